@@ -11,7 +11,7 @@ internal readonly record struct Change(KeyEvent Event, int Database, ulong Hash,
 
 /// <summary>
 /// The changes of one invocation, in the order of Redis's notifications. It is filled in only while a locked stripe has
-/// observers; otherwise changes are counted and nothing else.
+/// observers of events; otherwise changes are counted and nothing else.
 /// </summary>
 /// <remarks>
 /// The store reports a collection that became empty at the moment at which it removes the key, which is before the handler
@@ -24,6 +24,7 @@ internal sealed class ChangeList
     private byte[] _names = new byte[256];
     private int _namesLength;
     private int _emptied; // removals of emptied keys in the list
+    private bool _recording;
 
     /// <summary>The id of the client whose commands are executing; 0: none.</summary>
     internal long ClientId { get; set; }
@@ -36,6 +37,7 @@ internal sealed class ChangeList
 
     internal void Add(KeyEvent keyEvent, int database, ulong hash, ReadOnlySpan<byte> key)
     {
+        if (!_recording) return;
         int emptied = _emptied > 0 && keyEvent != KeyEvent.New ? IndexOfEmptied(new KeyIdentity(database, hash)) : -1;
         _changes.Add(new Change(keyEvent, database, hash, Keep(key), key.Length));
         if (emptied < 0) return;
@@ -47,12 +49,15 @@ internal sealed class ChangeList
     /// <summary>Adds the removal of a collection that became empty.</summary>
     internal void AddEmptied(int database, ulong hash, ReadOnlySpan<byte> key)
     {
+        if (!_recording) return;
         _changes.Add(new Change(KeyEvent.Del, database, hash, Keep(key), key.Length));
         _emptied++;
     }
 
-    internal void Clear()
+    /// <summary>Begins an invocation.</summary>
+    internal void Reset(bool recording)
     {
+        _recording = recording;
         _changes.Clear();
         _namesLength = 0;
         _emptied = 0;

@@ -3,14 +3,16 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Changes;
 
 /// <summary>
-/// The consumers of a server's changes. The list changes only while every stripe is locked, and is read with one locked. A command may
-/// hold stripes (in a transaction), so its requests take effect after it.
+/// The consumers of a server's changes and effects. The lists change only while every stripe is locked, and are read with one locked. A
+/// command may hold stripes (in a transaction), so its requests take effect after it.
 /// </summary>
 internal sealed class ChangePublisher(Keyspace keyspace)
 {
     private readonly Lock _requesting = new();
     private IChangeConsumer[] _consumers = [];
     private IChangeConsumer[] _requested = [];
+    private IEffectConsumer[] _effectConsumers = [];
+    private IEffectConsumer[] _requestedEffects = [];
     private volatile bool _hasRequests;
 
     /// <summary>Whether <see cref="Apply"/> has something to do.</summary>
@@ -29,32 +31,70 @@ internal sealed class ChangePublisher(Keyspace keyspace)
         Apply();
     }
 
+    /// <summary>Adds a consumer of effects: it receives those of all invocations from the next one on. No stripe is locked.</summary>
+    internal void SubscribeToEffects(IEffectConsumer consumer)
+    {
+        RequestEffects(consumer, isOn: true);
+        Apply();
+    }
+
+    internal void UnsubscribeFromEffects(IEffectConsumer consumer)
+    {
+        RequestEffects(consumer, isOn: false);
+        Apply();
+    }
+
     /// <summary>Requests that a consumer be added or removed after the command that is executing. From any thread.</summary>
     internal void Request(IChangeConsumer consumer, bool isOn)
     {
-        lock (_requesting)
-        {
-            if (_requested.Contains(consumer) == isOn) return;
-            _requested = isOn ? [.. _requested, consumer] : [.. _requested.Where(other => other != consumer)];
-            _hasRequests = true;
-        }
+        lock (_requesting) _hasRequests |= TryChange(ref _requested, consumer, isOn);
+    }
+
+    /// <inheritdoc cref="Request"/>
+    internal void RequestEffects(IEffectConsumer consumer, bool isOn)
+    {
+        lock (_requesting) _hasRequests |= TryChange(ref _requestedEffects, consumer, isOn);
     }
 
     /// <summary>Adds and removes the consumers as requested. No stripe is locked.</summary>
     internal void Apply()
     {
         using LockScope locked = keyspace.LockAll();
+        ApplyLocked();
+    }
+
+    /// <summary>Adds and removes the consumers as requested. All stripes are locked.</summary>
+    internal void ApplyLocked()
+    {
         lock (_requesting)
         {
             _consumers = _requested;
+            _effectConsumers = _requestedEffects;
             _hasRequests = false;
         }
 
-        foreach (Stripe stripe in keyspace.Stripes) stripe.Observe(StripeObservers.Events, _consumers.Length > 0);
+        foreach (Stripe stripe in keyspace.Stripes)
+        {
+            stripe.Observe(StripeObservers.Events, _consumers.Length > 0);
+            stripe.Observe(StripeObservers.Effects, _effectConsumers.Length > 0);
+        }
     }
 
-    internal void Publish(scoped in Invocation invocation)
+    internal void Publish(ChangeList changes)
     {
-        foreach (IChangeConsumer consumer in _consumers) consumer.Published(invocation);
+        foreach (IChangeConsumer consumer in _consumers) consumer.Published(changes);
+    }
+
+    internal void Publish(scoped in EffectRecord record)
+    {
+        foreach (IEffectConsumer consumer in _effectConsumers) consumer.Published(record);
+    }
+
+    private static bool TryChange<T>(ref T[] consumers, T consumer, bool isOn)
+        where T : class
+    {
+        if (consumers.Contains(consumer) == isOn) return false;
+        consumers = isOn ? [.. consumers, consumer] : [.. consumers.Where(other => other != consumer)];
+        return true;
     }
 }

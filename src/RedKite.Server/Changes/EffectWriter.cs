@@ -1,24 +1,34 @@
+using System.Runtime.InteropServices;
 using System.Text;
 using RedKite.Protocol;
 
 namespace RedKite.Server.Changes;
 
 /// <summary>
-/// The commands that have the same effect as one invocation, for replicas and the log. Unless a handler writes any, the
-/// request stands for itself. Requests are in the protocol's form, each with the database that it is for.
+/// Commands for replicas and the log, in the protocol's form, each with the database that it is for. An executor has one writer for the
+/// expiries that a command finds, one for the effects that replace its request, and one that collects those of a unit.
 /// </summary>
 /// <remarks>
-/// A handler begins each command with its number of arguments, its name included, and then writes exactly those. While
-/// nothing observes the stripes, nothing is recorded and every call returns at once.
+/// A command is begun with its number of arguments, its name included, and then exactly those are written. Its bytes are pieces: runs
+/// of this writer's chunks, and references to memory that stays as it is until the record is published. So a large argument is
+/// copied once, by the consumer. Chunks that a large record needed are dropped after it.
+/// <para>While nothing observes effects, nothing is recorded and every call returns at once.</para>
 /// </remarks>
 internal sealed class EffectWriter
 {
-    /// <summary>Records nothing, ever: for a command that nothing observes.</summary>
-    internal static readonly EffectWriter Off = new();
+    /// <summary>The length from which an argument is referenced where it is instead of copied.</summary>
+    internal const int ReferencedBytesMin = 4096;
 
-    private readonly List<Effect> _effects = [];
-    private byte[] _bytes = new byte[256];
-    private int _length;
+    private const int FirstChunkBytes = 1024;
+    private const int KeptChunkBytes = 64 * 1024;
+    private const int ChunkBytesMax = 1024 * 1024; // unless one argument is longer
+    private const int KeptCommands = 4096;
+
+    private List<Effect> _effects = [];
+    private List<EffectPiece> _pieces = [];
+    private byte[] _chunk = [];
+    private int _runStart; // in the chunk: behind it are bytes that belong to no piece yet
+    private int _used;
     private bool _recording;
 
     /// <summary>Whether the handler replaced the request: by the commands here, or by none.</summary>
@@ -26,25 +36,21 @@ internal sealed class EffectWriter
 
     internal int Count => _effects.Count;
 
-    /// <summary>Whether commands are recorded.</summary>
-    internal bool IsRecording => _recording;
+    /// <summary>The length of all commands.</summary>
+    internal long Bytes { get; private set; }
 
-    internal int DatabaseOf(int index) => _effects[index].Database;
-
-    /// <summary>One command, in the protocol's form.</summary>
-    internal ReadOnlySpan<byte> RequestOf(int index)
-    {
-        int end = index + 1 < _effects.Count ? _effects[index + 1].Start : _length;
-        return _bytes.AsSpan(_effects[index].Start, end - _effects[index].Start);
-    }
-
-    /// <summary>Begins an invocation.</summary>
+    /// <summary>Begins an invocation or a unit.</summary>
     internal void Reset(bool recording)
     {
         _recording = recording;
         if (_effects.Count == 0 && !ReplacesRequest) return;
-        _effects.Clear();
-        _length = 0;
+        if (_effects.Capacity > KeptCommands) _effects = [];
+        else _effects.Clear();
+        if (_pieces.Capacity > KeptCommands) _pieces = [];
+        else _pieces.Clear();
+        if (_chunk.Length > KeptChunkBytes) _chunk = [];
+        _used = _runStart = 0;
+        Bytes = 0;
         ReplacesRequest = false;
     }
 
@@ -52,10 +58,11 @@ internal sealed class EffectWriter
     internal void ReplaceRequest() => ReplacesRequest |= _recording;
 
     /// <summary>Begins a command.</summary>
-    internal EffectWriter Begin(int database, int arguments, ReadOnlySpan<byte> name)
+    internal EffectWriter Begin(int database, int arguments, ReadOnlySpan<byte> name, bool onlyReplicas = false)
     {
         if (!_recording) return this;
-        _effects.Add(new Effect(database, _length));
+        EndRun();
+        _effects.Add(new Effect(database, onlyReplicas, _pieces.Count));
         Line('*', arguments);
         return Argument(name);
     }
@@ -78,6 +85,62 @@ internal sealed class EffectWriter
 
     internal EffectWriter Argument(string value) => _recording ? Argument(Encoding.Latin1.GetBytes(value)) : this;
 
+    /// <summary>Writes an argument that is in the request's input, without copying it.</summary>
+    internal EffectWriter ArgumentOfRequest(int start, int length)
+    {
+        if (!_recording) return this;
+        Line('$', length);
+        EndRun();
+        AddPiece(new EffectPiece(null, start, length));
+        Raw("\r\n"u8);
+        return this;
+    }
+
+    /// <summary>Adds the commands of a writer whose request ends before this record is published.</summary>
+    /// <param name="other">The writer.</param>
+    /// <param name="request">The input of its request.</param>
+    /// <param name="keptRequest">The same input, if it stays as it is until this record is published; otherwise null.</param>
+    internal void Append(EffectWriter other, ReadOnlySpan<byte> request, byte[]? keptRequest)
+    {
+        other.EndRun();
+        for (int i = 0; i < other.Count; i++)
+        {
+            EndRun();
+            _effects.Add(new Effect(other.DatabaseOf(i), other.IsForReplicasOnly(i), _pieces.Count));
+            foreach (EffectPiece piece in other.PiecesOf(i))
+            {
+                byte[]? owner = piece.Owner ?? keptRequest;
+                if (piece.Length >= ReferencedBytesMin && owner is not null && owner != other._chunk)
+                {
+                    EndRun();
+                    AddPiece(piece with { Owner = owner });
+                }
+                else
+                {
+                    Raw(piece.In(request));
+                }
+            }
+        }
+
+        EndRun();
+    }
+
+    /// <summary>Completes the last command, so that the record can be read.</summary>
+    internal void End() => EndRun();
+
+    internal int DatabaseOf(int index) => _effects[index].Database;
+
+    internal bool IsForReplicasOnly(int index) => _effects[index].OnlyReplicas;
+
+    internal long BytesOf(int index) => _effects[index].Bytes;
+
+    internal ReadOnlySpan<EffectPiece> PiecesOf(int index)
+    {
+        int first = _effects[index].FirstPiece;
+        int end = index + 1 < _effects.Count ? _effects[index + 1].FirstPiece : _pieces.Count;
+        return CollectionsMarshal.AsSpan(_pieces)[first..end];
+    }
+
     private void Line(char type, int number)
     {
         Span<byte> line = stackalloc byte[RespNumber.Int64TextMax + 3];
@@ -90,10 +153,44 @@ internal sealed class EffectWriter
 
     private void Raw(ReadOnlySpan<byte> bytes)
     {
-        if (_bytes.Length - _length < bytes.Length) Array.Resize(ref _bytes, Math.Max(_bytes.Length * 2, _length + bytes.Length));
-        bytes.CopyTo(_bytes.AsSpan(_length));
-        _length += bytes.Length;
+        if (_chunk.Length - _used < bytes.Length) NextChunk(bytes.Length);
+        bytes.CopyTo(_chunk.AsSpan(_used));
+        _used += bytes.Length;
     }
 
-    private readonly record struct Effect(int Database, int Start);
+    private void NextChunk(int bytesMin)
+    {
+        EndRun();
+        int length = (int)Math.Clamp(_chunk.Length * 2L, FirstChunkBytes, ChunkBytesMax);
+        _chunk = GC.AllocateUninitializedArray<byte>(Math.Max(bytesMin, length));
+        _used = _runStart = 0;
+    }
+
+    private void EndRun()
+    {
+        if (_used == _runStart) return;
+        AddPiece(new EffectPiece(_chunk, _runStart, _used - _runStart));
+        _runStart = _used;
+    }
+
+    private void AddPiece(in EffectPiece piece)
+    {
+        _pieces.Add(piece);
+        CollectionsMarshal.AsSpan(_effects)[^1].Bytes += piece.Length;
+        Bytes += piece.Length;
+    }
+
+    private struct Effect(int database, bool onlyReplicas, int firstPiece)
+    {
+        internal readonly int Database = database;
+        internal readonly bool OnlyReplicas = onlyReplicas;
+        internal readonly int FirstPiece = firstPiece;
+        internal long Bytes;
+    }
+}
+
+/// <summary>A part of a command's bytes: in an array, or without an owner in the request's input.</summary>
+internal readonly record struct EffectPiece(byte[]? Owner, int Start, int Length)
+{
+    internal ReadOnlySpan<byte> In(ReadOnlySpan<byte> request) => Owner is null ? request.Slice(Start, Length) : Owner.AsSpan(Start, Length);
 }

@@ -271,20 +271,20 @@ internal sealed class Invoker
     /// <param name="changes">How many changes it counted: without any it has no effect.</param>
     internal void Publish(scoped in CommandContext cmd, long changes)
     {
-        if ((_environment.Observers & StripeObservers.Events) != 0)
+        if (_environment.RecordsEffects)
         {
-            if (changes > 0 && !_environment.Effects.ReplacesRequest) WriteRequest(cmd, _environment.Effects);
-            PublishToConsumers();
+            if (changes > 0 && !_environment.Effects.ReplacesRequest) WriteRequest(cmd);
+            _nested.PublishEffects(cmd.RequestBuffer);
         }
 
-        NoteChanges();
+        PublishChanges();
     }
 
     /// <summary>Publishes the changes that the store made by itself: keys that it found expired. The stripe is locked.</summary>
     internal void PublishRecorded()
     {
-        if ((_environment.Observers & StripeObservers.Events) != 0) PublishToConsumers();
-        NoteChanges();
+        if (_environment.RecordsEffects) _nested.PublishEffects(request: []);
+        PublishChanges();
         _environment.BeginRecording();
     }
 
@@ -319,23 +319,18 @@ internal sealed class Invoker
     /// <summary>Serves blocked clients after the background sweep. No stripe is locked.</summary>
     internal void ServeAfterSweep() => _blocked.ServeNoted();
 
-    private void PublishToConsumers()
+    private void PublishChanges()
     {
-        if (_environment.Changes.Count == 0 && _environment.Effects.Count == 0 && _environment.Expiries.Count == 0) return;
-        if (_environment.Effects.Count + _environment.Expiries.Count > 0) _nested.NoteEffects();
-        _engine.Changes.Publish(new Invocation(_environment.Changes, _environment.Expiries, _environment.Effects));
-    }
-
-    private void NoteChanges()
-    {
+        if (_environment.Changes.Count == 0) return;
+        if ((_environment.Observers & StripeObservers.Events) != 0) _engine.Changes.Publish(_environment.Changes);
         if ((_environment.Observers & StripeObservers.WatchedKeys) != 0) _engine.Watched.Note(_environment.Changes, _keyspace.Databases, _environment.Expiry);
         _blocked.Note(_environment.Changes);
     }
 
-    private static void WriteRequest(scoped in CommandContext cmd, EffectWriter effects)
+    private static void WriteRequest(scoped in CommandContext cmd)
     {
-        effects.Begin(cmd.Database.Index, cmd.Count, cmd[0]);
-        for (int i = 1; i < cmd.Count; i++) effects.Argument(cmd[i]);
+        EffectArguments effect = cmd.Effect(cmd[0], cmd.Count);
+        for (int i = 1; i < cmd.Count; i++) effect.Argument(cmd[i]);
     }
 
     // Finds the subcommand and checks the number of arguments, or replies what is wrong.

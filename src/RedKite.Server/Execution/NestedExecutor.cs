@@ -8,19 +8,18 @@ namespace RedKite.Server.Execution;
 
 /// <summary>
 /// Executes commands inside the one that is executing, under its locks: those that EXEC has queued, and those that a script
-/// calls. Each is published, counted and timed by itself; consumers of effects see them framed by MULTI and EXEC.
+/// calls. Each is counted and timed by itself, and its changes are published at once: to notifications, tracking and watches. The effects of
+/// all of them are one record, which is published at the unit's end.
 /// </summary>
 internal sealed class NestedExecutor : INestedExecutor
 {
-    private static readonly ChangeList NoChanges = new();
-
     private readonly Invoker _invoker;
     private readonly Engine _engine;
     private readonly CommandEnvironment _environment;
-    private readonly EffectWriter _frame = new();
+    private readonly EffectWriter _effects = new(); // of the unit
     private int _depth;
     private bool _holdsAll;
-    private bool _isFramed; // the frame's beginning was published
+    private byte[]? _keptRequest; // the input of the nested command, if it stays as it is until the unit's end
 
     internal NestedExecutor(Invoker invoker, Engine engine, CommandEnvironment environment)
     {
@@ -34,9 +33,10 @@ internal sealed class NestedExecutor : INestedExecutor
 
     public void BeginUnit()
     {
-        // The changes that the surrounding command has recorded so far, such as an expired key, come before the unit.
+        // What the surrounding command has recorded so far, such as an expired key, precedes the unit's commands.
+        bool isOutermost = _depth++ == 0;
         if (_environment.IsObserved) _invoker.PublishRecorded();
-        if (_depth++ > 0) return;
+        if (!isOutermost) return;
         _environment.DeniesBlocking = true;
         _holdsAll = _environment.HeldStripes.Equals(_engine.Keyspace.AllStripes);
         if (_holdsAll) _engine.Keyspace.NoteAllLocked(true);
@@ -48,8 +48,7 @@ internal sealed class NestedExecutor : INestedExecutor
         {
             _environment.DeniesBlocking = false;
             if (_holdsAll) _engine.Keyspace.NoteAllLocked(false);
-            if (_isFramed) PublishFrame("EXEC"u8);
-            _isFramed = false;
+            if (_effects.Count > 0) PublishUnit();
         }
 
         if (!_environment.IsObserved) return;
@@ -73,15 +72,19 @@ internal sealed class NestedExecutor : INestedExecutor
             }
         }
 
-        Run(session, request.Command, request.Input, request.Arguments, request.FirstKeyHash, reply);
+        Run(session, request.Command, request.Input, request.Arguments, request.FirstKeyHash, reply, keptRequest: request.Input);
     }
 
-    public void Run(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, ReplyWriter reply)
+    public void Run(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, ReplyWriter reply) =>
+        Run(session, command, input, arguments, firstKeyHash, reply, keptRequest: null);
+
+    private void Run(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, ReplyWriter reply, byte[]? keptRequest)
     {
         var cmd = new CommandContext(_environment, session, input, reply, session.DatabaseIndex);
         cmd.Begin(command, arguments, firstKeyHash);
         long errors = reply.Errors;
         _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
+        _keptRequest = keptRequest;
         _invoker.RunNested(ref cmd);
         if (ReferenceEquals(reply, _invoker.Reply)) Errors += reply.Errors - errors;
     }
@@ -98,6 +101,7 @@ internal sealed class NestedExecutor : INestedExecutor
         }
 
         ClaimStripes(cmd);
+        _keptRequest = null; // a script reuses the memory of its arguments
         _environment.IsInScript = true;
         _invoker.RunNested(ref cmd);
         _environment.IsInScript = false;
@@ -125,19 +129,27 @@ internal sealed class NestedExecutor : INestedExecutor
 
     public void Stop(Exception failure) => _engine.Keyspace.FailStop.End(failure, _environment.HeldStripes, "a script");
 
-    /// <summary>Before the first effects of a unit are published.</summary>
-    internal void NoteEffects()
+    /// <summary>Publishes the effects that a command has recorded or, inside a unit, collects them until its end. Its stripes are locked.</summary>
+    /// <param name="request">The input of the command's request.</param>
+    internal void PublishEffects(scoped ReadOnlySpan<byte> request)
     {
-        if (_depth == 0 || _isFramed) return;
-        _isFramed = true;
-        PublishFrame("MULTI"u8);
+        EffectWriter expiries = _environment.Expiries;
+        EffectWriter effects = _environment.Effects;
+        if (expiries.Count + effects.Count == 0) return;
+        if (_depth == 0)
+        {
+            _engine.Changes.Publish(new EffectRecord(expiries, effects, request));
+            return;
+        }
+
+        if (_effects.Count == 0) _effects.Reset(recording: true);
+        _effects.Append(expiries, request, _keptRequest);
+        _effects.Append(effects, request, _keptRequest);
     }
 
-    private void PublishFrame(ReadOnlySpan<byte> name)
+    private void PublishUnit()
     {
-        _frame.Reset(recording: true);
-        _frame.Begin(0, 1, name);
-        _engine.Changes.Publish(new Invocation(NoChanges, EffectWriter.Off, _frame));
-        _frame.Reset(recording: true);
+        _engine.Changes.Publish(new EffectRecord(_effects, null, request: []));
+        _effects.Reset(recording: false);
     }
 }

@@ -296,26 +296,26 @@ internal ref struct CommandContext
         if (_environment.IsObserved) _environment.Changes.Add(KeyEvent.Flush, database.Index, 0, []);
     }
 
-    /// <summary>Whether anything observes the changes of this command, so that effects are worth preparing.</summary>
-    internal readonly bool IsObserved => _environment.IsObserved;
+    /// <summary>Whether effects have consumers, so that they are worth preparing.</summary>
+    internal readonly bool RecordsEffects => _environment.RecordsEffects;
 
     /// <summary>
     /// Begins a command that replicas and the log get instead of the request, in the selected database. Needed where the request alone
-    /// does not determine the result. The arguments follow; without an observer nothing is recorded.
+    /// does not determine the result. The arguments follow; without a consumer nothing is recorded.
     /// </summary>
     /// <param name="name">The command's name.</param>
     /// <param name="arguments">The number of arguments, the name included.</param>
-    internal readonly EffectWriter Effect(ReadOnlySpan<byte> name, int arguments)
+    internal readonly EffectArguments Effect(scoped ReadOnlySpan<byte> name, int arguments)
     {
-        if (!_environment.IsObserved) return EffectWriter.Off;
+        if (!_environment.RecordsEffects) return default;
         _environment.Effects.ReplaceRequest();
-        return _environment.Effects.Begin(Database.Index, arguments, name);
+        return new EffectArguments(_environment.Effects.Begin(Database.Index, arguments, name), _input);
     }
 
     /// <summary>Replaces the request, for replicas and the log, by nothing beyond what <see cref="Effect"/> writes.</summary>
     internal readonly void ReplaceEffect()
     {
-        if (_environment.IsObserved) _environment.Effects.ReplaceRequest();
+        if (_environment.RecordsEffects) _environment.Effects.ReplaceRequest();
     }
 
     /// <summary>Whether nothing may block here: in a transaction or script.</summary>

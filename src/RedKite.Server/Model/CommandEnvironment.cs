@@ -13,6 +13,9 @@ namespace RedKite.Server.Model;
 /// </summary>
 internal sealed class CommandEnvironment
 {
+    // Observers to which changes are reported by key and event.
+    private const StripeObservers EventObservers = StripeObservers.BlockedClients | StripeObservers.Events | StripeObservers.WatchedKeys;
+
     private long _timestamp; // of NowMs
     private long _stoppedAt;
     private long _stoppedMicroseconds;
@@ -107,6 +110,9 @@ internal sealed class CommandEnvironment
     internal StripeObservers Observers { get; private set; }
 
     internal bool IsObserved => Observers != StripeObservers.None;
+
+    /// <summary>Whether the effects of commands have consumers.</summary>
+    internal bool RecordsEffects => (Observers & StripeObservers.Effects) != 0;
 
     /// <summary>The changes of the command, as far as they are observed.</summary>
     internal ChangeList Changes { get; } = new();
@@ -214,10 +220,10 @@ internal sealed class CommandEnvironment
     /// <summary>Clears the records of the last invocation.</summary>
     internal void BeginRecording()
     {
-        Changes.Clear();
-        bool wantsEffects = (Observers & StripeObservers.Events) != 0;
-        Effects.Reset(wantsEffects);
-        Expiries.Reset(wantsEffects);
+        Changes.Reset((Observers & EventObservers) != 0);
+        bool recordsEffects = RecordsEffects;
+        Effects.Reset(recordsEffects);
+        Expiries.Reset(recordsEffects);
     }
 
     private void BeginRecording(Stripe stripe)

@@ -3,8 +3,8 @@ using RedKite.Protocol;
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// A request that outlives its input: that of a blocked client, to be executed again. Transactions, scripts and the log keep
-/// requests in this form too.
+/// A request that outlives its input: that of a blocked client, to be executed again. Transactions keep requests in this
+/// form too.
 /// </summary>
 internal sealed class SavedRequest
 {

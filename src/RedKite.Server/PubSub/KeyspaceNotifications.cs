@@ -24,14 +24,14 @@ internal sealed class KeyspaceNotifications(MessageHub hub) : IChangeConsumer
     /// <summary>Selects events by the letters of notify-keyspace-events.</summary>
     internal void Select(string letters) => _selected = new Selection(letters);
 
-    public void Published(scoped in Invocation invocation)
+    public void Published(ChangeList changes)
     {
         if (!hub.HasSubscribers) return;
         Selection selected = _selected;
-        for (int i = 0; i < invocation.Changes.Count; i++)
+        for (int i = 0; i < changes.Count; i++)
         {
-            Change change = invocation.Changes[i];
-            if (selected.Has(KeyEvents.Class(change.Event))) Publish(selected, change, invocation.Changes.KeyOf(change));
+            Change change = changes[i];
+            if (selected.Has(KeyEvents.Class(change.Event))) Publish(selected, change, changes.KeyOf(change));
         }
     }
 

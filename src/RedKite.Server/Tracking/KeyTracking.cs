@@ -111,9 +111,8 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         if (IsOverBytes) Forget(part, except: 0, Limit.TrackedNameBytes); // the key itself
     }
 
-    public void Published(scoped in Invocation invocation)
+    public void Published(ChangeList list)
     {
-        ChangeList list = invocation.Changes;
         bool isFlushed = false;
         for (int i = 0; i < list.Count; i++)
         {

@@ -9,7 +9,7 @@ internal enum StripeObservers : byte
     /// <summary>Clients are blocked on keys of this stripe. Changes with this stripe alone locked.</summary>
     BlockedClients = 1,
 
-    /// <summary>Events are published: WATCH, tracking, notifications, the log, replicas. Changes only while all stripes are locked.</summary>
+    /// <summary>Events are published: notifications, tracking. Changes only while all stripes are locked.</summary>
     Events = 2,
 
     /// <summary>A snapshot is being written and needs values before they change. Changes only while all stripes are locked.</summary>
@@ -20,6 +20,9 @@ internal enum StripeObservers : byte
 
     /// <summary>Clients watch keys of this stripe. Changes with this stripe alone locked.</summary>
     WatchedKeys = 16,
+
+    /// <summary>The effects of commands are published: to the log and replicas. Changes only while all stripes are locked.</summary>
+    Effects = 32,
 }
 
 /// <summary>Why an entry leaves a table.</summary>

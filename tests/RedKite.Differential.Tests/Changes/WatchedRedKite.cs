@@ -5,7 +5,7 @@ using RedKite.Testing;
 namespace RedKite.Differential.Tests.Changes;
 
 /// <summary>A RedKite in this process, on a port of its own, with an observer that records every change and every effect.</summary>
-internal sealed class WatchedRedKite : IWatchedServer, IChangeConsumer
+internal sealed class WatchedRedKite : IWatchedServer, IChangeConsumer, IEffectConsumer
 {
     private readonly Lock _recording = new();
     private readonly RedKiteServer _server;
@@ -18,6 +18,7 @@ internal sealed class WatchedRedKite : IWatchedServer, IChangeConsumer
         Clock = clock;
         _server = RedKiteServer.StartAsync(WatchedServer.RedKiteOptions(clock ?? TimeProvider.System)).GetAwaiter().GetResult();
         _server.Engine.Changes.Subscribe(this);
+        _server.Engine.Changes.SubscribeToEffects(this);
         Control = RespConnection.Connect(_server.Port);
     }
 
@@ -55,21 +56,33 @@ internal sealed class WatchedRedKite : IWatchedServer, IChangeConsumer
     }
 
     // On the thread of the command, before its reply is sent.
-    void IChangeConsumer.Published(scoped in Invocation invocation)
+    void IChangeConsumer.Published(ChangeList changes)
     {
         lock (_recording)
         {
-            for (int i = 0; i < invocation.Changes.Count; i++)
+            for (int i = 0; i < changes.Count; i++)
             {
-                Change change = invocation.Changes[i];
+                Change change = changes[i];
                 string name = KeyEvents.Name(change.Event);
-                if (name.Length > 0 && change.Event != KeyEvent.KeyMiss) _events.Add(WatchedServer.Event(change.Database, name, invocation.Changes.KeyOf(change)));
+                if (name.Length > 0 && change.Event != KeyEvent.KeyMiss) _events.Add(WatchedServer.Event(change.Database, name, changes.KeyOf(change)));
+            }
+        }
+    }
+
+    void IEffectConsumer.Published(scoped in EffectRecord record)
+    {
+        lock (_recording)
+        {
+            if (record.IsFramed) _effects.Add(new RecordedEffect(record[0].Database, ["MULTI"u8.ToArray()]));
+            for (int i = 0; i < record.Count; i++)
+            {
+                EffectCommand command = record[i];
+                var request = new MemoryStream();
+                foreach (ReadOnlySpan<byte> part in command) request.Write(part);
+                _effects.Add(new RecordedEffect(command.Database, CommandOf(request.ToArray())));
             }
 
-            for (int i = 0; i < invocation.EffectCount; i++)
-            {
-                _effects.Add(new RecordedEffect(invocation.EffectDatabase(i), CommandOf(invocation.Effect(i).ToArray())));
-            }
+            if (record.IsFramed) _effects.Add(new RecordedEffect(record[record.Count - 1].Database, ["EXEC"u8.ToArray()]));
         }
     }
 

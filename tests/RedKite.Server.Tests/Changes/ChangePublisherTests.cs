@@ -1,17 +1,18 @@
-using System.Text;
 using RedKite.Server.Changes;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Tests.Changes;
 
 /// <summary>The changes that a consumer receives: events, and the commands that replace the requests.</summary>
 public sealed class ChangePublisherTests : TranscriptTests
 {
-    private readonly Recorder _recorder = new();
+    private readonly ChangeRecording _recorder = new();
 
     public override async ValueTask InitializeAsync()
     {
         await base.InitializeAsync();
         Server.Engine.Changes.Subscribe(_recorder);
+        Server.Engine.Changes.SubscribeToEffects(_recorder);
     }
 
     [Fact]
@@ -68,6 +69,86 @@ public sealed class ChangePublisherTests : TranscriptTests
     }
 
     [Fact]
+    public void Unit_is_one_record()
+    {
+        Run("MULTI");
+        Run("SET k v");
+        Run("SADD s one");
+        Run("EVAL redis.call('SET',KEYS[1],'w')redis.call('INCR',KEYS[2]) 2 k n");
+        Run("EXEC");
+        Assert.Equal(1, _recorder.TakeRecords());
+        Assert.Equal(["MULTI", "SET k v", "SADD s one", "SET k w", "INCR n", "EXEC"], _recorder.TakeEffects());
+        using InProcessClient client = Server.CreateClient();
+        client.Execute("EVAL", "for i = 1, 3 do redis.call('LPUSH', 'list' .. i, i) end", "0");
+        Assert.Equal(1, _recorder.TakeRecords());
+        Assert.Equal(["MULTI", "LPUSH list1 1", "LPUSH list2 2", "LPUSH list3 3", "EXEC"], _recorder.TakeEffects());
+    }
+
+    [Fact]
+    public void Unit_of_one_command_is_not_framed()
+    {
+        Run("MULTI");
+        Run("SET k v");
+        Run("GET k");
+        Run("EXEC");
+        Run("EVAL redis.call('SET','k','w') 0");
+        Assert.Equal(2, _recorder.TakeRecords());
+        Assert.Equal(["SET k v", "SET k w"], _recorder.TakeEffects());
+    }
+
+    [Fact]
+    public void Expired_key_that_a_unit_finds_is_deleted_within_it()
+    {
+        Run("SET k v PX 10");
+        _recorder.TakeEffects();
+        Clock.Advance(11);
+        Run("MULTI");
+        Run("GET k");
+        Run("SET k w");
+        Run("EXEC");
+        Assert.Equal(["MULTI", "DEL k", "SET k w", "EXEC"], _recorder.TakeEffects());
+    }
+
+    [Fact]
+    public void Long_arguments_reach_the_consumer_whole()
+    {
+        string value = new('v', 100_000);
+        Run($"SET k {value} EX 10");
+        Run("MULTI");
+        Run($"APPEND k {value}");
+        Run($"SADD s {value}");
+        Run("SPOP s");
+        Run("EXEC");
+        Run($"EVAL redis.call('SET','a',ARGV[1])redis.call('SET','b',ARGV[2]) 0 {value} {value[1..]}");
+        Assert.Equal(
+            [
+                $"SET k {value} PXAT {Clock.NowMs + 10_000}",
+                "MULTI", $"APPEND k {value}", $"SADD s {value}", $"SREM s {value}", "EXEC",
+                "MULTI", $"SET a {value}", $"SET b {value[1..]}", "EXEC",
+            ],
+            _recorder.TakeEffects());
+    }
+
+    [Fact]
+    public void Notifications_and_tracking_record_no_effects()
+    {
+        Server.Engine.Changes.Unsubscribe(_recorder);
+        Server.Engine.Changes.UnsubscribeFromEffects(_recorder);
+        Run("CONFIG SET notify-keyspace-events KEA").IsOk();
+        Server.Engine.Changes.Subscribe(Server.Engine.Tracking);
+        Assert.All(Server.Engine.Keyspace.Stripes, stripe => Assert.Equal(StripeObservers.Events, stripe.Observers));
+    }
+
+    [Fact]
+    public void Effects_alone_report_no_events()
+    {
+        Server.Engine.Changes.Unsubscribe(_recorder);
+        Run("SET k v");
+        Assert.All(Server.Engine.Keyspace.Stripes, stripe => Assert.Equal(StripeObservers.Effects, stripe.Observers));
+        Assert.Equal(["SET k v"], _recorder.TakeEffects());
+    }
+
+    [Fact]
     public void Expired_key_is_deleted_before_the_command_that_found_it()
     {
         Run("SET k v PX 10");
@@ -76,7 +157,7 @@ public sealed class ChangePublisherTests : TranscriptTests
         Clock.Advance(11);
         Run("SETNX k w");
         Assert.Equal(["expired k", "new k", "set k"], _recorder.TakeEvents());
-        Assert.Equal(["DEL k", "SETNX k w"], _recorder.TakeEffects());
+        Assert.Equal(["MULTI", "DEL k", "SETNX k w", "EXEC"], _recorder.TakeEffects());
     }
 
     [Fact]
@@ -140,51 +221,10 @@ public sealed class ChangePublisherTests : TranscriptTests
     public void Without_a_consumer_nothing_is_recorded()
     {
         Server.Engine.Changes.Unsubscribe(_recorder);
+        Server.Engine.Changes.UnsubscribeFromEffects(_recorder);
         Run("SET k v EX 10");
         Run("SPOP missing");
         Assert.Empty(_recorder.TakeEvents());
         Assert.Empty(_recorder.TakeEffects());
-    }
-
-    private sealed class Recorder : IChangeConsumer
-    {
-        private readonly List<string> _events = [];
-        private readonly List<string> _effects = [];
-
-        public void Published(scoped in Invocation invocation)
-        {
-            lock (_events)
-            {
-                for (int i = 0; i < invocation.Changes.Count; i++)
-                {
-                    Change change = invocation.Changes[i];
-                    string name = KeyEvents.Name(change.Event);
-                    if (name.Length > 0) _events.Add($"{name} {Encoding.Latin1.GetString(invocation.Changes.KeyOf(change))}");
-                }
-
-                for (int i = 0; i < invocation.EffectCount; i++) _effects.Add(Words(invocation.Effect(i)));
-            }
-        }
-
-        internal string[] TakeEvents() => Take(_events);
-
-        internal string[] TakeEffects() => Take(_effects);
-
-        private string[] Take(List<string> list)
-        {
-            lock (_events)
-            {
-                string[] taken = [.. list];
-                list.Clear();
-                return taken;
-            }
-        }
-
-        // The arguments of a request in the protocol's form.
-        private static string Words(ReadOnlySpan<byte> request)
-        {
-            string[] lines = Encoding.Latin1.GetString(request).Split("\r\n");
-            return string.Join(' ', lines.Where((line, index) => index % 2 == 0 && index > 0 && line.Length > 0));
-        }
     }
 }

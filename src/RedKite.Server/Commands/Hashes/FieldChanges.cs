@@ -4,13 +4,13 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Commands.Hashes;
 
 /// <summary>
-/// The fields that a command changed, and effects that name only those. Without an observer they are counted and not recorded.
+/// The fields that a command changed, and effects that name only those. Without a consumer they are counted and not recorded.
 /// </summary>
 internal ref struct FieldChanges
 {
     private readonly List<int>? _arguments;
 
-    internal FieldChanges(scoped in CommandContext cmd) => _arguments = cmd.IsObserved ? [] : null;
+    internal FieldChanges(scoped in CommandContext cmd) => _arguments = cmd.RecordsEffects ? [] : null;
 
     /// <summary>The number of changed fields; a field that the command names twice may count twice.</summary>
     internal long Count { get; private set; }
@@ -43,7 +43,7 @@ internal ref struct FieldChanges
         WriteFields(cmd, cmd.Effect("HPEXPIREAT"u8, 5 + _arguments.Count).Argument(cmd[1]).Argument(expiryMs).Argument("FIELDS"u8).Argument(_arguments.Count));
     }
 
-    private readonly void WriteFields(scoped in CommandContext cmd, EffectWriter effect)
+    private readonly void WriteFields(scoped in CommandContext cmd, EffectArguments effect)
     {
         foreach (int argument in _arguments!) effect.Argument(cmd[argument]);
     }

@@ -237,14 +237,14 @@ internal static class HashCommands
         if (!hash.Exists) hash = cmd.CreateHash(1);
         hash.SetAndKeepExpiry(cmd[2], text, cmd.HashLimits());
         cmd.Changed(1, KeyEvent.HIncrByFloat);
-        if (cmd.IsObserved) WriteEffect(cmd, hash, text);
+        if (cmd.RecordsEffects) WriteEffect(cmd, hash, text);
         cmd.Reply.Bulk(text);
     }
 
     // The resulting text, not the increment: another machine's arithmetic may round differently. HSET would remove the field's expiry.
     private static void WriteEffect(scoped in CommandContext cmd, scoped in HashValue hash, scoped ReadOnlySpan<byte> text)
     {
-        EffectWriter effect = hash.ExpiryOf(cmd[2]) == Database.NoExpiry
+        EffectArguments effect = hash.ExpiryOf(cmd[2]) == Database.NoExpiry
             ? cmd.Effect("HSET"u8, 4).Argument(cmd[1])
             : cmd.Effect("HSETEX"u8, 7).Argument(cmd[1]).Argument("KEEPTTL"u8).Argument("FIELDS"u8).Argument(1);
         effect.Argument(cmd[2]).Argument(text);

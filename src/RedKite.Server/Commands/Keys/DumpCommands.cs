@@ -111,8 +111,8 @@ internal sealed class DumpCommands(ServerRun run)
     // The request with an absolute expiry in place of the relative one.
     private static void WriteEffect(scoped in CommandContext cmd, long expiryMs)
     {
-        if (!cmd.IsObserved) return;
-        EffectWriter effect = cmd.Effect("RESTORE"u8, cmd.Count + 1).Argument(cmd[1]).Argument(expiryMs);
+        if (!cmd.RecordsEffects) return;
+        EffectArguments effect = cmd.Effect("RESTORE"u8, cmd.Count + 1).Argument(cmd[1]).Argument(expiryMs);
         for (int i = 3; i < cmd.Count; i++) effect.Argument(cmd[i]);
         effect.Argument("ABSTTL"u8);
     }

@@ -83,7 +83,7 @@ internal static class SetPopCommands
         sample.Reply(cmd.Reply);
         if (!cmd.Reply.Overflowed)
         {
-            EffectWriter effect = cmd.Effect("SREM"u8, 2 + count).Argument(cmd[1]);
+            EffectArguments effect = cmd.Effect("SREM"u8, 2 + count).Argument(cmd[1]);
             Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
             for (int i = count - 1; i >= 0; i--)
             {

@@ -16,7 +16,7 @@ internal static class StreamEffects
     /// <summary>XADD with the id that was chosen and the length that a trimming left.</summary>
     internal static void Add(scoped in CommandContext cmd, int key, in StreamId id, int firstText, bool isTrimmed, long length)
     {
-        EffectWriter effect = cmd.Effect("XADD"u8, 3 + (isTrimmed ? 3 : 0) + cmd.Count - firstText).Argument(cmd[key]);
+        EffectArguments effect = cmd.Effect("XADD"u8, 3 + (isTrimmed ? 3 : 0) + cmd.Count - firstText).Argument(cmd[key]);
         if (isTrimmed) effect.Argument("MAXLEN"u8).Argument("="u8).Argument(length);
         effect.Argument(id);
         for (int i = firstText; i < cmd.Count; i++) effect.Argument(cmd[i]);
@@ -29,7 +29,7 @@ internal static class StreamEffects
     /// <summary>XGROUP CREATE with the id that <c>$</c> stood for.</summary>
     internal static void CreateGroup(scoped in CommandContext cmd, int key, int group, in StreamId id, bool makesStream, long entriesRead)
     {
-        EffectWriter effect = cmd.Effect("XGROUP"u8, makesStream ? 8 : 7).Argument("CREATE"u8).Argument(cmd[key]).Argument(cmd[group]).Argument(id);
+        EffectArguments effect = cmd.Effect("XGROUP"u8, makesStream ? 8 : 7).Argument("CREATE"u8).Argument(cmd[key]).Argument(cmd[group]).Argument(id);
         if (makesStream) effect.Argument("MKSTREAM"u8);
         effect.Argument("ENTRIESREAD"u8).Argument(entriesRead);
     }
@@ -47,10 +47,10 @@ internal static class StreamEffects
     internal static void Claim(
         scoped in CommandContext cmd, int key, int group, int consumer, scoped ReadOnlySpan<StreamId> ids, long deliveredMs, long deliveries)
     {
-        while (cmd.IsObserved && ids.Length > 0)
+        while (cmd.RecordsEffects && ids.Length > 0)
         {
             int count = Math.Min(ids.Length, IdsPerCommand);
-            EffectWriter effect = cmd.Effect("XCLAIM"u8, 11 + count).Argument(cmd[key]).Argument(cmd[group]).Argument(cmd[consumer]).Argument(0);
+            EffectArguments effect = cmd.Effect("XCLAIM"u8, 11 + count).Argument(cmd[key]).Argument(cmd[group]).Argument(cmd[consumer]).Argument(0);
             foreach (StreamId id in ids[..count]) effect.Argument(id);
             effect.Argument("TIME"u8).Argument(deliveredMs).Argument("RETRYCOUNT"u8).Argument(deliveries).Argument("FORCE"u8).Argument("JUSTID"u8);
             ids = ids[count..];
@@ -61,7 +61,7 @@ internal static class StreamEffects
     internal static void Forget(scoped in CommandContext cmd, int key, int group, in StreamId id) =>
         cmd.Effect("XACK"u8, 4).Argument(cmd[key]).Argument(cmd[group]).Argument(id);
 
-    private static EffectWriter Argument(this EffectWriter effect, in StreamId id)
+    private static EffectArguments Argument(this EffectArguments effect, in StreamId id)
     {
         if (!effect.IsRecording) return effect;
         Span<byte> text = stackalloc byte[StreamId.TextMax];

@@ -79,7 +79,7 @@ internal static class BitFieldCommands
     private static void NoteGrowth(scoped in CommandContext cmd)
     {
         cmd.Changed(1, KeyEvent.Bookkeeping, count: 0);
-        EffectWriter effect = cmd.Effect("BITFIELD"u8, cmd.Count);
+        EffectArguments effect = cmd.Effect("BITFIELD"u8, cmd.Count);
         for (int i = 1; i < cmd.Count; i++) effect.Argument(cmd[i]);
     }
 

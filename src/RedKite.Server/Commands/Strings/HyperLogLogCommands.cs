@@ -70,7 +70,7 @@ internal static class HyperLogLogCommands
     private static void NoteElementsBefore(scoped in CommandContext cmd, int end)
     {
         cmd.Changed(1, KeyEvent.Bookkeeping, count: 0);
-        EffectWriter effect = cmd.Effect("PFADD"u8, end).Argument(cmd[1]);
+        EffectArguments effect = cmd.Effect("PFADD"u8, end).Argument(cmd[1]);
         for (int i = 2; i < end; i++) effect.Argument(cmd[i]);
     }
 

@@ -187,7 +187,7 @@ internal static class StringCommands
         {
             cmd.Database.WriteExpiry(entry, Database.NoExpiry);
             cmd.Changed(1, KeyEvent.Persist);
-            if (cmd.IsObserved) cmd.Effect("PERSIST"u8, 2).Argument(cmd[1]);
+            if (cmd.RecordsEffects) cmd.Effect("PERSIST"u8, 2).Argument(cmd[1]);
         }
     }
 

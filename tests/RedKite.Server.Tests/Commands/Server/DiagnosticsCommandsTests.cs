@@ -197,6 +197,6 @@ public class DiagnosticsCommandsTests
 
     private sealed class SlowConsumer : IChangeConsumer
     {
-        public void Published(scoped in Invocation invocation) => Thread.Sleep(60);
+        public void Published(ChangeList changes) => Thread.Sleep(60);
     }
 }

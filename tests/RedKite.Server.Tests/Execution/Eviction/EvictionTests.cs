@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedKite.Server.Changes;
+using RedKite.Server.Tests.Changes;
 
 namespace RedKite.Server.Tests.Execution.Eviction;
 
@@ -187,13 +188,14 @@ public sealed class EvictionTests : TranscriptTests
     [Fact]
     public void Eviction_is_published_like_an_expiry()
     {
-        var recorder = new Recorder();
+        var recorder = new ChangeRecording();
         Server.Engine.Changes.Subscribe(recorder);
+        Server.Engine.Changes.SubscribeToEffects(recorder);
         Run("SET k v").IsOk();
         Run("CONFIG SET maxmemory-policy allkeys-random maxmemory 1");
         Run("PING");
-        Assert.Contains("evicted k", recorder.Events);
-        Assert.Contains("DEL k", recorder.Effects);
+        Assert.Contains("evicted k", recorder.TakeEvents());
+        Assert.Contains("DEL k", recorder.TakeEffects());
         Run("DBSIZE").IsInteger(0);
     }
 
@@ -252,48 +254,8 @@ public sealed class EvictionTests : TranscriptTests
 
     private int Existing(string prefix, int first, int end) => Enumerable.Range(first, end - first).Count(i => Run($"EXISTS {prefix}{i}").Text == "1");
 
-    private sealed class Recorder : IChangeConsumer
-    {
-        private readonly List<string> _events = [];
-        private readonly List<string> _effects = [];
-
-        internal string[] Events
-        {
-            get
-            {
-                lock (_events) return [.. _events];
-            }
-        }
-
-        internal string[] Effects
-        {
-            get
-            {
-                lock (_events) return [.. _effects];
-            }
-        }
-
-        public void Published(scoped in Invocation invocation)
-        {
-            lock (_events)
-            {
-                for (int i = 0; i < invocation.Changes.Count; i++)
-                {
-                    Change change = invocation.Changes[i];
-                    _events.Add($"{KeyEvents.Name(change.Event)} {Encoding.Latin1.GetString(invocation.Changes.KeyOf(change))}");
-                }
-
-                for (int i = 0; i < invocation.EffectCount; i++)
-                {
-                    string[] lines = Encoding.Latin1.GetString(invocation.Effect(i)).Split("\r\n");
-                    _effects.Add(string.Join(' ', lines.Where((_, line) => line > 0 && line % 2 == 0 && lines[line].Length > 0)));
-                }
-            }
-        }
-    }
-
     private sealed class SlowConsumer : IChangeConsumer
     {
-        public void Published(scoped in Invocation invocation) => Thread.Sleep(60);
+        public void Published(ChangeList changes) => Thread.Sleep(60);
     }
 }

@@ -1,0 +1,67 @@
+namespace RedKite.Server.Changes;
+
+/// <summary>
+/// What one invocation or one unit (a transaction, a script) did, as commands for replicas and the log. They belong together: nothing
+/// else may come between them, and a reader applies all or none. Valid during the call that passes it.
+/// </summary>
+/// <remarks>
+/// The expiries that a command found come before the command. All lengths are known before any byte is copied.
+/// </remarks>
+internal readonly ref struct EffectRecord
+{
+    private readonly EffectWriter _first;
+    private readonly EffectWriter? _second;
+    private readonly ReadOnlySpan<byte> _request;
+
+    /// <param name="first">The first commands.</param>
+    /// <param name="second">Those after them.</param>
+    /// <param name="request">The input of the request, which pieces may reference.</param>
+    internal EffectRecord(EffectWriter first, EffectWriter? second, ReadOnlySpan<byte> request)
+    {
+        first.End();
+        second?.End();
+        _first = first;
+        _second = second;
+        _request = request;
+    }
+
+    /// <summary>The number of commands; at least one.</summary>
+    internal int Count => _first.Count + (_second?.Count ?? 0);
+
+    /// <summary>The length of all commands in the protocol's form, without a frame and without SELECT.</summary>
+    internal long Bytes => _first.Bytes + (_second?.Bytes ?? 0);
+
+    /// <summary>Whether a stream frames the commands with MULTI and EXEC, so that they stay together.</summary>
+    internal bool IsFramed => Count > 1;
+
+    internal EffectCommand this[int index] =>
+        index < _first.Count ? new EffectCommand(_first, index, _request) : new EffectCommand(_second!, index - _first.Count, _request);
+}
+
+/// <summary>A command of an <see cref="EffectRecord"/>: enumerating it gives the parts of its request in the protocol's form.</summary>
+internal readonly ref struct EffectCommand(EffectWriter writer, int index, ReadOnlySpan<byte> request)
+{
+    private readonly ReadOnlySpan<byte> _request = request;
+
+    /// <summary>The index of the database that the command is for.</summary>
+    internal int Database => writer.DatabaseOf(index);
+
+    /// <summary>Whether the command is a message, which the log does not keep.</summary>
+    internal bool IsForReplicasOnly => writer.IsForReplicasOnly(index);
+
+    /// <summary>The length of the command in the protocol's form.</summary>
+    internal long Bytes => writer.BytesOf(index);
+
+    public Enumerator GetEnumerator() => new(writer.PiecesOf(index), _request);
+
+    internal ref struct Enumerator(ReadOnlySpan<EffectPiece> pieces, ReadOnlySpan<byte> request)
+    {
+        private readonly ReadOnlySpan<EffectPiece> _pieces = pieces;
+        private readonly ReadOnlySpan<byte> _request = request;
+        private int _next;
+
+        public readonly ReadOnlySpan<byte> Current => _pieces[_next - 1].In(_request);
+
+        public bool MoveNext() => _next++ < _pieces.Length;
+    }
+}
