@@ -6,17 +6,24 @@ namespace RedKite.Server.Changes;
 /// The consumers of a server's changes and effects. The lists change only while every stripe is locked, and are read with one locked. A
 /// command may hold stripes (in a transaction), so its requests take effect after it.
 /// </summary>
+/// <remarks>
+/// A command without keys holds no stripe. One that changes functions holds the script mutex: whoever needs to know exactly which of their
+/// effects a consumer has received holds it too, outside of the stripes. Messages have no such order.
+/// </remarks>
 internal sealed class ChangePublisher(Keyspace keyspace)
 {
     private readonly Lock _requesting = new();
     private IChangeConsumer[] _consumers = [];
     private IChangeConsumer[] _requested = [];
-    private IEffectConsumer[] _effectConsumers = [];
+    private volatile IEffectConsumer[] _effectConsumers = []; // also read without a stripe
     private IEffectConsumer[] _requestedEffects = [];
     private volatile bool _hasRequests;
 
     /// <summary>Whether <see cref="Apply"/> has something to do.</summary>
     internal bool HasRequests => _hasRequests;
+
+    /// <summary>The observers of a command for which no stripe is locked.</summary>
+    internal StripeObservers ObserversWithoutStripe => _effectConsumers.Length > 0 ? StripeObservers.Effects : StripeObservers.None;
 
     /// <summary>Adds a consumer: it receives all invocations from the next one on. No stripe is locked.</summary>
     internal void Subscribe(IChangeConsumer consumer)

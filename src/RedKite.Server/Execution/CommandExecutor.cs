@@ -83,7 +83,7 @@ internal sealed class CommandExecutor
         _commands = engine.Commands;
         _attention = engine.Attention;
         _diagnoses = engine.Settings.Diagnostics;
-        Environment = new CommandEnvironment(engine.Keyspace, engine.Settings, engine.Clock, engine.Commands, engine.Buffers, engine.Metrics.NewExecutor());
+        Environment = new CommandEnvironment(engine.Keyspace, engine.Changes, engine.Settings, engine.Clock, engine.Commands, engine.Buffers, engine.Metrics.NewExecutor());
         _progress = Metrics.Progress;
         _runs = engine.Metrics.Runs;
         Account = new CommandAccount(this);

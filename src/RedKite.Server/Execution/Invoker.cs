@@ -273,7 +273,7 @@ internal sealed class Invoker
     {
         if (_environment.RecordsEffects)
         {
-            if (changes > 0 && !_environment.Effects.ReplacesRequest) WriteRequest(cmd);
+            if (changes > 0 && !_environment.Effects.ReplacesRequest) cmd.EffectRequest();
             _nested.PublishEffects(cmd.RequestBuffer);
         }
 
@@ -325,12 +325,6 @@ internal sealed class Invoker
         if ((_environment.Observers & StripeObservers.Events) != 0) _engine.Changes.Publish(_environment.Changes);
         if ((_environment.Observers & StripeObservers.WatchedKeys) != 0) _engine.Watched.Note(_environment.Changes, _keyspace.Databases, _environment.Expiry);
         _blocked.Note(_environment.Changes);
-    }
-
-    private static void WriteRequest(scoped in CommandContext cmd)
-    {
-        EffectArguments effect = cmd.Effect(cmd[0], cmd.Count);
-        for (int i = 1; i < cmd.Count; i++) effect.Argument(cmd[i]);
     }
 
     // Finds the subcommand and checks the number of arguments, or replies what is wrong.

@@ -312,6 +312,21 @@ internal ref struct CommandContext
         return new EffectArguments(_environment.Effects.Begin(Database.Index, arguments, name), _input);
     }
 
+    /// <summary>
+    /// The request itself is the effect although nothing counts as changed; or it would be, and this only says so earlier.
+    /// </summary>
+    /// <param name="onlyReplicas">Whether it is a message, which the log does not keep.</param>
+    internal readonly void EffectRequest(bool onlyReplicas = false)
+    {
+        if (!_environment.RecordsEffects) return;
+        _environment.Effects.ReplaceRequest();
+        var effect = new EffectArguments(_environment.Effects.Begin(Database.Index, Count, this[0], onlyReplicas), _input);
+        for (int i = 1; i < Count; i++) effect.Argument(this[i]);
+    }
+
+    /// <summary>Reports a change of the function libraries. They belong to no stripe; the script mutex is held.</summary>
+    internal readonly void ChangedLibraries() => Metrics.Changes++;
+
     /// <summary>Replaces the request, for replicas and the log, by nothing beyond what <see cref="Effect"/> writes.</summary>
     internal readonly void ReplaceEffect()
     {

@@ -16,13 +16,15 @@ internal sealed class CommandEnvironment
     // Observers to which changes are reported by key and event.
     private const StripeObservers EventObservers = StripeObservers.BlockedClients | StripeObservers.Events | StripeObservers.WatchedKeys;
 
+    private readonly ChangePublisher _publisher;
     private long _timestamp; // of NowMs
     private long _stoppedAt;
     private long _stoppedMicroseconds;
     private ExpiryPolicy _callersExpiry;
 
-    internal CommandEnvironment(Keyspace keyspace, Settings settings, ServerClock clock, CommandTable commands, BufferPool buffers, ExecutorMetrics metrics)
+    internal CommandEnvironment(Keyspace keyspace, ChangePublisher publisher, Settings settings, ServerClock clock, CommandTable commands, BufferPool buffers, ExecutorMetrics metrics)
     {
+        _publisher = publisher;
         Keyspace = keyspace;
         Settings = settings;
         Clock = clock;
@@ -181,10 +183,10 @@ internal sealed class CommandEnvironment
         if (IsObserved) BeginRecording(stripe);
     }
 
-    /// <summary>Reads the observers of the locked stripes.</summary>
+    /// <summary>Reads the observers of the locked stripes. A command without any has effects too: it loads functions, or publishes a message.</summary>
     internal void BeginObserving(StripeSet held)
     {
-        StripeObservers observers = StripeObservers.None;
+        StripeObservers observers = held.IsEmpty ? _publisher.ObserversWithoutStripe : StripeObservers.None;
         foreach (int index in held)
         {
             Stripe stripe = Keyspace.Stripes[index];

@@ -46,7 +46,7 @@ internal sealed class EffectReplica : IDisposable
                 _database = effect.Database;
             }
 
-            if (Run(_replaying, effect.Command) is { IsError: true } error) return $"{effect} is refused: {error}";
+            if (Error(Run(_replaying, effect.Command)) is { } error) return $"{effect} is refused: {error}";
         }
 
         return null;
@@ -67,6 +67,9 @@ internal sealed class EffectReplica : IDisposable
         _clock.NowMs = _replayMs;
         return answer;
     }
+
+    // The reply itself, or one of a unit's replies.
+    private static RespValue? Error(RespValue reply) => reply.IsError ? reply : reply.Items.FirstOrDefault(item => item.IsError);
 
     private static RespValue Run(InProcessClient client, byte[][] command)
     {

@@ -130,6 +130,67 @@ public sealed class ChangePublisherTests : TranscriptTests
     }
 
     [Fact]
+    public void Functions_have_effects()
+    {
+        using InProcessClient client = Server.CreateClient();
+        string code = "#!lua name=l\nredis.register_function('f', function() return 1 end)";
+        Assert.Equal("l", client.Execute("FUNCTION", "LOAD", code).Text);
+        byte[] dump = client.Execute("FUNCTION", "DUMP").Bytes.ToArray();
+        client.Execute("FUNCTION", "LOAD", code).IsError("ERR Library 'l' already exists");
+        client.Execute("FUNCTION", "LIST");
+        Assert.Equal([$"FUNCTION LOAD {code}"], _recorder.TakeEffects());
+        Run("FUNCTION DELETE l").IsOk();
+        Run("FUNCTION DELETE l");
+        Assert.Equal(["FUNCTION DELETE l"], _recorder.TakeEffects());
+        client.Execute(["FUNCTION"u8.ToArray(), "RESTORE"u8.ToArray(), dump]).IsOk();
+        Assert.StartsWith("FUNCTION RESTORE ", Assert.Single(_recorder.TakeEffects()));
+        client.Execute(["FUNCTION"u8.ToArray(), "RESTORE"u8.ToArray(), dump]);
+        Run("FUNCTION FLUSH").IsOk();
+        Assert.Equal(["FUNCTION FLUSH"], _recorder.TakeEffects());
+    }
+
+    [Fact]
+    public void Functions_within_a_transaction_belong_to_its_record()
+    {
+        Run("MULTI");
+        Run("FUNCTION FLUSH");
+        Run("SET k v");
+        Run("EXEC");
+        Assert.Equal(1, _recorder.TakeRecords());
+        Assert.Equal(["MULTI", "FUNCTION FLUSH", "SET k v", "EXEC"], _recorder.TakeEffects());
+    }
+
+    [Fact]
+    public void Messages_are_for_replicas_only()
+    {
+        Run("PUBLISH channel message").IsInteger(0);
+        Run("SPUBLISH channel message").IsInteger(0);
+        Assert.Equal(["(replicas) PUBLISH channel message", "(replicas) SPUBLISH channel message"], _recorder.TakeEffects());
+        Run("EVAL redis.call('PUBLISH','channel','message')redis.call('SET','k','v') 0");
+        Assert.Equal(["MULTI", "(replicas) PUBLISH channel message", "SET k v", "EXEC"], _recorder.TakeEffects());
+    }
+
+    [Fact]
+    public void Flush_has_an_effect_even_without_keys()
+    {
+        Run("FLUSHALL");
+        Run("FLUSHDB ASYNC");
+        Run("SET k v");
+        Run("FLUSHALL SYNC");
+        Run("FLUSHALL nonsense");
+        Assert.Equal(["FLUSHALL", "FLUSHDB ASYNC", "SET k v", "FLUSHALL SYNC"], _recorder.TakeEffects());
+    }
+
+    [Fact]
+    public void Swapped_databases_have_an_effect()
+    {
+        Run("SWAPDB 0 1").IsOk();
+        Run("SWAPDB 1 1").IsOk();
+        Run("SWAPDB 1 99");
+        Assert.Equal(["SWAPDB 0 1", "SWAPDB 1 1"], _recorder.TakeEffects());
+    }
+
+    [Fact]
     public void Notifications_and_tracking_record_no_effects()
     {
         Server.Engine.Changes.Unsubscribe(_recorder);

@@ -26,10 +26,18 @@ internal sealed class PublishingCommands(MessageHub hub)
     ]);
 
     // PUBLISH channel message
-    private void Publish(ref CommandContext cmd) => cmd.Reply.Integer(hub.Publish(cmd[1], cmd[2]));
+    private void Publish(ref CommandContext cmd)
+    {
+        cmd.EffectRequest(onlyReplicas: true);
+        cmd.Reply.Integer(hub.Publish(cmd[1], cmd[2]));
+    }
 
     // SPUBLISH shardchannel message
-    private void PublishToShard(ref CommandContext cmd) => cmd.Reply.Integer(hub.PublishToShard(cmd[1], cmd[2]));
+    private void PublishToShard(ref CommandContext cmd)
+    {
+        cmd.EffectRequest(onlyReplicas: true);
+        cmd.Reply.Integer(hub.PublishToShard(cmd[1], cmd[2]));
+    }
 
     // Never executed: PUBSUB alone has too few arguments, and every other form names a subcommand.
     private static void WithoutSubcommand(ref CommandContext cmd) => cmd.ReplySyntaxError();

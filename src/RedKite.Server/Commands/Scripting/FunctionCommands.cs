@@ -97,6 +97,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
             return;
         }
 
+        cmd.ChangedLibraries();
         cmd.Reply.Bulk(name);
     }
 
@@ -113,8 +114,14 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     // FUNCTION DELETE library-name
     private void Delete(ref CommandContext cmd)
     {
-        if (libraries.Delete(cmd.Text(2))) cmd.Reply.Ok();
-        else cmd.Reply.Error("ERR Library not found"u8);
+        if (!libraries.Delete(cmd.Text(2)))
+        {
+            cmd.Reply.Error("ERR Library not found"u8);
+            return;
+        }
+
+        cmd.ChangedLibraries();
+        cmd.Reply.Ok();
     }
 
     // FUNCTION FLUSH [ASYNC | SYNC]
@@ -133,6 +140,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         }
 
         libraries.Flush();
+        cmd.ChangedLibraries();
         cmd.Reply.Ok();
     }
 
@@ -281,8 +289,14 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
 
         List<byte[]> codes = [];
         string? problem = ReadLibraries(cmd[2], codes);
-        if (LoadAll(cmd, codes, problem, flushes, replaces) is { } error) cmd.Reply.Error(error);
-        else cmd.Reply.Ok();
+        if (LoadAll(cmd, codes, problem, flushes, replaces) is { } error)
+        {
+            cmd.Reply.Error(error);
+            return;
+        }
+
+        cmd.ChangedLibraries();
+        cmd.Reply.Ok();
     }
 
     // The libraries before the first that cannot be read, and the error of that one.

@@ -35,6 +35,7 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
     {
         if (!IsFlushModeOrReply(cmd)) return;
         foreach (Database database in cmd.Keyspace.Databases) Flush(cmd, database);
+        cmd.EffectRequest(); // as in Redis, even if there was no key
         cmd.Reply.Ok();
     }
 
@@ -43,6 +44,7 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
     {
         if (!IsFlushModeOrReply(cmd)) return;
         Flush(cmd, cmd.Database);
+        cmd.EffectRequest();
         cmd.Reply.Ok();
     }
 

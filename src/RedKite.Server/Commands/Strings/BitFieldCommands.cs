@@ -79,8 +79,7 @@ internal static class BitFieldCommands
     private static void NoteGrowth(scoped in CommandContext cmd)
     {
         cmd.Changed(1, KeyEvent.Bookkeeping, count: 0);
-        EffectArguments effect = cmd.Effect("BITFIELD"u8, cmd.Count);
-        for (int i = 1; i < cmd.Count; i++) effect.Argument(cmd[i]);
+        cmd.EffectRequest();
     }
 
     // Executes an operation that was validated before. Returns the number of changes: as in Redis, in a string that grew, every write counts.
