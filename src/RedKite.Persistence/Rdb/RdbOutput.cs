@@ -64,6 +64,13 @@ internal sealed class RdbOutput : IDisposable
 
     internal void Raw(ReadOnlySpan<byte> bytes)
     {
+        if (_sink is not null && bytes.Length >= PieceBytes)
+        {
+            Flush();
+            _sink(bytes);
+            return;
+        }
+
         bytes.CopyTo(Room(bytes.Length));
         Advance(bytes.Length);
     }

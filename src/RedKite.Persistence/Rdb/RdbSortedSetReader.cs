@@ -1,5 +1,4 @@
 using System.Globalization;
-using RedKite.Store.Memory;
 using RedKite.Store.Values.Packed;
 using RedKite.Store.Values.SortedSets;
 
@@ -28,27 +27,27 @@ internal static class RdbSortedSetReader
     {
         if (!input.TryCount(out long count) || count == 0) return false;
         SortedSetValue set = Create(target, count);
+        List<byte[]>? lost = null; // members whose negative zero the packed form has turned into zero
         for (; count > 0; count--)
         {
             if (!input.TryString(scratch.First, out ReadOnlySpan<byte> member)) return false;
             if (!TryScore(type, ref input, out double score)) return false;
-            bool losesSign = score == 0 && double.IsNegative(score) && set.IsPacked;
-            if (losesSign && !AreShort(type, input, count - 1, target.Limits.SortedSet.MemberBytesMax, scratch.Second)) set.Unpack();
             if (!TryAdd(ref set, member, score, target.Limits.SortedSet)) return false;
+            if (score == 0 && double.IsNegative(score) && set.IsPacked) (lost ??= []).Add(member.ToArray());
         }
 
+        if (lost is not null && !set.IsPacked) RestoreNegativeZeros(ref set, lost, target.Limits.SortedSet);
         return true;
     }
 
     // Packed sets have no negative zero. A set that outgrows the packed form while it is read keeps its negative zeros.
-    private static bool AreShort(RdbType type, RdbInput rest, long count, long bytesMax, NativeBuffer scratch)
+    private static void RestoreNegativeZeros(ref SortedSetValue set, List<byte[]> members, SortedSetLimits limits)
     {
-        for (; count > 0; count--)
+        foreach (byte[] member in members)
         {
-            if (!rest.TryString(scratch, out ReadOnlySpan<byte> member) || member.Length > bytesMax || !TryScore(type, ref rest, out _)) return false;
+            set.Remove(member);
+            set.Set(member, double.NegativeZero, SortedSetRule.Always, limits, out _);
         }
-
-        return true;
     }
 
     private static bool TryScore(RdbType type, ref RdbInput input, out double score) =>

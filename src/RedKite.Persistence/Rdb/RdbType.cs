@@ -2,7 +2,8 @@ namespace RedKite.Persistence.Rdb;
 
 /// <summary>
 /// The types of values in RDB files and dumps, each with the form that its bytes have. Redis 7.0 knows those up to 19
-/// (version 10), 7.2 has 20 and 21 (version 11), 7.4 has 24 and 25 (version 12), of which 22 and 23 are drafts.
+/// (version 10), 7.2 has 20 and 21 (version 11), 7.4 has 24 and 25 (version 12), of which 22 and 23 are drafts. Later ones are in
+/// <see cref="RdbTypes"/>, which also maps the bytes that Valkey uses differently.
 /// </summary>
 internal enum RdbType : byte
 {
@@ -12,6 +13,13 @@ internal enum RdbType : byte
     SortedSetWithTexts = 3,
     Hash = 4,
     SortedSet = 5,
+
+    /// <summary>A module's value as release candidates of Redis 4.0 wrote it: its end is known to the module only.</summary>
+    ModuleDraft = 6,
+
+    /// <summary>A module's value.</summary>
+    Module = 7,
+
     HashZipMap = 9,
     ListZipList = 10,
     SetIntSet = 11,
@@ -35,6 +43,15 @@ internal enum RdbType : byte
     HashListPackWithExpiriesDraft = 23,
     HashWithExpiries = 24,
     HashListPackWithExpiries = 25,
+
+    /// <summary>With the ids by which producers are recognised that add an entry twice.</summary>
+    StreamOfListPacks4 = 26,
+
+    /// <summary>With pending entries that have no consumer.</summary>
+    StreamOfListPacks5 = 27,
+
+    /// <summary>Valkey 9's hash with a time after each field and value. Its byte is 22; the number here is in no file.</summary>
+    HashWithTimes = 200,
 }
 
 /// <summary>Numbers in the format that both directions share.</summary>
@@ -54,8 +71,52 @@ internal static class RdbFormat
     internal const int Integer32 = 0xC2;
     internal const int Compressed = 0xC3;
 
+    // What a byte in a type's place means instead.
+
+    /// <summary>Valkey: a command within the data.</summary>
+    internal const int Update = 242;
+
+    /// <summary>Redis: modules' notes about the next key.</summary>
+    internal const int KeyMeta = 243;
+
+    /// <summary>Valkey: slots that were about to arrive.</summary>
+    internal const int SlotImport = 243;
+
+    /// <summary>A slot's number and sizes.</summary>
+    internal const int Slot = 244;
+
     /// <summary>A library of functions, in front of its text.</summary>
-    internal const int Function = 0xF5;
+    internal const int Function = 245;
+
+    /// <summary>A function as release candidates of Redis 7.0 wrote it.</summary>
+    internal const int FunctionDraft = 246;
+
+    /// <summary>A module's data that belongs to no key.</summary>
+    internal const int ModuleAux = 247;
+
+    /// <summary>For how many seconds the next key was not used.</summary>
+    internal const int Idle = 248;
+
+    /// <summary>A byte that says how often the next key was used.</summary>
+    internal const int Frequency = 249;
+
+    /// <summary>A name and a value that describe the file.</summary>
+    internal const int Aux = 250;
+
+    /// <summary>The number of keys, and of those with an expiry, of a database.</summary>
+    internal const int Size = 251;
+
+    /// <summary>When the next key expires, in 64 bits and milliseconds.</summary>
+    internal const int ExpiryMs = 252;
+
+    /// <summary>When the next key expires, in 32 bits and seconds.</summary>
+    internal const int Expiry = 253;
+
+    /// <summary>The database of the keys that follow.</summary>
+    internal const int Database = 254;
+
+    /// <summary>The end, before the checksum.</summary>
+    internal const int End = 255;
 
     /// <summary>A list's node that is a single, unpacked element.</summary>
     internal const int PlainNode = 1;

@@ -67,8 +67,14 @@ internal static class RdbValueReader
             _ => false,
         };
         scratch.Clear();
+        if (!read) return Discard(target);
+        return target.Database.Find(target.Key, target.Hash, target.Expiry).Exists ? RdbOutcome.Loaded : RdbOutcome.NothingLeft;
+    }
+
+    /// <summary>Removes a value that was read, because it turned out to be damaged.</summary>
+    internal static RdbOutcome Discard(in RdbTarget target)
+    {
         Entry entry = target.Database.Find(target.Key, target.Hash, target.Expiry);
-        if (read) return entry.Exists ? RdbOutcome.Loaded : RdbOutcome.NothingLeft;
         if (entry.Exists) target.Database.Unlink(entry, UnlinkReason.Deleted);
         return RdbOutcome.Corrupt;
     }

@@ -1,0 +1,69 @@
+namespace RedKite.Persistence.Files;
+
+/// <summary>
+/// Writes a file so that its name always refers to a whole one, also after a power loss: a temporary file, synced while it grows and at
+/// its end, then renamed, then its folder synced. Disposed without a commit, it removes the temporary file.
+/// </summary>
+internal sealed class FileReplacement : IDisposable
+{
+    /// <summary>After this many bytes the file is synced while it grows, so that the last sync is short (rdb-save-incremental-fsync).</summary>
+    internal const int SyncedBytes = 4 * 1024 * 1024;
+
+    private readonly IFiles _files;
+    private readonly string _temporary;
+    private readonly bool _syncsWhileGrowing;
+    private readonly IOpenFile _file;
+    private long _synced;
+    private bool _committed;
+
+    /// <param name="files">The file system.</param>
+    /// <param name="folder">The folder of both files.</param>
+    /// <param name="temporaryName">The name of the file while it is incomplete.</param>
+    /// <param name="syncsWhileGrowing">Whether it is synced while it grows.</param>
+    internal FileReplacement(IFiles files, string folder, string temporaryName, bool syncsWhileGrowing)
+    {
+        _files = files;
+        Folder = folder;
+        _temporary = Path.Combine(folder, temporaryName);
+        _syncsWhileGrowing = syncsWhileGrowing;
+        _file = files.Create(_temporary);
+    }
+
+    internal string Folder { get; }
+
+    /// <summary>The number of bytes written.</summary>
+    internal long Length { get; private set; }
+
+    internal void Append(ReadOnlySpan<byte> bytes)
+    {
+        _file.Write(Length, bytes);
+        Length += bytes.Length;
+        if (!_syncsWhileGrowing || Length - _synced < SyncedBytes) return;
+        _file.SyncData();
+        _synced = Length;
+    }
+
+    /// <summary>Syncs the file and gives it its name in place of any file that had it.</summary>
+    internal void Commit(string name)
+    {
+        _file.SyncData();
+        _file.Dispose();
+        _files.Rename(_temporary, Path.Combine(Folder, name));
+        _committed = true;
+        _files.SyncFolder(Folder);
+    }
+
+    public void Dispose()
+    {
+        _file.Dispose();
+        if (_committed) return;
+        try
+        {
+            _files.Delete(_temporary);
+        }
+        catch (FileFailure)
+        {
+            // Reported already: the failure that prevented the commit. The next save overwrites the file.
+        }
+    }
+}

@@ -1,0 +1,150 @@
+using System.Buffers.Binary;
+using System.Globalization;
+using System.Text;
+
+namespace RedKite.Persistence.Rdb;
+
+/// <summary>What an RDB file says about itself.</summary>
+internal sealed record RdbFileInfo
+{
+    /// <summary>The version of Redis whose data this is.</summary>
+    internal required string RedisVersion { get; init; }
+
+    internal required long CreatedSeconds { get; init; }
+
+    internal required long UsedMemoryBytes { get; init; }
+
+    /// <summary>Whether the file is the base of an append-only file.</summary>
+    internal bool IsLogBase { get; init; }
+
+    /// <summary>The place in the stream of changes that the data belongs to; null: none.</summary>
+    internal RdbReplication? Replication { get; init; }
+}
+
+/// <summary>A place in a stream of changes: the database that it has selected, its id and its offset.</summary>
+internal sealed record RdbReplication(int Database, string Id, long Offset);
+
+/// <summary>
+/// Writes RDB data of version 12 as Redis 8.0 does: header and fields, functions, then each database with its keys, and the checksum.
+/// It needs the memory of a piece; the sink (a file, a socket) receives the pieces in order.
+/// </summary>
+/// <remarks>
+/// A key is its head (<see cref="Key"/>) followed by its value, which an <see cref="RdbValueWriter"/> writes to <see cref="Output"/>, or
+/// which was written before and is passed to <see cref="RdbOutput.Raw"/>.
+/// </remarks>
+internal sealed class RdbFileWriter : IDisposable
+{
+    private const int Bits = 64;
+
+    private readonly RdbSink _sink;
+    private readonly bool _sums;
+    private ulong _crc;
+
+    /// <param name="sink">Receives the bytes.</param>
+    /// <param name="compresses">Whether strings are compressed (rdbcompression).</param>
+    /// <param name="sums">Whether the data ends with its checksum (rdbchecksum); otherwise with 0.</param>
+    internal RdbFileWriter(RdbSink sink, bool compresses, bool sums)
+    {
+        _sink = sink;
+        _sums = sums;
+        Output = new RdbOutput(Pass) { Compresses = compresses };
+    }
+
+    internal RdbOutput Output { get; }
+
+    /// <summary>The number of bytes that the sink has received.</summary>
+    internal long Bytes { get; private set; }
+
+    internal void Begin(RdbFileInfo info)
+    {
+        Output.Raw(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"REDIS{RdbFormat.Version:0000}")));
+        Aux("redis-ver"u8, info.RedisVersion);
+        Aux("redis-bits"u8, Bits);
+        Aux("ctime"u8, info.CreatedSeconds);
+        Aux("used-mem"u8, info.UsedMemoryBytes);
+        if (info.Replication is { } replication)
+        {
+            Aux("repl-stream-db"u8, replication.Database);
+            Aux("repl-id"u8, replication.Id);
+            Aux("repl-offset"u8, replication.Offset);
+        }
+
+        Aux("aof-base"u8, info.IsLogBase ? 1 : 0);
+    }
+
+    /// <summary>Writes a library of functions. Libraries precede all databases.</summary>
+    internal void Function(ReadOnlySpan<byte> code)
+    {
+        Output.Byte(RdbFormat.Function);
+        Output.String(code);
+    }
+
+    /// <summary>Begins a database. The sizes are hints.</summary>
+    internal void Database(int database, long keys, long expiring)
+    {
+        Output.Byte(RdbFormat.Database);
+        Output.Length(database);
+        Output.Byte(RdbFormat.Size);
+        Output.Length(keys);
+        Output.Length(expiring);
+    }
+
+    /// <summary>Writes a key up to its value.</summary>
+    /// <param name="type">The form of the value that follows.</param>
+    /// <param name="key">The key.</param>
+    /// <param name="expiryMs">When it expires; -1: never.</param>
+    /// <param name="idleSeconds">How long it was not used, if the eviction policy needs that; otherwise -1.</param>
+    /// <param name="frequency">How often it was used, if the eviction policy needs that; otherwise -1.</param>
+    internal void Key(RdbType type, ReadOnlySpan<byte> key, long expiryMs, long idleSeconds = -1, int frequency = -1)
+    {
+        if (expiryMs >= 0)
+        {
+            Output.Byte(RdbFormat.ExpiryMs);
+            Output.Int64(expiryMs);
+        }
+
+        if (idleSeconds >= 0)
+        {
+            Output.Byte(RdbFormat.Idle);
+            Output.Length(idleSeconds);
+        }
+
+        if (frequency >= 0)
+        {
+            Output.Byte(RdbFormat.Frequency);
+            Output.Byte(frequency);
+        }
+
+        Output.Byte((byte)type);
+        Output.String(key);
+    }
+
+    /// <summary>Ends the data with its checksum and passes all of it to the sink.</summary>
+    internal void End()
+    {
+        Output.Byte(RdbFormat.End);
+        Output.Flush();
+        Span<byte> sum = stackalloc byte[Crc64.Bytes];
+        BinaryPrimitives.WriteUInt64LittleEndian(sum, _crc);
+        Output.Raw(sum);
+        Output.Flush();
+    }
+
+    public void Dispose() => Output.Dispose();
+
+    private void Aux(ReadOnlySpan<byte> name, long value) => Aux(name, value.ToString(CultureInfo.InvariantCulture));
+
+    private void Aux(ReadOnlySpan<byte> name, string value)
+    {
+        Output.Byte(RdbFormat.Aux);
+        Output.String(name);
+        Output.String(Encoding.UTF8.GetBytes(value));
+    }
+
+    private void Pass(ReadOnlySpan<byte> piece)
+    {
+        if (_sums) _crc = Crc64.Append(_crc, piece);
+        Bytes += piece.Length;
+        _sink(piece);
+    }
+}
