@@ -83,6 +83,13 @@ internal sealed class Stripe : IDisposable
 
     internal bool HasDropped => _dropped.Count > 0 || Values.AreWaiting || Arena.HasWaiting;
 
+    /// <summary>Releases the memory that the stripe keeps for reuse. The stripe is locked.</summary>
+    internal void ReleaseUnused()
+    {
+        Segments.ReleaseKept();
+        Arena.ReleaseUnused();
+    }
+
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Enter() => _lock.Enter();
 

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Numerics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 
@@ -11,8 +12,9 @@ namespace RedKite.Store.Memory;
 /// </summary>
 /// <remarks>
 /// A slab of a class: a 64-byte header, then blocks of one class. Blocks are carved in order as they are needed (untouched pages
-/// stay unmapped) and freed ones are linked through their first eight bytes. A slab without blocks in use returns to the source,
-/// except the one that became empty last. One free list per class was rejected: it cannot release memory.
+/// stay unmapped) and freed ones are linked through their first eight bytes. A class's slabs grow with it: the first ones have a few
+/// pages (<see cref="DividedSlabs"/>), later ones at most a quarter of what the class has, up to 64 KiB. A slab without blocks in use
+/// is returned, except the one that became empty last. One free list per class was rejected: it cannot release memory.
 ///
 /// Releasing the pages of a large block takes 100 microseconds per MiB. Blocks from 8 MiB on therefore wait, linked through their
 /// first bytes, until the background sweep releases them in pieces; a caller that frees very many blocks may queue them there too.
@@ -41,12 +43,16 @@ internal sealed unsafe partial class Arena : IDisposable
     // The returned blocks that are freed before a class gets another slab: well under a microsecond.
     private const int ReturnedPerSlab = 16;
 
+    private const int SlabPages = SlabSource.SlabBytes / PageBytes;
+
     // The lowest bit of a returned block's address.
     private const nint RunBit = 1;
 
     private readonly SlabSource _source;
     private readonly Slab** _open; // for each class, the slabs with free blocks
+    private readonly int* _classPages; // for each class, the pages of its slabs
     private readonly RunSlabs _runs;
+    private readonly DividedSlabs _divided;
     private readonly ArenaGuard? _guard;
     private readonly int _id;
     private nint _returned;     // blocks that were freed through other arenas, linked through their first bytes
@@ -58,7 +64,7 @@ internal sealed unsafe partial class Arena : IDisposable
     private long _waitingBytes;
     private long _blockBytes;
     private long _largeBytes;
-    private long _slabs;
+    private long _slabs; // of 64 KiB, without the divided ones
     private long _reported; // to the budget
     private long _reportBelow; // the next report is due below this usage, or above _reportAbove
     private long _reportAbove;
@@ -71,9 +77,11 @@ internal sealed unsafe partial class Arena : IDisposable
         _source = source;
         _id = source.Register(this);
         _runs = new RunSlabs(source, _id);
+        _divided = new DividedSlabs(source);
         _guard = guard;
         Report();
         _open = (Slab**)NativeMemory.AllocZeroed((nuint)BlockSize.ClassCount, (nuint)sizeof(Slab*));
+        _classPages = (int*)NativeMemory.AllocZeroed((nuint)BlockSize.ClassCount, sizeof(int));
     }
 
     /// <summary>Bytes of all blocks in use, rounded to their classes, without those that wait to be freed.</summary>
@@ -86,7 +94,7 @@ internal sealed unsafe partial class Arena : IDisposable
     internal long LargeBytes => _largeBytes;
 
     /// <summary>Bytes of the slabs and large blocks that this arena holds, including free blocks but without released pages.</summary>
-    internal long HeldBytes => (_slabs * SlabSource.SlabBytes) + ((long)_runs.Count * SlabSource.LargeSlabBytes) + _largeBytes - ReleasedBytes;
+    internal long HeldBytes => ((_slabs + _divided.Count) * SlabSource.SlabBytes) + ((long)_runs.Count * SlabSource.LargeSlabBytes) + _largeBytes - ReleasedBytes;
 
     /// <summary>Whether there are blocks for <see cref="FreeWaiting"/>.</summary>
     internal bool HasWaiting => _waiting != null || HasReturned;
@@ -94,7 +102,7 @@ internal sealed unsafe partial class Arena : IDisposable
     /// <summary>A buffer for data whose size is not known yet. It belongs to the caller until the stripe's lock is released.</summary>
     internal byte* Scratch => _scratch != null ? _scratch : _scratch = (byte*)NativeMemory.Alloc(ScratchBytes);
 
-    /// <summary>The slab that contains a block, unless the block is too large for slabs.</summary>
+    /// <summary>The slab of 64 KiB that contains a block, unless the block is too large for slabs. It may be divided.</summary>
     internal static byte* SlabOf(byte* block) => (byte*)((nuint)block & ~(nuint)(SlabSource.SlabBytes - 1));
 
     /// <summary>Allocates a block of at least <paramref name="bytes"/>, aligned to 8, with undefined content.</summary>
@@ -215,6 +223,20 @@ internal sealed unsafe partial class Arena : IDisposable
         return moved;
     }
 
+    /// <summary>Returns the empty slab to the source, and releases the free pages of the divided ones.</summary>
+    internal void ReleaseUnused()
+    {
+        Slab* empty = _lastEmptied;
+        _lastEmptied = null;
+        if (empty != null && empty->Used == 0)
+        {
+            Unlink(empty, empty->SizeClass);
+            ReturnSlab(empty);
+        }
+
+        _divided.ReleaseFreePages();
+    }
+
     /// <summary>Reports the exact usage to the budget.</summary>
     internal void ReportUsage() => Report();
 
@@ -224,6 +246,8 @@ internal sealed unsafe partial class Arena : IDisposable
         _guard?.Dispose();
         _runs.Dispose();
         NativeMemory.Free(_scratch);
+        _divided.Dispose();
+        NativeMemory.Free(_classPages);
         NativeMemory.Free(_open); // The source frees the slabs.
     }
 
@@ -244,7 +268,7 @@ internal sealed unsafe partial class Arena : IDisposable
             return;
         }
 
-        var slab = (Slab*)SlabOf(block);
+        Slab* slab = ClassSlabOf(block);
         if (slab->Owner != _id)
         {
             _source.ArenaOf(slab->Owner).TakeBack(block, slab->BlockBytes, isRun: false);
@@ -328,7 +352,7 @@ internal sealed unsafe partial class Arena : IDisposable
         for (; _takenBack != 0 && freed < blocksMax; freed++)
         {
             var block = (byte*)(_takenBack & ~RunBit);
-            long bytes = (_takenBack & RunBit) != 0 ? *(long*)(block + sizeof(nint)) : ((Slab*)SlabOf(block))->BlockBytes;
+            long bytes = (_takenBack & RunBit) != 0 ? *(long*)(block + sizeof(nint)) : ClassSlabOf(block)->BlockBytes;
             _takenBack = *(nint*)block;
             FreeNow(block, bytes);
             Interlocked.Add(ref _returnedBytes, -bytes);
@@ -410,30 +434,71 @@ internal sealed unsafe partial class Arena : IDisposable
 
     private void ReturnSlab(Slab* slab)
     {
-        _slabs--;
         if (slab->IsLeft) SlabsLeft--;
-        ReleasedBytes -= (byte*)slab + SlabSource.SlabBytes - slab->Touched;
+        _classPages[slab->SizeClass] -= slab->Pages;
+        ReleasedInSlabs -= EndOf(slab) - slab->Touched;
+        if (slab->Pages < SlabPages)
+        {
+            _divided.Return((byte*)slab, slab->Pages);
+            return;
+        }
+
+        _slabs--;
         _source.Return((byte*)slab);
     }
 
     private Slab* NewSlab(int sizeClass)
     {
-        var slab = (Slab*)_source.Take();
         int blockBytes = BlockSize.BytesOfClass(sizeClass);
-        int blocks = (SlabSource.SlabBytes - SlabHeaderBytes) / blockBytes;
+        int pages = PagesOfNext(sizeClass, blockBytes);
+        Slab* slab;
+        byte* end;
+        if (pages < SlabPages)
+        {
+            slab = (Slab*)_divided.Take(pages, out end);
+        }
+        else
+        {
+            slab = (Slab*)_source.Take();
+            end = (byte*)slab + SlabSource.SlabBytes;
+            _slabs++;
+        }
+
         slab->NextOpen = slab->PreviousOpen = null;
         slab->Free = null;
         slab->Next = (byte*)slab + SlabHeaderBytes;
-        slab->End = slab->Next + (blocks * blockBytes);
-        slab->Touched = (byte*)slab + SlabSource.SlabBytes; // as far as is known
+        slab->End = slab->Next + ((end - slab->Next) / blockBytes * blockBytes);
+        slab->Touched = end; // as far as is known
         slab->Used = 0;
         slab->BlockBytes = blockBytes;
         slab->SizeClass = (byte)sizeClass;
         slab->IsLeft = false;
         slab->Skipped = 0;
-        slab->Owner = _id;
-        _slabs++;
+        slab->Pages = (byte)pages;
+        slab->Owner = (ushort)_id;
+        _classPages[sizeClass] += pages;
         return slab;
+    }
+
+    // At most a quarter of what the class has, but seven blocks, so that what remains at the slab's end is little.
+    private int PagesOfNext(int sizeClass, int blockBytes)
+    {
+        const int BlocksMin = 7;
+        int least = ((blockBytes * BlocksMin) + SlabHeaderBytes + DividedSlabs.HeaderBytes + PageBytes - 1) / PageBytes;
+        int quarter = _classPages[sizeClass] / 4;
+        int pages = (int)BitOperations.RoundUpToPowerOf2((uint)least);
+        if (quarter > pages) pages = 1 << BitOperations.Log2((uint)quarter);
+        return pages > DividedSlabs.PagesMax ? SlabPages : pages;
+    }
+
+    private static byte* EndOf(Slab* slab) => (byte*)((nuint)slab & ~(nuint)(PageBytes - 1)) + (slab->Pages * PageBytes);
+
+    /// <summary>The slab of a class that contains a block of up to <see cref="BlockSize.ClassBlockMax"/>.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private static Slab* ClassSlabOf(byte* block)
+    {
+        var slab = (Slab*)SlabOf(block);
+        return slab->SizeClass == 0 ? (Slab*)DividedSlabs.HeaderOf((byte*)slab, block) : slab;
     }
 
     private void Link(Slab* slab, int sizeClass)
@@ -473,9 +538,10 @@ internal sealed unsafe partial class Arena : IDisposable
         public byte* Touched; // pages from here on are released
         public int Used;
         public int BlockBytes;
-        public byte SizeClass;
+        public byte SizeClass; // at DividedSlabs.KindOffset; never 0
         public bool IsLeft; // the walk over values moves its blocks to other slabs
         public short Skipped; // searches for a slab to evacuate that still pass this one over
-        public int Owner;    // the arena's id
+        public ushort Owner; // the arena's id
+        public byte Pages;
     }
 }

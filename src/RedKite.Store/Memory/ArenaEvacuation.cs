@@ -13,13 +13,16 @@ namespace RedKite.Store.Memory;
 /// </remarks>
 internal sealed unsafe partial class Arena
 {
-    private const int PageBytes = 4096;
+    private const int PageBytes = DividedSlabs.PageBytes;
 
     // A slab whose blocks cannot be moved is skipped in this number of searches.
     private const short SearchesSkipped = 100;
 
     /// <summary>Bytes of released pages in slabs that are in use.</summary>
-    internal long ReleasedBytes { get; private set; }
+    internal long ReleasedBytes => ReleasedInSlabs + _divided.ReleasedBytes;
+
+    // Those behind the last blocks of slabs.
+    private long ReleasedInSlabs { get; set; }
 
     /// <summary>Bytes of free space in the slabs. Read without the lock, it may be a moment old.</summary>
     internal long FragmentedBytes => _guard is not null ? 0 : Math.Max(0, HeldBytes - _largeBytes - _blockBytes);
@@ -27,7 +30,7 @@ internal sealed unsafe partial class Arena
     private void NoteTouched(Slab* slab)
     {
         byte* touched = PageAfter(slab->Next);
-        ReleasedBytes -= touched - slab->Touched;
+        ReleasedInSlabs -= touched - slab->Touched;
         slab->Touched = touched;
     }
 
@@ -160,7 +163,7 @@ internal sealed unsafe partial class Arena
             if (kept < slab->Touched)
             {
                 SystemMemory.Discard(kept, (nuint)(slab->Touched - kept));
-                _arena.ReleasedBytes += slab->Touched - kept;
+                _arena.ReleasedInSlabs += slab->Touched - kept;
                 slab->Touched = kept;
             }
             else if (Moved == 0 && (_isSearched || _looked >= LookedMin))
@@ -280,7 +283,7 @@ internal sealed unsafe partial class Arena
         }
         else
         {
-            var slab = (Slab*)SlabOf(block);
+            Slab* slab = ClassSlabOf(block);
             if (!slab->IsLeft) return null;
             Slab* target = _open[slab->SizeClass];
             while (target != null && target->IsLeft) target = target->NextOpen;
@@ -303,7 +306,10 @@ internal sealed unsafe partial class Arena
     {
         Debug.Assert(slab->Used == 0, "The slab has no blocks in use.");
         if (_lastEmptied == slab) _lastEmptied = null;
+        byte* divided = slab->Pages < SlabPages ? SlabOf((byte*)slab) : null;
+        int count = _divided.Count;
         ReturnSlab(slab);
+        if (divided != null && _divided.Count == count) _divided.ReleaseFreePages(divided);
     }
 
     private void LinkLast(Slab* slab)

@@ -84,6 +84,7 @@ internal sealed unsafe class SlabSource : IDisposable
     {
         lock (_lock)
         {
+            if (_arenas.Length > ushort.MaxValue) throw new InvalidOperationException("A keyspace has fewer arenas.");
             _arenas = [.. _arenas, arena];
             return _arenas.Length - 1;
         }

@@ -120,6 +120,81 @@ public unsafe class ArenaTests
         Assert.Equal(0, arena.UsedBytes);
     }
 
+    [Theory]
+    [InlineData(1, 1499, 5_000)] // one of 64 stripes with 300,000 strings
+    [InlineData(1, 1499, 500)]
+    [InlineData(1, 4096, 2_000)]
+    [InlineData(900, 1100, 1_000)]
+    [InlineData(1, 64, 10_000)]
+    [InlineData(1, 1499, 100_000)]
+    public void Blocks_of_mixed_sizes_leave_little_free_space(int bytesMin, int bytesMax, int count)
+    {
+        using var source = new SlabSource();
+        using var arena = new Arena(source);
+        var random = new Random(1);
+        var classes = new HashSet<int>();
+        for (int i = 0; i < count; i++)
+        {
+            int bytes = random.Next(bytesMin, bytesMax + 1);
+            arena.Allocate(bytes);
+            classes.Add(BlockSize.ClassOf(bytes));
+        }
+
+        // An eighth, and a page or seven blocks for each class.
+        long perClass = classes.Sum(sizeClass => (long)Math.Max(4096, BlockSize.BytesOfClass(sizeClass) * 7));
+        Assert.InRange(arena.HeldBytes, arena.UsedBytes, (arena.UsedBytes * 9 / 8) + perClass + SlabSource.SlabBytes);
+    }
+
+    [Fact]
+    public void Divided_slabs_return_to_the_source_when_their_blocks_are_freed()
+    {
+        Randomness.Run(random =>
+        {
+            using var source = new SlabSource();
+            using var arena = new Arena(source);
+            var blocks = new List<(nint Block, int Bytes)>();
+            for (int i = 0; i < 5_000; i++)
+            {
+                int bytes = random.Next(1, 4097);
+                blocks.Add(((nint)arena.Allocate(bytes), bytes));
+            }
+
+            foreach ((nint block, int bytes) in blocks.OrderBy(_ => random.Next()).ToList()) arena.Free((byte*)block, bytes);
+            Assert.Equal(0, arena.UsedBytes);
+            Assert.Equal(SlabSource.SlabBytes, arena.HeldBytes); // the last emptied slab is kept
+            arena.ReleaseUnused();
+            Assert.Equal(0, arena.HeldBytes);
+            source.ReleaseKept();
+            Assert.Equal(0, source.HeldBytes);
+        });
+    }
+
+    [Fact]
+    public void Free_pages_of_divided_slabs_are_released()
+    {
+        using var source = new SlabSource();
+        using var arena = new Arena(source);
+        var blocks = new List<nint>();
+        for (int i = 0; i < 100; i++) blocks.Add((nint)arena.Allocate(500));
+        byte* other = arena.Allocate(300); // keeps its slab
+        byte* last = arena.Allocate(200);
+        foreach (nint block in blocks) arena.Free((byte*)block, 500);
+        arena.Free(last, 200);
+        arena.ReleaseUnused();
+        Assert.InRange(arena.HeldBytes, 2 * 4096, 3 * 4096);
+        Assert.InRange(arena.ReleasedBytes, 1, SlabSource.SlabBytes);
+
+        // Released pages count again when they are used.
+        for (int i = 0; i < 100; i++) blocks[i] = (nint)arena.Allocate(500);
+        foreach (nint block in blocks) new Span<byte>((byte*)block, 500).Fill(1);
+        Assert.InRange(arena.HeldBytes, 100 * 512, 2 * SlabSource.SlabBytes);
+        foreach (nint block in blocks) arena.Free((byte*)block, 500);
+        arena.Free(other, 300);
+        arena.ReleaseUnused();
+        Assert.Equal(0, arena.HeldBytes);
+        Assert.Equal(0, arena.ReleasedBytes);
+    }
+
     [Fact]
     public void Block_is_not_moved_within_its_class()
     {

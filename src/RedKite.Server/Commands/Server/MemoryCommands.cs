@@ -184,7 +184,7 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
         for (int stripe = 0; stripe < keyspace.Stripes.Length; stripe++)
         {
             cmd.EnterStripe(stripe);
-            keyspace.Stripes[stripe].Segments.ReleaseKept();
+            keyspace.Stripes[stripe].ReleaseUnused();
             cmd.ExitStripe(stripe);
         }
 

@@ -53,7 +53,7 @@ internal sealed class MemoryReturn(Settings settings, ActionLog actions, BufferP
             if (!stripe.TryEnter()) continue;
             try
             {
-                stripe.Segments.ReleaseKept();
+                stripe.ReleaseUnused();
             }
             catch (Exception failure) when (keyspace.FailStop.Ends(failure, StripeSet.Of(i), "returning memory"))
             {
