@@ -58,6 +58,26 @@ internal static unsafe partial class LinuxCalls
 
     internal static void SetOption(int descriptor, int level, int option, int value) => _ = setsockopt(descriptor, level, option, &value, sizeof(int));
 
+    /// <summary>When a TCP connection last received data, in milliseconds of the system's coarse monotonic clock: whole ticks of the kernel.</summary>
+    internal static bool TryGetLastReceived(int descriptor, out long ms)
+    {
+        const int TcpLevel = 6, TcpInfo = 11, LastReceivedOffset = 52, InfoBytes = 56, CoarseClock = 6, Tries = 3;
+        byte* info = stackalloc byte[InfoBytes];
+        nint* now = stackalloc nint[2];
+        nint* after = stackalloc nint[2];
+        ms = 0;
+        for (int i = 0; i < Tries; i++)
+        {
+            int bytes = InfoBytes;
+            if (clock_gettime(CoarseClock, now) != 0 || getsockopt(descriptor, TcpLevel, TcpInfo, info, &bytes) != 0 || bytes < InfoBytes) return false;
+            _ = clock_gettime(CoarseClock, after);
+            if (now[0] == after[0] && now[1] == after[1]) break; // otherwise a tick came in between
+        }
+
+        ms = (now[0] * 1000) + (now[1] / 1_000_000) - *(uint*)(info + LastReceivedOffset);
+        return true;
+    }
+
     /// <summary>The process's limits of open files: the current one, and how far it may raise that itself.</summary>
     internal static bool TryGetFileLimit(out ulong soft, out ulong hard)
     {
@@ -156,4 +176,10 @@ internal static unsafe partial class LinuxCalls
 
     [LibraryImport("libc")]
     private static partial int setsockopt(int descriptor, int level, int option, int* value, int valueBytes);
+
+    [LibraryImport("libc")]
+    private static partial int getsockopt(int descriptor, int level, int option, byte* value, int* valueBytes);
+
+    [LibraryImport("libc")]
+    private static partial int clock_gettime(int clock, nint* time);
 }

@@ -387,7 +387,12 @@ internal sealed class CommandExecutor
         if ((Reply.TakeEvents() & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply); // invalidations of evicted keys
         long replied = _replied = Reply.Length;
         long start = Stopwatch.GetTimestamp();
-        if (_turn != _currentTurn || _currentTurn == 0) (_turn, _turnStart) = (_currentTurn, start); // a caller in the process has no turns
+        if (_turn != _currentTurn || _currentTurn == 0)
+        {
+            (_turn, _turnStart) = (_currentTurn, start); // a caller in the process has no turns
+            Environment.TurnStart = start;
+        }
+
         Environment.ScriptTurn.EndIfOverdue(start);
         if (start - _turnStart >= NoticeableTicks) Engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
         BeginRun(first: 0, start);
@@ -454,6 +459,7 @@ internal sealed class CommandExecutor
             if (session.CommandsToTime > 0) session.CommandsToTime--;
             i++;
             BeginRun(i, now);
+            if (_keyspace.Budget.IsExceeded && !isLarge && RefusesSome(count)) isLarge = true; // the command may have set the limit
             isPlain = IsPlain(session) && !isLarge;
             interceptor = isPlain || isLarge ? null : OnlyInterceptor(session);
             permissions = isPlain || isLarge ? null : OnlyPermissions(session);

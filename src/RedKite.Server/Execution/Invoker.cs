@@ -237,7 +237,7 @@ internal sealed class Invoker
         if (_environment.BlockRequest is { } block && !_environment.IsServing)
         {
             _environment.BlockRequest = null;
-            if (block.Type is null || cmd.Count <= _engine.Settings.BlockedKeysMax || IsWithinBlockedKeysOrReply(cmd)) _engine.Blocked.Block(cmd, block, held);
+            if (block.Type is null || cmd.Count <= _engine.Settings.BlockedKeysMax || IsWithinBlockedKeysOrReply(cmd)) _engine.Blocked.Block(cmd, block, held, _environment.TurnStart);
         }
 
         if (_environment.IsObserved) Publish(cmd, _environment.Metrics.Changes - changes);

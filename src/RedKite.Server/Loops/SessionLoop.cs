@@ -152,6 +152,7 @@ internal sealed class SessionLoop : IConnectionHandler
     {
         Session session = SessionOf(connection);
         if (session.ClosesAfterReply) return input.Length;
+        session.HasNewInput = connection.BytesReceived != session.BytesReceived;
         Executor.Metrics.BytesReceived += connection.BytesReceived - session.BytesReceived;
         session.BytesReceived = connection.BytesReceived;
         session.InputBytes = input.Length;
@@ -185,6 +186,7 @@ internal sealed class SessionLoop : IConnectionHandler
             connection.Close();
         }
 
+        if (_engine.ClientEviction.IsOn) _engine.ClientEviction.Note(session, input.Length - consumed);
         return consumed;
     }
 
@@ -201,6 +203,7 @@ internal sealed class SessionLoop : IConnectionHandler
             return;
         }
 
+        if (_engine.ClientEviction.IsOn) _engine.ClientEviction.Note(session, connection.InputBytes);
         ClientOutputBufferLimit limit = LimitOf(session);
         if (connection.OutputBytes > SuspendedOutputBytes && !session.IsSuspended) Suspend(session, connection);
         var waiting = (ulong)connection.OutputBytes;
@@ -274,6 +277,9 @@ internal sealed class SessionLoop : IConnectionHandler
         if (_engine.Changes.HasRequests) _engine.Changes.Apply();
         if (session.IsSuspended) Metrics.AddSuspendedClients(-1);
         _engine.Clients.Remove(session);
+        _engine.ClientEviction.Forget(session);
+        _engine.Memory.NoteReleased(Metrics.Buffers, session.CountedBufferBytes);
+        session.CountedBufferBytes = 0;
     }
 
     public int Tick()
@@ -399,9 +405,9 @@ internal sealed class SessionLoop : IConnectionHandler
         Metrics.Buffers.Begin();
         foreach (Connection connection in _loop.Connections)
         {
-            Metrics.Buffers.Note(connection);
-            if (connection.OutputBytes > 0) OnOutputBuffered(connection);
             Session session = SessionOf(connection);
+            session.CountedBufferBytes = Metrics.Buffers.Note(connection);
+            if (connection.OutputBytes > 0) OnOutputBuffered(connection);
             if (isNewPeriod) session.ReplyBytesPeak = 0;
             if (connection.IsEstablishing && nowMs - session.CreatedMs > _engine.Settings.TlsHandshakeTimeoutSeconds * 1000L)
             {

@@ -3,8 +3,8 @@ using RedKite.Net;
 namespace RedKite.Server.Metrics;
 
 /// <summary>
-/// The buffers of one loop's connections, summed by the loop once a second, so that other threads read a few numbers and
-/// leave its connections alone.
+/// The buffers of one loop's connections, summed by the loop once a second and without those that were closed since, so that other
+/// threads read a few numbers and leave its connections alone.
 /// </summary>
 internal sealed class BufferWatch
 {
@@ -16,7 +16,7 @@ internal sealed class BufferWatch
     private long _bytes;
     private long _outputBytes;
 
-    /// <summary>Bytes of all buffers, as of the last pass.</summary>
+    /// <summary>Bytes of all buffers as of the last pass, without those of connections that have closed since.</summary>
     internal long Bytes { get; private set; }
 
     /// <summary>Bytes waiting to be sent, as of the last pass.</summary>
@@ -34,13 +34,19 @@ internal sealed class BufferWatch
         _input[_pass] = _output[_pass] = _bytes = _outputBytes = 0;
     }
 
-    internal void Note(Connection connection)
+    /// <summary>Adds a connection.</summary>
+    /// <returns>The bytes of its buffers, which <see cref="NoteReleased"/> gets when it closes.</returns>
+    internal long Note(Connection connection)
     {
-        _bytes += connection.BufferBytes;
+        long bytes = connection.BufferBytes;
+        _bytes += bytes;
         _outputBytes += connection.OutputBytes;
         _input[_pass] = Math.Max(_input[_pass], connection.InputBytes);
         _output[_pass] = Math.Max(_output[_pass], connection.OutputBytes);
+        return bytes;
     }
+
+    internal void NoteReleased(long bytes) => Bytes -= bytes;
 
     internal void End() => (Bytes, OutputBytes) = (_bytes, _outputBytes);
 }

@@ -55,6 +55,9 @@ internal sealed class BlockedClient : IDisposable
 
     internal BlockRequest Block { get; }
 
+    /// <summary>When the request arrived: its place in the keys' queues.</summary>
+    internal required Arrival Arrival { get; init; }
+
     internal long DeadlineMs => Block.DeadlineMs;
 
     internal bool HasDeadline => Block.DeadlineMs != BlockRequest.NoDeadline;

@@ -48,6 +48,9 @@ internal sealed class CommandEnvironment
 
     internal ExecutorMetrics Metrics { get; }
 
+    /// <summary>The timestamp at the start of the loop's turn.</summary>
+    internal long TurnStart { get; set; }
+
     /// <summary>The time of the commands that execute now, in Unix milliseconds.</summary>
     internal long NowMs { get; private set; }
 

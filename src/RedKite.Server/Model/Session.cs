@@ -134,6 +134,15 @@ internal sealed class Session
 
     internal long BytesReceived { get; set; }
 
+    /// <summary>Bytes of the connection's buffers as its loop last counted them.</summary>
+    internal long CountedBufferBytes { get; set; }
+
+    /// <summary>Bytes that the client counts against maxmemory-clients, as its loop last counted them.</summary>
+    internal long CountedClientBytes { get; set; }
+
+    /// <summary>Whether the input that is being executed came in this turn of the loop.</summary>
+    internal bool HasNewInput { get; set; }
+
     /// <summary>Bytes of the input that held the client's last command: that command and its pipeline.</summary>
     internal int InputBytes { get; set; }
 

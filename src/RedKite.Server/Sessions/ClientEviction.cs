@@ -7,8 +7,10 @@ namespace RedKite.Server.Sessions;
 
 /// <summary>
 /// Keeps the memory of all clients within maxmemory-clients: when it exceeds the limit, the clients with the largest buffers and
-/// state are closed, except those with CLIENT NO-EVICT. One loop looks ten times a second while there is a limit. A client whose
-/// unfinished request alone exceeds it is closed at once.
+/// state are closed, except those with CLIENT NO-EVICT. While there is a limit, each loop counts a client after its input was executed and
+/// when output waits, so that the sum exceeds the limit for no longer than a batch; one loop also adds up all clients ten times a
+/// second, because what other threads send a client is counted late. A client whose unfinished request alone exceeds the limit is
+/// closed at once.
 /// </summary>
 internal sealed class ClientEviction(Settings settings, ClientRegistry clients, ServerLog log)
 {
@@ -19,6 +21,8 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
 
     private readonly List<(Session Session, long Bytes)> _sizes = [];
     private long _nextMs;
+    private long _allBytes; // CountedClientBytes of all sessions
+    private int _isEvicting;
 
     /// <summary>Called with each client that is about to be closed.</summary>
     internal required Action<Session> Evicting { get; init; }
@@ -27,6 +31,33 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
     internal ulong LimitBytes => settings.MaxMemoryClients >= 0
         ? (ulong)settings.MaxMemoryClients
         : (ulong)(settings.MaxMemoryBytes / 100.0 * -settings.MaxMemoryClients);
+
+    /// <summary>Whether there is a limit.</summary>
+    internal bool IsOn => settings.MaxMemoryClients != 0;
+
+    /// <summary>Counts a client anew and, if the limit is exceeded by that, closes clients. On the client's loop.</summary>
+    /// <param name="session">The client.</param>
+    /// <param name="requestBytes">The bytes of its unfinished request.</param>
+    internal void Note(Session session, long requestBytes)
+    {
+        if (session.Type is ClientType.Replica or ClientType.Master) return;
+        long bytes = Math.Max(BytesOf(session), LoopMetrics.ConnectionBytes + requestBytes);
+        if (bytes == session.CountedClientBytes) return;
+        long all = Interlocked.Add(ref _allBytes, bytes - session.CountedClientBytes);
+        bool grows = bytes > session.CountedClientBytes;
+        session.CountedClientBytes = bytes;
+        if (!grows) return;
+        ulong limit = LimitBytes;
+        if (limit != 0 && (ulong)Math.Max(0, all) > Math.Max(limit, LimitBytesMin)) EvictOver(Math.Max(limit, LimitBytesMin));
+    }
+
+    /// <summary>A client has closed. On its loop.</summary>
+    internal void Forget(Session session)
+    {
+        if (session.CountedClientBytes == 0) return;
+        Interlocked.Add(ref _allBytes, -session.CountedClientBytes);
+        session.CountedClientBytes = 0;
+    }
 
     /// <summary>Whether a client is to be closed because its unfinished request alone exceeds the limit. On its loop.</summary>
     internal bool Evicts(Session session, long requestBytes)
@@ -45,14 +76,31 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
         if (settings.MaxMemoryClients == 0 || (nowMs < _nextMs && nowMs >= _nextMs - PeriodMs)) return;
         _nextMs = nowMs + PeriodMs;
         ulong limit = LimitBytes;
-        if (limit == 0) return;
-        limit = Math.Max(limit, LimitBytesMin);
+        if (limit != 0) EvictOver(Math.Max(limit, LimitBytesMin));
+    }
+
+    // Adds up what the clients use now, and closes the largest ones until the limit holds. If another loop is at it, that one does.
+    private void EvictOver(ulong limit)
+    {
+        if (Interlocked.Exchange(ref _isEvicting, 1) != 0) return;
+        try
+        {
+            Evict(limit);
+        }
+        finally
+        {
+            Volatile.Write(ref _isEvicting, 0);
+        }
+    }
+
+    private void Evict(ulong limit)
+    {
         long all = 0;
         _sizes.Clear();
         foreach (Session session in clients.All)
         {
             if (session.Type is ClientType.Replica or ClientType.Master) continue;
-            long bytes = LoopMetrics.ConnectionBytes + (session.Connection?.BufferBytes ?? 0) + session.KeptBytes;
+            long bytes = Math.Max(BytesOf(session), session.CountedClientBytes);
             all += bytes;
             if (!session.NoEvict) _sizes.Add((session, bytes));
         }
@@ -70,4 +118,6 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
 
         _sizes.Clear();
     }
+
+    private static long BytesOf(Session session) => LoopMetrics.ConnectionBytes + (session.Connection?.BufferBytes ?? 0) + session.KeptBytes;
 }

@@ -13,7 +13,7 @@ namespace RedKite.Store.Memory;
 /// <remarks>
 /// A slab of a class: a 64-byte header, then blocks of one class. Blocks are carved in order as they are needed (untouched pages
 /// stay unmapped) and freed ones are linked through their first eight bytes. A class's slabs grow with it: the first ones have a few
-/// pages (<see cref="DividedSlabs"/>), later ones at most a quarter of what the class has, up to 64 KiB. A slab without blocks in use
+/// pages (<see cref="DividedSlabs"/>), later ones at most an eighth of what the class has, up to 64 KiB. A slab without blocks in use
 /// is returned, except the one that became empty last. One free list per class was rejected: it cannot release memory.
 ///
 /// Releasing the pages of a large block takes 100 microseconds per MiB. Blocks from 8 MiB on therefore wait, linked through their
@@ -480,14 +480,15 @@ internal sealed unsafe partial class Arena : IDisposable
         return slab;
     }
 
-    // At most a quarter of what the class has, but seven blocks, so that what remains at the slab's end is little.
+    // At most an eighth of what the class has, but seven blocks, so that what remains at the slab's end is little. With a quarter, 64
+    // stripes with 300,000 strings of up to 1,500 bytes held 18 % more than their blocks, instead of 12.
     private int PagesOfNext(int sizeClass, int blockBytes)
     {
         const int BlocksMin = 7;
         int least = ((blockBytes * BlocksMin) + SlabHeaderBytes + DividedSlabs.HeaderBytes + PageBytes - 1) / PageBytes;
-        int quarter = _classPages[sizeClass] / 4;
+        int eighth = _classPages[sizeClass] / 8;
         int pages = (int)BitOperations.RoundUpToPowerOf2((uint)least);
-        if (quarter > pages) pages = 1 << BitOperations.Log2((uint)quarter);
+        if (eighth > pages) pages = 1 << BitOperations.Log2((uint)eighth);
         return pages > DividedSlabs.PagesMax ? SlabPages : pages;
     }
 

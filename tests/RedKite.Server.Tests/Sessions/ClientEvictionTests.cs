@@ -23,6 +23,33 @@ public class ClientEvictionTests : NetworkTests
         Assert.Contains("evicted_clients:1\r\n", small.Run("INFO stats").Text, StringComparison.Ordinal);
     }
 
+    // Not by the timer, which is off.
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Limit_is_enforced_when_it_is_exceeded(string transport)
+    {
+        await using RedKiteServer server = await StartAsync(transport, ("maxmemory-clients", "8mb"));
+        server.Engine.Run.IsBackgroundPaused = true;
+        RespConnection[] clients = [.. Enumerable.Range(0, 5).Select(_ => RespConnection.Connect(server.Port))];
+        foreach (RespConnection client in clients[1..]) client.Send("*2\r\n$4\r\nECHO\r\n$1000000\r\n" + new string('x', 900_000));
+        clients[0].Send("*2\r\n$4\r\nECHO\r\n$7000000\r\n" + new string('x', 6_000_000));
+        Assert.True(clients[0].Read().IsClosed);
+        foreach (RespConnection client in clients[1..])
+        {
+            client.Send(new string('x', 100_000) + "\r\n");
+            Assert.Equal(1_000_000, client.Read().Text.Length);
+        }
+
+        Assert.Equal(1, server.Engine.Metrics.Server.EvictedClients);
+
+        // Output counts as input does, and what a client no longer uses does not.
+        clients[1].Run("SET k " + new string('v', 1_000_000)).IsOk();
+        foreach (RespConnection client in clients[1..3]) client.Send(string.Concat(Enumerable.Repeat("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", 40)));
+        WaitFor(() => server.Engine.Metrics.Server.EvictedClients == 2, "one of them is closed: each has 4 MiB of output when it is suspended");
+        foreach (RespConnection client in clients[3..]) client.Run("PING").IsSimple("PONG");
+        foreach (RespConnection client in clients) client.Dispose();
+    }
+
     [Theory]
     [MemberData(nameof(Transports))]
     public async Task Client_that_reads_nothing_is_closed_before_its_own_limit(string transport)

@@ -8,7 +8,7 @@ namespace RedKite.Server.Execution.Blocking;
 
 /// <summary>
 /// Serves blocked clients on the thread of the command that changed their key, after that command and before any other gets
-/// its stripes: each client's request is executed again on its behalf, in the order in which the clients blocked.
+/// its stripes: each client's request is executed again on its behalf, in the order in which the clients' requests arrived.
 /// </summary>
 /// <remarks>
 /// A client may need stripes that are not locked. They are tried without waiting, which cannot deadlock in any order; if another

@@ -6,7 +6,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Execution.Blocking;
 
 /// <summary>
-/// The blocked clients of a server, queued for each key in the order in which they blocked. A key's queue belongs to the key's
+/// The blocked clients of a server, queued for each key in the order in which their requests arrived. A key's queue belongs to the key's
 /// stripe and is used with that locked.
 /// </summary>
 /// <remarks>
@@ -20,6 +20,9 @@ internal sealed class BlockedClients(Keyspace keyspace)
 
     /// <summary>Ends a client's wait on its connection's loop: called there.</summary>
     internal required Action<BlockedClient> Finished { get; init; }
+
+    /// <summary>Returns when the request that a session executes arrived, given the start of the loop's turn. Tests replace it.</summary>
+    internal Func<Session, long, Arrival> ArrivalOf { get; set; } = Arrival.Of;
 
     private readonly Dictionary<KeyIdentity, BlockedQueue>[] _queues = [.. keyspace.Stripes.Select(_ => new Dictionary<KeyIdentity, BlockedQueue>())];
     private int _count;
@@ -39,17 +42,24 @@ internal sealed class BlockedClients(Keyspace keyspace)
     /// <summary>Keys with clients that are also woken when the key is gone.</summary>
     internal int KeysWakingWhenGone => Volatile.Read(ref _keysWakingWhenGone);
 
-    /// <summary>The client that blocked on a key first, or null. The key's stripe is locked.</summary>
+    /// <summary>The client whose request arrived first, or null. The key's stripe is locked.</summary>
     internal AwaitedKey? FirstOf(KeyIdentity key) => _queues[keyspace.StripeOf(key.Hash)].GetValueOrDefault(key).First;
 
     /// <summary>The keys of a stripe that clients are blocked on. The stripe is locked.</summary>
     internal IEnumerable<KeyIdentity> KeysIn(int stripe) => _queues[stripe].Keys;
 
-    /// <summary>Blocks a command's client, behind all clients that already wait for its keys. The stripes of the command's keys are locked.</summary>
-    internal BlockedClient Block(scoped in CommandContext cmd, BlockRequest block, StripeSet held)
+    /// <summary>
+    /// Blocks a command's client, behind all clients that wait for its keys and whose requests arrived earlier. The stripes of the command's keys
+    /// are locked.
+    /// </summary>
+    internal BlockedClient Block(scoped in CommandContext cmd, BlockRequest block, StripeSet held, long turnStart)
     {
         SavedRequest request = SavedRequest.Of(cmd, block.Replacements);
-        var client = new BlockedClient(cmd.Session, request, block, held) { DropsReply = cmd.Session.ReplyMode != ReplyMode.On };
+        var client = new BlockedClient(cmd.Session, request, block, held) 
+        {
+            Arrival = ArrivalOf(cmd.Session, turnStart),
+            DropsReply = cmd.Session.ReplyMode != ReplyMode.On,
+        };
         Interlocked.Increment(ref _count);
         if (client.HasDeadline) Interlocked.Increment(ref _withDeadline);
         if (block.Type is not null) EnqueueKeys(cmd, client);
@@ -131,12 +141,18 @@ internal sealed class BlockedClients(Keyspace keyspace)
     private bool TryEnqueue(AwaitedKey key)
     {
         ref BlockedQueue queue = ref CollectionsMarshal.GetValueRefOrAddDefault(_queues[key.Stripe], key.Identity, out bool exists);
-        if (exists && queue.Last!.Client == key.Client) return false;
+
+        // Another loop may have blocked clients meanwhile whose requests arrived later.
+        AwaitedKey? before = queue.Last;
+        while (before is not null && key.Client.Arrival.Precedes(before.Client.Arrival)) before = before.Previous;
+        if (before?.Client == key.Client) return false;
         if (!exists) Interlocked.Increment(ref _keys);
-        key.Previous = queue.Last;
-        if (queue.Last is null) queue.First = key;
-        else queue.Last.Next = key;
-        queue.Last = key;
+        key.Previous = before;
+        key.Next = before is null ? queue.First : before.Next;
+        if (before is null) queue.First = key;
+        else before.Next = key;
+        if (key.Next is null) queue.Last = key;
+        else key.Next.Previous = key;
         if (key.Client.Block.WakesWhenGone && queue.WakingWhenGone++ == 0) Interlocked.Increment(ref _keysWakingWhenGone);
         keyspace.Stripes[key.Stripe].Watchers++;
         key.Client.QueuedIn = key.Client.QueuedIn.With(key.Stripe);
@@ -173,7 +189,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
     }
 }
 
-/// <summary>The clients that are blocked on a key, the one that blocked first in front.</summary>
+/// <summary>The clients that are blocked on a key, the one whose request arrived first in front.</summary>
 internal struct BlockedQueue
 {
     internal AwaitedKey? First;

@@ -80,17 +80,21 @@ internal sealed class Evictor
     // False: the limit is exceeded and no key may be evicted.
     private bool Relieve(long deadline)
     {
-        // Memory that is about to be free comes before keys that are in use.
+        // Memory that is about to be free comes before keys that are in use. If the time ends first, it counts as free, unless that cannot
+        // help: below a negative limit nothing fits.
+        UsePolicy();
+        bool evicts = _rule.Policy != MaxMemoryPolicy.NoEviction;
+        bool mayHold = evicts || _keyspace.Budget.LimitBytes is null or >= 0;
         for (int i = 0; i < _keyspace.Stripes.Length; i++)
         {
             while (FreeSlice(i))
             {
-                if (!_keyspace.Budget.IsExceeded || Stopwatch.GetTimestamp() >= deadline) return true;
+                if (!_keyspace.Budget.IsExceeded) return true;
+                if (Stopwatch.GetTimestamp() >= deadline) return mayHold;
             }
         }
 
-        UsePolicy();
-        if (_rule.Policy == MaxMemoryPolicy.NoEviction) return false;
+        if (!evicts) return false;
         for (int evictions = 1; !_keyspace.Budget.HasRoom(StepsOfRoom); evictions++)
         {
             // Most of an evicted large value is freed after its key is gone, perhaps by another thread: nothing else is evicted meanwhile.

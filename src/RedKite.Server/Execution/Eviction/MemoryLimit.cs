@@ -22,6 +22,7 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
     private readonly Lock _changing = new();
 
     private int _freeingStripe;
+    private long _othersBytes; // what used_memory counts beside the store, as of the last Apply
 
     /// <summary>The stripe of the last eviction of a value with a structure, which may not be free yet.</summary>
     internal int FreeingStripe
@@ -37,23 +38,43 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
     /// </summary>
     internal bool OwnsProcess { get; set; }
 
+    /// <summary>For tests: called between the measurement and its application.</summary>
+    internal Action? Measured { get; set; }
+
     /// <summary>Applies the setting, or what else uses memory. From any thread.</summary>
     /// <param name="registry">The counters; null: the server has not started yet.</param>
     /// <param name="reports">Whether every stripe reports its exact usage.</param>
     internal void Apply(MetricsRegistry? registry, bool reports)
     {
-        ulong limit = settings.MaxMemoryBytes;
-        if (limit == 0 && keyspace.Budget.LimitBytes is null) return;
-        if (registry is not null && OwnsProcess) registry.Server.GrowthBytes = Growth(registry, limit);
-        long others = registry is null ? 0 : MemoryFigures.UsedBytes(registry, ServerTotals.Of(registry)) - registry.Keyspace.UsedBytes;
+        if (settings.MaxMemoryBytes == 0 && keyspace.Budget.LimitBytes is null) return;
         lock (_changing)
         {
-            if (limit == 0) keyspace.LimitMemory(null, reports);
-            else keyspace.LimitMemory(Math.Max(-1, (long)Math.Min(limit, long.MaxValue / 4) - others), reports);
+            // Read with the lock: otherwise a limit that was read before CONFIG SET could replace the new one.
+            ulong limit = settings.MaxMemoryBytes;
+            if (registry is not null && OwnsProcess) registry.Server.GrowthBytes = Growth(registry, limit);
+            _othersBytes = registry is null ? 0 : MemoryFigures.UsedBytes(registry, ServerTotals.Of(registry)) - registry.Keyspace.UsedBytes;
+            Measured?.Invoke();
+            Limit(limit, reports);
         }
 
         if (!keyspace.Budget.IsExceeded) registry?.Server.NoteExceeded(false);
     }
+
+    /// <summary>Takes the buffers of a closed connection off what counts. Called by its loop.</summary>
+    internal void NoteReleased(BufferWatch buffers, long bytes)
+    {
+        if (bytes == 0) return;
+        lock (_changing)
+        {
+            buffers.NoteReleased(bytes);
+            _othersBytes -= bytes;
+            if (keyspace.Budget.LimitBytes is not null) Limit(settings.MaxMemoryBytes, reports: false);
+        }
+    }
+
+    // With the lock.
+    private void Limit(ulong limit, bool reports) =>
+        keyspace.LimitMemory(limit == 0 ? null : Math.Max(-1, (long)Math.Min(limit, long.MaxValue / 4) - _othersBytes), reports);
 
     private static long Growth(MetricsRegistry registry, ulong limit)
     {

@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Globalization;
+using RedKite.Server.Model;
 using RedKite.Server.Tests.Commands;
 using RedKite.Testing;
 
@@ -42,6 +43,53 @@ public sealed class BlockedClientsTests : IAsyncLifetime
 
         foreach (RespConnection client in clients) client.Dispose();
         Assert.Equal(0, _live.Server.Engine.Blocked.Keys);
+    }
+
+    // The loops may get to the requests in another order than that in which they came.
+    [Fact]
+    public void Clients_are_served_in_the_order_of_arrival_whichever_loop_is_first()
+    {
+        const int Clients = 40;
+        int[] order = [.. Enumerable.Range(0, Clients)];
+        new Random(1).Shuffle(order);
+        RespConnection[] clients = [.. order.Select(_ => Connect())];
+        Dictionary<long, int> arrivals = clients.Select((client, i) => (client.Run("CLIENT ID").Number, i)).ToDictionary();
+        _live.Server.Engine.Blocked.ArrivalOf = (session, _) => new Arrival(arrivals[session.Id], 0);
+        int blocked = 0;
+        foreach (int i in order)
+        {
+            clients[i].SendCommand("BLPOP queue queue other 0"); // one key twice
+            WaitUntilBlocked(++blocked);
+        }
+
+        using RespConnection pusher = Connect();
+        for (int i = 0; i < Clients; i++) pusher.Run($"RPUSH {(i % 2 == 0 ? "queue" : "other")} {i}").IsInteger(1);
+        for (int i = 0; i < Clients; i++)
+        {
+            clients[i].Read().IsArray(i % 2 == 0 ? "queue" : "other", $"{i}");
+            clients[i].Dispose();
+        }
+
+        Assert.Equal(0, _live.Server.Engine.Blocked.Keys);
+    }
+
+    [Fact]
+    public void Arrival_is_that_at_the_system_for_new_input_and_the_turn_for_input_that_was_held_back()
+    {
+        if (!OperatingSystem.IsLinux()) return;
+        using RespConnection early = Connect();
+        using RespConnection late = Connect();
+        Session[] sessions = [.. new[] { early, late }.Select(client => _live.Server.Engine.Clients.Find(client.Run("CLIENT ID").Number)!)];
+        early.Run("PING");
+        Thread.Sleep(50); // some ticks of the system
+        late.Run("PING");
+        long now = Stopwatch.GetTimestamp();
+        foreach (Session session in sessions) session.HasNewInput = true;
+        Arrival[] arrivals = [.. sessions.Select(session => Arrival.Of(session, now))];
+        Assert.True(arrivals[0].Precedes(arrivals[1]));
+        Assert.False(arrivals[1].Precedes(arrivals[0]));
+        sessions[0].HasNewInput = false;
+        Assert.False(Arrival.Of(sessions[0], now).Precedes(arrivals[1]));
     }
 
     [Theory]

@@ -1,4 +1,7 @@
+using RedKite.Server.Config;
+using RedKite.Server.Execution.Eviction;
 using RedKite.Server.Model;
+using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Execution.Eviction;
 
@@ -6,6 +9,8 @@ namespace RedKite.Server.Tests.Execution.Eviction;
 public sealed class OutOfMemoryTests : TranscriptTests
 {
     private const string Error = "OOM command not allowed when used memory > 'maxmemory'.";
+
+    private Thread? _settingThread;
 
     // They end the server or the oracle's connection, change what its replies mean, or are about another server.
     private static readonly HashSet<string> NotCompared =
@@ -64,6 +69,76 @@ public sealed class OutOfMemoryTests : TranscriptTests
         Run("SET k v").IsError(Error);
         Run("UNLINK s").IsInteger(1);
         Run("SET k v").IsOk();
+    }
+
+    // The removed set takes more than one slice to free, and the time is over after the first.
+    [Fact]
+    public void Writes_are_refused_while_memory_is_being_freed_if_nothing_may_be_evicted()
+    {
+        Server.Engine.Run.IsBackgroundPaused = true;
+        Run("CONFIG SET maxmemory-eviction-tenacity 0").IsOk();
+        for (int i = 0; i < 100; i++) Run("SADD s " + string.Join(' ', Enumerable.Range(i * 1000, 1000).Select(number => $"member:{number}"))).IsInteger(1000);
+        Run("UNLINK s").IsInteger(1);
+        Run("CONFIG SET maxmemory 1").IsOk();
+        for (int i = 0; i < 10; i++) Run($"SET k{i} v").IsError(Error);
+    }
+
+    [Fact]
+    public async Task Writes_behind_CONFIG_SET_in_a_pipeline_are_refused()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Send("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$9\r\nmaxmemory\r\n$1\r\n1\r\n"
+            + string.Concat(Enumerable.Repeat("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", 5)));
+        Assert.True(client.Read().IsNull);
+        client.Read().IsOk();
+        for (int i = 0; i < 5; i++) Assert.Equal(Error, client.Read().Text);
+    }
+
+    // The loop's timer applies the setting, too: what it read before CONFIG SET must not replace the new limit.
+    [Fact]
+    public void Limit_that_was_read_before_CONFIG_SET_does_not_replace_the_new_one()
+    {
+        Settings settings = Server.Engine.Settings;
+        Server.Engine.Run.IsBackgroundPaused = true;
+        var limit = new MemoryLimit(settings, Server.Engine.Keyspace);
+        settings.MaxMemoryBytes = 1 << 30;
+        bool isFirst = true;
+        limit.Measured = () =>
+        {
+            if (!isFirst) return;
+            isFirst = false;
+
+            // CONFIG SET on another thread: it comes before or after the timer's Apply as a whole.
+            settings.MaxMemoryBytes = 1;
+            var setting = new Thread(() => limit.Apply(Server.Engine.Metrics, reports: false));
+            setting.Start();
+            _settingThread = setting;
+            SpinWait.SpinUntil(() => (setting.ThreadState & ThreadState.WaitSleepJoin) != 0 || !setting.IsAlive);
+        };
+        limit.Apply(Server.Engine.Metrics, reports: false);
+        _settingThread!.Join();
+        Assert.True(Server.Engine.Keyspace.Budget.IsExceeded);
+    }
+
+    [Fact]
+    public async Task Memory_of_closed_clients_is_free_at_once()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        using RespConnection writer = RespConnection.Connect(server.Port);
+        using (RespConnection large = RespConnection.Connect(server.Port))
+        {
+            large.Send("*2\r\n$4\r\nECHO\r\n$30000000\r\n" + new string('x', 20_000_000));
+            NetworkTests.WaitFor(() => server.Info("mem_clients_normal") > 20_000_000, "the request's buffer is counted");
+            long used = server.Info("used_memory");
+            server.Engine.Run.IsBackgroundPaused = true; // nothing is counted anew from now on
+            writer.Run($"CONFIG SET maxmemory {used - 10_000_000}").IsOk();
+            Assert.Equal(Error, writer.Run("SET k v").Text);
+        }
+
+        NetworkTests.WaitFor(() => server.Engine.Clients.Count == 1, "the client is closed");
+        NetworkTests.WaitFor(() => server.Info("mem_clients_normal") < 20_000_000, "its buffers are released");
+        writer.Run("SET k v").IsOk();
     }
 
     [Fact]
