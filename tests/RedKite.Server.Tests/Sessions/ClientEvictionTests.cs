@@ -32,8 +32,16 @@ public class ClientEvictionTests : NetworkTests
         server.Engine.Run.IsBackgroundPaused = true;
         RespConnection[] clients = [.. Enumerable.Range(0, 5).Select(_ => RespConnection.Connect(server.Port))];
         foreach (RespConnection client in clients[1..]) client.Send("*2\r\n$4\r\nECHO\r\n$1000000\r\n" + new string('x', 900_000));
-        clients[0].Send("*2\r\n$4\r\nECHO\r\n$7000000\r\n" + new string('x', 6_000_000));
-        Assert.True(clients[0].Read().IsClosed);
+        try
+        {
+            clients[0].Send("*2\r\n$4\r\nECHO\r\n$7000000\r\n" + new string('x', 6_000_000));
+            Assert.True(clients[0].Read().IsClosed);
+        }
+        catch (IOException)
+        {
+            // closed while it sent
+        }
+
         foreach (RespConnection client in clients[1..])
         {
             client.Send(new string('x', 100_000) + "\r\n");
@@ -44,9 +52,9 @@ public class ClientEvictionTests : NetworkTests
 
         // Output counts as input does, and what a client no longer uses does not.
         clients[1].Run("SET k " + new string('v', 1_000_000)).IsOk();
-        foreach (RespConnection client in clients[1..3]) client.Send(string.Concat(Enumerable.Repeat("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", 40)));
-        WaitFor(() => server.Engine.Metrics.Server.EvictedClients == 2, "one of them is closed: each has 4 MiB of output when it is suspended");
-        foreach (RespConnection client in clients[3..]) client.Run("PING").IsSimple("PONG");
+        foreach (RespConnection client in clients[1..4]) client.Send(string.Concat(Enumerable.Repeat("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", 40)));
+        WaitFor(() => server.Engine.Metrics.Server.EvictedClients >= 2, "one of them is closed: each has some 4 MiB of output when it is suspended");
+        clients[4].Run("PING").IsSimple("PONG");
         foreach (RespConnection client in clients) client.Dispose();
     }
 
