@@ -55,7 +55,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
     internal BlockedClient Block(scoped in CommandContext cmd, BlockRequest block, StripeSet held, long turnStart)
     {
         SavedRequest request = SavedRequest.Of(cmd, block.Replacements);
-        var client = new BlockedClient(cmd.Session, request, block, held) 
+        var client = new BlockedClient(cmd.Session, request, block, held)
         {
             Arrival = ArrivalOf(cmd.Session, turnStart),
             DropsReply = cmd.Session.ReplyMode != ReplyMode.On,
