@@ -8,7 +8,7 @@ using RedKite.Server.Sessions;
 namespace RedKite.Dashboard;
 
 /// <summary>One address of the dashboard.</summary>
-/// <param name="Method">GET changes nothing; POST needs the header that pages of other sites cannot send.</param>
+/// <param name="Method">GET changes nothing, and allows HEAD; POST needs the header that pages of other sites cannot send.</param>
 /// <param name="Path">The address; with a trailing slash, everything below it.</param>
 internal sealed record AdminEndpoint(string Method, string Path, Func<AdminSite, HttpContext, Task> AnswerAsync)
 {
@@ -17,6 +17,12 @@ internal sealed record AdminEndpoint(string Method, string Path, Func<AdminSite,
 
     /// <summary>Whether it needs a running server.</summary>
     internal bool NeedsServer { get; init; }
+
+    /// <summary>Whether it is the page, to which other sites may link.</summary>
+    internal bool IsPage { get; init; }
+
+    /// <summary>Whether programs use it, which send a password with each request.</summary>
+    internal bool IsForPrograms { get; init; }
 }
 
 /// <summary>Every address of the dashboard, one row each.</summary>
@@ -24,12 +30,12 @@ internal static class AdminEndpoints
 {
     internal static IReadOnlyList<AdminEndpoint> Rows { get; } =
     [
-        new("GET", "/", (_, http) => WebFiles.SendAsync(http, "index.html")) { IsOpen = true },
+        new("GET", "/", (_, http) => WebFiles.SendAsync(http, "index.html")) { IsOpen = true, IsPage = true },
         new("GET", "/app/", (_, http) => WebFiles.SendAsync(http, Rest(http, "/app/"))) { IsOpen = true },
         new("POST", "/login", (site, http) => site.Logins.LogInAsync(http)) { IsOpen = true },
         new("POST", "/logout", LogOutAsync),
         new("GET", "/healthz", (_, http) => http.Response.WriteAsync("ok\n")) { IsOpen = true },
-        new("GET", "/metrics", MetricsAsync) { NeedsServer = true },
+        new("GET", "/metrics", MetricsAsync) { NeedsServer = true, IsForPrograms = true },
         new("GET", "/api/source", SourceAsync) { IsOpen = true },
         new("GET", "/api/reports/", ReportAsync),
         new("GET", "/api/history", HistoryAnswer.SendAsync),
@@ -73,16 +79,21 @@ internal static class AdminEndpoints
         await http.Response.WriteAsync(site.Server!.GetMetricsText(), http.RequestAborted).ConfigureAwait(false);
     }
 
-    private static Task SourceAsync(AdminSite site, HttpContext http) => SendJsonAsync(http, json =>
+    private static async Task SourceAsync(AdminSite site, HttpContext http)
     {
-        json.WriteStartObject();
-        json.WriteBoolean("live", site.Source.IsLive);
-        json.WriteString("version", ServerVersion.Text);
-        json.WriteNumber("now", site.Source.NowUnixSeconds);
-        json.WriteBoolean("needs_login", !site.Logins.Allows(http));
-        json.WriteBoolean("has_login", site.Logins.IsNeeded);
-        json.WriteEndObject();
-    });
+        bool needsLogin = !await site.Logins.AllowsAsync(http).ConfigureAwait(false);
+        if (http.Response.StatusCode == StatusCodes.Status429TooManyRequests) return;
+        await SendJsonAsync(http, json =>
+        {
+            json.WriteStartObject();
+            json.WriteBoolean("live", site.Source.IsLive);
+            json.WriteString("version", ServerVersion.Text);
+            json.WriteNumber("now", site.Source.NowUnixSeconds);
+            json.WriteBoolean("needs_login", needsLogin);
+            json.WriteBoolean("has_login", site.Logins.IsNeeded);
+            json.WriteEndObject();
+        }).ConfigureAwait(false);
+    }
 
     private static async Task ReportAsync(AdminSite site, HttpContext http)
     {

@@ -30,23 +30,56 @@ internal sealed class AdminSite(IReportSource source, RedKiteServer? server, Can
         headers.CacheControl = "no-store";
 
         AdminEndpoint? endpoint = AdminEndpoints.Find(http.Request.Path.Value ?? "/");
-        if (!IsForThisSite(http.Request) || !MayComeFrom(http.Connection.RemoteIpAddress)) http.Response.StatusCode = StatusCodes.Status403Forbidden;
+        bool isRead = HttpMethods.IsGet(http.Request.Method) || HttpMethods.IsHead(http.Request.Method); // the body of HEAD's answer is not sent
+        if (!IsForThisSite(http.Request, endpoint) || !MayComeFrom(http.Connection.RemoteIpAddress)) http.Response.StatusCode = StatusCodes.Status403Forbidden;
         else if (endpoint is null) http.Response.StatusCode = StatusCodes.Status404NotFound;
-        else if (http.Request.Method != endpoint.Method) http.Response.StatusCode = StatusCodes.Status405MethodNotAllowed;
+        else if (endpoint.Method == "GET" ? !isRead : http.Request.Method != endpoint.Method) RefuseMethod(http, endpoint);
         else if (endpoint.Method == "POST" && http.Request.Headers["X-RedKite"] != "1") http.Response.StatusCode = StatusCodes.Status403Forbidden;
-        else if (!endpoint.IsOpen && !Logins.Allows(http)) http.Response.StatusCode = StatusCodes.Status401Unauthorized;
+        else if (!endpoint.IsOpen && !await Logins.AllowsAsync(http).ConfigureAwait(false)) RefuseUser(http, endpoint);
         else if (endpoint.NeedsServer && server is null) http.Response.StatusCode = StatusCodes.Status404NotFound;
-        else await endpoint.AnswerAsync(this, http).ConfigureAwait(false);
+        else await AnswerAsync(endpoint, http).ConfigureAwait(false);
     }
 
-    // A name that an attacker's page resolves to this address is not this site's name; nor may another page send requests.
-    private static bool IsForThisSite(HttpRequest request)
+    private async Task AnswerAsync(AdminEndpoint endpoint, HttpContext http)
+    {
+        ConnectionSlots.Slot? slot = endpoint.IsOpen ? null : http.Features.Get<ConnectionSlots.Slot>();
+        slot?.BeginAnswer();
+        try
+        {
+            await endpoint.AnswerAsync(this, http).ConfigureAwait(false);
+        }
+        finally
+        {
+            slot?.EndAnswer();
+        }
+    }
+
+    private static void RefuseMethod(HttpContext http, AdminEndpoint endpoint)
+    {
+        http.Response.Headers.Allow = endpoint.Method == "GET" ? "GET, HEAD" : endpoint.Method;
+        http.Response.StatusCode = StatusCodes.Status405MethodNotAllowed;
+    }
+
+    // The page has a form of its own, so only programs are asked for a password: a browser would open a window.
+    private static void RefuseUser(HttpContext http, AdminEndpoint endpoint)
+    {
+        if (http.Response.StatusCode == StatusCodes.Status429TooManyRequests) return;
+        if (endpoint.IsForPrograms) http.Response.Headers.WWWAuthenticate = "Basic realm=\"redkite\", charset=\"UTF-8\"";
+        http.Response.StatusCode = StatusCodes.Status401Unauthorized;
+    }
+
+    // A name that an attacker's page resolves to this address is not this site's name; nor may another page send requests, whether it
+    // can read the answers or not. A link on another page may lead to this one. Browsers send Sec-Fetch-Site with every request to
+    // HTTPS and loopback addresses, but Origin not with all; other programs send neither.
+    private static bool IsForThisSite(HttpRequest request, AdminEndpoint? endpoint)
     {
         string host = request.Host.Host.Trim('[', ']');
         bool isKnown = IPAddress.TryParse(host, out _) || host.Equals("localhost", StringComparison.OrdinalIgnoreCase)
             || host.Equals(Dns.GetHostName(), StringComparison.OrdinalIgnoreCase);
         string? origin = request.Headers.Origin;
-        return isKnown && (string.IsNullOrEmpty(origin) || origin.Equals($"{request.Scheme}://{request.Host}", StringComparison.OrdinalIgnoreCase));
+        bool isOwn = string.IsNullOrEmpty(origin) || origin.Equals($"{request.Scheme}://{request.Host}", StringComparison.OrdinalIgnoreCase);
+        bool isLink = endpoint is { IsPage: true } && request.Headers["Sec-Fetch-Mode"] == "navigate" && request.Headers["Sec-Fetch-Dest"] == "document";
+        return isKnown && isOwn && (request.Headers["Sec-Fetch-Site"].ToString() is "" or "same-origin" or "none" || isLink);
     }
 
     // The password may have been removed since the start.

@@ -4,7 +4,9 @@ using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
 using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.HttpOverrides;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Https;
 using Microsoft.Extensions.DependencyInjection;
@@ -14,6 +16,7 @@ using RedKite.Server;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Reports;
 using RedKite.Server.Logging;
+using IPNetwork = System.Net.IPNetwork;
 
 namespace RedKite.Dashboard;
 
@@ -83,8 +86,11 @@ public sealed class RedKiteDashboard : IAsyncDisposable
         builder.Services.AddSingleton<IHostLifetime, NoSignals>();
         builder.Services.Configure<HostOptions>(options => options.ShutdownTimeout = TimeSpan.FromSeconds(1));
         TlsServer? tls = server?.Engine.Settings.AdminTls == true ? server.Tls : null;
-        builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(kestrel => Configure(kestrel, addresses, port, tls));
+        IPNetwork[] proxies = server is null ? [] : [.. server.Engine.Settings.AdminTrustedProxies.Select(word => SettingParsers.Network(word)!.Value)];
+        var slots = new ConnectionSlots(address => Array.Exists(proxies, proxy => proxy.Contains(address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address)));
+        builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(kestrel => Configure(kestrel, addresses, port, tls, slots));
         WebApplication web = builder.Build();
+        if (proxies.Length > 0) web.UseForwardedHeaders(ForwardedBy(proxies));
         var site = new AdminSite(source, server, web.Lifetime.ApplicationStopping);
         web.Run(site.AnswerAsync);
         IDisposable? watching = server is null ? null : HttpWatch.Subscribe(web.Services.GetRequiredService<DiagnosticListener>(), server.Engine.Metrics.Server.Http, server.Engine.Log);
@@ -117,19 +123,54 @@ public sealed class RedKiteDashboard : IAsyncDisposable
         return dataPort == 0 || dataPort + AutomaticDistance > IPEndPoint.MaxPort ? null : dataPort + AutomaticDistance;
     }
 
-    private static void Configure(KestrelServerOptions kestrel, List<IPAddress> addresses, int port, TlsServer? tls)
+    // Kestrel's own limit refuses the newest connection instead of the oldest unfinished one; it counts those that are being closed, too.
+    private static void Configure(KestrelServerOptions kestrel, List<IPAddress> addresses, int port, TlsServer? tls, ConnectionSlots slots)
     {
         kestrel.AddServerHeader = false;
-        kestrel.Limits.MaxConcurrentConnections = 100;
+        kestrel.Limits.MaxConcurrentConnections = 4 * ConnectionSlots.CountMax;
         kestrel.Limits.MaxRequestBodySize = 16 * 1024;
+        kestrel.Limits.MinRequestBodyDataRate = new MinDataRate(bytesPerSecond: 1024, gracePeriod: TimeSpan.FromSeconds(5));
+        kestrel.Limits.RequestHeadersTimeout = TimeSpan.FromSeconds(10);
+        kestrel.Limits.KeepAliveTimeout = TimeSpan.FromSeconds(60);
         foreach (IPAddress address in addresses)
         {
             kestrel.Listen(address, port, listener =>
             {
                 listener.Protocols = HttpProtocols.Http1;
-                if (tls is not null) listener.UseHttps(new TlsHandshakeCallbackOptions { OnConnection = _ => ValueTask.FromResult(HandshakeOf(tls)) });
+                listener.Use(next => connection => ServeAsync(next, connection, slots));
+                if (tls is not null) listener.UseHttps(new TlsHandshakeCallbackOptions { HandshakeTimeout = TimeSpan.FromSeconds(10), OnConnection = _ => ValueTask.FromResult(HandshakeOf(tls)) });
             });
         }
+    }
+
+    private static async Task ServeAsync(ConnectionDelegate next, ConnectionContext connection, ConnectionSlots slots)
+    {
+        if (slots.Take((connection.RemoteEndPoint as IPEndPoint)?.Address, connection.Abort) is not { } slot)
+        {
+            connection.Abort();
+            return;
+        }
+
+        try
+        {
+            connection.Features.Set(slot);
+            await next(connection).ConfigureAwait(false);
+        }
+        finally
+        {
+            slot.Release();
+        }
+    }
+
+    // Of a chain of proxies, the first address that is not one of them is the user's. The scheme is what the browser sees, so that Origin
+    // can be compared and the cookie is for HTTPS only.
+    private static ForwardedHeadersOptions ForwardedBy(IPNetwork[] proxies)
+    {
+        var options = new ForwardedHeadersOptions { ForwardedHeaders = ForwardedHeaders.XForwardedFor | ForwardedHeaders.XForwardedProto, ForwardLimit = null };
+        options.KnownProxies.Clear();
+        options.KnownIPNetworks.Clear();
+        foreach (IPNetwork proxy in proxies) options.KnownIPNetworks.Add(proxy);
+        return options;
     }
 
     // Those of the TLS port as they are now: a renewed certificate is served from then on. A browser has no certificate; it logs in.

@@ -44,6 +44,7 @@ internal static class TrafficStream
     {
         using var end = CancellationTokenSource.CreateLinkedTokenSource(http.RequestAborted, site.Stopping);
         http.Response.ContentType = "text/event-stream";
+        if (HttpMethods.IsHead(http.Request.Method)) return; // nothing to watch
         await http.Response.Body.FlushAsync(end.Token).ConfigureAwait(false);
         bool showsValues = http.Request.Query["values"] == "1";
         var seen = new ConcurrentQueue<MonitoredCommand>();
@@ -68,7 +69,7 @@ internal static class TrafficStream
             Volatile.Write(ref room, PerSecond);
             await http.Response.Body.WriteAsync(text.WrittenMemory, end.Token).ConfigureAwait(false);
             await http.Response.Body.FlushAsync(end.Token).ConfigureAwait(false);
-            if (!site.Logins.Allows(http)) return; // logged out
+            if (!site.Logins.StillAllows(http)) return; // logged out
         }
     }
 

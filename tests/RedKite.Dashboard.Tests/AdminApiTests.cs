@@ -114,15 +114,15 @@ public sealed class AdminApiTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task Programs_send_the_password_with_every_request_and_have_five_tries()
+    public async Task Programs_send_the_password_with_every_request()
     {
         await Start(password: "secret");
         _http.DefaultRequestHeaders.Authorization = Basic("secret");
         Assert.Equal(HttpStatusCode.OK, await Status("/metrics"));
         _http.DefaultRequestHeaders.Authorization = Basic("wrong");
-        for (int i = 0; i < 5; i++) Assert.Equal(HttpStatusCode.Unauthorized, await Status("/metrics"));
+        for (int i = 0; i < 7; i++) Assert.Equal(HttpStatusCode.Unauthorized, await Status("/metrics"));
         _http.DefaultRequestHeaders.Authorization = Basic("secret");
-        Assert.Equal(HttpStatusCode.Unauthorized, await Status("/metrics"));
+        Assert.Equal(HttpStatusCode.OK, await Status("/metrics"));
 
         static System.Net.Http.Headers.AuthenticationHeaderValue Basic(string password) => new("Basic", Convert.ToBase64String(Encoding.UTF8.GetBytes("default:" + password)));
     }
@@ -262,7 +262,7 @@ public sealed class AdminApiTests : IAsyncDisposable
     }
 
     [Fact]
-    public async Task A_password_needs_a_log_in_and_tries_are_limited()
+    public async Task A_password_needs_a_log_in_and_wrong_ones_lock_nobody_out()
     {
         await Start("secret");
         Assert.Equal(HttpStatusCode.Unauthorized, await Status("/api/reports/server"));
@@ -275,8 +275,8 @@ public sealed class AdminApiTests : IAsyncDisposable
         Assert.Equal(HttpStatusCode.OK, await Status("/api/keys"));
         Assert.Equal(HttpStatusCode.NoContent, await Post("/logout", ""));
         Assert.Equal(HttpStatusCode.Unauthorized, await Status("/api/reports/server"));
-        for (int i = 0; i < Logins.TriesPerMinute; i++) Assert.Equal(HttpStatusCode.Unauthorized, await Post("/login", "{}"));
-        Assert.Equal((HttpStatusCode)429, await Post("/login", """{"user":"","password":"secret"}"""));
+        for (int i = 0; i < 7; i++) Assert.Equal(HttpStatusCode.Unauthorized, await Post("/login", "{}"));
+        Assert.Equal(HttpStatusCode.NoContent, await Post("/login", """{"user":"","password":"secret"}"""));
     }
 
     [Fact]

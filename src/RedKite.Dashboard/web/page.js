@@ -201,7 +201,7 @@ function logIn() {
     event.preventDefault();
     const status = await api.post('/login', { user: user.value, password: password.value });
     if (status === 204) show();
-    else problem.textContent = status === 429 ? 'Too many attempts. Wait a minute.' : 'Wrong user or password. Only users that may do everything can log in.';
+    else problem.textContent = status === 429 ? 'Too many attempts are waiting. Try again in a few seconds.' : 'Wrong user or password. Only users that may do everything can log in.';
   } }, h('h1', {}, 'Log in'), h('label', {}, 'User', user), h('label', {}, 'Password', password), h('button', { type: 'submit' }, 'Log in'), problem);
   main.replaceChildren(form);
   main.dataset.ready = 'login';

@@ -62,10 +62,12 @@ internal sealed class AclLog(Settings settings, LimitCounts limits)
         }
     }
 
-    internal void Add(scoped in CommandContext cmd, DenialReason reason, DenialContext context, ReadOnlySpan<byte> what, string userName)
+    internal void Add(scoped in CommandContext cmd, DenialReason reason, DenialContext context, ReadOnlySpan<byte> what, string userName) =>
+        Add(DescribeClient(cmd).TrimEnd('\n'), reason, context, what, userName, cmd.NowMs);
+
+    /// <param name="client">What the entry shows as its client.</param>
+    internal void Add(string client, DenialReason reason, DenialContext context, ReadOnlySpan<byte> what, string userName, long nowMs)
     {
-        string client = DescribeClient(cmd).TrimEnd('\n');
-        long nowMs = cmd.NowMs;
         what = what[..Math.Min(what.Length, TextBytesMax)];
         userName = userName[..Math.Min(userName.Length, TextBytesMax)];
         lock (_lock)

@@ -102,6 +102,16 @@ internal sealed class UserRegistry
         return exists && entry.Rules.IsOn && (isRight || entry.Rules.NeedsNoPassword) ? entry.User : null;
     }
 
+    /// <summary>Logs a failed login that was no command. The caller counts it.</summary>
+    /// <param name="client">What ACL LOG shows as the client.</param>
+    /// <param name="address">Where it came from.</param>
+    /// <param name="what">What was logged in to.</param>
+    internal void NoteFailedLogin(string client, string address, ReadOnlySpan<byte> what, string userName, long nowMs)
+    {
+        FailedLogins.Note(address, nowMs);
+        Log.Add(client, DenialReason.Authentication, DenialContext.TopLevel, what, userName, nowMs);
+    }
+
     /// <summary>Counts and logs that a request was denied.</summary>
     internal void NoteDenied(scoped in CommandContext cmd, AccessDenial denial, DenialContext context)
     {

@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Globalization;
+using System.Net;
 using System.Text;
 using System.Text.RegularExpressions;
 using RedKite.Protocol;
@@ -158,6 +159,23 @@ internal static partial class SettingParsers
         canonical = string.Join(' ', words.ToArray());
         return words.Length > BindAddressesMax ? "Too many bind addresses specified." : null;
     }
+
+    /// <summary>Addresses and networks.</summary>
+    internal static string? Networks(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = string.Join(' ', words.ToArray()).Trim();
+        foreach (string word in SplitWords(canonical))
+        {
+            if (Network(word) is null) return "argument must be addresses or networks such as 10.0.0.0/8";
+        }
+
+        return null;
+    }
+
+    /// <summary>The network of a word, where an address stands for itself alone; null: it is neither.</summary>
+    internal static IPNetwork? Network(string word) =>
+        IPAddress.TryParse(word, out IPAddress? address) ? new IPNetwork(address, address.GetAddressBytes().Length * 8)
+        : IPNetwork.TryParse(word, out IPNetwork network) ? network : null;
 
     internal static IEnumerable<string> BindLines(string canonical) => [canonical.Length == 0 ? "\"\"" : canonical];
 

@@ -112,6 +112,9 @@ public sealed class Settings
 
     public IReadOnlyList<string> AdminBind { get; set; } = [];
 
+    /// <summary>Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto the dashboard believes.</summary>
+    public IReadOnlyList<string> AdminTrustedProxies { get; set; } = [];
+
     // Clients.
     /// <summary>The password of the default user, one character per byte; empty: clients need none.</summary>
     public string RequirePass { get; set; } = "";

@@ -27,6 +27,7 @@ internal sealed class ServerMetrics
     internal long OutputBufferDisconnections;
     internal long SubscriberDisconnections; // of those
     internal long EvictedClients;
+    internal long DashboardLoginsDenied;
 
     /// <summary>Means over the last samples: commands, bytes received and bytes sent per second.</summary>
     internal (double Commands, double Received, double Sent) Rates => (_commands.Mean, _received.Mean, _sent.Mean);

@@ -75,7 +75,7 @@ internal readonly record struct ServerTotals
 
     internal static ServerTotals Of(MetricsRegistry registry)
     {
-        var sum = default(ServerTotals);
+        var sum = new ServerTotals { AuthenticationsDenied = Interlocked.Read(ref registry.Server.DashboardLoginsDenied) };
         foreach (ExecutorMetrics metrics in registry.Executors)
         {
             sum = sum with
