@@ -1,4 +1,5 @@
 using System.Net;
+using RedKite.Net;
 
 namespace RedKite.Dashboard;
 
@@ -28,8 +29,9 @@ internal sealed class ConnectionSlots(Func<IPAddress, bool> isProxy)
     internal Slot? Take(IPAddress? remote, Action close)
     {
         IPAddress address = remote ?? IPAddress.None;
-        string source = LoginThrottle.SourceOf(address);
+        string source = PeerAddress.SourceOf(address);
         Slot? shed = null;
+        Slot taken;
         lock (_lock)
         {
             bool isLimited = !isProxy(address) && _slots.Count(slot => slot.Source == source) >= PerAddressMax;
@@ -40,11 +42,12 @@ internal sealed class ConnectionSlots(Func<IPAddress, bool> isProxy)
                 Remove(shed);
             }
 
-            var taken = new Slot(this, source, close);
+            taken = new Slot(this, source, close);
             taken.Node = _slots.AddLast(taken);
-            shed?.Close();
-            return taken;
         }
+
+        shed?.Close();
+        return taken;
     }
 
     private Slot? OldestOf(string source) => _slots.FirstOrDefault(slot => slot.Source == source && slot.Answering == 0);

@@ -1,6 +1,3 @@
-using System.Net;
-using System.Net.Sockets;
-
 namespace RedKite.Dashboard;
 
 /// <summary>
@@ -36,14 +33,6 @@ internal sealed class LoginThrottle(TimeProvider time)
         {
             lock (_lock) return _sources.Count;
         }
-    }
-
-    /// <summary>The source of requests from an address.</summary>
-    internal static string SourceOf(IPAddress? address)
-    {
-        if (address is null) return "";
-        if (address.IsIPv4MappedToIPv6) return address.MapToIPv4().ToString();
-        return address.AddressFamily == AddressFamily.InterNetworkV6 ? Convert.ToHexString(address.GetAddressBytes().AsSpan(0, 8)) : address.ToString();
     }
 
     /// <summary>Waits for the turn of an attempt, and compares then. False: too many attempts are waiting.</summary>

@@ -5,6 +5,7 @@ using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
 using Microsoft.AspNetCore.Http;
+using RedKite.Net;
 using RedKite.Server;
 using RedKite.Server.Acl;
 using RedKite.Server.Execution;
@@ -109,7 +110,7 @@ internal sealed class Logins(RedKiteServer? server)
     private async Task<UserRules?> AuthenticateAsync(HttpContext http, string name, ReadOnlyMemory<byte> password)
     {
         if (name.Length == 0) name = User.DefaultName;
-        (bool tried, UserRules? result) = await _throttle.TryAsync(LoginThrottle.SourceOf(http.Connection.RemoteIpAddress), Compare, http.RequestAborted).ConfigureAwait(false);
+        (bool tried, UserRules? result) = await _throttle.TryAsync(PeerAddress.SourceOf(http.Connection.RemoteIpAddress ?? IPAddress.None), Compare, http.RequestAborted).ConfigureAwait(false);
         if (!tried)
         {
             http.Response.StatusCode = StatusCodes.Status429TooManyRequests;
@@ -127,7 +128,7 @@ internal sealed class Logins(RedKiteServer? server)
             string client = string.Create(CultureInfo.InvariantCulture, $"id=0 addr={Address(from, http.Connection.RemotePort)} laddr={Address(http.Connection.LocalIpAddress, http.Connection.LocalPort)} name=dashboard");
             Engine engine = server!.Engine;
             Interlocked.Increment(ref engine.Metrics.Server.DashboardLoginsDenied);
-            Users.NoteFailedLogin(client, from?.ToString() ?? "", "dashboard"u8, name, engine.Clock.NowMs);
+            Users.NoteFailedLogin(client, from?.ToString() ?? "", "dashboard"u8, name, engine.Clock);
             return null;
         }
 

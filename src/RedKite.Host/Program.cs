@@ -3,6 +3,7 @@ using RedKite.Bench;
 using RedKite.Dashboard;
 using RedKite.Server;
 using RedKite.Server.Config;
+using RedKite.Server.Sessions;
 
 namespace RedKite.Host;
 
@@ -28,6 +29,7 @@ internal static class Program
             return 0;
         }
 
+        if (!ClientLimit.ProcessMayStart()) return 1;
         try
         {
             return await RunAsync(commandLine).ConfigureAwait(false);

@@ -53,6 +53,9 @@ public abstract class ByteLayer : IDisposable
     /// <summary>Whether <see cref="Finish"/> was called.</summary>
     internal bool IsFinished { get; set; }
 
+    /// <summary>Where the connection comes from.</summary>
+    internal string Source => _connection!.RemoteAddress.Source;
+
     internal void Attach(Connection connection) => _connection = connection;
 
     internal void ConsumeWire(int bytes)

@@ -11,7 +11,27 @@ public static class OpenFiles
     private const string DescriptorFolder = "/proc/self/fd";
 
     /// <summary>How many files the process has open, the runtime's own included; 0: unknown.</summary>
-    public static int Count => Directory.Exists(DescriptorFolder) ? Directory.EnumerateFileSystemEntries(DescriptorFolder).Count() : 0;
+    public static int Count
+    {
+        get
+        {
+            try
+            {
+                return Directory.Exists(DescriptorFolder) ? Directory.EnumerateFileSystemEntries(DescriptorFolder).Count() : 0;
+            }
+            catch (IOException)
+            {
+                return LinuxCalls.TryGetFileLimit(out ulong soft, out _) ? (int)Math.Min(soft, int.MaxValue) : 0; // not even the folder can be opened: all are in use
+            }
+        }
+    }
+
+    /// <summary>Writes a line to standard error without opening a file, as the runtime's console would.</summary>
+    public static unsafe void WriteError(string line)
+    {
+        byte[] bytes = System.Text.Encoding.ASCII.GetBytes(line + "\n");
+        fixed (byte* start = bytes) _ = LinuxCalls.write(2, start, bytes.Length);
+    }
 
     /// <summary>
     /// Raises the process's limit if it is lower than what is needed: the hard limit too where that is allowed, otherwise

@@ -26,6 +26,14 @@ public readonly struct PeerAddress
     /// <summary>The address without the port, or the path.</summary>
     public string Host => _address?.ToString() ?? "";
 
+    /// <summary>What one machine may have as a whole: an IPv4 address, or an IPv6 network of 64 bits.</summary>
+    internal string Source => _address is IPAddress ip ? SourceOf(ip) : Host;
+
+    internal static string SourceOf(IPAddress address) =>
+        address.IsIPv4MappedToIPv6 ? address.MapToIPv4().ToString()
+        : address.AddressFamily == AddressFamily.InterNetworkV6 ? Convert.ToHexString(address.GetAddressBytes().AsSpan(0, 8))
+        : address.ToString();
+
     internal static PeerAddress Unix(string path) => new(path);
 
     internal static PeerAddress From(EndPoint? endPoint, string? unixPath) =>

@@ -155,7 +155,7 @@ public sealed class InProcessClient : IDisposable
 
     private Session NewSession()
     {
-        Session session = _engine.Clients.Add(null, _engine.Clock.NowMs, _engine.Users.InProcess, authenticated: true);
+        Session session = _engine.Clients.Add(null, _engine.Clock.SteadyMs, _engine.Users.InProcess, authenticated: true);
         session.NoTouch = _onlyLooks;
         return session;
     }
@@ -165,10 +165,10 @@ public sealed class InProcessClient : IDisposable
     {
         if (_session.Blocked is not { } blocked) return false;
         if (blocked.Copy is not null) Copy(blocked);
-        while (!blocked.Sleep((int)Math.Clamp(blocked.DeadlineMs - _executor.Environment.NowMs, 1, SleepMsMax)))
+        while (!blocked.Sleep((int)Math.Clamp(blocked.DeadlineMs - _executor.Environment.SteadyMs, 1, SleepMsMax)))
         {
             _executor.Environment.ReadTime();
-            if ((_ended || blocked.DeadlineMs <= _executor.Environment.NowMs) && blocked.TryEnd()) break;
+            if ((_ended || blocked.DeadlineMs <= _executor.Environment.SteadyMs) && blocked.TryEnd()) break;
         }
 
         _session.Blocked = null;

@@ -6,11 +6,18 @@ namespace RedKite.Server;
 /// </summary>
 public sealed class RedKiteOptions
 {
-    /// <summary>The TCP port, on the loopback interface unless the setting <c>bind</c> names other addresses; 0 takes a free one (see <see cref="RedKiteServer.Port"/>).</summary>
+    /// <summary>The TCP port, on the loopback interface unless the setting <c>bind</c> names other addresses; 0 takes a free one (see <see cref="RedKiteServer.Port"/>).
+    /// For none beside <c>unixsocket</c> or <c>tls-port</c>, set the directive <c>port</c> to 0 in <see cref="Settings"/>.</summary>
     public int Port { get; set; } = 6379;
 
     /// <summary>Further directives by name, e.g. <c>["requirepass"] = "secret"</c>; they take precedence over the file's.</summary>
     public IDictionary<string, string> Settings { get; } = new Dictionary<string, string>(StringComparer.OrdinalIgnoreCase);
+
+    /// <summary>
+    /// Lines as in redis.conf, for directives with several values or that may occur more than once: <c>user alice on >secret ~* +@all</c>,
+    /// <c>rename-command KEYS ""</c>. They follow the file's; <see cref="Settings"/> follow them.
+    /// </summary>
+    public IList<string> ConfigLines { get; } = [];
 
     /// <summary>A redis.conf file to read first.</summary>
     public string? ConfigFile { get; set; }
@@ -36,6 +43,6 @@ public sealed class RedKiteOptions
     /// <summary>The process is the server's own, as in the program: its memory counts as the server's. For tests.</summary>
     internal bool OwnsProcess { get; set; }
 
-    /// <summary>Receives log lines, from any thread; null: they are discarded. If it throws, the exception is ignored and the line is lost.</summary>
+    /// <summary>Receives log lines, from any thread, instead of the file of the setting <c>logfile</c>; null: the file has them, or without one they are discarded. If it throws, the exception is ignored and the line is lost.</summary>
     public Action<string>? Log { get; set; }
 }

@@ -44,6 +44,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly UserChanges _userChanges;
     private readonly ServerMeter? _meter;
     private volatile SessionLoop[] _loops = []; // a new array with each change: any thread may read
+    private ConfigException? _badRename; // thrown by Start, which releases what the constructor took
     private int _idleClientCount;
     private int _stopping;
 
@@ -52,6 +53,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         long allocatedBefore = GC.GetAllocatedBytesForCurrentThread();
         Settings settings = configuration.Settings;
         var serverLog = new ServerLog(settings, log);
+        BehaviorPipeline? pipeline = behaviors is { Count: > 0 } ? new BehaviorPipeline(behaviors, serverLog) : null; // first: it throws if a behavior is refused
         _loopCount = settings.Loops == 0 ? Environment.ProcessorCount : settings.Loops;
         var keyspace = new Keyspace(StripesOf(settings, _loopCount, ownsProcess), settings.Databases, guardsMemory);
         keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);
@@ -63,8 +65,7 @@ public sealed class RedKiteServer : IAsyncDisposable
                 Finished = client => LoopOf(client).Blocked.Finish(client),
             },
         };
-        if (behaviors is { Count: > 0 }) Engine.Intercept(new BehaviorPipeline(behaviors, serverLog));
-
+        if (pipeline is not null) Engine.Intercept(pipeline);
         Engine.Memory.OwnsProcess = ownsProcess;
         _quietHugePages = new QuietHugePages(keyspace);
         _userChanges = new UserChanges(Engine.Attention, () => _loops);
@@ -99,7 +100,6 @@ public sealed class RedKiteServer : IAsyncDisposable
         Engine.Users.Log.DescribeClient = ClientDescription.Of;
         Engine.Users.Changed += _userChanges.Begin;
         Engine.Users.Deleted += Engine.CloseAllOf;
-        UserDeclarations.Apply(configuration, Engine.Users);
         configuration.OnChange("maxclients", _clientLimit.Check);
         configuration.OnChange("port", () => ReopenTcp(isTls: false, "Unable to listen on this port. Check server logs."));
         configuration.OnChange("bind", () => ReopenTcp(isTls: false, "Failed to bind to specified addresses.") ?? ReopenTcp(isTls: true, "Failed to bind to specified addresses."));
@@ -159,8 +159,12 @@ public sealed class RedKiteServer : IAsyncDisposable
         foreach ((string name, string value) in options.Settings) arguments.AddRange(["--" + name, value]);
 
         var configuration = new Configuration(new Settings());
-        ConfigFile.Load(configuration, CommandLine.Parse(arguments), Stream.Null);
-        var server = new RedKiteServer(configuration, options.TimeProvider, options.Log ?? (_ => { }), [.. options.Behaviors], options.GuardsMemory, options.OwnsProcess);
+        CommandLine commandLine = CommandLine.Parse(arguments);
+        commandLine.Lines.InsertRange(0, options.ConfigLines.Select(SettingText.FromNative));
+        ConfigFile.Load(configuration, commandLine, Stream.Null);
+        configuration.Settings.TakesFreePort = options.Port == 0 && !options.Settings.ContainsKey("port");
+        Action<string>? log = options.Log ?? (configuration.Settings.LogFilePath.Length > 0 ? null : _ => { });
+        var server = new RedKiteServer(configuration, options.TimeProvider, log, [.. options.Behaviors], options.GuardsMemory, options.OwnsProcess);
         if (options.BeforeFailStop is { } callback)
         {
             // The host comes first: both share the time that the process waits.
@@ -235,6 +239,8 @@ public sealed class RedKiteServer : IAsyncDisposable
     {
         try
         {
+            if (_badRename is not null) throw _badRename;
+            UserDeclarations.Apply(Engine.Configuration, Engine.Users);
             Engine.Log.Open();
             Engine.Configuration.CheckAtStart();
             _clientLimit.ApplyAtStart(_loopCount);
@@ -320,7 +326,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         var commands = new CommandTable(CommandFamilies.Of(parts));
         foreach (RenamedCommand renamed in Engine.Configuration.RenamedCommands)
         {
-            if (commands.Rename(renamed.Name, renamed.NewName) is { } error) throw new ConfigException($"{renamed.Where}: rename-command {renamed.Name} {renamed.NewName}: {error}");
+            if (commands.Rename(renamed.Name, renamed.NewName) is { } error) _badRename ??= new ConfigException($"{renamed.Where}: rename-command {renamed.Name} {renamed.NewName}: {error}");
         }
 
         return commands;

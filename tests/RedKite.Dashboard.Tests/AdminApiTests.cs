@@ -342,7 +342,7 @@ public sealed class AdminApiTests : IAsyncDisposable
         {
             Port = 0,
             Log = line => { lock (_log) _log.Add(line); },
-            Settings = { ["unixsocket"] = Path.Combine(folder.FullName, "s") },
+            Settings = { ["port"] = "0", ["unixsocket"] = Path.Combine(folder.FullName, "s") },
         });
         _dashboard = await RedKiteDashboard.StartAsync(_server);
         Assert.Null(_dashboard);

@@ -10,8 +10,23 @@ namespace RedKite.Differential.Tests;
 /// </summary>
 internal static class NotCopied
 {
+    /// <summary>The row of the fields that only RedKite has; a test compares it with both servers.</summary>
+    public const string InfoFields = "INFO, further fields";
+
     public static readonly Row[] Rows =
     [
+        new(
+            InfoFields,
+            "none",
+            "`redkite_version`, `loops`, `client_output_bytes`, `suspended_clients`, `quiet_huge_pages`, `quiet_huge_pages_cpu_milliseconds`, `quiet_huge_pages_gain_nanoseconds`",
+            "they report what RedKite alone has: its own version, loops, clients whose reading is suspended, and huge pages",
+            _ => false),
+        new(
+            "INFO threads",
+            "one line for each I/O thread (`io-threads`)",
+            "one line for each event loop",
+            "the loops do the work of Redis's I/O threads",
+            _ => false),
         new(
             "AUTH or HELLO AUTH that fails while earlier replies of the connection are unsent",
             "no reply; those of later commands move up",

@@ -291,6 +291,23 @@ public sealed class ProgramTests
         idle.Read().IsClosed();
     }
 
+    // The limit cannot be raised again: the shell has lowered it for a process without the privilege.
+    [Theory]
+    [InlineData(64)]
+    [InlineData(100)]
+    [InlineData(130)]
+    public void Too_few_open_files_are_one_clear_line(int limit)
+    {
+        Assert.SkipUnless(OperatingSystem.IsLinux() && File.Exists("/usr/bin/setpriv"), "setpriv takes the privilege away");
+        var start = new System.Diagnostics.ProcessStartInfo("/usr/bin/setpriv") { RedirectStandardError = true, RedirectStandardOutput = true };
+        foreach (string argument in (string[])["--bounding-set", "-sys_resource", "sh", "-c", $"ulimit -n {limit}; exec {ServerProgram.UnderTest.CommandLine} --port 0 --unixsocket ''"]) start.ArgumentList.Add(argument);
+        using var process = System.Diagnostics.Process.Start(start)!;
+        string error = process.StandardError.ReadToEnd().TrimEnd();
+        Assert.True(process.WaitForExit(60_000));
+        Assert.Equal(1, process.ExitCode);
+        Assert.Matches($@"^(redkite needs at least \d+|maxclients \d+ needs \d+) open files[^\n]*\(ulimit -n\) is {limit}[^\n]*$", error);
+    }
+
     private static ServerProcess Start(string transport, params string[] options) =>
         ServerProcess.Start(ServerProgram.UnderTest, [.. ServerProgram.TransportOptions(transport), .. options]);
 

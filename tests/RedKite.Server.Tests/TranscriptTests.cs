@@ -54,16 +54,27 @@ public abstract class TranscriptTests : IAsyncLifetime
     }
 }
 
-/// <summary>A clock that the test controls.</summary>
+/// <summary>A clock that the test controls: time passes by Advance, and Jump sets the wall clock alone.</summary>
 public sealed class ManualClock : TimeProvider
 {
     private long _nowMs = 1_800_000_000_000;
+    private long _passedMs;
+
+    public override long TimestampFrequency => 1000;
 
     public long NowMs => Interlocked.Read(ref _nowMs);
 
     public override DateTimeOffset GetUtcNow() => DateTimeOffset.FromUnixTimeMilliseconds(NowMs);
 
-    public void Advance(long milliseconds) => Interlocked.Add(ref _nowMs, milliseconds);
+    public override long GetTimestamp() => Interlocked.Read(ref _passedMs);
+
+    public void Advance(long milliseconds)
+    {
+        Interlocked.Add(ref _passedMs, milliseconds);
+        Jump(milliseconds);
+    }
+
+    public void Jump(long milliseconds) => Interlocked.Add(ref _nowMs, milliseconds);
 }
 
 /// <summary>Assertions on replies of a server in this process.</summary>

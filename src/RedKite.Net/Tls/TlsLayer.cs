@@ -29,6 +29,7 @@ internal sealed class TlsLayer : ByteLayer
     private bool _hasEnded;
     private bool _endWasRead;
     private volatile bool _isDisposed;
+    private volatile bool _isShed; // given up for another one
     private volatile bool _isPaused; // too much came during the handshake
     private ValueTask<int> _reading; // of a record that was no data, such as a new key
     private byte[]? _readingBuffer;
@@ -69,7 +70,7 @@ internal sealed class TlsLayer : ByteLayer
 
     public override void Begin()
     {
-        if (!_server.TryBegin())
+        if (!_server.TryBegin(this))
         {
             _hasEnded = true;
             Progressed();
@@ -97,7 +98,7 @@ internal sealed class TlsLayer : ByteLayer
             SetReading(true);
         }
 
-        Phase phase = _phase; // first: what was kept before it changed is sent now
+        Phase phase = _isShed ? Phase.Failed : _phase; // first: what was kept before it changed is sent now
         _wire.SendKept();
         if (phase == Phase.Handshake) return true;
         if (phase == Phase.Established)
@@ -165,6 +166,13 @@ internal sealed class TlsLayer : ByteLayer
 
     internal void NoteProgress() => Progressed();
 
+    /// <summary>Gives up the handshake: the loop closes the connection. From any thread.</summary>
+    internal void Shed()
+    {
+        _isShed = true;
+        Progressed();
+    }
+
     /// <summary>Called when the handshake has taken some of the received bytes. From any thread.</summary>
     internal void NoteTaken(int unread)
     {
@@ -194,8 +202,8 @@ internal sealed class TlsLayer : ByteLayer
             failure = exception.InnerException is null ? exception.Message : $"{exception.Message} {exception.GetBaseException().Message}";
         }
 
-        _server.End(failure);
-        _phase = failure is null ? Phase.Established : Phase.Failed;
+        bool wasKept = _server.End(this, failure);
+        _phase = failure is null && wasKept ? Phase.Established : Phase.Failed;
         Interlocked.MemoryBarrier(); // as in Dispose
         if (_isDisposed) await _ssl.DisposeAsync().ConfigureAwait(false);
         else Progressed();

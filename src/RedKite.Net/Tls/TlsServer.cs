@@ -9,10 +9,11 @@ public sealed class TlsServer
     private long _completed;
     private long _failed;
     private long _refused;
-    private int _inProgress;
+    private readonly Lock _lock = new();
+    private readonly HandshakeQueue<TlsLayer> _inProgress = new();
     private int _handshakesMax = int.MaxValue;
 
-    /// <summary>Handshakes that may be in progress at the same time. A connection beyond them is closed at once.</summary>
+    /// <summary>Handshakes that may be in progress at the same time. Beyond them, the oldest one of the address that has most is given up.</summary>
     public int HandshakesMax
     {
         get => Volatile.Read(ref _handshakesMax);
@@ -20,7 +21,13 @@ public sealed class TlsServer
     }
 
     /// <summary>Handshakes in progress.</summary>
-    public int HandshakesInProgress => Volatile.Read(ref _inProgress);
+    public int HandshakesInProgress
+    {
+        get
+        {
+            lock (_lock) return _inProgress.Count;
+        }
+    }
 
     /// <summary>Handshakes that have succeeded.</summary>
     public long HandshakesCompleted => Interlocked.Read(ref _completed);
@@ -28,7 +35,7 @@ public sealed class TlsServer
     /// <summary>Handshakes that have failed, including those of connections that ended meanwhile.</summary>
     public long HandshakesFailed => Interlocked.Read(ref _failed);
 
-    /// <summary>Connections that were closed because too many handshakes were in progress.</summary>
+    /// <summary>Connections that were closed because too many handshakes were in progress, or no certificate was there.</summary>
     public long HandshakesRefused => Interlocked.Read(ref _refused);
 
     /// <summary>Called when a handshake has failed, with the reason. From any thread.</summary>
@@ -47,20 +54,40 @@ public sealed class TlsServer
     /// <summary>The layer of a connection that has arrived.</summary>
     public ByteLayer NewLayer() => new TlsLayer(this);
 
-    internal bool TryBegin()
+    /// <summary>Begins a handshake; false: there is no certificate.</summary>
+    internal bool TryBegin(TlsLayer layer)
     {
-        if (_options is not null && Interlocked.Increment(ref _inProgress) <= HandshakesMax) return true;
-        if (_options is not null) Interlocked.Decrement(ref _inProgress);
+        if (_options is null)
+        {
+            Interlocked.Increment(ref _refused);
+            return false;
+        }
+
+        TlsLayer? shed = null;
+        lock (_lock)
+        {
+            if (_inProgress.Count >= HandshakesMax) shed = _inProgress.TakeOldestOfMost();
+            _inProgress.Add(layer.Source, layer);
+        }
+
+        if (shed is null) return true;
         Interlocked.Increment(ref _refused);
-        return false;
+        shed.Shed();
+        return true;
     }
 
     internal void NoteUnexpected(Exception failure) => Unexpected?.Invoke(failure);
 
-    internal void End(string? failure)
+    /// <summary>Ends a handshake; false: it was given up before.</summary>
+    internal bool End(TlsLayer layer, string? failure)
     {
-        Interlocked.Decrement(ref _inProgress);
+        lock (_lock)
+        {
+            if (!_inProgress.Remove(layer)) return false;
+        }
+
         Interlocked.Increment(ref failure is null ? ref _completed : ref _failed);
         if (failure is not null) Failed?.Invoke(failure);
+        return true;
     }
 }

@@ -106,10 +106,10 @@ internal sealed class UserRegistry
     /// <param name="client">What ACL LOG shows as the client.</param>
     /// <param name="address">Where it came from.</param>
     /// <param name="what">What was logged in to.</param>
-    internal void NoteFailedLogin(string client, string address, ReadOnlySpan<byte> what, string userName, long nowMs)
+    internal void NoteFailedLogin(string client, string address, ReadOnlySpan<byte> what, string userName, ServerClock clock)
     {
-        FailedLogins.Note(address, nowMs);
-        Log.Add(client, DenialReason.Authentication, DenialContext.TopLevel, what, userName, nowMs);
+        FailedLogins.Note(address, clock.SteadyMs);
+        Log.Add(client, DenialReason.Authentication, DenialContext.TopLevel, what, userName, clock.NowMs);
     }
 
     /// <summary>Counts and logs that a request was denied.</summary>

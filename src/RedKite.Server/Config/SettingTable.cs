@@ -47,7 +47,7 @@ internal static class SettingTable
         Special("admin-trusted-proxies", "", SettingParsers.Networks, s => string.Join(' ', s.AdminTrustedProxies), (s, v) => s.AdminTrustedProxies = SettingParsers.SplitWords(v), flags: MultipleArguments | Immutable, toLines: SettingParsers.BindLines).WithRemark("RedKite's own: the addresses and networks (10.0.0.0/8) of proxies in front of the dashboard; their X-Forwarded-For and X-Forwarded-Proto give the user's address and scheme"),
         FilePath("metrics-history-file", "", s => s.MetricsHistoryPath, (s, v) => s.MetricsHistoryPath = v, Immutable).WithRemark("RedKite's own: the file that keeps the history of metrics, commands and event loops across restarts; empty: it is not kept"),
         Choice("log-format", ["text", "json"], "text", s => s.LogsJson ? 1 : 0, (s, v) => s.LogsJson = v == 1).WithRemark("RedKite's own: `text` writes log lines as Redis does, `json` writes one object per line with time, level, pid and message"),
-        FilePath("debug-package-dir", "", s => s.DebugPackageDirectoryPath, (s, v) => s.DebugPackageDirectoryPath = v).WithRemark("RedKite's own: the folder for debug packages that are written when a finding becomes critical; empty: none"),
+        FilePath("debug-package-dir", "", s => s.DebugPackageDirectoryPath, (s, v) => s.DebugPackageDirectoryPath = v, Protected).WithRemark("RedKite's own: the folder for debug packages that are written when a finding becomes critical; empty: none"),
         Integer("debug-packages-per-day", 0, 1000, 3, s => s.DebugPackagesPerDay, (s, v) => s.DebugPackagesPerDay = (int)v).WithRemark("RedKite's own: how many debug packages may be written automatically within 24 hours"),
         Memory("debug-packages-max-bytes", 0, LongMax, 100 * Megabyte, s => s.DebugPackagesBytesMax, (s, v) => s.DebugPackagesBytesMax = v).WithRemark("RedKite's own: the size of all packages in `debug-package-dir`; the oldest are deleted first"),
         Text("otlp-endpoint", "", s => s.OtlpEndpoint, (s, v) => s.OtlpEndpoint = v, flags: Immutable).WithRemark("RedKite's own: the address of an OpenTelemetry collector (http://host:4318) to which the program sends metrics and spans by OTLP over HTTP; empty: none"),
@@ -107,7 +107,7 @@ internal static class SettingTable
         // The process
         FilePath("dir", ".", s => s.DirectoryPath, (s, v) => s.DirectoryPath = Path.GetFullPath(v), Protected, SettingParsers.ExistingDirectory, alwaysRewritten: true).WithRemark("where relative paths of other settings start; the process's working directory does not change"),
         Choice("loglevel", ["debug", "verbose", "notice", "warning", "nothing"], "notice", s => (int)s.LogLevel, (s, v) => s.LogLevel = (LogLevel)v),
-        FilePath("logfile", "", s => s.LogFilePath, (s, v) => s.LogFilePath = v, Immutable),
+        FilePath("logfile", "", s => s.LogFilePath, (s, v) => s.LogFilePath = v, Immutable).WithRemark("in a host's process it is not written if the host receives the log itself (`RedKiteOptions.Log`); a line says so"),
         FilePath("pidfile", "", s => s.PidFilePath, (s, v) => s.PidFilePath = v, Immutable),
         Flag("hide-user-data-from-log", false).WithoutEffect("log lines and crash reports never contain keys, values or arguments"),
         Flag("syslog-enabled", false, flags: Immutable).WithoutEffect(NoSyslog),

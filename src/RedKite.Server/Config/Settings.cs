@@ -110,6 +110,9 @@ public sealed class Settings
     /// <summary>Whether the dashboard is served by HTTPS.</summary>
     public bool AdminTls { get; set; }
 
+    /// <summary>Whether a host wants a free TCP port, whatever other ways in there are. No directive.</summary>
+    internal bool TakesFreePort { get; set; }
+
     public IReadOnlyList<string> AdminBind { get; set; } = [];
 
     /// <summary>Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto the dashboard believes.</summary>

@@ -396,7 +396,7 @@ internal sealed class CommandExecutor
         Environment.ScriptTurn.EndIfOverdue(start);
         if (start - _turnStart >= NoticeableTicks) Engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
         BeginRun(first: 0, start);
-        session.LastInteractionMs = Environment.NowMs;
+        session.LastInteractionMs = Environment.SteadyMs;
         bool isLarge = refuses || Environment.CallersExpiry == ExpiryPolicy.Hide || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // the slow path finds out which request
         bool isPlain = IsPlain(session) && !isLarge;
         ICommandInterceptor? interceptor = isPlain || isLarge ? null : OnlyInterceptor(session);

@@ -68,7 +68,7 @@ internal sealed class Invoker
         cmd.Begin(command!, arguments, request.Hash);
         if (Resolve(ref cmd, ref command) && IsAllowed(ref cmd, command!, isOutOfMemory))
         {
-            if (_engine.Pause.Holds(cmd, command!, _environment.NowMs))
+            if (_engine.Pause.Holds(cmd, command!, _environment.SteadyMs))
             {
                 session.ReplyMode = replies;
                 return false;
@@ -229,7 +229,7 @@ internal sealed class Invoker
         _environment.BeginObserving(held);
         long changes = _environment.Metrics.Changes;
         if (_engine.Monitors.IsOn) _engine.Monitors.ShowScript(cmd);
-        ExpiryPolicy outer = _environment.BeginExpiry(cmd.Command, isFrozen: !_engine.Pause.HasEnded(_environment.NowMs));
+        ExpiryPolicy outer = _environment.BeginExpiry(cmd.Command, isFrozen: !_engine.Pause.HasEnded(_environment.SteadyMs));
         cmd.Command.Handler(ref cmd);
         _environment.EndExpiry(outer);
         if (cmd.Session.Tracking is { } tracking) NoteTracked(cmd, tracking);

@@ -1,3 +1,4 @@
+using System.Text;
 using System.Text.Encodings.Web;
 using System.Text.Json;
 using RedKite.Server.Config;
@@ -6,7 +7,8 @@ namespace RedKite.Server.Logging;
 
 /// <summary>
 /// The server's log: lines as Redis writes them, to standard output, a file, or the host's delegate. A line has no
-/// secret: callers log names and numbers, never arguments. What clients and scripts write themselves goes through OfClient.
+/// secret: callers log names and numbers, never arguments. What clients and scripts write themselves goes through OfClient. An entry is
+/// one line whatever its text is: control characters are escaped, so that no text can look like another entry or move a terminal's cursor.
 /// </summary>
 internal sealed class ServerLog(Settings settings, Action<string>? sink)
 {
@@ -22,6 +24,7 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
     /// <exception cref="ConfigException">It cannot be opened.</exception>
     internal void Open()
     {
+        if (sink is not null && settings.LogFilePath.Length > 0) Warning($"logfile '{settings.LogFilePath}' is not written, because the host receives the log.");
         if (sink is null && !TryAppend("", out string? reason)) throw new ConfigException($"logfile '{settings.LogFilePath}': it cannot be opened: {reason}");
     }
 
@@ -50,6 +53,10 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
     private void Write(LogLevel level, char mark, string text, int clientLength = 0)
     {
         if (level < settings.LogLevel) return;
+        string original = text;
+        string clients = OneLine(text[^clientLength..]);
+        text = OneLine(text[..^clientLength]) + clients;
+        clientLength = clients.Length;
         string tail = Line(mark, text);
         int ownLength = tail.Length - Environment.NewLine.Length - clientLength;
         tail = tail.TrimEnd();
@@ -64,7 +71,7 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
         {
             // A full disk or a missing folder must not end the server, which continues without these lines.
             string lost = _lost > 0 ? Format(LogLevel.Warning, '#', $"{_lost} lines before this one could not be written") : "";
-            _lost = TryAppend(lost + Format(level, mark, text), out _) ? 0 : _lost + 1;
+            _lost = TryAppend(lost + (settings.LogsJson ? Json(level, original) : Line(mark, text)), out _) ? 0 : _lost + 1;
         }
     }
 
@@ -82,6 +89,28 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
     }
 
     private string Format(LogLevel level, char mark, string text) => settings.LogsJson ? Json(level, text) : Line(mark, text);
+
+    // Escapes what is not printed in place: controls, and separators of lines and paragraphs.
+    private static string OneLine(string text)
+    {
+        if (!text.AsSpan().ContainsAnyInRange('\0', '\x1f') && !text.AsSpan().ContainsAnyInRange('\x7f', '\x9f') && !text.AsSpan().ContainsAny('\u2028', '\u2029')) return text;
+        var line = new StringBuilder(text.Length + 16);
+        foreach (char character in text)
+        {
+            string? escape = character switch
+            {
+                '\n' => "\\n",
+                '\r' => "\\r",
+                '\t' => "\\t",
+                '\u2028' or '\u2029' => $"\\u{(int)character:x4}",
+                _ => char.IsControl(character) ? $"\\x{(int)character:x2}" : null,
+            };
+            if (escape is null) line.Append(character);
+            else line.Append(escape);
+        }
+
+        return line.ToString();
+    }
 
     // One object a line, for programs that collect logs.
     private static string Json(LogLevel level, string text)

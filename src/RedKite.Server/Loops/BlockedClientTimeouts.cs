@@ -20,7 +20,7 @@ internal sealed class BlockedClientTimeouts(Engine engine, EventLoop loop, Comma
     {
         if (!client.HasDeadline) return;
         _deadlines.Add(client);
-        long waitMs = Math.Max(1, client.DeadlineMs - executor.Environment.NowMs);
+        long waitMs = Math.Max(1, client.DeadlineMs - executor.Environment.SteadyMs);
         long now = Environment.TickCount64;
         if (now + waitMs >= _tickDueMs) return;
         _tickDueMs = now + waitMs;
@@ -28,7 +28,7 @@ internal sealed class BlockedClientTimeouts(Engine engine, EventLoop loop, Comma
     }
 
     /// <summary>Ends the waits whose deadlines have passed.</summary>
-    /// <param name="nowMs">The time, in Unix milliseconds.</param>
+    /// <param name="nowMs">The steady time.</param>
     /// <param name="restMs">The longest time that the loop would rest.</param>
     /// <returns>How long it may rest.</returns>
     internal int EndOverdue(long nowMs, int restMs)
@@ -84,7 +84,7 @@ internal sealed class BlockedClientTimeouts(Engine engine, EventLoop loop, Comma
         if (connection.IsClosing) return;
         executor.Environment.ReadTime();
         if (!client.IsCallCounted) executor.Account.CountWaited(client);
-        session.LastInteractionMs = executor.Environment.NowMs;
+        session.LastInteractionMs = executor.Environment.SteadyMs;
         if (client.Overflowed)
         {
             engine.CloseOverLimit(session, connection);

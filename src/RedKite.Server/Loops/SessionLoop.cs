@@ -89,7 +89,7 @@ internal sealed class SessionLoop : IConnectionHandler
     {
         Executor.Environment.ReadTime();
         Settings settings = _engine.Settings;
-        Session session = _engine.Clients.Add(connection, Executor.Environment.NowMs, _engine.Users.Default, authenticated: _engine.Users.AllowsAnonymous);
+        Session session = _engine.Clients.Add(connection, Executor.Environment.SteadyMs, _engine.Users.Default, authenticated: _engine.Users.AllowsAnonymous);
         connection.State = session;
         if (ServerEvents.HearsConnections) ServerEvents.ConnectionOpened(session.Id, session.Address);
         if (_engine.Clients.Count > settings.MaxClients)
@@ -99,7 +99,7 @@ internal sealed class SessionLoop : IConnectionHandler
             return;
         }
 
-        if (_engine.Shedding.Refuses(Executor.Environment.NowMs))
+        if (_engine.Shedding.Refuses(Executor.Environment.SteadyMs))
         {
             Refuse(connection, "-ERR too many clients connect at the moment, try again later\r\n"u8);
             return;
@@ -209,8 +209,8 @@ internal sealed class SessionLoop : IConnectionHandler
         var waiting = (ulong)connection.OutputBytes;
         bool overSoft = limit.SoftBytes > 0 && waiting > limit.SoftBytes;
         if (!overSoft) session.OverSoftLimitSinceMs = 0;
-        else if (session.OverSoftLimitSinceMs == 0) session.OverSoftLimitSinceMs = Executor.Environment.NowMs;
-        bool tooLong = overSoft && Executor.Environment.NowMs - session.OverSoftLimitSinceMs > limit.SoftSeconds * 1000L;
+        else if (session.OverSoftLimitSinceMs == 0) session.OverSoftLimitSinceMs = Executor.Environment.SteadyMs;
+        bool tooLong = overSoft && Executor.Environment.SteadyMs - session.OverSoftLimitSinceMs > limit.SoftSeconds * 1000L;
         if (tooLong || (limit.HardBytes > 0 && waiting > limit.HardBytes)) _engine.CloseOverLimit(session, connection);
     }
 
@@ -287,27 +287,28 @@ internal sealed class SessionLoop : IConnectionHandler
         if (_isFirst) _engine.Clock.Anchor();
         Executor.Environment.ReadTime();
         long nowMs = Executor.Environment.NowMs;
-        if (_holdsClients && _engine.Pause.HasEnded(nowMs)) ResumePaused();
-        if (_engine.Run.IsBackgroundPaused) return Blocked.EndOverdue(nowMs, PausedRestMs);
-        if (nowMs >= _nextSecondMs)
+        long steadyMs = Executor.Environment.SteadyMs;
+        if (_holdsClients && _engine.Pause.HasEnded(steadyMs)) ResumePaused();
+        if (_engine.Run.IsBackgroundPaused) return Blocked.EndOverdue(steadyMs, PausedRestMs);
+        if (steadyMs >= _nextSecondMs)
         {
-            _nextSecondMs = nowMs + 1000;
-            LookAtClients(nowMs);
+            _nextSecondMs = steadyMs + 1000;
+            LookAtClients(steadyMs);
             Executor.AdaptSampling();
             if (_isFirst) _engine.Messages.ReleaseIdle();
             if (_isFirst) _engine.Tracking.ReleaseIdle();
         }
 
-        Ticked?.Invoke(nowMs);
-        bool evictsMore = _engine.Keyspace.Budget.IsExceeded && _engine.Pause.HasEnded(nowMs) && !Executor.Evictor.IsOutOfMemory() && _engine.Keyspace.Budget.IsExceeded;
+        Ticked?.Invoke(steadyMs);
+        bool evictsMore = _engine.Keyspace.Budget.IsExceeded && _engine.Pause.HasEnded(steadyMs) && !Executor.Evictor.IsOutOfMemory() && _engine.Keyspace.Budget.IsExceeded;
         int restMs = Math.Clamp(1000 / Math.Max(1, _engine.Settings.Hz), 1, 100);
-        long? restMicroseconds = Sweep(nowMs);
-        if (Copy(nowMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);
+        long? restMicroseconds = Sweep(nowMs, steadyMs);
+        if (Copy(steadyMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);
         if (evictsMore) restMicroseconds = Math.Min(BusyRestMicroseconds, restMicroseconds ?? BusyRestMicroseconds);
         Executor.Invoker.ServeAfterSweep();
         _engine.Tracking.Broadcast(Executor.Environment.Changes);
         if (_isFirst) _engine.Tracking.Trim();
-        restMs = Blocked.EndOverdue(nowMs, restMicroseconds is null ? restMs : 1);
+        restMs = Blocked.EndOverdue(steadyMs, restMicroseconds is null ? restMs : 1);
         if (_defragmentation.Run(nowMs) is { } untilSlice)
         {
             restMicroseconds = Math.Min(untilSlice, restMicroseconds ?? untilSlice);
@@ -328,7 +329,7 @@ internal sealed class SessionLoop : IConnectionHandler
             Session session = SessionOf(connection);
             if (!session.IsPaused) continue;
             session.IsPaused = false;
-            session.LastInteractionMs = Executor.Environment.NowMs; // the wait was not the client's: it does not count as idle
+            session.LastInteractionMs = Executor.Environment.SteadyMs; // the wait was not the client's: it does not count as idle
             if (!session.IsSuspended) connection.SetReading(true);
         }
     }
@@ -366,14 +367,14 @@ internal sealed class SessionLoop : IConnectionHandler
     }
 
     // Does a slice of background work if it is due. How long to rest before the next one is returned, null when nothing is left.
-    private long? Sweep(long nowMs)
+    private long? Sweep(long nowMs, long steadyMs)
     {
-        if (nowMs < _nextSweepMs && nowMs >= _nextSweepMs - SweepEveryMs) return null;
+        if (steadyMs < _nextSweepMs) return null;
         bool idle = Executor.Metrics.CommandsProcessed == _commandsAtLastSweep;
         _commandsAtLastSweep = Executor.Metrics.CommandsProcessed;
         long slice = SliceMicroseconds * (9 + _engine.Settings.ActiveExpireEffort) / 10;
         long start = Stopwatch.GetTimestamp();
-        bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _engine.Run.ExpiresActively && _engine.Pause.HasEnded(nowMs));
+        bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _engine.Run.ExpiresActively && _engine.Pause.HasEnded(steadyMs));
         Executor.Metrics.SweepTicks += Stopwatch.GetTimestamp() - start;
         long expiryNs = ServerClock.TicksToNs(_sweep.ExpiryTicks);
         if (expiryNs >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("expire-cycle", nowMs, expiryNs);
@@ -383,7 +384,7 @@ internal sealed class SessionLoop : IConnectionHandler
             return idle ? IdleRestMicroseconds : BusyRestMicroseconds;
         }
 
-        _nextSweepMs = nowMs + SweepEveryMs;
+        _nextSweepMs = steadyMs + SweepEveryMs;
         return null;
     }
 

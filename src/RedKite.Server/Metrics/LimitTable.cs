@@ -60,7 +60,7 @@ internal static class LimitTable
 
         // Connections
         new("Connections", "maxclients", "", "error, closed", "limit_connections", Limit.Connections, "Connections refused because of maxclients."),
-        new("TLS handshakes in progress", "tls-handshakes-max", "", "closed", "tls_handshakes_refused"),
+        new("TLS handshakes in progress", "tls-handshakes-max", "", "the oldest of the address with most is closed", "tls_handshakes_refused"),
         new("Time of a TLS handshake", "tls-handshake-timeout", "", "closed", "tls_handshakes_failed"),
         new("Failed logins of an address in a minute", "failed-logins-per-minute", "", "further ones are refused", "logins_refused"),
         new("Addresses with failed logins", null, "10,000", "the oldest is forgotten", "limit_login_addresses", Limit.LoginAddresses, "Addresses with failed logins that were forgotten because there were too many."),

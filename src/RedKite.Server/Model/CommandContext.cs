@@ -68,6 +68,9 @@ internal ref struct CommandContext
     /// <summary>The time of this command, in Unix milliseconds. It does not change while it executes.</summary>
     internal readonly long NowMs => _environment.NowMs;
 
+    /// <summary>The same by the steady clock: for what waits, and for the times of sessions.</summary>
+    internal readonly long SteadyMs => _environment.SteadyMs;
+
     /// <summary>When keys and fields count as expired, and what becomes of those that the command finds.</summary>
     internal readonly ExpiryClock Expiry => _environment.Expiry;
 
@@ -347,7 +350,7 @@ internal ref struct CommandContext
     /// the command executes again. The handler must not reply.
     /// </summary>
     /// <param name="type">The type of value that serves the client.</param>
-    /// <param name="deadlineMs">When the wait ends, in Unix milliseconds.</param>
+    /// <param name="deadlineMs">When the wait ends, by the steady clock.</param>
     /// <param name="wakesWhenGone">Whether the command is also executed when a key is gone or holds another type.</param>
     /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
     internal readonly bool BlockOnKeys(DataType type, long deadlineMs, bool wakesWhenGone = false)

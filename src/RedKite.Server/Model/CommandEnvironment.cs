@@ -54,6 +54,9 @@ internal sealed class CommandEnvironment
     /// <summary>The time of the commands that execute now, in Unix milliseconds.</summary>
     internal long NowMs { get; private set; }
 
+    /// <summary>This time by the steady clock: for what waits.</summary>
+    internal long SteadyMs => Clock.SteadyMsAt(_timestamp);
+
     /// <summary>When keys and fields count as expired, and what becomes of those that the command finds.</summary>
     internal ExpiryClock Expiry { get; private set; }
 

@@ -4,7 +4,8 @@ namespace RedKite.Server.Model;
 
 /// <summary>
 /// The server's wall clock: the system's, or one that a test controls. With the system's clock, the time is derived from a
-/// monotonic timestamp that the caller has already read, and adjusted to the wall clock ten times a second.
+/// monotonic timestamp that the caller has already read, and adjusted to the wall clock ten times a second. What waits uses the steady
+/// time, which nobody sets: timeouts, pauses and idle times do not change when the wall clock jumps.
 /// </summary>
 internal sealed class ServerClock
 {
@@ -15,12 +16,18 @@ internal sealed class ServerClock
     private static readonly long CloseTicks = Stopwatch.Frequency / 20_000; // 50 microseconds
 
     private readonly TimeProvider? _testProvider;
+    private readonly long _steadyAnchor; // as it was at the start
+    private readonly long _steadyStartMs; // of a test's clock
+    private readonly long _testStart;
     private long _anchor; // the Unix time at timestamp 0, in the timestamp's ticks: milliseconds would make it jump by one
 
     internal ServerClock(TimeProvider provider)
     {
         _testProvider = ReferenceEquals(provider, TimeProvider.System) ? null : provider;
         Anchor();
+        _steadyAnchor = _anchor;
+        _steadyStartMs = NowMs;
+        _testStart = provider.GetTimestamp();
     }
 
     /// <summary>Converts ticks of <see cref="Stopwatch"/> to nanoseconds.</summary>
@@ -38,6 +45,14 @@ internal sealed class ServerClock
 
     /// <summary>The same in Unix microseconds.</summary>
     internal long MicrosecondsAt(long timestamp) => _testProvider is null ? (long)((Int128)(Volatile.Read(ref _anchor) + timestamp) * 1_000_000 / Stopwatch.Frequency) : NowMicroseconds;
+
+    /// <summary>The steady time of a recent <see cref="Stopwatch"/> timestamp: milliseconds that only grow, as fast as time passes.</summary>
+    internal long SteadyMsAt(long timestamp) => _testProvider is { } test
+        ? _steadyStartMs + (long)test.GetElapsedTime(_testStart).TotalMilliseconds
+        : (long)((_steadyAnchor + timestamp) * MsPerTick);
+
+    /// <summary>Reads the steady time.</summary>
+    internal long SteadyMs => SteadyMsAt(Stopwatch.GetTimestamp());
 
     /// <summary>Adjusts the clock: the wall clock may be set, or run at a different rate.</summary>
     internal void Anchor()

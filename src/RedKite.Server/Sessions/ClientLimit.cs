@@ -1,3 +1,4 @@
+using System.Globalization;
 using RedKite.Net;
 using RedKite.Server.Config;
 using RedKite.Server.Logging;
@@ -16,7 +17,20 @@ internal sealed class ClientLimit(Settings settings, ServerLog log)
     // The dashboard's own, its connections and its libraries, which are opened when it starts after the server.
     private const int DashboardFiles = 120;
 
+    // Fewer are not enough for the runtime, one loop and one client, and the runtime may fail anywhere (measured: at 64 it fails when
+    // the start lists the open files, at 40 when it loads the console).
+    private const int ProcessFilesMin = 112;
+
     private long _filesReserved = FilesKept;
+
+    /// <summary>Whether the process may open enough files to start at all; otherwise a line on standard error says so. As early as possible.</summary>
+    internal static bool ProcessMayStart()
+    {
+        long limit = OpenFiles.RaiseLimit(ProcessFilesMin);
+        if (limit >= ProcessFilesMin) return true;
+        OpenFiles.WriteError(string.Create(CultureInfo.InvariantCulture, $"redkite needs at least {ProcessFilesMin} open files to start, but the system's limit (ulimit -n) is {limit}"));
+        return false;
+    }
 
     /// <summary>Lowers maxclients to what fits. The files that the process has open now are its own, not clients'.</summary>
     /// <exception cref="ConfigException">Not a single client fits.</exception>

@@ -6,7 +6,7 @@ namespace RedKite.Server.Sessions;
 /// CLIENT PAUSE: until a time, commands of all clients wait, or those that write. Callers in the process do not. No key expires or is
 /// evicted meanwhile: expired ones are missing for commands, and stay until the pause has ended. Any
 /// thread may begin or end a pause: it is one immutable object, replaced as a whole under a lock, together with the server's
-/// attention flag.
+/// attention flag. All times are steady ones.
 /// </summary>
 internal sealed class ClientPause(AttentionWord attention)
 {

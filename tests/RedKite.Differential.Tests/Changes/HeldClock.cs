@@ -11,6 +11,10 @@ internal sealed class HeldClock : TimeProvider
         set => Interlocked.Exchange(ref _nowMs, value);
     }
 
+    public override long TimestampFrequency => 1000;
+
+    public override long GetTimestamp() => NowMs;
+
     public override DateTimeOffset GetUtcNow() => DateTimeOffset.FromUnixTimeMilliseconds(NowMs);
 
     public void Advance(long ms) => Interlocked.Add(ref _nowMs, ms);

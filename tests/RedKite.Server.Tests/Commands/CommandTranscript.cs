@@ -122,7 +122,11 @@ public sealed class CommandTranscript : IAsyncLifetime
     {
         private DateTimeOffset _now = DateTimeOffset.FromUnixTimeMilliseconds(1_800_000_000_000);
 
+        public override long TimestampFrequency => TimeSpan.TicksPerSecond;
+
         public override DateTimeOffset GetUtcNow() => _now;
+
+        public override long GetTimestamp() => _now.Ticks;
 
         public void Advance(long ms) => _now = _now.AddMilliseconds(ms);
     }

@@ -43,6 +43,32 @@ public sealed class ServerLogTests : IDisposable
         Assert.EndsWith(" * three", lines[2], StringComparison.Ordinal);
     }
 
+    // What a client wrote cannot look like another line, whoever reads the log.
+    [Fact]
+    public void Text_of_clients_stays_on_its_line()
+    {
+        const string Text = "a\r\n1:M 01 Jan 2026 00:00:00.000 * fake\x1b[2J\t\x85\u2028\0b";
+        const string Shown = "a\\r\\n1:M 01 Jan 2026 00:00:00.000 * fake\\x1b[2J\\t\\x85\\u2028\\x00b";
+        ServerLog log = ToFile("server.log");
+        log.OfClient(isWarning: false, "said: ", Text);
+        log.Warning(Text);
+        string[] lines = File.ReadAllText(Path.Combine(_folder, "server.log")).Split(Environment.NewLine);
+        Assert.Equal(3, lines.Length);
+        Assert.EndsWith(" * said: " + Shown, lines[0], StringComparison.Ordinal);
+        Assert.EndsWith(" # " + Shown, lines[1], StringComparison.Ordinal);
+        Assert.EndsWith(" * said: " + Shown, log.Tail.Lines[0], StringComparison.Ordinal);
+
+        var handed = new List<string>();
+        new ServerLog(new Settings { LogLevel = LogLevel.Notice }, handed.Add).OfClient(isWarning: true, "said: ", Text);
+        Assert.Equal(["said: " + Shown], handed);
+
+        var settings = new Settings { LogFilePath = Path.Combine(_folder, "json.log"), LogLevel = LogLevel.Notice, LogsJson = true };
+        new ServerLog(settings, sink: null).OfClient(isWarning: false, "said: ", Text);
+        string json = Assert.Single(File.ReadAllText(settings.LogFilePath).TrimEnd().Split(['\n', '\r', '\x85', '\u2028']));
+        using JsonDocument line = JsonDocument.Parse(json);
+        Assert.Equal("said: " + Text, line.RootElement.GetProperty("message").GetString());
+    }
+
     [Fact]
     public void Tail_keeps_the_last_lines()
     {

@@ -215,6 +215,20 @@ public sealed class TlsTests : IDisposable
     }
 
     [Fact]
+    public async Task Half_open_handshakes_do_not_keep_good_clients_out()
+    {
+        await using RedKiteServer server = await Start(("tls-auth-clients", "no"), ("tls-handshakes-max", "8"), ("tls-handshake-timeout", "1000"));
+        List<TcpClient> halves = [.. Enumerable.Range(0, 40).Select(_ => new TcpClient("127.0.0.1", server.TlsPort))];
+        NetworkTests.WaitFor(() => server.Tls.HandshakesRefused >= 32, "handshakes that were given up");
+        using Client client = await Connect(server);
+        Assert.Equal("+PONG", await client.Run("PING"));
+        Assert.Equal(1, server.Tls.HandshakesCompleted);
+        Assert.Equal(0, server.Tls.HandshakesFailed); // those that were given up are counted as refused alone
+        Assert.InRange(server.Tls.HandshakesInProgress, 0, 8);
+        halves.ForEach(half => half.Dispose());
+    }
+
+    [Fact]
     public async Task Damaged_records_close_their_connection_alone()
     {
         await using RedKiteServer server = await Start(("tls-auth-clients", "no"));
@@ -366,7 +380,8 @@ public sealed class TlsTests : IDisposable
     private Task<RedKiteServer> Start(params (string Name, string Value)[] settings)
     {
         _files.Issue("server").Dispose();
-        var options = new RedKiteOptions { Port = 0 };
+        var options = new RedKiteOptions();
+        options.Settings["port"] = "0";
         options.Settings["tls-port"] = Number(LoopbackPort.Next());
         options.Settings["tls-cert-file"] = _files.PathOf("server.crt");
         options.Settings["tls-key-file"] = _files.PathOf("server.key");

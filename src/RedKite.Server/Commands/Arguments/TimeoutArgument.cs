@@ -42,8 +42,9 @@ internal static class TimeoutArgument
         deadlineMs = Never;
         if (milliseconds < 0) return IsNegative(cmd);
         if (milliseconds == 0) return true;
-        if (milliseconds >= Never - cmd.NowMs) return IsOutOfRange(cmd);
-        deadlineMs = cmd.NowMs + milliseconds;
+        long nowMs = cmd.SteadyMs;
+        if (milliseconds >= Never - nowMs) return IsOutOfRange(cmd);
+        deadlineMs = nowMs + milliseconds;
         return true;
     }
 

@@ -170,7 +170,7 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         int killed = 0;
         foreach (Session session in clients.InOrder)
         {
-            if (!filter.Matches(session, cmd.Session, cmd.NowMs)) continue;
+            if (!filter.Matches(session, cmd.Session, cmd.SteadyMs)) continue;
             killed++;
             timeline.Add(new TimelineEvent(cmd.NowMs, TimelineKind.Killed, 0, session.Id, session.Address, session.Name, ""));
 
@@ -264,13 +264,13 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         {
             cmd.Reply.Error("ERR timeout is negative"u8);
         }
-        else if (timeoutMs > long.MaxValue - cmd.NowMs)
+        else if (timeoutMs > long.MaxValue - cmd.SteadyMs)
         {
             cmd.Reply.Error("ERR timeout is out of range"u8);
         }
         else
         {
-            pause.Begin(cmd.NowMs + timeoutMs, writesOnly, cmd.NowMs);
+            pause.Begin(cmd.SteadyMs + timeoutMs, writesOnly, cmd.SteadyMs);
             cmd.Reply.Ok();
         }
     }

@@ -155,7 +155,7 @@ internal sealed class ConnectionCommands
     {
         string userName = Encoding.Latin1.GetString(name);
         string from = cmd.Session.Connection is { } connection ? connection.RemoteAddress.Host : "";
-        if (!_users.FailedLogins.MayTry(from, cmd.NowMs))
+        if (!_users.FailedLogins.MayTry(from, cmd.SteadyMs))
         {
             cmd.Reply.Error("ERR Too many failed logins from this address. Try again in a minute."u8);
             return false;
@@ -165,7 +165,7 @@ internal sealed class ConnectionCommands
         {
             cmd.Metrics.AuthenticationsDenied++;
             cmd.Session.LastCommand = cmd.Command;
-            _users.FailedLogins.Note(from, cmd.NowMs);
+            _users.FailedLogins.Note(from, cmd.SteadyMs);
             _users.Log.Add(cmd, DenialReason.Authentication, DenialContext.TopLevel, cmd[0], userName);
             cmd.Reply.Error("WRONGPASS invalid username-password pair or user is disabled."u8);
             return false;

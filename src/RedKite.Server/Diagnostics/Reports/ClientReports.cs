@@ -11,7 +11,7 @@ internal static class ClientReports
     internal static void Clients(ReportContext report)
     {
         Utf8JsonWriter json = report.Json;
-        long nowMs = report.Parts.Clock.NowMs;
+        long nowMs = report.Parts.Clock.SteadyMs;
         json.WriteStartArray();
         foreach (Session session in report.Parts.Clients.InOrder)
         {

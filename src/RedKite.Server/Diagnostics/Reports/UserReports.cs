@@ -43,7 +43,7 @@ internal static class UserReports
 
         json.WriteEndArray();
         json.WriteStartArray("failed_logins");
-        foreach ((string address, int count) in report.Parts.Users.FailedLogins.Recent(report.Parts.Clock.NowMs, AddressesMax))
+        foreach ((string address, int count) in report.Parts.Users.FailedLogins.Recent(report.Parts.Clock.SteadyMs, AddressesMax))
         {
             json.WriteStartObject();
             json.WriteString("address", report.Shown(address));

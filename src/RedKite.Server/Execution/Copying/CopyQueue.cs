@@ -14,11 +14,11 @@ internal sealed class CopyQueue(Engine engine, CommandExecutor executor)
     internal void Add(BlockedClient client) => _clients.Enqueue(client);
 
     /// <summary>Runs a slice of the next client's copy. While CLIENT PAUSE holds writes, nothing is copied.</summary>
-    /// <param name="nowMs">The time that commands go by.</param>
-    internal void RunSlice(long nowMs)
+    /// <param name="steadyMs">The steady time.</param>
+    internal void RunSlice(long steadyMs)
     {
         BlockedClient client = _clients.Dequeue();
-        bool isHeld = !client.HasEnded && engine.Pause.IsHolding(client.Session, client.Request.Command, nowMs);
+        bool isHeld = !client.HasEnded && engine.Pause.IsHolding(client.Session, client.Request.Command, steadyMs);
         if (isHeld || Runner.RunSlice(client)) _clients.Enqueue(client);
     }
 

@@ -148,12 +148,15 @@ public class ServerEventsTests
         Assert.Equal("By", instruments.Single(instrument => instrument.Name == "used_memory").Unit);
     }
 
-    [Fact]
-    public async Task Failed_start_leaves_no_meter()
+    [Theory]
+    [InlineData("")] // the port is taken
+    [InlineData("rename-command nosuch other")]
+    [InlineData("user alice +nosuch")]
+    public async Task Failed_start_leaves_no_meter(string badLine)
     {
         using var taken = new System.Net.Sockets.TcpListener(System.Net.IPAddress.Loopback, 0);
         taken.Start();
-        int port = ((System.Net.IPEndPoint)taken.LocalEndpoint).Port;
+        int port = badLine.Length > 0 ? 0 : ((System.Net.IPEndPoint)taken.LocalEndpoint).Port;
         int thread = 0; // other tests' servers start beside this one
         var published = new ConcurrentBag<Instrument>();
         var completed = new ConcurrentBag<Instrument>();
@@ -169,7 +172,7 @@ public class ServerEventsTests
         };
         listener.Start();
         thread = Environment.CurrentManagedThreadId;
-        await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = port }));
+        await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = port, ConfigLines = { badLine } }));
         thread = 0;
         Assert.NotEmpty(published);
         Assert.Empty(published.Except(completed));
