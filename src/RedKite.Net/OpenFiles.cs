@@ -27,11 +27,7 @@ public static class OpenFiles
     }
 
     /// <summary>Writes a line to standard error without opening a file, as the runtime's console would.</summary>
-    public static unsafe void WriteError(string line)
-    {
-        byte[] bytes = System.Text.Encoding.ASCII.GetBytes(line + "\n");
-        fixed (byte* start = bytes) _ = LinuxCalls.write(2, start, bytes.Length);
-    }
+    public static void WriteError(string line) => LinuxCalls.WriteToError(System.Text.Encoding.ASCII.GetBytes(line + "\n"));
 
     /// <summary>
     /// Raises the process's limit if it is lower than what is needed: the hard limit too where that is allowed, otherwise

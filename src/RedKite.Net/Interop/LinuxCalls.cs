@@ -87,6 +87,11 @@ internal static unsafe partial class LinuxCalls
         return known;
     }
 
+    internal static void WriteToError(ReadOnlySpan<byte> bytes)
+    {
+        fixed (byte* start = bytes) _ = write(2, start, bytes.Length);
+    }
+
     /// <summary>A higher hard limit takes a privilege.</summary>
     internal static bool TrySetFileLimit(ulong soft, ulong hard)
     {
