@@ -15,19 +15,19 @@ public class RequestParserBenchmarks
     private readonly byte[] _malformed = "*2\r\n$3\r\nGET\r\n#15\r\nkey:00000000001\r\n"u8.ToArray();
 
     [Benchmark(Baseline = true)]
-    public ParseStatus Get() => Parse(_get);
+    public int Get() => (int)Parse(_get);
 
     [Benchmark]
-    public ParseStatus SetWithExpiry() => Parse(_set);
+    public int SetWithExpiry() => (int)Parse(_set);
 
     [Benchmark]
-    public ParseStatus Inline() => Parse(_inline);
+    public int Inline() => (int)Parse(_inline);
 
     [Benchmark]
-    public ParseStatus CutOff() => Parse(_cut);
+    public int CutOff() => (int)Parse(_cut);
 
     [Benchmark]
-    public ParseStatus Malformed() => Parse(_malformed);
+    public int Malformed() => (int)Parse(_malformed);
 
     private ParseStatus Parse(byte[] input)
     {

@@ -6,7 +6,7 @@ namespace RedKite.Net;
 /// arrive, or when its own work elsewhere has called <see cref="Progressed"/>. Bytes for the wire (a handshake's too) go to
 /// <see cref="SendToWire"/>.
 /// </summary>
-public abstract class ByteLayer : IDisposable
+internal abstract class ByteLayer : IDisposable
 {
     private Connection? _connection;
 

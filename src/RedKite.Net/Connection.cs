@@ -12,7 +12,7 @@ namespace RedKite.Net;
 /// caller's own buffer, as long as nothing waits. Everything else is queued (<see cref="Queue(ReadOnlySpan{byte})"/>), and the loop
 /// sends each connection's queue once at the end of its turn.
 /// </remarks>
-public sealed class Connection
+internal sealed class Connection
 {
     // How many bytes a layer gets at a time, so that its output does not pile up in front of a slow peer.
     private const int LayerBytesMax = 32 * 1024;

@@ -10,7 +10,7 @@ namespace RedKite.Net;
 /// One thread that waits for its connections, receives, calls the handler, and sends. Other threads that need a connection
 /// post to it here.
 /// </summary>
-public sealed class EventLoop : IDisposable
+internal sealed class EventLoop : IDisposable
 {
     // One receive's worth: enough for a pipeline of 64 values of a kilobyte.
     private const int ReceiveBytes = 64 * 1024;

@@ -3,7 +3,7 @@ using RedKite.Net.Interop;
 namespace RedKite.Net;
 
 /// <summary>Handles a loop's connections. One instance belongs to one loop and runs on its thread alone.</summary>
-public interface IConnectionHandler
+internal interface IConnectionHandler
 {
     /// <summary>Called when a connection belongs to this loop. It may be refused with a last reply and <see cref="Connection.CloseAfterSend"/>.</summary>
     void Opened(Connection connection);

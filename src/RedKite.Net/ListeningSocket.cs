@@ -4,7 +4,7 @@ using System.Net.Sockets;
 namespace RedKite.Net;
 
 /// <summary>A bound, listening socket: TCP or Unix.</summary>
-public sealed class ListeningSocket : IDisposable
+internal sealed class ListeningSocket : IDisposable
 {
     private readonly string _address;
     private volatile bool _isListening = true;

@@ -3,7 +3,7 @@ using RedKite.Net.Interop;
 namespace RedKite.Net;
 
 /// <summary>The process's open files, including connections, and the system's limit. Known on Linux only.</summary>
-public static class OpenFiles
+internal static class OpenFiles
 {
     /// <summary>The limit if none is known.</summary>
     public const long Unlimited = long.MaxValue;

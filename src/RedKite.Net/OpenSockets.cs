@@ -5,7 +5,7 @@ namespace RedKite.Net;
 /// the maximum, no more are accepted until some are closed, so that file descriptors remain for other uses.
 /// </summary>
 /// <param name="max">The current maximum.</param>
-public sealed class OpenSockets(Func<long> max)
+internal sealed class OpenSockets(Func<long> max)
 {
     /// <summary>The number of sockets beyond the clients: refused connections, until they have received their reply.</summary>
     public const int RefusedMax = 32;

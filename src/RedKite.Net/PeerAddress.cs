@@ -4,7 +4,7 @@ using System.Net.Sockets;
 namespace RedKite.Net;
 
 /// <summary>One end of a connection: an IP address and port, or the path of a Unix socket.</summary>
-public readonly struct PeerAddress
+internal readonly struct PeerAddress
 {
     private readonly object? _address; // an IPAddress or a path
     private readonly int _port;

@@ -1,7 +1,7 @@
 namespace RedKite.Protocol;
 
 /// <summary>Compares names ignoring case, as the protocol does: ASCII letters only, bytes against bytes.</summary>
-public static class AsciiText
+internal static class AsciiText
 {
     public static bool EqualsIgnoreCase(ReadOnlySpan<byte> text, ReadOnlySpan<byte> word) =>
         System.Text.Ascii.EqualsIgnoreCase(text, word);

@@ -14,7 +14,7 @@ namespace RedKite.Protocol;
 /// exponent is the least. Every operation first forms the exact result, in 128 bits where that is enough (all usual numbers;
 /// nothing is allocated) and with big integers otherwise, and rounds once. Decimal arithmetic was rejected: its digits are nicer, but different.
 /// </remarks>
-public readonly struct ExtendedDouble
+internal readonly struct ExtendedDouble
 {
     /// <summary>The length of the text of any number whose text is short.</summary>
     public const int ShortTextBytesMax = 64;

@@ -7,7 +7,7 @@ namespace RedKite.Protocol;
 /// Floating-point numbers as Redis's commands accept them, which is what C's strtod reads: decimal and hexadecimal numbers,
 /// inf and infinity, and nan, in any case.
 /// </summary>
-public static class FloatText
+internal static class FloatText
 {
     // Bits of a hexadecimal number that are kept; of the others it only matters whether there are any.
     private const int MantissaBits = 60;

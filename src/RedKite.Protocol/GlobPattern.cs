@@ -11,7 +11,7 @@ namespace RedKite.Protocol;
 /// As in Redis, a pattern that needs more than <see cref="StarsMax"/> asterisks before its last element matches nothing.
 /// Ranges compare bytes as signed numbers, as Redis does where a C char is signed: <c>[a-\xff]</c> runs from -1 to 97.
 /// </remarks>
-public static class GlobPattern
+internal static class GlobPattern
 {
     private const int StarsMax = 1000; // groups of them; those at the pattern's end do not count
 

@@ -24,7 +24,7 @@ namespace RedKite.Protocol;
 /// exchanged, which is at the latest when a quarter of it was removed.</para>
 /// <para>A slot has 56 bytes with a reference as its value: at 500,000 names, about 120 bytes a name.</para>
 /// </remarks>
-public sealed class NameLookup<TValue>
+internal sealed class NameLookup<TValue>
 {
     /// <summary>The longest name, in characters.</summary>
     public const int NameLengthMax = 256;

@@ -8,7 +8,7 @@ namespace RedKite.Protocol;
 /// <param name="Start">Where the chunk begins in its block.</param>
 /// <param name="Length">Its bytes.</param>
 /// <param name="SharesBlock">Whether an earlier chunk lies in the same block.</param>
-public readonly record struct ReplyChunk(IMemoryOwner<byte> Owner, int Start, int Length, bool SharesBlock = false)
+internal readonly record struct ReplyChunk(IMemoryOwner<byte> Owner, int Start, int Length, bool SharesBlock = false)
 {
     /// <summary>The chunk's bytes.</summary>
     public ReadOnlySpan<byte> Bytes => Owner.Memory.Span.Slice(Start, Length);

@@ -1,7 +1,7 @@
 namespace RedKite.Protocol;
 
 /// <summary>The type of a reply, read without building it.</summary>
-public enum ReplyClass
+internal enum ReplyClass
 {
     /// <summary>Any other value, whatever it contains.</summary>
     Value,
@@ -22,7 +22,7 @@ public enum ReplyClass
 /// <summary>
 /// One element of a reply: a scalar, a piece of a string, or the head of an aggregate, whose elements follow.
 /// </summary>
-public readonly ref struct ReplyElement
+internal readonly ref struct ReplyElement
 {
     /// <summary>The element's first character on the wire; 0: the input is not RESP.</summary>
     public byte Marker { get; init; }
@@ -55,7 +55,7 @@ public readonly ref struct ReplyElement
 /// <see cref="TrySkip"/> finds where replies end, or <see cref="TryRead"/> hands over their elements; the two are not mixed within a
 /// reply.
 /// </summary>
-public struct ReplyReader
+internal struct ReplyReader
 {
     private const int SizeDigitsMax = 16;
 

@@ -9,7 +9,7 @@ namespace RedKite.Protocol;
 
 /// <summary>Events that a writer's owner must handle after a handler.</summary>
 [Flags]
-public enum ReplyEvents
+internal enum ReplyEvents
 {
     /// <summary>Nothing: the normal case.</summary>
     None = 0,
@@ -29,7 +29,7 @@ public enum ReplyEvents
 /// sends and clears. What grows beyond <see cref="ContiguousBytesMax"/> moves to a chain of chunks in front of that buffer
 /// (<see cref="ReplyChain"/>), which its owner sends chunk by chunk; no large reply is ever held in one piece.
 /// </summary>
-public sealed class ReplyWriter
+internal sealed class ReplyWriter
 {
     /// <summary>How large the buffer grows before its contents move to the chain.</summary>
     public const int ContiguousBytesMax = 1024 * 1024;

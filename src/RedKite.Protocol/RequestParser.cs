@@ -4,10 +4,10 @@ using System.Runtime.InteropServices;
 namespace RedKite.Protocol;
 
 /// <summary>An argument's position in the input.</summary>
-public readonly record struct ArgumentSlice(int Start, int Length);
+internal readonly record struct ArgumentSlice(int Start, int Length);
 
 /// <summary>The result of a parse.</summary>
-public enum ParseStatus
+internal enum ParseStatus
 {
     /// <summary>A whole request was read.</summary>
     Complete,
@@ -20,7 +20,7 @@ public enum ParseStatus
 }
 
 /// <summary>The limit that a request has broken.</summary>
-public enum RequestLimit
+internal enum RequestLimit
 {
     /// <summary>None: the request breaks the protocol.</summary>
     None,
@@ -36,7 +36,7 @@ public enum RequestLimit
 }
 
 /// <summary>The limits of a request; smaller for a client that has not authenticated.</summary>
-public readonly record struct RequestLimits(long BulkBytesMax, bool Authenticated, int ArgumentsMax = int.MaxValue)
+internal readonly record struct RequestLimits(long BulkBytesMax, bool Authenticated, int ArgumentsMax = int.MaxValue)
 {
     /// <summary>The longest line: an inline request, or a count.</summary>
     public const int LineBytesMax = 64 * 1024;
@@ -52,7 +52,7 @@ public readonly record struct RequestLimits(long BulkBytesMax, bool Authenticate
 /// The state of an incomplete request, so that a long one is not read from its start again with every piece. Positions are relative
 /// to the request's first byte.
 /// </summary>
-public sealed class PartialRequest
+internal sealed class PartialRequest
 {
     internal int Announced;   // arguments that the request announced
     internal int Position;    // where the next argument's header starts
@@ -81,7 +81,7 @@ public sealed class PartialRequest
 /// which an inline request's are unquoted in place. The checks and texts follow Redis: a bulk string's closing CRLF is
 /// skipped unread, as there.
 /// </summary>
-public sealed class RequestParser
+internal sealed class RequestParser
 {
     private const string TooManyArguments = "too many arguments, see max-request-arguments";
     private const int SparesMax = 64;

@@ -4,7 +4,7 @@ namespace RedKite.Protocol;
 /// Floating-point numbers as Redis writes them since 7.2: digits that read back as the same number, usually the fewest
 /// (<see cref="GrisuDigits"/>), and whole numbers with all their digits.
 /// </summary>
-public static class RespDouble
+internal static class RespDouble
 {
     /// <summary>The longest text.</summary>
     public const int TextMax = 40;

@@ -5,7 +5,7 @@ using System.Runtime.InteropServices;
 namespace RedKite.Protocol;
 
 /// <summary>Integers as the protocol and Redis's commands accept and write them.</summary>
-public static class RespNumber
+internal static class RespNumber
 {
     /// <summary>The longest text of a 64-bit integer.</summary>
     public const int Int64TextMax = 20;

@@ -6,7 +6,7 @@ namespace RedKite.Protocol;
 /// Floating-point numbers with up to 17 significant digits, as C's %.17g writes them: more than are needed to read them back
 /// (0.1 is 0.10000000000000001). Redis writes the scores of ZSCAN so where a set is a table.
 /// </summary>
-public static class SeventeenDigits
+internal static class SeventeenDigits
 {
     /// <summary>The longest text.</summary>
     public const int TextMax = 32;

@@ -9,7 +9,7 @@ namespace RedKite.Net.Interop;
 /// large replies consist, are mapped by themselves, so that each returns to the system while the rest of its reply is still being
 /// sent; a few are kept for the next reply. From any thread.
 /// </summary>
-public sealed unsafe class BufferPool : MemoryPool<byte>
+internal sealed unsafe class BufferPool : MemoryPool<byte>
 {
     /// <summary>The size of the blocks that are kept for reuse.</summary>
     public const int ChunkBytes = 256 * 1024;

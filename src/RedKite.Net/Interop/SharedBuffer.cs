@@ -7,7 +7,7 @@ namespace RedKite.Net.Interop;
 /// then on the bytes do not change, and any number of connections, on any loop, can queue them without a copy. The last
 /// <see cref="Release"/> returns the block to its pool. There is no finalizer: a span does not keep the buffer alive.
 /// </summary>
-public sealed unsafe class SharedBuffer : MemoryManager<byte>
+internal sealed unsafe class SharedBuffer : MemoryManager<byte>
 {
     private readonly BufferPool _pool;
     private readonly byte* _block;

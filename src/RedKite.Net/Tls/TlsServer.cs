@@ -3,7 +3,7 @@ using System.Net.Security;
 namespace RedKite.Net.Tls;
 
 /// <summary>The state that the connections of a TLS listener share: certificate and rules, the number of handshakes, and the counters.</summary>
-public sealed class TlsServer
+internal sealed class TlsServer
 {
     private volatile SslServerAuthenticationOptions? _options;
     private long _completed;

@@ -8,7 +8,7 @@ namespace RedKite.Server.Config;
 /// A directive's first value may start with two dashes (a password, say); any other <c>--</c> starts the next directive.
 /// <c>"--port 6380"</c> may be one argument. Redis has no form <c>--port=6380</c>: it is an unknown directive. <c>--save</c> alone, or before another directive, is <c>--save ""</c>.
 /// </remarks>
-public sealed class CommandLine
+internal sealed class CommandLine
 {
     private CommandLine()
     {

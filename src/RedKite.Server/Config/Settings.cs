@@ -2,7 +2,7 @@ namespace RedKite.Server.Config;
 
 // The settings of one server as code reads them, and the types of their values.
 
-public enum LogLevel
+internal enum LogLevel
 {
     Debug,
     Verbose,
@@ -13,7 +13,7 @@ public enum LogLevel
     Nothing,
 }
 
-public enum TransportChoice
+internal enum TransportChoice
 {
     Auto,
     Epoll,
@@ -21,14 +21,14 @@ public enum TransportChoice
 }
 
 /// <summary>Which clients may use a guarded command: none, all, or those on this machine.</summary>
-public enum ProtectedAccess
+internal enum ProtectedAccess
 {
     No,
     Yes,
     Local,
 }
 
-public enum MaxMemoryPolicy
+internal enum MaxMemoryPolicy
 {
     VolatileLru,
     VolatileLfu,
@@ -44,7 +44,7 @@ public enum MaxMemoryPolicy
 /// When a client that reads too slowly is closed; 0 is no limit. A class, not a struct: other threads read it while
 /// CONFIG SET replaces it, and a reference is replaced in one step.
 /// </summary>
-public sealed record ClientOutputBufferLimit(ulong HardBytes, ulong SoftBytes, int SoftSeconds);
+internal sealed record ClientOutputBufferLimit(ulong HardBytes, ulong SoftBytes, int SoftSeconds);
 
 /// <summary>
 /// The settings of one server. Code reads the typed properties, from any thread and without a lock: each is one machine
@@ -52,7 +52,7 @@ public sealed record ClientOutputBufferLimit(ulong HardBytes, ulong SoftBytes, i
 /// defaults, ranges and parsers are in <see cref="SettingTable"/>, from which the constructor takes the defaults.
 /// </summary>
 /// <remarks>Strings are setting texts (see <see cref="SettingText"/>: Latin-1, one character per byte), except paths.</remarks>
-public sealed class Settings
+internal sealed class Settings
 {
     /// <summary>Every setting at its default.</summary>
     public Settings()
@@ -312,7 +312,7 @@ public sealed class Settings
 }
 
 /// <summary>Whether clients of the TLS port need a certificate.</summary>
-public enum TlsClientAuthentication
+internal enum TlsClientAuthentication
 {
     No,
     Yes,
