@@ -300,7 +300,7 @@ public sealed class ProgramTests
     {
         Assert.SkipUnless(OperatingSystem.IsLinux() && File.Exists("/usr/bin/setpriv"), "setpriv takes the privilege away");
         var start = new System.Diagnostics.ProcessStartInfo("/usr/bin/setpriv") { RedirectStandardError = true, RedirectStandardOutput = true };
-        foreach (string argument in (string[])["--bounding-set", "-sys_resource", "sh", "-c", $"ulimit -n {limit}; exec {ServerProgram.UnderTest.CommandLine} --port 0 --unixsocket ''"]) start.ArgumentList.Add(argument);
+        foreach (string argument in (string[])["--bounding-set", "-sys_resource", "sh", "-c", $"ulimit -n {limit}; exec {ServerProgram.UnderTest.CommandLine.Replace("{port}", "0", StringComparison.Ordinal)}"]) start.ArgumentList.Add(argument);
         using var process = System.Diagnostics.Process.Start(start)!;
         string error = process.StandardError.ReadToEnd().TrimEnd();
         Assert.True(process.WaitForExit(60_000));
