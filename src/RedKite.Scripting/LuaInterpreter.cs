@@ -475,13 +475,11 @@ internal sealed class LuaInterpreter : IDisposable
         bool wasLimited = EnterManaged();
         try
         {
-            bool isKnown = Lua.TryFindScriptLine(state, 1, OwnSource, out byte[] source, out int line, out LuaCaller caller);
-            if (isKnown) ErrorPlace = (source, line);
             Lua.SetTop(state, 1);
-            if (Lua.TypeOf(state, 1) != LuaType.String || Lua.ToSpan(state, 1).Length > LuaMessages.BytesMax) return 1;
-            string message = Encoding.Latin1.GetString(Lua.ToSpan(state, 1));
-            string place = isKnown && caller != LuaCaller.Protected ? $"{ChunkName.Show(Encoding.Latin1.GetString(source))}:{line}: " : "";
-            Lua.Push(state, Encoding.Latin1.GetBytes(LuaMessages.Translate(message, place, caller)));
+            bool isText = Lua.TypeOf(state, 1) == LuaType.String;
+            (byte[] source, int line) = ErrorPlaces.Find(state, 1, isText ? Lua.ToSpan(state, 1) : default, out byte[] message);
+            if (source.Length > 0) ErrorPlace = (source, line);
+            if (isText) Lua.Push(state, message);
             return 1;
         }
         catch (Exception failure)
@@ -503,7 +501,8 @@ internal sealed class LuaInterpreter : IDisposable
         string translated;
         try
         {
-            translated = ScriptTranslator.Translate(Encoding.Latin1.GetString(source), shownName, returnsOne, out use);
+            translated = ScriptTranslator.Translate(Encoding.Latin1.GetString(source), shownName, returnsOne, out use, out List<(int Line, OperatorMark Mark)> marks);
+            name = ChunkSource.Encode(name, marks);
         }
         catch (ScriptSyntaxException failure)
         {
@@ -513,7 +512,7 @@ internal sealed class LuaInterpreter : IDisposable
 
         if (!Lua.Load(state, Encoding.Latin1.GetBytes(translated), Encoding.Latin1.GetBytes(name + "\0")))
         {
-            error = LuaMessages.Translate(Encoding.Latin1.GetString(Lua.ToSpan(state, -1)), "");
+            error = ErrorPlaces.OfCompilation(Lua.ToSpan(state, -1), Encoding.Latin1.GetBytes(name));
             Lua.Pop(state);
             return false;
         }

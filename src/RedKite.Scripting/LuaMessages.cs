@@ -25,13 +25,15 @@ internal static partial class LuaMessages
     /// <param name="message">The message.</param>
     /// <param name="place">The position that replaces a line of the prelude.</param>
     /// <param name="caller">How a function of a library was called.</param>
-    internal static string Translate(string message, string place, LuaCaller caller = LuaCaller.Name)
+    /// <param name="called">The name by which it was called; empty: its own.</param>
+    internal static string Translate(string message, string place, LuaCaller caller = LuaCaller.Name, string called = "")
     {
         bool isOwn = message.StartsWith("redkite:", StringComparison.Ordinal);
         if (isOwn) message = OwnLine().Replace(message, "");
         message = InOldWords(message);
         if (caller == LuaCaller.Protected) message = Function().Replace(message, "${head}${number}${to}?'");
         else if (caller == LuaCaller.Method && isOwn) message = Function().Replace(message, CountWithoutSelf);
+        else if (isOwn && called.Length > 0 && !called.StartsWith("__", StringComparison.Ordinal)) message = Function().Replace(message, match => $"{match.Groups["head"].Value}{match.Groups["number"].Value}{match.Groups["to"].Value}{called}'");
         return isOwn ? place + message : message;
     }
 
@@ -66,7 +68,8 @@ internal static partial class LuaMessages
         return Named().Replace(message, match =>
         {
             string kind = match.Groups["kind"].Value;
-            string named = kind == "constant" ? $"a {match.Groups["type"].Value} value" : $"{kind} '{match.Groups["name"].Value}' (a {match.Groups["type"].Value} value)";
+            string name = match.Groups["name"].Value == "integer index" ? "?" : match.Groups["name"].Value;
+            string named = kind == "constant" ? $"a {match.Groups["type"].Value} value" : $"{kind} '{name}' (a {match.Groups["type"].Value} value)";
             return match.Groups["head"].Value + named;
         });
     }

@@ -18,7 +18,7 @@ internal static class Prelude
         local sort, unpack = table.sort, table.unpack
         local floor, fmod, modf = math.floor, math.fmod, math.modf
         local mtype, tointeger, mininteger = math.type, math.tointeger, math.mininteger
-        local create, resume, running, status, wrap, yield = coroutine.create, coroutine.resume, coroutine.running, coroutine.status, coroutine.wrap, coroutine.yield
+        local create, resume, running, status, yield = coroutine.create, coroutine.resume, coroutine.running, coroutine.status, coroutine.yield
         local call, effect, numtext, ending, concatenate = raw.call, raw.effect, raw.numtext, raw.ending, raw.concatenate
 
         -- Errors of managed functions.
@@ -103,8 +103,8 @@ internal static class Prelude
         local function arithmetic(v) return (type(v) == 'string' or type(v) == 'number') and tonum(v) end
         local function operand(a, b)
           local x, y = tonum(a), tonum(b)
-          if x == nil or (type(a) ~= 'string' and type(a) ~= 'number') then error('attempt to perform arithmetic on a ' .. type(a) .. ' value') end
-          if y == nil or (type(b) ~= 'string' and type(b) ~= 'number') then error('attempt to perform arithmetic on a ' .. type(b) .. ' value') end
+          if x == nil or (type(a) ~= 'string' and type(a) ~= 'number') then error('attempt to perform arithmetic on \1a ' .. type(a) .. ' value') end
+          if y == nil or (type(b) ~= 'string' and type(b) ~= 'number') then error('attempt to perform arithmetic on \2a ' .. type(b) .. ' value') end
           return x, y
         end
         function stringmeta.__add(a, b) a, b = operand(a, b) return a + b end
@@ -551,19 +551,31 @@ internal static class Prelude
           if type(co) ~= 'thread' then error("bad argument #1 to '" .. name .. "' (coroutine expected)") end
         end
         function C.create(f) needFunction(f, 'create') return create(f) end
-        function C.wrap(f) needFunction(f, 'wrap') return wrap(f) end
         function C.status(co) needCoroutine(co, 'status') return status(co) end
-        local function resumed(ok, ...)
+        local located = raw.located -- the message as it is for the coroutine that raised it
+        local function resumed(co, ok, ...)
           if ok then return ok, ... end
           local failure = ending()
           if failure then error(failure, 0) end
-          return ok, ...
+          return ok, located(co, (...))
+        end
+        local function wrapped(co, ok, ...)
+          if ok then return ... end
+          local failure = ending()
+          if failure then error(failure, 0) end
+          local e = located(co, (...))
+          error(e, isText(e) and 3 or 0)
         end
         function C.resume(co, ...)
           needCoroutine(co, 'resume')
           local state = status(co)
           if state == 'running' or state == 'normal' then return false, 'cannot resume ' .. state .. ' coroutine' end
-          return resumed(resume(co, ...))
+          return resumed(co, resume(co, ...))
+        end
+        function C.wrap(f)
+          needFunction(f, 'wrap')
+          local co = create(f)
+          return function(...) return values(wrapped(co, resume(co, ...))) end
         end
         function C.running()
           local thread, main = running()

@@ -45,11 +45,13 @@ internal static class PreludeStrings
           p = gsub(gsub(p, '%%[^%w]', 'a'), '%[%^?[^%]]+%]', 'a')
           return find(p, '[*?%-]') ~= nil or gsub(gsub(gsub(p, '%%fa', ''), '%%%d', ''), '[()$]', '') == ''
         end
+        local function plainly(c) if c == 'g' or c == 'G' then return c end end -- classes of Lua 5.4
         local function pattern(p)
           p = str(p)
           if whole[p] or type(p) ~= 'string' then return whole[p] or p end
           local zero = find(p, '\0', 1, true)
           local text = zero and sub(p, 1, zero - 1) or p
+          if find(text, '%%[gG]') then text = gsub(text, '%%(.)', plainly) end
           if patterns == 256 then whole, empties, patterns = {}, {}, 0 end
           if len(p) <= 64 then
             whole[p], patterns = text, patterns + 1
@@ -70,7 +72,7 @@ internal static class PreludeStrings
           s = str(s)
           if init ~= nil then init = start(s, init) end
           local text = pattern(p)
-          if text ~= p and type(p) == 'string' and (plain or not find(text, '[%^%$%*%+%?%.%(%[%%%-]')) then plain, text = true, p end
+          if text ~= p and type(p) == 'string' and (plain or (find(p, '\0', 1, true) and not find(text, '[%^%$%*%+%?%.%(%[%%%-]'))) then plain, text = true, p end
           return find(s, text, init, plain)
         end
         function S.match(s, p, init)

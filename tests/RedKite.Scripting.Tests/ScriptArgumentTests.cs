@@ -91,14 +91,14 @@ public sealed class ScriptArgumentTests : IDisposable
     [InlineData("redis.register_function('f', function(keys) return keys[1] end) redis.register_function('g', function(keys) return keys end)", false)]
     public void Functions_that_only_read_their_parameters_are_recognized_by_their_line(string library, bool expected)
     {
-        ScriptTranslator.Translate("\n" + library, "user_function", returnsOne: true, out ArgumentUse use);
+        ScriptTranslator.Translate("\n" + library, "user_function", returnsOne: true, out ArgumentUse use, out _);
         Assert.Equal(expected, use.FunctionOnlyReads(2));
         Assert.False(use.FunctionOnlyReads(1));
     }
 
     private static bool OnlyReads(string script)
     {
-        ScriptTranslator.Translate(script, "user_script", returnsOne: true, out ArgumentUse use);
+        ScriptTranslator.Translate(script, "user_script", returnsOne: true, out ArgumentUse use, out _);
         return use.OnlyReads;
     }
 }

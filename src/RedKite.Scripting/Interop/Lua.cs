@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
+using RedKite.Scripting.Translation;
 
 namespace RedKite.Scripting.Interop;
 
@@ -123,12 +124,14 @@ internal static unsafe class Lua
     /// <param name="source">The file.</param>
     /// <param name="line">The line.</param>
     /// <param name="caller">How the script called the function between it and the error.</param>
-    internal static bool TryFindScriptLine(nint state, int level, ReadOnlySpan<byte> ownSource, out byte[] source, out int line, out LuaCaller caller)
+    /// <param name="called">The name by which the script called it; empty: none is known.</param>
+    internal static bool TryFindScriptLine(nint state, int level, ReadOnlySpan<byte> ownSource, out byte[] source, out int line, out LuaCaller caller, out string called)
     {
         // lua_Debug: event 0, name 8, namewhat 16, what 24, source 32, srclen 40, currentline 48.
         const int RecordBytes = 512;
         byte* record = stackalloc byte[RecordBytes];
         caller = LuaCaller.Name;
+        called = "";
         fixed (byte* what = "nSl\0"u8)
         {
             for (; LuaNative.lua_getstack(state, level, record) != 0; level++)
@@ -143,6 +146,7 @@ internal static unsafe class Lua
                     return true;
                 }
 
+                called = CalledName(record);
                 if (caller == LuaCaller.Protected) continue;
                 if (current < 0 && MemoryMarshal.CreateReadOnlySpanFromNullTerminated(*(byte**)(record + 8)).SequenceEqual("xpcall"u8)) caller = LuaCaller.Protected;
                 else caller = MemoryMarshal.CreateReadOnlySpanFromNullTerminated(*(byte**)(record + 16)).SequenceEqual("method"u8) ? LuaCaller.Method : LuaCaller.Name;
@@ -154,14 +158,36 @@ internal static unsafe class Lua
         return false;
     }
 
-    /// <summary>The line on which the function on the top of the stack begins; -1: it is not Lua's.</summary>
+    // Only names that a script can have written: Lua also gives names to metamethods and iterators.
+    private static string CalledName(byte* record)
+    {
+        ReadOnlySpan<byte> kind = MemoryMarshal.CreateReadOnlySpanFromNullTerminated(*(byte**)(record + 16));
+        if (!kind.SequenceEqual("local"u8) && !kind.SequenceEqual("global"u8) && !kind.SequenceEqual("field"u8) && !kind.SequenceEqual("method"u8) && !kind.SequenceEqual("upvalue"u8)) return "";
+        return System.Text.Encoding.Latin1.GetString(MemoryMarshal.CreateReadOnlySpanFromNullTerminated(*(byte**)(record + 8)));
+    }
+
+    /// <summary>The source of the function at a level; false: there is no such level.</summary>
+    internal static bool TryGetSource(nint state, int level, out byte[] source)
+    {
+        const int RecordBytes = 512;
+        byte* record = stackalloc byte[RecordBytes];
+        source = [];
+        if (LuaNative.lua_getstack(state, level, record) == 0) return false;
+        fixed (byte* what = "S\0"u8) _ = LuaNative.lua_getinfo(state, what, record);
+        source = new ReadOnlySpan<byte>(*(byte**)(record + 32), (int)*(nuint*)(record + 40)).ToArray();
+        return true;
+    }
+
+    /// <summary>The script's line on which the function on the top of the stack begins; -1: it is not Lua's.</summary>
     internal static int FirstLine(nint state)
     {
         const int RecordBytes = 512;
         byte* record = stackalloc byte[RecordBytes];
         PushValue(state, -1);
         fixed (byte* what = ">S\0"u8) _ = LuaNative.lua_getinfo(state, what, record);
-        return *(int*)(record + 52); // lua_Debug.linedefined
+        ReadOnlySpan<byte> source = new(*(byte**)(record + 32), (int)*(nuint*)(record + 40));
+        int line = *(int*)(record + 52); // lua_Debug.linedefined
+        return ChunkSource.TryRead(source, out ChunkSource chunk) ? chunk.LineOf(line, isIndexing: false) : line;
     }
 
     internal static nint UpvalueIndex(int upvalue) => LuaNative.RegistryIndex - upvalue;
@@ -171,7 +197,8 @@ internal static unsafe class Lua
 
     internal static nint NewState(LuaAllocator allocator, GCHandle owner)
     {
-        nint state = LuaNative.lua_newstate(LuaAllocator.Function, allocator.Handle);
+        nint state = LuaNative.lua_newstate(LuaAllocator.FirstFunction, allocator.Handle);
+        if (state != 0) LuaNative.lua_setallocf(state, LuaAllocator.Function, allocator.Handle);
         if (state == 0) throw new InvalidOperationException("The Lua interpreter cannot be created: no memory.");
         *(nint*)(state - sizeof(nint)) = GCHandle.ToIntPtr(owner);
         return state;

@@ -17,6 +17,7 @@ namespace RedKite.Scripting.Interop;
 internal sealed unsafe class LuaAllocator : IDisposable
 {
     private const int StepBytes = 16;
+    private const uint Seed = 0x5EED_0051;
     private const int SmallBytesMax = 512;
     private const int ChunkBytes = 64 * 1024;
     private const int ChunkHeadBytes = StepBytes; // a pointer to the previous chunk, and padding that keeps the blocks aligned
@@ -53,6 +54,9 @@ internal sealed unsafe class LuaAllocator : IDisposable
 
     internal static delegate* unmanaged[Cdecl]<nint, nint, nuint, nuint, nint> Function => &Allocate;
 
+    /// <summary>The function while a state is created.</summary>
+    internal static delegate* unmanaged[Cdecl]<nint, nint, nuint, nuint, nint> FirstFunction => &AllocateFirst;
+
     /// <summary>Releases all memory. The interpreter is closed.</summary>
     public void Dispose()
     {
@@ -76,6 +80,40 @@ internal sealed unsafe class LuaAllocator : IDisposable
         }
 
         return Resize((Heap*)heap, block, block == 0 ? 0 : (long)oldBytes, (long)newBytes);
+    }
+
+    // Lua takes the seed of its hash functions from the time and from addresses, and has no parameter for it. The order of a table's keys follows
+    // from it. The seed is chosen behind the first block, which is the state, and first used behind the second.
+    [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
+    private static nint AllocateFirst(nint data, nint block, nuint oldBytes, nuint newBytes)
+    {
+        var heap = (Heap*)data;
+        if (newBytes == 0)
+        {
+            if (block != 0) Release(heap, block, (long)oldBytes);
+            return 0;
+        }
+
+        if (heap->State != 0 && !heap->IsSeeded) FixSeed(heap);
+        nint added = Resize(heap, block, block == 0 ? 0 : (long)oldBytes, (long)newBytes);
+        if (heap->State == 0) (heap->State, heap->StateBytes) = (added, (long)newBytes);
+        return added;
+    }
+
+    // The part of the state that all threads share begins with the allocator, its data and the bytes in use. Behind them are three counters, the
+    // table of strings (a pointer and two numbers), two values, and the seed.
+    private static void FixSeed(Heap* heap)
+    {
+        const int SeedOffset = (6 * sizeof(long)) + (2 * sizeof(long)) + (2 * 2 * sizeof(long));
+        heap->IsSeeded = true;
+        if (sizeof(nint) != sizeof(long)) return;
+        for (long at = 0; at + SeedOffset + sizeof(uint) <= heap->StateBytes; at += sizeof(long))
+        {
+            var shared = (long*)(heap->State + (nint)at);
+            if (shared[0] != (long)(nint)FirstFunction || shared[1] != (long)heap || shared[2] != heap->StateBytes) continue;
+            *(uint*)(heap->State + (nint)(at + SeedOffset)) = Seed;
+            return;
+        }
     }
 
     private static nint Resize(Heap* heap, nint block, long oldBytes, long newBytes)
@@ -179,6 +217,9 @@ internal sealed unsafe class LuaAllocator : IDisposable
         internal long BytesMax;
         internal long Refusals;
         internal bool IsLimited;
+        internal bool IsSeeded;
+        internal nint State; // the first block
+        internal long StateBytes;
         internal nint Next; // in the last chunk: where its unused rest begins
         internal nint End;
         internal nint Chunks; // the last one; each begins with a pointer to the one before

@@ -15,6 +15,9 @@ internal static unsafe partial class LuaNative
     internal static partial nint lua_newstate(delegate* unmanaged[Cdecl]<nint, nint, nuint, nuint, nint> allocate, nint data);
 
     [LibraryImport(Library)]
+    internal static partial void lua_setallocf(nint state, delegate* unmanaged[Cdecl]<nint, nint, nuint, nuint, nint> allocate, nint data);
+
+    [LibraryImport(Library)]
     internal static partial void lua_close(nint state);
 
     [LibraryImport(Library)]

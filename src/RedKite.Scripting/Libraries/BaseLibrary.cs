@@ -18,6 +18,7 @@ internal static class BaseLibrary
         lua.Add("tick", Tick);
         lua.Add("ending", Ending);
         lua.Add("handler", Handler);
+        lua.Add("located", Located);
         lua.Add("load", Load);
         lua.Add("clock", Clock);
         lua.Add("tableconcat", Concatenate);
@@ -109,6 +110,15 @@ internal static class BaseLibrary
     }
 
     private static int Handler(LuaCall call) => call.Owner.HandleMessage(call.State);
+
+    // The message of a coroutine that has ended with an error; its stack is still there.
+    private static int Located(LuaCall call)
+    {
+        if (call.TypeOf(2) != LuaType.String) return 1; // the value itself
+        _ = ErrorPlaces.Find(Lua.ToPointer(call.State, 1), 0, Lua.ToSpan(call.State, 2), out byte[] message);
+        Lua.Push(call.State, message);
+        return 1;
+    }
 
     private static int Load(LuaCall call)
     {

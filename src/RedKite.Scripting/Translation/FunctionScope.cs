@@ -4,6 +4,7 @@ namespace RedKite.Scripting.Translation;
 internal sealed class FunctionScope(FunctionScope? parent)
 {
     private readonly List<string> _names = [];
+    private readonly List<bool> _aliases = [];
     private readonly Stack<int> _scopes = new();
 
     internal FunctionScope? Parent => parent;
@@ -24,7 +25,21 @@ internal sealed class FunctionScope(FunctionScope? parent)
     /// <summary>Whether a name is that of the first or second parameter; a local that hides it counts as it.</summary>
     internal bool IsArgument(string name) => parent is not null && (name == _names.ElementAtOrDefault(0) || name == _names.ElementAtOrDefault(1));
 
-    internal void Declare(string name) => _names.Add(name);
+    /// <summary>Adds a local.</summary>
+    /// <param name="name">Its name.</param>
+    /// <param name="isAlias">Whether its initial value is a global or a field of one, so that it may be a library's function.</param>
+    internal void Declare(string name, bool isAlias = false)
+    {
+        _names.Add(name);
+        _aliases.Add(isAlias);
+    }
+
+    /// <summary>Whether a name is that of a local that was declared as an alias.</summary>
+    internal bool IsAlias(string name)
+    {
+        int at = _names.LastIndexOf(name);
+        return at >= 0 ? _aliases[at] : parent is not null && parent.IsAlias(name);
+    }
 
     internal void BeginScope() => _scopes.Push(_names.Count);
 
@@ -32,6 +47,7 @@ internal sealed class FunctionScope(FunctionScope? parent)
     {
         int count = _scopes.Pop();
         _names.RemoveRange(count, _names.Count - count);
+        _aliases.RemoveRange(count, _aliases.Count - count);
     }
 
     internal void Use(string name) => _ = IsLocal(name);

@@ -18,13 +18,15 @@ internal sealed partial class ScriptTranslator
     private ExpressionKind SubExpression(int limit, out string name)
     {
         Enter();
-        int start = _token.Start;
+        Token first = _token;
+        int start = first.Start;
         ExpressionKind kind;
         if (Is("-"))
         {
             Advance();
-            Negate();
+            Negate(first);
             (kind, name) = (ExpressionKind.Other, "");
+            _parenthesized = (-1, "");
         }
         else if (Is("not") || Is("#"))
         {
@@ -32,7 +34,9 @@ internal sealed partial class ScriptTranslator
             Advance();
             if (isLength) _lengthStart = _token.Start;
             SubExpression(UnaryPriority, out _);
+            if (isLength) MarkOperator(first, "#", "", "");
             (kind, name) = (ExpressionKind.Other, "");
+            _parenthesized = (-1, "");
         }
         else
         {
@@ -43,56 +47,89 @@ internal sealed partial class ScriptTranslator
         {
             if (Is(".."))
             {
-                Chain(start, kind, name);
+                Chain(first, kind, name);
             }
             else if (Is("%"))
             {
-                Remainder(start, kind, name);
+                Remainder(first, kind, name);
             }
             else if (Is("*"))
             {
-                Multiply(kind);
+                Multiply(kind, name);
             }
             else
             {
-                Advance();
-                SubExpression(right, out _);
+                Binary(right, kind, name);
             }
 
             (kind, name) = (ExpressionKind.Other, "");
+            _parenthesized = (-1, "");
         }
 
         Leave();
         return kind;
     }
 
-    // Lua 5.4 has integers, which wrap around, where indexes, lengths and counters come from: a factor of 1.0 makes the product a float, and
-    // the negative of 0 one with a sign.
-    private void Multiply(ExpressionKind left)
+    private void Binary(int right, ExpressionKind kind, string name)
     {
-        bool isFloat = _hasMultiplyOperator || IsNumber(left);
-        int at = _token.Start;
+        Token op = _token;
+        string left = NameOf(kind, name);
         Advance();
-        ExpressionKind right = SubExpression(ModuloPriority, out _);
-        if (!isFloat && !IsNumber(right)) Edit(at, 0, "*1.0");
+        ExpressionKind rightKind = SubExpression(right, out string rightName);
+        if (op.Text is "+" or "-" or "/" or "^") MarkOperator(op, op.Text, left, NameOf(rightKind, rightName));
+        else if (op.Text is "<" or "<=" or ">" or ">=") MarkOperator(op, op.Text, "", "");
     }
 
-    private void Negate()
+    // Behind its right operand, an operator gets a line of its own if messages about it need that.
+    private void MarkOperator(Token op, string text, string left, string right)
+    {
+        int length = op.End - op.Start;
+        if (left.Length + right.Length > 0 || op.Line != _lastLine) _edits.Add(new SourceEdit(op.Start, length, $"\n{text}\n") { Mark = new OperatorMark(_lastLine, left, right) });
+        else if (text != op.Text) Edit(op.Start, length, text);
+    }
+
+    // A call that stands for an operation has the line of the operation's last token.
+    private SourceEdit CallOf(string function, Token first, string names) => first.Line == _lastLine
+        ? new SourceEdit(first.Start, 0, $"({function}({names},")
+        : new SourceEdit(first.Start, 0, $"({function}\n(\n{names},") { Mark = new OperatorMark(_lastLine, "", "") };
+
+    // Lua 5.4 has integers, which wrap around, where indexes, lengths and counters come from: a factor of 1.0 makes the product a float, and
+    // the negative of 0 one with a sign.
+    private void Multiply(ExpressionKind left, string name)
+    {
+        bool isFloat = _hasMultiplyOperator || IsNumber(left);
+        string leftName = NameOf(left, name);
+        Token op = _token;
+        Advance();
+        ExpressionKind right = SubExpression(ModuloPriority, out string rightName);
+        MarkOperator(op, isFloat || IsNumber(right) ? "*" : "*1.0*", leftName, NameOf(right, rightName));
+    }
+
+    private void Negate(Token op)
     {
         int start = _token.Start;
         int first = _edits.Count;
-        ExpressionKind kind = SubExpression(UnaryPriority, out _);
-        if (_hasMultiplyOperator || IsNumber(kind)) return;
+        ExpressionKind kind = SubExpression(UnaryPriority, out string name);
+        if (IsNumber(kind)) return;
+        string operand = NameOf(kind, name);
+        if (_hasMultiplyOperator)
+        {
+            MarkOperator(op, "-", operand, "");
+            return;
+        }
+
         _edits.Insert(first, new SourceEdit(start, 0, "("));
-        InsertHere("*1.0)");
+        if (operand.Length == 0) InsertHere("*1.0)");
+        else _edits.Add(new SourceEdit(_lastEnd, 0, "\n*1.0\n)") { Mark = new OperatorMark(_lastLine, operand, "") });
     }
 
     // a % b becomes a - (a / b) // 1 * b, as Lua 5.1 computes it, where both are numbers or the names of locals, otherwise a call.
-    private void Remainder(int start, ExpressionKind kind, string name)
+    private void Remainder(Token begin, ExpressionKind kind, string name)
     {
+        int start = begin.Start;
         string? left = TextOf(kind, name, start);
-        string names = Described(kind, name);
-        int at = _token.Start;
+        string leftName = NameOf(kind, name);
+        Token op = _token;
         Advance();
         int operand = _token.Start;
         kind = SubExpression(ModuloPriority, out name);
@@ -100,8 +137,10 @@ internal sealed partial class ScriptTranslator
         bool isInline = left is not null && right is not null && !_hasModuloOperator;
         int first = _edits.Count;
         while (first > 0 && _edits[first - 1].At >= start) first--;
-        _edits.Insert(first, new SourceEdit(start, 0, isInline ? "(" : $"({Modulo}(\"{names}|{Described(kind, name)}\","));
-        Edit(at, 1, isInline ? $"-({left}/{right})//1*" : ",");
+        string rightName = NameOf(kind, name);
+        _edits.Insert(first, isInline ? new SourceEdit(start, 0, "(") : CallOf(Modulo, begin, $"\"{leftName}|{rightName}\""));
+        if (isInline) MarkOperator(op, $"-({left}/{right})//1*", leftName, rightName);
+        else Edit(op.Start, 1, ",");
         InsertHere(isInline ? ")" : "))");
     }
 
@@ -115,9 +154,10 @@ internal sealed partial class ScriptTranslator
     private bool IsNumber(ExpressionKind kind) => kind == ExpressionKind.Constant && _numberEnd == _lastEnd;
 
     // first .. second .. third becomes one call.
-    private void Chain(int start, ExpressionKind kind, string name)
+    private void Chain(Token begin, ExpressionKind kind, string name)
     {
-        var names = new StringBuilder("\"").Append(Described(kind, name));
+        int start = begin.Start;
+        var names = new StringBuilder("\"").Append(NameOf(kind, name));
         int first = _edits.Count;
         int operands = 1;
         Edit(start, 0, ""); // its place
@@ -128,7 +168,7 @@ internal sealed partial class ScriptTranslator
             int operand = _token.Start;
             kind = SubExpression(ConcatenatePriority, out name);
             operands++;
-            names.Append('|').Append(Described(kind, name));
+            names.Append('|').Append(NameOf(kind, name));
             if (kind is ExpressionKind.Call or ExpressionKind.MultipleValues && !Is(".."))
             {
                 Edit(operand, 0, "(");
@@ -140,9 +180,13 @@ internal sealed partial class ScriptTranslator
         _edits.RemoveAt(first);
         while (first > 0 && _edits[first - 1].At >= start) first--;
         string function = operands switch { 2 => "2", 3 => "3", _ => "" };
-        _edits.Insert(first, new SourceEdit(start, 0, $"({Concatenate}{function}({names.Append('"')},"));
+        _edits.Insert(first, CallOf(Concatenate + function, begin, names.Append('"').ToString()));
         InsertHere("))");
     }
+
+    // The name of the operand that has just been read; parentheses do not hide it.
+    private string NameOf(ExpressionKind kind, string name) =>
+        kind == ExpressionKind.Other && _parenthesized.End == _lastEnd ? _parenthesized.Name : Described(kind, name);
 
     private static string Described(ExpressionKind kind, string name) => kind switch
     {
@@ -213,6 +257,8 @@ internal sealed partial class ScriptTranslator
         bool isRedis = kind == ExpressionKind.Global && name == "redis";
         bool isNumber = kind == ExpressionKind.Global && name == ToNumber && Is("(") && !_hasEnvironments;
         string variable = name;
+        bool isOfGlobal = kind == ExpressionKind.Global || (kind is ExpressionKind.Local or ExpressionKind.Upvalue && _function.IsAlias(name));
+        bool isMethodCall = false;
         bool isElement = (kind is ExpressionKind.Global or ExpressionKind.Local or ExpressionKind.Upvalue) && NoteName(variable, Is("[") || (start == _lengthStart && !Is(".") && !Is(":")));
         while (true)
         {
@@ -251,6 +297,7 @@ internal sealed partial class ScriptTranslator
                 Advance();
                 RequireName(isField: true);
                 Arguments();
+                isMethodCall = true;
                 kind = ExpressionKind.Call;
             }
             else if (Is("(") || Is("{") || _token.Kind == TokenKind.String)
@@ -258,11 +305,13 @@ internal sealed partial class ScriptTranslator
                 if (isNumber) NumberCall(start);
                 else Arguments();
                 isNumber = false;
+                isMethodCall = false;
                 kind = ExpressionKind.Call;
             }
             else
             {
                 if (isElement) _element = (_lastEnd, variable);
+                (_isOfGlobal, _isMethodCall) = (isOfGlobal, isMethodCall);
                 return kind;
             }
         }
@@ -331,8 +380,9 @@ internal sealed partial class ScriptTranslator
         {
             int line = _token.Line;
             Advance();
-            Expression();
+            string inside = NameOf(Expression(out name), name);
             RequireMatch(")", "(", line);
+            (_parenthesized, name) = ((_lastEnd, inside), "");
             return ExpressionKind.Other;
         }
 

@@ -1,8 +1,7 @@
 namespace RedKite.Scripting.Translation;
 
 /// <summary>
-/// Translates a script of Lua 5.1 into Lua 5.4, and reports syntax errors as Lua 5.1 words them. Only what differs is edited, so lines
-/// stay where they are.
+/// Translates a script of Lua 5.1 into Lua 5.4, and reports syntax errors as Lua 5.1 words them. Only what differs is edited.
 /// </summary>
 /// <remarks>
 /// <para>
@@ -24,7 +23,13 @@ namespace RedKite.Scripting.Translation;
 /// </para>
 /// <para>
 /// A call in tail position of a function would hide its line from messages, since redis.call and others are Lua functions here but
-/// were C functions there. Where the function is a global it is called first and its results are returned.
+/// were C functions there. Where the function may be one of a library (a global, a local with the value of one, a method), it is called
+/// first and its results are returned.
+/// </para>
+/// <para>
+/// Lines: an operation has the line of its last token in Lua 5.1, and of its operator in Lua 5.4; and only Lua 5.1 names the operands of
+/// arithmetic on strings. So an operator that needs it gets a line of its own, and the chunk's source says what that line stands for
+/// (<see cref="ChunkSource"/>). This costs nothing until there is an error.
 /// </para>
 /// </remarks>
 internal sealed partial class ScriptTranslator
@@ -70,6 +75,9 @@ internal sealed partial class ScriptTranslator
     private readonly ArgumentUse _use = new();
     private int _lengthStart = -1; // the operand of the last #
     private (int End, string Name) _element = (-1, ""); // the last element of a table of arguments
+    private bool _isOfGlobal; // the last name or field is a global's, or that of a local with the value of one
+    private bool _isMethodCall; // the last call
+    private (int End, string Name) _parenthesized = (-1, ""); // the last expression in parentheses
 
     private ScriptTranslator(string source, string chunkName, bool returnsOne)
     {
@@ -99,14 +107,15 @@ internal sealed partial class ScriptTranslator
     /// <param name="chunkName">The chunk's name in messages.</param>
     /// <param name="returnsOne">Whether only the chunk's first result is used.</param>
     /// <param name="use">How it uses its arguments.</param>
+    /// <param name="marks">The lines of the result that are operators, for messages.</param>
     /// <exception cref="ScriptSyntaxException">It does not compile.</exception>
-    internal static string Translate(string source, string chunkName, bool returnsOne, out ArgumentUse use)
+    internal static string Translate(string source, string chunkName, bool returnsOne, out ArgumentUse use, out List<(int Line, OperatorMark Mark)> marks)
     {
         var translator = new ScriptTranslator(source, chunkName, returnsOne);
         translator.Chunk();
         if (translator._token.Kind != TokenKind.End) throw translator.Expected("<eof>");
         use = translator._use;
-        return Prologue + SourceEdit.Apply(source, translator._edits) + "\nend";
+        return Prologue + SourceEdit.Apply(source, translator._edits, out marks) + "\nend";
     }
 
     private void Advance()
@@ -364,8 +373,18 @@ internal sealed partial class ScriptTranslator
         var names = new List<string>();
         do names.Add(RequireName());
         while (Take(","));
-        if (Take("=")) ExpressionList();
-        foreach (string name in names) _function.Declare(name);
+        var aliases = new List<bool>();
+        if (Take("="))
+        {
+            do
+            {
+                ExpressionKind kind = Expression(out _);
+                aliases.Add(kind is ExpressionKind.Global or ExpressionKind.Field && _isOfGlobal);
+            }
+            while (Take(","));
+        }
+
+        for (int i = 0; i < names.Count; i++) _function.Declare(names[i], isAlias: i < aliases.Count && aliases[i]);
     }
 
     private void Return()
@@ -382,7 +401,7 @@ internal sealed partial class ScriptTranslator
                 Edit(start, 0, "(");
                 InsertHere(")");
             }
-            else if (first.Length == 0 || !_function.IsLocal(first))
+            else if (first.Length == 0 || _isMethodCall || !_function.IsLocal(first) || _function.IsAlias(first))
             {
                 Edit(start, 0, Results + "(");
                 InsertHere(")");

@@ -46,6 +46,23 @@ public sealed class ScriptControlTests(TranscriptServers servers) : TranscriptTe
         }
     }
 
+    [Theory]
+    [InlineData("local c = redis.call\nreturn c('nosuch')")]
+    [InlineData("local c = redis.call\nlocal function f()\n return c('hset','a')\nend\nreturn f()")]
+    [InlineData("local c = redis.call\nlocal function f()\n return c('hset','a')\nend\nlocal x = f()\nreturn x")]
+    [InlineData("local r = redis\nlocal function f()\n return r.call('hset','a')\nend\nlocal x = f()\nreturn x")]
+    [InlineData("local call = redis.call\nlocal function g()\n return call('incr','a','b')\nend\nlocal a,b = pcall(g)\nreturn b")]
+    [InlineData("local s = 'x'\nlocal function f()\n return s:rep({})\nend\nlocal x = f()\nreturn x")]
+    [InlineData("local function loop(i)\n if i == 0 then return 'end' end\n return loop(i - 1)\nend\nreturn loop(1000000)")]
+    [InlineData("return redis.call('set',\n'x')")]
+    [InlineData("local co = coroutine.create(function()\n error('x') end)\nlocal ok, e = coroutine.resume(co)\nreturn e")]
+    [InlineData("local f = coroutine.wrap(function()\n local x = 'q' + 1 end)\nf()")]
+    public void Failing_calls_have_the_same_places(string script)
+    {
+        PairedConnection client = Open();
+        Run(client, "EVAL", script, "0");
+    }
+
     [Fact]
     public void Debug_lets_scripts_call_what_is_denied()
     {
