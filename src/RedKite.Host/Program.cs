@@ -14,6 +14,7 @@ internal static class Program
     {
         if (arguments is ["bench", .. string[] options]) return BenchProgram.Run(options, Console.Out, Console.Error);
         if (arguments is ["debug-package", .. string[] packageOptions]) return DebugPackageProgram.Run(packageOptions, Console.Out, Console.Error);
+        if (arguments is ["check", .. string[] checkOptions]) return CheckProgram.Run(checkOptions, Console.In, Console.Out, Console.Error);
         if (arguments is ["analyze", .. string[] analyzeOptions]) return AnalyzeProgram.Run(analyzeOptions, Console.Out, Console.Error);
 
         CommandLine commandLine = CommandLine.Parse(arguments);
@@ -52,6 +53,7 @@ internal static class Program
           redkite bench --help                  the load generator
           redkite debug-package --help          writes what a running server knows about itself into one file
           redkite analyze PACKAGE [--serve]     reports what is wrong with that server
+          redkite check FILE|FOLDER             verifies RDB and append-only files, and says what they hold
         """;
 
     private static async Task<int> RunAsync(CommandLine commandLine)

@@ -88,6 +88,12 @@ internal static class NotCopied
             "the time overflows into the past",
             command => IsRestore(command) && command.Length > 2 && RespNumber.TryParseInt64(command[2], out long ttlMs) && ttlMs > EndMax && !HasWord(command, "ABSTTL")),
         new(
+            "RESTORE of a payload of version 13 to 16 (Redis 8.6 to 8.12) or of 80 and 81 (Valkey 9)",
+            "ERR DUMP payload version or checksum are wrong",
+            "reads it, as far as its type exists",
+            "data can be moved in from newer servers",
+            command => IsRestore(command) && command.Length > 3 && command[3].Length >= 10 && (command[3][^10] | (command[3][^9] << 8)) is (>= 13 and <= 16) or 80 or 81),
+        new(
             "HLEN of a hash with expired fields that are still in memory",
             "counts them",
             "counts what HGETALL returns",

@@ -120,8 +120,10 @@ internal sealed class FaultyFiles : IFiles
         {
             Node node = Existing("rename", from);
             CheckFolder("rename", to);
-            Name(from, null);
+
+            // Never neither: what is torn has both names.
             Name(to, node);
+            Name(from, null);
         }
     }
 

@@ -7,7 +7,7 @@ namespace RedKite.Persistence.Rdb;
 /// <code>
 /// u8 type   the value   u16 version of the format   u64 CRC-64 of all preceding bytes
 /// </code>
-/// The version is that of Redis 7.4 and 8.0. Redis refuses versions newer than its own, so 7.2 and earlier accept
+/// The written version is that of Redis 7.4 and 8.0; which ones are read, and what their bytes mean, is that of files (<see cref="RdbFileReader"/>). Redis refuses versions newer than its own, so 7.2 and earlier accept
 /// neither Redis 8's payloads nor these.
 /// </summary>
 internal static class DumpPayload
@@ -39,9 +39,13 @@ internal static class DumpPayload
     {
         if (payload.Length < FooterBytes) return false;
         ReadOnlySpan<byte> summed = payload[..^Crc64.Bytes];
-        return BinaryPrimitives.ReadUInt16LittleEndian(summed[^sizeof(ushort)..]) <= RdbFormat.Version
-            && (skipsChecksum || BinaryPrimitives.ReadUInt64LittleEndian(payload[^Crc64.Bytes..]) == Crc64.Append(0, summed));
+        return IsReadable(VersionOf(payload)) && (skipsChecksum || BinaryPrimitives.ReadUInt64LittleEndian(payload[^Crc64.Bytes..]) == Crc64.Append(0, summed));
     }
+
+    // Beyond 12, versions belong to one family or the other.
+    private static bool IsReadable(int version) => version <= RdbFileReader.RedisVersionMax || version is >= RdbTypes.ValkeyVersionMin and <= RdbFileReader.ValkeyVersionMax;
+
+    private static int VersionOf(ReadOnlySpan<byte> payload) => BinaryPrimitives.ReadUInt16LittleEndian(payload[^FooterBytes..]);
 
     /// <summary>Returns the content of a valid payload, without its footer.</summary>
     internal static RdbInput Contents(ReadOnlySpan<byte> payload) => new(payload[..^FooterBytes]);
@@ -50,6 +54,7 @@ internal static class DumpPayload
     internal static RdbOutcome Read(ReadOnlySpan<byte> payload, in RdbTarget target, RdbScratch scratch)
     {
         var input = new RdbInput(payload[..^FooterBytes]);
-        return input.TryByte(out byte type) ? RdbValueReader.Read((RdbType)type, ref input, target, scratch) : RdbOutcome.Corrupt;
+        RdbFamily family = VersionOf(payload) >= RdbTypes.ValkeyVersionMin ? RdbFamily.Valkey : RdbFamily.Redis;
+        return input.TryByte(out byte code) && RdbTypes.TryGet(code, family, out RdbType type) ? RdbValueReader.Read(type, ref input, target, scratch) : RdbOutcome.Corrupt;
     }
 }

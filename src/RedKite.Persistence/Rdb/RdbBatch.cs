@@ -40,7 +40,8 @@ internal sealed class RdbBatch : IDisposable
         if (TryGetValue(item, out ReadOnlySpan<byte> value))
         {
             var input = new RdbInput(value);
-            return Build(item.Type, ref input, target, scratch);
+            RdbOutcome outcome = Build(item.Type, ref input, target, scratch);
+            return outcome == RdbOutcome.Corrupt && RdbEmptyValue.Is(item.Type, value, scratch) ? RdbOutcome.Empty : outcome;
         }
 
         using var feed = new RdbFeed(File!, item.ValueOffset, item.ValueOffset + item.ValueBytes);
@@ -51,6 +52,12 @@ internal sealed class RdbBatch : IDisposable
     /// <summary>The bytes of a key's value; false if it is so large that it is only in the file.</summary>
     internal bool TryGetValue(in RdbItem item, out ReadOnlySpan<byte> value)
     {
+        if (item.IsRewritten)
+        {
+            value = TextOf(item);
+            return true;
+        }
+
         long start = item.ValueOffset - Start;
         value = default;
         if (start < 0 || start + item.ValueBytes > Window.Length) return false;

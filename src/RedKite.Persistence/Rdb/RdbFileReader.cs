@@ -39,11 +39,14 @@ internal sealed class RdbFileReader : IDisposable
     internal const int HeaderBytes = 9;
 
     private const int FirstVersionWithSum = 5;
+    private const int RecordBytesMax = (1 << 30) - 1;
     private const int SecondMs = 1000;
+    private const long NoExpiry = -1;
 
     private readonly IOpenFile _file;
     private readonly RdbReadOptions _options;
     private readonly NativeBuffer _scratch = new();
+    private readonly RdbTemplates _templates = new();
     private readonly NativeBuffer _tail = new(); // read, but not part of a batch yet
     private readonly long _length;
     private long _position;
@@ -146,14 +149,15 @@ internal sealed class RdbFileReader : IDisposable
 
             if (!input.Starved) throw Damaged(batch, key);
             if (read > 0) break;
-            if (key.ValueOffset > 0)
+            if (key.ValueOffset > 0 && !IsOfTemplate(key.Type))
             {
                 ReadLargeValue(batch, key);
                 return;
             }
 
             if (batch.Start + window.Length == _length) throw EndsEarly(batch, key);
-            Fill(batch, (int)Math.Min(window.Length * 2L, int.MaxValue));
+            if (window.Length > RecordBytesMax) throw Invalid("a record of more than 1 GiB besides its value");
+            Fill(batch, window.Length * 2);
         }
 
         _tail.Write(window.Written[read..]);
@@ -179,9 +183,9 @@ internal sealed class RdbFileReader : IDisposable
         switch (code)
         {
             case RdbFormat.Expiry when input.TryRaw(sizeof(int), out ReadOnlySpan<byte> seconds):
-                return Precede(ref _expiryMs, BinaryPrimitives.ReadInt32LittleEndian(seconds) * (long)SecondMs);
+                return Precede(ref _expiryMs, Math.Max(NoExpiry, BinaryPrimitives.ReadInt32LittleEndian(seconds) * (long)SecondMs));
             case RdbFormat.ExpiryMs when input.TryInt64(out long expiryMs):
-                return Precede(ref _expiryMs, expiryMs);
+                return Precede(ref _expiryMs, expiryMs < NoExpiry ? 0 : expiryMs); // a time before 1970 has passed
             case RdbFormat.Idle when input.TryLength(out long idleSeconds):
                 return Precede(ref _idleSeconds, idleSeconds);
             case RdbFormat.Frequency when input.TryByte(out byte frequency):
@@ -207,6 +211,8 @@ internal sealed class RdbFileReader : IDisposable
                 return TryKeyMeta(ref input, batch);
             case RdbFormat.SlotImport when Family == RdbFamily.Valkey:
                 return TrySlotImport(ref input);
+            case RdbFormat.Template when Family == RdbFamily.Redis:
+                return _templates.TryAdd(ref input, _scratch);
             case RdbFormat.Update when Family == RdbFamily.Valkey:
                 throw Invalid("a command within the data, as Valkey writes it while it saves without a fork");
             case RdbFormat.End when Version < FirstVersionWithSum || input.TrySkip(Crc64.Bytes):
@@ -244,9 +250,21 @@ internal sealed class RdbFileReader : IDisposable
             ValueOffset = _position + input.Position,
         };
         if (type is RdbType.Module or RdbType.ModuleDraft) return TryModuleKey(ref input, batch, key);
+        if (IsOfTemplate(type)) return TryKeyOfTemplate(ref input, batch, key);
         int start = input.Position;
         if (!RdbValueSkipper.TrySkip(type, ref input)) return false;
         Add(batch, key, input.Position - start);
+        return true;
+    }
+
+    private static bool IsOfTemplate(RdbType type) => type is RdbType.HashOfTemplate or RdbType.HashListPackOfTemplate;
+
+    private bool TryKeyOfTemplate(ref RdbInput input, RdbBatch batch, in RdbItem key)
+    {
+        int start = input.Position;
+        int textStart = batch.Texts.Length;
+        if (!_templates.TryExpand(key.Type, ref input, _scratch, batch.Texts)) return false;
+        Add(batch, key with { Type = RdbType.Hash, IsRewritten = true, TextStart = textStart, TextLength = batch.Texts.Length - textStart }, input.Position - start);
         return true;
     }
 

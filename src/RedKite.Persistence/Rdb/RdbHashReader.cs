@@ -12,6 +12,9 @@ internal static class RdbHashReader
     // Redis keeps a field's expiry in 46 bits.
     private const long ExpiryMaxMs = (1L << 46) - 1;
 
+    // Instead of a time, in Valkey's form.
+    private const long NoTime = -1;
+
     internal static bool TryRead(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
     {
         // In the final form (not in its drafts), single expiries are relative to the earliest one.
@@ -20,7 +23,7 @@ internal static class RdbHashReader
         HashValue hash = HashValue.Create(target.Database, target.Key, target.Hash, target.AccessClock, target.Expiry);
         bool read = type switch
         {
-            RdbType.Hash or RdbType.HashWithExpiries or RdbType.HashWithExpiriesDraft => TryFields(type, ref input, ref hash, earliestMs, target, scratch),
+            RdbType.Hash or RdbType.HashWithExpiries or RdbType.HashWithExpiriesDraft or RdbType.HashWithTimes => TryFields(type, ref input, ref hash, earliestMs, target, scratch),
             _ => input.TryString(scratch.First, out ReadOnlySpan<byte> bytes) && TryPacked(type, bytes, ref hash, target),
         };
         if (read) hash.RemoveIfEmpty();
@@ -33,7 +36,7 @@ internal static class RdbHashReader
         for (; count > 0; count--)
         {
             long expiryMs = 0;
-            if (type != RdbType.Hash && !input.TryLength(out expiryMs)) return false;
+            if (type is RdbType.HashWithExpiries or RdbType.HashWithExpiriesDraft && !input.TryLength(out expiryMs)) return false;
             if (type == RdbType.HashWithExpiries && expiryMs > 0)
             {
                 if (expiryMs > ExpiryMaxMs || earliestMs > ExpiryMaxMs) return false;
@@ -41,6 +44,12 @@ internal static class RdbHashReader
             }
 
             if (!input.TryString(scratch.First, out ReadOnlySpan<byte> field) || !input.TryString(scratch.Second, out ReadOnlySpan<byte> value)) return false;
+            if (type == RdbType.HashWithTimes)
+            {
+                if (!input.TryInt64(out expiryMs)) return false;
+                if (expiryMs == NoTime) expiryMs = 0;
+            }
+
             if (!TryAdd(ref hash, field, value, expiryMs, target, target.Limits.Hash)) return false;
         }
 

@@ -54,6 +54,9 @@ internal readonly record struct RdbItem
     /// <summary>The number of keys with an expiry, of a <see cref="RdbItemKind.Size"/>.</summary>
     internal long Expiring { get; init; }
 
+    /// <summary>Whether the value was rewritten: its text is its value.</summary>
+    internal bool IsRewritten { get; init; }
+
     // In the batch's texts.
     internal int NameStart { get; init; }
 

@@ -29,6 +29,9 @@ internal static class RdbStreamGroupReader
             if (!stream.GroupAt(last).Name.SequenceEqual(name) && ++outOfOrder > OutOfOrderMax) return false;
             StreamGroup group = stream.FindGroup(name);
             if (!TryPending(ref input, group) || !TryConsumers(type, ref input, group, nowMs, scratch)) return false;
+
+            // Pending entries without a consumer, which XNACK makes: there is no such state here.
+            if (type == RdbType.StreamOfListPacks5 && (!input.TryLength(out ulong released) || released != 0)) return false;
         }
 
         return true;
@@ -57,7 +60,7 @@ internal static class RdbStreamGroupReader
 
             // Without the field, the best estimate is the consumer's last attempt.
             long activeMs = seenMs;
-            if (type == RdbType.StreamOfListPacks3 && !input.TryInt64(out activeMs)) return false;
+            if (type >= RdbType.StreamOfListPacks3 && !input.TryInt64(out activeMs)) return false;
             StreamConsumer consumer = group.FindOrCreateConsumer(name, nowMs, out bool isNew);
             if (!isNew) return false;
             if (!group.ConsumerAt(group.ConsumerCount - 1).Name.SequenceEqual(name) && ++outOfOrder > OutOfOrderMax) return false;

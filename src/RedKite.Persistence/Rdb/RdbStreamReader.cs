@@ -25,7 +25,8 @@ internal static class RdbStreamReader
             if (!PackedListReader.TryOpen(bytes, out PackedListReader list) || !TryNode(stream, id, list)) return false;
         }
 
-        return TryNumbers(type, ref input, stream) && RdbStreamGroupReader.TryRead(type, ref input, stream, target.NowMs, scratch);
+        return TryNumbers(type, ref input, stream) && RdbStreamGroupReader.TryRead(type, ref input, stream, target.NowMs, scratch)
+            && (type < RdbType.StreamOfListPacks4 || RdbValueSkipper.TrySkipProducers(ref input));
     }
 
     private static bool TryNumbers(RdbType type, ref RdbInput input, StreamValue stream)

@@ -50,6 +50,12 @@ internal enum RdbType : byte
     /// <summary>With pending entries that have no consumer.</summary>
     StreamOfListPacks5 = 27,
 
+    /// <summary>Packed values whose fields are a template's, in files only.</summary>
+    HashListPackOfTemplate = 30,
+
+    /// <summary>Values whose fields are a template's, in files only.</summary>
+    HashOfTemplate = 32,
+
     /// <summary>Valkey 9's hash with a time after each field and value. Its byte is 22; the number here is in no file.</summary>
     HashWithTimes = 200,
 }
@@ -75,6 +81,9 @@ internal static class RdbFormat
 
     /// <summary>Valkey: a command within the data.</summary>
     internal const int Update = 242;
+
+    /// <summary>Redis: a template of hashes (<see cref="RdbTemplates"/>).</summary>
+    internal const int Template = 242;
 
     /// <summary>Redis: modules' notes about the next key.</summary>
     internal const int KeyMeta = 243;

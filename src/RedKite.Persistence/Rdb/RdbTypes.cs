@@ -15,6 +15,8 @@ internal static class RdbTypes
 {
     private const int ShownBytesMax = 64;
 
+    private const int SelfContainedTemplate = 31;
+
     /// <summary>The lowest version that is Valkey's own.</summary>
     internal const int ValkeyVersionMin = 80;
 
@@ -28,6 +30,8 @@ internal static class RdbTypes
             return code == (int)RdbType.HashWithExpiriesDraft;
         }
 
+        // A template's hash in a dump has its own fields, so it is like any other.
+        if (code == SelfContainedTemplate) type = RdbType.Hash;
         return type != RdbType.HashWithTimes && Enum.IsDefined(type);
     }
 
@@ -36,7 +40,6 @@ internal static class RdbTypes
     {
         (23, RdbFamily.Valkey) => "a hash of paths of Valkey, a type that RedKite does not have",
         (28, RdbFamily.Redis) => "an array of Redis, a type that RedKite does not have",
-        (29 or 30 or 31 or 32, RdbFamily.Redis) => "a hash with a template of Redis, a form that RedKite does not read",
         (33, RdbFamily.Redis) => "a rate limiter (GCRA) of Redis, a type that RedKite does not have",
         _ => string.Create(CultureInfo.InvariantCulture, $"unknown type {code}"),
     };

@@ -17,6 +17,11 @@ internal enum RdbOutcome
     /// <summary>The value was a hash whose fields had all expired; the key is missing.</summary>
     NothingLeft,
 
+    /// <summary>
+    /// The value was a collection without elements, of which old versions wrote some; the key is missing. Of files only: RESTORE refuses it.
+    /// </summary>
+    Empty,
+
     /// <summary>The bytes are invalid; the key is missing.</summary>
     Corrupt,
 }
@@ -61,9 +66,10 @@ internal static class RdbValueReader
             RdbType.SortedSet or RdbType.SortedSetWithTexts or RdbType.SortedSetZipList or RdbType.SortedSetListPack
                 => RdbSortedSetReader.TryRead(type, ref input, target, scratch),
             RdbType.Hash or RdbType.HashZipMap or RdbType.HashZipList or RdbType.HashListPack or RdbType.HashWithExpiries
-                or RdbType.HashWithExpiriesDraft or RdbType.HashListPackWithExpiries or RdbType.HashListPackWithExpiriesDraft
+                or RdbType.HashWithExpiriesDraft or RdbType.HashWithTimes or RdbType.HashListPackWithExpiries or RdbType.HashListPackWithExpiriesDraft
                 => RdbHashReader.TryRead(type, ref input, target, scratch),
-            RdbType.StreamOfListPacks or RdbType.StreamOfListPacks2 or RdbType.StreamOfListPacks3 => RdbStreamReader.TryRead(type, ref input, target, scratch),
+            RdbType.StreamOfListPacks or RdbType.StreamOfListPacks2 or RdbType.StreamOfListPacks3 or RdbType.StreamOfListPacks4 or RdbType.StreamOfListPacks5
+                => RdbStreamReader.TryRead(type, ref input, target, scratch),
             _ => false,
         };
         scratch.Clear();

@@ -32,7 +32,7 @@ internal static class RdbValueSkipper
                 return TryElements(ref input, before: 0, strings: 2, after: sizeof(long));
             case RdbType.HashListPackWithExpiries:
                 return input.TrySkip(sizeof(long)) && input.TrySkipString();
-            case RdbType.StreamOfListPacks or RdbType.StreamOfListPacks2 or RdbType.StreamOfListPacks3:
+            case RdbType.StreamOfListPacks or RdbType.StreamOfListPacks2 or RdbType.StreamOfListPacks3 or RdbType.StreamOfListPacks4 or RdbType.StreamOfListPacks5:
                 return TryStream(type, ref input);
             default:
                 return input.TrySkipString();
@@ -85,12 +85,33 @@ internal static class RdbValueSkipper
             if (!input.TryCount(out long consumers)) return false;
             for (; consumers > 0; consumers--)
             {
-                int times = type == RdbType.StreamOfListPacks3 ? 2 : 1;
+                int times = type >= RdbType.StreamOfListPacks3 ? 2 : 1;
                 if (!input.TrySkipString() || !input.TrySkip(times * sizeof(long)) || !TryIds(ref input)) return false;
+            }
+
+            if (type == RdbType.StreamOfListPacks5 && !TryIds(ref input)) return false;
+        }
+
+        return type < RdbType.StreamOfListPacks4 || TrySkipProducers(ref input);
+    }
+
+    /// <summary>
+    /// Passes over the part of a stream by which Redis 8.6 recognises entries that a producer adds a second time: for how long and how
+    /// many it remembers, each producer's ids with their entries, and two counters. It is not kept.
+    /// </summary>
+    internal static bool TrySkipProducers(ref RdbInput input)
+    {
+        if (!TryLengths(ref input, 2) || !input.TryCount(out long producers)) return false;
+        for (; producers > 0; producers--)
+        {
+            if (!input.TrySkipString() || !input.TryCount(out long ids)) return false;
+            for (; ids > 0; ids--)
+            {
+                if (!input.TrySkipString() || !TryLengths(ref input, 2)) return false;
             }
         }
 
-        return true;
+        return TryLengths(ref input, 2);
     }
 
     private static bool TryIds(ref RdbInput input) => input.TryCount(out long count) && input.TrySkip(count * RdbFormat.StreamIdBytes);

@@ -66,7 +66,7 @@ public sealed class DumpTests(TranscriptServers servers) : TranscriptTests(serve
         }
 
         // The version and checksum after the value.
-        client.Run($"RESTORE k 0 {CommandLine.Format(RedisDumps.Seal([0, 1, (byte)'a'], version: 13))} REPLACE").IsError("ERR DUMP payload version or checksum are wrong");
+        client.Run($"RESTORE k 0 {CommandLine.Format(RedisDumps.Seal([0, 1, (byte)'a'], version: 17))} REPLACE").IsError("ERR DUMP payload version or checksum are wrong");
         client.Run($"RESTORE k 0 {CommandLine.Format(RedisDumps.Seal([0, 1, (byte)'a'], version: 1))} REPLACE").IsOk();
         client.Run($"RESTORE k 0 {CommandLine.Format(RedisDumps.Seal([0, 1, (byte)'b', 1, 2, 3]))} REPLACE").IsOk();
         client.Run("GET k").IsBulk("b");

@@ -39,9 +39,15 @@ public sealed class DumpPayloadTests
     [InlineData(1, true)]
     [InlineData(10, true)]
     [InlineData(12, true)]
-    [InlineData(13, false)]
+    [InlineData(13, true)]
+    [InlineData(16, true)]
+    [InlineData(17, false)]
+    [InlineData(79, false)]
+    [InlineData(80, true)]
+    [InlineData(81, true)]
+    [InlineData(82, false)]
     [InlineData(256, false)]
-    public void Versions_up_to_Redis_8_0_are_read(int version, bool known)
+    public void Documented_versions_are_read(int version, bool known)
     {
         byte[] payload = [0, 0xC0, 1, (byte)version, (byte)(version >> 8)];
         Assert.Equal(known, DumpPayload.IsIntact([.. payload, .. BitConverter.GetBytes(Crc64.Append(0, payload))]));

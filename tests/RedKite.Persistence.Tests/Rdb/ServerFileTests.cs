@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using RedKite.Persistence.Files;
 using RedKite.Testing;
 
@@ -35,6 +36,7 @@ public sealed class ServerFileTests
 
         // Redis 7 and Valkey 8 read nothing that is newer than their own version.
         world.Save(DiskFiles.Instance, folder.Path, "written.rdb");
+        AssertAccepted(folder.File("written.rdb"));
         string reader = name == "redis 8" ? name : "redis 8";
         using ServerProcess target = ServerProcess.Start(Find(reader), [.. options, "--dbfilename", "written.rdb"]);
         using RespConnection other = ConnectWhenLoaded(target);
@@ -48,6 +50,16 @@ public sealed class ServerFileTests
         {
             AssertSame(world, client, other);
         }
+    }
+
+    private static void AssertAccepted(string path)
+    {
+        string tool = Path.Combine(Path.GetDirectoryName(OracleProgram.Redis8Path)!, "redis-check-rdb");
+        if (!File.Exists(tool)) return;
+        using Process check = Process.Start(new ProcessStartInfo(tool, [path]) { RedirectStandardOutput = true })!;
+        string output = check.StandardOutput.ReadToEnd();
+        check.WaitForExit();
+        Assert.True(check.ExitCode == 0 && output.Contains("RDB looks OK", StringComparison.Ordinal), output);
     }
 
     private static RespConnection ConnectWhenLoaded(ServerProcess server)

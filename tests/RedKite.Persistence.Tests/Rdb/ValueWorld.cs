@@ -116,9 +116,11 @@ internal sealed class ValueWorld : IDisposable
     }
 
     /// <summary>Describes a key's value completely, in an order that does not depend on the encoding.</summary>
-    internal string Describe(string key)
+    internal string Describe(string key) => Describe(Database, Find(key), Limits.List);
+
+    /// <summary>Describes a value of another keyspace.</summary>
+    internal static string Describe(Database database, Entry entry, ListLimits limits)
     {
-        Entry entry = Find(key);
         List<string> parts = [];
         Span<byte> digits = stackalloc byte[CompactText.ScratchBytes];
         switch (entry.Type)
@@ -127,27 +129,27 @@ internal sealed class ValueWorld : IDisposable
                 parts.Add(Shown(entry.Value));
                 break;
             case DataType.List:
-                var list = new ListValue(Database, entry, Limits.List);
+                var list = new ListValue(database, entry, limits);
                 ListReader elements = list.Read(0, list.Count);
                 while (elements.MoveNext()) parts.Add(Shown(elements.Current));
                 break;
             case DataType.Set:
-                SetEnumerator members = SetView.Of(Database, entry).Enumerate(digits);
+                SetEnumerator members = SetView.Of(database, entry).Enumerate(digits);
                 while (members.MoveNext()) parts.Add(Shown(members.Current));
                 parts.Sort(StringComparer.Ordinal);
                 break;
             case DataType.SortedSet:
-                var sorted = new SortedSetValue(Database, entry);
+                var sorted = new SortedSetValue(database, entry);
                 for (SortedSetCursor place = sorted.At(0, digits); place.Exists; place.MoveNext()) parts.Add(string.Create(CultureInfo.InvariantCulture, $"{Shown(place.Member)}={place.Score + 0.0:R}"));
                 Assert.Equal(sorted.Count, parts.Count);
                 break;
             case DataType.Hash:
-                HashFields fields = HashValue.Open(Database, entry, ExpiryClock.RemovingAt(NowMs)).Fields();
+                HashFields fields = HashValue.Open(database, entry, ExpiryClock.RemovingAt(NowMs)).Fields();
                 while (fields.MoveNext()) parts.Add($"{Shown(fields.Field.Bytes(digits))}={Shown(fields.Value.Bytes(digits[32..]))} until {fields.ExpiryMs}");
                 parts.Sort(StringComparer.Ordinal);
                 break;
             default:
-                DescribeStream(StreamValue.Of(Database, entry), parts, digits);
+                DescribeStream(StreamValue.Of(database, entry), parts, digits);
                 break;
         }
 

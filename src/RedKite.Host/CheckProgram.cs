@@ -1,0 +1,202 @@
+using System.Globalization;
+using RedKite.Persistence.Aof;
+using RedKite.Persistence.Check;
+using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
+
+namespace RedKite.Host;
+
+/// <summary>
+/// <c>redkite check</c>: verifies an RDB file, an append-only file or its folder, says what it holds, and cuts a broken tail. Exit status
+/// 0: everything is whole, or is so now. 1: something is damaged or cannot be read. 2: wrong arguments.
+/// </summary>
+internal sealed class CheckProgram
+{
+    private const int Whole = 0;
+    private const int Damaged = 1;
+    private const int WrongArguments = 2;
+
+    private const string Usage = """
+        Usage: redkite check FILE|FOLDER [option ...]
+
+        FILE is an RDB file, an append-only file or its manifest; FOLDER the folder of an append-only file.
+          --fix            cuts the broken tail of the last append-only file, after asking
+          --yes            answers yes
+          --until SECONDS  cuts what was written after this time (seconds since 1970), after asking;
+                           the file needs annotations (aof-timestamp-enabled)
+          --skip-modules   passes over the data of modules
+        Exit status: 0 whole, 1 damaged, 2 wrong arguments.
+        """;
+
+    private readonly TextReader _input;
+    private readonly TextWriter _output;
+    private readonly TextWriter _errors;
+    private string _path = "";
+    private bool _fixes;
+    private bool _answersYes;
+    private long _untilSeconds;
+    private RdbReadOptions _options = new();
+
+    private CheckProgram(TextReader input, TextWriter output, TextWriter errors) => (_input, _output, _errors) = (input, output, errors);
+
+    internal static int Run(string[] arguments, TextReader input, TextWriter output, TextWriter errors)
+    {
+        if (arguments is ["--help"] or ["-h"])
+        {
+            output.WriteLine(Usage);
+            return Whole;
+        }
+
+        var program = new CheckProgram(input, output, errors);
+        try
+        {
+            program.Parse(arguments);
+            return program.Check();
+        }
+        catch (FormatException failure)
+        {
+            errors.WriteLine("redkite check: " + failure.Message);
+            return WrongArguments;
+        }
+        catch (Exception failure) when (failure is FileFailure or RdbFileException or AofException)
+        {
+            errors.WriteLine("redkite check: " + failure.Message);
+            return Damaged;
+        }
+    }
+
+    private static long NowMs => DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
+
+    private void Parse(string[] arguments)
+    {
+        for (int i = 0; i < arguments.Length; i++)
+        {
+            switch (arguments[i])
+            {
+                case "--fix":
+                    _fixes = true;
+                    break;
+                case "--yes":
+                    _answersYes = true;
+                    break;
+                case "--skip-modules":
+                    _options = _options with { SkipsModules = true };
+                    break;
+                case "--until":
+                    if (++i == arguments.Length || !long.TryParse(arguments[i], NumberStyles.None, CultureInfo.InvariantCulture, out _untilSeconds) || _untilSeconds == 0) throw new FormatException("--until needs a time in seconds since 1970");
+                    break;
+                case { } option when option.StartsWith('-'):
+                    throw new FormatException($"unknown option '{option}'; see --help");
+                default:
+                    if (_path.Length > 0) throw new FormatException("only one FILE or FOLDER");
+                    _path = arguments[i];
+                    break;
+            }
+        }
+
+        if (_path.Length == 0) throw new FormatException("FILE or FOLDER is required; see --help");
+    }
+
+    private int Check()
+    {
+        IFiles files = DiskFiles.Instance;
+        if (files.FolderExists(_path)) return CheckFolder(files);
+        if (_path.EndsWith(".manifest", StringComparison.Ordinal)) return CheckManifest(files, _path);
+        using IOpenFile file = files.OpenRead(_path);
+        if (!AofReader.BeginsWithRdb(file)) return CheckLog(files, _path, isLast: true);
+        RdbSummary summary = RdbSummary.Of(file, _options, NowMs);
+        if (summary.End < file.Length) return CheckLog(files, _path, isLast: true);
+        Write(_path, summary);
+        return Whole;
+    }
+
+    private int CheckFolder(IFiles files)
+    {
+        string[] manifests = [.. files.List(_path).Where(name => name.EndsWith(".manifest", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal))];
+        if (manifests.Length != 1) throw new FormatException(manifests.Length == 0 ? $"{_path} has no manifest of an append-only file" : $"{_path} has several manifests; name one of them");
+        return CheckManifest(files, Path.Combine(_path, manifests[0]));
+    }
+
+    private int CheckManifest(IFiles files, string path)
+    {
+        AofManifest manifest = AofFolder.ReadManifest(files, path);
+        string folder = Path.GetDirectoryName(path) ?? "";
+        _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: {(manifest.Base is null ? "no base" : "a base")}, {manifest.Increments.Length} increments, {manifest.History.Length} to be deleted"));
+        AofFile[] all = [.. manifest.Files];
+        for (int i = 0; i < all.Length; i++)
+        {
+            int status = CheckLog(files, Path.Combine(folder, all[i].Name), isLast: i == all.Length - 1);
+            if (status != Whole) return status;
+        }
+
+        return Whole;
+    }
+
+    private int CheckLog(IFiles files, string path, bool isLast)
+    {
+        AofSummary summary;
+        using (IOpenFile file = files.OpenRead(path)) summary = AofSummary.Of(file, _options, NowMs, _untilSeconds);
+        if (summary.Rdb is not null) Write(path, summary.Rdb);
+        string times = summary.FirstTimestamp == 0 ? "" : $", written from {Time(summary.FirstTimestamp)} to {Time(summary.LastTimestamp)}";
+        _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: {summary.Commands} commands, {summary.FileBytes} bytes{times}"));
+        if (summary.UntilOffset >= 0) return CutUntil(files, path, summary, isLast);
+        if (summary.Damage is null) return Whole;
+        _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: damaged: {summary.Damage}; whole up to byte {summary.UnitEnd}"));
+        if (!isLast)
+        {
+            _errors.WriteLine("redkite check: only the last file can be cut; the files after this one would not fit");
+            return Damaged;
+        }
+
+        if (!_fixes)
+        {
+            _errors.WriteLine("redkite check: --fix cuts the broken tail");
+            return Damaged;
+        }
+
+        return Cut(files, path, summary.UnitEnd, summary.FileBytes);
+    }
+
+    private int CutUntil(IFiles files, string path, AofSummary summary, bool isLast)
+    {
+        if (!isLast || summary.UntilOffset == 0)
+        {
+            _errors.WriteLine(isLast
+                ? $"redkite check: {path} has nothing before that time"
+                : $"redkite check: that time is in {path}, which is not the last file; remove the later ones from the manifest first");
+            return Damaged;
+        }
+
+        return Cut(files, path, summary.UntilOffset, summary.FileBytes);
+    }
+
+    private int Cut(IFiles files, string path, long length, long fileBytes)
+    {
+        _output.Write(string.Create(CultureInfo.InvariantCulture, $"{path} will be cut from {fileBytes} bytes by {fileBytes - length} to {length}. Continue? [y/N] "));
+        if (_answersYes) _output.WriteLine("y");
+        else if (_input.ReadLine()?.Trim() is not ("y" or "Y" or "yes")) return Damaged;
+        using IOpenFile file = files.OpenWrite(path);
+        file.SetLength(length);
+        file.SyncData();
+        _output.WriteLine($"{path}: cut");
+        return Whole;
+    }
+
+    private void Write(string path, RdbSummary summary)
+    {
+        _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: RDB version {summary.Version} of {summary.Family}, {summary.End} bytes, {(summary.IsSumChecked ? "checksum correct" : "no checksum")}, {summary.Functions} function libraries"));
+        foreach ((string name, string value) in summary.Fields) _output.WriteLine($"  {name}: {value}");
+        foreach ((int number, DatabaseSummary database) in summary.Databases)
+        {
+            _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  database {number}: {database.Keys} keys, {database.Expiring} with an expiry, {database.Expired} of them expired"));
+            foreach ((string type, TypeSummary sum) in database.Types) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"    {type}: {sum.Keys} keys, {sum.Bytes} bytes"));
+        }
+
+        if (summary.EmptyKeys > 0) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  {summary.EmptyKeys} keys without elements, which are not loaded"));
+        foreach ((string module, long count) in summary.SkippedModules) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  module '{module}': {count} passed over"));
+        if (summary.Largest.Any()) _output.WriteLine("  largest:");
+        foreach (CheckedKey key in summary.Largest) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"    {key.Bytes} bytes: {key.Type} {key.Name} in database {key.Database}"));
+    }
+
+    private static string Time(long seconds) => DateTimeOffset.FromUnixTimeSeconds(Math.Clamp(seconds, 0, 253_402_300_799)).ToString("yyyy-MM-dd HH:mm:ss'Z'", CultureInfo.InvariantCulture);
+}

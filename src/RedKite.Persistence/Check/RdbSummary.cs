@@ -1,0 +1,143 @@
+using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Lists;
+using RedKite.Store.Values.Sets;
+using RedKite.Store.Values.SortedSets;
+
+namespace RedKite.Persistence.Check;
+
+/// <summary>A key of a file.</summary>
+internal sealed record CheckedKey(int Database, string Name, string Type, long Bytes);
+
+/// <summary>The keys of one type in a database, and their size in the file.</summary>
+internal readonly record struct TypeSummary(long Keys, long Bytes);
+
+/// <summary>A database of a file.</summary>
+internal sealed class DatabaseSummary
+{
+    internal long Keys { get; set; }
+
+    internal long Expiring { get; set; }
+
+    internal long Expired { get; set; }
+
+    internal SortedDictionary<string, TypeSummary> Types { get; } = new(StringComparer.Ordinal);
+}
+
+/// <summary>
+/// Verifies RDB data by building every value, one at a time, and says what it holds. Memory is that of the largest value.
+/// </summary>
+internal sealed class RdbSummary
+{
+    internal const int LargestMax = 10;
+
+    // The defaults; the encoding does not matter to the check.
+    private static readonly RdbLimits Limits = new(new HashLimits(512, 64), new SetLimits(512, 128, 64), new SortedSetLimits(128, 64), new ListLimits(-2));
+
+    private readonly PriorityQueue<CheckedKey, long> _largest = new();
+
+    private RdbSummary(RdbFileReader reader) => (Family, Version) = (reader.Family, reader.Version);
+
+    internal RdbFamily Family { get; }
+
+    internal int Version { get; }
+
+    internal SortedDictionary<int, DatabaseSummary> Databases { get; } = [];
+
+    /// <summary>The fields that describe the file, in its order.</summary>
+    internal List<(string Name, string Value)> Fields { get; } = [];
+
+    internal int Functions { get; private set; }
+
+    /// <summary>The data of modules that was passed over, by module.</summary>
+    internal SortedDictionary<string, long> SkippedModules { get; } = new(StringComparer.Ordinal);
+
+    /// <summary>Keys of collections without elements, which old versions wrote; they are not loaded.</summary>
+    internal long EmptyKeys { get; private set; }
+
+    /// <summary>The position behind the data.</summary>
+    internal long End { get; private set; }
+
+    internal bool IsSumChecked { get; private set; }
+
+    /// <summary>The largest keys, largest first.</summary>
+    internal IEnumerable<CheckedKey> Largest => _largest.UnorderedItems.Select(item => item.Element).OrderByDescending(key => key.Bytes).ThenBy(key => key.Name, StringComparer.Ordinal);
+
+    /// <summary>Verifies RDB data.</summary>
+    /// <param name="file">The file that begins with it.</param>
+    /// <param name="options">How to read it.</param>
+    /// <param name="nowMs">The time by which keys count as expired.</param>
+    /// <exception cref="RdbFileException">It is damaged, or has something that cannot be read.</exception>
+    internal static RdbSummary Of(IOpenFile file, RdbReadOptions options, long nowMs)
+    {
+        using RdbFileReader reader = RdbFileReader.Open(file, options);
+        using var keyspace = new Keyspace(1, 1);
+        using var scratch = new RdbScratch();
+        using var batch = new RdbBatch();
+        var summary = new RdbSummary(reader);
+        while (reader.TryRead(batch))
+        {
+            foreach (RdbItem item in batch.Items) summary.Add(batch, item, keyspace, scratch, nowMs);
+        }
+
+        summary.End = reader.Position;
+        summary.IsSumChecked = reader.IsSumChecked;
+        return summary;
+    }
+
+    private void Add(RdbBatch batch, in RdbItem item, Keyspace keyspace, RdbScratch scratch, long nowMs)
+    {
+        switch (item.Kind)
+        {
+            case RdbItemKind.Aux:
+                Fields.Add((RdbTypes.Shown(batch.NameOf(item))[1..^1], RdbTypes.Shown(batch.TextOf(item))[1..^1]));
+                break;
+            case RdbItemKind.Function:
+                Functions++;
+                break;
+            case RdbItemKind.SkippedModule:
+                string module = RdbTypes.Shown(batch.TextOf(item))[1..^1];
+                SkippedModules[module] = SkippedModules.GetValueOrDefault(module) + 1;
+                break;
+            case RdbItemKind.Key:
+                Verify(batch, item, keyspace, scratch);
+                AddKey(batch, item, nowMs);
+                break;
+        }
+    }
+
+    private void Verify(RdbBatch batch, in RdbItem item, Keyspace keyspace, RdbScratch scratch)
+    {
+        Database database = keyspace.Databases[0];
+        ReadOnlySpan<byte> key = batch.NameOf(item);
+        ulong hash = keyspace.Hash(key);
+        switch (batch.Build(item, new RdbTarget(database, key, hash, 0, 0, ExpiryClock.Never, Limits), scratch))
+        {
+            case RdbOutcome.Loaded:
+                database.Unlink(database.Find(key, hash, ExpiryClock.Never), UnlinkReason.Deleted);
+                new BackgroundSweep(keyspace, 0, 1).Run(0, long.MaxValue, expire: false);
+                break;
+            case RdbOutcome.Empty:
+                EmptyKeys++;
+                break;
+            case RdbOutcome.Corrupt:
+                throw batch.Failure(item, "the value is damaged");
+        }
+    }
+
+    private void AddKey(RdbBatch batch, in RdbItem item, long nowMs)
+    {
+        if (!Databases.TryGetValue(item.Database, out DatabaseSummary? database)) Databases[item.Database] = database = new DatabaseSummary();
+        database.Keys++;
+        if (item.ExpiryMs >= 0) database.Expiring++;
+        if (item.ExpiryMs >= 0 && item.ExpiryMs <= nowMs) database.Expired++;
+        string type = RdbTypes.NameOf(item.Type);
+        TypeSummary sum = database.Types.GetValueOrDefault(type);
+        database.Types[type] = new TypeSummary(sum.Keys + 1, sum.Bytes + item.ValueBytes);
+        if (_largest.Count == LargestMax && _largest.TryPeek(out _, out long smallest) && smallest >= item.ValueBytes) return;
+        if (_largest.Count == LargestMax) _largest.Dequeue();
+        _largest.Enqueue(new CheckedKey(item.Database, RdbTypes.Shown(batch.NameOf(item)), type, item.ValueBytes), item.ValueBytes);
+    }
+}
