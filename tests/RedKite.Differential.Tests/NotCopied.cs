@@ -64,6 +64,12 @@ internal static class NotCopied
             "no client could connect to undo the change",
             _ => false),
         new(
+            "Clients that block on the same key and reach different event loops",
+            "are served in the order in which the server read their requests",
+            "in the order of arrival at the system, exact to a tick of the kernel's clock (4 ms with 250 per second; over Unix sockets, to a turn of the event loop); a key that becomes ready serves the clients whose requests its loops have read by then",
+            "event loops do not wait for each other",
+            _ => false),
+        new(
             "Commands pipelined behind blocking commands, when one command serves several blocked clients",
             "execute in the order in which the clients were served",
             "each client's commands execute in order; clients of different event loops run concurrently (with `loops 1` as in Redis)",

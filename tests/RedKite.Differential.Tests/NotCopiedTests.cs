@@ -37,8 +37,6 @@ public sealed class NotCopiedTests
         client.Run("HDEL h a").IsInteger(0);
         Assert.Equal(["0", "0", "0", "0"], SubexpiryWithoutExpiries(client));
 
-        client.Run($"SET {new string('a', 2_000)} 1").IsOk();
-        Assert.Single(client.Run("KEYS " + string.Concat(Enumerable.Repeat("*?", 1_001))).Items);
         client.Run("COMMAND GETKEYS ZUNION +1 a").IsError("ERR Invalid arguments specified for command");
         Assert.Empty(client.Run("HELLO")["modules"]!.Items);
         Assert.Equal("# Modules\r\n", client.Run("INFO modules").Text);
