@@ -30,7 +30,9 @@ exit /b 2
 echo usage: dev ^<verb^> [arguments]
 echo.
 echo   run [arguments]    build in Release and run the server with these arguments
-echo   test [suite...]    build, check the formatting, run the suites (default: all; 'dev test Store Repo' runs two)
+echo   test [suite...]    the gate: build, check the formatting, run the suites ^(default: all; 'dev test Store Repo' runs two^),
+echo                      with a fixed seed and without tests of durations
+echo        --long        everything: fresh seeds, all steps, stress, and last the tests of durations
 echo   bench [arguments]  measure: 'dev bench all --write-figures' updates docs/reference/figures.md
 echo                      'dev bench micro --filter *NameLookup*' runs microbenchmarks
 echo                      'dev bench profile get-p64' profiles a loaded server ^(Linux^)
@@ -38,7 +40,7 @@ echo                      'dev bench ladder' measures a series of server designs
 echo                      'dev bench compare HEAD --filter *NameLookup*' finds regressions since that revision
 echo                      'dev bench record' appends figures to bench/results.ndjson, 'dev bench history' charts them
 echo   fmt                format the sources
-echo   fuzz [seconds]     run the fuzz suite for longer than 'dev test' does (default 60 seconds per test)
+echo   fuzz [seconds]     run the fuzz suite for so long (default 60 seconds per test)
 echo   help               show this list
 exit /b 0
 
@@ -83,7 +85,7 @@ exit /b %errorlevel%
 :fuzz
 set REDKITE_FUZZ_SECONDS=%arguments: =%
 if "%REDKITE_FUZZ_SECONDS%"=="" set REDKITE_FUZZ_SECONDS=60
-set arguments= Fuzz
+set arguments= --long Fuzz
 goto test
 
 :test
@@ -91,18 +93,38 @@ if exist artifacts\test-results rmdir /s /q artifacts\test-results
 mkdir artifacts\test-results
 dotnet build RedKite.slnx -c Release -v quiet || (echo 0 passed, 1 failed& exit /b 1)
 set failures=0
+rem The traits of tests\RedKite.Testing that a run leaves out: LongAttribute and AloneAttribute.
+set filter=-trait- run=long -trait- run=alone
+set long=
+set run=
+if defined arguments if not "%arguments:--long=%"=="%arguments%" (
+    set long=1
+    set REDKITE_LONG=1
+    set filter=-trait- run=alone
+    set arguments=!arguments: --long=!
+)
+if "%long%"=="" if "%REDKITE_SEED%"=="" set REDKITE_SEED=20261122
 dotnet format whitespace . --folder --verify-no-changes --include src/ tests/ bench/ || set /a failures+=1
-if "%arguments%"=="" (
-    for /d %%p in (tests\*.Tests) do call :suite %%~nxp
-) else (
-    for %%s in (%arguments%) do call :suite RedKite.%%s.Tests
+call :suites
+if not "%long%"=="" (
+    set filter=-trait run=alone
+    set run=.alone
+    call :suites
 )
 rem The counts come from the result files, which each suite writes last.
 powershell -NoProfile -Command "$p=0; $f=%failures%; $s=0; foreach ($r in Get-ChildItem artifacts/test-results/*.xml) { $a=([xml](Get-Content -Raw $r)).assemblies.assembly; $p+=[int]$a.passed; $f+=[int]$a.failed+[int]$a.errors; $s+=[int]$a.skipped+[int]$a.'not-run' }; if ($p+$f -eq 0) { $f=1 }; if ($s) { \"$p passed, $f failed, $s skipped\" } else { \"$p passed, $f failed\" }; exit [int]($f -gt 0)"
 exit /b %errorlevel%
 
+:suites
+if "%arguments%"=="" (
+    for /d %%p in (tests\*.Tests) do call :suite %%~nxp
+) else (
+    for %%s in (%arguments%) do call :suite RedKite.%%s.Tests
+)
+exit /b 0
+
 :suite
-dotnet artifacts\bin\%1\release\%1.dll -noColor -noLogo -xml artifacts\test-results\%1.xml
+dotnet artifacts\bin\%1\release\%1.dll -noColor -noLogo -xml artifacts\test-results\%1%run%.xml %filter%
 rem A missing result file means that the suite crashed.
-if not exist artifacts\test-results\%1.xml set /a failures+=1
+if not exist artifacts\test-results\%1%run%.xml set /a failures+=1
 exit /b 0

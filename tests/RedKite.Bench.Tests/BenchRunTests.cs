@@ -67,6 +67,7 @@ public class BenchRunTests
     }
 
     [Fact]
+    [Alone]
     public async Task Rate_limit_applies_per_connection()
     {
         await using RedKiteServer server = await StartAsync();
@@ -80,6 +81,7 @@ public class BenchRunTests
     [Theory]
     [InlineData("even")]
     [InlineData("poisson")]
+    [Alone]
     public async Task Open_loop_sends_at_the_target_rate(string arrival)
     {
         await using RedKiteServer server = await StartAsync();
@@ -91,6 +93,7 @@ public class BenchRunTests
     }
 
     [Fact]
+    [Alone]
     public void Stall_appears_only_in_corrected_percentiles() => QuietMachine.Try(() =>
     {
         using var server = new StallingServer(stallAfterMs: 500, stallMs: 200);
@@ -104,6 +107,7 @@ public class BenchRunTests
     });
 
     [Fact]
+    [Alone]
     public void Unsent_due_requests_are_reported() => QuietMachine.Try(() =>
     {
         using var server = new StallingServer(stallAfterMs: 500, stallMs: 1500);

@@ -9,7 +9,9 @@ namespace RedKite.Dashboard.Tests;
 public sealed class PageDurationTests(Browser browser)
 {
     [Fact]
-    public Task First_view_is_small_and_quick_to_load() => QuietMachine.TryAsync(async () =>
+    public Task First_view_is_small_and_quick_to_load() => TestScale.IsLong ? QuietMachine.TryAsync(LoadFirstViewAsync) : LoadFirstViewAsync();
+
+    private async Task LoadFirstViewAsync()
     {
         const int Reloads = 4;
         await using PageServer server = await PageServer.StartAsync();
@@ -31,11 +33,12 @@ public sealed class PageDurationTests(Browser browser)
 
         TestContext.Current.SendDiagnosticMessage($"first view: {bytes / 1024} KiB, {seconds:F2} s");
         Assert.InRange(bytes, 50_000, 300 * 1024);
-        Assert.InRange(seconds, 0, 1);
-    });
+        if (TestScale.IsLong) Assert.InRange(seconds, 0, 1);
+    }
 
     // What each view requests in ten seconds is requested again, and the client's part of the cost is in the figure, too.
     [Fact]
+    [Alone]
     public Task Live_updates_take_less_than_a_hundredth_of_a_core() => QuietMachine.TryAsync(async () =>
     {
         const int Seconds = 10;

@@ -16,6 +16,7 @@ public sealed class BuildTests : IDisposable
 
     // On a machine without Node, where no earlier build has fetched the library. Only the dashboard is built, into a folder of the test.
     [Fact]
+    [Long]
     public async Task Dashboard_is_built_without_its_chart_library_and_says_so()
     {
         Assert.SkipWhen(OperatingSystem.IsWindows(), "the path of this machine's programs is not replaced there");

@@ -87,6 +87,7 @@ public sealed class DebugPackageTests : IDisposable
 
     // A server as anybody starts it, with a client at work. The package watches the log for 15 seconds, which is the default.
     [Fact]
+    [Alone]
     public async Task Healthy_server_under_a_light_load_has_no_finding()
     {
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis has no debug package");

@@ -12,6 +12,7 @@ namespace RedKite.EndToEnd.Tests;
 /// Causes of findings that a server in a process of its own suffers: it is stopped, or runs short of disk, files, memory or CPU. And those that a host
 /// brings about for the server in it, while no other test runs.
 /// </summary>
+[Alone]
 public sealed class FindingProvocationTests
 {
     private const int PatienceMs = 60_000;

@@ -8,6 +8,7 @@ namespace RedKite.EndToEnd.Tests;
 /// Clients fill a managed heap of 48 MiB. The server replies with an error, closes the connection, or reports why it ends and ends.
 /// It never hangs.
 /// </summary>
+[Long]
 public sealed class HeapLimitTests
 {
     private const string HeapBytesMax = "0x3000000";

@@ -5,20 +5,20 @@ using RedKite.Testing;
 namespace RedKite.EndToEnd.Tests;
 
 /// <summary>
-/// Commands that look at all clients, with ten thousand of them on two loops: they work, need no lock of the data, and occupy their own loop
+/// Commands that look at all clients, with thousands of them on two loops: they work, need no lock of the data, and occupy their own loop
 /// alone. What is compared are counts and shares, which a busy machine does not change.
 /// </summary>
 public sealed class ManyClientsTests
 {
-    private const int ClientCount = 10_000;
-    private const int SubscriberCount = 1_000;
+    private static readonly int ClientCount = TestScale.Of(gate: 1_000, full: 10_000);
+    private static readonly int SubscriberCount = ClientCount / 10;
     private const int BlockedCount = 100;
     private const int SpareFiles = 1_000;
     private const int PatienceMs = 60_000;
     private const int ListCount = 300;
 
     [Fact]
-    public void Ten_thousand_clients_are_listed_unblocked_and_closed_while_others_are_served()
+    public void Thousands_of_clients_are_listed_unblocked_and_closed_while_others_are_served()
     {
         SkipWithFewFiles();
         using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest, "--loops", "2", "--stripes", "1", "--maxclients", "12000", "--tcp-backlog", "1024");
@@ -30,8 +30,9 @@ public sealed class ManyClientsTests
             foreach (RespConnection client in clients) client.SendCommand("PING");
             foreach (RespConnection client in clients) client.Read().IsSimple("PONG");
             AssertListed(first);
-            AssertOtherLoopIsServed(first, second);
-            AssertOtherLoopRests(server, first);
+            // With few clients the lists are too quick to be compared.
+            if (TestScale.IsLong) AssertOtherLoopIsServed(first, second);
+            if (TestScale.IsLong) AssertOtherLoopRests(server, first);
             AssertNoStripeIsNeeded(first, second);
             AssertUnblocked(first, clients[..BlockedCount]);
             AssertKilled(first, second, clients);

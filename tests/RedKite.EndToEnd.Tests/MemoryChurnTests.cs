@@ -9,6 +9,7 @@ namespace RedKite.EndToEnd.Tests;
 /// Values that shrink from 1 KiB to 100 bytes and grow back, in a full server: its resident memory stays near maxmemory. Without
 /// active defragmentation it reaches twice as much.
 /// </summary>
+[Alone]
 public sealed class MemoryChurnTests
 {
     private const long LimitBytes = 128 << 20;

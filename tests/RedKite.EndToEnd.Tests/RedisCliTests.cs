@@ -88,6 +88,7 @@ public sealed class RedisCliTests(RunningServers servers)
 
     [Theory]
     [MemberData(nameof(Transports))]
+    [Alone]
     public async Task Latency_is_sampled_for_a_second(string transport)
     {
         ServerProcess server = servers.On(transport);
@@ -101,6 +102,7 @@ public sealed class RedisCliTests(RunningServers servers)
 
     [Theory]
     [MemberData(nameof(Transports))]
+    [Alone]
     public async Task Stat_prints_lines_repeatedly(string transport)
     {
         ServerProcess server = servers.On(transport);

@@ -1,21 +1,24 @@
 using System.Diagnostics;
 using System.Globalization;
+using RedKite.Testing;
 
 namespace RedKite.Fuzz.Tests;
 
 /// <summary>
-/// Runs rounds of one fuzz test for a given time. Every round has its own seed, which a failure reports; with
-/// REDKITE_SEED the first round has that seed. REDKITE_FUZZ_SECONDS is the time per test.
+/// Runs rounds of one fuzz test: a fixed number in the gate, for a given time in a long run. Every round has its own seed, which a failure
+/// reports; with REDKITE_SEED the first round has that seed. REDKITE_FUZZ_SECONDS is the time per test.
 /// </summary>
 internal static class FuzzRun
 {
-    // Four tests: about a minute together.
-    private const int DefaultSeconds = 20;
+    private const int LongSeconds = 20;
 
-    internal static async Task RunForAsync(Func<int, Task> round)
+    private static readonly int? Seconds =
+        int.TryParse(Environment.GetEnvironmentVariable("REDKITE_FUZZ_SECONDS"), CultureInfo.InvariantCulture, out int number) ? number : TestScale.IsLong ? LongSeconds : null;
+
+    internal static async Task RunAsync(int gateRounds, Func<int, Task> round)
     {
-        TimeSpan limit = TimeSpan.FromSeconds(Number("REDKITE_FUZZ_SECONDS") ?? DefaultSeconds);
-        int seed = Number("REDKITE_SEED") ?? Random.Shared.Next();
+        int seed = TestScale.GivenSeed ?? Random.Shared.Next();
+        int rounds = 0;
         var clock = Stopwatch.StartNew();
         do
         {
@@ -30,11 +33,8 @@ internal static class FuzzRun
 
             seed = unchecked((seed * 31) + 17) & int.MaxValue;
         }
-        while (clock.Elapsed < limit);
+        while (Seconds is { } seconds ? clock.Elapsed < TimeSpan.FromSeconds(seconds) : ++rounds < gateRounds);
     }
-
-    private static int? Number(string variable) =>
-        int.TryParse(Environment.GetEnvironmentVariable(variable), CultureInfo.InvariantCulture, out int number) ? number : null;
 }
 
 /// <summary>A failed round, with the seed that reproduces it.</summary>

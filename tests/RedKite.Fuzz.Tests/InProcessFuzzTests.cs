@@ -6,6 +6,7 @@ namespace RedKite.Fuzz.Tests;
 /// <summary>The same streams without a socket: a failure has its stack trace, and each seed reproduces exactly.</summary>
 public class InProcessFuzzTests
 {
+    private const int GateRounds = 300;
     private const int RoundsBetweenMemoryChecks = 200;
     private const int RoundsToReachEverything = 3_000;
 
@@ -19,7 +20,7 @@ public class InProcessFuzzTests
         var ending = new Thread(() => EndWaits(client, ended)) { IsBackground = true };
         ending.Start();
         int rounds = 0;
-        await FuzzRun.RunForAsync(seed =>
+        await FuzzRun.RunAsync(GateRounds, seed =>
         {
             var random = new Random(seed);
             byte[] stream = server.Stream(random);

@@ -10,6 +10,7 @@ namespace RedKite.Fuzz.Tests;
 /// </summary>
 public class ScriptFuzzTests
 {
+    private const int GateRounds = 400;
     private const int RoundsBetweenMemoryChecks = 500;
     private const int FunctionMarker = 0xf5;
     private const int WatchedEveryMs = 100;
@@ -24,7 +25,7 @@ public class ScriptFuzzTests
         // Damage turns a loop's end into 1e300 at times. What has written is ended as well, which SCRIPT KILL refuses.
         await using var watchdog = new Timer(_ => EndEndless(server), null, WatchedEveryMs, WatchedEveryMs);
         int rounds = 0, returned = 0, loaded = 0, restored = 0;
-        await FuzzRun.RunForAsync(seed =>
+        await FuzzRun.RunAsync(GateRounds, seed =>
         {
             var random = new Random(seed);
             byte[][] request = Request(random, client);

@@ -9,6 +9,7 @@ namespace RedKite.Fuzz.Tests;
 /// </summary>
 public class SocketFuzzTests
 {
+    private const int GateRounds = 30;
     private const int ConnectionsMax = 4;
     private const int RoundsBetweenMemoryChecks = 20;
     private static readonly TimeSpan HangLimit = TimeSpan.FromSeconds(60);
@@ -20,7 +21,7 @@ public class SocketFuzzTests
     {
         await using FuzzedServer server = await FuzzedServer.StartAsync(transport);
         int rounds = 0;
-        await FuzzRun.RunForAsync(async seed =>
+        await FuzzRun.RunAsync(GateRounds, async seed =>
         {
             var random = new Random(seed);
             byte[][] streams = [.. Enumerable.Range(0, random.Next(1, ConnectionsMax + 1)).Select(_ => server.Stream(random))];

@@ -14,6 +14,7 @@ namespace RedKite.Fuzz.Tests;
 /// </summary>
 public class TlsFuzzTests
 {
+    private const int GateRounds = 12;
     private const int ConnectionsMax = 4;
     private const int HandshakeBytes = 1_500; // of a client, about
     private static readonly TimeSpan HangLimit = TimeSpan.FromSeconds(60);
@@ -42,7 +43,7 @@ public class TlsFuzzTests
                 if (line.Contains("unexpected error", StringComparison.Ordinal)) unexpected.Enqueue(line);
             };
         });
-        await FuzzRun.RunForAsync(async seed =>
+        await FuzzRun.RunAsync(GateRounds, async seed =>
         {
             var random = new Random(seed);
             await Task.WhenAll(Enumerable.Range(0, random.Next(1, ConnectionsMax + 1)).Select(_ => Converse(server, new Random(random.Next()))));

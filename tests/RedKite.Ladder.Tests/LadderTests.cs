@@ -10,6 +10,7 @@ public class LadderTests
     private static readonly LadderOptions Short = LadderOptions.Parse(["--seconds", "1", "--pipelines", "16", "--keys", "2000", "--clients", "10", "--stages", "2", "--rounds", "1"]);
 
     [Fact]
+    [Alone]
     public void Rung_is_measured_and_its_server_stopped() => QuietMachine.Try(() =>
     {
         var report = new LadderReport(Short);
@@ -26,6 +27,7 @@ public class LadderTests
 
     // Loading splits requests: sixteen SETs of 256 bytes exceed what the pipe reads at once.
     [Fact]
+    [Alone]
     public void Spinning_rung_answers_every_request() => QuietMachine.Try(() =>
     {
         LadderOptions options = LadderOptions.Parse(

@@ -3,6 +3,7 @@ using System.Globalization;
 using System.IO.Pipelines;
 using System.Text;
 using RedKite.Ladder.Stages;
+using RedKite.Testing;
 
 namespace RedKite.Ladder.Tests;
 
@@ -26,6 +27,7 @@ public class ReusableBufferTests
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
+    [Long]
     public async Task Values_stay_intact_while_arrays_are_recycled(bool setLooksFirst)
     {
         // Every value repeats one digit: another digit in it would mean that an array was returned too early.

@@ -127,6 +127,7 @@ public class StageTests(RunningStages stages) : IClassFixture<RunningStages>
     }
 
     [Fact]
+    [Long]
     public void Busy_wait_spins_on_an_incomplete_request_and_answers_the_whole_one()
     {
         using StageProcess stage = RunningStages.Start("5-busy");

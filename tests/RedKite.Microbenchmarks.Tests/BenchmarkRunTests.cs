@@ -1,5 +1,6 @@
 using BenchmarkDotNet.Attributes;
 using BenchmarkDotNet.Running;
+using RedKite.Testing;
 
 namespace RedKite.Microbenchmarks.Tests;
 
@@ -13,6 +14,7 @@ public class BenchmarkRunTests
 
     [Theory]
     [MemberData(nameof(Names))]
+    [Long]
     public void Benchmark_runs(string name) => BenchmarkClasses.RunOnce(Cases[name]);
 
     [Theory]

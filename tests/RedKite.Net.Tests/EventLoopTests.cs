@@ -87,6 +87,7 @@ public class EventLoopTests
 
     [Theory]
     [MemberData(nameof(Transports))]
+    [Alone]
     public void Continuous_input_does_not_lose_the_final_reply(string transport)
     {
         // Within the time for which the server discards it; a stalled machine may exceed that.

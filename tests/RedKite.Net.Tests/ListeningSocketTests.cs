@@ -29,7 +29,7 @@ public sealed class ListeningSocketTests : IDisposable
             int before = _accepted;
             _round = round;
             using ListeningSocket socket = ListeningSocket.Unix(path, (int)OwnerOnly, backlog: 1000);
-            Assert.True(SpinWait.SpinUntil(() => _accepted > before, 20_000), "The socket accepts.");
+            Assert.True(SpinWait.SpinUntil(() => _accepted > before, 60_000), "The socket accepts.");
         }
 
         _isOver = true;

@@ -43,6 +43,7 @@ public class OutgoingConnectionTests
     }
 
     [Fact]
+    [Alone]
     public void Tick_interval_may_be_in_microseconds()
     {
         Assert.SkipUnless(EventLoop.EpollIsSupported, "microseconds need epoll");

@@ -1,4 +1,5 @@
 using RedKite.Net.Interop;
+using RedKite.Testing;
 
 namespace RedKite.Net.Tests;
 
@@ -12,7 +13,7 @@ public sealed class OutputQueueTests : IDisposable
     [Fact]
     public void Copies_and_shared_parts_leave_in_order_and_release_everything()
     {
-        for (int seed = 0; seed < 100; seed++)
+        for (int seed = 0; seed < TestScale.Of(gate: 10, full: 100); seed++)
         {
             var random = new Random(seed);
             using SharedRun shared = new(_pool, random);

@@ -1,5 +1,6 @@
 using System.Text.Json;
 using RedKite.Figures;
+using RedKite.Testing;
 
 namespace RedKite.Profile.Tests;
 
@@ -7,6 +8,7 @@ namespace RedKite.Profile.Tests;
 public class ProfileRunTests
 {
     [Fact]
+    [Long]
     public void Profile_writes_its_files_with_the_executor_among_the_hottest_methods()
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "the profile needs Linux");

@@ -1,5 +1,6 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Text;
+using RedKite.Testing;
 
 namespace RedKite.Protocol.Tests;
 
@@ -212,7 +213,7 @@ public class NameLookupTests
         Thread[] readers = [.. Enumerable.Range(0, lookups.Length).Select(seed => new Thread(() => Read(seed)))];
         foreach (Thread reader in readers) reader.Start();
 
-        long end = Environment.TickCount64 + 1500, endAtLast = end + 60_000;
+        long end = Environment.TickCount64 + TestScale.Of(gate: 200, full: 1500), endAtLast = end + 60_000;
         var random = new Random(7);
         int changes = 0;
         while (Volatile.Read(ref failure) is null

@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Text;
+using RedKite.Testing;
 
 namespace RedKite.Protocol.Tests;
 
@@ -31,7 +32,7 @@ public sealed class ReplyChainTests : IDisposable
     [Fact]
     public void A_reply_can_be_truncated_to_any_length_and_continued()
     {
-        for (int seed = 0; seed < 200; seed++)
+        for (int seed = 0; seed < TestScale.Of(gate: 20, full: 200); seed++)
         {
             var random = new Random(seed);
             var reply = new ReplyWriter(_pool);
@@ -57,7 +58,7 @@ public sealed class ReplyChainTests : IDisposable
     [Fact]
     public void Heads_move_to_the_front_wherever_their_elements_begin()
     {
-        for (int seed = 0; seed < 300; seed++)
+        for (int seed = 0; seed < TestScale.Of(gate: 30, full: 300); seed++)
         {
             // Nested arrays of unknown length, as XREAD has them: each head is written last and moved in front of its elements.
             var random = new Random(seed);

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Text;
+using RedKite.Testing;
 
 namespace RedKite.Protocol.Tests;
 
@@ -33,7 +34,7 @@ public class RequestParserTests
     public void Random_requests_are_parsed_at_any_split()
     {
         var random = new Random(20_240_604);
-        for (int round = 0; round < 300; round++)
+        for (int round = 0; round < TestScale.Of(gate: 60, full: 300); round++)
         {
             var sent = new List<byte[][]>();
             using var stream = new MemoryStream();
@@ -57,7 +58,7 @@ public class RequestParserTests
     }
 
     [Fact]
-    public void Million_arguments_in_a_thousand_pieces_take_linear_time()
+    public void Million_arguments_in_a_thousand_pieces_are_parsed_once()
     {
         const int Arguments = 1_000_000;
         const int Pieces = 1_000;
@@ -71,7 +72,7 @@ public class RequestParserTests
         // The fastest of a few attempts: a busy machine only makes them slower.
         TimeSpan inOne = TimeSpan.MaxValue, inPieces = TimeSpan.MaxValue;
         long allocated = 0;
-        for (int round = 0; round < 5; round++)
+        for (int round = 0; round < TestScale.Of(gate: 1, full: 5); round++)
         {
             long whole = Stopwatch.GetTimestamp();
             Read(parser, bytes, 1);
@@ -87,7 +88,7 @@ public class RequestParserTests
         }
 
         // Reparsing from the start for each piece would take 500 times the work and several gigabytes.
-        Assert.True(inPieces < (inOne * 20) + TimeSpan.FromMilliseconds(200), $"{inOne} in one piece, {inPieces} in {Pieces}");
+        if (TestScale.IsLong) Assert.True(inPieces < (inOne * 20) + TimeSpan.FromMilliseconds(200), $"{inOne} in one piece, {inPieces} in {Pieces}");
         Assert.InRange(allocated, 0, 100_000_000);
 
         static void Read(RequestParser parser, byte[] bytes, int pieces)

@@ -1,11 +1,12 @@
 using System.Diagnostics;
+using RedKite.Testing;
 
 namespace RedKite.Scripting.Tests;
 
 /// <summary>Scripts keep running while the managed heap is collected: every call between Lua and managed code leaves the thread in the right mode.</summary>
 public class CollectionTests
 {
-    private const int Milliseconds = 2000;
+    private static readonly int Milliseconds = TestScale.Of(gate: 200, full: 2000);
 
     [Theory]
     [InlineData("for i = 1, 1000 do redis.call('a', i) end return 1")]

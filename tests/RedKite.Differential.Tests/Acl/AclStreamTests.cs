@@ -1,4 +1,3 @@
-using System.Globalization;
 using RedKite.Differential.Tests.Streams;
 using RedKite.Testing;
 
@@ -11,6 +10,7 @@ namespace RedKite.Differential.Tests.Acl;
 public sealed class AclStreamTests
 {
     private const int Rounds = 120;
+    private const int RequestsPerCommand = 40;
 
     private static readonly string[] CommandNames =
     [
@@ -52,7 +52,7 @@ public sealed class AclStreamTests
     public void Random_requests_of_every_command_are_denied_the_same()
     {
         Assert.SkipWhen(OracleProgram.Redis8TooOld is not null, OracleProgram.Redis8TooOld ?? "");
-        int seed = Environment.GetEnvironmentVariable(StreamTest.SeedVariable) is { Length: > 0 } text ? int.Parse(text, CultureInfo.InvariantCulture) : Random.Shared.Next(1 << 30);
+        int seed = TestScale.GivenSeed ?? Random.Shared.Next(1 << 30);
         var random = new Random(seed);
         using ServerPair pair = ServerPair.Start();
         RespConnection[] admins = [pair.Oracle.Control, pair.Subject.Control];
@@ -60,7 +60,7 @@ public sealed class AclStreamTests
         int denied = 0, allowed = 0;
         foreach (string name in Introspection.CommandEntries.Info(pair.Subject.Control).Keys.Where(name => !AddedCommands.Contains(name)).Order(StringComparer.Ordinal))
         {
-            for (int i = 0; i < 40; i++)
+            for (int i = 0; i < StreamTest.Steps(RequestsPerCommand); i++)
             {
                 string[] request = [.. name.Split('|'), .. Enumerable.Range(0, random.Next(9)).Select(_ => Words[random.Next(Words.Length)])];
                 if (name == "sort" && request.Count(word => word.Equals("store", StringComparison.OrdinalIgnoreCase)) > 1) continue; // Redis takes the name of the destination for the option
@@ -71,8 +71,8 @@ public sealed class AclStreamTests
             }
         }
 
-        Assert.InRange(denied, 1000, int.MaxValue);
-        Assert.InRange(allowed, 500, int.MaxValue);
+        Assert.InRange(denied, StreamTest.Steps(1000), int.MaxValue);
+        Assert.InRange(allowed, StreamTest.Steps(500), int.MaxValue);
 
         // The command refuses these. Where it would find its streams, RedKite denies them too; Redis looks elsewhere.
         static bool IsReadWithMisplacedStreams(string[] request) => request[0] is "xread" or "xreadgroup"
@@ -88,15 +88,12 @@ public sealed class AclStreamTests
         }
     }
 
+    public static TheoryData<int> Seeds => [.. StreamTest.Seeds([1, 2, 3])];
+
     [Theory]
-    [InlineData(1)]
-    [InlineData(2)]
-    [InlineData(3)]
-    [InlineData(0)]
-    public void Random_rules_deny_the_same(int offset)
+    [MemberData(nameof(Seeds))]
+    public void Random_rules_deny_the_same(int seed)
     {
-        int first = Environment.GetEnvironmentVariable(StreamTest.SeedVariable) is { Length: > 0 } text ? int.Parse(text, CultureInfo.InvariantCulture) : Random.Shared.Next(1 << 30);
-        int seed = offset == 0 ? first : offset;
         using ServerPair pair = ServerPair.Start();
         var random = new Random(seed);
         RespConnection[] clients = [RespConnection.Connect(pair.Oracle.Port), RespConnection.Connect(pair.Subject.Port)];
@@ -104,7 +101,7 @@ public sealed class AclStreamTests
         try
         {
             Same("ACL", "SETUSER", "u", "on", ">login");
-            for (int round = 0; round < Rounds; round++)
+            for (int round = 0; round < StreamTest.Steps(Rounds); round++)
             {
                 Same(["ACL", "SETUSER", "u", .. Enumerable.Range(0, random.Next(1, 6)).SelectMany(_ => Rule())]);
                 Same("ACL", "LIST");

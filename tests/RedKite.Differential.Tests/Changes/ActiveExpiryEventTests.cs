@@ -6,7 +6,7 @@ namespace RedKite.Differential.Tests.Changes;
 /// <summary>Keys and fields that no command meets are reported when the server itself finds that they have expired.</summary>
 public sealed class ActiveExpiryEventTests(WatchedServers servers) : IClassFixture<WatchedServers>
 {
-    private const int PatienceMs = 20_000;
+    private const int PatienceMs = 60_000;
 
     private static readonly string[] Script =
     [

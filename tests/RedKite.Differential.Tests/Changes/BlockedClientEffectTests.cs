@@ -6,7 +6,7 @@ namespace RedKite.Differential.Tests.Changes;
 /// <summary>Elements popped for a blocked client reach a server that replays effects.</summary>
 public sealed class BlockedClientEffectTests(BlockedClientEffectTests.Servers servers) : IClassFixture<BlockedClientEffectTests.Servers>
 {
-    private const int PatienceMs = 5_000;
+    private const int PatienceMs = 60_000;
     private const long DelayMs = 24 * 60 * 60 * 1000; // of the replay
 
     public static TheoryData<string, string> Scripts => BlockingTests.Scripts;

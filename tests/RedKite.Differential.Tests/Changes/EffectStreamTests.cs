@@ -8,7 +8,7 @@ public sealed class EffectStreamTests(EffectStreamTests.Servers servers, ITestOu
 {
     private const int StepCount = 1_500;
 
-    public static TheoryData<int> Seeds => StreamTest.Seed is { } seed ? [seed, 1] : [1, Random.Shared.Next(1_000_000, int.MaxValue)];
+    public static TheoryData<int> Seeds => [.. StreamTest.Seeds([1])];
 
     [Theory(Timeout = 600_000)]
     [MemberData(nameof(Seeds))]
@@ -28,7 +28,7 @@ public sealed class EffectStreamTests(EffectStreamTests.Servers servers, ITestOu
 
     private async Task Run(int seed, CommandFamily[] families)
     {
-        int count = StreamTest.StepsOr(StepCount);
+        int count = StreamTest.Steps(StepCount);
         output.WriteLine($"{StreamTest.SeedVariable}={seed} {StreamTest.StepsVariable}={count}");
         string? report = await Task.Run(() => RunStream(seed, count, families), TestContext.Current.CancellationToken);
         Assert.True(report is null, report);

@@ -10,7 +10,7 @@ namespace RedKite.Differential.Tests.Changes;
 public sealed class EvictionNotificationTests : IDisposable
 {
     private const string WritesNothing = "SETRANGE refused 0 ''"; // and yet may be refused
-    private const int PatienceMs = 30_000;
+    private const int PatienceMs = 60_000;
     private const string End = "__key end";
 
     private readonly List<IDisposable> _opened = [];

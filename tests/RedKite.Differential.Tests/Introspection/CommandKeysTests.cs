@@ -1,4 +1,4 @@
-using System.Globalization;
+using RedKite.Differential.Tests.Streams;
 using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Introspection;
@@ -22,7 +22,7 @@ public sealed class CommandKeysTests(IntrospectionServers servers) : IClassFixtu
     public void Keys_of_every_command_match_redis(string subcommand)
     {
         Assert.SkipWhen(OracleProgram.Redis8TooOld is not null, OracleProgram.Redis8TooOld ?? "");
-        int seed = Environment.GetEnvironmentVariable("REDKITE_SEED") is { Length: > 0 } text ? int.Parse(text, CultureInfo.InvariantCulture) : Random.Shared.Next();
+        int seed = TestScale.GivenSeed ?? Random.Shared.Next();
         TestContext.Current.SendDiagnosticMessage($"REDKITE_SEED={seed}");
         Random random = new(seed);
         (RespConnection oracle, RespConnection subject) = servers.Connect();
@@ -32,7 +32,7 @@ public sealed class CommandKeysTests(IntrospectionServers servers) : IClassFixtu
             int found = 0, errors = 0;
             foreach (string name in CommandEntries.Info(subject).Keys.Where(name => !AddedCommands.Contains(name)).Order(StringComparer.Ordinal))
             {
-                for (int i = 0; i < RequestsPerCommand; i++)
+                for (int i = 0; i < StreamTest.Steps(RequestsPerCommand); i++)
                 {
                     string[] request = ["COMMAND", subcommand, .. name.Split('|'), .. Enumerable.Range(0, random.Next(9)).Select(_ => Words[random.Next(Words.Length)])];
                     if (name == "sort" && HasDestinationNamedStore(request)) continue;
@@ -45,8 +45,8 @@ public sealed class CommandKeysTests(IntrospectionServers servers) : IClassFixtu
             }
 
             // Both outcomes were compared many times.
-            Assert.InRange(found, 2000, int.MaxValue);
-            Assert.InRange(errors, 2000, int.MaxValue);
+            Assert.InRange(found, StreamTest.Steps(2000), int.MaxValue);
+            Assert.InRange(errors, StreamTest.Steps(2000), int.MaxValue);
         }
     }
 

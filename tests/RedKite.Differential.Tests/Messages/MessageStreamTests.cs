@@ -20,7 +20,7 @@ public sealed class MessageStreamTests(TranscriptServers servers, ITestOutputHel
     [MemberData(nameof(Seeds))]
     public async Task Messages_match_redis(int seed)
     {
-        int count = StreamTest.StepsOr(StepCount);
+        int count = StreamTest.Steps(StepCount);
         output.WriteLine($"{StreamTest.SeedVariable}={seed} {StreamTest.StepsVariable}={count}");
         var generator = new MessageStreamGenerator(seed, Clients);
         MessageStep[] steps = [.. Enumerable.Range(0, count).Select(_ => generator.Next())];

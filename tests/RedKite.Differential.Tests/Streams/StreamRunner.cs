@@ -13,12 +13,14 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
 {
     private const int ChunksMaxDefault = 4;
 
+    private static long _commandsSent;
+
     private readonly RespConnection?[] _oracle = new RespConnection?[StreamGenerator.Connections];
     private readonly RespConnection?[] _subject = new RespConnection?[StreamGenerator.Connections];
     private readonly (string Oracle, string Subject)[] _ids = new (string Oracle, string Subject)[StreamGenerator.Connections];
 
     /// <summary>The number of commands sent by all runners, for the report of a run.</summary>
-    public static long CommandsSent { get; private set; }
+    public static long CommandsSent => Interlocked.Read(ref _commandsSent);
 
     /// <summary>Runs a stream on emptied servers; returns null if all differences are allowed.</summary>
     public static Difference? Run(ServerPair pair, IReadOnlyList<Step> steps, int chunkSeed, int chunksMax = ChunksMaxDefault)
@@ -88,7 +90,7 @@ internal sealed class StreamRunner(ServerPair pair, int chunkSeed, int chunksMax
         Comparison? before = null;
         foreach ((int step, byte[][] command) in commands)
         {
-            CommandsSent++;
+            Interlocked.Increment(ref _commandsSent);
             Comparison comparison = new(command, oracle.Read(), subject.Read());
             ClockDistance.RecordExchange(start);
             if (RandomSample.Follows(before, comparison) && RandomSample.Check(before!, comparison) is { } wrong)

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Text;
+using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Streams;
 
@@ -18,17 +19,20 @@ internal static class StreamTest
     private const int LineMax = 200;
     private const int ShownStepsMax = 100;   // a nondeterministic crash cannot be shrunk
     private const int OutputLines = 60;      // enough for a stack trace
-    // REDKITE_SEED stands for this many seeds.
+    // The gate runs this part of a stream's steps: a fixed seed finds little that its beginning does not.
+    private const int GatePart = 3;
+    // In a long run REDKITE_SEED stands for this many seeds.
     private const int FixedSeeds = 3;
 
-    public static int? Seed => Read(SeedVariable);
+    /// <summary>The seeds of a run: in the gate one; in a long run those that are kept, and new ones, or fixed ones from REDKITE_SEED on.</summary>
+    public static int[] Seeds(int[] kept)
+    {
+        int[] seeds = TestScale.GivenSeed is { } given ? [.. Enumerable.Range(given, FixedSeeds)] : [Random.Shared.Next(1_000_000, int.MaxValue)];
+        return TestScale.IsLong ? [.. seeds, .. kept] : [seeds[0]];
+    }
 
-    /// <summary>The seeds of a run: those that are kept, and a new one, or several fixed ones from REDKITE_SEED on.</summary>
-    public static int[] Seeds(int[] kept) =>
-        Seed is { } seed ? [.. Enumerable.Range(seed, FixedSeeds), .. kept] : [Random.Shared.Next(1_000_000, int.MaxValue), .. kept];
-
-
-    public static int StepsOr(int usual) => Read(StepsVariable) ?? usual;
+    /// <summary>The number of steps or rounds: all of them in a long run, a part of them in the gate.</summary>
+    public static int Steps(int count) => Read(StepsVariable) ?? TestScale.Of(gate: (count + GatePart - 1) / GatePart, full: count);
 
     /// <summary>Returns null if all replies were equal or allowed to differ, otherwise the report.</summary>
     public static string? Run(ServerPair pair, int seed, int count, IReadOnlyList<CommandFamily> families)

@@ -11,7 +11,7 @@ internal static class MessageBarrier
 {
     private const string Word = "barrier";
     private const int RoundsMin = 2;
-    private const int PatienceMs = 10_000;
+    private const int PatienceMs = 60_000;
 
     /// <param name="connection">A client that may PING.</param>
     /// <param name="atLeast">

@@ -271,7 +271,7 @@ public sealed class ChangePublisherTests : TranscriptTests
     {
         InProcessClient blocked = Server.CreateClient();
         Task<RedKiteReply> pop = Task.Run(() => blocked.Execute("BLPOP", "other", "l", "0"), TestContext.Current.CancellationToken);
-        Assert.True(SpinWait.SpinUntil(() => Server.Engine.Blocked.Count == 1, TimeSpan.FromSeconds(30)));
+        Assert.True(SpinWait.SpinUntil(() => Server.Engine.Blocked.Count == 1, TimeSpan.FromSeconds(60)));
         Run("RPUSH l a b");
         await pop;
         Assert.Equal(["new l", "rpush l", "lpop l"], _recorder.TakeEvents());

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedKite.Protocol;
+using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
 
@@ -25,7 +26,7 @@ public sealed class ExtendedDoubleTests
     {
         using var oracle = new Oracle("--save", "");
         var random = new Random(Seed);
-        for (int i = 0; i < Pairs; i++)
+        for (int i = 0; i < TestScale.Of(gate: Pairs / 5, full: Pairs); i++)
         {
             string value = RandomNumber(random);
             string increment = RandomNumber(random);

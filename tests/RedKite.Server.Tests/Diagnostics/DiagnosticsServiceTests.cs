@@ -6,7 +6,7 @@ namespace RedKite.Server.Tests.Diagnostics;
 /// <summary>A running server observes itself.</summary>
 public class DiagnosticsServiceTests
 {
-    private const int PatienceMs = 30_000;
+    private const int PatienceMs = 60_000;
 
     [Fact]
     public async Task Every_second_has_values_of_every_metric_that_is_known_here()

@@ -144,6 +144,7 @@ public class KeyStatisticsTests
     }
 
     [Fact]
+    [Alone]
     public Task Survey_keeps_to_its_share_of_a_core() => QuietMachine.TryAsync(async () =>
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["key-survey-cpu-percent"] = "0" } });

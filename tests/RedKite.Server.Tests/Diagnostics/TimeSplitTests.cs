@@ -11,7 +11,7 @@ namespace RedKite.Server.Tests.Diagnostics;
 /// <summary>Where the time of commands goes: waiting, executing, sending. And what delayed whom.</summary>
 public class TimeSplitTests
 {
-    private const int PatienceMs = 30_000;
+    private const int PatienceMs = 60_000;
 
     [Fact]
     public async Task Every_command_has_its_three_parts_and_its_errors_by_class()

@@ -5,6 +5,7 @@ using RedKite.Testing;
 namespace RedKite.Server.Tests.Execution;
 
 /// <summary>While a long command of one loop holds a stripe, a loop that waits for it sleeps.</summary>
+[Alone]
 public sealed class LongCommandTests : NetworkTests
 {
     private const int LeastMs = 30; // so long that spinning would show

@@ -1,5 +1,6 @@
 using System.Globalization;
 using RedKite.Store.Keyspace;
+using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Execution;
 
@@ -9,7 +10,7 @@ namespace RedKite.Server.Tests.Execution;
 /// </summary>
 public sealed class MovingValuesTests
 {
-    private const int Commands = 6000;
+    private static readonly int Commands = TestScale.Of(gate: 2_000, full: 6_000);
     private const int Keys = 4;
 
     private static readonly string[] Small =

@@ -1,6 +1,7 @@
 using System.Text;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
+using RedKite.Testing;
 using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;
@@ -61,7 +62,7 @@ public class DefragmentationTests
             int[] sizes = new int[3000];
             sizes.AsSpan().Fill(-1);
             var defragmentation = new Defragmentation(store, 0, 1);
-            for (int step = 0; step < 200_000; step++)
+            for (int step = 0; step < TestScale.Of(gate: 60_000, full: 200_000); step++)
             {
                 int key = random.Next(sizes.Length);
                 int phase = step / 20_000 % 2;

@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Runtime.InteropServices;
 using System.Text;
 using RedKite.Store.Keyspace;
+using RedKite.Testing;
 using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;
@@ -28,7 +29,7 @@ public class KeyspaceConcurrencyTests
         {
             var random = new Random(index);
             var sweep = new BackgroundSweep(store, index, Threads);
-            while (clock.ElapsedMilliseconds < 2_000)
+            while (clock.ElapsedMilliseconds < TestScale.Of(gate: 300, full: 2_000))
             {
                 for (int i = 0; i < 50; i++) Work(store, keys, random, clock);
                 sweep.Run(clock.ElapsedMilliseconds, Stopwatch.GetTimestamp() + (Stopwatch.Frequency / 5_000), expire: true);

@@ -1,3 +1,5 @@
+using RedKite.Testing;
+
 namespace RedKite.Store.Tests.Keyspace;
 
 /// <summary>Commands, blocked clients, walkers and scripts never wait for each other in a circle; and the checker would see it.</summary>
@@ -34,7 +36,7 @@ public class LockProtocolModelTests
     }
 
     [Fact]
-    public void No_random_schedule_deadlocks() => Explore(30_000, LockProtocolFault.None);
+    public void No_random_schedule_deadlocks() => Explore(TestScale.Of(gate: 6_000, full: 30_000), LockProtocolFault.None);
 
     [Theory]
     [InlineData(LockProtocolFault.DescendingOrder)]

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Store.Keyspace;
+using RedKite.Testing;
 using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;
@@ -12,7 +13,7 @@ public sealed class LockProtocolStressTests : IDisposable
 {
     private const int Stripes = 6;
     private const int Threads = 8;
-    private const int Milliseconds = 6_000;
+    private static readonly int Milliseconds = TestScale.Of(gate: 1_000, full: 6_000);
 
     private readonly KeyStore _store = new(8, 1);
     private readonly int[] _owner = new int[Stripes];

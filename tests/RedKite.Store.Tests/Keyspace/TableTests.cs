@@ -1,6 +1,7 @@
 using System.Text;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
+using RedKite.Testing;
 using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;
@@ -45,17 +46,18 @@ public sealed unsafe class TableTests
     [Fact]
     public void Table_grows_and_shrinks_to_one_segment()
     {
+        int many = TestScale.Of(gate: 60_000, full: Many);
         using var world = new World();
-        for (int key = 0; key < Many; key++) world.Write(key, key, null);
-        Assert.InRange(world.Table.Segments, Many / Segment.EntriesMax, Many * 2 / Segment.EntriesMax);
+        for (int key = 0; key < many; key++) world.Write(key, key, null);
+        Assert.InRange(world.Table.Segments, many / Segment.EntriesMax, many * 2 / Segment.EntriesMax);
         world.AssertAll();
         long grown = world.Pool.UsedBytes;
-        int[] keys = [.. Enumerable.Range(0, Many)];
+        int[] keys = [.. Enumerable.Range(0, many)];
         new Random(3).Shuffle(keys);
-        for (int i = 0; i < Many; i++)
+        for (int i = 0; i < many; i++)
         {
             world.Remove(keys[i], inPlace: false);
-            if (i % 60_000 == 0) world.AssertAll();
+            if (i % (many / 5) == 0) world.AssertAll();
         }
 
         Assert.Equal(1, world.Table.Segments);
@@ -87,7 +89,7 @@ public sealed unsafe class TableTests
     {
         Randomness.Run(random =>
         {
-            for (int round = 0; round < 6; round++)
+            for (int round = 0; round < TestScale.Of(gate: 2, full: 6); round++)
             {
                 using var world = new World();
                 const int Staying = 3_000;

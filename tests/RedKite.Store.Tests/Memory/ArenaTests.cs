@@ -1,4 +1,5 @@
 using RedKite.Store.Memory;
+using RedKite.Testing;
 
 namespace RedKite.Store.Tests.Memory;
 
@@ -16,7 +17,7 @@ public unsafe class ArenaTests
             using ArenaGuard? guard = guarded ? new ArenaGuard() : null;
             var arena = new Arena(source, guard);
             var blocks = new List<Block>();
-            for (int step = 0; step < 100_000; step++)
+            for (int step = 0; step < TestScale.Of(gate: 40_000, full: 100_000); step++)
             {
                 // Phases in which blocks accumulate, and phases in which they are freed.
                 bool growing = step / 10_000 % 2 == 0;

@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using RedKite.Store.Memory;
+using RedKite.Testing;
 
 namespace RedKite.Store.Tests.Memory;
 
@@ -105,6 +106,7 @@ public unsafe class SlabSourceTests
 
     // How much depends on the machine: the processor may translate while it waits for the page itself.
     [Fact]
+    [Alone]
     public void Cost_of_translations_is_measured_on_ordinary_pages()
     {
         using var source = new SlabSource();

@@ -6,7 +6,7 @@ namespace RedKite.Server.Tests.Commands;
 public sealed class DumpCommandsTests : IAsyncLifetime
 {
     private const int DamagesOfEach = 400;
-    private const int LargeElements = 300_000;
+    private static readonly int LargeElements = TestScale.Of(gate: 60_000, full: 300_000);
 
     private static readonly string[] Queries =
     [
@@ -133,7 +133,7 @@ public sealed class DumpCommandsTests : IAsyncLifetime
     [Fact]
     public void Large_strings_are_restored_whole_or_not_at_all()
     {
-        byte[] text = new byte[100_000_000];
+        byte[] text = new byte[TestScale.Of(gate: 10_000_000, full: 100_000_000)];
         new Random(4).NextBytes(text);
         Run([.. CommandLine.Split("SET k"), text]).IsOk();
         byte[] dump = Run("DUMP k").Payload!;

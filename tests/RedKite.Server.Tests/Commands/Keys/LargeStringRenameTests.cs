@@ -1,22 +1,28 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Numerics;
+using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Commands;
 
-/// <summary>RENAME, RENAMENX and MOVE of a string of 256 MiB: in constant time and without memory.</summary>
+/// <summary>
+/// RENAME, RENAMENX and MOVE of a large string: without memory, so that it is not copied; in a long run, with 256 MiB, also in constant time.
+/// </summary>
 public abstract class LargeStringRenameTests : TranscriptTests
 {
-    private const int Bytes = 256 << 20;
-
     private const string First = "first";
     private const string Second = "a-key-of-another-length-in-another-stripe";
+
+    // What moves is an entry.
+    private const long MovingBytesMax = 64 * 1024;
+
+    private static readonly int Bytes = TestScale.Of(gate: 16 << 20, full: 256 << 20);
 
     [Theory]
     [InlineData("RENAME " + First + " " + Second, "RENAME " + Second + " " + First)]
     [InlineData("RENAMENX " + First + " " + Second, "RENAMENX " + Second + " " + First)]
     [InlineData("MOVE " + First + " 1", "MOVE " + First + " 0")]
-    public void Large_string_moves_within_a_millisecond_and_without_memory(string there, string back)
+    public void Large_string_moves_without_memory(string there, string back)
     {
         bool changesDatabase = there.StartsWith("MOVE", StringComparison.Ordinal);
         int[] offsets = [0, 1_000, Bytes / 2, Bytes - 6];
@@ -27,6 +33,7 @@ public abstract class LargeStringRenameTests : TranscriptTests
         Move(back, database: 0);
 
         long used = UsedBytes();
+        using var watch = new HighestBytes(UsedBytes);
         var fastest = TimeSpan.MaxValue;
         for (int round = 0; round < 10; round++)
         {
@@ -39,7 +46,8 @@ public abstract class LargeStringRenameTests : TranscriptTests
         }
 
         // Copying 256 MiB takes tens of milliseconds on any machine, so the fastest round decides.
-        Assert.InRange(fastest, TimeSpan.Zero, TimeSpan.FromMilliseconds(1));
+        if (TestScale.IsLong) Assert.InRange(fastest, TimeSpan.Zero, TimeSpan.FromMilliseconds(1));
+        Assert.InRange(watch.End(), used, used + MovingBytesMax);
         Move(there, changesDatabase ? 1 : 0);
         string key = changesDatabase ? First : Second;
         Run($"STRLEN {key}").IsInteger(Bytes);

@@ -26,7 +26,7 @@ public sealed class ConnectionMemoryTests
         {
             for (int i = 0; i < Connections; i++) clients.Add(new TcpClient("127.0.0.1", server.Server.Port));
             long heapOfClients = ClientSideBytes(clients.Count);
-            Assert.True(SpinWait.SpinUntil(() => server.Number("clients", "connected_clients") == Connections + 1, 30_000));
+            Assert.True(SpinWait.SpinUntil(() => server.Number("clients", "connected_clients") == Connections + 1, 60_000));
             long heapBytes = GC.GetTotalMemory(forceFullCollection: true) - heapBefore - heapOfClients;
             connectionBytes = heapBytes / Connections;
             Assert.Equal(Connections * (long)LoopMetrics.ConnectionBytes, server.Number("memory", "mem_clients_normal") - usedBefore);

@@ -61,6 +61,7 @@ public class DiagnosticsCommandsTests
     }
 
     [Fact]
+    [Alone]
     public Task Slow_log_finds_the_slow_command_of_a_pipeline_and_of_the_next() => QuietMachine.TryAsync(async () =>
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1", "stripes", "1", "slowlog-log-slower-than", "100000", "latency-monitor-threshold", "100");
@@ -164,6 +165,7 @@ public class DiagnosticsCommandsTests
     }
 
     [Fact]
+    [Alone]
     public Task Latency_monitor_records_slow_commands_while_enabled() => QuietMachine.TryAsync(async () =>
     {
         await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");

@@ -106,6 +106,7 @@ public class MemoryCommandsTests
 
     // As long as there is work, a loop spends no larger part of its time on it.
     [Fact]
+    [Alone]
     public Task Defragmentation_keeps_to_its_share_of_a_loop() => QuietMachine.TryAsync(async () =>
     {
         const double ShareMax = 0.1;

@@ -117,11 +117,14 @@ public class ServerCommandsTests
 
         // A sample every tenth of a second: the mean of a cycle includes the sleeps.
         Assert.True(SpinWait.SpinUntil(() => server.Number("stats", "instantaneous_eventloop_duration_usec") > 0, NetworkTests.PatienceMs));
-        QuietMachine.Try(() =>
-        {
-            server.Run("CONFIG RESETSTAT").IsOk();
-            Assert.InRange(server.Number("stats", "eventloop_duration_sum"), 0, sum - 200_000);
-        });
+        // On a busy machine the cycles after the reset may be as long as those before it, but not always.
+        NetworkTests.WaitFor(
+            () =>
+            {
+                server.Run("CONFIG RESETSTAT").IsOk();
+                return server.Number("stats", "eventloop_duration_sum") <= sum - 200_000;
+            },
+            "the sum begins again");
     }
 
     [Fact]

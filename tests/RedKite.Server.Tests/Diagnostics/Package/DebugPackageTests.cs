@@ -73,7 +73,7 @@ public class DebugPackageTests
         UseUsers(client, user);
         UseScripts(client);
         HoldNames(client, subscriber, blocked);
-        Assert.True(SpinWait.SpinUntil(() => server.Engine.Blocked.Count == 1, 30_000), "a client is blocked");
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Blocked.Count == 1, 60_000), "a client is blocked");
         string address = client.LocalEndPoint.ToString()!;
         server.Engine.Log.Warning($"Closing client addr={address} laddr=[2001:db8::7]:6379");
 

@@ -64,7 +64,7 @@ public class PackageCommandTests
         using var client = new TcpClient("127.0.0.1", server.Port);
         await using NetworkStream stream = client.GetStream();
         await stream.WriteAsync("DEBUG PACKAGE LOG 1\r\n"u8.ToArray(), TestContext.Current.CancellationToken);
-        Assert.True(SpinWait.SpinUntil(() => server.Engine.Blocked.Count == 1, 30_000), "it waits");
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Blocked.Count == 1, 60_000), "it waits");
         long id = server.Engine.Clients.InOrder.First(session => session.Connection is not null).Id;
         Assert.Equal(1, server.Execute("CLIENT", "UNBLOCK", id.ToString(CultureInfo.InvariantCulture)).Integer);
         var reader = new StreamReader(stream, Encoding.Latin1);
@@ -82,7 +82,7 @@ public class PackageCommandTests
         string? error = null;
         Assert.True(server.Packages!.TryReserve());
         server.Packages.Begin(PackageOptions.Default, (_, failure) => error = failure);
-        await server.StopAsync().WaitAsync(TimeSpan.FromSeconds(14), TestContext.Current.CancellationToken);
+        await server.StopAsync().WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
         Assert.Equal("The server is stopping.", error);
         Assert.False(server.Packages.TryReserve());
     }

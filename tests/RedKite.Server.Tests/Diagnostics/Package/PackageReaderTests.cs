@@ -6,7 +6,7 @@ namespace RedKite.Server.Tests.Diagnostics.Package;
 /// <summary>Packages that are opened again, and the verdicts of the rules.</summary>
 public class PackageReaderTests
 {
-    private const int PatienceMs = 30_000;
+    private const int PatienceMs = 60_000;
 
     [Fact]
     public async Task Rules_find_the_same_in_the_package_as_in_the_server()

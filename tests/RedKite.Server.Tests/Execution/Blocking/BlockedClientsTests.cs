@@ -261,6 +261,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
     }
 
     [Fact]
+    [Alone]
     public void Timeout_fires_within_ten_milliseconds()
     {
         using RespConnection client = Connect();
@@ -317,6 +318,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
     [Theory]
     [InlineData("BLPOP", "0")]
     [InlineData("BZPOPMIN", "0")]
+    [Alone]
     public void Blocking_on_many_keys_takes_time_in_proportion_to_their_number(string command, string timeout)
     {
         const int Few = 10_000, Many = 100_000;
@@ -328,6 +330,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
     }
 
     [Fact]
+    [Alone]
     public void Xread_block_of_many_streams_takes_time_in_proportion_to_their_number()
     {
         const int Few = 5_000, Many = 50_000;
@@ -342,6 +345,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
     [Theory]
     [InlineData("BLPOP", 100_000)]
     [InlineData("XREAD", 50_000)]
+    [Alone]
     public void Blocking_on_many_keys_is_quick_and_delays_no_other_client(string command, int keys)
     {
         const double MsMax = 50;
@@ -387,6 +391,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
 
     // Each was looked for among all before it: many seconds.
     [Fact]
+    [Alone]
     public void Flush_with_many_blocked_keys_takes_moments()
     {
         const int Keys = 90_000;

@@ -12,7 +12,7 @@ public sealed class CopyRunnerTests : IAsyncDisposable
 {
     // No machine copies them in one slice. Nodes of a list are copied as a whole.
     private const int Members = 20_000;
-    private const int Elements = 400_000;
+    private static readonly int Elements = TestScale.Of(gate: 100_000, full: 400_000);
 
     private readonly RedKiteServer _server = Start();
 
@@ -264,7 +264,7 @@ public sealed class CopyRunnerTests : IAsyncDisposable
                 break;
             case "intset":
                 Run("CONFIG", "SET", "set-max-intset-entries", "1000000");
-                Run(["SADD", key, .. Enumerable.Range(0, 900_000).Select(i => (i * 3L * int.MaxValue).ToString(CultureInfo.InvariantCulture))]);
+                Run(["SADD", key, .. Enumerable.Range(0, TestScale.Of(gate: 200_000, full: 900_000)).Select(i => (i * 3L * int.MaxValue).ToString(CultureInfo.InvariantCulture))]);
                 break;
             case "stream":
                 for (int i = 1; i <= Members; i++) Run("XADD", key, $"{i}-1", "field", $"v{i}" + new string('x', 200)); // nodes are copied as a whole

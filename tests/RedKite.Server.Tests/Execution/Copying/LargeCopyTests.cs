@@ -11,6 +11,7 @@ using RedKite.Testing;
 namespace RedKite.Server.Tests.Execution.Copying;
 
 /// <summary>COPY of values of two million elements over connections, beside other clients.</summary>
+[Long]
 public class LargeCopyTests
 {
     private const int Elements = 2_000_000;
@@ -28,6 +29,7 @@ public class LargeCopyTests
     [InlineData("ZADD a {0} m{0}", "ZCARD {0}")]
     [InlineData("RPUSH a element:{0}", "LLEN {0}")]
     [InlineData("XADD a * f v{0}", "XLEN {0}")]
+    [Alone]
     public async Task Copy_of_two_million_elements_holds_its_stripes_in_slices(string command, string count)
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1");
@@ -36,6 +38,7 @@ public class LargeCopyTests
     }
 
     [Fact]
+    [Alone]
     public async Task Copy_of_a_large_string_holds_its_stripes_in_slices()
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1");

@@ -1,9 +1,11 @@
 using System.Globalization;
 using RedKite.Store.Keyspace;
+using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Execution.Eviction;
 
 /// <summary>Eviction while other threads read, write, walk and block, on the guarded arena, which finds every use of freed memory.</summary>
+[Long]
 public sealed class EvictionStressTests
 {
     private static readonly string[] Policies = ["allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "noeviction"];
@@ -43,8 +45,8 @@ public sealed class EvictionStressTests
 
         server.Set("maxmemory-policy", "allkeys-random");
         server.Set("maxmemory", "1");
-        Assert.True(SpinWait.SpinUntil(() => server.Execute("DBSIZE").Text == "0", 30_000), "all keys may go");
-        Assert.True(SpinWait.SpinUntil(() => server.Engine.Keyspace.UsedBytes == server.Engine.Keyspace.TableBytes, 30_000), "and nothing of them is left");
+        Assert.True(SpinWait.SpinUntil(() => server.Execute("DBSIZE").Text == "0", 60_000), "all keys may go");
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Keyspace.UsedBytes == server.Engine.Keyspace.TableBytes, 60_000), "and nothing of them is left");
         using LockScope all = server.Engine.Keyspace.LockAll();
         server.Engine.Keyspace.CheckGuards();
     }

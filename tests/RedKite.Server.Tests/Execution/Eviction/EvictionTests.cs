@@ -205,7 +205,7 @@ public sealed class EvictionTests : TranscriptTests
         Run("XGROUP CREATE s g $ MKSTREAM").IsOk();
         using InProcessClient client = Server.CreateClient();
         Task<RedKiteReply> read = Task.Run(() => client.Execute("XREADGROUP", "GROUP", "g", "c", "BLOCK", "30000", "STREAMS", "s", ">"), TestContext.Current.CancellationToken);
-        Assert.True(SpinWait.SpinUntil(() => Server.Engine.Blocked.Count == 1, TimeSpan.FromSeconds(30)));
+        Assert.True(SpinWait.SpinUntil(() => Server.Engine.Blocked.Count == 1, TimeSpan.FromSeconds(60)));
         Run("CONFIG SET maxmemory-policy allkeys-random maxmemory 1");
         Run("PING");
         (await read).IsError("NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option");

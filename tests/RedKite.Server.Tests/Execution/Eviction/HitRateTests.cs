@@ -8,6 +8,7 @@ namespace RedKite.Server.Tests.Execution.Eviction;
 /// The share of reads that find their key in a cache of a tenth of all keys, under accesses with Zipf's distribution (0.99), compared with
 /// redis-server: the same requests in the same order and at the same rate, because both servers count seconds.
 /// </summary>
+[Alone]
 public sealed class HitRateTests : NetworkTests
 {
     private const int Keys = 50_000;

@@ -6,6 +6,7 @@ using RedKite.Testing;
 namespace RedKite.Server.Tests;
 
 /// <summary>While a script runs on one loop, a client of another loop is served, whatever the script does.</summary>
+[Alone]
 public sealed class ScriptNeighborTests : NetworkTests
 {
     private const double LongSeconds = 0.4;

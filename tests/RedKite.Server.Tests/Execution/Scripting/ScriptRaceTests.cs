@@ -99,11 +99,11 @@ public class ScriptRaceTests
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50" } });
         Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "while true do end", "0"), TestContext.Current.CancellationToken);
         RedKiteReply reply = default!;
-        Assert.True(SpinWait.SpinUntil(() => (reply = server.Execute("GET", "x")).IsError, TimeSpan.FromSeconds(20)));
+        Assert.True(SpinWait.SpinUntil(() => (reply = server.Execute("GET", "x")).IsError, TimeSpan.FromSeconds(60)));
         Assert.Equal("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", reply.Text);
         Assert.Equal("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", server.Execute("FUNCTION", "KILL").Text);
         Assert.Equal("OK", server.Execute("SCRIPT", "KILL").Text);
-        RedKiteReply killed = await script.WaitAsync(TimeSpan.FromSeconds(20), TestContext.Current.CancellationToken);
+        RedKiteReply killed = await script.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
         Assert.StartsWith("ERR Script killed by user with SCRIPT KILL... script: ", killed.Text, StringComparison.Ordinal);
         Assert.False(server.Execute("GET", "x").IsError);
         Assert.Equal("NOTBUSY No scripts in execution right now.", server.Execute("SCRIPT", "KILL").Text);
@@ -122,13 +122,13 @@ public class ScriptRaceTests
         queue.Run("MULTI").IsOk();
         queue.Run($"EVALSHA {sha} 0").IsSimple("QUEUED");
         Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "while true do end", "0"), TestContext.Current.CancellationToken);
-        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is not null, TimeSpan.FromSeconds(20)));
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is not null, TimeSpan.FromSeconds(60)));
         Task<RedKiteReply> inProcess = Task.Run(() => server.Execute("EVAL", "return 1", "0"), TestContext.Current.CancellationToken);
         queue.Run("EXEC").IsError("EXECABORT Transaction discarded because of: " + Busy);
-        Assert.Equal(Busy, (await inProcess.WaitAsync(TimeSpan.FromSeconds(20), TestContext.Current.CancellationToken)).Text);
+        Assert.Equal(Busy, (await inProcess.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken)).Text);
         held.Run($"EVALSHA {sha} 0").IsError(Busy);
         admin.Run("SCRIPT KILL").IsOk();
-        await script.WaitAsync(TimeSpan.FromSeconds(20), TestContext.Current.CancellationToken);
+        await script.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
         held.Run($"EVALSHA {sha} 0").IsInteger(7);
         Assert.True(queue.Run("EXEC").IsError);
     }
@@ -142,12 +142,12 @@ public class ScriptRaceTests
         using var held = RespConnection.Connect(server.Port);
         string sha = admin.Run("SCRIPT LOAD \"return 7\"").Text;
         Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "while true do end", "0"), TestContext.Current.CancellationToken);
-        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is not null, TimeSpan.FromSeconds(20)));
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is not null, TimeSpan.FromSeconds(60)));
         admin.Run("CLIENT PAUSE 100000 WRITE").IsOk();
         held.SendCommand($"EVALSHA {sha} 0");
-        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(20)));
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(60)));
         admin.Run("SCRIPT KILL").IsOk();
-        await script.WaitAsync(TimeSpan.FromSeconds(20), TestContext.Current.CancellationToken);
+        await script.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
         admin.Run("PING").IsSimple("PONG");
         Assert.Equal(0, held.AvailableBytes);
         admin.Run("CLIENT UNPAUSE").IsOk();
@@ -167,9 +167,9 @@ public class ScriptRaceTests
             using var runs = RespConnection.Connect(server.Port);
             var others = Enumerable.Range(0, waiting).Select(_ => RespConnection.Connect(server.Port)).ToList();
             runs.SendCommand($"EVAL \"{text}\" 1 x");
-            Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is not null, TimeSpan.FromSeconds(20)));
+            Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is not null, TimeSpan.FromSeconds(60)));
             foreach (RespConnection other in others) other.SendCommand("GET x");
-            Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(20)));
+            Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(60)));
             using (var admin = RespConnection.Connect(server.Port))
             {
                 admin.Run("GET x").IsError("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
@@ -207,7 +207,7 @@ public class ScriptRaceTests
             clients[1].Run("MULTI").IsOk();
             clients[1].Run("SET x 1").IsSimple("QUEUED");
             clients[0].SendCommand("EVAL \"while true do end\" 0");
-            Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(20)));
+            Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(60)));
             foreach (RespConnection client in clients.Skip(2)) client.Run("GET x").IsError(Busy);
             clients[1].Run("EXEC").IsError("EXECABORT Transaction discarded because of: " + Busy);
             clients[2 + round].Run("SCRIPT KILL").IsOk();
@@ -216,14 +216,14 @@ public class ScriptRaceTests
         }
 
         // All of them are back on the loops that the server began with.
-        Assert.True(SpinWait.SpinUntil(() => server.Engine.Clients.All.All(session => session.Connection is not { } connection || connection.Loop.Index < loops), TimeSpan.FromSeconds(20)));
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Clients.All.All(session => session.Connection is not { } connection || connection.Loop.Index < loops), TimeSpan.FromSeconds(60)));
         foreach (RespConnection client in clients)
         {
             client.Run("PING").IsSimple("PONG");
             client.Dispose();
         }
 
-        Assert.True(SpinWait.SpinUntil(() => !server.Engine.Clients.All.Any(session => session.Connection is not null), TimeSpan.FromSeconds(20)));
+        Assert.True(SpinWait.SpinUntil(() => !server.Engine.Clients.All.Any(session => session.Connection is not null), TimeSpan.FromSeconds(60)));
     }
 
     [Fact]
@@ -233,7 +233,7 @@ public class ScriptRaceTests
         using var runs = RespConnection.Connect(server.Port);
         runs.Run("FUNCTION LOAD \"#!lua name=lib\\nredis.register_function('endless', function() while true do end end)\"").IsBulk("lib");
         runs.SendCommand("fcall endless 1 k{t} arg");
-        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(20)));
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(60)));
         using var admin = RespConnection.Connect(server.Port);
         admin.Run("SCRIPT KILL").IsError("BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.");
         RedKiteReply running = server.Execute("FUNCTION", "STATS").Items[1];
@@ -249,11 +249,11 @@ public class ScriptRaceTests
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50", ["loops"] = "1" } });
         using var runs = RespConnection.Connect(server.Port);
         runs.SendCommand("EVAL \"redis.call('SET', 'x', 1) while true do end\" 0");
-        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(20)));
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(60)));
         using var admin = RespConnection.Connect(server.Port);
         Assert.StartsWith("UNKILLABLE", admin.Run("SCRIPT KILL").Text, StringComparison.Ordinal);
         admin.SendCommand("SHUTDOWN NOSAVE");
-        await server.Stopped.WaitAsync(TimeSpan.FromSeconds(20), TestContext.Current.CancellationToken);
+        await server.Stopped.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
     }
 
     [Fact]
@@ -261,7 +261,7 @@ public class ScriptRaceTests
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
         Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "redis.call('set', 'x', 1) for i = 1, 3e7 do end return 1", "1", "x"), TestContext.Current.CancellationToken);
-        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is { HasWritten: true }, TimeSpan.FromSeconds(20)));
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is { HasWritten: true }, TimeSpan.FromSeconds(60)));
         RedKiteReply reply = server.Execute("SCRIPT", "KILL");
         Assert.Equal(1, (await script.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken)).Integer);
         Assert.StartsWith("UNKILLABLE", reply.Text, StringComparison.Ordinal);
@@ -319,7 +319,7 @@ public class ScriptRaceTests
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "10" } });
         server.Execute("PFADD", "h", "a");
         Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", call + " while true do end", "0"), TestContext.Current.CancellationToken);
-        Assert.True(SpinWait.SpinUntil(() => server.Execute("PING").Text!.StartsWith("BUSY", StringComparison.Ordinal), 30_000));
+        Assert.True(SpinWait.SpinUntil(() => server.Execute("PING").Text!.StartsWith("BUSY", StringComparison.Ordinal), 60_000));
         Assert.Equal("OK", server.Execute("SCRIPT", "KILL").Text);
         Assert.True((await script).IsError);
     }

@@ -13,7 +13,7 @@ public sealed class TransferRaceTests : NetworkTests
     private const int Movers = 6;
     private const int Readers = 2;
     private const int TransfersPerMover = 400;
-    private const int ReplyTimeoutMs = 30_000;
+    private const int ReplyTimeoutMs = 60_000;
 
     private const string Library = "#!lua name=bank\\nlocal function move(from, to) redis.call('decrby', from, 3) redis.call('incrby', to, 3) return 1 end\\n"
         + "redis.register_function('declared', function(keys) return move(keys[1], keys[2]) end)\\n"

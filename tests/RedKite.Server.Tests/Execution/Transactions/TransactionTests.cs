@@ -104,7 +104,7 @@ public sealed class TransactionTests : TranscriptTests
         Task<int>[] transferring = [.. Enumerable.Range(0, 4).Select(seed => Task.Run(() => Transfer(seed), TestContext.Current.CancellationToken))];
         int refused = (await Task.WhenAll(transferring).WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken)).Sum();
         await ended.CancelAsync();
-        await watching.WaitAsync(TimeSpan.FromSeconds(30), TestContext.Current.CancellationToken);
+        await watching.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
         TestContext.Current.SendDiagnosticMessage($"{refused} transfers were refused and made again");
 
         void Watch()

@@ -2,6 +2,7 @@ using FsCheck;
 using FsCheck.Fluent;
 using RedKite.Store.Memory;
 using RedKite.Store.Values.SortedSets;
+using RedKite.Testing;
 
 namespace RedKite.Store.Tests.Structures;
 
@@ -57,13 +58,14 @@ public sealed unsafe class ScoreTreeTests
     {
         Randomness.Run(random =>
         {
+            int members = TestScale.Of(gate: 60_000, full: Many);
             using var world = new World<ScoreTreeSizes>(guarded: false);
-            int[] values = [.. Enumerable.Range(0, Many)];
+            int[] values = [.. Enumerable.Range(0, members)];
             random.Shuffle(values);
             foreach (int value in values) world.Add(value, value % scores);
             world.AssertOrder();
-            for (int i = 0; i < 1_000; i++) world.AssertRank(random.Next(Many));
-            for (int i = 0; i < Many; i += 2) world.Remove(values[i]);
+            for (int i = 0; i < 1_000; i++) world.AssertRank(random.Next(members));
+            for (int i = 0; i < members; i += 2) world.Remove(values[i]);
             world.AssertOrder();
             for (int i = 0; i < 1_000; i++) world.AssertRank(random.Next(world.Count));
             world.RemoveRange(1_000, world.Count - 2_000);

@@ -5,6 +5,7 @@ using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Packed;
 using RedKite.Store.Values.SortedSets;
+using RedKite.Testing;
 
 namespace RedKite.Store.Tests.Values;
 
@@ -58,6 +59,7 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
     }
 
     [Fact]
+    [Long]
     public void Million_members_of_12_bytes_take_less_than_70_bytes_each()
     {
         const int Members = 1_000_000;
