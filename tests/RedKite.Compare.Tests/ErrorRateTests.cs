@@ -1,5 +1,3 @@
-using RedKite.Testing;
-
 namespace RedKite.Compare.Tests;
 
 /// <summary>
@@ -9,7 +7,7 @@ namespace RedKite.Compare.Tests;
 /// </summary>
 public class ErrorRateTests
 {
-    private static readonly int Comparisons = TestScale.Of(gate: 1_000, full: 5_000);
+    private const int Comparisons = 5000;
     private const double Threshold = 0.05;
     private const double LaunchNoise = 0.04;
 

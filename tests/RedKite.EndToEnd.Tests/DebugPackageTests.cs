@@ -160,8 +160,12 @@ public sealed class DebugPackageTests : IDisposable
         Assert.All(Means(await Get($"/api/history?metrics=used_memory&from={now - 3000}&to={now - 2000}&points=10")), mean => Assert.Equal(JsonValueKind.Null, mean.ValueKind));
 
         serving.Signal("INT");
-        Assert.Equal(0, serving.WaitForExit(60_000)); // a notice is healthy
-        Assert.Contains(serving.Output, line => line.StartsWith("Verdict: healthy", StringComparison.Ordinal));
+        // A notice is healthy; on a busy machine the server may have found more.
+        string[] verdicts = ["healthy", "warnings", "critical"];
+        int status = serving.WaitForExit(60_000) ?? -1;
+        Assert.InRange(status, 0, verdicts.Length - 1);
+        Assert.Contains(serving.Output, line => line.StartsWith("Verdict: " + verdicts[status], StringComparison.Ordinal));
+        if (open.EnumerateArray().All(finding => finding.GetProperty("name").GetString() == "slow-log-off")) Assert.Equal(0, status);
 
         async Task<JsonElement> Get(string path) => JsonDocument.Parse(await http.GetStringAsync(new Uri(path, UriKind.Relative), TestContext.Current.CancellationToken)).RootElement;
 

@@ -10,7 +10,7 @@ namespace RedKite.Differential.Tests.Transcripts;
 /// </summary>
 public sealed class HyperLogLogExchangeTests
 {
-    private const int DamagedValues = 3_000;
+    private static readonly int DamagedValues = TestScale.Of(gate: 300, full: 3_000);
 
     [Theory]
     [InlineData(3000)]
