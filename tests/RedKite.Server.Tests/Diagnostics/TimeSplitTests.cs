@@ -115,13 +115,13 @@ public class TimeSplitTests
             if (set.GetProperty("waiting_microseconds").GetInt64() > 80_000) break; // which of the two the loop serves first is the system's choice
         }
 
-        Assert.InRange(set.GetProperty("waiting_microseconds").GetInt64(), 80_000, 5_000_000);
+        Assert.InRange(set.GetProperty("waiting_microseconds").GetInt64(), 80_000, 60_000_000);
         Assert.True(set.GetProperty("microseconds").GetInt64() < set.GetProperty("waiting_microseconds").GetInt64());
 
         TimelineEvent[] events = server.Server.Engine.Timeline.Events;
         TimelineEvent wait = events.Last(item => item.Kind == TimelineKind.LongWait);
         Assert.Equal("patient", wait.Name);
-        Assert.InRange(wait.DurationMicroseconds, 80_000, 5_000_000);
+        Assert.InRange(wait.DurationMicroseconds, 80_000, 60_000_000);
         Assert.Contains(events, item => item.Kind == TimelineKind.SlowCommand && item.Detail == "debug");
         Assert.Contains(events, item => item.Kind == TimelineKind.Started);
 
@@ -130,6 +130,7 @@ public class TimeSplitTests
 
     // The short commands of a pipeline share two readings of the clock; the slow one is found all the same, the first time and from idle.
     [Fact]
+    [Alone]
     public async Task Slow_short_command_within_a_pipeline_of_fast_ones_is_in_the_slow_log()
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1", "proto-max-bulk-len", "536870912");
@@ -144,7 +145,7 @@ public class TimeSplitTests
         JsonElement[] entries = [.. JsonDocument.Parse(Report(server, "slow-log")).RootElement.EnumerateArray()];
         Assert.DoesNotContain(entries, entry => entry.GetProperty("command").GetString() == "GET");
         JsonElement bitCount = Assert.Single(entries, entry => entry.GetProperty("command").GetString() == "BITCOUNT");
-        Assert.InRange(bitCount.GetProperty("microseconds").GetInt64(), 10_000, 30_000_000);
+        Assert.InRange(bitCount.GetProperty("microseconds").GetInt64(), 10_000, 60_000_000);
     }
 
     [Fact]

@@ -41,11 +41,10 @@ public class StripeLockTests
     [Fact]
     public void Waiting_is_counted()
     {
-        // A thread that announces that it will enter may be delayed before it does: then try again.
-        for (int attempt = 0; attempt < 200 && _lock.Contended == 0; attempt++) HoldWhileAnotherEnters(milliseconds: 5);
+        HoldWhileAnotherParks();
         Assert.Equal(1, _lock.Contended);
         Assert.Equal(1, _lock.Parks);
-        Assert.InRange(_lock.Waited, TimeSpan.FromMicroseconds(20), TimeSpan.FromSeconds(10));
+        Assert.InRange(_lock.Waited, TimeSpan.FromMicroseconds(20), TimeSpan.FromSeconds(60));
     }
 
     [Fact]
@@ -89,7 +88,8 @@ public class StripeLockTests
             _lock.Exit();
         }))];
         foreach (Thread waiter in waiters) waiter.Start();
-        Thread.Sleep(500);
+        WaitUntilParked(waiters);
+        Thread.Sleep(200);
         _lock.Exit();
         foreach (Thread waiter in waiters) waiter.Join();
         Assert.Equal(Threads, _lock.Parks);
@@ -179,22 +179,22 @@ public class StripeLockTests
         if (!failures.IsEmpty) throw new AggregateException(failures);
     }
 
-    private void HoldWhileAnotherEnters(int milliseconds)
+    private void HoldWhileAnotherParks()
     {
-        bool entering = false;
         _lock.Enter();
         var waiter = new Thread(() =>
         {
-            Volatile.Write(ref entering, true);
             _lock.Enter();
             _lock.Exit();
         });
         waiter.Start();
-        while (!Volatile.Read(ref entering)) Thread.Yield();
-        Thread.Sleep(milliseconds);
+        WaitUntilParked(waiter);
         _lock.Exit();
         waiter.Join();
     }
+
+    private static void WaitUntilParked(params Thread[] waiters) =>
+        Assert.True(SpinWait.SpinUntil(() => waiters.All(waiter => (waiter.ThreadState & System.Threading.ThreadState.WaitSleepJoin) != 0), 60_000));
 
     private static void SpinFor(TimeSpan time)
     {
