@@ -10,7 +10,7 @@ public class GateTests
 
     [Fact]
     public void Tests_of_durations_are_left_to_long_runs() =>
-        Repository.AssertNone(Repository.Files("tests/", ".cs").Where(path => !path.EndsWith("/QuietMachine.cs", StringComparison.Ordinal)).SelectMany(path => Violations(path, Repository.Read(path))));
+        Repository.AssertNone(Repository.Files("tests/", ".cs").Where(path => !path.StartsWith("tests/RedKite.Repo.Tests/", StringComparison.Ordinal)).SelectMany(path => Violations(path, Repository.Read(path))));
 
     [Theory]
     [InlineData("public class T\n{\n    [Fact]\n    public void A()\n    {\n        QuietMachine.Try(() => { });\n    }\n}\n", 1)]
