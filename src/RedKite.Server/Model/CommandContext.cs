@@ -218,6 +218,18 @@ internal ref struct CommandContext
         return entry;
     }
 
+    /// <summary>
+    /// Looks a key up whose value is about to be replaced or removed as a whole: notes the access. The store announces that itself, so a
+    /// snapshot need not write the old value before it goes.
+    /// </summary>
+    [MethodImpl(MethodImplOptions.NoInlining)] // as FindToWrite
+    internal readonly Entry FindToReplace(int argument)
+    {
+        Entry entry = Database.Find(this[argument], HashOf(argument), Expiry);
+        if (entry.Exists) Touch(entry);
+        return entry;
+    }
+
     /// <summary>Looks up a key without a trace: no hit, no miss, no access.</summary>
     internal readonly Entry Peek(int argument) => Database.Find(this[argument], HashOf(argument), Expiry);
 

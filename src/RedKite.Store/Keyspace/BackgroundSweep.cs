@@ -140,8 +140,8 @@ internal sealed class BackgroundSweep
             bool more = stripe.WarmLists.AreWaiting;
             while (more && TryEnter(_coolingStripe))
             {
-                // The sources of copies in progress must not change.
-                more = !stripe.HasCopies && stripe.WarmLists.CoolSlice(_coolingRound);
+                // What is copied or written in slices must not change.
+                more = !stripe.HasPinned && stripe.WarmLists.CoolSlice(_coolingRound);
                 Exit(_coolingStripe);
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
             }

@@ -98,7 +98,7 @@ internal sealed unsafe class Defragmentation
         bool more;
         try
         {
-            more = stripe.HasCopies ? _mover is not null : EvacuateSlice(stripe) || WalkSlice(stripe, WorkPerSlice);
+            more = stripe.HasPinned ? _mover is not null : EvacuateSlice(stripe) || WalkSlice(stripe, WorkPerSlice);
         }
         catch (Exception failure) when (_keyspace.FailStop.Ends(failure, StripeSet.Of(_stripe), "defragmentation"))
         {
@@ -261,7 +261,7 @@ internal sealed unsafe class Defragmentation
             Stripe stripe = _keyspace.Stripes[_stripe];
             if (!stripe.TryEnter()) continue;
             stripe.Arena.MovesAll = true;
-            while (!stripe.HasCopies && WalkSlice(stripe, WorkPerSlice))
+            while (!stripe.HasPinned && WalkSlice(stripe, WorkPerSlice))
             {
             }
 

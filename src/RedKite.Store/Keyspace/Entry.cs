@@ -55,6 +55,12 @@ internal readonly unsafe ref struct Entry
 
     internal EntryPosition Position => _position;
 
+    /// <summary>The epoch in which the entry was added or written by a snapshot, whichever is later. See <see cref="Keyspace.BeginEpoch"/>.</summary>
+    internal byte Epoch => EntryBlock.Epoch(_position.Entry);
+
+    /// <summary>Notes that the snapshot of an epoch has written the entry.</summary>
+    internal void MarkWritten(byte epoch) => EntryBlock.SetEpoch(_position.Entry, epoch);
+
     internal void SetAccessClock(uint clock) => EntryBlock.SetAccessClock(_position.Entry, clock);
 
     internal void SetEncoding(ValueEncoding encoding) => EntryBlock.SetEncoding(_position.Entry, encoding);

@@ -8,8 +8,8 @@ namespace RedKite.Store.Keyspace;
 /// The bytes of an entry: one block that holds a key's header, expiry, name and (for a string) value.
 /// <code>
 ///  0  u32  type (4 bits) | encoding (4) | access clock (24)
-///  4  u8   flags: 1 = has an expiry, 2 = long form, 4 = a hash with expiring fields
-///          reserved: 8 = the snapshot epoch, 16 = a client tracks the key; 32, 64 and 128 are free
+///  4  u8   flags: 1 = has an expiry, 2 = long form, 4 = a hash with expiring fields, 8 = the epoch (<see cref="Keyspace.BeginEpoch"/>)
+///          16, 32, 64 and 128 are free
 ///  short form (key up to 255 bytes, value up to 65,535):
 ///  5  u8   key length
 ///  6  u16  value length
@@ -33,6 +33,9 @@ internal static unsafe class EntryBlock
     internal const byte HasExpiry = 1;
     internal const byte LongForm = 2;
     internal const byte HasFieldExpiry = 4;
+
+    /// <summary>The flag that holds an entry's epoch: the values of an epoch are 0 and this.</summary>
+    internal const byte EpochFlag = 8;
 
     /// <summary>The minimum size of a block in the long form.</summary>
     internal const int LongFormMin = LongDataOffset;
@@ -64,10 +67,10 @@ internal static unsafe class EntryBlock
         key.CopyTo(new Span<byte>(KeyStart(block), key.Length));
     }
 
-    internal static void Initialize(byte* block, DataType type, ValueEncoding encoding, uint accessClock, int keyLength, int valueLength, bool expires)
+    internal static void Initialize(byte* block, DataType type, ValueEncoding encoding, uint accessClock, int keyLength, int valueLength, bool expires, byte epoch)
     {
         *(uint*)block = (uint)type | ((uint)encoding << 4) | (accessClock << 8);
-        byte flags = expires ? HasExpiry : (byte)0;
+        byte flags = expires ? (byte)(HasExpiry | epoch) : epoch;
         if (IsLong(keyLength, valueLength))
         {
             *(uint*)(block + 4) = (byte)(flags | LongForm);
@@ -99,6 +102,11 @@ internal static unsafe class EntryBlock
         // Compared first: a line that is only read stays clean, and the clock ticks once a second.
         if (*(uint*)block >> 8 != clock) *(uint*)block = (*(uint*)block & 0xFF) | (clock << 8);
     }
+
+    /// <summary>The epoch in which the entry was added or written by a snapshot, whichever is later.</summary>
+    internal static byte Epoch(byte* block) => (byte)(block[4] & EpochFlag);
+
+    internal static void SetEpoch(byte* block, byte epoch) => block[4] = (byte)((block[4] & ~EpochFlag) | epoch);
 
     internal static bool Expires(byte* block) => (block[4] & HasExpiry) != 0;
 

@@ -50,6 +50,25 @@ internal sealed class Keyspace : IDisposable
     /// <summary>Ends the process when something fails while stripes are locked.</summary>
     internal FailStop FailStop { get; } = new();
 
+    /// <summary>
+    /// Begins a snapshot: a new epoch, in which entries are added from now on. Those that exist are of the old one, so the snapshot knows
+    /// them apart without a copy or a list, until it has written each. All stripes are locked.
+    /// </summary>
+    /// <remarks>
+    /// An epoch is one bit. So a snapshot may begin only when every entry is of the current epoch: when the last one has written all, or
+    /// after <see cref="Table.StampSegment"/> over what it has left. Rejected: an epoch of several bits, which only postpones that.
+    /// </remarks>
+    internal void BeginEpoch(Func<Stripe, SnapshotDoor> doorOf)
+    {
+        foreach (Stripe stripe in Stripes) stripe.BeginEpoch((byte)(stripe.Epoch ^ EntryBlock.EpochFlag), doorOf(stripe));
+    }
+
+    /// <summary>Ends the snapshot: nothing is reported to it any more. All stripes are locked.</summary>
+    internal void EndSnapshot()
+    {
+        foreach (Stripe stripe in Stripes) stripe.EndSnapshot();
+    }
+
     /// <summary>The limit of <see cref="UsedBytes"/>, and whether it is exceeded.</summary>
     internal MemoryBudget Budget => _source.Budget;
 

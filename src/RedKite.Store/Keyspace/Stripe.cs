@@ -9,7 +9,7 @@ namespace RedKite.Store.Keyspace;
 /// One part of the keyspace: a lock, an arena, and the memory of its tables. All members except those of the lock itself
 /// require that the lock is held.
 /// </summary>
-internal sealed class Stripe : IDisposable
+internal sealed unsafe class Stripe : IDisposable
 {
     private readonly KeyHasher _hasher;
     private readonly Queue<DroppedTable> _dropped = new();
@@ -18,6 +18,7 @@ internal sealed class Stripe : IDisposable
     private StripeObservers _suspended;
     private int _watchers;
     private long _droppedKeys; // in dropped tables
+    private int _pinned;
 
     internal Stripe(SlabSource source, KeyHasher hasher, bool guarded)
     {
@@ -75,6 +76,12 @@ internal sealed class Stripe : IDisposable
     /// <summary>The observers of changes. While it is <see cref="StripeObservers.None"/> nothing is reported, at the cost of this one comparison.</summary>
     internal StripeObservers Observers { get; private set; }
 
+    /// <summary>The epoch of entries that are added now: a value of <see cref="EntryBlock.EpochFlag"/>.</summary>
+    internal byte Epoch { get; private set; }
+
+    /// <summary>The snapshot in progress; null: none. While there is one, <see cref="Observers"/> says so.</summary>
+    internal SnapshotDoor? Snapshot { get; private set; }
+
     /// <summary>Receives the store's reports while the stripe is observed: the change list of the executor that holds the stripe.</summary>
     internal KeyspaceObserver? Observer { get; set; }
 
@@ -128,6 +135,50 @@ internal sealed class Stripe : IDisposable
         Observe(StripeObservers.Copies, isOn: true);
     }
 
+    /// <summary>
+    /// Whether values of the stripe are being copied or written in slices. Meanwhile no list is made compact and no block moves: both
+    /// would change what is read between slices.
+    /// </summary>
+    internal bool HasPinned => HasCopies || _pinned > 0;
+
+    /// <summary>Begins to write a value of the stripe in slices.</summary>
+    internal void Pin() => _pinned++;
+
+    internal void Unpin() => _pinned--;
+
+    /// <summary>Begins an epoch and a snapshot of it. All stripes are locked.</summary>
+    internal void BeginEpoch(byte epoch, SnapshotDoor snapshot)
+    {
+        Epoch = epoch;
+        Snapshot = snapshot;
+        Observe(StripeObservers.Snapshot, isOn: true);
+    }
+
+    /// <summary>Ends the snapshot. All stripes are locked.</summary>
+    internal void EndSnapshot()
+    {
+        Snapshot = null;
+        Observe(StripeObservers.Snapshot, isOn: false);
+    }
+
+    /// <summary>Whether a snapshot is still to write an entry whose value is a structure.</summary>
+    internal bool Awaits(byte* entry) => Snapshot is not null && EntryBlock.HasStructure(entry) && EntryBlock.Epoch(entry) != Epoch;
+
+    /// <summary>An entry that was removed belongs to the snapshot now. Nothing moves or changes it: no table and no ring of lists has it.</summary>
+    internal static void NoteTaken(byte* entry)
+    {
+        if (EntryBlock.HasStructure(entry) && EntryBlock.Type(entry) == DataType.List) WarmLists.Forget((QuickListHeader*)EntryBlock.Root(entry).Structure);
+    }
+
+    /// <summary>Frees an entry that a snapshot has taken over, a large value in slices.</summary>
+    /// <param name="entry">The entry's block.</param>
+    internal void FreeTaken(nint entry)
+    {
+        var block = (byte*)entry;
+        if (EntryBlock.HasStructure(block)) Values.Release(block);
+        Arena.Free(block, EntryBlock.Bytes(block));
+    }
+
     internal void EndCopy(EntryCopy copy)
     {
         _copies.Remove(copy);
@@ -160,9 +211,9 @@ internal sealed class Stripe : IDisposable
     internal Table NewTable() => new(Arena, Segments, _hasher, Values);
 
     /// <summary>Takes ownership of a table that was detached from its database, and frees it in slices.</summary>
-    internal void Drop(Table table, long keys)
+    internal void Drop(Table table)
     {
-        _droppedKeys += keys;
+        _droppedKeys += table.Count;
         _dropped.Enqueue(new DroppedTable(table));
     }
 

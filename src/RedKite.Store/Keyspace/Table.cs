@@ -179,7 +179,7 @@ internal sealed unsafe partial class Table
         else
         {
             moved = _arena.Allocate(newBytes);
-            EntryBlock.Initialize(moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block), keyLength, valueLength, expires);
+            EntryBlock.Initialize(moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block), keyLength, valueLength, expires, EntryBlock.Epoch(block));
             EntryBlock.MarkFieldsExpire(moved, EntryBlock.FieldsExpire(block));
             if (expires) EntryBlock.WriteExpiry(moved, EntryBlock.Expiry(block));
             EntryBlock.Key(block).CopyTo(new Span<byte>(EntryBlock.KeyStart(moved), keyLength));
@@ -262,6 +262,26 @@ internal sealed unsafe partial class Table
             for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
             {
                 entries.Add(Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied)));
+            }
+        }
+
+        return Advance(segment, ref prefix);
+    }
+
+    /// <summary>
+    /// Gives every entry of the segment that holds <paramref name="prefix"/> an epoch; the prefix moves to the next segment. For what a
+    /// snapshot that ended early has not written: the next one needs all entries in one epoch.
+    /// </summary>
+    /// <returns>False when it was the last segment.</returns>
+    internal bool StampSegment(ref uint prefix, byte epoch)
+    {
+        byte* segment = SegmentOfPrefix(prefix);
+        for (int index = 0; index < Segment.Buckets; index++)
+        {
+            byte* bucket = Segment.Bucket(segment, index);
+            for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
+            {
+                EntryBlock.SetEpoch(Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied)), epoch);
             }
         }
 
@@ -362,6 +382,10 @@ internal sealed unsafe partial class Table
         {
             result.Expired++;
         }
+        else if (stripe.Awaits(entry))
+        {
+            return nowMs + 1; // its fields are left to a later round: a snapshot is still to write it
+        }
         else
         {
             result.ExpiredFields += database.ExpireFields(stripe, this, ref position, nowMs, ref fieldWork, out bool isEmpty);
@@ -369,7 +393,7 @@ internal sealed unsafe partial class Table
         }
 
         database.UnlinkExpired(stripe, this, position, isKeyDue ? UnlinkReason.Expired : UnlinkReason.Emptied);
-        SetAside(position.Entry);
+        if (!database.TakesOver(stripe, position)) SetAside(position.Entry);
         return long.MaxValue;
     }
 

@@ -43,7 +43,7 @@ public sealed class EffectStreamTests(EffectStreamTests.Servers servers, ITestOu
         return $"Step {difference.StepIndex} of seed {seed} differs.\n{difference}Smallest transcript found:\n{string.Join('\n', smallest)}\n{smallestDifference}";
     }
 
-    private static bool Waits(Episode episode) =>
+    internal static bool Waits(Episode episode) =>
         episode.Commands.Any(command => BlockingGenerator.MayBlock(System.Text.Encoding.ASCII.GetString(command[0]).ToUpperInvariant()) || command.Any(word => System.Text.Encoding.ASCII.GetString(word).Equals("BLOCK", StringComparison.OrdinalIgnoreCase)));
 
     public sealed class Servers : IDisposable

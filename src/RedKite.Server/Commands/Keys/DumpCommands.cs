@@ -65,7 +65,7 @@ internal sealed class DumpCommands(ServerRun run)
         if (!RestoreOptions.TryReadOrReply(cmd, first: 4, out RestoreOptions options)) return;
 
         // As in Redis, a key that is to be replaced is not reported as expired.
-        Entry existing = options.Replaces ? cmd.Database.OpenToWrite(cmd[1], cmd.HashOf(1), ExpiryClock.Never) : cmd.FindToWrite(1);
+        Entry existing = options.Replaces ? cmd.Database.Find(cmd[1], cmd.HashOf(1), ExpiryClock.Never) : cmd.FindToReplace(1);
         if (existing.Exists && !options.Replaces)
         {
             cmd.Reply.Error("BUSYKEY Target key name already exists."u8);

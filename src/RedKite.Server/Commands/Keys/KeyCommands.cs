@@ -94,7 +94,7 @@ internal static class KeyCommands
 
     private static bool TryRenameOrReply(ref CommandContext cmd, bool onlyIfFree)
     {
-        Entry source = cmd.FindToWrite(1);
+        Entry source = cmd.FindToReplace(1);
         if (!source.Exists)
         {
             cmd.Reply.Error("ERR no such key"u8);
@@ -191,7 +191,7 @@ internal static class KeyCommands
             return;
         }
 
-        Entry entry = cmd.FindToWrite(1);
+        Entry entry = cmd.FindToReplace(1);
         if (!entry.Exists || cmd.PeekIn(target, 1).Exists)
         {
             cmd.Reply.Integer(0);

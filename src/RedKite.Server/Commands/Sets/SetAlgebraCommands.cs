@@ -215,7 +215,7 @@ internal static class SetAlgebraCommands
     // Replaces the destination by a result, or removes it if the result is empty.
     private static void Store(scoped in CommandContext cmd, SetValue result, KeyEvent stored)
     {
-        Entry destination = cmd.FindToWrite(1);
+        Entry destination = cmd.FindToReplace(1);
         long count = result.Count;
         if (count > 0)
         {

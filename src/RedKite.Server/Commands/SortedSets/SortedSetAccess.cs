@@ -41,7 +41,7 @@ internal static class SortedSetAccess
     /// <param name="changes">How many changes it counts for.</param>
     internal static void StoreAndReplyCount(this scoped in CommandContext cmd, int key, scoped in SortedSetBuilder builder, KeyEvent stored, long changes = 1)
     {
-        Entry existing = cmd.FindToWrite(key);
+        Entry existing = cmd.FindToReplace(key);
         long count = builder.Count;
         if (count > 0)
         {
@@ -60,7 +60,7 @@ internal static class SortedSetAccess
     /// <summary>Removes the key of an empty result and replies 0.</summary>
     internal static void StoreNothing(this scoped in CommandContext cmd, int key)
     {
-        RemoveStored(cmd, key, cmd.FindToWrite(key));
+        RemoveStored(cmd, key, cmd.FindToReplace(key));
         cmd.Reply.Integer(0);
     }
 

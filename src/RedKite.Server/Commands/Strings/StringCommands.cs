@@ -87,7 +87,7 @@ internal static class StringCommands
             return;
         }
 
-        cmd.WriteString(1, cmd.FindToWrite(1), cmd[2], Database.NoExpiry);
+        cmd.WriteString(1, cmd.FindToReplace(1), cmd[2], Database.NoExpiry);
         cmd.Changed(1, KeyEvent.Set);
         cmd.Reply.Ok();
     }
@@ -109,7 +109,7 @@ internal static class StringCommands
         if (!options.TryExpiryOrReply(cmd, out long expiryMs)) return;
 
         // With GET this is also a read: it counts a hit or miss, and another type than a string is an error.
-        Entry entry = options.ReturnsOld ? cmd.Find(1) : cmd.FindToWrite(1);
+        Entry entry = options.ReturnsOld ? cmd.Find(1) : cmd.FindToReplace(1);
         if (options.ReturnsOld && !cmd.IsTypeOrReply(entry, DataType.String)) return;
         if (options.ReturnsOld) ReplyValueOrNull(cmd, entry);
         if (entry.Exists ? options.OnlyNew : options.OnlyExisting)
@@ -128,7 +128,7 @@ internal static class StringCommands
     // SETNX key value
     private static void SetNx(ref CommandContext cmd)
     {
-        Entry entry = cmd.FindToWrite(1);
+        Entry entry = cmd.FindToReplace(1);
         if (entry.Exists)
         {
             cmd.Reply.Integer(0);
@@ -149,7 +149,7 @@ internal static class StringCommands
     private static void SetExpiring(ref CommandContext cmd, ExpiryUnit unit)
     {
         if (!ExpiryArgument.TryPositiveOrReply(cmd, 2, unit, out long expiryMs)) return;
-        cmd.WriteString(1, cmd.FindToWrite(1), cmd[3], expiryMs);
+        cmd.WriteString(1, cmd.FindToReplace(1), cmd[3], expiryMs);
         cmd.Changed(1, KeyEvent.Set);
         ReportExpiry(cmd, 3, expiryMs);
         cmd.Reply.Ok();
@@ -239,7 +239,7 @@ internal static class StringCommands
         if (!HasPairsOrReply(cmd)) return;
         for (int i = 1; i < cmd.Count; i += 2)
         {
-            if (!cmd.FindToWrite(i).Exists) continue;
+            if (!cmd.FindToReplace(i).Exists) continue;
             cmd.Reply.Integer(0);
             return;
         }
@@ -259,7 +259,7 @@ internal static class StringCommands
     {
         for (int i = 1; i < cmd.Count; i += 2)
         {
-            cmd.WriteString(i, cmd.FindToWrite(i), cmd[i + 1], Database.NoExpiry);
+            cmd.WriteString(i, cmd.FindToReplace(i), cmd[i + 1], Database.NoExpiry);
             cmd.Changed(i, KeyEvent.Set);
         }
     }

@@ -139,7 +139,7 @@ internal unsafe ref struct HashValue
     internal readonly bool TryGetLive(ReadOnlySpan<byte> field, out PackedElement value)
     {
         if (TryGet(field, out value)) return true;
-        if (HasExpired && _expiry.ReadsMayModify) RemoveIfExpired(field);
+        if (HasExpired && _expiry.ReadsMayModify && !_database.IsAwaited(_entry)) RemoveIfExpired(field);
         return false;
     }
 
@@ -204,7 +204,7 @@ internal unsafe ref struct HashValue
     /// </summary>
     internal void RemoveExpired()
     {
-        while (Exists && HasExpired && _expiry.ReadsMayModify)
+        while (Exists && HasExpired && _expiry.ReadsMayModify && !_database.IsAwaited(_entry))
         {
             _entry = _database.ExpireFields(_entry, _expiry.PassedMs, int.MaxValue);
         }
@@ -213,7 +213,7 @@ internal unsafe ref struct HashValue
     /// <summary>Removes the key of a table whose fields have all expired.</summary>
     internal void RemoveWithExpiredFields()
     {
-        if (!_expiry.ReadsMayModify) return;
+        if (!_expiry.ReadsMayModify || _database.IsAwaited(_entry)) return;
         _database.UnlinkExpiredHash(_entry, Count);
         _entry = default;
     }
