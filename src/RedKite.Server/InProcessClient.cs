@@ -49,6 +49,9 @@ public sealed class InProcessClient : IDisposable
         set => _executor.Environment.CallersExpiry = value;
     }
 
+    /// <summary>Whether a call in progress waits until it may write. From any thread.</summary>
+    internal bool IsHeld => _session.IsPaused;
+
     /// <summary>Executes one command, given as strings that are sent as UTF-8.</summary>
     public RedKiteReply Execute(params ReadOnlySpan<string> arguments)
     {
@@ -219,6 +222,7 @@ public sealed class InProcessClient : IDisposable
         try
         {
             consumed = _executor.Run(_session, request);
+            while (_session.IsPaused) consumed += RunHeld(request[consumed..]);
         }
         finally
         {
@@ -229,6 +233,18 @@ public sealed class InProcessClient : IDisposable
         if (!reply.Overflowed) return consumed;
         reply.Clear();
         throw new InsufficientMemoryException("The reply is larger than the machine's memory.");
+    }
+
+    // Sleeps while the next command must not write, and tries again.
+    private int RunHeld(Span<byte> request)
+    {
+        _executor.Environment.ScriptTurn.End();
+        _engine.WriteGate.WaitToRetry();
+        _session.IsPaused = false;
+        if (_ended) _executor.Reply.Clear();
+        ObjectDisposedException.ThrowIf(_ended, _server);
+        _executor.Environment.ReadTime();
+        return _executor.Run(_session, request);
     }
 
     private RedKiteReply Run()

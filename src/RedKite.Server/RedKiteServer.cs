@@ -72,6 +72,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         _tls = new TlsSetup(settings, serverLog);
         _endpoints = new Endpoints(settings, _tls.Server.NewLayer);
         _reserve = new ReserveLoops(NewLoop, () => Array.Find(_loops, static loop => loop.Loop.IsCurrent), () => _endpoints.Sockets, serverLog);
+        Engine.WriteGate.Opened += ResumeHeld;
         Engine.Script.BusyBegins = _reserve.Begin;
         Engine.Script.BusyEnded = _reserve.End;
         _clientLimit = new ClientLimit(settings, serverLog);
@@ -371,6 +372,11 @@ public sealed class RedKiteServer : IAsyncDisposable
     private void EndPause()
     {
         Engine.Pause.End();
+        ResumeHeld();
+    }
+
+    private void ResumeHeld()
+    {
         foreach (SessionLoop loop in _loops) loop.Loop.Post(loop.ResumePaused);
     }
 

@@ -423,6 +423,7 @@ internal sealed class CommandExecutor
                     Environment.BeginObserving(stripe);
                 }
 
+                if (Environment.IsInSnapshot && Invoker.HeldWrites.HoldsShort(session, command, request.Hash)) break;
                 long changes = Metrics.Changes;
                 cmd.Begin(command, _parser.Arguments(request.First, request.Count), request.Hash);
                 command.Handler(ref cmd);

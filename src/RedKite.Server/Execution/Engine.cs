@@ -37,6 +37,7 @@ internal sealed class Engine
         Run = new ServerRun(clock.NowMs);
         Users = new UserRegistry(Settings, Limits);
         Pause = new ClientPause(Attention);
+        WriteGate = new WriteGate(Attention);
         Monitors = new MonitorFeed(Attention, clock, Buffers);
         Changes = new ChangePublisher(keyspace);
         Script = new RunningScript(Attention, keyspace.Scripts);
@@ -87,6 +88,12 @@ internal sealed class Engine
     internal UserRegistry Users { get; }
 
     internal ClientPause Pause { get; }
+
+    /// <summary>Whether commands that write may begin.</summary>
+    internal WriteGate WriteGate { get; }
+
+    /// <summary>Whether keys may expire and be evicted now.</summary>
+    internal bool MayRemoveKeys(long steadyMs) => Pause.HasEnded(steadyMs) && !WriteGate.Waits;
 
     /// <summary>Shows all commands to the clients that watch them.</summary>
     internal MonitorFeed Monitors { get; }

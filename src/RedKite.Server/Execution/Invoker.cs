@@ -39,6 +39,7 @@ internal sealed class Invoker
         _keyspace = _engine.Keyspace;
         _blocked = new BlockedClientServer(this, _engine, _environment);
         _nested = new NestedExecutor(this, _engine, _environment);
+        HeldWrites = new HeldWrites(_engine, _environment, Reply);
         _environment.Nested = _nested;
         _environment.PublishRecorded = PublishRecorded;
     }
@@ -47,6 +48,9 @@ internal sealed class Invoker
     internal bool MayServe => _blocked.HasNoted;
 
     internal ReplyWriter Reply => _executor.Reply;
+
+    /// <summary>The commands that wait until they may write.</summary>
+    internal HeldWrites HeldWrites { get; }
 
     internal CommandAccount Account => _executor.Account;
 
@@ -68,7 +72,7 @@ internal sealed class Invoker
         cmd.Begin(command!, arguments, request.Hash);
         if (Resolve(ref cmd, ref command) && IsAllowed(ref cmd, command!, isOutOfMemory))
         {
-            if (_engine.Pause.Holds(cmd, command!, _environment.SteadyMs))
+            if (_engine.Pause.Holds(cmd, command!, _environment.SteadyMs) || (!IsQueued(cmd, command!) && HeldWrites.Holds(cmd, command!)))
             {
                 session.ReplyMode = replies;
                 return false;
@@ -429,6 +433,12 @@ internal sealed class Invoker
             return false;
         }
 
+        if (_engine.WriteGate.Refusal is { } refused && (command.IsRefusedWithWrites || Writes(cmd, command)))
+        {
+            Reject(command, refused);
+            return false;
+        }
+
         if (_engine.DangerousCommands.Refusal(cmd, command) is { } refusal)
         {
             Reject(command, refusal);
@@ -472,6 +482,9 @@ internal sealed class Invoker
 
     private static bool MayUseMoreMemory(scoped in CommandContext cmd, Command command) =>
         command.Is(CommandFlags.DenyOom) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.DenyOom) != 0);
+
+    private static bool Writes(scoped in CommandContext cmd, Command command) =>
+        command.Is(CommandFlags.Write) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.Write) != 0);
 
     private static bool RunsScript(scoped in CommandContext cmd, Command command) =>
         command.Is(CommandFlags.RunsScript) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.RunsScript) != 0);

@@ -31,6 +31,8 @@ internal sealed class NestedExecutor : INestedExecutor
     /// <summary>Errors that nested commands replied into the executor's own reply: they are not the surrounding command's.</summary>
     internal long Errors { get; private set; }
 
+    public string? WriteRefusal => _engine.WriteGate.Refusal;
+
     public void BeginUnit()
     {
         // What the surrounding command has recorded so far, such as an expired key, precedes the unit's commands.

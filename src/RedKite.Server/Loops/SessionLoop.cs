@@ -288,7 +288,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Executor.Environment.ReadTime();
         long nowMs = Executor.Environment.NowMs;
         long steadyMs = Executor.Environment.SteadyMs;
-        if (_holdsClients && _engine.Pause.HasEnded(steadyMs)) ResumePaused();
+        if (_holdsClients && _engine.MayRemoveKeys(steadyMs)) ResumePaused();
         if (_engine.Run.IsBackgroundPaused) return Blocked.EndOverdue(steadyMs, PausedRestMs);
         if (steadyMs >= _nextSecondMs)
         {
@@ -300,7 +300,7 @@ internal sealed class SessionLoop : IConnectionHandler
         }
 
         Ticked?.Invoke(steadyMs);
-        bool evictsMore = _engine.Keyspace.Budget.IsExceeded && _engine.Pause.HasEnded(steadyMs) && !Executor.Evictor.IsOutOfMemory() && _engine.Keyspace.Budget.IsExceeded;
+        bool evictsMore = _engine.Keyspace.Budget.IsExceeded && _engine.MayRemoveKeys(steadyMs) && !Executor.Evictor.IsOutOfMemory() && _engine.Keyspace.Budget.IsExceeded;
         int restMs = Math.Clamp(1000 / Math.Max(1, _engine.Settings.Hz), 1, 100);
         long? restMicroseconds = Sweep(nowMs, steadyMs);
         if (Copy(steadyMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);
@@ -319,7 +319,7 @@ internal sealed class SessionLoop : IConnectionHandler
         return restMs;
     }
 
-    /// <summary>Resumes clients that CLIENT PAUSE held. On the loop's thread.</summary>
+    /// <summary>Resumes clients that were held by CLIENT PAUSE or because they may not write. On the loop's thread.</summary>
     internal void ResumePaused()
     {
         _holdsClients = false;
@@ -374,7 +374,7 @@ internal sealed class SessionLoop : IConnectionHandler
         _commandsAtLastSweep = Executor.Metrics.CommandsProcessed;
         long slice = SliceMicroseconds * (9 + _engine.Settings.ActiveExpireEffort) / 10;
         long start = Stopwatch.GetTimestamp();
-        bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _engine.Run.ExpiresActively && _engine.Pause.HasEnded(steadyMs));
+        bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _engine.Run.ExpiresActively && _engine.MayRemoveKeys(steadyMs));
         Executor.Metrics.SweepTicks += Stopwatch.GetTimestamp() - start;
         long expiryNs = ServerClock.TicksToNs(_sweep.ExpiryTicks);
         if (expiryNs >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("expire-cycle", nowMs, expiryNs);

@@ -57,6 +57,9 @@ internal enum ServerAttention
 
     /// <summary>A script runs longer than busy-reply-threshold: other commands are refused.</summary>
     ScriptBusy = 1 << 5,
+
+    /// <summary>Commands that write must wait or are refused, because the data cannot be kept on disk at the moment.</summary>
+    WritesGated = 1 << 6,
 }
 
 /// <summary>The server's word of attention flags: read once per batch, changed by any thread.</summary>

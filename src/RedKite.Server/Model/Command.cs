@@ -132,6 +132,9 @@ internal sealed class Command
     /// <summary>Whether the command executes what its client has queued: EXEC.</summary>
     internal bool RunsQueued { get; init; }
 
+    /// <summary>Whether the command is refused together with those that write: PING, by which clients find out.</summary>
+    internal bool IsRefusedWithWrites { get; init; }
+
     /// <summary>Whether CLIENT CACHING still holds for the command behind this one: for subcommands of CLIENT.</summary>
     internal bool KeepsCaching { get; set; }
 

@@ -119,6 +119,9 @@ internal sealed class CommandEnvironment
 
     internal bool IsObserved => Observers != StripeObservers.None;
 
+    /// <summary>Whether a snapshot of the locked stripes is being written.</summary>
+    internal bool IsInSnapshot => (Observers & StripeObservers.Snapshot) != 0;
+
     /// <summary>Whether the effects of commands have consumers.</summary>
     internal bool RecordsEffects => (Observers & StripeObservers.Effects) != 0;
 

@@ -26,6 +26,9 @@ internal interface INestedExecutor
     /// <summary>Executes a command that a script calls: locks what it needs, then runs it. Only inside a unit.</summary>
     void Call(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply);
 
+    /// <summary>The error with which commands that write are refused at the moment; null: they are not.</summary>
+    string? WriteRefusal { get; }
+
     /// <summary>Counts the error that was just replied to a script instead of executing its command.</summary>
     /// <param name="command">The command; null: there is none of that name.</param>
     /// <param name="reply">The reply.</param>

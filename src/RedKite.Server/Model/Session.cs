@@ -214,7 +214,7 @@ internal sealed class Session
     /// <summary>The connection is to end once the replies so far are sent.</summary>
     internal bool ClosesAfterReply { get; private set; }
 
-    /// <summary>CLIENT PAUSE holds this client's next command.</summary>
+    /// <summary>This client's next command waits: for the end of CLIENT PAUSE, or until it may write.</summary>
     internal bool IsPaused { get; set; }
 
     /// <summary>The client has not taken its replies: nothing more is executed for it until it has.</summary>

@@ -56,8 +56,14 @@ internal sealed class ClientPause(AttentionWord attention)
     internal bool IsHolding(Session session, Command command, long nowMs)
     {
         if (_current is not { } running || session.Connection is null || HasEnded(nowMs)) return false;
+        return !running.WritesOnly || MayWrite(session, command);
+    }
+
+    /// <summary>Whether a command, or what EXEC executes, may write or reach replicas. A script may declare that it does not.</summary>
+    internal static bool MayWrite(Session session, Command command)
+    {
         const CommandFlags Writes = CommandFlags.Write | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite;
-        return !running.WritesOnly || command.Is(Writes) || (command.RunsQueued && session.Transaction is { } transaction && (transaction.Flags & Writes) != 0);
+        return command.Is(Writes) || (command.RunsQueued && session.Transaction is { } transaction && (transaction.Flags & Writes) != 0);
     }
 
     /// <summary>How many clients wait for the end of the pause.</summary>

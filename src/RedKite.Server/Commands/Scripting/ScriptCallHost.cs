@@ -1,3 +1,4 @@
+using System.Text;
 using RedKite.Protocol;
 using RedKite.Scripting;
 using RedKite.Server.Logging;
@@ -71,6 +72,12 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
             if (_deniesWrites)
             {
                 Refuse(command, "ERR Write commands are not allowed from read-only scripts."u8, reply);
+                return;
+            }
+
+            if (command.Is(CommandFlags.Write) && _nested.WriteRefusal is { } refusal)
+            {
+                Refuse(command, Encoding.Latin1.GetBytes(refusal), reply);
                 return;
             }
 

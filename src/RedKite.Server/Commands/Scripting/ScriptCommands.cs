@@ -89,6 +89,12 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
     /// <summary>Whether flags allow a run now, or replies why not.</summary>
     internal static bool IsAllowedOrReply(scoped in CommandContext cmd, ScriptFlags flags, bool readOnly)
     {
+        if ((flags & ScriptFlags.NoWrites) == 0 && cmd.Nested.WriteRefusal is { } refusal)
+        {
+            cmd.Reply.Error(refusal);
+            return false;
+        }
+
         if (readOnly && (flags & ScriptFlags.NoWrites) == 0)
         {
             cmd.Reply.Error("ERR Can not execute a script with write flag using *_ro command."u8);

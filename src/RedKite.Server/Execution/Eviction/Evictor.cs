@@ -59,7 +59,7 @@ internal sealed class Evictor
     /// </summary>
     internal bool IsOutOfMemory()
     {
-        if (!_keyspace.Budget.IsExceeded || !_engine.Pause.HasEnded(Environment.SteadyMs)) return false;
+        if (!_keyspace.Budget.IsExceeded || !_engine.MayRemoveKeys(Environment.SteadyMs)) return false;
         try
         {
             long start = Stopwatch.GetTimestamp();

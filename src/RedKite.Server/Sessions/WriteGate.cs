@@ -1,0 +1,125 @@
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Sessions;
+
+/// <summary>Decides, while a snapshot is written, whether a command may begin to change a key. The key's stripe is locked.</summary>
+internal delegate bool KeyWriteRule(Database database, ulong hash);
+
+/// <summary>Why commands that write are refused.</summary>
+internal enum WriteRefusal
+{
+    None,
+
+    /// <summary>The last snapshot failed, and stop-writes-on-bgsave-error is on.</summary>
+    Snapshot,
+
+    /// <summary>The last write to the append-only file failed.</summary>
+    Log,
+}
+
+/// <summary>
+/// Whether commands that write may begin: they may, they wait, or they are refused. What keeps the data on disk changes it from any
+/// thread; the invoker asks it before it locks anything, so a command that waits has executed nothing. Commands that only read
+/// go on.
+/// </summary>
+/// <remarks>
+/// While the gate is open and no snapshot has a rule, it costs nothing: otherwise an attention flag keeps commands off the batch's fast
+/// path. Commands that are executing or behind the check when the gate closes are completed, so whoever closes it keeps a reserve for them.
+/// </remarks>
+internal sealed class WriteGate(AttentionWord attention)
+{
+    private const int GateWaitMs = 100; // then a caller looks whether the server stops
+    private const int KeyWaitMs = 1;
+
+    private readonly Lock _changing = new();
+    private readonly ManualResetEventSlim _opened = new(initialState: true);
+    private volatile bool _waits;
+    private volatile string? _snapshotError;
+    private volatile string? _logError;
+
+    /// <summary>Called when clients that wait may try again: the gate has opened, or a key may be written. From any thread.</summary>
+    internal event Action? Opened;
+
+    /// <summary>Whether commands that write must wait.</summary>
+    internal bool Waits => _waits;
+
+    /// <summary>
+    /// The error with which commands that write, and PING, are refused; null: they are not. As in Redis, a failed snapshot comes first.
+    /// </summary>
+    internal string? Refusal => _snapshotError ?? _logError;
+
+    /// <summary>
+    /// The rule of the snapshot that is being written; null: there is none. Changes only while all stripes are locked, together with
+    /// <see cref="StripeObservers.Snapshot"/>.
+    /// </summary>
+    internal KeyWriteRule? KeyRule { get; set; }
+
+    /// <summary>Makes commands that write wait.</summary>
+    internal void Close()
+    {
+        lock (_changing)
+        {
+            _waits = true;
+            _opened.Reset();
+            Apply();
+        }
+    }
+
+    /// <summary>Lets commands that write begin again, unless they are refused.</summary>
+    internal void Open()
+    {
+        lock (_changing)
+        {
+            if (!_waits) return;
+            _waits = false;
+            _opened.Set();
+            Apply();
+        }
+
+        Resume();
+    }
+
+    /// <summary>Lets clients that wait for a key try again.</summary>
+    internal void Resume() => Opened?.Invoke();
+
+    /// <summary>Refuses commands that write.</summary>
+    /// <param name="cause">Why.</param>
+    /// <param name="detail">For a failed write to the log: the system's text for its error.</param>
+    internal void Refuse(WriteRefusal cause, string detail = "")
+    {
+        lock (_changing)
+        {
+            if (cause == WriteRefusal.Snapshot)
+            {
+                _snapshotError = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.";
+            }
+            else
+            {
+                _logError = $"MISCONF Errors writing to the AOF file: {detail}";
+            }
+
+            Apply();
+        }
+    }
+
+    /// <summary>Ends a refusal.</summary>
+    internal void Accept(WriteRefusal cause)
+    {
+        lock (_changing)
+        {
+            if (cause == WriteRefusal.Snapshot) _snapshotError = null;
+            else _logError = null;
+            Apply();
+        }
+    }
+
+    /// <summary>Sleeps until it is worth to try again. For callers in the process, with nothing locked.</summary>
+    internal void WaitToRetry()
+    {
+        if (_waits) _opened.Wait(GateWaitMs);
+        else Thread.Sleep(KeyWaitMs);
+    }
+
+    private void Apply() => attention.Set(ServerAttention.WritesGated, _waits || Refusal is not null);
+}
