@@ -154,7 +154,7 @@ internal sealed unsafe partial class Database
             }
 
             _tables[i] = null;
-            if (stripe.Snapshot?.TryTake(table) != true) stripe.Drop(table);
+            if (stripe.Snapshot?.TryTake(table) != true) stripe.Drop(table, table.Count);
         }
     }
 

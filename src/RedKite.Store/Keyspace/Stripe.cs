@@ -211,9 +211,9 @@ internal sealed unsafe class Stripe : IDisposable
     internal Table NewTable() => new(Arena, Segments, _hasher, Values);
 
     /// <summary>Takes ownership of a table that was detached from its database, and frees it in slices.</summary>
-    internal void Drop(Table table)
+    internal void Drop(Table table, long keys)
     {
-        _droppedKeys += table.Count;
+        _droppedKeys += keys;
         _dropped.Enqueue(new DroppedTable(table));
     }
 

@@ -69,7 +69,7 @@ internal sealed class CutRecorder
             stripe.FreeTaken(block);
         }
 
-        foreach ((Stripe stripe, Table table) in _takenTables) stripe.Drop(table);
+        foreach ((Stripe stripe, Table table) in _takenTables) stripe.Drop(table, table.Count);
         _keyspace.EndSnapshot();
         CheckEpochs(epoch);
         return [.. _faults, .. _expected.Except(_recorded).Select(pair => $"lost: {pair}"), .. _recorded.Except(_expected).Select(pair => $"extra: {pair}")];

@@ -135,7 +135,7 @@ public sealed class FailStopTests : IDisposable
         var broken = new KeyStore(8, 1) { FailStop = { Errors = TextWriter.Null } }; // never freed
         broken.FailStop.Prepare(_folder.FullName, "1.2.3");
         broken.FailStop.Terminate = (message, failure) => _events.Add($"terminate {broken.Stripes[3].IsLocked} {failure.Message}");
-        broken.Stripes[3].Drop(null!);
+        broken.Stripes[3].Drop(null!, keys: 0);
         Assert.Throws<NullReferenceException>(() => new BackgroundSweep(broken, 0, 1).Run(0, long.MaxValue, expire: true));
         Assert.StartsWith("terminate True", Assert.Single(_events), StringComparison.Ordinal);
         Assert.Contains("background sweep", File.ReadAllText(Assert.Single(_folder.GetFiles()).FullName), StringComparison.Ordinal);

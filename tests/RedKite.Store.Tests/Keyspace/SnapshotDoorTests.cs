@@ -97,7 +97,7 @@ public sealed class SnapshotDoorTests : IDisposable
         Assert.Same(table, Assert.Single(_door.Tables));
         Assert.Equal(2, table.Count);
         Assert.Null(Second.TableIn(0));
-        Stripe.Drop(table);
+        Stripe.Drop(table, table.Count);
     }
 
     [Fact]
