@@ -14,14 +14,16 @@ public sealed class CutStreamTests(ITestOutputHelper output)
 {
     private const int StepCount = 2_000;
     private const int StepsPerCut = 40;
-    private const int CutsPerFlush = 5; // so that there is data at most cuts
+    private const int StepsPerFlush = 3 * StepsPerCut; // few, so that there is data at most cuts
 
     private static readonly CommandFamily[] Families = [.. ChangeFamilies.All, ExpiredKeyGenerator.Family, EffectGenerator.Family, TransactionGenerator.WithoutClock];
 
-    [Fact(Timeout = 300_000)]
-    public async Task Data_as_of_a_cut_survives_all_commands_after_it()
+    public static TheoryData<int> Seeds => [.. StreamTest.Seeds([1])];
+
+    [Theory(Timeout = 300_000)]
+    [MemberData(nameof(Seeds))]
+    public async Task Data_as_of_a_cut_survives_all_commands_after_it(int seed)
     {
-        int seed = StreamTest.Seed ?? 1;
         output.WriteLine($"{StreamTest.SeedVariable}={seed}");
         var clock = new HeldClock();
         await using RedKiteServer server = await RedKiteServer.StartAsync(WatchedServer.RedKiteOptions(clock));
@@ -33,7 +35,7 @@ public sealed class CutStreamTests(ITestOutputHelper output)
         InProcessClient[] clients = [.. Enumerable.Range(0, StreamGenerator.Connections).Select(_ => server.CreateClient())];
         foreach (string command in WatchedServer.Restore) Execute(clients[0], CommandLine.Split(command));
         Execute(clients[0], CommandLine.Split("DEBUG SET-ACTIVE-EXPIRE 1"));
-        List<Step> steps = [.. StreamGenerator.Generate(seed, StreamTest.StepsOr(StepCount), Families)
+        List<Step> steps = [.. StreamGenerator.Generate(seed, StreamTest.Steps(StepCount), Families)
             .Where(step => !EffectStreamTests.Waits(step.Episode) && !Flushes(step.Episode))];
         var random = new Random(seed);
         for (int first = 0; first < steps.Count; first += StepsPerCut)
@@ -41,7 +43,7 @@ public sealed class CutStreamTests(ITestOutputHelper output)
             CutRecorder cut = CutRecorder.Begin(server.Engine.Keyspace, random);
             List<string> ran = [];
             foreach (Step step in steps.Skip(first).Take(StepsPerCut)) RunStep(clients[step.Connection], clock, step, ran);
-            if (random.Next(CutsPerFlush) == 0) Execute(clients[0], CommandLine.Split(random.Next(2) == 0 ? "FLUSHALL" : "FLUSHDB"));
+            if (first % StepsPerFlush == StepsPerCut) Execute(clients[0], CommandLine.Split(random.Next(2) == 0 ? "FLUSHALL" : "FLUSHDB"));
             string[] differences = cut.End();
             Assert.True(differences.Length == 0, $"{string.Join('\n', differences)}\nafter the cut:\n{string.Join('\n', ran)}");
         }
