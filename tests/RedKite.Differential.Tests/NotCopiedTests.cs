@@ -30,6 +30,8 @@ public sealed class NotCopiedTests
         client.Run("ZRANGEBYSCORE z -inf inf LIMIT -1 1").IsArray();
         client.Run($"RESTORE k 9223372036854775807 {CommandLine.Format(RedisDumps.OfRedis70["integer"])}").IsOk();
         client.Run("EXISTS k").IsInteger(0);
+        foreach (int version in (int[])[13, 16, 80, 81]) client.Run($"RESTORE k 0 {CommandLine.Format(RedisDumps.Seal([0, 1, (byte)'a'], version))} REPLACE").IsOk();
+        client.Run("DEL k").IsInteger(1);
         client.Run("HSET h a 1 b 2").IsInteger(2);
         client.Run("HPEXPIRE h 1 FIELDS 1 a");
         Thread.Sleep(20);
