@@ -28,6 +28,8 @@ internal sealed class CheckProgram
         Exit status: 0 whole, 1 damaged, 2 wrong arguments.
         """;
 
+    private static readonly DiskFiles Files = DiskFiles.Instance;
+
     private readonly TextReader _input;
     private readonly TextWriter _output;
     private readonly TextWriter _errors;
@@ -99,47 +101,46 @@ internal sealed class CheckProgram
 
     private int Check()
     {
-        IFiles files = DiskFiles.Instance;
-        if (files.FolderExists(_path)) return CheckFolder(files);
-        if (_path.EndsWith(".manifest", StringComparison.Ordinal)) return CheckManifest(files, _path);
-        using IOpenFile file = files.OpenRead(_path);
-        if (!AofReader.BeginsWithRdb(file)) return CheckLog(files, _path, isLast: true);
+        if (Files.FolderExists(_path)) return CheckFolder();
+        if (_path.EndsWith(".manifest", StringComparison.Ordinal)) return CheckManifest(_path);
+        using IOpenFile file = Files.OpenRead(_path);
+        if (!AofReader.BeginsWithRdb(file)) return CheckLog(_path, isLast: true);
         RdbSummary summary = RdbSummary.Of(file, _options, NowMs);
-        if (summary.End < file.Length) return CheckLog(files, _path, isLast: true);
+        if (summary.End < file.Length) return CheckLog(_path, isLast: true);
         Write(_path, summary);
         return Whole;
     }
 
-    private int CheckFolder(IFiles files)
+    private int CheckFolder()
     {
-        string[] manifests = [.. files.List(_path).Where(name => name.EndsWith(".manifest", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal))];
+        string[] manifests = [.. Files.List(_path).Where(name => name.EndsWith(".manifest", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal))];
         if (manifests.Length != 1) throw new FormatException(manifests.Length == 0 ? $"{_path} has no manifest of an append-only file" : $"{_path} has several manifests; name one of them");
-        return CheckManifest(files, Path.Combine(_path, manifests[0]));
+        return CheckManifest(Path.Combine(_path, manifests[0]));
     }
 
-    private int CheckManifest(IFiles files, string path)
+    private int CheckManifest(string path)
     {
-        AofManifest manifest = AofFolder.ReadManifest(files, path);
+        AofManifest manifest = AofFolder.ReadManifest(Files, path);
         string folder = Path.GetDirectoryName(path) ?? "";
         _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: {(manifest.Base is null ? "no base" : "a base")}, {manifest.Increments.Length} increments, {manifest.History.Length} to be deleted"));
         AofFile[] all = [.. manifest.Files];
         for (int i = 0; i < all.Length; i++)
         {
-            int status = CheckLog(files, Path.Combine(folder, all[i].Name), isLast: i == all.Length - 1);
+            int status = CheckLog(Path.Combine(folder, all[i].Name), isLast: i == all.Length - 1);
             if (status != Whole) return status;
         }
 
         return Whole;
     }
 
-    private int CheckLog(IFiles files, string path, bool isLast)
+    private int CheckLog(string path, bool isLast)
     {
         AofSummary summary;
-        using (IOpenFile file = files.OpenRead(path)) summary = AofSummary.Of(file, _options, NowMs, _untilSeconds);
+        using (IOpenFile file = Files.OpenRead(path)) summary = AofSummary.Of(file, _options, NowMs, _untilSeconds);
         if (summary.Rdb is not null) Write(path, summary.Rdb);
         string times = summary.FirstTimestamp == 0 ? "" : $", written from {Time(summary.FirstTimestamp)} to {Time(summary.LastTimestamp)}";
         _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: {summary.Commands} commands, {summary.FileBytes} bytes{times}"));
-        if (summary.UntilOffset >= 0) return CutUntil(files, path, summary, isLast);
+        if (summary.UntilOffset >= 0) return CutUntil(path, summary, isLast);
         if (summary.Damage is null) return Whole;
         _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: damaged: {summary.Damage}; whole up to byte {summary.UnitEnd}"));
         if (!isLast)
@@ -154,10 +155,10 @@ internal sealed class CheckProgram
             return Damaged;
         }
 
-        return Cut(files, path, summary.UnitEnd, summary.FileBytes);
+        return Cut(path, summary.UnitEnd, summary.FileBytes);
     }
 
-    private int CutUntil(IFiles files, string path, AofSummary summary, bool isLast)
+    private int CutUntil(string path, AofSummary summary, bool isLast)
     {
         if (!isLast || summary.UntilOffset == 0)
         {
@@ -167,15 +168,15 @@ internal sealed class CheckProgram
             return Damaged;
         }
 
-        return Cut(files, path, summary.UntilOffset, summary.FileBytes);
+        return Cut(path, summary.UntilOffset, summary.FileBytes);
     }
 
-    private int Cut(IFiles files, string path, long length, long fileBytes)
+    private int Cut(string path, long length, long fileBytes)
     {
         _output.Write(string.Create(CultureInfo.InvariantCulture, $"{path} will be cut from {fileBytes} bytes by {fileBytes - length} to {length}. Continue? [y/N] "));
         if (_answersYes) _output.WriteLine("y");
         else if (_input.ReadLine()?.Trim() is not ("y" or "Y" or "yes")) return Damaged;
-        using IOpenFile file = files.OpenWrite(path);
+        using IOpenFile file = Files.OpenWrite(path);
         file.SetLength(length);
         file.SyncData();
         _output.WriteLine($"{path}: cut");
