@@ -18,7 +18,7 @@ namespace RedKite.Scripting;
 /// and the Lua function around it raises the error (<see cref="Prelude"/>). While managed code runs, memory is not limited, so that no
 /// allocation fails there.
 /// </remarks>
-internal sealed class LuaInterpreter : IDisposable
+internal sealed partial class LuaInterpreter : IDisposable
 {
     /// <summary>The name of the prelude's chunk: its lines are in no message.</summary>
     internal static ReadOnlySpan<byte> OwnSource => "=redkite"u8;
@@ -33,15 +33,19 @@ internal sealed class LuaInterpreter : IDisposable
     private const int ArgumentsNamePosition = 1_000_006;
     private const int SharedKeysPosition = 1_000_007; // the tables shared by scripts that only read them
     private const int SharedArgumentsPosition = 1_000_008;
+    private const int FlagPosition = 1_000_009; // a function whose first upvalue is the interrupt flag
     private const int FirstFunctionPosition = 1_000_100;
     private const int HelperCount = 11;
     private const int SharedElementsMax = 64;
+    private const int BufferBytesMin = 64 * 1024; // with less, no script could run
     private const int SharedBytesMax = 16 * 1024;
     private const nint Failed = 1; // the marker
 
     private readonly LuaAllocator _allocator = new();
     private readonly List<(string Name, LuaFunction Function)> _functions = [];
     private readonly ReplyWriter _reply = new();
+    private readonly InterruptFlag _interrupt = new();
+    private readonly ScriptOutput _output;
     private readonly Stack<int> _freePositions = new();
     private GCHandle _self;
     private nint _state;
@@ -51,7 +55,6 @@ internal sealed class LuaInterpreter : IDisposable
     private int _nextPosition = FirstFunctionPosition;
     private ScriptHost? _host;
     private string? _ending; // the error that ends the script, once the host has requested that
-    private int _commands;
     private int _sharedKeys; // elements of the shared tables
     private int _sharedArguments;
     private bool _sharesArguments; // KEYS and ARGV are the shared tables
@@ -63,6 +66,7 @@ internal sealed class LuaInterpreter : IDisposable
     internal LuaInterpreter(long bytesMax, Action<LuaInterpreter>? libraries = null)
     {
         _allocator.BytesMax = bytesMax;
+        _output = new ScriptOutput(this);
         _self = GCHandle.Alloc(this);
         _state = Lua.NewState(_allocator, _self);
         Lua.OpenLibrary(_state, "_G\0"u8, "luaopen_base");
@@ -168,104 +172,6 @@ internal sealed class LuaInterpreter : IDisposable
     /// <summary>Collects garbage, after scripts were forgotten.</summary>
     internal void Collect() => Lua.CollectAll(_state);
 
-    /// <summary>Sets the globals KEYS and ARGV, which scripts of EVAL have.</summary>
-    /// <param name="input">The bytes of all arguments.</param>
-    /// <param name="keys">Where the keys are.</param>
-    /// <param name="arguments">Where the others are.</param>
-    /// <param name="areOnlyRead">Whether the script only reads them: such scripts share two tables, so that none are created and
-    /// collected.</param>
-    internal void SetArguments(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments, bool areOnlyRead)
-    {
-        if (areOnlyRead && MayShare(keys, arguments))
-        {
-            ShareArguments();
-            PushShared(input, keys, arguments);
-            Lua.Pop(_state, 2);
-            return;
-        }
-
-        _sharesArguments = false;
-        Lua.RawGet(_state, LuaNative.RegistryIndex, EnvironmentPosition);
-        Lua.RawGet(_state, LuaNative.RegistryIndex, KeysNamePosition);
-        PushList(input, keys);
-        Lua.RawSet(_state, -3);
-        Lua.RawGet(_state, LuaNative.RegistryIndex, ArgumentsNamePosition);
-        PushList(input, arguments);
-        Lua.RawSet(_state, -3);
-        Lua.Pop(_state);
-    }
-
-    private void ShareArguments()
-    {
-        if (_sharesArguments) return;
-        _sharesArguments = true;
-        Lua.RawGet(_state, LuaNative.RegistryIndex, EnvironmentPosition);
-        Lua.RawGet(_state, LuaNative.RegistryIndex, KeysNamePosition);
-        Lua.RawGet(_state, LuaNative.RegistryIndex, SharedKeysPosition);
-        Lua.RawSet(_state, -3);
-        Lua.RawGet(_state, LuaNative.RegistryIndex, ArgumentsNamePosition);
-        Lua.RawGet(_state, LuaNative.RegistryIndex, SharedArgumentsPosition);
-        Lua.RawSet(_state, -3);
-        Lua.Pop(_state);
-    }
-
-    // The shared tables keep their elements until other scripts share them: few and short ones.
-    private static bool MayShare(ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments) => AreSmall(keys) && AreSmall(arguments);
-
-    private static bool AreSmall(ReadOnlySpan<ArgumentSlice> elements) =>
-        elements.IsEmpty || (elements.Length <= SharedElementsMax && elements[^1].Start + elements[^1].Length - elements[0].Start <= SharedBytesMax);
-
-    private void PushShared(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments)
-    {
-        PushShared(SharedKeysPosition, input, keys, ref _sharedKeys);
-        PushShared(SharedArgumentsPosition, input, arguments, ref _sharedArguments);
-    }
-
-    private void PushShared(int position, ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> elements, ref int count)
-    {
-        Lua.RawGet(_state, LuaNative.RegistryIndex, position);
-        for (int i = 0; i < elements.Length; i++)
-        {
-            Lua.Push(_state, input.Slice(elements[i].Start, elements[i].Length));
-            Lua.RawSet(_state, -2, i + 1);
-        }
-
-        for (int i = elements.Length; i < count; i++)
-        {
-            Lua.PushNil(_state);
-            Lua.RawSet(_state, -2, i + 1);
-        }
-
-        count = elements.Length;
-    }
-
-    /// <summary>Pushes the two parameters of a library's function: its keys and its arguments.</summary>
-    /// <param name="input">The bytes of all arguments.</param>
-    /// <param name="keys">Where the keys are.</param>
-    /// <param name="arguments">Where the others are.</param>
-    /// <param name="areOnlyRead">Whether the function only reads them: such functions share two tables.</param>
-    internal void PushParameters(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> keys, ReadOnlySpan<ArgumentSlice> arguments, bool areOnlyRead)
-    {
-        if (areOnlyRead && MayShare(keys, arguments))
-        {
-            PushShared(input, keys, arguments);
-            return;
-        }
-
-        PushList(input, keys);
-        PushList(input, arguments);
-    }
-
-    private void PushList(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> elements)
-    {
-        Lua.NewTable(_state, elements.Length);
-        for (int i = 0; i < elements.Length; i++)
-        {
-            Lua.Push(_state, input.Slice(elements[i].Start, elements[i].Length));
-            Lua.RawSet(_state, -2, i + 1);
-        }
-    }
-
     /// <summary>Pushes a compiled script, to be called by <see cref="TryRun"/>.</summary>
     internal void PushFunction(int position) => Lua.RawGet(_state, LuaNative.RegistryIndex, position);
 
@@ -280,13 +186,11 @@ internal sealed class LuaInterpreter : IDisposable
         Lua.Insert(_state, function);
         _host = host;
         _ending = null;
-        _commands = 0;
         ErrorPlace = ([], 0);
         Resp3 = false;
         _allocator.IsLimited = true;
         int status = Lua.ProtectedCall(_state, arguments, 1, function);
         _allocator.IsLimited = false;
-        _host = null;
         if (_allocator.Used > _allocator.BytesMax / 2) Lua.CollectAll(_state); // the next script has its memory
         if (_ending is not null && status == 0)
         {
@@ -333,7 +237,11 @@ internal sealed class LuaInterpreter : IDisposable
     }
 
     /// <summary>Drops everything from the stack, after the reply.</summary>
-    internal void ClearStack() => Lua.SetTop(_state, 0);
+    internal void ClearStack()
+    {
+        Lua.SetTop(_state, 0);
+        _host = null;
+    }
 
     /// <summary>Registers a managed function, which the prelude finds by its name ("cjson.encode").</summary>
     internal void Add(string name, LuaFunction function) => _functions.Add((name, function));
@@ -375,8 +283,7 @@ internal sealed class LuaInterpreter : IDisposable
         bool wasLimited = EnterManaged();
         try
         {
-            if (++_commands % 64 == 0 && _ending is null) _ending = Host.Tick();
-            if (_ending is not null) return PushError(state, _ending);
+            if (_interrupt.IsRaised && Tick() is { } ending) return PushError(state, ending);
             int count = Lua.Top(state);
             if (count == 0) return PushError(state, "ERR Please specify at least one argument for this redis lib call");
             if (!TryReadArguments(state, count)) return PushError(state, "ERR Lua redis lib command arguments must be strings or integers");
@@ -522,14 +429,61 @@ internal sealed class LuaInterpreter : IDisposable
         for (int i = 1; i <= HelperCount; i++) Lua.RawGet(state, helpers, i);
         LuaNative.lua_rotate(state, helpers, -1); // the table of helpers to the top, and away
         Lua.Pop(state);
-        if (Lua.ProtectedCall(state, HelperCount, 1, 0) == 0) return true;
+        if (Lua.ProtectedCall(state, HelperCount, 1, 0) == 0)
+        {
+            Lua.RawGet(state, LuaNative.RegistryIndex, FlagPosition);
+            Lua.ShareUpvalue(state, ScriptTranslator.FlagName);
+            Lua.Pop(state);
+            return true;
+        }
+
         error = Encoding.Latin1.GetString(Lua.ToSpan(state, -1));
         Lua.Pop(state);
         return false;
     }
 
-    /// <summary>Asks the host whether the script may continue; otherwise raises the error that ends it.</summary>
-    internal string? Tick() => _host is null ? null : _ending ??= _host.Tick();
+    /// <summary>Makes the running script ask its host whether it may continue, at its next step. From any thread.</summary>
+    internal void Interrupt() => _interrupt.Raise();
+
+    /// <summary>Asks the host whether the script may continue. Once it may not, the flag stays raised: each further step fails, too.</summary>
+    /// <returns>The error that ends the script, or null.</returns>
+    internal string? Tick()
+    {
+        if (_ending is not null) return _ending;
+        _interrupt.Lower(); // before the host is asked: what happens meanwhile raises it again
+        _ending = _host?.Tick();
+        if (_ending is not null) _interrupt.Raise();
+        return _ending;
+    }
+
+    /// <summary>Called in every loop of managed code whose length a script decides.</summary>
+    /// <exception cref="LuaException">The script ends, or it has used up its memory.</exception>
+    internal void Step()
+    {
+        CheckEnding();
+        if (_allocator.Used > _allocator.BytesMax) throw OutOfMemory();
+    }
+
+    /// <exception cref="LuaException">The script ends.</exception>
+    internal void CheckEnding()
+    {
+        if (_interrupt.IsRaised && Tick() is { } ending) throw new LuaException(ending);
+    }
+
+    /// <summary>Counts a refusal of memory that managed code needs for a script.</summary>
+    internal LuaException OutOfMemory()
+    {
+        _textRefusals++;
+        return new LuaException("not enough memory");
+    }
+
+    /// <summary>
+    /// The largest buffer that managed code may fill for a script. Buffers double, and Lua copies the result: three times as many bytes.
+    /// </summary>
+    internal int BufferBytesMax => (int)Math.Clamp((_allocator.BytesMax - _allocator.Used) / 3, BufferBytesMin, Array.MaxLength);
+
+    /// <summary>An empty buffer for the running function's result.</summary>
+    internal ScriptOutput BeginOutput() => _output.Begin(BufferBytesMax);
 
     /// <summary>The error that ends the running script, which it cannot catch.</summary>
     internal string? Ending => _ending;
@@ -543,6 +497,7 @@ internal sealed class LuaInterpreter : IDisposable
     public void Dispose()
     {
         if (_state == 0) return;
+        _interrupt.Release();
         Lua.Close(_state);
         _state = 0;
         _allocator.Dispose();
@@ -643,6 +598,7 @@ internal sealed class LuaInterpreter : IDisposable
     {
         BaseLibrary.Add(this);
         StringFormat.Add(this);
+        PatternLibrary.Add(this);
         RedisLibrary.Add(this);
         BitLibrary.Add(this);
         JsonLibrary.Add(this);
@@ -676,6 +632,9 @@ internal sealed class LuaInterpreter : IDisposable
         Lua.PushLightUserdata(state, Failed);
         Lua.PushLightUserdata(state, 0); // cjson.null
         if (Lua.ProtectedCall(state, 3, 5, 0) != 0) throw new InvalidOperationException(Encoding.Latin1.GetString(Lua.ToSpan(state, -1)));
+        Lua.RawGet(state, -1, HelperCount + 1);
+        _interrupt.Attach(state);
+        Lua.RawSet(state, LuaNative.RegistryIndex, FlagPosition);
         Lua.RawSet(state, LuaNative.RegistryIndex, HelpersPosition);
         Lua.RawSet(state, LuaNative.RegistryIndex, EnvironmentPosition);
         Lua.RawSet(state, LuaNative.RegistryIndex, GlobalsPosition);

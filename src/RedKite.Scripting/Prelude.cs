@@ -12,14 +12,22 @@ internal static class Prelude
     internal const string Source = """
         local raw, FAILED, null = ...
         local type, select, getmetatable, setmetatable, rawget, rawset, next = type, select, getmetatable, setmetatable, rawget, rawset, next
-        local error, xpcall, ipairs, tostring, number, collectgarbage = error, xpcall, ipairs, tostring, tonumber, collectgarbage
+        local rawlen, error, xpcall, ipairs, tostring, number, collectgarbage = rawlen, error, xpcall, ipairs, tostring, tonumber, collectgarbage
         local len, lower, upper, reverse, byte, char = string.len, string.lower, string.upper, string.reverse, string.byte, string.char
-        local sub, rep, find, match, gmatch, gsub = string.sub, string.rep, string.find, string.match, string.gmatch, string.gsub
+        local sub, rep, find, match, gmatch = string.sub, string.rep, string.find, string.match, string.gmatch
         local sort, unpack = table.sort, table.unpack
         local floor, fmod, modf = math.floor, math.fmod, math.modf
         local mtype, tointeger, mininteger = math.type, math.tointeger, math.mininteger
         local create, resume, running, status, yield = coroutine.create, coroutine.resume, coroutine.running, coroutine.status, coroutine.yield
         local call, effect, numtext, ending, concatenate = raw.call, raw.effect, raw.numtext, raw.ending, raw.concatenate
+
+        -- Another thread raises the flag. Every loop whose length a script decides looks at it, and lets tick end the script.
+        local interrupted = false
+        local function tick()
+          local failure = raw.tick()
+          if failure then error(failure, 0) end
+        end
+        local function holder() return interrupted end
 
         -- Errors of managed functions.
         local function check(...)
@@ -31,6 +39,7 @@ internal static class Prelude
           return ...
         end
         local function managed(f) return function(...) return check(f(...)) end end
+        local function values(...) return ... end
         local function checkReply(...)
           local first, message = ...
           if first == FAILED then error({err = 'ERR ' .. message}, 0) end
@@ -178,13 +187,6 @@ internal static class Prelude
           if which == '' then error('attempt to perform arithmetic on a ' .. type(bad) .. ' value') end
           error('attempt to perform arithmetic on ' .. which .. ' (a ' .. type(bad) .. ' value)')
         end
-        local function tick()
-          local failure = raw.tick()
-          if failure then error(failure, 0) end
-          return 10000
-        end
-        local function values(...) return ... end
-
         -- The basic functions.
         G._G = env
         G._VERSION = 'Lua 5.1'
@@ -234,6 +236,7 @@ internal static class Prelude
             return ok, ...
           end)(xpcall(f, function(e)
             e = handler(e)
+            if ending() then return e end
             if type(h) ~= 'function' then return 'error in error handling' end
             return h(e)
           end))
@@ -333,7 +336,7 @@ internal static class Prelude
           t = shadow[t] or t
           local results = 8000 - (j ~= nil and 3 or i ~= nil and 2 or 1) -- as many as Lua 5.1's stack of C functions takes
           i = int32(i) or 1
-          j = j == nil and #t or int32(j)
+          j = j == nil and rawlen(t) or int32(j)
           if mtype(i) and mtype(j) and j - i >= results then error('too many results to unpack') end
           return unpack(t, i, j)
         end
@@ -358,6 +361,7 @@ internal static class Prelude
           if type(f) ~= 'function' then bad(1, 'load', 'function', f, select('#', ...)) end
           local parts, n = {}, 0
           while true do
+            if interrupted then tick() end
             local ok, part = partRead(xpcall(f, handler))
             if not ok then return nil, part end
             if part == nil or part == '' then break end
@@ -381,116 +385,7 @@ internal static class Prelude
         end
         function G.gcinfo() return collectgarbage('count') // 1 end
 
-        -- Tables.
-        local T = {}
-        T.concat = managed(raw.tableconcat)
-        function T.insert(...)
-          local t, a, b = ...
-          local n = select('#', ...)
-          needTable('insert', ...)
-          local last = #t + 1
-          if n == 2 then t[last] = a return end
-          if n ~= 3 then error("wrong number of arguments to 'insert'") end
-          local at = int32(tonum(a))
-          if at == nil then bad(2, 'insert', 'number', a) end
-          if at > last then last = at end
-          for i = last, at + 1, -1 do t[i] = t[i - 1] end
-          t[at] = b
-        end
-        function T.remove(...)
-          local t, a = ...
-          needTable('remove', ...)
-          local last = #t
-          local at = a == nil and last or int32(tonum(a))
-          if at == nil then bad(2, 'remove', 'number', a) end
-          if not (at >= 1 and at <= last) then return end
-          local v = t[at]
-          for i = at, last - 1 do t[i] = t[i + 1] end
-          t[last] = nil
-          return v
-        end
-        -- With a function, the order in which it is called and the result for equal elements are those of Lua 5.1: a quicksort whose pivot
-        -- is the median of the first, middle and last element.
-        local function sortBy(t, first, last, less)
-          while first < last do
-            local low, high = t[first], t[last]
-            if less(high, low) then
-              t[first], t[last] = high, low
-            end
-            if last - first == 1 then return end
-            local middle = (first + last) // 2
-            local pivot = t[middle]
-            low = t[first]
-            if less(pivot, low) then
-              t[middle], t[first] = low, pivot
-            else
-              high = t[last]
-              if less(high, pivot) then t[middle], t[last] = high, pivot end
-            end
-            if last - first == 2 then return end
-            pivot = t[middle]
-            t[middle], t[last - 1] = t[last - 1], pivot
-            local i, j = first, last - 1
-            while true do
-              i = i + 1
-              local a = t[i]
-              while less(a, pivot) do
-                if i > last then error('invalid order function for sorting') end
-                i = i + 1
-                a = t[i]
-              end
-              j = j - 1
-              local b = t[j]
-              while less(pivot, b) do
-                if j < first then error('invalid order function for sorting') end
-                j = j - 1
-                b = t[j]
-              end
-              if j < i then break end
-              t[i], t[j] = b, a
-            end
-            t[last - 1], t[i] = t[i], t[last - 1]
-            -- The smaller part by recursion, the larger one by the loop.
-            if i - first < last - i then
-              sortBy(t, first, i - 1, less)
-              first = i + 1
-            else
-              sortBy(t, i + 1, last, less)
-              last = i - 1
-            end
-          end
-        end
-        function T.sort(...)
-          local t, f = ...
-          needTable('sort', ...)
-          if f == nil then return sort(t) end
-          if type(f) ~= 'function' then bad(2, 'sort', 'function', f) end
-          if shadow[t] then error('Attempt to modify a readonly table', 0) end
-          sortBy(t, 1, #t, f)
-        end
-        function T.getn(...) needTable('getn', ...) return #(...) end
-        function T.setn(...) needTable('setn', ...) error("'setn' is obsolete") end
-        function T.maxn(...)
-          local t = ...
-          needTable('maxn', ...)
-          local max = 0.0
-          for k in next, t do if mtype(k) and k > max then max = k end end
-          return max
-        end
-        local function needTableAndFunction(name, ...)
-          needTable(name, ...)
-          local _, f = ...
-          if type(f) ~= 'function' then bad(2, name, 'function', f, select('#', ...)) end
-          return ...
-        end
-        function T.foreach(...)
-          local t, f = needTableAndFunction('foreach', ...)
-          for k, v in next, t do local r = f(k, v) if r ~= nil then return r end end
-        end
-        function T.foreachi(...)
-          local t, f = needTableAndFunction('foreachi', ...)
-          for i = 1, #t do local r = f(i, t[i]) if r ~= nil then return r end end
-        end
+        """ + PreludeTables.Source + """
 
         -- Mathematics.
         local M = {}
@@ -657,6 +552,6 @@ internal static class Prelude
         G.os = protect({clock = raw.clock})
 
         collectgarbage('incremental', 400, 400) -- scripts leave little that lives on: collect when four times as much has been added
-        return L, envmeta, env, G, {c, c2, c3, tick, values, select, modulo, checkCall, call, effect, tonumberOfOne}
+        return L, envmeta, env, G, {c, c2, c3, tick, values, select, modulo, checkCall, call, effect, tonumberOfOne, holder}
         """;
 }

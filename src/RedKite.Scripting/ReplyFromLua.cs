@@ -1,3 +1,4 @@
+using System.Runtime.CompilerServices;
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Scripting.Interop;
@@ -27,7 +28,9 @@ internal static class ReplyFromLua
 
     private static void Write(nint state, int index, ReplyWriter reply, ScriptHost host, bool hasBooleans, int depth)
     {
-        if (depth > 0 && (depth > DepthMax || !Lua.EnsureStack(state, 8)))
+        Lua.OwnerOf(state).CheckEnding();
+        if (reply.Overflowed) return;
+        if (depth > 0 && (depth > DepthMax || !RuntimeHelpers.TryEnsureSufficientExecutionStack() || !Lua.EnsureStack(state, 8)))
         {
             reply.Error("ERR reached lua stack limit"u8);
             return;

@@ -15,9 +15,20 @@ internal static class ScriptRun
     /// <returns>Whether the script returned.</returns>
     internal static bool Run(LuaInterpreter lua, int arguments, ScriptHost host, string name, ReplyWriter reply)
     {
+        long start = reply.Length;
         bool returned = lua.TryRun(host, arguments);
-        if (returned) ReplyFromLua.Write(lua.State, reply, host, lua.Resp3);
-        else WriteError(lua, host, name, reply);
+        try
+        {
+            if (returned) ReplyFromLua.Write(lua.State, reply, host, lua.Resp3);
+        }
+        catch (LuaException)
+        {
+            // The script was ended while its result, which may refer to one table countless times, was written.
+            reply.Truncate(start);
+            returned = false;
+        }
+
+        if (!returned) WriteError(lua, host, name, reply);
         lua.ClearStack();
         return returned;
     }

@@ -190,6 +190,18 @@ internal static unsafe class Lua
         return ChunkSource.TryRead(source, out ChunkSource chunk) ? chunk.LineOf(line, isIndexing: false) : line;
     }
 
+    /// <summary>Makes an upvalue of the function below the top of the stack the first one of the function on the top, if there is one of that name.</summary>
+    internal static void ShareUpvalue(nint state, ReadOnlySpan<byte> name)
+    {
+        for (int i = 1; LuaNative.lua_getupvalue(state, -2, i) is var found && found != null; i++)
+        {
+            Pop(state);
+            if (!MemoryMarshal.CreateReadOnlySpanFromNullTerminated(found).SequenceEqual(name)) continue;
+            LuaNative.lua_upvaluejoin(state, -2, i, -1, 1);
+            return;
+        }
+    }
+
     internal static nint UpvalueIndex(int upvalue) => LuaNative.RegistryIndex - upvalue;
 
     /// <summary>The owner of a state: every thread of it has the pointer in front of its state.</summary>

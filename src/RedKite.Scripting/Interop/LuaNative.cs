@@ -59,6 +59,17 @@ internal static unsafe partial class LuaNative
     [LibraryImport(Library)]
     internal static partial int lua_getstack(nint state, int level, byte* record);
 
+    [LibraryImport(Library)]
+    internal static partial void lua_upvaluejoin(nint state, int function, int upvalue, int other, int otherUpvalue);
+
+    [SuppressGCTransition]
+    [LibraryImport(Library)]
+    internal static partial nint lua_upvalueid(nint state, int function, int upvalue);
+
+    [SuppressGCTransition]
+    [LibraryImport(Library)]
+    internal static partial byte* lua_getupvalue(nint state, int function, int upvalue);
+
     [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial int lua_rawget(nint state, int index);

@@ -136,14 +136,14 @@ internal static class BaseLibrary
     private static int Concatenate(LuaCall call)
     {
         LuaCall named = call with { Name = "concat" };
-        string separator = named.IsNoneOrNil(2) ? "" : Encoding.Latin1.GetString(named.Text(2));
+        ReadOnlySpan<byte> between = named.IsNoneOrNil(2) ? default : named.Text(2);
         if (call.TypeOf(1) != LuaType.Table) throw named.WrongType(1, "table");
-        byte[] between = Encoding.Latin1.GetBytes(separator);
         long first = unchecked((int)named.Integer(3, 1));
         long last = unchecked((int)named.Integer(4, Lua.RawLength(call.State, 1)));
-        using var result = new MemoryStream();
+        ScriptOutput result = call.Owner.BeginOutput();
         for (long i = first; i <= last; i++)
         {
+            call.Owner.Step();
             Lua.RawGet(call.State, 1, i);
             LuaType type = Lua.TypeOf(call.State, -1);
             if (type == LuaType.String) result.Write(Lua.ToSpan(call.State, -1));
@@ -151,10 +151,9 @@ internal static class BaseLibrary
             else throw new LuaException($"invalid value ({LuaCall.NameOf(type)}) at index {i} in table for 'concat'");
             if (i < last) result.Write(between);
             Lua.Pop(call.State);
-            if (result.Length > Math.Min(call.Owner.BytesMax, int.MaxValue / 2)) throw new LuaException("not enough memory");
         }
 
-        Lua.Push(call.State, result.GetBuffer().AsSpan(0, (int)result.Length));
+        Lua.Push(call.State, result.Written);
         return 1;
     }
 

@@ -20,12 +20,16 @@ internal static class JsonLibrary
         lua.Add("cjson.encode_invalid_numbers", SetInvalidNumbers);
     }
 
+    // As in Redis, where the stack of C functions ends there, whatever the settings say.
+    internal const int EncodeDepthMax = 7997;
+
     private static int Encode(LuaCall call)
     {
         if (call.Count != 1) throw call.BadArgument(1, "expected 1 argument");
-        using var output = new MemoryStream();
-        Write(call, 1, output, 0);
-        Lua.Push(call.State, output.GetBuffer().AsSpan(0, (int)output.Length));
+        ScriptOutput output = call.Owner.BeginOutput();
+        Lua.PushValue(call.State, 1);
+        WriteTop(call, output);
+        Lua.Push(call.State, output.Written);
         return 1;
     }
 
@@ -33,41 +37,116 @@ internal static class JsonLibrary
     {
         if (call.Count != 1) throw call.BadArgument(1, "expected 1 argument");
         byte[] text = call.Text(1).ToArray();
-        new JsonReader(call.State, text, call.Owner.Json).Read();
+        new JsonReader(call, text).Read();
         return 1;
     }
 
-    private static void Write(LuaCall call, int index, MemoryStream output, int depth)
+    // Writes and pops the value on the top of the stack. Without recursion: the tables that are open are on Lua's stack, an object with
+    // the key that is being written.
+    private static void WriteTop(LuaCall call, ScriptOutput output)
     {
-        if (output.Length > Math.Min(call.Owner.BytesMax, int.MaxValue / 2)) throw new LuaException("not enough memory");
         nint state = call.State;
-        LuaType type = Lua.TypeOf(state, index);
+        var open = new Stack<OpenTable>();
+        do
+        {
+            call.Owner.Step();
+            if (Lua.TypeOf(state, -1) == LuaType.Table)
+            {
+                open.Push(Open(call, output, open.Count + 1));
+            }
+            else
+            {
+                WriteScalar(call, output);
+                Lua.Pop(state);
+            }
+
+            while (open.TryPop(out OpenTable table))
+            {
+                if (!TryPushNext(call, output, ref table)) continue; // the table is written
+                open.Push(table);
+                break;
+            }
+        }
+        while (open.Count > 0);
+    }
+
+    private static OpenTable Open(LuaCall call, ScriptOutput output, int depth)
+    {
+        if (depth > Math.Min(call.Owner.Json.EncodeDepthMax, EncodeDepthMax) || !Lua.EnsureStack(call.State, 8)) throw new LuaException($"Cannot serialise, excessive nesting ({depth})");
+        long length = ArrayLength(call, Lua.Top(call.State));
+        output.WriteByte(length > 0 ? (byte)'[' : (byte)'{');
+        if (length <= 0) Lua.PushNil(call.State); // the key before the first
+        return new OpenTable(Math.Max(length, 0), 0);
+    }
+
+    // Pushes a table's next value, to be written, or ends and pops the table.
+    private static bool TryPushNext(LuaCall call, ScriptOutput output, ref OpenTable table)
+    {
+        nint state = call.State;
+        bool isArray = table.Length > 0;
+        if (isArray ? table.Written == table.Length : !Lua.Next(state, -2))
+        {
+            output.WriteByte(isArray ? (byte)']' : (byte)'}');
+            Lua.Pop(state);
+            return false;
+        }
+
+        if (table.Written > 0) output.WriteByte((byte)',');
+        table = table with { Written = table.Written + 1 };
+        if (isArray) Lua.RawGet(state, -1, table.Written);
+        else WriteKey(call, output);
+        return true;
+    }
+
+    private static void WriteKey(LuaCall call, ScriptOutput output)
+    {
+        nint state = call.State;
+        LuaType type = Lua.TypeOf(state, -2);
+        if (type == LuaType.Number)
+        {
+            output.WriteByte((byte)'"');
+            WriteNumber(call, Lua.ToNumber(state, -2), output);
+            output.WriteByte((byte)'"');
+        }
+        else if (type == LuaType.String)
+        {
+            WriteString(Lua.ToSpan(state, -2), output);
+        }
+        else
+        {
+            throw new LuaException($"Cannot serialise {LuaCall.NameOf(type)}: table key must be a number or string");
+        }
+
+        output.WriteByte((byte)':');
+    }
+
+    private static void WriteScalar(LuaCall call, ScriptOutput output)
+    {
+        nint state = call.State;
+        LuaType type = Lua.TypeOf(state, -1);
         switch (type)
         {
             case LuaType.String:
-                WriteString(Lua.ToSpan(state, index), output);
+                WriteString(Lua.ToSpan(state, -1), output);
                 break;
             case LuaType.Number:
-                WriteNumber(call, Lua.ToNumber(state, index), output);
+                WriteNumber(call, Lua.ToNumber(state, -1), output);
                 break;
             case LuaType.Boolean:
-                output.Write(Lua.ToBoolean(state, index) ? "true"u8 : "false"u8);
+                output.Write(Lua.ToBoolean(state, -1) ? "true"u8 : "false"u8);
                 break;
             case LuaType.Nil:
                 output.Write("null"u8);
                 break;
-            case LuaType.LightUserdata when Lua.ToUserdata(state, index) == 0:
+            case LuaType.LightUserdata when Lua.ToUserdata(state, -1) == 0:
                 output.Write("null"u8);
-                break;
-            case LuaType.Table:
-                WriteTable(call, index, output, depth + 1);
                 break;
             default:
                 throw new LuaException($"Cannot serialise {LuaCall.NameOf(type)}: type not supported");
         }
     }
 
-    private static void WriteNumber(LuaCall call, double value, MemoryStream output)
+    private static void WriteNumber(LuaCall call, double value, ScriptOutput output)
     {
         if (!double.IsFinite(value))
         {
@@ -87,7 +166,7 @@ internal static class JsonLibrary
         output.Write(Encoding.Latin1.GetBytes(CFormat.General(value, call.Owner.Json.PrecisionDigits, alternate: false, upper: false)));
     }
 
-    private static void WriteString(ReadOnlySpan<byte> text, MemoryStream output)
+    private static void WriteString(ReadOnlySpan<byte> text, ScriptOutput output)
     {
         output.WriteByte((byte)'"');
         foreach (byte c in text)
@@ -110,16 +189,6 @@ internal static class JsonLibrary
         }
 
         output.WriteByte((byte)'"');
-    }
-
-    private static void WriteTable(LuaCall call, int index, MemoryStream output, int depth)
-    {
-        if (depth > call.Owner.Json.EncodeDepthMax) throw new LuaException($"Cannot serialise, excessive nesting ({depth})");
-        nint state = call.State;
-        if (!Lua.EnsureStack(state, 8)) throw new LuaException($"Cannot serialise, excessive nesting ({depth})");
-        long length = ArrayLength(call, index);
-        if (length > 0) WriteArray(call, index, length, output, depth);
-        else WriteObject(call, index, output, depth);
     }
 
     // The largest index of a table whose keys are all positive integers; -1: it is not such a table, or has too many holes.
@@ -152,55 +221,6 @@ internal static class JsonLibrary
         }
 
         return max;
-    }
-
-    private static void WriteArray(LuaCall call, int index, long length, MemoryStream output, int depth)
-    {
-        output.WriteByte((byte)'[');
-        for (long i = 1; i <= length; i++)
-        {
-            if (i > 1) output.WriteByte((byte)',');
-            Lua.RawGet(call.State, index, i);
-            Write(call, Lua.Top(call.State), output, depth);
-            Lua.Pop(call.State);
-        }
-
-        output.WriteByte((byte)']');
-    }
-
-    private static void WriteObject(LuaCall call, int index, MemoryStream output, int depth)
-    {
-        nint state = call.State;
-        output.WriteByte((byte)'{');
-        bool isFirst = true;
-        Lua.PushNil(state);
-        while (Lua.Next(state, index))
-        {
-            if (!isFirst) output.WriteByte((byte)',');
-            isFirst = false;
-            int value = Lua.Top(state);
-            LuaType type = Lua.TypeOf(state, value - 1);
-            if (type == LuaType.Number)
-            {
-                output.WriteByte((byte)'"');
-                WriteNumber(call, Lua.ToNumber(state, value - 1), output);
-                output.WriteByte((byte)'"');
-            }
-            else if (type == LuaType.String)
-            {
-                WriteString(Lua.ToSpan(state, value - 1), output);
-            }
-            else
-            {
-                throw new LuaException($"Cannot serialise {LuaCall.NameOf(type)}: table key must be a number or string");
-            }
-
-            output.WriteByte((byte)':');
-            Write(call, value, output, depth);
-            Lua.Pop(state);
-        }
-
-        output.WriteByte((byte)'}');
     }
 
     private static int SetSparse(LuaCall call)
@@ -264,4 +284,7 @@ internal static class JsonLibrary
         long value = call.Integer(argument);
         return value >= min && value <= max ? (int)value : throw call.BadArgument(argument, $"expected integer between {min} and {max}");
     }
+
+    // A table that is being written: an array's length, or 0 for an object; and how many of its elements are written.
+    private readonly record struct OpenTable(long Length, long Written);
 }

@@ -7,12 +7,17 @@ using RedKite.Scripting.Translation;
 namespace RedKite.Scripting.Libraries;
 
 /// <summary>Reads JSON as cjson does, with its tolerances and messages, and pushes the value.</summary>
-internal sealed class JsonReader(nint state, byte[] text, JsonSettings settings)
+internal sealed class JsonReader(LuaCall call, byte[] text)
 {
+    // As in Redis, where the stack of C functions ends there, whatever the settings say.
+    internal const int DepthMax = 7998;
+
     private static readonly SearchValues<byte> HexDigits = SearchValues.Create("0123456789abcdefABCDEF"u8);
 
+    private readonly nint _state = call.State;
+    private readonly JsonSettings _settings = call.Owner.Json;
+    private readonly Stack<int> _open = new(); // the tables around the value: elements of an array so far, or -1 for an object
     private int _at;
-    private int _depth;
     private int _start; // of the token
     private double _number;
     private byte[] _string = [];
@@ -39,83 +44,81 @@ internal sealed class JsonReader(nint state, byte[] text, JsonSettings settings)
     internal void Read()
     {
         if (text.Length >= 2 && (text[0] == 0 || text[1] == 0)) throw new LuaException("JSON parser does not support UTF-16 or UTF-32");
-        Value(Next());
+        Kind token = Next();
+        while (Begins(ref token) || Continues(ref token))
+        {
+        }
+
         Kind end = Next();
         if (end != Kind.End) throw Unexpected("the end", end);
     }
 
-    private void Value(Kind token)
+    // Pushes the value that begins with a token. True if it is a table with elements: then the token of its first value is read.
+    private bool Begins(ref Kind token)
     {
+        call.Owner.Step();
         switch (token)
         {
             case Kind.String:
-                Lua.Push(state, _string);
-                break;
+                Lua.Push(_state, _string);
+                return false;
             case Kind.Number:
-                Lua.Push(state, _number);
-                break;
+                Lua.Push(_state, _number);
+                return false;
             case Kind.True or Kind.False:
-                Lua.Push(state, token == Kind.True);
-                break;
+                Lua.Push(_state, token == Kind.True);
+                return false;
             case Kind.Null:
-                Lua.PushLightUserdata(state, 0);
-                break;
-            case Kind.ObjectBegin:
-                Object();
-                break;
-            case Kind.ArrayBegin:
-                Array();
-                break;
+                Lua.PushLightUserdata(_state, 0);
+                return false;
+            case Kind.ObjectBegin or Kind.ArrayBegin:
+                return BeginsTable(ref token);
             default:
                 throw Unexpected("value", token);
         }
     }
 
-    private void Descend()
+    private bool BeginsTable(ref Kind token)
     {
-        if (++_depth > settings.DecodeDepthMax || !Lua.EnsureStack(state, 4)) throw new LuaException($"Found too many nested data structures ({_depth}) at character {_at}");
+        bool isObject = token == Kind.ObjectBegin;
+        int depth = _open.Count + 1;
+        if (depth > Math.Min(_settings.DecodeDepthMax, DepthMax) || !Lua.EnsureStack(_state, 4)) throw new LuaException($"Found too many nested data structures ({depth}) at character {_at}");
+        Lua.NewTable(_state);
+        token = Next();
+        if (token == (isObject ? Kind.ObjectEnd : Kind.ArrayEnd)) return false;
+        _open.Push(isObject ? -1 : 0);
+        if (isObject) ReadKey(ref token);
+        return true;
     }
 
-    private void Object()
+    private void ReadKey(ref Kind token)
     {
-        Descend();
-        Lua.NewTable(state);
-        Kind token = Next();
-        while (token != Kind.ObjectEnd)
-        {
-            if (token != Kind.String) throw Unexpected("object key string", token);
-            Lua.Push(state, _string);
-            token = Next();
-            if (token != Kind.Colon) throw Unexpected("colon", token);
-            Value(Next());
-            Lua.RawSet(state, -3);
-            token = Next();
-            if (token == Kind.ObjectEnd) break;
-            if (token != Kind.Comma) throw Unexpected("comma or object end", token);
-            token = Next();
-            if (token == Kind.ObjectEnd) throw Unexpected("object key string", token);
-        }
-
-        _depth--;
+        if (token != Kind.String) throw Unexpected("object key string", token);
+        Lua.Push(_state, _string);
+        token = Next();
+        if (token != Kind.Colon) throw Unexpected("colon", token);
+        token = Next();
     }
 
-    private void Array()
+    // Puts a value into the table around it, which may end and be a value itself. True: the token of the next value is read.
+    private bool Continues(ref Kind token)
     {
-        Descend();
-        Lua.NewTable(state);
-        Kind token = Next();
-        for (int i = 1; token != Kind.ArrayEnd; i++)
+        while (_open.TryPop(out int elements))
         {
-            Value(token);
-            Lua.RawSet(state, -2, i);
+            bool isObject = elements < 0;
+            if (isObject) Lua.RawSet(_state, -3);
+            else Lua.RawSet(_state, -2, ++elements);
             token = Next();
-            if (token == Kind.ArrayEnd) break;
-            if (token != Kind.Comma) throw Unexpected("comma or array end", token);
+            if (token == (isObject ? Kind.ObjectEnd : Kind.ArrayEnd)) continue;
+            if (token != Kind.Comma) throw Unexpected(isObject ? "comma or object end" : "comma or array end", token);
             token = Next();
-            if (token == Kind.ArrayEnd) throw Unexpected("value", token);
+            if (isObject) ReadKey(ref token);
+            else if (token == Kind.ArrayEnd) throw Unexpected("value", token);
+            _open.Push(elements);
+            return true;
         }
 
-        _depth--;
+        return false;
     }
 
     private LuaException Unexpected(string expected, Kind token)
@@ -182,7 +185,7 @@ internal sealed class JsonReader(nint state, byte[] text, JsonSettings settings)
     {
         if (c == '-' || char.IsAsciiDigit((char)c))
         {
-            if (!settings.DecodeInvalidNumbers && IsUnusualNumber()) return Error(_start, "invalid number");
+            if (!_settings.DecodeInvalidNumbers && IsUnusualNumber()) return Error(_start, "invalid number");
             return Number();
         }
 
@@ -190,7 +193,7 @@ internal sealed class JsonReader(nint state, byte[] text, JsonSettings settings)
         if (rest.StartsWith("true"u8)) return Taken(4, Kind.True);
         if (rest.StartsWith("false"u8)) return Taken(5, Kind.False);
         if (rest.StartsWith("null"u8)) return Taken(4, Kind.Null);
-        return settings.DecodeInvalidNumbers && IsUnusualNumber() ? Number() : Error(_start, "invalid token");
+        return _settings.DecodeInvalidNumbers && IsUnusualNumber() ? Number() : Error(_start, "invalid token");
     }
 
     private Kind Taken(int length, Kind kind)

@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using System.Runtime.CompilerServices;
 using RedKite.Scripting.Interop;
 
 namespace RedKite.Scripting.Libraries;
@@ -21,15 +22,15 @@ internal static class MessagePackLibrary
     {
         int count = call.Count;
         if (count == 0) throw call.BadArgument(0, "MessagePack pack needs input.");
-        using var output = new MemoryStream();
+        ScriptOutput output = call.Owner.BeginOutput();
         for (int i = 1; i <= count; i++) Write(call, i, output, 0);
-        Lua.Push(call.State, output.GetBuffer().AsSpan(0, (int)output.Length));
+        Lua.Push(call.State, output.Written);
         return 1;
     }
 
-    private static void Write(LuaCall call, int index, MemoryStream output, int depth)
+    private static void Write(LuaCall call, int index, ScriptOutput output, int depth)
     {
-        if (output.Length > Math.Min(call.Owner.BytesMax, int.MaxValue / 2)) throw new LuaException("not enough memory");
+        call.Owner.Step();
         nint state = call.State;
         switch (Lua.TypeOf(state, index))
         {
@@ -51,14 +52,14 @@ internal static class MessagePackLibrary
         }
     }
 
-    private static void WriteString(ReadOnlySpan<byte> text, MemoryStream output)
+    private static void WriteString(ReadOnlySpan<byte> text, ScriptOutput output)
     {
         if (text.Length < 32) output.WriteByte((byte)(0xA0 | text.Length));
         else WriteHead(output, text.Length, 0xD9, 0xDA, 0xDB);
         output.Write(text);
     }
 
-    private static void WriteHead(MemoryStream output, long count, byte head8, byte head16, byte head32)
+    private static void WriteHead(ScriptOutput output, long count, byte head8, byte head16, byte head32)
     {
         Span<byte> bytes = stackalloc byte[5];
         if (count <= byte.MaxValue && head8 != 0)
@@ -81,7 +82,7 @@ internal static class MessagePackLibrary
         }
     }
 
-    private static void WriteNumber(double value, MemoryStream output)
+    private static void WriteNumber(double value, ScriptOutput output)
     {
         Span<byte> bytes = stackalloc byte[9];
         if (value == Math.Floor(value) && value is >= -9223372036854775808.0 and < 9223372036854775808.0)
@@ -102,7 +103,7 @@ internal static class MessagePackLibrary
         }
     }
 
-    private static void WriteInteger(long value, MemoryStream output, Span<byte> bytes)
+    private static void WriteInteger(long value, ScriptOutput output, Span<byte> bytes)
     {
         (byte head, int size) = value switch
         {
@@ -122,7 +123,7 @@ internal static class MessagePackLibrary
         output.Write(bytes[..(size + 1)]);
     }
 
-    private static void WriteTable(LuaCall call, int index, MemoryStream output, int depth)
+    private static void WriteTable(LuaCall call, int index, ScriptOutput output, int depth)
     {
         nint state = call.State;
         if (!Lua.EnsureStack(state, 8)) throw new LuaException("stack overflow");
@@ -178,7 +179,7 @@ internal static class MessagePackLibrary
         while (at < input.Length && count < limit)
         {
             if (!Lua.EnsureStack(call.State, 8)) throw new LuaException("too many results to unpack");
-            Read(call.State, input, ref at, 0);
+            Read(call, input, ref at, 0);
             count++;
         }
 
@@ -188,9 +189,11 @@ internal static class MessagePackLibrary
         return count + 1;
     }
 
-    private static void Read(nint state, byte[] input, ref int at, int depth)
+    private static void Read(LuaCall call, byte[] input, ref int at, int depth)
     {
-        if (depth > UnpackDepthMax || !Lua.EnsureStack(state, 8)) throw new LuaException("Bad data format in input.");
+        call.Owner.Step();
+        nint state = call.State;
+        if (depth > UnpackDepthMax || !RuntimeHelpers.TryEnsureSufficientExecutionStack() || !Lua.EnsureStack(state, 8)) throw new LuaException("Bad data format in input.");
         byte head = Take(input, ref at, 1)[0];
         switch (head)
         {
@@ -226,39 +229,41 @@ internal static class MessagePackLibrary
                 Lua.Push(state, Take(input, ref at, (long)Unsigned(input, ref at, 1 << (head - 0xD9))));
                 break;
             case >= 0x90 and <= 0x9F:
-                ReadArray(state, input, ref at, head & 0x0F, depth);
+                ReadArray(call, input, ref at, head & 0x0F, depth);
                 break;
             case 0xDC or 0xDD:
-                ReadArray(state, input, ref at, (long)Unsigned(input, ref at, head == 0xDC ? 2 : 4), depth);
+                ReadArray(call, input, ref at, (long)Unsigned(input, ref at, head == 0xDC ? 2 : 4), depth);
                 break;
             case <= 0x8F:
-                ReadMap(state, input, ref at, head & 0x0F, depth);
+                ReadMap(call, input, ref at, head & 0x0F, depth);
                 break;
             case 0xDE or 0xDF:
-                ReadMap(state, input, ref at, (long)Unsigned(input, ref at, head == 0xDE ? 2 : 4), depth);
+                ReadMap(call, input, ref at, (long)Unsigned(input, ref at, head == 0xDE ? 2 : 4), depth);
                 break;
             default:
                 throw new LuaException("Bad data format in input.");
         }
     }
 
-    private static void ReadArray(nint state, byte[] input, ref int at, long count, int depth)
+    private static void ReadArray(LuaCall call, byte[] input, ref int at, long count, int depth)
     {
+        nint state = call.State;
         Lua.NewTable(state);
         for (long i = 1; i <= count; i++)
         {
-            Read(state, input, ref at, depth + 1);
+            Read(call, input, ref at, depth + 1);
             Lua.RawSet(state, -2, i);
         }
     }
 
-    private static void ReadMap(nint state, byte[] input, ref int at, long count, int depth)
+    private static void ReadMap(LuaCall call, byte[] input, ref int at, long count, int depth)
     {
+        nint state = call.State;
         Lua.NewTable(state);
         for (long i = 0; i < count; i++)
         {
-            Read(state, input, ref at, depth + 1);
-            Read(state, input, ref at, depth + 1);
+            Read(call, input, ref at, depth + 1);
+            Read(call, input, ref at, depth + 1);
             LuaType key = Lua.TypeOf(state, -2);
             if (key == LuaType.Nil) throw new LuaException("table index is nil") { HasNoPosition = true };
             if (key == LuaType.Number && double.IsNaN(Lua.ToNumber(state, -2))) throw new LuaException("table index is NaN") { HasNoPosition = true };

@@ -17,6 +17,7 @@ internal static class StringFormat
         int at = 0;
         while (at < format.Length)
         {
+            call.Owner.Step();
             char c = format[at++];
             if (c != '%')
             {
@@ -37,7 +38,7 @@ internal static class StringFormat
             if (at >= format.Length) throw new LuaException("invalid option '%' to 'format'");
             char option = format[at++];
             Write(call, argument, option, specification, result);
-            if (result.Length > Math.Min(call.Owner.BytesMax, int.MaxValue / 4)) throw new LuaException("not enough memory");
+            if (result.Length > call.Owner.BufferBytesMax / sizeof(char)) throw call.Owner.OutOfMemory();
         }
 
         call.Push(result.ToString());

@@ -20,7 +20,7 @@ internal static class StructLibrary
         var format = new Format(call.Text(1).ToArray(), call);
         int last = call.Count;
         int argument = 2;
-        using var output = new MemoryStream();
+        ScriptOutput output = call.Owner.BeginOutput();
         while (format.Next(output.Length))
         {
             for (int i = 0; i < format.Padding; i++) output.WriteByte(0);
@@ -50,10 +50,10 @@ internal static class StructLibrary
                     break;
             }
 
-            if (output.Length > Math.Min(call.Owner.BytesMax, int.MaxValue / 2)) throw new LuaException("not enough memory");
+            call.Owner.Step();
         }
 
-        Lua.Push(call.State, output.GetBuffer().AsSpan(0, (int)output.Length));
+        Lua.Push(call.State, output.Written);
         return 1;
     }
 
@@ -67,6 +67,7 @@ internal static class StructLibrary
         Lua.SetTop(state, 2);
         while (format.Next(position))
         {
+            call.Owner.Step();
             position += format.Padding;
             if (position < 0 || position > data.Length || format.Size > data.Length - position) throw call.BadArgument(2, "data string too short");
             if (!Lua.EnsureStack(state, 4)) throw new LuaException("too many results");
@@ -117,6 +118,7 @@ internal static class StructLibrary
         long position = 0;
         while (format.Next(position))
         {
+            call.Owner.Step();
             if (format.Option == 's') throw call.BadArgument(1, "option 's' has no fixed size");
             if (format is { Option: 'c', Size: 0 }) throw call.BadArgument(1, "option 'c0' has no fixed size");
             position += format.Padding + format.Size;
@@ -138,7 +140,7 @@ internal static class StructLibrary
         if (argument == last + 1) throw call.BadArgument(argument, $"{expected} expected, got nil");
     }
 
-    private static void WriteInteger(double number, Format format, MemoryStream output)
+    private static void WriteInteger(double number, Format format, ScriptOutput output)
     {
         ulong value = number < 0 ? (ulong)LuaCall.ToInt64(number) : double.IsNaN(number) || number < 9223372036854775808.0 ? (ulong)LuaCall.ToInt64(number) : number < 18446744073709551616.0 ? (ulong)number : 0;
         var bytes = new byte[format.Size];
@@ -151,7 +153,7 @@ internal static class StructLibrary
         Write(output, bytes, format.IsBig);
     }
 
-    private static void Write(MemoryStream output, byte[] littleEndian, bool isBig)
+    private static void Write(ScriptOutput output, byte[] littleEndian, bool isBig)
     {
         if (isBig) Array.Reverse(littleEndian);
         output.Write(littleEndian);

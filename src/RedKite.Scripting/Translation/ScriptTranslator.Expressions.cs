@@ -148,7 +148,7 @@ internal sealed partial class ScriptTranslator
     private string? TextOf(ExpressionKind kind, string name, int start)
     {
         if (IsNumber(kind)) return ScriptLexer.FloatText(_number);
-        return kind is ExpressionKind.Local or ExpressionKind.Upvalue && name is not ("goto" or "_ENV") && _lastEnd - start == name.Length ? name : null;
+        return kind is ExpressionKind.Local or ExpressionKind.Upvalue && !IsReserved(name) && _lastEnd - start == name.Length ? name : null;
     }
 
     private bool IsNumber(ExpressionKind kind) => kind == ExpressionKind.Constant && _numberEnd == _lastEnd;

@@ -10,8 +10,8 @@ namespace RedKite.Scripting.Translation;
 /// messages.
 /// </para>
 /// <para>
-/// Endless loops: each loop iteration and each function call decrements a counter, and at zero asks whether the script may continue. Rejected:
-/// Lua's count hook, which makes every instruction of Lua 5.4 take its slow path.
+/// Endless loops: each loop iteration and each function call reads a flag that other threads raise (<see cref="Interop.InterruptFlag"/>), and
+/// then asks whether the script may continue.
 /// </para>
 /// <para>
 /// redis.call: the script cannot replace it, so a direct call of it takes neither the lookups through the protected tables nor the Lua
@@ -34,12 +34,12 @@ namespace RedKite.Scripting.Translation;
 /// </remarks>
 internal sealed partial class ScriptTranslator
 {
-    // Names of the environment that the translated text uses. A script that uses them too harms only itself.
+    // Names of locals that the translated text uses. Where a script uses such a name, it gets another one (IsReserved).
     private const string Concatenate = "__rk_c";
-    private const string CountDown = " __rk_n=__rk_n-1 if __rk_n<0 then __rk_n=__rk_t() end ";
+    private const string Check = " if __rk_f then __rk_t() end ";
     private const string Results = "__rk_v";
     private const string Modulo = "__rk_m";
-    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s,__rk_m,r__k,r__c,r__e,t__n=... local __rk_n=0 return function(...) ";
+    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s,__rk_m,r__k,r__c,r__e,t__n=... local __rk_f=false return function(...) ";
 
     // Direct calls of redis.call. The edit begins behind the first letter, because others insert text in front of it.
     private const string CallText = "redis.call";
@@ -102,6 +102,9 @@ internal sealed partial class ScriptTranslator
         Constant,
     }
 
+    /// <summary>The name of the flag that tells a script to ask whether it may continue.</summary>
+    internal static ReadOnlySpan<byte> FlagName => "__rk_f"u8;
+
     /// <summary>Translates a chunk.</summary>
     /// <param name="source">The source; each character is a byte.</param>
     /// <param name="chunkName">The chunk's name in messages.</param>
@@ -158,9 +161,18 @@ internal sealed partial class ScriptTranslator
     {
         if (_token.Kind != TokenKind.Name) throw Expected("<name>");
         string name = _token.Text;
-        if (!isField && name is "goto" or "_ENV") Edit(_token.Start, 0, "_"); // words of Lua 5.4
+        if (!isField && IsReserved(name)) Edit(_token.Start, 0, "_");
         Advance();
         return name;
+    }
+
+    // Words of Lua 5.4, and the translated text's own names. Those with more underscores in front are reserved, too, so that no two names
+    // become one.
+    private static bool IsReserved(string name)
+    {
+        if (name is "goto" or "_ENV" || name.StartsWith("__rk_", StringComparison.Ordinal)) return true;
+        ReadOnlySpan<char> bare = name.AsSpan().TrimStart('_');
+        return bare is "r__k" or "r__c" or "r__e" or "t__n" || (name.Length - bare.Length > 2 && bare.StartsWith("rk_"));
     }
 
     private ScriptSyntaxException Expected(string what) => Fail($"'{what}' expected");
@@ -212,7 +224,7 @@ internal sealed partial class ScriptTranslator
                 Advance();
                 Expression();
                 Require("do");
-                InsertHere(CountDown);
+                InsertHere(Check);
                 LoopBlock();
                 RequireMatch("end", "while", line);
                 return false;
@@ -280,7 +292,7 @@ internal sealed partial class ScriptTranslator
     private void Repeat(int line)
     {
         Advance();
-        InsertHere(CountDown);
+        InsertHere(Check);
         _function.Loops++;
         _function.BeginScope();
         Chunk();
@@ -311,7 +323,7 @@ internal sealed partial class ScriptTranslator
         }
 
         Require("do");
-        InsertHere(CountDown);
+        InsertHere(Check);
         _function.BeginScope();
         foreach (string name in names) _function.Declare(name);
         LoopBlock();
@@ -460,11 +472,11 @@ internal sealed partial class ScriptTranslator
 
         Require(")");
         int start = _lastEnd;
-        Edit(start, 0, CountDown);
+        Edit(start, 0, Check);
         int edit = _edits.Count - 1;
         Chunk();
         RequireMatch("end", "function", line);
-        if (_function is { IsVariadic: true, UsesArg: true, UsesDots: false }) _edits[edit] = new SourceEdit(start, 0, CountDown + "local arg={n=__rk_s('#',...),...} ");
+        if (_function is { IsVariadic: true, UsesArg: true, UsesDots: false }) _edits[edit] = new SourceEdit(start, 0, Check + "local arg={n=__rk_s('#',...),...} ");
         _use.Note(line, _function.OnlyReadsParameters);
         _function = _function.Parent!;
     }

@@ -1,0 +1,166 @@
+namespace RedKite.Scripting;
+
+/// <summary>The part of <see cref="Prelude"/> on tables. As in Lua 5.1, these functions use no metamethods.</summary>
+internal static class PreludeTables
+{
+    internal const string Source = """
+        -- Tables.
+        local T = {}
+        T.concat = managed(raw.tableconcat)
+        -- As in Lua 5.1 they use no metamethods. A table without a metatable needs no raw functions for that.
+        local function writable(t)
+          if shadow[t] then error('Attempt to modify a readonly table', 0) end
+          return t
+        end
+        local function put(t, i, v) if getmetatable(t) == nil then t[i] = v else rawset(t, i, v) end end
+        local function shiftUp(t, last, at)
+          local isPlain = getmetatable(t) == nil
+          for i = last, at + 1, -1 do
+            if interrupted then tick() end
+            if isPlain then t[i] = t[i - 1] else rawset(t, i, rawget(t, i - 1)) end
+          end
+        end
+        function T.insert(...)
+          local t, a, b = ...
+          local n = select('#', ...)
+          needTable('insert', ...)
+          local last = rawlen(t) + 1
+          if shadow[t] then writable(t) end
+          if n == 2 then put(t, last, a) return end
+          if n ~= 3 then error("wrong number of arguments to 'insert'") end
+          local at = int32(tonum(a))
+          if at == nil then bad(2, 'insert', 'number', a) end
+          if at > last then last = at end
+          shiftUp(t, last, at)
+          put(t, at, b)
+        end
+        function T.remove(...)
+          local t, a = ...
+          needTable('remove', ...)
+          local last = rawlen(t)
+          local at = a == nil and last or int32(tonum(a))
+          if at == nil then bad(2, 'remove', 'number', a) end
+          if not (at >= 1 and at <= last) then return end
+          if shadow[t] then writable(t) end
+          local isPlain = getmetatable(t) == nil
+          local v = rawget(t, at)
+          for i = at, last - 1 do
+            if interrupted then tick() end
+            if isPlain then t[i] = t[i + 1] else rawset(t, i, rawget(t, i + 1)) end
+          end
+          rawset(t, last, nil)
+          return v
+        end
+        -- With a function, the order in which it is called and the result for equal elements are those of Lua 5.1: a quicksort whose pivot
+        -- is the median of the first, middle and last element.
+        local function sortBy(t, first, last, less)
+          while first < last do
+            if interrupted then tick() end
+            local low, high = t[first], t[last]
+            if less(high, low) then
+              t[first], t[last] = high, low
+            end
+            if last - first == 1 then return end
+            local middle = (first + last) // 2
+            local pivot = t[middle]
+            low = t[first]
+            if less(pivot, low) then
+              t[middle], t[first] = low, pivot
+            else
+              high = t[last]
+              if less(high, pivot) then t[middle], t[last] = high, pivot end
+            end
+            if last - first == 2 then return end
+            pivot = t[middle]
+            t[middle], t[last - 1] = t[last - 1], pivot
+            local i, j = first, last - 1
+            while true do
+              i = i + 1
+              local a = t[i]
+              while less(a, pivot) do
+                if interrupted then tick() end
+                if i > last then error('invalid order function for sorting') end
+                i = i + 1
+                a = t[i]
+              end
+              j = j - 1
+              local b = t[j]
+              while less(pivot, b) do
+                if interrupted then tick() end
+                if j < first then error('invalid order function for sorting') end
+                j = j - 1
+                b = t[j]
+              end
+              if j < i then break end
+              t[i], t[j] = b, a
+            end
+            t[last - 1], t[i] = t[i], t[last - 1]
+            -- The smaller part by recursion, the larger one by the loop.
+            if i - first < last - i then
+              sortBy(t, first, i - 1, less)
+              first = i + 1
+            else
+              sortBy(t, i + 1, last, less)
+              last = i - 1
+            end
+          end
+        end
+        local function isLess(a, b) return a < b end
+        local function sortPlain(t, n, f)
+          if f == nil and n <= 1000000 then return sort(t) end -- more take seconds, in which nothing could end the script
+          sortBy(t, 1, n, f or isLess)
+        end
+        function T.sort(...)
+          local t, f = ...
+          needTable('sort', ...)
+          if f ~= nil and type(f) ~= 'function' then bad(2, 'sort', 'function', f) end
+          local n = rawlen(t)
+          if getmetatable(t) == nil then return sortPlain(t, n, f) end
+          writable(t)
+          local copy = {}
+          for i = 1, n do
+            if interrupted then tick() end
+            copy[i] = rawget(t, i)
+          end
+          sortPlain(copy, n, f)
+          for i = 1, n do
+            if interrupted then tick() end
+            rawset(t, i, copy[i])
+          end
+        end
+        function T.getn(...) needTable('getn', ...) return rawlen((...)) end
+        function T.setn(...) needTable('setn', ...) error("'setn' is obsolete") end
+        function T.maxn(...)
+          local t = ...
+          needTable('maxn', ...)
+          local max = 0.0
+          for k in next, t do
+            if interrupted then tick() end
+            if mtype(k) and k > max then max = k end
+          end
+          return max
+        end
+        local function needTableAndFunction(name, ...)
+          needTable(name, ...)
+          local _, f = ...
+          if type(f) ~= 'function' then bad(2, name, 'function', f, select('#', ...)) end
+          return ...
+        end
+        function T.foreach(...)
+          local t, f = needTableAndFunction('foreach', ...)
+          for k, v in next, t do
+            if interrupted then tick() end
+            local r = f(k, v)
+            if r ~= nil then return r end
+          end
+        end
+        function T.foreachi(...)
+          local t, f = needTableAndFunction('foreachi', ...)
+          for i = 1, rawlen(t) do
+            if interrupted then tick() end
+            local r = f(i, rawget(t, i))
+            if r ~= nil then return r end
+          end
+        end
+        """;
+}
