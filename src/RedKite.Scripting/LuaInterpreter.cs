@@ -35,7 +35,9 @@ internal sealed partial class LuaInterpreter : IDisposable
     private const int SharedArgumentsPosition = 1_000_008;
     private const int FlagPosition = 1_000_009; // a function whose first upvalue is the interrupt flag
     private const int FirstFunctionPosition = 1_000_100;
-    private const int HelperCount = 11;
+    private const int HelperCount = 12;
+    private const int NumberBytesMax = 64;
+    private const int KeptBytesMax = 1024 * 1024; // larger buffers are released
     private const int SharedElementsMax = 64;
     private const int BufferBytesMin = 64 * 1024; // with less, no script could run
     private const int SharedBytesMax = 16 * 1024;
@@ -286,11 +288,18 @@ internal sealed partial class LuaInterpreter : IDisposable
             if (_interrupt.IsRaised && Tick() is { } ending) return PushError(state, ending);
             int count = Lua.Top(state);
             if (count == 0) return PushError(state, "ERR Please specify at least one argument for this redis lib call");
-            if (!TryReadArguments(state, count)) return PushError(state, "ERR Lua redis lib command arguments must be strings or integers");
+            if (ReadArguments(state, count) is { } problem) return PushError(state, "ERR " + problem);
             _reply.Clear();
+            _reply.BytesMax = BufferBytesMax; // its pieces, their copy in one piece, and the values that Lua gets
             Host.Call(_input, _arguments.AsSpan(0, count), _reply);
             if (_ending is not null) return PushError(state, _ending);
-            if (_reply.Overflowed) return PushError(state, "ERR The command's reply is too large for a script");
+            if (_input.Length > KeptBytesMax) _input = new byte[4096];
+            if (_reply.Overflowed)
+            {
+                _textRefusals++;
+                return PushError(state, "ERR The command's reply is too large for a script");
+            }
+
             Lua.SetTop(state, 0);
             ReadOnlySpan<byte> written = _reply.Written;
             if (!wantsResult && written[0] != '-')
@@ -299,7 +308,7 @@ internal sealed partial class LuaInterpreter : IDisposable
                 return 0;
             }
 
-            if (!Reply.TryPush(state, written, out bool isError)) return PushError(state, "ERR The command's reply is nested too deeply for a script");
+            if (!Reply.TryPush(state, written, out bool isError)) return PushError(state, _allocator.Used > _allocator.BytesMax ? "ERR not enough memory" : "ERR The command's reply is nested too deeply for a script");
             if (_reply.IsChained) _reply.Clear();
             if (!isError) return 1;
             Lua.Push(state, true);
@@ -337,32 +346,28 @@ internal sealed partial class LuaInterpreter : IDisposable
         try
         {
             int count = Lua.Top(state);
+            // What is beyond the limit is not built here: the buffer and Lua's string need as much again.
+            long bytes = TextBytes(state, count);
+            if (bytes < 0) return 0;
+            if (bytes > Math.Min((_allocator.BytesMax - _allocator.Used) / 2, Array.MaxLength) && bytes > BufferBytesMin) return FailWithoutMemory(state);
+            EnsureText((int)bytes);
             int length = 0;
             for (int i = 1; i <= count; i++)
             {
-                LuaType type = Lua.TypeOf(state, i);
-                if (type == LuaType.String)
+                if (Lua.TypeOf(state, i) == LuaType.String)
                 {
                     ReadOnlySpan<byte> text = Lua.ToSpan(state, i);
-                    // A string beyond the limit is not built here: Lua itself refuses it.
-                    if (text.Length + (long)length > Math.Min(_allocator.BytesMax, Array.MaxLength)) return FailWithoutMemory(state);
-                    EnsureText(length + text.Length);
                     text.CopyTo(_text.AsSpan(length));
                     length += text.Length;
                 }
-                else if (type == LuaType.Number)
-                {
-                    EnsureText(length + RespNumber.Int64TextMax + 32);
-                    length += FormatNumber(Lua.ToNumber(state, i), _text.AsSpan(length));
-                }
                 else
                 {
-                    return 0;
+                    length += FormatNumber(Lua.ToNumber(state, i), _text.AsSpan(length));
                 }
             }
 
             Lua.Push(state, _text.AsSpan(0, length));
-            if (_text.Length > 1024 * 1024) _text = new byte[256];
+            if (_text.Length > KeptBytesMax) _text = new byte[256];
             return 1;
         }
         catch (Exception failure)
@@ -548,35 +553,52 @@ internal sealed partial class LuaInterpreter : IDisposable
         if (_text.Length < length) Array.Resize(ref _text, Math.Max(length, _text.Length * 2));
     }
 
-    internal bool TryReadArguments(nint state, int count)
+    // The most bytes that strings and numbers take as text; -1: there are other values.
+    private static long TextBytes(nint state, int count)
     {
+        long bytes = 0;
+        for (int i = 1; i <= count; i++)
+        {
+            LuaType type = Lua.TypeOf(state, i);
+            if (type is not (LuaType.String or LuaType.Number)) return -1;
+            bytes += type == LuaType.String ? Lua.RawLength(state, i) : NumberBytesMax;
+        }
+
+        return bytes;
+    }
+
+    /// <summary>Copies a call's arguments to <see cref="Input"/>, or returns what is wrong with them.</summary>
+    internal string? ReadArguments(nint state, int count)
+    {
+        long bytes = TextBytes(state, count);
+        if (bytes < 0) return "Lua redis lib command arguments must be strings or integers";
+        if (bytes > Math.Min(_allocator.BytesMax - _allocator.Used, Array.MaxLength) && bytes > BufferBytesMin)
+        {
+            _textRefusals++;
+            return "The command's arguments are too large for a script";
+        }
+
+        if (_input.Length < bytes) _input = new byte[Math.Max(bytes, Math.Min(_input.Length * 2L, KeptBytesMax))];
         if (_arguments.Length < count) _arguments = new ArgumentSlice[Math.Max(count, _arguments.Length * 2)];
         int length = 0;
         for (int i = 1; i <= count; i++)
         {
             int start = length;
-            LuaType type = Lua.TypeOf(state, i);
-            if (type == LuaType.String)
+            if (Lua.TypeOf(state, i) == LuaType.String)
             {
                 ReadOnlySpan<byte> text = Lua.ToSpan(state, i);
-                EnsureInput(length + (long)text.Length);
                 text.CopyTo(_input.AsSpan(length));
                 length += text.Length;
             }
-            else if (type == LuaType.Number)
-            {
-                EnsureInput(length + 64L);
-                length += FormatArgument(Lua.ToNumber(state, i), _input.AsSpan(length));
-            }
             else
             {
-                return false;
+                length += FormatArgument(Lua.ToNumber(state, i), _input.AsSpan(length));
             }
 
             _arguments[i - 1] = new ArgumentSlice(start, length - start);
         }
 
-        return true;
+        return null;
     }
 
     // Integral numbers are written as such, others in their shortest form.
@@ -586,12 +608,6 @@ internal sealed partial class LuaInterpreter : IDisposable
         if (integer == value && integer != long.MinValue) return RespNumber.Format(integer, destination);
         if (double.IsNaN(value)) return Encoding.Latin1.GetBytes(NumberText.Format(value), destination); // with its sign
         return RespDouble.Format(value, destination);
-    }
-
-    private void EnsureInput(long length)
-    {
-        if (_input.Length >= length) return;
-        Array.Resize(ref _input, checked((int)Math.Min(Array.MaxLength, Math.Max(length, _input.Length * 2L))));
     }
 
     private void AddFunctions()

@@ -187,6 +187,15 @@ internal static class Prelude
           if which == '' then error('attempt to perform arithmetic on a ' .. type(bad) .. ' value') end
           error('attempt to perform arithmetic on ' .. which .. ' (a ' .. type(bad) .. ' value)')
         end
+        -- a % b where many of them follow each other: written as a // remainder // b, because calls would be nested too deeply.
+        local remainder
+        local pending = {__metatable = false} -- the metatable of {a}
+        function pending.__idiv(a, b)
+          if rawequal(b, remainder) then return setmetatable({a}, pending) end
+          return (modulo('|', rawget(a, 1), b))
+        end
+        remainder = setmetatable({}, pending)
+
         -- The basic functions.
         G._G = env
         G._VERSION = 'Lua 5.1'
@@ -552,6 +561,6 @@ internal static class Prelude
         G.os = protect({clock = raw.clock})
 
         collectgarbage('incremental', 400, 400) -- scripts leave little that lives on: collect when four times as much has been added
-        return L, envmeta, env, G, {c, c2, c3, tick, values, select, modulo, checkCall, call, effect, tonumberOfOne, holder}
+        return L, envmeta, env, G, {c, c2, c3, tick, values, select, modulo, checkCall, call, effect, tonumberOfOne, remainder, holder}
         """;
 }

@@ -115,6 +115,7 @@ internal static class PreludeTables
           needTable('sort', ...)
           if f ~= nil and type(f) ~= 'function' then bad(2, 'sort', 'function', f) end
           local n = rawlen(t)
+          if n < 2 then return end
           if getmetatable(t) == nil then return sortPlain(t, n, f) end
           writable(t)
           local copy = {}

@@ -12,7 +12,7 @@ internal sealed class ReplyToLua(LuaInterpreter owner)
     internal static ReadOnlySpan<byte> CountedField => "ignore_error_stats_update"u8;
 
     /// <summary>Pushes a reply.</summary>
-    /// <returns>False if it is nested too deeply.</returns>
+    /// <returns>False if it is nested too deeply, or larger than the script's memory.</returns>
     internal bool TryPush(nint state, ReadOnlySpan<byte> reply, out bool isError)
     {
         int at = 0;
@@ -66,6 +66,8 @@ internal sealed class ReplyToLua(LuaInterpreter owner)
 
     private bool TryPush(nint state, ReadOnlySpan<byte> reply, ref int at, int depth)
     {
+        if (owner.UsedBytes > owner.BytesMax) return false;
+
         // Lua guarantees a function the stack space for the reply itself.
         if (depth > 0 && (depth > DepthMax || !Lua.EnsureStack(state, 8))) return false;
         byte marker = reply[at++];

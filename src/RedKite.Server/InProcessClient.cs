@@ -20,6 +20,9 @@ public sealed class InProcessClient : IDisposable
     // How often a waiting call checks a test's clock and whether the server has stopped.
     private const int SleepMsMax = 100;
 
+    // A reply that is returned as an object is parsed in one piece.
+    private const long ReplyBytesMax = 1024 * 1024 * 1024;
+
     private readonly RedKiteServer _server;
     private readonly Engine _engine;
     private readonly CommandExecutor _executor;
@@ -105,7 +108,7 @@ public sealed class InProcessClient : IDisposable
             bool goesOn;
             do
             {
-                consumed += Run(request[consumed..], out goesOn);
+                consumed += Run(request[consumed..], _engine.MemoryBytesMax, out goesOn);
                 WriteReplies(replies);
             }
             while (goesOn);
@@ -212,10 +215,10 @@ public sealed class InProcessClient : IDisposable
     private void Append(FormattableString text) => Encoding.ASCII.GetBytes(text.ToString(CultureInfo.InvariantCulture), _request);
 
     // Executes requests until one has blocked or the replies have become large: then the replies are taken, and more requests may remain.
-    private int Run(Span<byte> request, out bool goesOn)
+    private int Run(Span<byte> request, long bytesMax, out bool goesOn)
     {
         ReplyWriter reply = _executor.Reply;
-        reply.BytesMax = _engine.MemoryBytesMax;
+        reply.BytesMax = bytesMax;
         _executor.Environment.ReadTime();
         _session.NoteUser(); // there is no loop that could
         int consumed;
@@ -232,7 +235,7 @@ public sealed class InProcessClient : IDisposable
         goesOn = Wait() || reply.IsChained;
         if (!reply.Overflowed) return consumed;
         reply.Clear();
-        throw new InsufficientMemoryException("The reply is larger than the machine's memory.");
+        throw new InsufficientMemoryException($"The reply is larger than {bytesMax} bytes, which an in-process client can take.");
     }
 
     // Sleeps while the next command must not write, and tries again.
@@ -249,7 +252,7 @@ public sealed class InProcessClient : IDisposable
 
     private RedKiteReply Run()
     {
-        Run(_request.WrittenSpan.ToArray(), out _);
+        Run(_request.WrittenSpan.ToArray(), Math.Min(_engine.MemoryBytesMax, ReplyBytesMax), out _);
         RedKiteReply reply = RedKiteReply.Parse(_executor.Reply);
         _executor.Reply.Clear();
         return reply;

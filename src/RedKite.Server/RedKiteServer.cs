@@ -255,7 +255,8 @@ public sealed class RedKiteServer : IAsyncDisposable
             Diagnostics?.Dispose();
             _endpoints.Dispose();
             Engine.Keyspace.Dispose();
-            Engine.Messages.Release();
+            Engine.Script.Dispose();
+        Engine.Messages.Release();
             Engine.Metrics.Runs.Dispose();
             Engine.Buffers.Dispose();
             throw;

@@ -31,6 +31,61 @@ public class ScriptLimitTests
         Assert.True(bench.Lua.UsedBytes < 128 * 1024 * 1024);
     }
 
+    // The replies are those of Redis 8.0.2.
+    [Theory]
+    [InlineData("local t = {} t[1] = t cjson.encode_max_depth(2147483647) return cjson.encode(t)", "Cannot serialise, excessive nesting (7998)")]
+    [InlineData("cjson.decode_max_depth(2147483647) return cjson.decode(string.rep('[', 80000))", "Found too many nested data structures (7999) at character 7999")]
+    [InlineData("cjson.decode_max_depth(2147483647) cjson.encode_max_depth(2147483647) local s = string.rep('[', 7000) return #cjson.encode(cjson.decode(s .. string.rep(']', 7000)))", ":14000")]
+    [InlineData("return cmsgpack.unpack(string.rep('\\145', 80000))", "-ERR")]
+    [InlineData("local t = {} t[1] = t return #cmsgpack.pack(t)", ":17")]
+    [InlineData("return table.insert(setmetatable({}, {__len = function() return 2^53 end}), 1, 1)", "$-1")]
+    [InlineData("local t = setmetatable({1, 2}, {__len = function() return 5 end, __newindex = function() error('x') end}) table.insert(t, 7) return rawget(t, 3)", ":7")]
+    [InlineData("local t = setmetatable({5, 3, 4}, {__len = function() return 50 end}) table.sort(t) return t", "*3\r\n:3\r\n:4\r\n:5")]
+    [InlineData("return table.sort({3, 2, 1, 5, 4, 6, 7, 8, 1, 2}, function(a, b) return true end)", "invalid order function for sorting")]
+    [InlineData("table.insert(redis, 1)", "Attempt to modify a readonly table")]
+    [InlineData("return table.remove(redis)", "$-1")]
+    public void Libraries_are_bounded_as_in_Redis(string script, string expected)
+    {
+        using var bench = new ScriptBench();
+        Assert.Contains(expected, bench.Run(script), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Long_chains_of_operators_compile_to_flat_text()
+    {
+        using var bench = new ScriptBench();
+        Assert.Equal(":0\r\n", bench.Run("local x = 1 return 1" + string.Concat(Enumerable.Repeat("%x", 80_000))));
+        Assert.Equal(":-300\r\n", bench.Run("return 1" + string.Concat(Enumerable.Repeat("*2", 10)) + string.Concat(Enumerable.Repeat("%1", 300)) + string.Concat(Enumerable.Repeat("-1", 300))));
+        Assert.Equal(":100001\r\n", bench.Run("local x = 1 return x" + string.Concat(Enumerable.Repeat("+x", 100_000))));
+        Assert.Contains("chunk has too many syntax levels", bench.Run("local x = 'a' return x" + string.Concat(Enumerable.Repeat("..x", 210))), StringComparison.Ordinal);
+        Assert.Contains("main function has more than 200 local variables", bench.Run("local " + string.Join(',', Enumerable.Repeat("a", 201))), StringComparison.Ordinal);
+        Assert.Equal(":1\r\n", bench.Run("local x = 7 return (9" + string.Concat(Enumerable.Repeat("%10", 40)) + "-8)%x"));
+    }
+
+    // Text beyond the limit is not built. The memory of managed code counts, too.
+    [Theory]
+    [InlineData("return #cmsgpack.unpack(ARGV[1])", "not enough memory")]
+    [InlineData("return #cjson.decode('[' .. string.rep('[],', 3e6) .. '1]')", "not enough memory")]
+    [InlineData("local s = string.rep('x', 5e6) return #redis.pcall('echo', s, s, s, s).err", ":5")]
+    [InlineData("local s = string.rep('x', 5e6) return redis.pcall('echo', s, s, s, s)", "The command's arguments are too large for a script")]
+    public void Managed_memory_counts_as_the_scripts(string script, string expected)
+    {
+        using var bench = new ScriptBench();
+        bench.Lua.BytesMax = 16 * 1024 * 1024;
+        string packed = "\xdd\x00\x20\x00\x00" + string.Concat(Enumerable.Repeat("\x90", 0x200000));
+        Assert.Contains(expected, bench.Run(script, arguments: [packed]), StringComparison.Ordinal);
+        Assert.True(bench.Lua.UsedBytes < 32 * 1024 * 1024);
+    }
+
+    [Fact]
+    public void Reply_that_does_not_fit_into_the_scripts_memory_is_an_error()
+    {
+        using var bench = new ScriptBench();
+        bench.Lua.BytesMax = 16 * 1024 * 1024;
+        bench.Host.Reply = "$12000000\r\n" + new string('x', 12_000_000) + "\r\n";
+        Assert.Equal("-ERR The command's reply is too large for a script\r\n", bench.Run("return redis.pcall('get', 'x')"));
+    }
+
     [Theory]
     [InlineData("while true do end")]
     [InlineData("repeat until false")]

@@ -71,7 +71,7 @@ internal static class RedisLibrary
     {
         int count = call.Count;
         if (count == 0) throw new LuaException("Please specify at least one argument for this redis lib call");
-        if (!call.Owner.TryReadArguments(call.State, count)) throw new LuaException("Lua redis lib command arguments must be strings or integers");
+        if (call.Owner.ReadArguments(call.State, count) is { } problem) throw new LuaException(problem);
         CommandPermission permission = call.Owner.Host.MayExecute(call.Owner.Input, call.Owner.Arguments(count));
         if (permission == CommandPermission.NoCommand) throw new LuaException("Invalid command passed to redis.acl_check_cmd()");
         if (permission == CommandPermission.WrongArguments) throw new LuaException("Wrong number of args for redis.acl_check_cmd()");

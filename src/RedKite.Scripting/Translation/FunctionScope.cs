@@ -1,13 +1,19 @@
 namespace RedKite.Scripting.Translation;
 
 /// <summary>The meaning of names in a function that is being translated.</summary>
-internal sealed class FunctionScope(FunctionScope? parent)
+internal sealed class FunctionScope(FunctionScope? parent, int line)
 {
     private readonly List<string> _names = [];
     private readonly List<bool> _aliases = [];
     private readonly Stack<int> _scopes = new();
 
     internal FunctionScope? Parent => parent;
+
+    /// <summary>The line on which it begins.</summary>
+    internal int Line => line;
+
+    /// <summary>The names that are declared.</summary>
+    internal int Count => _names.Count;
 
     internal bool IsMain => parent is null;
 

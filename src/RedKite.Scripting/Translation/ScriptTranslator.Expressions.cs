@@ -20,6 +20,7 @@ internal sealed partial class ScriptTranslator
         Enter();
         Token first = _token;
         int start = first.Start;
+        int remainders = 0;
         ExpressionKind kind;
         if (Is("-"))
         {
@@ -49,9 +50,15 @@ internal sealed partial class ScriptTranslator
             {
                 Chain(first, kind, name);
             }
-            else if (Is("%"))
+            else if (Is("%") && ++remainders <= NestedRemaindersMax)
             {
                 Remainder(first, kind, name);
+            }
+            else if (Is("%"))
+            {
+                Edit(_token.Start, 1, RemainderOperator);
+                Advance();
+                SubExpression(right, out _);
             }
             else if (Is("*"))
             {
@@ -167,7 +174,7 @@ internal sealed partial class ScriptTranslator
             Advance();
             int operand = _token.Start;
             kind = SubExpression(ConcatenatePriority, out name);
-            operands++;
+            if (_depth + operands++ > ChainDepthMax) throw TooManyLevels();
             names.Append('|').Append(NameOf(kind, name));
             if (kind is ExpressionKind.Call or ExpressionKind.MultipleValues && !Is(".."))
             {

@@ -39,7 +39,7 @@ internal sealed partial class ScriptTranslator
     private const string Check = " if __rk_f then __rk_t() end ";
     private const string Results = "__rk_v";
     private const string Modulo = "__rk_m";
-    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s,__rk_m,r__k,r__c,r__e,t__n=... local __rk_f=false return function(...) ";
+    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s,__rk_m,r__k,r__c,r__e,t__n,__rk_o=... local __rk_f=false return function(...) ";
 
     // Direct calls of redis.call. The edit begins behind the first letter, because others insert text in front of it.
     private const string CallText = "redis.call";
@@ -51,6 +51,10 @@ internal sealed partial class ScriptTranslator
     private const string NumberOfOne = "__n";
 
     private const int DepthMax = 190;
+    private const int ChainDepthMax = 200; // each .. is a level, as in Lua 5.1
+    private const int NestedRemaindersMax = 30; // of one chain of operators; a call for each more would be nested too deeply for Lua
+    private const string RemainderOperator = "//__rk_o//";
+    private const int LocalsMax = 200;
     private const int UnaryPriority = 8;
     private const int ConcatenatePriority = 5;
     private const int ModuloPriority = 7;
@@ -62,7 +66,7 @@ internal sealed partial class ScriptTranslator
     private readonly bool _hasModuloOperator; // its own, in a metatable
     private readonly bool _hasMultiplyOperator;
     private readonly bool _hasEnvironments; // that it may change
-    private FunctionScope _function = new(null);
+    private FunctionScope _function = new(null, 0);
     private Token _token;
     private Token _ahead;
     private bool _hasAhead;
@@ -185,8 +189,10 @@ internal sealed partial class ScriptTranslator
 
     private void Enter()
     {
-        if (++_depth > DepthMax) throw _lexer.Error("chunk has too many syntax levels", null, _lexer.Line);
+        if (++_depth > DepthMax) throw TooManyLevels();
     }
+
+    private ScriptSyntaxException TooManyLevels() => _lexer.Error("chunk has too many syntax levels", null, _lexer.Line);
 
     private void Leave() => _depth--;
 
@@ -246,7 +252,7 @@ internal sealed partial class ScriptTranslator
                 Advance();
                 if (Take("function"))
                 {
-                    _function.Declare(RequireName());
+                    Declare(RequireName());
                     Body(isMethod: false, line);
                 }
                 else
@@ -266,6 +272,18 @@ internal sealed partial class ScriptTranslator
                 ExpressionStatement();
                 return false;
         }
+    }
+
+    private void Declare(string name, bool isAlias = false)
+    {
+        if (_function.Count < LocalsMax)
+        {
+            _function.Declare(name, isAlias);
+            return;
+        }
+
+        string function = _function.IsMain ? "main function" : $"function at line {_function.Line}";
+        throw _lexer.Error($"{function} has more than {LocalsMax} local variables", null, _lexer.Line);
     }
 
     private void LoopBlock()
@@ -325,7 +343,7 @@ internal sealed partial class ScriptTranslator
         Require("do");
         InsertHere(Check);
         _function.BeginScope();
-        foreach (string name in names) _function.Declare(name);
+        foreach (string name in names) Declare(name);
         LoopBlock();
         _function.EndScope();
         RequireMatch("end", "for", line);
@@ -396,7 +414,7 @@ internal sealed partial class ScriptTranslator
             while (Take(","));
         }
 
-        for (int i = 0; i < names.Count; i++) _function.Declare(names[i], isAlias: i < aliases.Count && aliases[i]);
+        for (int i = 0; i < names.Count; i++) Declare(names[i], isAlias: i < aliases.Count && aliases[i]);
     }
 
     private void Return()
@@ -447,10 +465,10 @@ internal sealed partial class ScriptTranslator
 
     private void Body(bool isMethod, int line)
     {
-        _function = new FunctionScope(_function);
+        _function = new FunctionScope(_function, line);
         if (isMethod)
         {
-            _function.Declare("self");
+            Declare("self");
             _function.OnlyReadsParameters = false;
         }
 
@@ -465,7 +483,7 @@ internal sealed partial class ScriptTranslator
             }
 
             if (_token.Kind != TokenKind.Name) throw Fail("<name> or '...' expected");
-            _function.Declare(RequireName());
+            Declare(RequireName());
             if (!Take(",")) break;
             if (Is(")")) throw Fail("<name> or '...' expected");
         }

@@ -105,8 +105,10 @@ internal sealed class NestedExecutor : INestedExecutor
         ClaimStripes(cmd);
         _keptRequest = null; // a script reuses the memory of its arguments
         _environment.IsInScript = true;
+        _environment.IsScriptBusy = _engine.Script.Current is { IsBusy: true };
         _invoker.RunNested(ref cmd);
         _environment.IsInScript = false;
+        _environment.IsScriptBusy = false;
     }
 
     public void NoteRejected(Command? command, ReplyWriter reply) => _invoker.Account.NoteRejected(command, reply);

@@ -479,8 +479,8 @@ internal ref struct CommandContext
         if (!_environment.DeniesBlocking) _environment.ReadTime();
     }
 
-    /// <summary>The time in Unix microseconds. It does not change during a transaction or script.</summary>
-    internal readonly long NowMicroseconds => _environment.DeniesBlocking ? _environment.StoppedMicroseconds : Clock.NowMicroseconds;
+    /// <summary>The time in Unix microseconds. It does not change during a transaction or script, until the script is busy.</summary>
+    internal readonly long NowMicroseconds => _environment is { DeniesBlocking: true, IsScriptBusy: false } ? _environment.StoppedMicroseconds : Clock.NowMicroseconds;
 
     // Misses are recorded only if notifications of missing keys are selected.
     [MethodImpl(MethodImplOptions.NoInlining)]

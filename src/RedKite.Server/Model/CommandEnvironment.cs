@@ -143,6 +143,9 @@ internal sealed class CommandEnvironment
     /// <summary>Executes commands inside the one that is executing. Set by the invoker.</summary>
     internal INestedExecutor Nested { get; set; } = null!;
 
+    /// <summary>Whether TIME moves on although a script runs: it is busy, so that the server looks at its clock meanwhile.</summary>
+    internal bool IsScriptBusy { get; set; }
+
     /// <summary>Reads the clock.</summary>
     internal void ReadTime() => SetTime(Stopwatch.GetTimestamp());
 

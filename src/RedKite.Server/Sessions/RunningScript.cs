@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using RedKite.Scripting;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
@@ -8,12 +9,20 @@ namespace RedKite.Server.Sessions;
 /// The script or function that is running, if one is, and the counters of all. The thread that runs it writes; any thread reads and
 /// may request its end.
 /// </summary>
-internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
+internal sealed class RunningScript : IDisposable
 {
     /// <summary>The maximum size of a function's arguments that FUNCTION STATS shows.</summary>
     private const int RequestBytesMax = 1024 * 1024;
 
+    private const int WatchMs = 50;
+    private const int NsPerMs = 1_000_000;
+
+    private readonly AttentionWord _attention;
+    private readonly ScriptMutex _mutex;
     private readonly Lock _changing = new();
+    private readonly Timer _watch; // interrupts the script where no other thread's request does
+    private int _isWatched;
+    private long _seen; // runs at the last watch
     private Run? _run;
     private long _executed;
     private long _killed;
@@ -22,6 +31,13 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
     private byte[] _request = new byte[256]; // of the function in progress, its arguments one after the other; with the lock
     private int[] _argumentEnds = new int[16];
     private int _argumentCount;
+
+    internal RunningScript(AttentionWord attention, ScriptMutex mutex)
+    {
+        _attention = attention;
+        _mutex = mutex;
+        _watch = new Timer(_ => Watch());
+    }
 
     /// <summary>The script in progress; null: none.</summary>
     internal Run? Current => Volatile.Read(ref _run);
@@ -86,12 +102,53 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
         }
     }
 
-    internal Run Begin(string name, bool isFunction)
+    /// <summary>Begins a run.</summary>
+    /// <param name="name">The SHA-1 of a script, or a function's name.</param>
+    /// <param name="isFunction">Whether it is a function, or a library that is loaded.</param>
+    /// <param name="lua">The interpreter that runs it.</param>
+    /// <param name="busyMs">The time after which it is busy; 0: never.</param>
+    internal Run Begin(string name, bool isFunction, LuaInterpreter lua, long busyMs)
     {
-        var run = new Run(name, isFunction, Stopwatch.GetTimestamp());
+        var run = new Run(name, isFunction, Stopwatch.GetTimestamp()) { Lua = lua, BusyNs = busyMs > long.MaxValue / NsPerMs ? 0 : busyMs * NsPerMs };
         _executed++;
-        Volatile.Write(ref _run, run);
+        Interlocked.Exchange(ref _run, run); // a full fence: either this thread sees that the watch has ended, or the watch sees the run
+        if (_isWatched == 0) BeginWatch(run);
         return run;
+    }
+
+    public void Dispose() => _watch.Dispose();
+
+    private void BeginWatch(Run run)
+    {
+        if (Interlocked.Exchange(ref _isWatched, 1) == 0) WatchIn(run.DueMs(WatchMs));
+    }
+
+    private void WatchIn(int ms)
+    {
+        try
+        {
+            _watch.Change(ms, Timeout.Infinite);
+        }
+        catch (ObjectDisposedException)
+        {
+            // The server has stopped.
+        }
+    }
+
+    // The watch sleeps while no script runs. A busy script is interrupted each time: then its clock moves on.
+    private void Watch()
+    {
+        Run? run = Current;
+        if (run is null && _executed == _seen)
+        {
+            Interlocked.Exchange(ref _isWatched, 0);
+            if (Current is { } begun) BeginWatch(begun);
+            return;
+        }
+
+        _seen = _executed;
+        if (run is not null && (_endsForStop || run.IsKilled || run.IsBusy || run.DueMs(WatchMs) == 0)) run.Lua.Interrupt();
+        WatchIn(Math.Max(run?.DueMs(WatchMs) ?? WatchMs, 1));
     }
 
     /// <summary>Notes that a run has ended.</summary>
@@ -101,8 +158,8 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
         Volatile.Write(ref _run, null);
         if (run.IsBusy)
         {
-            attention.Set(ServerAttention.ScriptBusy, on: false);
-            mutex.NoteBusyEnded();
+            _attention.Set(ServerAttention.ScriptBusy, on: false);
+            _mutex.NoteBusyEnded();
             BusyEnded?.Invoke();
         }
 
@@ -118,12 +175,16 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
         if (run.IsBusy) return;
         BusyBegins?.Invoke(run);
         run.IsBusy = true;
-        attention.Set(ServerAttention.ScriptBusy, on: true);
-        mutex.NoteBusy();
+        _attention.Set(ServerAttention.ScriptBusy, on: true);
+        _mutex.NoteBusy();
     }
 
     /// <summary>The server stops.</summary>
-    internal void EndForStop() => _endsForStop = true;
+    internal void EndForStop()
+    {
+        _endsForStop = true;
+        Current?.Lua.Interrupt();
+    }
 
     /// <summary>Requests the end of the script in progress.</summary>
     /// <returns>Null, or the error: nothing runs, or it has written, or it is of the other kind.</returns>
@@ -135,6 +196,7 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
             if (run.HasWritten) return "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.";
             if (run.IsFunction != isFunction) return BusyText(run);
             run.IsKilled = true;
+            run.Lua.Interrupt();
             return null;
         }
     }
@@ -175,6 +237,27 @@ internal sealed class RunningScript(AttentionWord attention, ScriptMutex mutex)
         {
             get => Volatile.Read(ref _isKilled);
             set => Volatile.Write(ref _isKilled, value);
+        }
+
+        /// <summary>The interpreter that runs it.</summary>
+        internal required LuaInterpreter Lua { get; init; }
+
+        /// <summary>The time after which it is busy; 0: never.</summary>
+        internal long BusyNs { get; init; }
+
+        /// <summary>The time after which it ends; 0: never. Libraries have one while they are loaded.</summary>
+        internal long EndsAfterNs { get; set; }
+
+        /// <summary>Whether its time is over.</summary>
+        internal bool IsOverdue => EndsAfterNs > 0 && ElapsedNs > EndsAfterNs;
+
+        /// <summary>The milliseconds until it is to be interrupted, up to a maximum; 0: now.</summary>
+        internal int DueMs(int maxMs)
+        {
+            if (IsBusy && EndsAfterNs == 0) return maxMs;
+            long ns = EndsAfterNs > 0 ? EndsAfterNs : BusyNs;
+            if (EndsAfterNs > 0 && BusyNs > 0 && !IsBusy) ns = Math.Min(ns, BusyNs);
+            return ns == 0 ? maxMs : (int)Math.Clamp(((ns - ElapsedNs) / NsPerMs) + 1, 0, maxMs);
         }
 
         internal long ElapsedNs => ServerClock.TicksToNs(Stopwatch.GetTimestamp() - started);

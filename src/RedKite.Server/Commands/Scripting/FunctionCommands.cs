@@ -15,6 +15,7 @@ namespace RedKite.Server.Commands.Scripting;
 internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHost host, RunningScript running, ServerRun run)
 {
     private const CommandFlags Runs = NoScript | Stale | SkipMonitor | NoMandatoryKeys | RunsScript;
+    private const long LoadNsMax = 500_000_000; // as in Redis
     private const string CallSyntax = "function numkeys:integer [key ...] [arg ...]";
 
     private static readonly string[] AllSucceed = ["request_policy:all_shards", "response_policy:all_succeeded"];
@@ -50,7 +51,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         if (!ScriptCommands.TryKeysOrReply(cmd, "ERR Bad number of keys provided", out int keys)) return;
         if (!ScriptCommands.IsAllowedOrReply(cmd, function.Flags, readOnly)) return;
         LuaInterpreter lua = libraries.Interpreter(cmd.Settings.ScriptMemoryBytesMax);
-        RunningScript.Run run = running.Begin(function.Name, isFunction: true);
+        RunningScript.Run run = running.Begin(function.Name, isFunction: true, lua, cmd.Settings.BusyReplyThresholdMs);
         running.KeepRequest(cmd);
         int database = cmd.Session.DatabaseIndex;
         host.Begin(cmd, run, (function.Flags & ScriptFlags.NoWrites) != 0, (function.Flags & ScriptFlags.AllowOom) != 0);
@@ -103,7 +104,8 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
 
     private string? LoadOne(scoped in CommandContext cmd, FunctionLibraries target, ReadOnlySpan<byte> code, bool replaces, out string name)
     {
-        RunningScript.Run run = running.Begin("", isFunction: true);
+        RunningScript.Run run = running.Begin("", isFunction: true, target.Interpreter(cmd.Settings.ScriptMemoryBytesMax), cmd.Settings.BusyReplyThresholdMs);
+        run.EndsAfterNs = LoadNsMax;
         host.Begin(cmd, run, deniesWrites: true, allowsOom: false);
         string? error = target.Load(host, code, replaces, cmd.Settings, out name, out Limit? broken);
         running.End(run);

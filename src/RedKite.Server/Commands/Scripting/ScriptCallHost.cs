@@ -14,7 +14,6 @@ namespace RedKite.Server.Commands.Scripting;
 /// </summary>
 internal sealed class ScriptCallHost(RunningScript running, ServerLog log, ServerRun serverRun) : ScriptHost
 {
-    private const int NsPerMs = 1_000_000;
     private const string KilledText = "ERR Script killed by user with SCRIPT KILL..."; // as in Redis, a function's, too
 
     private INestedExecutor _nested = null!;
@@ -27,7 +26,6 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
     private bool _hasOwnError;
     private bool _deniesWrites;
     private bool _deniesMemory;
-    private long _busyNs;
 
     /// <summary>Begins an execution for a client.</summary>
     internal void Begin(scoped in CommandContext cmd, RunningScript.Run run, bool deniesWrites, bool allowsOom)
@@ -41,7 +39,6 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
         _run = run;
         _deniesWrites = deniesWrites;
         _deniesMemory = !allowsOom && cmd.Keyspace.Budget.IsExceeded;
-        _busyNs = cmd.Settings.BusyReplyThresholdMs * NsPerMs;
     }
 
     internal override void Stop(Exception failure) => _nested.Stop(failure);
@@ -133,7 +130,8 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
     {
         if (_run.IsKilled) return KilledText;
         if (running.EndsForStop) return "ERR Script ended because the server stops.";
-        if (_busyNs > 0 && !_run.IsBusy && _run.ElapsedNs > _busyNs) running.NoteBusy(_run);
+        if (_run.IsOverdue) return "ERR FUNCTION LOAD timeout";
+        if (_run.BusyNs > 0 && !_run.IsBusy && _run.ElapsedNs > _run.BusyNs) running.NoteBusy(_run);
         return null;
     }
 

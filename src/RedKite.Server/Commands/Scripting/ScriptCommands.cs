@@ -132,7 +132,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         LuaInterpreter lua = cache.Interpreter(cmd.Settings.ScriptMemoryBytesMax);
         bool allowsOom = script.Flags is { } stated && (stated & ScriptFlags.AllowOom) != 0;
         bool deniesWrites = readOnly || (script.Flags is { } given && (given & ScriptFlags.NoWrites) != 0);
-        RunningScript.Run run = running.Begin(script.Name, isFunction: false);
+        RunningScript.Run run = running.Begin(script.Name, isFunction: false, lua, cmd.Settings.BusyReplyThresholdMs);
         int database = cmd.Session.DatabaseIndex;
         host.Begin(cmd, run, deniesWrites, allowsOom);
         cmd.Nested.BeginUnit();
