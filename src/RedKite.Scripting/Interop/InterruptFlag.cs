@@ -1,5 +1,3 @@
-using System.Threading;
-
 namespace RedKite.Scripting.Interop;
 
 /// <summary>
