@@ -2,7 +2,6 @@ using System.Diagnostics;
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Acl;
-using RedKite.Server.Changes;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
