@@ -256,7 +256,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             _endpoints.Dispose();
             Engine.Keyspace.Dispose();
             Engine.Script.Dispose();
-        Engine.Messages.Release();
+            Engine.Messages.Release();
             Engine.Metrics.Runs.Dispose();
             Engine.Buffers.Dispose();
             throw;
