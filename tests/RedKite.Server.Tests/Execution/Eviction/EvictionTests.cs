@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using RedKite.Server.Changes;
 using RedKite.Server.Tests.Changes;
+using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Execution.Eviction;
 
@@ -174,6 +175,7 @@ public sealed class EvictionTests : TranscriptTests
     [InlineData(0, 50, 400, 1600)]
     [InlineData(10, 1, 0, 15_000)]
     [InlineData(100, 1, 19_000, 20_000)]
+    [Alone]
     public void Tenacity_bounds_the_evictions_before_a_command(int tenacity, int commands, int evictedMin, int evictedMax)
     {
         Server.Engine.Run.IsBackgroundPaused = true; // the loop's timer evicts as well
