@@ -228,7 +228,6 @@ internal sealed class Invoker
     /// <summary>Executes a handler and publishes what it changed. The stripes that it needs are locked.</summary>
     internal void Run(ref CommandContext cmd, StripeSet held)
     {
-        if (_environment.DeniesBlocking && !IsPermittedInUnitOrReply(cmd)) return;
         _environment.BeginObserving(held);
         long changes = _environment.Metrics.Changes;
         if (_engine.Monitors.IsOn) _engine.Monitors.ShowScript(cmd);
@@ -263,7 +262,7 @@ internal sealed class Invoker
     internal void NoteTracked(scoped in CommandContext cmd, ClientTracking tracking)
     {
         if (cmd.Command.Is(CommandFlags.ReadOnly) && !cmd.Command.Is(CommandFlags.RunsScript) && tracking.Remembers) _engine.Tracking.Remember(cmd);
-        if (!cmd.Command.KeepsCaching && !_environment.DeniesBlocking && cmd.Session.Transaction is null) tracking.CachingGiven = false;
+        if (!cmd.Command.KeepsCaching && !_environment.IsInUnit && cmd.Session.Transaction is null) tracking.CachingGiven = false;
     }
 
     /// <summary>
@@ -363,31 +362,30 @@ internal sealed class Invoker
     }
 
     /// <summary>
-    /// Whether the client's user may execute a request whose command is resolved; otherwise replies the error and logs the denial.
+    /// Whether the client's user may execute a request whose command is resolved; otherwise replies the error, and logs and counts the
+    /// denial. The one check for every caller: of a client's request, of what a script calls, and again of what was queued, or waited
+    /// while its client was blocked, because the user may have lost the permission since.
     /// </summary>
-    internal bool IsPermittedOrReply(scoped in CommandContext cmd, DenialContext context)
+    internal bool IsPermittedOrReply(scoped in CommandContext cmd)
     {
-        if (cmd.Session.User.Permissions is not { } permissions || permissions.Check(cmd) is not { IsDenied: true } denial) return true;
-        if (permissions.AreGone && cmd.Session.Connection is not null)
+        Session session = cmd.Session;
+        AccessDenial denial = session.User.Check(cmd);
+        if (!denial.IsDenied) return true;
+        bool isNew = !_environment.IsInUnit && !_environment.IsServing; // it has just been read
+        if (isNew)
         {
-            cmd.Session.CloseAfterReply(); // the loop has not come to it yet
-            return false;
+            if (session is { User.Permissions.AreGone: true, Connection: not null })
+            {
+                session.CloseAfterReply(); // the loop has not come to it yet
+                return false;
+            }
+
+            session.LastCommand = cmd.Command;
         }
 
-        cmd.Session.LastCommand = cmd.Command;
+        DenialContext context = _environment.IsInScript ? DenialContext.Script : _environment.IsInUnit || session.Transaction is not null ? DenialContext.Transaction : DenialContext.TopLevel;
         _engine.Users.NoteDenied(cmd, denial, context);
-        Reject(cmd.Command, "NOPERM " + DenialText.Of(cmd.Session.User, cmd, denial, withNames: false));
-        return false;
-    }
-
-    // Inside a transaction, whose commands were permitted when they were queued, or a script, whose commands are checked here only.
-    // A script's commands do not reply to the client.
-    private bool IsPermittedInUnitOrReply(scoped in CommandContext cmd)
-    {
-        if (cmd.Session.User.Permissions is not { } permissions || permissions.Check(cmd) is not { IsDenied: true } denial) return true;
-        bool isScript = !ReferenceEquals(cmd.Reply, Reply);
-        _engine.Users.NoteDenied(cmd, denial, isScript ? DenialContext.Script : DenialContext.Transaction);
-        cmd.Reply.Error(isScript ? "ERR ACL failure in script: " + DenialText.Of(cmd.Session.User, cmd, denial, withNames: false) : DenialText.InTransaction(denial));
+        Reject(cmd.Command, cmd.Reply, DenialText.Of(cmd, denial, context, isQueued: !isNew && context == DenialContext.Transaction));
         return false;
     }
 
@@ -425,7 +423,7 @@ internal sealed class Invoker
         }
 
         cmd.Resolve(command);
-        if (!IsPermittedOrReply(cmd, cmd.Session.Transaction is null ? DenialContext.TopLevel : DenialContext.Transaction)) return false;
+        if (!IsPermittedOrReply(cmd)) return false;
         if (isOutOfMemory && (MayUseMoreMemory(cmd, command) || command.NeedsMemory?.Invoke(cmd) == true))
         {
             Reject(command, "OOM command not allowed when used memory > 'maxmemory'.");
@@ -564,11 +562,13 @@ internal sealed class Invoker
         Account.NoteRejected(command);
     }
 
-    private void Reject(Command? command, string error)
+    private void Reject(Command? command, string error) => Reject(command, Reply, error);
+
+    private void Reject(Command? command, ReplyWriter reply, string error)
     {
         if (command?.RunsQueued == true) error = "EXECABORT Transaction discarded because of: " + (error.StartsWith("ERR ", StringComparison.Ordinal) ? error[4..] : error);
-        Reply.Error(error);
-        Account.NoteRejected(command);
+        reply.Error(error);
+        Account.NoteRejected(command, reply);
     }
 
     // A web page can make a browser send HTTP here; its first words end the connection before its body is executed.

@@ -1,5 +1,4 @@
 using RedKite.Protocol;
-using RedKite.Server.Acl;
 using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -39,7 +38,7 @@ internal sealed class NestedExecutor : INestedExecutor
         bool isOutermost = _depth++ == 0;
         if (_environment.IsObserved) _invoker.PublishRecorded();
         if (!isOutermost) return;
-        _environment.DeniesBlocking = true;
+        _environment.IsInUnit = true;
         _holdsAll = _environment.HeldStripes.Equals(_engine.Keyspace.AllStripes);
         if (_holdsAll) _engine.Keyspace.NoteAllLocked(true);
     }
@@ -48,7 +47,7 @@ internal sealed class NestedExecutor : INestedExecutor
     {
         if (--_depth == 0)
         {
-            _environment.DeniesBlocking = false;
+            _environment.IsInUnit = false;
             if (_holdsAll) _engine.Keyspace.NoteAllLocked(false);
             if (_effects.Count > 0) PublishUnit();
         }
@@ -60,53 +59,31 @@ internal sealed class NestedExecutor : INestedExecutor
 
     public void RunQueued(Session session, SavedRequest request, ReplyWriter reply)
     {
-        if (session.User.Permissions is { } permissions)
+        var cmd = new CommandContext(_environment, session, request.Input, reply, session.DatabaseIndex);
+        cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
+        long errors = reply.Errors;
+        if (_invoker.IsPermittedOrReply(cmd))
         {
-            var cmd = new CommandContext(_environment, session, request.Input, reply, session.DatabaseIndex);
-            cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
-            if (permissions.Check(cmd) is { IsDenied: true } denial)
-            {
-                _engine.Users.NoteDenied(cmd, denial, DenialContext.Transaction);
-                reply.Error(DenialText.InTransaction(denial));
-                Errors++;
-                _invoker.Account.NoteRejected(request.Command);
-                return;
-            }
+            _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
+            _keptRequest = request.Input;
+            _invoker.RunNested(ref cmd);
         }
 
-        Run(session, request.Command, request.Input, request.Arguments, request.FirstKeyHash, reply, keptRequest: request.Input);
-    }
-
-    public void Run(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, ReplyWriter reply) =>
-        Run(session, command, input, arguments, firstKeyHash, reply, keptRequest: null);
-
-    private void Run(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, ReplyWriter reply, byte[]? keptRequest)
-    {
-        var cmd = new CommandContext(_environment, session, input, reply, session.DatabaseIndex);
-        cmd.Begin(command, arguments, firstKeyHash);
-        long errors = reply.Errors;
-        _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
-        _keptRequest = keptRequest;
-        _invoker.RunNested(ref cmd);
-        if (ReferenceEquals(reply, _invoker.Reply)) Errors += reply.Errors - errors;
+        Errors += reply.Errors - errors;
     }
 
     public void Call(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply)
     {
         CommandContext cmd = ContextOf(session, command, input, arguments, reply);
-        if (session.User.Permissions is { } permissions && permissions.Check(cmd) is { IsDenied: true } denial)
+        _environment.IsInScript = true;
+        if (_invoker.IsPermittedOrReply(cmd))
         {
-            _engine.Users.NoteDenied(cmd, denial, DenialContext.Script);
-            reply.Error("ERR ACL failure in script: " + DenialText.Of(session.User, cmd, denial, withNames: false));
-            NoteRejected(command, reply);
-            return;
+            ClaimStripes(cmd);
+            _keptRequest = null; // a script reuses the memory of its arguments
+            _environment.IsScriptBusy = _engine.Script.Current is { IsBusy: true };
+            _invoker.RunNested(ref cmd);
         }
 
-        ClaimStripes(cmd);
-        _keptRequest = null; // a script reuses the memory of its arguments
-        _environment.IsInScript = true;
-        _environment.IsScriptBusy = _engine.Script.Current is { IsBusy: true };
-        _invoker.RunNested(ref cmd);
         _environment.IsInScript = false;
         _environment.IsScriptBusy = false;
     }
@@ -114,7 +91,7 @@ internal sealed class NestedExecutor : INestedExecutor
     public void NoteRejected(Command? command, ReplyWriter reply) => _invoker.Account.NoteRejected(command, reply);
 
     public bool MayExecute(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments) =>
-        session.User.Permissions is not { } permissions || !permissions.Check(ContextOf(session, command, input, arguments, _invoker.Reply)).IsDenied;
+        !session.User.Check(ContextOf(session, command, input, arguments, _invoker.Reply)).IsDenied;
 
     private CommandContext ContextOf(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply)
     {

@@ -348,8 +348,8 @@ internal ref struct CommandContext
         if (_environment.RecordsEffects) _environment.Effects.ReplaceRequest();
     }
 
-    /// <summary>Whether nothing may block here: in a transaction or script.</summary>
-    internal readonly bool DeniesBlocking => _environment.DeniesBlocking;
+    /// <inheritdoc cref="CommandEnvironment.IsInUnit"/>
+    internal readonly bool IsInUnit => _environment.IsInUnit;
 
     /// <summary>Whether a script calls the command.</summary>
     internal readonly bool IsInScript => _environment.IsInScript;
@@ -367,7 +367,7 @@ internal ref struct CommandContext
     /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
     internal readonly bool BlockOnKeys(DataType type, long deadlineMs, bool wakesWhenGone = false)
     {
-        if (_environment.DeniesBlocking) return false;
+        if (!_environment.MayBlock) return false;
         _environment.BlockRequest = new BlockRequest { Type = type, DeadlineMs = deadlineMs, WakesWhenGone = wakesWhenGone };
         return true;
     }
@@ -376,7 +376,7 @@ internal ref struct CommandContext
     /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
     internal readonly bool BlockUntil(long deadlineMs, byte[] timeoutReply)
     {
-        if (_environment.DeniesBlocking) return false;
+        if (!_environment.MayBlock) return false;
         _environment.BlockRequest = new BlockRequest { DeadlineMs = deadlineMs, TimeoutReply = timeoutReply };
         return true;
     }
@@ -391,7 +391,7 @@ internal ref struct CommandContext
     /// <returns>False where nothing may block, or if the source has changed too often: the rest is copied at once.</returns>
     internal readonly bool BlockOnCopy(EntryCopy copy)
     {
-        if (_environment.DeniesBlocking || _environment.CopyingClient?.CopyRestarts >= CopyRestartsMax) return false;
+        if (!_environment.MayBlock || _environment.CopyingClient?.CopyRestarts >= CopyRestartsMax) return false;
         copy.Watch(Database);
         _environment.BlockRequest = new BlockRequest { Copy = copy, DeadlineMs = BlockRequest.NoDeadline };
         return true;
@@ -476,11 +476,11 @@ internal ref struct CommandContext
     /// <summary>Reads the clock again, after a long command; not inside a transaction or script, during which the time does not change.</summary>
     internal readonly void RefreshTime()
     {
-        if (!_environment.DeniesBlocking) _environment.ReadTime();
+        if (!_environment.IsInUnit) _environment.ReadTime();
     }
 
     /// <summary>The time in Unix microseconds. It does not change during a transaction or script, until the script is busy.</summary>
-    internal readonly long NowMicroseconds => _environment is { DeniesBlocking: true, IsScriptBusy: false } ? _environment.StoppedMicroseconds : Clock.NowMicroseconds;
+    internal readonly long NowMicroseconds => _environment is { IsInUnit: true, IsScriptBusy: false } ? _environment.StoppedMicroseconds : Clock.NowMicroseconds;
 
     // Misses are recorded only if notifications of missing keys are selected.
     [MethodImpl(MethodImplOptions.NoInlining)]

@@ -96,8 +96,11 @@ internal sealed class CommandEnvironment
     /// <summary>Hashes of the keys of a command with several.</summary>
     internal KeyHashes KeyHashes { get; } = new();
 
-    /// <summary>Whether commands execute where none may block: in a transaction or script.</summary>
-    internal bool DeniesBlocking { get; set; }
+    /// <summary>Whether commands execute inside a unit: a transaction or script.</summary>
+    internal bool IsInUnit { get; set; }
+
+    /// <summary>Whether a command may block its client: not inside a unit, whose commands execute at once.</summary>
+    internal bool MayBlock => !IsInUnit;
 
     /// <summary>Whether a script's command is executing.</summary>
     internal bool IsInScript { get; set; }
@@ -217,7 +220,7 @@ internal sealed class CommandEnvironment
     internal void EnterStripe(int index)
     {
         if (HeldStripes.Contains(index)) return;
-        if (DeniesBlocking) throw new InvalidOperationException("A command that walks over stripes is nested in another, and its row does not say that it walks.");
+        if (IsInUnit) throw new InvalidOperationException("A command that walks over stripes is nested in another, and its row does not say that it walks.");
         Stripe stripe = Keyspace.Stripes[index];
         stripe.Enter();
         BeginObserving(stripe);

@@ -11,19 +11,15 @@ internal interface INestedExecutor
     /// <summary>Ends the unit.</summary>
     void EndUnit();
 
-    /// <summary>Executes a command that was queued, unless its user has lost the permission since.</summary>
+    /// <summary>Executes a command that was queued, unless its user has lost the permission since. Its stripes are locked.</summary>
     void RunQueued(Session session, SavedRequest request, ReplyWriter reply);
 
-    /// <summary>Executes one command. Its stripes are locked, and the client's permission was checked.</summary>
+    /// <summary>Executes a command that a script calls, if its user may: locks what it needs, then runs it. Only inside a unit.</summary>
     /// <param name="session">The client.</param>
     /// <param name="command">The command's row, or its subcommand's.</param>
     /// <param name="input">The bytes of all arguments.</param>
     /// <param name="arguments">The arguments, the name included.</param>
-    /// <param name="firstKeyHash">The hash of the first key; 0 without one.</param>
     /// <param name="reply">Where the reply goes.</param>
-    void Run(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, ReplyWriter reply);
-
-    /// <summary>Executes a command that a script calls: locks what it needs, then runs it. Only inside a unit.</summary>
     void Call(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply);
 
     /// <summary>The error with which commands that write are refused at the moment; null: they are not.</summary>

@@ -19,4 +19,7 @@ internal sealed class User(string name)
         get => Volatile.Read(ref _permissions);
         set => Volatile.Write(ref _permissions, value);
     }
+
+    /// <summary>Checks a request whose command is resolved.</summary>
+    internal AccessDenial Check(scoped in CommandContext cmd) => Permissions is { } permissions ? permissions.Check(cmd) : default;
 }

@@ -127,7 +127,8 @@ internal sealed class AclCommands
         }
 
         CommandContext inner = cmd.Inner(command, Start);
-        if (user.Permissions is not { } permissions || permissions.Check(inner) is not { IsDenied: true } denial) cmd.Reply.Ok();
+        AccessDenial denial = user.Check(inner);
+        if (!denial.IsDenied) cmd.Reply.Ok();
         else cmd.Reply.Bulk(DenialText.Of(user, inner, denial, withNames: true));
     }
 

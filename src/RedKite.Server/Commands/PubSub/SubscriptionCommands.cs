@@ -54,7 +54,7 @@ internal sealed class SubscriptionCommands(MessageHub hub, BufferPool buffers)
         }
 
         // Redis allows the others in a transaction, for the sake of older clients.
-        if (kind == SubscriptionKind.ShardChannel && cmd.DeniesBlocking)
+        if (kind == SubscriptionKind.ShardChannel && cmd.IsInUnit)
         {
             cmd.Reply.Error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"u8);
             return;

@@ -15,7 +15,7 @@ internal sealed class MonitorCommands(MonitorFeed feed)
     // MONITOR
     private void Monitor(ref CommandContext cmd)
     {
-        if (cmd.DeniesBlocking)
+        if (cmd.IsInUnit)
         {
             cmd.Reply.Error("ERR MONITOR isn't allowed for DENY BLOCKING client"u8);
             return;

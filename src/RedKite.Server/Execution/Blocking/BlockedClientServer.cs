@@ -1,5 +1,4 @@
 using RedKite.Protocol;
-using RedKite.Server.Acl;
 using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -161,15 +160,6 @@ internal sealed class BlockedClientServer
         return entry.Exists && entry.Type == client.Block.Type;
     }
 
-    // The user may have lost the permission while the client was blocked.
-    private bool IsPermittedOrReply(scoped in CommandContext cmd)
-    {
-        if (cmd.Session.User.Permissions is not { } permissions || permissions.Check(cmd) is not { IsDenied: true } denial) return true;
-        _engine.Users.NoteDenied(cmd, denial, DenialContext.TopLevel);
-        _reply.Error("NOPERM " + DenialText.Of(cmd.Session.User, cmd, denial, withNames: false));
-        return false;
-    }
-
     private void Serve(BlockedClient client, StripeSet held)
     {
         Session session = client.Session;
@@ -181,11 +171,10 @@ internal sealed class BlockedClientServer
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
         _environment.IsServing = true;
         long errors = _reply.Errors;
-        bool isPermitted = IsPermittedOrReply(cmd);
+        bool isPermitted = _invoker.IsPermittedOrReply(cmd); // the user may have lost the permission while the client was blocked
         session.BeginServing();
         if (isPermitted) _invoker.Run(ref cmd, held);
-        if (!isPermitted) _invoker.Account.NoteRejected(request.Command, _reply);
-        else if (_reply.Errors != errors) _invoker.Account.NoteError(request.Command, _reply);
+        if (isPermitted && _reply.Errors != errors) _invoker.Account.NoteError(request.Command, _reply);
         _environment.BeginRecording(); // what it recorded is published: MayBeServed publishes what is found expired, and only that
         _environment.IsServing = false;
         if (_environment.BlockRequest?.Copy is { } copy) client.Copy = copy; // begun again
