@@ -7,8 +7,8 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Execution;
 
 /// <summary>
-/// Counts what one executor executes and refuses, and adds slow and large commands to the logs. The batch's fast path counts its
-/// commands by runs itself (<see cref="CommandExecutor"/>).
+/// Counts what one executor executes and refuses, and adds slow and large commands to the logs. The commands of the
+/// batch's fast path are counted by runs (<see cref="RunMeter"/>).
 /// </summary>
 internal sealed class CommandAccount(CommandExecutor executor)
 {
@@ -85,8 +85,8 @@ internal sealed class CommandAccount(CommandExecutor executor)
         if (!hasWaited)
         {
             entry.EndedTicks = end;
-            entry.WaitingMicroseconds = Math.Max(0, (executor.WaitedNs(end) - ns) / 1000);
-            executor.NoteUnsent(entry);
+            entry.WaitingMicroseconds = Math.Max(0, (executor.Meter.WaitedNs(end) - ns) / 1000);
+            executor.Meter.NoteUnsent(entry);
         }
 
         if (!ServerEvents.HearsSlowCommands) return;

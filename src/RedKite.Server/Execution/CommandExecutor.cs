@@ -11,14 +11,8 @@ namespace RedKite.Server.Execution;
 
 /// <summary>
 /// Executes requests on the thread that read them: parse a batch, prefetch its keys, then for each command lock, execute,
-/// unlock, and count. One executor belongs to one loop, or to one in-process caller at a time.
+/// unlock, and count. One executor belongs to one loop, or to one in-process caller at a time. Its <see cref="RunMeter"/> measures.
 /// </summary>
-/// <remarks>
-/// Commands that are fast are not timed one by one: a run of them in one batch shares the time that the run took, so that
-/// always-on metrics cost two clock reads a batch. When a run as a whole took long, its slow command is the one at which the
-/// diagnostics thread saw the executor twice (<see cref="RunProgress"/>); the run's time is noted as its own, because the others take
-/// microseconds. In case none was seen twice, and to find slow ones that follow, the client's next commands are timed one by one.
-/// </remarks>
 internal sealed class CommandExecutor
 {
     // Measured in the design: looking keys up in batches of 64 hides the memory's latency; more gains nothing.
@@ -35,44 +29,14 @@ internal sealed class CommandExecutor
     // Replies are sent when a batch of this size is waiting, so that a long pipeline does not pile them up.
     private const int ReplyBytesToSend = 256 * 1024;
 
-    // How many commands are timed one by one after a run that took long: some 60 microseconds' worth of time, after at least
-    // a millisecond of it.
-    private const int CommandsToTime = 1000;
-
-    // Inputs per second for which waiting and sending are recorded. Recording every input cost a GET at pipeline 16 some 3 % of the server's CPU.
-    private const int SplitsPerSecond = 1000;
-    private const int SplitStrideMax = 4096;
-
-    private static readonly long NoticeableTicks = Timeline.NoticeableNs * Stopwatch.Frequency / 1_000_000_000;
-
     private readonly Keyspace _keyspace;
     private readonly CommandTable _commands;
     private readonly AttentionWord _attention;
-    private readonly bool _diagnoses;
-    private readonly RunProgress _progress;
-    private readonly RunWatch _runs;
     private readonly RequestParser _parser = new();
     private readonly Request[] _requests = new Request[BatchMax];
     private int _heldStripe = -1; // by the fast path; for the crash report
-    private long _runStart;
-    private long _currentTurn; // 0: a caller in the process
-    private int _splitWeight; // how many inputs this one represents in the samples of waiting and sending; 0: it is not sampled
-    private long _turn; // the loop's turn in which _turnStart was read
-    private long _turnStart;
-    private readonly List<(Command Command, int Count, long Ended)> _unsent = []; // of inputs whose sending is timed
-    private RequestLogEntry? _unsentSlow;
-    private SampleGap _splitGap = new(0x85EBCA6B);
-    private int _splitStride = 1;
-    private int _untilSplit = 1; // inputs until waiting and sending are noted
-    private long _readsAdapted;
     private Command? _lastCommand; // the command of the last request's name
-    private int _runFirst;
-    private long _replied; // before the batch
-    private int _untilSample; // requests until a key is sampled
-    private long _requestsAdapted;
     private int _replyBytes; // of one request of the last batch, on average
-    private long _interceptedMs; // the coarse clock at the last command that behaviors surrounded
-    private bool _timesBehaviors; // a behavior has asked for the time since its command's turn came
     private byte[] _inlineLine = []; // the batch's inline request as it came, if it has quotes
 
     internal CommandExecutor(Engine engine)
@@ -82,14 +46,11 @@ internal sealed class CommandExecutor
         _keyspace = engine.Keyspace;
         _commands = engine.Commands;
         _attention = engine.Attention;
-        _diagnoses = engine.Settings.Diagnostics;
         Environment = new CommandEnvironment(engine.Keyspace, engine.Changes, engine.Settings, engine.Clock, engine.Commands, engine.Buffers, engine.Metrics.NewExecutor());
-        _progress = Metrics.Progress;
-        _runs = engine.Metrics.Runs;
         Account = new CommandAccount(this);
+        Meter = new RunMeter(this, _parser, _requests);
         Invoker = new Invoker(this);
         Evictor = new Evictor(this);
-        if (!_diagnoses) Metrics.HotKeys.SwitchOff();
     }
 
     internal Engine Engine { get; }
@@ -102,20 +63,12 @@ internal sealed class CommandExecutor
 
     internal CommandAccount Account { get; }
 
+    internal RunMeter Meter { get; }
+
     /// <summary>Keeps memory under its limit.</summary>
     internal Evictor Evictor { get; }
 
     internal ExecutorMetrics Metrics => Environment.Metrics;
-
-    /// <summary>Begins with the input that a connection received in a turn of the loop: all input of one turn became ready together.</summary>
-    internal void BeginInput(long turn)
-    {
-        _currentTurn = turn;
-        _splitWeight = 0;
-        if (--_untilSplit > 0) return;
-        _untilSplit = _splitGap.Next(_splitStride);
-        _splitWeight = _diagnoses ? _splitStride : 0;
-    }
 
     /// <summary>
     /// Executes every whole request of the input. Replies are in <see cref="Reply"/>; if there is a connection, accumulated replies
@@ -127,8 +80,7 @@ internal sealed class CommandExecutor
     {
         session.IsExecuting = true;
         Environment.Changes.ClientId = session.Id;
-        if (_unsent.Count > 0) _unsent.Clear(); // of a client that wanted no reply
-        _unsentSlow = null;
+        Meter.ForgetUnsent();
         int consumed = ExecuteInput(session, input);
         if (Engine.Tracking.HasBroadcast) Broadcast(session);
         session.IsExecuting = false;
@@ -147,7 +99,7 @@ internal sealed class CommandExecutor
             int count = ReadBatch(session, input, ref position, out ParseStatus status);
             if (count > 0)
             {
-                if ((_untilSample -= count) < 0) SampleKeys(session, input, count);
+                Meter.SampleKeys(session, input, count);
                 int done = ExecuteBatchOrStop(ref cmd, session, count);
                 if (done < count || session.ClosesAfterReply || session.Blocked is not null)
                 {
@@ -208,42 +160,8 @@ internal sealed class CommandExecutor
         if (Reply.IsChained || Reply.Overflowed) SendLarge(session, connection);
         else connection.Send(Reply.Tail);
         Reply.Clear();
-        if (_unsent.Count > 0 || _unsentSlow is not null) NoteSent();
+        Meter.NoteSent();
     }
-
-    [MethodImpl(MethodImplOptions.NoInlining)]
-    private void NoteSent()
-    {
-        long now = Stopwatch.GetTimestamp();
-        foreach ((Command command, int count, long ended) in _unsent)
-        {
-            Metrics.Of(command.Index).Sending.Record(ServerClock.TicksToNs(now - ended), (long)count * Math.Max(1, _splitWeight));
-        }
-
-        _unsent.Clear();
-        if (_unsentSlow is { } slow) slow.SendingMicroseconds = ServerClock.TicksToNs(now - slow.EndedTicks) / 1000;
-        _unsentSlow = null;
-    }
-
-    /// <summary>How long a command waited for its turn that began at a timestamp.</summary>
-    internal long WaitedNs(long start) => ServerClock.TicksToNs(start - _turnStart);
-
-    /// <summary>Records a command that was not part of a run.</summary>
-    internal void NoteEnded(Command command, CommandMetrics metrics, long start, long end)
-    {
-        if (_diagnoses) NoteSplit(command, metrics, 1, WaitedNs(start), end);
-    }
-
-    // Waiting and sending are sampled, but every long wait is recorded.
-    private void NoteSplit(Command command, CommandMetrics metrics, int count, long waitedNs, long ended)
-    {
-        if (waitedNs >= Timeline.NoticeableNs) metrics.Waiting.Record(waitedNs, count);
-        else if (_splitWeight > 0) metrics.Waiting.Record(waitedNs, (long)count * _splitWeight);
-        if (_splitWeight > 0) _unsent.Add((command, count, ended));
-    }
-
-    /// <summary>Adds the time to send a slow command's reply to its log entry.</summary>
-    internal void NoteUnsent(RequestLogEntry entry) => _unsentSlow = entry;
 
     // The connection takes over the chunks as they are. If a reply grew too large, nothing of it is sent.
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -316,32 +234,6 @@ internal sealed class CommandExecutor
         return count;
     }
 
-    // Adds the first keys of some of the batch's requests to the sketch of hot keys.
-    [MethodImpl(MethodImplOptions.NoInlining)]
-    private void SampleKeys(Session session, ReadOnlySpan<byte> input, int count)
-    {
-        while (_untilSample < 0)
-        {
-            ref readonly Request request = ref _requests[Math.Max(0, count + _untilSample)];
-            if (request.Hash != 0 && request.Command!.FirstKey > 0)
-            {
-                ArgumentSlice key = _parser.Arguments(request.First, request.Count)[request.Command.FirstKey];
-                Metrics.HotKeys.Add(session.DatabaseIndex, request.Hash, input.Slice(key.Start, key.Length), Environment.NowMs);
-            }
-
-            _untilSample += Metrics.HotKeys.NextGap();
-        }
-    }
-
-    /// <summary>Adapts the sampling of keys, waiting and sending to the load. About once a second.</summary>
-    internal void AdaptSampling()
-    {
-        _splitStride = (int)Math.Clamp((Metrics.Reads - _readsAdapted) / SplitsPerSecond, 1, SplitStrideMax);
-        _readsAdapted = Metrics.Reads;
-        Metrics.HotKeys.Adapt(Metrics.CommandsProcessed - _requestsAdapted);
-        _requestsAdapted = Metrics.CommandsProcessed;
-    }
-
     // Unquoting changes the line in place, but CLIENT PAUSE may make it be read again.
     private void KeepInlineLine(ReadOnlySpan<byte> input)
     {
@@ -380,22 +272,12 @@ internal sealed class CommandExecutor
         {
             PrefetchBuckets(_keyspace.Databases[session.DatabaseIndex], count);
             prefetched = 0;
-            _progress.BeginPipeline();
-            if (_runs.Sleeps) _runs.Wake();
+            Meter.BeginPipeline();
         }
 
         if ((Reply.TakeEvents() & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply); // invalidations of evicted keys
-        long replied = _replied = Reply.Length;
-        long start = Stopwatch.GetTimestamp();
-        if (_turn != _currentTurn || _currentTurn == 0)
-        {
-            (_turn, _turnStart) = (_currentTurn, start); // a caller in the process has no turns
-            Environment.TurnStart = start;
-        }
-
-        Environment.ScriptTurn.EndIfOverdue(start);
-        if (start - _turnStart >= NoticeableTicks) Engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
-        BeginRun(first: 0, start);
+        long replied = Reply.Length;
+        Meter.BeginBatch(session);
         session.LastInteractionMs = Environment.SteadyMs;
         bool isLarge = refuses || Environment.CallersExpiry == ExpiryPolicy.Hide || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // the slow path finds out which request
         bool isPlain = IsPlain(session) && !isLarge;
@@ -429,7 +311,7 @@ internal sealed class CommandExecutor
                 command.Handler(ref cmd);
                 if (Reply.Events != ReplyEvents.None)
                 {
-                    if (Reply.Length - _replied >= Engine.LargeReplies.Threshold) NoteLargeReply(cmd, i);
+                    if (Reply.Length - replied >= Engine.LargeReplies.Threshold) Meter.NoteLargeReply(cmd, i, Reply.Length - replied);
                     count = NoteEvents(command, session, i, count);
                 }
 
@@ -440,7 +322,7 @@ internal sealed class CommandExecutor
                 }
 
                 i++;
-                _progress.Advance();
+                Meter.Advance();
                 continue;
             }
 
@@ -455,11 +337,11 @@ internal sealed class CommandExecutor
                 continue;
             }
 
-            long now = EndRun(cmd, i);
+            long now = Meter.EndRun(cmd, i);
             if (!Invoker.TryInvoke(ref cmd, ref request, _parser.Arguments(request.First, request.Count), ref now)) break;
             if (session.CommandsToTime > 0) session.CommandsToTime--;
             i++;
-            BeginRun(i, now);
+            Meter.BeginRun(i, now);
             if (_keyspace.Budget.IsExceeded && !isLarge && RefusesSome(count)) isLarge = true; // the command may have set the limit
             isPlain = IsPlain(session) && !isLarge;
             interceptor = isPlain || isLarge ? null : OnlyInterceptor(session);
@@ -470,10 +352,10 @@ internal sealed class CommandExecutor
 
         held?.Exit();
         _heldStripe = -1;
-        EndRun(cmd, i);
+        Meter.EndRun(cmd, i);
         if (i > 0) _replyBytes = (int)Math.Min((Reply.Length - replied) / i, int.MaxValue);
         session.CommandsProcessed += i;
-        if (i > _runFirst) session.LastCommand = _requests[i - 1].Command;
+        if (i > Meter.RunFirst) session.LastCommand = _requests[i - 1].Command;
         return i;
     }
 
@@ -499,14 +381,6 @@ internal sealed class CommandExecutor
         if ((events & ReplyEvents.Error) != 0 && failed is not null) Account.NoteError(failed, Reply);
         if ((events & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply);
         return (events & ReplyEvents.Large) != 0 ? index + 1 : count;
-    }
-
-    // Among several replies it is not known which one was large, so the replies of the client's next commands are measured individually.
-    [MethodImpl(MethodImplOptions.NoInlining)]
-    private void NoteLargeReply(scoped in CommandContext cmd, int index)
-    {
-        if (index == _runFirst) Account.NoteLarge(Engine.LargeReplies, cmd, Reply.Length - _replied);
-        else cmd.Session.CommandsToTime = CommandsToTime;
     }
 
     // Publishes what a command of the fast path changed, and serves blocked clients; true if its stripe was released for that. It
@@ -548,37 +422,10 @@ internal sealed class CommandExecutor
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void ExecuteIntercepted(ref CommandContext cmd, ICommandInterceptor interceptor, ref Request request, int index)
     {
-        // A precise reading takes a tenth of a pipelined GET.
-        long now = _timesBehaviors ? Stopwatch.GetTimestamp() : 0;
-
-        // Behaviors may take long, and the time that commands use must not fall behind.
-        long coarseMs = System.Environment.TickCount64;
-        if (coarseMs != _interceptedMs)
-        {
-            _interceptedMs = coarseMs;
-            BeginRun(index, EndRun(cmd, index));
-        }
-
+        long now = Meter.BeginIntercepted(cmd, index);
         ReadOnlySpan<ArgumentSlice> arguments = _parser.Arguments(request.First, request.Count);
-        if (interceptor.Execute(Invoker, ref cmd, request.Command!, arguments, request.Hash, now, isShort: true))
-        {
-            _progress.Advance();
-            return;
-        }
-
-        // A behavior replied in its place: the command is not counted.
-        EndRun(cmd, index);
-        BeginRun(index + 1, Stopwatch.GetTimestamp());
-    }
-
-    /// <summary>
-    /// The time since the turn came of a short command that behaviors surround and whose turn was not timed: since its run began. From now
-    /// on the turn of each is timed.
-    /// </summary>
-    internal TimeSpan BeginTimingBehaviors()
-    {
-        _timesBehaviors = true;
-        return Stopwatch.GetElapsedTime(_runStart);
+        if (interceptor.Execute(Invoker, ref cmd, request.Command!, arguments, request.Hash, now, isShort: true)) Meter.Advance();
+        else Meter.LeaveOut(cmd, index); // a behavior replied in its place
     }
 
     // Before the execution every key's bucket is prefetched and then, when the buckets have arrived, some keys' entries at a
@@ -613,74 +460,6 @@ internal sealed class CommandExecutor
         }
 
         return end;
-    }
-
-    // A run of short commands shares two readings of the clock, and the first one is the time that the commands use.
-    private void BeginRun(int first, long timestamp)
-    {
-        _runFirst = first;
-        _runStart = timestamp;
-        _progress.Begin();
-        Environment.SetTime(timestamp);
-    }
-
-    // Shares the time since the run's start among its commands; returns the time now.
-    private long EndRun(scoped in CommandContext cmd, int end)
-    {
-        int length = end - _runFirst;
-        _progress.End();
-        if (length == 0) return _runStart; // just now
-        long now = Stopwatch.GetTimestamp();
-        long ns = ServerClock.TicksToNs(now - _runStart);
-        long each = ns / length;
-        bool tracksLatency = Engine.Settings.LatencyTracking;
-        long waited = WaitedNs(_runStart);
-        bool notesSplit = _splitWeight > 0 || (_diagnoses && waited + ns >= Timeline.NoticeableNs);
-        int i = _runFirst;
-        while (i < end)
-        {
-            Command command = _requests[i].Command!;
-            int same = i + 1;
-            while (same < end && _requests[same].Command == command) same++;
-            CommandMetrics metrics = Metrics.Of(command.Index);
-            metrics.Calls += same - i;
-            metrics.TotalNs += each * (same - i);
-            if (tracksLatency)
-            {
-                metrics.Latency.Record(each, same - i);
-                if (notesSplit) NoteSplit(command, metrics, same - i, waited + (each * (i + same - 1 - (2 * _runFirst)) / 2), now); // behind half of its neighbours
-            }
-
-            i = same;
-        }
-
-        Metrics.CommandsProcessed += length;
-        if (ns >= Math.Min(Engine.SlowLog.Threshold, Engine.LatencyMonitor.ThresholdNs)) NoteLongRun(cmd, length, ns, now);
-        return now;
-    }
-
-    [MethodImpl(MethodImplOptions.NoInlining)]
-    private void NoteLongRun(scoped in CommandContext cmd, int length, long ns, long end)
-    {
-        if (length == 1)
-        {
-            NoteLong(cmd, ns, end);
-            return;
-        }
-
-        cmd.Session.CommandsToTime = CommandsToTime;
-        int slowest = _progress.SlowestOf(length);
-        if (slowest < 0) return;
-        ref readonly Request request = ref _requests[_runFirst + slowest];
-        CommandContext slow = cmd;
-        slow.Begin(request.Command!, _parser.Arguments(request.First, request.Count), request.Hash);
-        NoteLong(slow, ns, end);
-    }
-
-    private void NoteLong(scoped in CommandContext cmd, long ns, long end)
-    {
-        if (ns >= Engine.SlowLog.Threshold) Account.NoteSlow(cmd, ns, end);
-        if (ns >= Engine.LatencyMonitor.ThresholdNs) Engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), Environment.NowMs, ns);
     }
 
     /// <summary>A request of the current batch.</summary>

@@ -53,8 +53,8 @@ internal sealed class Invoker
 
     internal CommandAccount Account => _executor.Account;
 
-    /// <inheritdoc cref="CommandExecutor.BeginTimingBehaviors"/>
-    internal TimeSpan BeginTimingBehaviors() => _executor.BeginTimingBehaviors();
+    /// <inheritdoc cref="RunMeter.BeginTimingBehaviors"/>
+    internal TimeSpan BeginTimingBehaviors() => _executor.Meter.BeginTimingBehaviors();
 
     /// <summary>Executes a client's request.</summary>
     /// <param name="now">The timestamp at its start; on return, at its end.</param>
@@ -157,7 +157,7 @@ internal sealed class Invoker
         long end = Stopwatch.GetTimestamp();
         if (blocked is not null) blocked.ExecutedTicks = end - start;
         Account.Count(cmd, end - start, end, requestBytes, Reply.Length - replied, failed: Reply.Errors - _nested.Errors != errors, waits: blocked is not null);
-        if (_engine.Settings.LatencyTracking) _executor.NoteEnded(command, _environment.Metrics.Of(command.Index), start, end);
+        if (_engine.Settings.LatencyTracking) _executor.Meter.NoteEnded(command, _environment.Metrics.Of(command.Index), start, end);
         if (Reply.Length - replied > _engine.OneReplyBytesMax && cmd.Session is { Connection: { } connection, Type: ClientType.Normal }) _engine.CloseOverLimit(cmd.Session, connection, Reply, replied);
         return end;
     }

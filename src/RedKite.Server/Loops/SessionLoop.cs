@@ -158,7 +158,7 @@ internal sealed class SessionLoop : IConnectionHandler
         session.InputBytes = input.Length;
         Executor.Metrics.Reads++;
         Executor.Reply.BytesMax = _engine.ReplyBytesMax;
-        Executor.BeginInput(_loop.Cycles);
+        Executor.Meter.BeginInput(_loop.Cycles);
         int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
         if (session.ClosesAfterReply && connection.OutputBytes + Executor.Reply.Length < FarewellBytesMax) _engine.Clients.Remove(session);
@@ -294,7 +294,7 @@ internal sealed class SessionLoop : IConnectionHandler
         {
             _nextSecondMs = steadyMs + 1000;
             LookAtClients(steadyMs);
-            Executor.AdaptSampling();
+            Executor.Meter.AdaptSampling();
             if (_isFirst) _engine.Messages.ReleaseIdle();
             if (_isFirst) _engine.Tracking.ReleaseIdle();
         }

@@ -1,0 +1,302 @@
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+using RedKite.Protocol;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Execution;
+
+/// <summary>
+/// Measures what one executor executes in runs: the time of short commands, how long they waited and how long sending their replies took, the
+/// keys that are hot. Commands that execute one by one are counted by <see cref="CommandAccount"/>.
+/// </summary>
+/// <remarks>
+/// Commands that are fast are not timed one by one: a run of them in one batch shares the time that the run took, so that
+/// always-on metrics cost two clock reads a batch. When a run as a whole took long, its slow command is the one at which the
+/// diagnostics thread saw the executor twice (<see cref="RunProgress"/>); the run's time is noted as its own, because the others take
+/// microseconds. In case none was seen twice, and to find slow ones that follow, the client's next commands are timed one by one.
+/// </remarks>
+internal sealed class RunMeter
+{
+    // How many commands are timed one by one after a run that took long: some 60 microseconds' worth of time, after at least
+    // a millisecond of it.
+    private const int CommandsToTime = 1000;
+
+    // Inputs per second for which waiting and sending are recorded. Recording every input cost a GET at pipeline 16 some 3 % of the server's CPU.
+    private const int SplitsPerSecond = 1000;
+    private const int SplitStrideMax = 4096;
+
+    private static readonly long NoticeableTicks = Timeline.NoticeableNs * Stopwatch.Frequency / 1_000_000_000;
+
+    private readonly Engine _engine;
+    private readonly CommandEnvironment _environment;
+    private readonly CommandAccount _account;
+    private readonly ExecutorMetrics _metrics;
+    private readonly RunProgress _progress;
+    private readonly RunWatch _watch;
+    private readonly RequestParser _parser;
+    private readonly CommandExecutor.Request[] _requests;
+    private readonly bool _diagnoses;
+    private long _runStart;
+    private int _runFirst;
+    private long _currentTurn; // 0: a caller in the process
+    private long _turn; // the loop's turn in which _turnStart was read
+    private long _turnStart;
+    private int _splitWeight; // how many inputs this one represents in the samples of waiting and sending; 0: it is not sampled
+    private SampleGap _splitGap = new(0x85EBCA6B);
+    private int _splitStride = 1;
+    private int _untilSplit = 1; // inputs until waiting and sending are noted
+    private readonly List<(Command Command, int Count, long Ended)> _unsent = []; // of inputs whose sending is timed
+    private RequestLogEntry? _unsentSlow;
+    private long _readsAdapted;
+    private long _commandsAdapted;
+    private int _untilSample; // requests until a key is sampled
+    private long _interceptedMs; // the coarse clock at the last command that behaviors surrounded
+    private bool _timesBehaviors; // a behavior has asked for the time since its command's turn came
+
+    internal RunMeter(CommandExecutor executor, RequestParser parser, CommandExecutor.Request[] requests)
+    {
+        _engine = executor.Engine;
+        _environment = executor.Environment;
+        _account = executor.Account;
+        _metrics = executor.Metrics;
+        _progress = _metrics.Progress;
+        _watch = _engine.Metrics.Runs;
+        _parser = parser;
+        _requests = requests;
+        _diagnoses = _engine.Settings.Diagnostics;
+        if (!_diagnoses) _metrics.HotKeys.SwitchOff();
+    }
+
+    /// <summary>The first request of the current run.</summary>
+    internal int RunFirst => _runFirst;
+
+    /// <summary>Begins with the input that a connection received in a turn of the loop: all input of one turn became ready together.</summary>
+    internal void BeginInput(long turn)
+    {
+        _currentTurn = turn;
+        _splitWeight = 0;
+        if (--_untilSplit > 0) return;
+        _untilSplit = _splitGap.Next(_splitStride);
+        _splitWeight = _diagnoses ? _splitStride : 0;
+    }
+
+    /// <summary>Forgets replies that were not sent: their client wanted none.</summary>
+    internal void ForgetUnsent()
+    {
+        if (_unsent.Count > 0) _unsent.Clear();
+        _unsentSlow = null;
+    }
+
+    /// <summary>Counts a batch of several requests.</summary>
+    internal void BeginPipeline()
+    {
+        _progress.BeginPipeline();
+        if (_watch.Sleeps) _watch.Wake();
+    }
+
+    /// <summary>Begins a batch and its first run.</summary>
+    internal void BeginBatch(Session session)
+    {
+        long start = Stopwatch.GetTimestamp();
+        if (_turn != _currentTurn || _currentTurn == 0)
+        {
+            (_turn, _turnStart) = (_currentTurn, start); // a caller in the process has no turns
+            _environment.TurnStart = start;
+        }
+
+        _environment.ScriptTurn.EndIfOverdue(start);
+        if (start - _turnStart >= NoticeableTicks) _engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
+        BeginRun(first: 0, start);
+    }
+
+    /// <summary>Begins a run. Its short commands share two readings of the clock, and the first one is the time that the commands use.</summary>
+    internal void BeginRun(int first, long timestamp)
+    {
+        _runFirst = first;
+        _runStart = timestamp;
+        _progress.Begin();
+        _environment.SetTime(timestamp);
+    }
+
+    /// <summary>Moves on to the run's next command.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void Advance() => _progress.Advance();
+
+    /// <summary>Shares the time since the run's start among its commands; returns the time now.</summary>
+    internal long EndRun(scoped in CommandContext cmd, int end)
+    {
+        int length = end - _runFirst;
+        _progress.End();
+        if (length == 0) return _runStart; // just now
+        long now = Stopwatch.GetTimestamp();
+        long ns = ServerClock.TicksToNs(now - _runStart);
+        long each = ns / length;
+        bool tracksLatency = _engine.Settings.LatencyTracking;
+        long waited = WaitedNs(_runStart);
+        bool notesSplit = _splitWeight > 0 || (_diagnoses && waited + ns >= Timeline.NoticeableNs);
+        int i = _runFirst;
+        while (i < end)
+        {
+            Command command = _requests[i].Command!;
+            int same = i + 1;
+            while (same < end && _requests[same].Command == command) same++;
+            CommandMetrics metrics = _metrics.Of(command.Index);
+            metrics.Calls += same - i;
+            metrics.TotalNs += each * (same - i);
+            if (tracksLatency)
+            {
+                metrics.Latency.Record(each, same - i);
+                if (notesSplit) NoteSplit(command, metrics, same - i, waited + (each * (i + same - 1 - (2 * _runFirst)) / 2), now); // behind half of its neighbours
+            }
+
+            i = same;
+        }
+
+        _metrics.CommandsProcessed += length;
+        if (ns >= Math.Min(_engine.SlowLog.Threshold, _engine.LatencyMonitor.ThresholdNs)) NoteLongRun(cmd, length, ns, now);
+        return now;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void NoteLongRun(scoped in CommandContext cmd, int length, long ns, long end)
+    {
+        if (length == 1)
+        {
+            NoteLong(cmd, ns, end);
+            return;
+        }
+
+        cmd.Session.CommandsToTime = CommandsToTime;
+        int slowest = _progress.SlowestOf(length);
+        if (slowest < 0) return;
+        ref readonly CommandExecutor.Request request = ref _requests[_runFirst + slowest];
+        CommandContext slow = cmd;
+        slow.Begin(request.Command!, _parser.Arguments(request.First, request.Count), request.Hash);
+        NoteLong(slow, ns, end);
+    }
+
+    private void NoteLong(scoped in CommandContext cmd, long ns, long end)
+    {
+        if (ns >= _engine.SlowLog.Threshold) _account.NoteSlow(cmd, ns, end);
+        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _environment.NowMs, ns);
+    }
+
+    /// <summary>
+    /// Notes that replies have become large. Among several replies it is not known which one was large, so the replies
+    /// of the client's next commands are measured individually.
+    /// </summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    internal void NoteLargeReply(scoped in CommandContext cmd, int index, long replyBytes)
+    {
+        if (index == _runFirst) _account.NoteLarge(_engine.LargeReplies, cmd, replyBytes);
+        else cmd.Session.CommandsToTime = CommandsToTime;
+    }
+
+    /// <summary>How long a command waited for its turn that began at a timestamp.</summary>
+    internal long WaitedNs(long start) => ServerClock.TicksToNs(start - _turnStart);
+
+    /// <summary>Records a command that was not part of a run.</summary>
+    internal void NoteEnded(Command command, CommandMetrics metrics, long start, long end)
+    {
+        if (_diagnoses) NoteSplit(command, metrics, 1, WaitedNs(start), end);
+    }
+
+    // Waiting and sending are sampled, but every long wait is recorded.
+    private void NoteSplit(Command command, CommandMetrics metrics, int count, long waitedNs, long ended)
+    {
+        if (waitedNs >= Timeline.NoticeableNs) metrics.Waiting.Record(waitedNs, count);
+        else if (_splitWeight > 0) metrics.Waiting.Record(waitedNs, (long)count * _splitWeight);
+        if (_splitWeight > 0) _unsent.Add((command, count, ended));
+    }
+
+    /// <summary>Adds the time to send a slow command's reply to its log entry.</summary>
+    internal void NoteUnsent(RequestLogEntry entry) => _unsentSlow = entry;
+
+    /// <summary>Notes that the replies so far were sent.</summary>
+    internal void NoteSent()
+    {
+        if (_unsent.Count > 0 || _unsentSlow is not null) RecordSent();
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void RecordSent()
+    {
+        long now = Stopwatch.GetTimestamp();
+        foreach ((Command command, int count, long ended) in _unsent)
+        {
+            _metrics.Of(command.Index).Sending.Record(ServerClock.TicksToNs(now - ended), (long)count * Math.Max(1, _splitWeight));
+        }
+
+        _unsent.Clear();
+        if (_unsentSlow is { } slow) slow.SendingMicroseconds = ServerClock.TicksToNs(now - slow.EndedTicks) / 1000;
+        _unsentSlow = null;
+    }
+
+    /// <summary>Adds the first keys of some of the batch's requests to the sketch of hot keys.</summary>
+    internal void SampleKeys(Session session, ReadOnlySpan<byte> input, int count)
+    {
+        if ((_untilSample -= count) < 0) AddSamples(session, input, count);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void AddSamples(Session session, ReadOnlySpan<byte> input, int count)
+    {
+        while (_untilSample < 0)
+        {
+            ref readonly CommandExecutor.Request request = ref _requests[Math.Max(0, count + _untilSample)];
+            if (request.Hash != 0 && request.Command!.FirstKey > 0)
+            {
+                ArgumentSlice key = _parser.Arguments(request.First, request.Count)[request.Command.FirstKey];
+                _metrics.HotKeys.Add(session.DatabaseIndex, request.Hash, input.Slice(key.Start, key.Length), _environment.NowMs);
+            }
+
+            _untilSample += _metrics.HotKeys.NextGap();
+        }
+    }
+
+    /// <summary>Adapts the sampling of keys, waiting and sending to the load. About once a second.</summary>
+    internal void AdaptSampling()
+    {
+        _splitStride = (int)Math.Clamp((_metrics.Reads - _readsAdapted) / SplitsPerSecond, 1, SplitStrideMax);
+        _readsAdapted = _metrics.Reads;
+        _metrics.HotKeys.Adapt(_metrics.CommandsProcessed - _commandsAdapted);
+        _commandsAdapted = _metrics.CommandsProcessed;
+    }
+
+    /// <summary>
+    /// Begins a short command that behaviors surround. They may take long, and the time that commands use must not fall behind: a new run begins
+    /// when the coarse clock has moved.
+    /// </summary>
+    /// <returns>The time now; 0: no behavior asks for it.</returns>
+    internal long BeginIntercepted(scoped in CommandContext cmd, int index)
+    {
+        // A precise reading takes a tenth of a pipelined GET.
+        long now = _timesBehaviors ? Stopwatch.GetTimestamp() : 0;
+        long coarseMs = Environment.TickCount64;
+        if (coarseMs != _interceptedMs)
+        {
+            _interceptedMs = coarseMs;
+            BeginRun(index, EndRun(cmd, index));
+        }
+
+        return now;
+    }
+
+    /// <summary>Leaves out a request that is not counted, because a behavior replied in its place.</summary>
+    internal void LeaveOut(scoped in CommandContext cmd, int index)
+    {
+        EndRun(cmd, index);
+        BeginRun(index + 1, Stopwatch.GetTimestamp());
+    }
+
+    /// <summary>
+    /// The time since the turn came of a short command that behaviors surround and whose turn was not timed: since its run began. From now
+    /// on the turn of each is timed.
+    /// </summary>
+    internal TimeSpan BeginTimingBehaviors()
+    {
+        _timesBehaviors = true;
+        return Stopwatch.GetElapsedTime(_runStart);
+    }
+}
