@@ -21,7 +21,7 @@ public class StripeLockBenchmarks
     [GlobalCleanup]
     public void Cleanup() => _keyspace.Dispose();
 
-    /// <summary>The batch's fast path.</summary>
+    /// <summary>The batch's short path.</summary>
     [Benchmark(OperationsPerInvoke = Pairs)]
     public void EnterAndExit()
     {

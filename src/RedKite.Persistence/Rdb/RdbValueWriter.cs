@@ -48,7 +48,7 @@ internal readonly ref struct RdbValueWriter
     /// <param name="entry">The key's entry.</param>
     /// <param name="expiry">When fields count as expired: those are not written, and removed if reads may modify.</param>
     /// <param name="writer">The writer, valid until the key changes.</param>
-    internal static bool TryOpen(Database database, Entry entry, ExpiryClock expiry, out RdbValueWriter writer)
+    internal static bool TryOpenRemovingExpired(Database database, Entry entry, ExpiryClock expiry, out RdbValueWriter writer)
     {
         long earliestExpiryMs = long.MaxValue;
         if (entry.Type == DataType.Hash)

@@ -8,7 +8,7 @@ namespace RedKite.Server.Execution;
 
 /// <summary>
 /// Counts what one executor executes and refuses, and adds slow and large commands to the logs. The commands of the
-/// batch's fast path are counted by runs (<see cref="RunMeter"/>).
+/// batch's short path are counted by runs (<see cref="RunMeter"/>).
 /// </summary>
 internal sealed class CommandAccount(CommandExecutor executor)
 {

@@ -34,7 +34,7 @@ internal sealed class CommandExecutor
     private readonly AttentionWord _attention;
     private readonly RequestParser _parser = new();
     private readonly Request[] _requests = new Request[BatchMax];
-    private int _heldStripe = -1; // by the fast path; for the crash report
+    private int _heldStripe = -1; // by the short path; for the crash report
     private Command? _lastCommand; // the command of the last request's name
     private int _replyBytes; // of one request of the last batch, on average
     private byte[] _inlineLine = []; // the batch's inline request as it came, if it has quotes
@@ -266,7 +266,7 @@ internal sealed class CommandExecutor
 
     private int ExecuteBatch(ref CommandContext cmd, Session session, int count)
     {
-        bool refuses = _keyspace.Budget.IsExceeded && RefusesSome(count);
+        bool refuses = _keyspace.Budget.IsExceeded && !TryEvictFor(count);
         int prefetched = count; // the number of requests whose entries were prefetched
         if (count > 1)
         {
@@ -279,10 +279,10 @@ internal sealed class CommandExecutor
         long replied = Reply.Length;
         Meter.BeginBatch(session);
         session.LastInteractionMs = Environment.SteadyMs;
-        bool isLarge = refuses || Environment.CallersExpiry == ExpiryPolicy.Hide || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // the slow path finds out which request
-        bool isPlain = IsPlain(session) && !isLarge;
-        ICommandInterceptor? interceptor = isPlain || isLarge ? null : OnlyInterceptor(session);
-        Permissions? permissions = isPlain || isLarge ? null : OnlyPermissions(session);
+        bool isLarge = refuses || Environment.CallersExpiry == ExpiryPolicy.Hide || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // the invoker finds out which request
+        bool takesShortPath = TakesShortPath(session) && !isLarge;
+        ICommandInterceptor? interceptor = takesShortPath || isLarge ? null : OnlyInterceptor(session);
+        Permissions? permissions = takesShortPath || isLarge ? null : OnlyPermissions(session);
         Stripe? held = null;
         int i = 0;
         while (i < count)
@@ -290,7 +290,7 @@ internal sealed class CommandExecutor
             if (i == prefetched) prefetched = PrefetchEntries(i, count);
             ref Request request = ref _requests[i];
             Command? command = request.Command;
-            if ((isPlain || (permissions is not null && AllowsShort(permissions, cmd, request)))
+            if ((takesShortPath || (permissions is not null && AllowsShort(permissions, cmd, request)))
                 && command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count))
             {
                 // One lock serves neighbours of the same stripe; with a single loop, the whole run.
@@ -342,10 +342,10 @@ internal sealed class CommandExecutor
             if (session.CommandsToTime > 0) session.CommandsToTime--;
             i++;
             Meter.BeginRun(i, now);
-            if (_keyspace.Budget.IsExceeded && !isLarge && RefusesSome(count)) isLarge = true; // the command may have set the limit
-            isPlain = IsPlain(session) && !isLarge;
-            interceptor = isPlain || isLarge ? null : OnlyInterceptor(session);
-            permissions = isPlain || isLarge ? null : OnlyPermissions(session);
+            if (_keyspace.Budget.IsExceeded && !isLarge && !TryEvictFor(count)) isLarge = true; // the command may have set the limit
+            takesShortPath = TakesShortPath(session) && !isLarge;
+            interceptor = takesShortPath || isLarge ? null : OnlyInterceptor(session);
+            permissions = takesShortPath || isLarge ? null : OnlyPermissions(session);
             if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
             if (session.ClosesAfterReply || session.Blocked is not null) break;
         }
@@ -359,17 +359,17 @@ internal sealed class CommandExecutor
         return i;
     }
 
-    // Evicts keys, because memory exceeds its limit. Returns whether requests of the batch must be refused, which the slow path does.
+    // Evicts keys, because memory exceeds its limit. False: requests of the batch must be refused, which the invoker does.
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private bool RefusesSome(int count)
+    private bool TryEvictFor(int count)
     {
-        if (!Evictor.IsOutOfMemory()) return false;
+        if (Evictor.TryEvict()) return true;
         for (int i = 0; i < count; i++)
         {
-            if (_requests[i].Command is { } command && command.Is(CommandFlags.DenyOom)) return true;
+            if (_requests[i].Command is { } command && command.Is(CommandFlags.DenyOom)) return false;
         }
 
-        return false;
+        return true;
     }
 
     // Handles what a handler left in the writer's events. After a large reply the batch ends: it is sent before anything else
@@ -383,7 +383,7 @@ internal sealed class CommandExecutor
         return (events & ReplyEvents.Large) != 0 ? index + 1 : count;
     }
 
-    // Publishes what a command of the fast path changed, and serves blocked clients; true if its stripe was released for that. It
+    // Publishes what a command of the short path changed, and serves blocked clients; true if its stripe was released for that. It
     // also remembers the keys that the command has read: while any client tracks, every stripe is observed.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private bool PublishAndServe(scoped in CommandContext cmd, long changesBefore, Session session)
@@ -400,11 +400,11 @@ internal sealed class CommandExecutor
         return true;
     }
 
-    // Whether nothing about the client or the server requires the slow path. Tracking does not (PublishAndServe).
-    private bool IsPlain(Session session) => (((int)session.Attention & ~(int)SessionAttention.Tracks) | (int)_attention.Flags) == 0;
+    // Whether nothing about the client or the server requires the invoker. Tracking does not (PublishAndServe).
+    private bool TakesShortPath(Session session) => (((int)session.Attention & ~(int)SessionAttention.Tracks) | (int)_attention.Flags) == 0;
 
-    // The permissions of the client's user, if nothing else requires the slow path. A command that they certainly allow takes the fast
-    // path; any other takes the slow path, where the whole check decides.
+    // The permissions of the client's user, if nothing else requires the invoker. A command that they certainly allow takes the short
+    // path; any other goes through the invoker, where the whole check decides.
     private Permissions? OnlyPermissions(Session session) =>
         session.Attention == SessionAttention.IsRestricted && _attention.Flags == ServerAttention.None ? session.User.Permissions : null;
 
@@ -414,11 +414,11 @@ internal sealed class CommandExecutor
         return permissions.AllowsShort(command, cmd.Input(_parser.Arguments(request.First, request.Count)[command.FirstKey]));
     }
 
-    // The interceptor of commands on the fast path, if nothing else requires the slow path.
+    // The interceptor of commands on the short path, if nothing else requires the invoker.
     private ICommandInterceptor? OnlyInterceptor(Session session) =>
         session.Attention == SessionAttention.None && _attention.Flags == ServerAttention.HasBehaviors ? Engine.Interceptor : null;
 
-    // A command of the fast path that behaviors surround: it belongs to the current run like others. Nothing is locked here.
+    // A command of the short path that behaviors surround: it belongs to the current run like others. Nothing is locked here.
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void ExecuteIntercepted(ref CommandContext cmd, ICommandInterceptor interceptor, ref Request request, int index)
     {

@@ -81,7 +81,7 @@ internal sealed class Engine
 
     internal ClientRegistry Clients { get; } = new();
 
-    /// <summary>The server's reasons to keep commands off the fast path.</summary>
+    /// <summary>The server's reasons to keep commands off the short path.</summary>
     internal AttentionWord Attention { get; } = new();
 
     /// <summary>The users, and what each may do.</summary>

@@ -27,7 +27,7 @@ internal sealed class HeldWrites(Engine engine, CommandEnvironment environment, 
         return true;
     }
 
-    /// <summary>Holds a client whose command of the batch's fast path must wait for its key. The key's stripe is locked.</summary>
+    /// <summary>Holds a client whose command of the batch's short path must wait for its key. The key's stripe is locked.</summary>
     internal bool HoldsShort(Session session, Command command, ulong hash)
     {
         if (!command.Is(CommandFlags.Write) || _gate.KeyRule?.Invoke(_keyspace.Databases[session.DatabaseIndex], hash) != false) return false;

@@ -11,7 +11,7 @@ internal interface ICommandInterceptor
     /// its place.
     /// </summary>
     /// <param name="start">The timestamp at the command's turn; 0: a short command's was not read.</param>
-    /// <param name="isShort">Whether the command takes the fast path: the caller has checked that, and counts it.</param>
+    /// <param name="isShort">Whether the command takes the short path: the caller has checked that, and counts it.</param>
     /// <returns>Whether it was executed.</returns>
     bool Execute(Invoker invoker, ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start, bool isShort);
 }

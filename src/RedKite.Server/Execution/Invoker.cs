@@ -15,7 +15,7 @@ namespace RedKite.Server.Execution;
 /// </summary>
 /// <remarks>
 /// Callers differ in where they enter. A client's request takes all of it (<see cref="TryInvoke"/>). A blocked client's
-/// request was checked before and executes under locks that are held already (<see cref="Run"/>). The batch's fast path in
+/// request was checked before and executes under locks that are held already (<see cref="Run"/>). The batch's short path in
 /// <see cref="CommandExecutor"/> is the same sequence for requests that need nothing but a lock, the handler and an unlock.
 /// </remarks>
 internal sealed class Invoker
@@ -64,7 +64,7 @@ internal sealed class Invoker
         Session session = cmd.Session;
         ReplyMode replies = session.ReplyMode;
         if (replies == ReplyMode.SkipNext) session.ReplyMode = ReplyMode.SkipThis;
-        bool isOutOfMemory = _keyspace.Budget.IsExceeded && _executor.Evictor.IsOutOfMemory();
+        bool isOutOfMemory = _keyspace.Budget.IsExceeded && !_executor.Evictor.TryEvict();
         session.WriteHeldBack(Reply); // as in Redis, invalidations of evicted keys precede the reply
         long length = Reply.Length;
         Command? command = request.Command;
@@ -194,7 +194,7 @@ internal sealed class Invoker
     }
 
     /// <summary>
-    /// Executes a command of the batch's fast path that behaviors surround: locks its stripe for it alone, because behaviors run with
+    /// Executes a command of the batch's short path that behaviors surround: locks its stripe for it alone, because behaviors run with
     /// nothing locked. The batch counts and times it with its run.
     /// </summary>
     internal void RunShort(ref CommandContext cmd, ulong firstKeyHash)
@@ -290,7 +290,7 @@ internal sealed class Invoker
         _environment.BeginRecording();
     }
 
-    /// <summary>Serves the blocked clients that a command of the fast path may serve. Its stripe is locked, and released here.</summary>
+    /// <summary>Serves the blocked clients that a command of the short path may serve. Its stripe is locked, and released here.</summary>
     internal void ServeAndExit(int stripe, Session session)
     {
         var locked = LockScope.Adopt(_keyspace, StripeSet.Of(stripe));

@@ -11,7 +11,7 @@ namespace RedKite.Server.Execution;
 /// keys that are hot. Commands that execute one by one are counted by <see cref="CommandAccount"/>.
 /// </summary>
 /// <remarks>
-/// Commands that are fast are not timed one by one: a run of them in one batch shares the time that the run took, so that
+/// Short commands are not timed one by one: a run of them in one batch shares the time that the run took, so that
 /// always-on metrics cost two clock reads a batch. When a run as a whole took long, its slow command is the one at which the
 /// diagnostics thread saw the executor twice (<see cref="RunProgress"/>); the run's time is noted as its own, because the others take
 /// microseconds. In case none was seen twice, and to find slow ones that follow, the client's next commands are timed one by one.

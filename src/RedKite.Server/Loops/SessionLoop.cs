@@ -300,7 +300,7 @@ internal sealed class SessionLoop : IConnectionHandler
         }
 
         Ticked?.Invoke(steadyMs);
-        bool evictsMore = _engine.Keyspace.Budget.IsExceeded && _engine.MayRemoveKeys(steadyMs) && !Executor.Evictor.IsOutOfMemory() && _engine.Keyspace.Budget.IsExceeded;
+        bool evictsMore = _engine.Keyspace.Budget.IsExceeded && _engine.MayRemoveKeys(steadyMs) && Executor.Evictor.TryEvict() && _engine.Keyspace.Budget.IsExceeded;
         int restMs = Math.Clamp(1000 / Math.Max(1, _engine.Settings.Hz), 1, 100);
         long? restMicroseconds = Sweep(nowMs, steadyMs);
         if (Copy(steadyMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);

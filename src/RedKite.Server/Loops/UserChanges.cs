@@ -3,7 +3,7 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Loops;
 
 /// <summary>
-/// Makes every loop see a changed user. Until all have, no command takes the fast path, so that the check of the slow path, which
+/// Makes every loop see a changed user. Until all have, no command takes the short path, so that the check of the invoker, which
 /// reads the user's current permissions, decides about every command. A batch that a loop has begun is finished.
 /// </summary>
 internal sealed class UserChanges(AttentionWord attention, Func<SessionLoop[]> currentLoops)

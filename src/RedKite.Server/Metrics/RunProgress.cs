@@ -11,7 +11,7 @@ internal sealed class RunProgress
     // More than the commands of a run: each run has positions of its own.
     private const int PositionsOfRun = 128;
 
-    private static readonly TimeSpan Lingering = TimeSpan.FromMicroseconds(20); // a fast command takes one or two
+    private static readonly TimeSpan Lingering = TimeSpan.FromMicroseconds(20); // a short command takes one or two
 
     private volatile SlowPosition? _slow;
     private long _run;

@@ -1,6 +1,6 @@
 namespace RedKite.Server.Model;
 
-/// <summary>The properties of a client that keep its commands off the batch's fast path. One word per session: zero means none.</summary>
+/// <summary>The properties of a client that keep its commands off the batch's short path. One word per session: zero means none.</summary>
 [Flags]
 internal enum SessionAttention
 {
@@ -31,7 +31,7 @@ internal enum SessionAttention
     Tracks = 1 << 10,
 }
 
-/// <summary>The properties of the server that keep commands off the batch's fast path.</summary>
+/// <summary>The properties of the server that keep commands off the batch's short path.</summary>
 [Flags]
 internal enum ServerAttention
 {

@@ -67,10 +67,10 @@ internal sealed class Command
         FirstKey = KeyRange.First;
         EarlyKey = FirstKey == 0 && keys is [{ CountAt: > 0, Keyword: "" } counted, ..] ? counted.First : FirstKey;
         bool hasRange = keys is [{ IsFixedRange: true, Last: -1 }] && (keys[0].Flags & KeyFlags.NotKey) == 0 && subcommands is null;
-        bool mayBeShort = Is(CommandFlags.Fast | CommandFlags.Brief) && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
+        bool mayBeShort = Is(CommandFlags.Fast | CommandFlags.Short) && !Is(CommandFlags.AllStripes | CommandFlags.Protected);
         IsShort = HasOneKey && mayBeShort;
 
-        // A command that neither reads nor writes values, such as WATCH, concerns the client; the slow path checks the client's state.
+        // A command that neither reads nor writes values, such as WATCH, concerns the client; the invoker checks the client's state.
         ShortAccess = keys.Length == 0 ? KeyAccess.None : KeyAccesses.MostOf(keys[0]);
         OneKeyCount = hasRange && mayBeShort && Is(CommandFlags.ReadOnly | CommandFlags.Write) ? keys[0].First + keys[0].Step : 0;
     }
@@ -151,15 +151,15 @@ internal sealed class Command
     internal bool HasOneKey { get; }
 
     /// <summary>
-    /// Whether the executor's fast path accepts the command: it is fast or brief, and has one key and nothing to check but the
+    /// Whether the command takes the batch's short path: its flags are fast or short, and it has one key and nothing to check but the
     /// number of arguments.
     /// </summary>
     internal bool IsShort { get; }
 
-    /// <summary>The number of arguments with which a command over a range of keys has a single key and takes the fast path too; 0: none.</summary>
+    /// <summary>The number of arguments with which a command over a range of keys has a single key and takes the short path too; 0: none.</summary>
     internal int OneKeyCount { get; }
 
-    /// <summary>The access to the first key that the fast path's permission check requires: all that any request of the command may need.</summary>
+    /// <summary>The access to the first key that the short path's permission check requires: all that any request of the command may need.</summary>
     internal KeyAccess ShortAccess { get; }
 
     /// <summary>The range of keys at fixed positions that COMMAND INFO reports to old clients.</summary>

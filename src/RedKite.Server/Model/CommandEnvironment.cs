@@ -87,7 +87,7 @@ internal sealed class CommandEnvironment
     /// <summary>Whether an access only sets the clock: there is no LFU counter and no CLIENT NO-TOUCH.</summary>
     internal bool TouchesByClock { get; private set; }
 
-    /// <summary>The stripes that are locked for the command that executes, unless it is on the batch's fast path.</summary>
+    /// <summary>The stripes that are locked for the command that executes, unless it is on the batch's short path.</summary>
     internal StripeSet HeldStripes { get; set; }
 
     /// <summary>The executor's hold on the script mutex.</summary>

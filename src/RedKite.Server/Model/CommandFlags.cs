@@ -45,9 +45,9 @@ internal enum CommandFlags
     PausedAsWrite = 1 << 26,
 
     /// <summary>
-    /// Takes the executor's fast path although COMMAND INFO does not report it as fast. SET is the important one.
+    /// Takes the batch's short path although COMMAND INFO does not report it as fast. SET is the important one.
     /// </summary>
-    Brief = 1 << 27,
+    Short = 1 << 27,
 
     /// <summary>Executes with every stripe locked, because it works on whole databases.</summary>
     AllStripes = 1 << 28,

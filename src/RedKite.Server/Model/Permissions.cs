@@ -34,7 +34,7 @@ internal sealed class Permissions
     }
 
     /// <summary>
-    /// Whether a command of the fast path is certainly allowed for its key. False means that <see cref="Check"/> has to decide: first
+    /// Whether a command of the short path is certainly allowed for its key. False means that <see cref="Check"/> has to decide: first
     /// arguments and flags that depend on arguments are not looked at here.
     /// </summary>
     internal bool AllowsShort(Command command, ReadOnlySpan<byte> key)

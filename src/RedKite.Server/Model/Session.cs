@@ -156,7 +156,7 @@ internal sealed class Session
 
     internal long CommandsProcessed { get; set; }
 
-    /// <summary>What about the client keeps its commands off the batch's fast path.</summary>
+    /// <summary>What about the client keeps its commands off the batch's short path.</summary>
     internal SessionAttention Attention { get; private set; }
 
     /// <summary>The number of commands that are still to be timed one by one.</summary>

@@ -11,7 +11,7 @@ internal sealed record MonitoredCommand(long UnixMicroseconds, int Database, str
 
 /// <summary>
 /// Shows every command to the clients that called MONITOR, and to watchers in the process. Without either it costs nothing: the
-/// server's attention flag is off, and commands take the fast path.
+/// server's attention flag is off, and commands take the short path.
 /// </summary>
 internal sealed class MonitorFeed(AttentionWord attention, ServerClock clock, BufferPool buffers)
 {

@@ -15,7 +15,7 @@ public sealed class DumpPayloadTests
         using var output = new RdbOutput();
         using var scratch = new RdbScratch();
         "1"u8.CopyTo(world.Database.WriteString("source"u8, world.Store.Hash("source"u8), default, 1, ValueEncoding.Integer, Database.NoExpiry, 0).Value);
-        Assert.True(RdbValueWriter.TryOpen(world.Database, world.Find("source"), ExpiryClock.RemovingAt(ValueWorld.NowMs), out RdbValueWriter writer));
+        Assert.True(RdbValueWriter.TryOpenRemovingExpired(world.Database, world.Find("source"), ExpiryClock.RemovingAt(ValueWorld.NowMs), out RdbValueWriter writer));
         DumpPayload.Write(output, writer, scratch);
         Assert.Equal(DumpOfOne, Convert.ToHexStringLower(output.Written));
     }

@@ -75,7 +75,7 @@ public sealed class RdbValueTests
         });
         HashValue hash = HashValue.Create(world.Database, "source"u8, world.Store.Hash("source"u8), 0, ExpiryClock.RemovingAt(ValueWorld.NowMs));
         for (int i = 0; i < 50_000; i++) hash.Set(ValueWorld.Bytes($"field:{i}"), ValueWorld.Bytes($"{i * 7L}"), ValueWorld.Limits.Hash);
-        Assert.True(RdbValueWriter.TryOpen(world.Database, world.Find("source"), ExpiryClock.RemovingAt(ValueWorld.NowMs), out RdbValueWriter writer));
+        Assert.True(RdbValueWriter.TryOpenRemovingExpired(world.Database, world.Find("source"), ExpiryClock.RemovingAt(ValueWorld.NowMs), out RdbValueWriter writer));
         writer.Write(output, scratch);
         output.Flush();
         Assert.InRange(largest, 64 * 1024, 65 * 1024);

@@ -36,7 +36,7 @@ internal sealed class ValueWorld : IDisposable
     /// <summary>Serializes a key's value: its type and its bytes.</summary>
     internal (RdbType Type, byte[] Value) Write(string key)
     {
-        Assert.True(RdbValueWriter.TryOpen(Database, Find(key), ExpiryClock.RemovingAt(NowMs), out RdbValueWriter writer));
+        Assert.True(RdbValueWriter.TryOpenRemovingExpired(Database, Find(key), ExpiryClock.RemovingAt(NowMs), out RdbValueWriter writer));
         _output.Clear();
         writer.Write(_output, _scratch);
         return (writer.Type, _output.Written.ToArray());

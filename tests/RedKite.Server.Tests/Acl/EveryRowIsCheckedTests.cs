@@ -94,7 +94,7 @@ public sealed class EveryRowIsCheckedTests : IAsyncLifetime
         }
     }
 
-    // The fast path has a check of its own, which may only pass what the whole check passes. What is denied changes nothing, and its
+    // The short path has a check of its own, which may only pass what the whole check passes. What is denied changes nothing, and its
     // neighbours in the pipeline are executed.
     [Fact]
     public void Every_row_of_the_fast_path_is_checked_in_a_pipeline()

@@ -138,7 +138,7 @@ internal sealed class DumpCommands(ServerRun run)
     internal static bool TryWrite(scoped in CommandContext cmd, Database database, Entry entry, out RdbOutput payload)
     {
         payload = _output ??= new RdbOutput();
-        if (!RdbValueWriter.TryOpen(database, entry, cmd.Expiry, out RdbValueWriter writer)) return false;
+        if (!RdbValueWriter.TryOpenRemovingExpired(database, entry, cmd.Expiry, out RdbValueWriter writer)) return false;
         RdbScratch scratch = _scratch ??= new RdbScratch();
         payload.Compresses = cmd.Settings.RdbCompression;
         DumpPayload.Write(payload, writer, scratch);

@@ -16,13 +16,13 @@ internal static class BitmapCommands
 
     internal static readonly CommandFamily Family = new("bitmap", "bitmap",
     [
-        new("SETBIT", 4, Write | DenyOom | Brief, KeySpecs.One(1, ReadWrite | Access | Update), SetBit,
+        new("SETBIT", 4, Write | DenyOom | Short, KeySpecs.One(1, ReadWrite | Access | Update), SetBit,
             new("2.2.0", "O(1)", "Sets or clears a bit of the string value of a key. Creates the key if it doesn't exist and extends a shorter string.", "key offset value:integer")),
         new("GETBIT", 3, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly | Access), GetBit,
             new("2.2.0", "O(1)", "Returns a bit of the string value of a key.", "key offset")),
-        new("BITCOUNT", -2, CommandFlags.ReadOnly | Brief, KeySpecs.One(1, KeyFlags.ReadOnly | Access), BitCount,
+        new("BITCOUNT", -2, CommandFlags.ReadOnly | Short, KeySpecs.One(1, KeyFlags.ReadOnly | Access), BitCount,
             new("2.6.0", "O(N)", "Counts the set bits of the string value of a key, optionally in a range.", "key range:[start end unit:[BYTE | BIT]@7.0.0]") { History = [("7.0.0", "Adds `BYTE` and `BIT`.")] }),
-        new("BITPOS", -3, CommandFlags.ReadOnly | Brief, KeySpecs.One(1, KeyFlags.ReadOnly | Access), BitPos,
+        new("BITPOS", -3, CommandFlags.ReadOnly | Short, KeySpecs.One(1, KeyFlags.ReadOnly | Access), BitPos,
             new("2.8.7", "O(N)", "Finds the first set or clear bit of the string value of a key, optionally in a range.", PositionSyntax) { History = [("7.0.0", "Adds `BYTE` and `BIT`.")] }),
         new("BITOP", -4, Write | DenyOom, [new(2, 2, 1, Overwrite | Update), new(3, -1, 1, KeyFlags.ReadOnly | Access)], BitOp,
             new("2.6.0", "O(N)", "Stores the result of a bitwise operation on strings.", "operation:<AND | OR | XOR | NOT> destkey:key key [key ...]")),

@@ -21,7 +21,7 @@ internal static class HyperLogLogCommands
     [
         new("PFADD", -2, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Insert), PfAdd,
             new("2.8.9", "O(1) to add every element.", "Adds elements to a HyperLogLog. Creates the key if it doesn't exist.", "key [element ...]")),
-        new("PFCOUNT", -2, CommandFlags.ReadOnly | Brief | CommandFlags.PausedAsWrite, [new(1, -1, 1, ReadWrite | Access, Notes: CountNotes)], PfCount,
+        new("PFCOUNT", -2, CommandFlags.ReadOnly | Short | CommandFlags.PausedAsWrite, [new(1, -1, 1, ReadWrite | Access, Notes: CountNotes)], PfCount,
             new("2.8.9", CountComplexity, "Returns the approximate number of distinct elements in one or more HyperLogLogs.", "key [key ...]")),
         new("PFMERGE", -2, Write | DenyOom, [new(1, 1, 1, ReadWrite | Access | Insert), new(2, -1, 1, KeyFlags.ReadOnly | Access)], PfMerge,
             new("2.8.9", "O(N) to merge N HyperLogLogs, but with high constant times.", "Merges one or more HyperLogLogs into a key.", "destkey:key [sourcekey ...]")),

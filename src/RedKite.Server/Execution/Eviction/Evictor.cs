@@ -53,23 +53,23 @@ internal sealed class Evictor
     private CommandEnvironment Environment => _executor.Environment;
 
     /// <summary>
-    /// Evicts keys if memory exceeds its limit. If it returns true, memory exceeds the limit and nothing may be evicted: commands that
+    /// Evicts keys if memory exceeds its limit. If it returns false, memory exceeds the limit and nothing may be evicted: commands that
     /// may use more of it (<see cref="CommandFlags.DenyOom"/>) are refused. If the time ended first, they are not, as in Redis. No
     /// stripe is locked: a transaction or a script calls this before it locks its stripes. During CLIENT PAUSE nothing is evicted or refused.
     /// </summary>
-    internal bool IsOutOfMemory()
+    internal bool TryEvict()
     {
-        if (!_keyspace.Budget.IsExceeded || !_engine.MayRemoveKeys(Environment.SteadyMs)) return false;
+        if (!_keyspace.Budget.IsExceeded || !_engine.MayRemoveKeys(Environment.SteadyMs)) return true;
         try
         {
             long start = Stopwatch.GetTimestamp();
             Environment.SetTime(start);
-            bool isOut = !Relieve(start + LimitTicks());
+            bool isRelieved = Relieve(start + LimitTicks());
             long ns = ServerClock.TicksToNs(Stopwatch.GetTimestamp() - start);
             if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("eviction-cycle", Environment.NowMs, ns);
             _engine.Metrics.Server.NoteExceeded(_keyspace.Budget.IsExceeded);
             _executor.Invoker.ServeAfterSweep(); // clients that are blocked on streams which were evicted
-            return isOut;
+            return isRelieved;
         }
         catch (Exception failure) when (_keyspace.FailStop.Ends(failure, _locked, "eviction"))
         {
