@@ -35,7 +35,7 @@ internal sealed partial class LuaInterpreter : IDisposable
     private const int SharedArgumentsPosition = 1_000_008;
     private const int FlagPosition = 1_000_009; // a function whose first upvalue is the interrupt flag
     private const int FirstFunctionPosition = 1_000_100;
-    private const int HelperCount = 12;
+    private const int HelperCount = 14;
     private const int NumberBytesMax = 64;
     private const int KeptBytesMax = 1024 * 1024; // larger buffers are released
     private const int SharedElementsMax = 64;
@@ -644,6 +644,9 @@ internal sealed partial class LuaInterpreter : IDisposable
         Lua.RawSet(state, -3);
         Lua.Push(state, "concatenate"u8);
         Lua.PushConcatenate(state);
+        Lua.RawSet(state, -3);
+        Lua.Push(state, "length"u8);
+        Lua.PushLength(state);
         Lua.RawSet(state, -3);
         Lua.PushLightUserdata(state, Failed);
         Lua.PushLightUserdata(state, 0); // cjson.null

@@ -196,6 +196,17 @@ internal static class Prelude
         end
         remainder = setmetatable({}, pending)
 
+        -- Lengths, where a script may make tables with holes. The first such script makes the functions of tables see what it sees.
+        local length = raw.length
+        local function lengthOf(names, v)
+          if names == nil then rawlen = length return end
+          local kind = type(v)
+          if kind == 'table' then return (length(v)) end
+          if kind == 'string' then return len(v) end
+          if names == '' then error('attempt to get length of a ' .. kind .. ' value') end
+          error('attempt to get length of ' .. names .. ' (a ' .. kind .. ' value)')
+        end
+
         -- The basic functions.
         G._G = env
         G._VERSION = 'Lua 5.1'
@@ -561,6 +572,6 @@ internal static class Prelude
         G.os = protect({clock = raw.clock})
 
         collectgarbage('incremental', 400, 400) -- scripts leave little that lives on: collect when four times as much has been added
-        return L, envmeta, env, G, {c, c2, c3, tick, values, select, modulo, checkCall, call, effect, tonumberOfOne, remainder, holder}
+        return L, envmeta, env, G, {c, c2, c3, tick, values, select, modulo, checkCall, call, effect, tonumberOfOne, remainder, length, lengthOf, holder}
         """;
 }

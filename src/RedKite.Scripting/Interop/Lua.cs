@@ -231,6 +231,8 @@ internal static unsafe class Lua
 
     internal static void PushConcatenate(nint state) => LuaNative.lua_pushcclosure(state, &Concatenate, 0);
 
+    internal static void PushLength(nint state) => LuaNative.lua_pushcclosure(state, &Length, 0);
+
     internal static void PushMessageHandler(nint state) => LuaNative.lua_pushcclosure(state, &HandleMessage, 0);
 
     // The methods that Lua calls contain no import without a transition: each only calls one that is not inlined. After such an import the
@@ -250,6 +252,9 @@ internal static unsafe class Lua
     private static int Concatenate(nint state) => Enter.Concatenate(state);
 
     [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
+    private static int Length(nint state) => Enter.Length(state);
+
+    [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
     private static int HandleMessage(nint state) => Enter.HandleMessage(state);
 
     private static class Enter
@@ -266,6 +271,14 @@ internal static unsafe class Lua
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         internal static int Concatenate(nint state) => OwnerOf(state).Concatenate(state);
+
+        // Of the first argument, if it is a table; otherwise the second one, which is the length that Lua found.
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        internal static int Length(nint state)
+        {
+            if (TypeOf(state, 1) == LuaType.Table) PushInteger(state, TableLength.Of(state, 1));
+            return 1;
+        }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         internal static int HandleMessage(nint state) => OwnerOf(state).HandleMessage(state);

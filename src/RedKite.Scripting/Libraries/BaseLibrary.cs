@@ -139,7 +139,7 @@ internal static class BaseLibrary
         ReadOnlySpan<byte> between = named.IsNoneOrNil(2) ? default : named.Text(2);
         if (call.TypeOf(1) != LuaType.Table) throw named.WrongType(1, "table");
         long first = unchecked((int)named.Integer(3, 1));
-        long last = unchecked((int)named.Integer(4, Lua.RawLength(call.State, 1)));
+        long last = unchecked((int)named.Integer(4, TableLength.Of(call.State, 1)));
         ScriptOutput result = call.Owner.BeginOutput();
         for (long i = first; i <= last; i++)
         {

@@ -28,24 +28,36 @@ internal sealed partial class ScriptTranslator
             Negate(first);
             (kind, name) = (ExpressionKind.Other, "");
             _parenthesized = (-1, "");
+            _mayBeNil = false;
         }
         else if (Is("not") || Is("#"))
         {
             bool isLength = Is("#");
             Advance();
-            if (isLength) _lengthStart = _token.Start;
-            SubExpression(UnaryPriority, out _);
-            if (isLength) MarkOperator(first, "#", "", "");
+            int operand = _token.Start;
+            if (isLength) _lengthStart = operand;
+            int edits = _edits.Count;
+            kind = SubExpression(UnaryPriority, out name);
+            if (isLength) Length(first, operand, edits, kind, name);
             (kind, name) = (ExpressionKind.Other, "");
             _parenthesized = (-1, "");
+            _mayBeNil = false;
         }
         else
         {
+            bool isNil = Is("nil");
             kind = Simple(out name);
+            _mayBeNil = kind switch
+            {
+                ExpressionKind.Constant => isNil,
+                ExpressionKind.Other => _mayBeNil, // in parentheses, or a table or function
+                _ => true,
+            };
         }
 
         while (PriorityOf(out int right) is var left && left > limit)
         {
+            bool isLogical = Is("and") || Is("or");
             if (Is(".."))
             {
                 Chain(first, kind, name);
@@ -71,6 +83,7 @@ internal sealed partial class ScriptTranslator
 
             (kind, name) = (ExpressionKind.Other, "");
             _parenthesized = (-1, "");
+            _mayBeNil = isLogical;
         }
 
         Leave();
@@ -243,6 +256,7 @@ internal sealed partial class ScriptTranslator
                 int line = _token.Line;
                 Advance();
                 Body(isMethod: false, line);
+                _mayBeNil = false;
                 return ExpressionKind.Other;
             case TokenKind.Symbol when _token.Text == "...":
                 if (!_function.IsVariadic) throw Fail("cannot use '...' outside a vararg function");
@@ -251,6 +265,7 @@ internal sealed partial class ScriptTranslator
                 return ExpressionKind.MultipleValues;
             case TokenKind.Symbol when _token.Text == "{":
                 Table();
+                _mayBeNil = false;
                 return ExpressionKind.Other;
             default:
                 return Suffixed(out name);
@@ -261,11 +276,13 @@ internal sealed partial class ScriptTranslator
     {
         int start = _token.Start;
         ExpressionKind kind = Primary(out name);
+        bool isOfTableLibrary = kind == ExpressionKind.Global && name == "table";
         bool isRedis = kind == ExpressionKind.Global && name == "redis";
         bool isNumber = kind == ExpressionKind.Global && name == ToNumber && Is("(") && !_hasEnvironments;
         string variable = name;
         bool isOfGlobal = kind == ExpressionKind.Global || (kind is ExpressionKind.Local or ExpressionKind.Upvalue && _function.IsAlias(name));
         bool isMethodCall = false;
+        _mayMakeHoles |= isOfTableLibrary && !Is(".");
         bool isElement = (kind is ExpressionKind.Global or ExpressionKind.Local or ExpressionKind.Upvalue) && NoteName(variable, Is("[") || (start == _lengthStart && !Is(".") && !Is(":")));
         while (true)
         {
@@ -311,12 +328,15 @@ internal sealed partial class ScriptTranslator
             {
                 if (isNumber) NumberCall(start);
                 else Arguments();
+                if (name == Insert) _mayMakeHoles |= _arguments != 2;
                 isNumber = false;
+                name = "";
                 isMethodCall = false;
                 kind = ExpressionKind.Call;
             }
             else
             {
+                _mayMakeHoles |= name == Insert;
                 if (isElement) _element = (_lastEnd, variable);
                 (_isOfGlobal, _isMethodCall) = (isOfGlobal, isMethodCall);
                 return kind;
@@ -373,6 +393,7 @@ internal sealed partial class ScriptTranslator
         Token index = _token;
         Expression();
         if (index.Kind == TokenKind.Number && _lastEnd == index.End && index.Text.All(char.IsAsciiDigit) && index.Value < int.MaxValue) _edits.RemoveRange(edits, _edits.Count - edits);
+        _index = (index.Start - 1, index.Kind == TokenKind.String && _lastEnd == index.End, _lastEnd);
         name = index.Kind == TokenKind.String && _lastEnd == index.End && index.Text[0] != '[' ? index.Text[1..^1].Replace("\\", "", StringComparison.Ordinal) : "?";
         if (name.AsSpan().IndexOfAnyExcept(FieldCharacters) >= 0) name = "?";
         RequireMatch("]", "[", line);
@@ -403,6 +424,7 @@ internal sealed partial class ScriptTranslator
     private ExpressionKind? Arguments()
     {
         int line = _token.Line;
+        _arguments = 1;
         if (_token.Kind == TokenKind.String)
         {
             Advance();
@@ -412,6 +434,7 @@ internal sealed partial class ScriptTranslator
         if (Is("{"))
         {
             Table();
+            _arguments = 1;
             return null;
         }
 
@@ -420,18 +443,25 @@ internal sealed partial class ScriptTranslator
         Advance();
         if (Take(")")) return null;
         ExpressionKind kind = Expression(out _);
-        bool isOnly = !Is(",");
-        while (Take(",")) Expression();
+        ExpressionKind last = kind;
+        int count = 1;
+        for (; Take(","); count++) last = Expression(out _);
+        _arguments = HasAnyCount(last) ? -1 : count;
         RequireMatch(")", "(", line);
-        return isOnly ? kind : null;
+        return count == 1 ? kind : null;
     }
 
     private void Table()
     {
         int line = _token.Line;
         Require("{");
+        int elements = 0;
+        bool hasNil = false;
+        ExpressionKind last = ExpressionKind.Constant;
+        bool isSeparated = true;
         while (!Is("}"))
         {
+            last = ExpressionKind.Constant;
             if (_token.Kind == TokenKind.Name && LookAhead() is { Kind: TokenKind.Symbol, Text: "=" })
             {
                 if (_token.Text == "goto") Edit(_token.Start, 4, "[\"goto\"]");
@@ -442,17 +472,23 @@ internal sealed partial class ScriptTranslator
             else if (Is("["))
             {
                 Index(out _);
+                _mayMakeHoles |= !_index.IsName;
                 Require("=");
                 Expression();
             }
             else
             {
-                Expression();
+                last = Expression(out _);
+                elements++;
+                hasNil |= _mayBeNil;
             }
 
-            if (!Take(",") && !Take(";")) break;
+            isSeparated = Take(",") || Take(";");
+            if (!isSeparated) break;
         }
 
+        _mayMakeHoles |= (hasNil && elements > 1) || HasAnyCount(last);
+        if (!HasAnyCount(last)) FillArray(elements, isSeparated);
         RequireMatch("}", "{", line);
     }
 }

@@ -39,7 +39,8 @@ internal sealed partial class ScriptTranslator
     private const string Check = " if __rk_f then __rk_t() end ";
     private const string Results = "__rk_v";
     private const string Modulo = "__rk_m";
-    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s,__rk_m,r__k,r__c,r__e,t__n,__rk_o=... local __rk_f=false return function(...) ";
+    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s,__rk_m,r__k,r__c,r__e,t__n,__rk_o,__rk_l,__rk_g=... local __rk_f=false ";
+    private const string Begin = "return function(...) ";
 
     // Direct calls of redis.call. The edit begins behind the first letter, because others insert text in front of it.
     private const string CallText = "redis.call";
@@ -119,10 +120,22 @@ internal sealed partial class ScriptTranslator
     internal static string Translate(string source, string chunkName, bool returnsOne, out ArgumentUse use, out List<(int Line, OperatorMark Mark)> marks)
     {
         var translator = new ScriptTranslator(source, chunkName, returnsOne);
-        translator.Chunk();
-        if (translator._token.Kind != TokenKind.End) throw translator.Expected("<eof>");
+        translator.All();
+        bool checksLengths = translator._mayMakeHoles;
+        if (checksLengths)
+        {
+            translator = new ScriptTranslator(source, chunkName, returnsOne) { _checksLengths = true };
+            translator.All();
+        }
+
         use = translator._use;
-        return Prologue + SourceEdit.Apply(source, translator._edits, out marks) + "\nend";
+        return Prologue + (checksLengths ? ExactLengths : "") + Begin + SourceEdit.Apply(source, translator._edits, out marks) + "\nend";
+    }
+
+    private void All()
+    {
+        Chunk();
+        if (_token.Kind != TokenKind.End) throw Expected("<eof>");
     }
 
     private void Advance()
@@ -166,6 +179,7 @@ internal sealed partial class ScriptTranslator
         if (_token.Kind != TokenKind.Name) throw Expected("<name>");
         string name = _token.Text;
         if (!isField && IsReserved(name)) Edit(_token.Start, 0, "_");
+        _mayMakeHoles |= MakesHoles(name);
         Advance();
         return name;
     }
@@ -455,7 +469,10 @@ internal sealed partial class ScriptTranslator
         {
             if (_element.End == _lastEnd) NoteName(_element.Name, isElement: false); // it is assigned to
             if (kind is ExpressionKind.Call or ExpressionKind.Other) throw Fail("syntax error");
+            bool isOnly = Is("=") && start >= 0;
+            if (kind == ExpressionKind.Field) NoteAssignment(isOnly ? start : -1);
             if (!Take(",")) break;
+            start = -1;
             kind = Suffixed(out _);
         }
 
