@@ -15,6 +15,7 @@ public class CollectionTests
     [InlineData("for i = 1, 1000 do pcall(error, 'x') end return 1")]
     [InlineData("for i = 1, 1000 do tostring(i) tonumber('1') bit.band(i, 3) end return 1")]
     [InlineData("local s for i = 1, 1000 do s = string.rep('x', 10 * i) .. i end return 1")]
+    [InlineData("local t, n = {1, nil, 3, nil} for i = 1, 1000 do n = #t n = #(t) end return n")]
     [InlineData("local r for i = 1, 1000 do r = redis.pcall('a') end return 1")]
     public void Collections_at_any_time_do_no_harm(string script)
     {

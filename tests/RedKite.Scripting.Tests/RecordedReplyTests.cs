@@ -4,8 +4,8 @@ using System.Text;
 namespace RedKite.Scripting.Tests;
 
 /// <summary>
-/// Scripts and the replies of redis-server 8.0.2 to them (Recorded.txt, and RecordedErrors.txt: most of these fail, in expressions over several
-/// lines that were generated, and at the end of calls): a line with the script, a line with the reply, both with escapes
+/// Scripts and the replies of redis-server 8.0.2 to them (Recorded.txt; RecordedErrors.txt: most of these fail, in expressions over several
+/// lines that were generated, and at the end of calls; RecordedLengths.txt: generated tables with holes and operations on them): a line with the script, a line with the reply, both with escapes
 /// as in \x0d.
 /// </summary>
 public class RecordedReplyTests
@@ -13,6 +13,7 @@ public class RecordedReplyTests
     [Theory]
     [InlineData("Recorded.txt")]
     [InlineData("RecordedErrors.txt")]
+    [InlineData("RecordedLengths.txt")]
     public void Scripts_reply_as_recorded(string file)
     {
         var wrong = new List<string>();

@@ -388,12 +388,13 @@ internal sealed partial class ScriptTranslator
     private void Index(out string name)
     {
         int line = _token.Line;
+        int bracket = _token.Start;
         Advance();
         int edits = _edits.Count;
         Token index = _token;
         Expression();
         if (index.Kind == TokenKind.Number && _lastEnd == index.End && index.Text.All(char.IsAsciiDigit) && index.Value < int.MaxValue) _edits.RemoveRange(edits, _edits.Count - edits);
-        _index = (index.Start - 1, index.Kind == TokenKind.String && _lastEnd == index.End, _lastEnd);
+        _index = (bracket, index.Kind == TokenKind.String && _lastEnd == index.End, _lastEnd);
         name = index.Kind == TokenKind.String && _lastEnd == index.End && index.Text[0] != '[' ? index.Text[1..^1].Replace("\\", "", StringComparison.Ordinal) : "?";
         if (name.AsSpan().IndexOfAnyExcept(FieldCharacters) >= 0) name = "?";
         RequireMatch("]", "[", line);

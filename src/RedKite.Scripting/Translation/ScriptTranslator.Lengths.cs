@@ -61,7 +61,7 @@ internal sealed partial class ScriptTranslator
     // Lua 5.1 rounds the array of a constructor of more than 15 elements up to a number of four bits and zeros.
     private void FillArray(int elements, bool isSeparated)
     {
-        if (!_checksLengths || elements <= 16) return;
+        if (!_checksLengths || elements < 16) return;
         int shift = System.Numerics.BitOperations.Log2((uint)elements) - 3;
         int size = ((elements + (1 << shift) - 1) >> shift) << shift;
         for (int i = elements; i < size; i++)
