@@ -64,6 +64,18 @@ public sealed class RedKiteServer : IAsyncDisposable
                 Begun = client => LoopOf(client).Begin(client),
                 Finished = client => LoopOf(client).Blocked.Finish(client),
             },
+            KeySurvey = () => Diagnostics?.Survey.Latest,
+            Listening = () => new ListeningFigures(_endpoints!.Port, [.. _endpoints.Describe()]),
+            Tls = () => _tls!.Figures(),
+            Blocking = BlockingFigures,
+            Observation = () => Diagnostics?.Latest,
+            Findings = () => Diagnostics?.Findings.Current ?? [],
+            Packages = () => Packages,
+            ReplyLater = ReplyLater,
+            EndPause = EndPause,
+            Shutdown = () => _ = StopAsync(),
+            LoopCount = _loopCount,
+            Transport = UsesSockets(settings) ? "sockets" : "epoll",
         };
         if (pipeline is not null) Engine.Intercept(pipeline);
         Engine.Memory.OwnsProcess = ownsProcess;
@@ -78,15 +90,14 @@ public sealed class RedKiteServer : IAsyncDisposable
         _clientLimit = new ClientLimit(settings, serverLog);
         _sockets = new OpenSockets(() => settings.MaxClients + OpenSockets.RefusedMax);
         _pidFile = new PidFile(settings, serverLog);
-        ServerParts parts = PartsOf(Engine);
-        Engine.UseCommands(NewCommandTable(parts));
+        Engine.UseCommands(NewCommandTable());
         if (settings.Diagnostics)
         {
-            Diagnostics = new DiagnosticsService(parts);
-            Reports = new LiveReports(parts, Diagnostics);
-            PackageSources = new PackageSources(parts, Diagnostics, InfoText);
+            Diagnostics = new DiagnosticsService(Engine);
+            Reports = new LiveReports(Engine, Diagnostics);
+            PackageSources = new PackageSources(Engine, Diagnostics, InfoText);
             Packages = new PackageService(PackageSources);
-            var automatic = new AutomaticPackages(parts, Packages);
+            var automatic = new AutomaticPackages(Engine, Packages);
             Diagnostics.Findings.Opened += finding =>
             {
                 if (finding.Diagnosis.Severity == FindingSeverity.Critical) automatic.OnCritical(finding);
@@ -94,7 +105,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             Diagnostics.Findings.Opened += ServerEvents.FindingOpened;
             Diagnostics.Findings.HasEnded += ServerEvents.FindingEnded;
             Engine.Timeline.Added = ServerEvents.OnTimeline;
-            _meter = new ServerMeter(parts, Diagnostics);
+            _meter = new ServerMeter(Engine, Diagnostics);
             keyspace.FailStop.Ending = WriteCrashPackage;
         }
 
@@ -145,7 +156,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     internal IEnumerable<ListeningSocket> Sockets => _endpoints.Sockets;
 
     // The transport in use.
-    private bool UsesSockets => Engine.Settings.Transport == TransportChoice.Sockets || !EventLoop.EpollIsSupported;
+    private static bool UsesSockets(Settings settings) => settings.Transport == TransportChoice.Sockets || !EventLoop.EpollIsSupported;
 
     /// <summary>Starts a server.</summary>
     /// <exception cref="ConfigException">A directive is unknown or has a bad value, or an address cannot be listened on; the
@@ -275,7 +286,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <summary>The lines that a starting server logs about itself.</summary>
     internal IEnumerable<string> Banner()
     {
-        yield return $"RedKite {ServerVersion.Text} (Redis {ServerVersion.Redis}), pid {Environment.ProcessId}, {_loopCount} event loops, {(UsesSockets ? "sockets" : "epoll")}";
+        yield return $"RedKite {ServerVersion.Text} (Redis {ServerVersion.Redis}), pid {Environment.ProcessId}, {_loopCount} event loops, {(UsesSockets(Engine.Settings) ? "sockets" : "epoll")}";
         foreach (ListeningSocket listener in _endpoints.Sockets) yield return $"Listening on {listener}";
         yield return "Ready to accept connections";
     }
@@ -286,46 +297,12 @@ public sealed class RedKiteServer : IAsyncDisposable
         lock (_clients) _clients.Remove(client);
     }
 
-    private ServerParts PartsOf(Engine engine) => new()
-    {
-        Configuration = engine.Configuration,
-        Run = engine.Run,
-        Clock = engine.Clock,
-        Log = engine.Log,
-        Clients = engine.Clients,
-        Users = engine.Users,
-        Pause = engine.Pause,
-        Monitors = engine.Monitors,
-        Messages = engine.Messages,
-        Script = engine.Script,
-        Watched = engine.Watched,
-        Tracking = engine.Tracking,
-        SlowLog = engine.SlowLog,
-        LargeRequests = engine.LargeRequests,
-        LargeReplies = engine.LargeReplies,
-        Timeline = engine.Timeline,
-        Actions = engine.Actions,
-        KeySurvey = () => Diagnostics?.Survey.Latest,
-        LatencyMonitor = engine.LatencyMonitor,
-        Buffers = engine.Buffers,
-        Commands = () => engine.Commands,
-        Metrics = () => engine.Metrics,
-        Listening = () => new ListeningFigures(_endpoints.Port, [.. _endpoints.Describe()]),
-        Tls = _tls.Figures,
-        Blocking = () => new BlockedClientFigures(engine.Blocked.Count + engine.Pause.Held(engine.Clients), engine.Blocked.WithDeadline, engine.Blocked.Keys, engine.Blocked.KeysWakingWhenGone),
-        Observation = () => Diagnostics?.Latest,
-        Findings = () => Diagnostics?.Findings.Current ?? [],
-        Packages = () => Packages,
-        ReplyLater = ReplyLater,
-        EndPause = EndPause,
-        Shutdown = () => _ = StopAsync(),
-        LoopCount = _loopCount,
-        Transport = UsesSockets ? "sockets" : "epoll",
-    };
+    private BlockedClientFigures BlockingFigures() =>
+        new(Engine.Blocked.Count + Engine.Pause.Held(Engine.Clients), Engine.Blocked.WithDeadline, Engine.Blocked.Keys, Engine.Blocked.KeysWakingWhenGone);
 
-    private CommandTable NewCommandTable(ServerParts parts)
+    private CommandTable NewCommandTable()
     {
-        var commands = new CommandTable(CommandFamilies.Of(parts));
+        var commands = new CommandTable(CommandFamilies.Of(Engine));
         foreach (RenamedCommand renamed in Engine.Configuration.RenamedCommands)
         {
             if (commands.Rename(renamed.Name, renamed.NewName) is { } error) _badRename ??= new ConfigException($"{renamed.Where}: rename-command {renamed.Name} {renamed.NewName}: {error}");
@@ -418,7 +395,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private SessionLoop NewLoop()
     {
         int index = _loops.Length;
-        var loop = new EventLoop($"loop-{index}", UsesSockets, Engine.Buffers) { Index = index, Chooser = LeastLoaded, Sockets = _sockets, Crashed = Crashed };
+        var loop = new EventLoop($"loop-{index}", UsesSockets(Engine.Settings), Engine.Buffers) { Index = index, Chooser = LeastLoaded, Sockets = _sockets, Crashed = Crashed };
         var sessions = new SessionLoop(Engine, loop, index, _loopCount) { Ticked = index == 0 ? Tick : null };
         loop.Handler = sessions;
         _loops = [.. _loops, sessions];

@@ -68,9 +68,9 @@ internal static class CommandFamilies
         new ClientCommands(parts.Clients, parts.Users, parts.Pause, parts.EndPause, parts.Timeline, new TrackingCommands(parts.Clients, parts.Tracking)).Family,
         ServerCommands.KeyspaceFamily,
         new ServerCommands(new ServerInfo(parts), parts.Script, parts.Log, parts.Shutdown).Family,
-        new ConfigCommands(parts.Configuration, parts.Metrics, parts.Timeline).Family,
+        new ConfigCommands(parts.Configuration, () => parts.Metrics, parts.Timeline).Family,
         IntrospectionCommands.Family,
-        new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, parts.Metrics, parts.Findings, new DebugCommand(parts.Run, parts.Log, new PackageCommand(parts))).Family,
+        new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, () => parts.Metrics, parts.Findings, new DebugCommand(parts.Run, parts.Log, new PackageCommand(parts))).Family,
         StandaloneCommands.ClusterFamily,
         ClusterCommands.Family,
         new StandaloneCommands(parts.Run, parts.Log).Family,
@@ -79,6 +79,6 @@ internal static class CommandFamilies
         new PublishingCommands(parts.Messages).Family,
         new CommandLogCommands(parts).Family,
         new KeyStatisticsCommands(parts).Family,
-        new MemoryCommands(parts.Metrics, parts.Buffers, parts.Findings, parts.Script).Family,
+        new MemoryCommands(() => parts.Metrics, parts.Buffers, parts.Findings, parts.Script).Family,
     ];
 }

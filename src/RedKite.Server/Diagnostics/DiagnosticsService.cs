@@ -37,7 +37,7 @@ internal sealed class DiagnosticsService : IDisposable
         _memoryReturn = new MemoryReturn(parts.Configuration.Settings, parts.Actions, parts.Buffers);
         _slowdown = new BackgroundSlowdown(parts.Configuration.Settings, parts.Actions);
         Survey = new KeySurvey(parts, _slowdown);
-        CommandHistory = new RankedHistory(RankedTable.Commands, parts.Commands().All.Select(command => command.FullName));
+        CommandHistory = new RankedHistory(RankedTable.Commands, parts.Commands.All.Select(command => command.FullName));
         LoopHistory = new RankedHistory(RankedTable.Loops, Enumerable.Range(0, parts.LoopCount).Select(loop => loop.ToString(CultureInfo.InvariantCulture)));
         Findings = new FindingTracker(FindingTable.Rules, parts.Log);
         _thread = new Thread(Run) { Name = "diagnostics", IsBackground = true, Priority = ThreadPriority.BelowNormal };
@@ -73,7 +73,7 @@ internal sealed class DiagnosticsService : IDisposable
     {
         Survey.Dispose();
         _stopping = true;
-        RunWatch runs = _parts.Metrics().Runs;
+        RunWatch runs = _parts.Metrics.Runs;
         runs.Wake();
         if (_thread.IsAlive) _thread.Join();
         _reader.Dispose();
@@ -101,7 +101,7 @@ internal sealed class DiagnosticsService : IDisposable
 
     private void Run()
     {
-        RunWatch runs = _parts.Metrics().Runs;
+        RunWatch runs = _parts.Metrics.Runs;
         long period = Stopwatch.Frequency / SamplesPerSecond;
         long due = Stopwatch.GetTimestamp() + period;
         long second = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
@@ -111,12 +111,12 @@ internal sealed class DiagnosticsService : IDisposable
             double waitMs = Math.Ceiling((due - Stopwatch.GetTimestamp()) * 1000.0 / Stopwatch.Frequency); // rounded down, the last millisecond would be spent spinning
             runs.Wait((int)Math.Max(0, waitMs), Math.Min(_parts.SlowLog.Threshold, _parts.LatencyMonitor.ThresholdNs));
             if (_stopping) break;
-            runs.Look(_parts.Metrics().Executors);
+            runs.Look(_parts.Metrics.Executors);
             if (Stopwatch.GetTimestamp() < due) continue;
             double lateMs = Stopwatch.GetElapsedTime(due).TotalMilliseconds;
             due = Math.Max(due + period, Stopwatch.GetTimestamp());
             _reader.Sample(Math.Max(0, lateMs));
-            runs.SleepIfIdle(_parts.Metrics().Executors);
+            runs.SleepIfIdle(_parts.Metrics.Executors);
             NoteStalls(lateMs);
 
             // When the wall clock's second ends, so that each second has exactly one observation.
@@ -174,7 +174,7 @@ internal sealed class DiagnosticsService : IDisposable
         CommandHistory.Add(second, observation.EachCommand);
         LoopHistory.Add(second, observation.EachLoop);
         _slowdown.Look(observation.Loops.BusiestPercent);
-        _memoryReturn.Look(observation, _parts.Metrics().Keyspace);
+        _memoryReturn.Look(observation, _parts.Metrics.Keyspace);
         Findings.Evaluate(View(second), observation.UnixMs);
     }
 

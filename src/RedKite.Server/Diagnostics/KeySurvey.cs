@@ -121,7 +121,7 @@ internal sealed class KeySurvey : IDisposable
     private bool Walk()
     {
         if (_parts.Configuration.Settings.KeySurveyCpuPercent == 0) return false;
-        Keyspace keyspace = _parts.Metrics().Keyspace;
+        Keyspace keyspace = _parts.Metrics.Keyspace;
         TypeSurvey[] types = [.. Enumerable.Range(0, (int)Enum.GetValues<DataType>().Max() + 1).Select(_ => new TypeSurvey())];
         long startedMs = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
         long workBefore = _workTicks;

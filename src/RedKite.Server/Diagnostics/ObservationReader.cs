@@ -33,10 +33,10 @@ internal sealed class ObservationReader : IDisposable
         _waiting = new LatencyInterval(scratch);
         _executing = new LatencyInterval(scratch);
         _sending = new LatencyInterval(scratch);
-        _commands = new CommandReader(parts.Commands().All.Count);
-        _families = new FamilyReader(parts.Commands().All);
+        _commands = new CommandReader(parts.Commands.All.Count);
+        _families = new FamilyReader(parts.Commands.All);
         _machine = new MachineReader(parts.Configuration.Settings.DirectoryPath);
-        _heldSamples = new int[parts.Metrics().Keyspace.Stripes.Length];
+        _heldSamples = new int[parts.Metrics.Keyspace.Stripes.Length];
         _lastTimestamp = Stopwatch.GetTimestamp();
     }
 
@@ -45,7 +45,7 @@ internal sealed class ObservationReader : IDisposable
     internal void Sample(double lateMs)
     {
         _stallMs = Math.Max(_stallMs, lateMs);
-        Stripe[] stripes = _parts.Metrics().Keyspace.Stripes;
+        Stripe[] stripes = _parts.Metrics.Keyspace.Stripes;
         for (int i = 0; i < stripes.Length; i++)
         {
             if (stripes[i].IsLocked) _heldSamples[i]++;
@@ -61,7 +61,7 @@ internal sealed class ObservationReader : IDisposable
         long timestamp = Stopwatch.GetTimestamp();
         double seconds = Stopwatch.GetElapsedTime(_lastTimestamp, timestamp).TotalSeconds;
         _lastTimestamp = timestamp;
-        MetricsRegistry registry = _parts.Metrics();
+        MetricsRegistry registry = _parts.Metrics;
         Keyspace keyspace = registry.Keyspace;
         Settings settings = _parts.Configuration.Settings;
         long keys = 0, expiring = 0;
@@ -139,7 +139,7 @@ internal sealed class ObservationReader : IDisposable
 
     private long CallsOf(MetricsRegistry registry, ReadOnlySpan<byte> name)
     {
-        if (_parts.Commands().Find(name) is not { } command) return 0; // renamed away
+        if (_parts.Commands.Find(name) is not { } command) return 0; // renamed away
         long calls = 0;
         foreach (ExecutorMetrics executor in registry.Executors) calls += executor.Peek(command.Index)?.Calls ?? 0;
         return calls;

@@ -1,5 +1,6 @@
 using RedKite.Net.Interop;
 using RedKite.Server.Acl;
+using RedKite.Server.Changes;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Diagnostics.Package;
@@ -9,63 +10,106 @@ using RedKite.Server.Model;
 using RedKite.Server.PubSub;
 using RedKite.Server.Sessions;
 using RedKite.Server.Tracking;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Diagnostics;
 
 /// <summary>
-/// The parts of a server that its diagnostics and administrative commands report on and change. Each takes those that it needs;
-/// commands on data take none.
+/// The parts of a server, each named once: the engine extends them by what executes commands, and diagnostics and administrative
+/// commands report on them and change them. Each takes those that it needs; commands on data take none.
 /// </summary>
-internal sealed record ServerParts
+internal abstract class ServerParts
 {
-    internal required Configuration Configuration { get; init; }
+    protected ServerParts(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log)
+    {
+        Configuration = configuration;
+        Configuration.Warn = log.Warning;
+        Settings = configuration.Settings;
+        Keyspace = keyspace;
+        Clock = clock;
+        Log = log;
+        Run = new ServerRun(clock.NowMs);
+        Users = new UserRegistry(Settings, Limits);
+        Pause = new ClientPause(Attention);
+        Monitors = new MonitorFeed(Attention, clock, Buffers);
+        Changes = new ChangePublisher(keyspace);
+        Script = new RunningScript(Attention, keyspace.Scripts);
+        Actions = new ActionLog(Timeline, log, clock);
+        Messages = new MessageHub(Buffers);
+        Tracking = new KeyTracking(keyspace, Clients, Changes, Buffers, Settings, Limits);
+        SlowLog = new RequestLog(Limits);
+        LargeRequests = new RequestLog(Limits);
+        LargeReplies = new RequestLog(Limits);
+        Watched = new WatchedKeys(keyspace);
+    }
 
-    internal required ServerRun Run { get; init; }
+    internal Configuration Configuration { get; }
 
-    internal required ServerClock Clock { get; init; }
+    internal Settings Settings { get; }
 
-    internal required ServerLog Log { get; init; }
+    internal Keyspace Keyspace { get; }
 
-    internal required ClientRegistry Clients { get; init; }
+    internal ServerClock Clock { get; }
+
+    internal ServerLog Log { get; }
+
+    internal ServerRun Run { get; }
+
+    /// <summary>Set once, before the first executor: the commands' families are given the parts.</summary>
+    internal CommandTable Commands { get; private set; } = null!;
+
+    /// <summary>Everything that counts. Set together with <see cref="Commands"/>.</summary>
+    internal MetricsRegistry Metrics { get; private set; } = null!;
+
+    /// <summary>Counts how often clients have reached limits.</summary>
+    internal LimitCounts Limits { get; } = new();
+
+    internal ClientRegistry Clients { get; } = new();
+
+    /// <summary>The server's reasons to keep commands off the short path.</summary>
+    internal AttentionWord Attention { get; } = new();
 
     /// <summary>The users, and what each may do.</summary>
-    internal required UserRegistry Users { get; init; }
+    internal UserRegistry Users { get; }
 
-    internal required ClientPause Pause { get; init; }
+    internal ClientPause Pause { get; }
 
-    internal required MonitorFeed Monitors { get; init; }
+    /// <summary>Shows all commands to the clients that watch them.</summary>
+    internal MonitorFeed Monitors { get; }
 
-    internal required MessageHub Messages { get; init; }
+    /// <summary>Publishes every change to its consumers.</summary>
+    internal ChangePublisher Changes { get; }
 
-    /// <summary>Keys that clients watch.</summary>
-    internal required WatchedKeys Watched { get; init; }
+    /// <summary>Remembers which keys tracking clients have read.</summary>
+    internal KeyTracking Tracking { get; }
+
+    /// <summary>Channels and their subscribers.</summary>
+    internal MessageHub Messages { get; }
 
     /// <summary>The script that is running, and counts.</summary>
-    internal required RunningScript Script { get; init; }
+    internal RunningScript Script { get; }
 
     internal TransactionFigures Transactions { get; } = new();
 
-    internal required KeyTracking Tracking { get; init; }
+    /// <summary>Keys that clients watch.</summary>
+    internal WatchedKeys Watched { get; }
 
-    internal required RequestLog SlowLog { get; init; }
+    internal RequestLog SlowLog { get; }
 
-    internal required RequestLog LargeRequests { get; init; }
+    internal RequestLog LargeRequests { get; }
 
-    internal required RequestLog LargeReplies { get; init; }
+    internal RequestLog LargeReplies { get; }
 
-    internal required Timeline Timeline { get; init; }
+    /// <summary>Events that may have delayed clients.</summary>
+    internal Timeline Timeline { get; } = new();
 
-    /// <summary>The server's own actions.</summary>
-    internal required ActionLog Actions { get; init; }
+    /// <summary>The server's own actions, within the limits that settings allow.</summary>
+    internal ActionLog Actions { get; }
 
-    internal required LatencyMonitor LatencyMonitor { get; init; }
+    internal LatencyMonitor LatencyMonitor { get; } = new();
 
-    internal required BufferPool Buffers { get; init; }
-
-    internal required Func<CommandTable> Commands { get; init; }
-
-    /// <summary>Everything that counts. It exists once the commands are known.</summary>
-    internal required Func<MetricsRegistry> Metrics { get; init; }
+    /// <summary>The pool of native memory for replies that wait to be sent.</summary>
+    internal BufferPool Buffers { get; } = new();
 
     /// <summary>The server's listeners.</summary>
     internal required Func<ListeningFigures> Listening { get; init; }
@@ -102,6 +146,13 @@ internal sealed record ServerParts
 
     /// <summary>"epoll" or "sockets".</summary>
     internal required string Transport { get; init; }
+
+    internal void UseCommands(CommandTable commands)
+    {
+        Commands = commands;
+        Users.UseCommands(commands);
+        Metrics = new MetricsRegistry(Keyspace, commands.All.Count, Limits, () => Script.Figures().TotalBytes);
+    }
 }
 
 /// <summary>A server's listeners, as INFO shows them.</summary>

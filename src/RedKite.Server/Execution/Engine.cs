@@ -4,6 +4,7 @@ using RedKite.Protocol;
 using RedKite.Server.Acl;
 using RedKite.Server.Changes;
 using RedKite.Server.Config;
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Execution.Eviction;
@@ -18,76 +19,27 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Execution;
 
 /// <summary>
-/// The state that all executors of one server share: the data, the command table, the clients, and the parts that observe and measure commands.
-/// Loops and callers in the process execute commands through it. No command knows it: a handler gets what it needs from its
-/// <see cref="CommandContext"/>, a family of administrative commands from its constructor.
+/// The state that all executors of one server share: its parts, and what executes, limits and interrupts commands. Loops and callers
+/// in the process execute commands through it. No command knows it: a handler gets what it needs from its
+/// <see cref="CommandContext"/>, a family of administrative commands from the <see cref="ServerParts"/>.
 /// </summary>
-internal sealed class Engine
+internal sealed class Engine : ServerParts
 {
     private const int RedisBufferBytes = 16 * 1024; // of replies that its limits do not count
 
     internal Engine(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log)
+        : base(configuration, keyspace, clock, log)
     {
-        Configuration = configuration;
-        Configuration.Warn = log.Warning;
-        Settings = configuration.Settings;
-        Keyspace = keyspace;
-        Clock = clock;
-        Log = log;
-        Run = new ServerRun(clock.NowMs);
-        Users = new UserRegistry(Settings, Limits);
-        Pause = new ClientPause(Attention);
         WriteGate = new WriteGate(Attention);
-        Monitors = new MonitorFeed(Attention, clock, Buffers);
-        Changes = new ChangePublisher(keyspace);
-        Script = new RunningScript(Attention, keyspace.Scripts);
         Memory = new MemoryLimit(Settings, keyspace);
-        Actions = new ActionLog(Timeline, log, clock);
         Shedding = new ConnectionShedding(Settings, Actions);
         Hogs = new HogClosing(Settings, Actions);
         ClientEviction = new ClientEviction(Settings, Clients, log) { Evicting = NoteEvicted };
         DangerousCommands = new DangerousCommands(Settings, Actions);
-        Messages = new MessageHub(Buffers);
-        Tracking = new KeyTracking(keyspace, Clients, Changes, Buffers, Settings, Limits);
-        SlowLog = new RequestLog(Limits);
-        LargeRequests = new RequestLog(Limits);
-        LargeReplies = new RequestLog(Limits);
         Notifications = new KeyspaceNotifications(Messages);
-        Watched = new WatchedKeys(keyspace);
         ApplySettings();
         if (Changes.HasRequests) Changes.Apply();
     }
-
-    internal Configuration Configuration { get; }
-
-    internal Settings Settings { get; }
-
-    internal Keyspace Keyspace { get; }
-
-    internal ServerClock Clock { get; }
-
-    internal ServerLog Log { get; }
-
-    internal ServerRun Run { get; }
-
-    /// <summary>Set once, before the first executor: the commands' families are given parts of the engine.</summary>
-    internal CommandTable Commands { get; private set; } = null!;
-
-    /// <summary>Everything that counts. Set together with <see cref="Commands"/>.</summary>
-    internal MetricsRegistry Metrics { get; private set; } = null!;
-
-    /// <summary>Counts how often clients have reached limits.</summary>
-    internal LimitCounts Limits { get; } = new();
-
-    internal ClientRegistry Clients { get; } = new();
-
-    /// <summary>The server's reasons to keep commands off the short path.</summary>
-    internal AttentionWord Attention { get; } = new();
-
-    /// <summary>The users, and what each may do.</summary>
-    internal UserRegistry Users { get; }
-
-    internal ClientPause Pause { get; }
 
     /// <summary>Whether commands that write may begin.</summary>
     internal WriteGate WriteGate { get; }
@@ -95,44 +47,14 @@ internal sealed class Engine
     /// <summary>Whether keys may expire and be evicted now.</summary>
     internal bool MayRemoveKeys(long steadyMs) => Pause.HasEnded(steadyMs) && !WriteGate.Waits;
 
-    /// <summary>Shows all commands to the clients that watch them.</summary>
-    internal MonitorFeed Monitors { get; }
-
     /// <summary>Clients whose commands block.</summary>
     internal required BlockedClients Blocked { get; init; }
-
-    /// <summary>Publishes every change to its consumers.</summary>
-    internal ChangePublisher Changes { get; }
 
     /// <summary>The limit of memory.</summary>
     internal MemoryLimit Memory { get; }
 
     /// <summary>Publishes what happens to keys; it consumes changes only while notify-keyspace-events selects some.</summary>
     internal KeyspaceNotifications Notifications { get; }
-
-    /// <summary>Remembers which keys tracking clients have read.</summary>
-    internal KeyTracking Tracking { get; }
-
-    /// <summary>Channels and their subscribers.</summary>
-    internal MessageHub Messages { get; }
-
-    /// <summary>The script that is running.</summary>
-    internal RunningScript Script { get; }
-
-    /// <summary>Keys that clients watch.</summary>
-    internal WatchedKeys Watched { get; }
-
-    internal RequestLog SlowLog { get; }
-
-    internal RequestLog LargeRequests { get; }
-
-    internal RequestLog LargeReplies { get; }
-
-    /// <summary>Events that may have delayed clients.</summary>
-    internal Timeline Timeline { get; } = new();
-
-    /// <summary>The server's own actions, within the limits that settings allow.</summary>
-    internal ActionLog Actions { get; }
 
     internal ConnectionShedding Shedding { get; }
 
@@ -141,11 +63,6 @@ internal sealed class Engine
     internal ClientEviction ClientEviction { get; }
 
     internal DangerousCommands DangerousCommands { get; }
-
-    internal LatencyMonitor LatencyMonitor { get; } = new();
-
-    /// <summary>The pool of native memory for replies that wait to be sent.</summary>
-    internal BufferPool Buffers { get; } = new();
 
     /// <summary>Surrounds every command; null: nothing does.</summary>
     internal ICommandInterceptor? Interceptor { get; private set; }
@@ -164,13 +81,6 @@ internal sealed class Engine
     /// buffer is added to the configured limit.
     /// </summary>
     internal long OneReplyBytesMax { get; private set; } = long.MaxValue;
-
-    internal void UseCommands(CommandTable commands)
-    {
-        Commands = commands;
-        Users.UseCommands(commands);
-        Metrics = new MetricsRegistry(Keyspace, commands.All.Count, Limits, () => Script.Figures().TotalBytes);
-    }
 
     internal void Intercept(ICommandInterceptor interceptor)
     {

@@ -23,7 +23,7 @@ internal sealed class KeyStatisticsCommands(ServerParts parts)
     private void HotKeys(ref CommandContext cmd)
     {
         if (!TryOptionsOrReply(cmd, acceptsType: false, out int count, out _)) return;
-        List<HotKey> keys = HotKeySketch.Hottest(parts.Metrics().Executors, count, cmd.NowMs);
+        List<HotKey> keys = HotKeySketch.Hottest(parts.Metrics.Executors, count, cmd.NowMs);
         cmd.Reply.Array(keys.Count);
         foreach (HotKey key in keys)
         {

@@ -48,7 +48,7 @@ internal sealed class ServerInfo
         ];
     }
 
-    private MetricsRegistry Metrics => _parts.Metrics();
+    private MetricsRegistry Metrics => _parts.Metrics;
 
     private Settings Settings => _parts.Configuration.Settings;
 

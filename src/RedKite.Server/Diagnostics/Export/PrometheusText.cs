@@ -68,10 +68,10 @@ internal static class PrometheusText
 
     private static void WriteCommands(StringBuilder text, ServerParts parts)
     {
-        ExecutorMetrics[] executors = parts.Metrics().Executors;
+        ExecutorMetrics[] executors = parts.Metrics.Executors;
         (string Labels, CommandMetrics Metrics)[] called =
         [
-            .. parts.Commands().All
+            .. parts.Commands.All
                 .Select(command => (Labels: $"command=\"{Escape(command.FullName)}\"", Metrics: CommandMetrics.SumOf(executors, command.Index)))
                 .Where(command => command.Metrics.Calls + command.Metrics.Rejected + command.Metrics.Failed > 0),
         ];
@@ -105,7 +105,7 @@ internal static class PrometheusText
     private static void WriteErrors(StringBuilder text, ServerParts parts)
     {
         var counts = new SortedDictionary<string, long>(StringComparer.Ordinal);
-        foreach (ExecutorMetrics executor in parts.Metrics().Executors)
+        foreach (ExecutorMetrics executor in parts.Metrics.Executors)
         {
             lock (executor.ErrorsByClass)
             {

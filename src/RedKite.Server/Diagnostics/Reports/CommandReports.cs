@@ -11,9 +11,9 @@ internal static class CommandReports
     internal static void Commands(ReportContext report)
     {
         Utf8JsonWriter json = report.Json;
-        ExecutorMetrics[] executors = report.Parts.Metrics().Executors;
+        ExecutorMetrics[] executors = report.Parts.Metrics.Executors;
         json.WriteStartArray();
-        foreach (Command command in report.Parts.Commands().All)
+        foreach (Command command in report.Parts.Commands.All)
         {
             CommandMetrics sum = CommandMetrics.SumOf(executors, command.Index);
             if (sum.Calls + sum.Rejected + sum.Failed == 0) continue;
@@ -30,9 +30,9 @@ internal static class CommandReports
     internal static void Families(ReportContext report)
     {
         Utf8JsonWriter json = report.Json;
-        ExecutorMetrics[] executors = report.Parts.Metrics().Executors;
+        ExecutorMetrics[] executors = report.Parts.Metrics.Executors;
         var sums = new SortedDictionary<string, CommandMetrics>(StringComparer.Ordinal);
-        foreach (Command command in report.Parts.Commands().All)
+        foreach (Command command in report.Parts.Commands.All)
         {
             foreach (ExecutorMetrics executor in executors)
             {
@@ -58,9 +58,9 @@ internal static class CommandReports
     internal static void Histograms(ReportContext report)
     {
         Utf8JsonWriter json = report.Json;
-        ExecutorMetrics[] executors = report.Parts.Metrics().Executors;
+        ExecutorMetrics[] executors = report.Parts.Metrics.Executors;
         json.WriteStartArray();
-        foreach (Command command in report.Parts.Commands().All)
+        foreach (Command command in report.Parts.Commands.All)
         {
             CommandMetrics sum = CommandMetrics.SumOf(executors, command.Index);
             if (sum.Latency.Count + sum.Waiting.Count == 0) continue;
@@ -78,7 +78,7 @@ internal static class CommandReports
     internal static void Errors(ReportContext report)
     {
         var counts = new SortedDictionary<string, long>(StringComparer.Ordinal);
-        foreach (ExecutorMetrics executor in report.Parts.Metrics().Executors)
+        foreach (ExecutorMetrics executor in report.Parts.Metrics.Executors)
         {
             lock (executor.ErrorsByClass)
             {

@@ -10,7 +10,7 @@ internal static class HttpReports
     {
         Utf8JsonWriter json = report.Json;
         json.WriteStartArray();
-        foreach (HttpFigures figures in report.Parts.Metrics().Server.Http.Figures)
+        foreach (HttpFigures figures in report.Parts.Metrics.Server.Http.Figures)
         {
             json.WriteStartObject();
             json.WriteString("endpoint", figures.Endpoint);

@@ -14,7 +14,7 @@ internal static class KeyReports
     {
         Utf8JsonWriter json = report.Json;
         json.WriteStartArray();
-        foreach (HotKey key in HotKeySketch.Hottest(report.Parts.Metrics().Executors, HotKeysShown, report.Parts.Clock.NowMs))
+        foreach (HotKey key in HotKeySketch.Hottest(report.Parts.Metrics.Executors, HotKeysShown, report.Parts.Clock.NowMs))
         {
             json.WriteStartObject();
             json.WriteString("key", report.Shown(Encoding.UTF8.GetString(key.Key)));

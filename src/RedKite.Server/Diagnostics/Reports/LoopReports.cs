@@ -11,7 +11,7 @@ internal static class LoopReports
     {
         Utf8JsonWriter json = report.Json;
         json.WriteStartArray();
-        foreach (LoopMetrics loop in report.Parts.Metrics().Loops)
+        foreach (LoopMetrics loop in report.Parts.Metrics.Loops)
         {
             json.WriteStartObject();
             json.WriteNumber("connections", loop.Connections);
@@ -35,7 +35,7 @@ internal static class LoopReports
     internal static void Stripes(ReportContext report)
     {
         Utf8JsonWriter json = report.Json;
-        Stripe[] stripes = report.Parts.Metrics().Keyspace.Stripes;
+        Stripe[] stripes = report.Parts.Metrics.Keyspace.Stripes;
         double[] held = report.Diagnostics.Latest?.Stripes.HeldPercents ?? [];
         json.WriteStartArray();
         for (int i = 0; i < stripes.Length; i++)

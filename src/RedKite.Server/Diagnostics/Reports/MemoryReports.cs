@@ -10,7 +10,7 @@ internal static class MemoryReports
     internal static void Memory(ReportContext report)
     {
         Utf8JsonWriter json = report.Json;
-        MetricsRegistry registry = report.Parts.Metrics();
+        MetricsRegistry registry = report.Parts.Metrics;
         MemoryFigures memory = MemoryFigures.Of(registry);
         Observation? observation = report.Diagnostics.Latest;
         json.WriteStartObject();
