@@ -81,7 +81,7 @@ internal static class ConfigRewriter
     private static IEnumerable<string> Render(Setting row, string current) => row.Kind switch
     {
         SettingKind.Lines => row.ToLines!(current),
-        SettingKind.Text => current.Length == 0 && row.DefaultText.Length == 0 ? [] : [ConfigLine.Quote(current)],
+        SettingKind.Text => current.Length == 0 && row.DefaultText.Length == 0 && !row.KeepsEmpty ? [] : [ConfigLine.Quote(current)],
         SettingKind.Memory => [current.EndsWith('%') ? current : MemorySize.Format(ulong.Parse(current, CultureInfo.InvariantCulture))],
         _ => [current],
     };

@@ -81,7 +81,7 @@ internal sealed class Setting
     {
         (Name, Alias, Flags, Kind, DefaultText, Parse) = (other.Name, other.Alias, other.Flags, other.Kind, other.DefaultText, other.Parse);
         (Read, Write, IsTyped) = (other.Read, other.Write, other.IsTyped);
-        (Expected, ToLines, AlwaysRewritten) = (other.Expected, other.ToLines, other.AlwaysRewritten);
+        (Expected, ToLines, AlwaysRewritten, KeepsEmpty) = (other.Expected, other.ToLines, other.AlwaysRewritten, other.KeepsEmpty);
         (NoEffect, Refusal, Remark) = (other.NoEffect, other.Refusal, other.Remark);
     }
 
@@ -110,6 +110,9 @@ internal sealed class Setting
     /// <summary>A rewritten file always states the value, even the default.</summary>
     internal bool AlwaysRewritten { get; private init; }
 
+    /// <summary>A rewritten file keeps a line with the empty default; lines of other settings whose value is empty are removed.</summary>
+    internal bool KeepsEmpty { get; private init; }
+
     /// <summary>Whether code reads the value, through a property of <see cref="Settings"/>.</summary>
     internal bool IsTyped { get; private init; }
 
@@ -121,6 +124,9 @@ internal sealed class Setting
 
     /// <summary>The documentation's remark about a setting that works; null: none.</summary>
     internal string? Remark { get; private init; }
+
+    /// <summary>Returns the row for a setting whose line stays in a rewritten file if it is empty.</summary>
+    internal Setting KeepingEmpty() => new(this) { KeepsEmpty = true };
 
     /// <summary>Returns the row for a setting without an effect: using it is a warning.</summary>
     /// <param name="reason">Why, as a clause: "there is no replication yet".</param>

@@ -107,7 +107,7 @@ internal static class SettingTable
         // The process
         FilePath("dir", ".", s => s.DirectoryPath, (s, v) => s.DirectoryPath = Path.GetFullPath(v), Protected, SettingParsers.ExistingDirectory, alwaysRewritten: true).WithRemark("where relative paths of other settings start; the process's working directory does not change"),
         Choice("loglevel", ["debug", "verbose", "notice", "warning", "nothing"], "notice", s => (int)s.LogLevel, (s, v) => s.LogLevel = (LogLevel)v),
-        FilePath("logfile", "", s => s.LogFilePath, (s, v) => s.LogFilePath = v, Immutable).WithRemark("in a host's process it is not written if the host receives the log itself (`RedKiteOptions.Log`); a line says so"),
+        FilePath("logfile", "", s => s.LogFilePath, (s, v) => s.LogFilePath = v, Immutable).KeepingEmpty().WithRemark("in a host's process it is not written if the host receives the log itself (`RedKiteOptions.Log`); a line says so"),
         FilePath("pidfile", "", s => s.PidFilePath, (s, v) => s.PidFilePath = v, Immutable),
         Flag("hide-user-data-from-log", false).WithoutEffect("log lines and crash reports never contain keys, values or arguments"),
         Flag("syslog-enabled", false, flags: Immutable).WithoutEffect(NoSyslog),
@@ -156,7 +156,7 @@ internal static class SettingTable
         Flag("lazyfree-lazy-server-del", false).WithoutEffect(AlwaysFreedLater),
         Flag("lazyfree-lazy-user-del", false).WithoutEffect(AlwaysFreedLater),
         Flag("lazyfree-lazy-user-flush", false).WithoutEffect(AlwaysFreedLater),
-        Text("notify-keyspace-events", "", s => s.KeyspaceEvents.Replace("An", "A", StringComparison.Ordinal), (s, v) => s.KeyspaceEvents = v, parse: SettingParsers.KeyspaceEvents),
+        Text("notify-keyspace-events", "", s => s.KeyspaceEvents.Replace("An", "A", StringComparison.Ordinal), (s, v) => s.KeyspaceEvents = v, parse: SettingParsers.KeyspaceEvents).KeepingEmpty(),
         Flag("activerehashing", true).WithoutEffect("tables grow by one segment at a time, in the command that fills it"),
         Flag("activedefrag", false, s => s.ActiveDefragmentation, (s, v) => s.ActiveDefragmentation = v).WithRemark("whether active defragmentation runs when free space between blocks exceeds the thresholds; with maxmemory see also `defrag-under-maxmemory`"),
         Memory("active-defrag-ignore-bytes", 1, LongMax, 100 * Megabyte, s => s.DefragmentationIgnoredBytes, (s, v) => s.DefragmentationIgnoredBytes = v),
@@ -220,7 +220,7 @@ internal static class SettingTable
         Memory("auto-aof-rewrite-min-size", 0, LongMax, 64 * Megabyte).WithoutEffect(NoAppendLog),
 
         // Access control
-        FilePath("aclfile", "", s => s.AclFilePath, (s, v) => s.AclFilePath = v, Immutable).WithRemark("the users; a relative path starts at `dir`"),
+        FilePath("aclfile", "", s => s.AclFilePath, (s, v) => s.AclFilePath = v, Immutable).KeepingEmpty().WithRemark("the users; a relative path starts at `dir`"),
         Choice("acl-pubsub-default", ["allchannels", "resetchannels"], "resetchannels", s => s.AclAllowsChannelsByDefault ? 0 : 1, (s, v) => s.AclAllowsChannelsByDefault = v == 0),
         Integer("acllog-max-len", 0, long.MaxValue, 128, s => s.AclLogMaxLength, (s, v) => s.AclLogMaxLength = v),
 
