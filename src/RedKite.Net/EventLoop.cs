@@ -39,6 +39,9 @@ internal sealed class EventLoop : IDisposable
 
     private readonly byte[] _receiveBuffer = GC.AllocateUninitializedArray<byte>(ReceiveBytes, pinned: true);
     private readonly ConcurrentQueue<Message> _mailbox = new();
+    private readonly Lock _arriving = new();
+    private readonly Queue<Arrival> _arrivals = []; // with the lock, as the next; apart from the messages, so that they can be passed on
+    private EventLoop? _relief;
     private readonly List<Connection> _unflushed = [];
     private readonly List<Connection> _closing = [];
     private readonly Dictionary<Connection, long> _lingering = []; // until when
@@ -118,10 +121,10 @@ internal sealed class EventLoop : IDisposable
     }
 
     /// <summary>Whether messages from other threads wait to be handled. On the loop's thread.</summary>
-    public bool HasMessages => !_mailbox.IsEmpty;
+    public bool HasMessages => !_mailbox.IsEmpty || _arrivals.Count > 0;
 
     /// <summary>Messages from other threads that wait to be handled.</summary>
-    public int MessagesWaiting => _mailbox.Count;
+    public int MessagesWaiting => _mailbox.Count + _arrivals.Count;
 
     /// <summary>The longest cycle of those that were timed since the last call. From one thread at a time.</summary>
     public TimeSpan TakeLongestCycle() => Stopwatch.GetElapsedTime(0, Interlocked.Exchange(ref _longestCycleTicks, 0));
@@ -175,8 +178,7 @@ internal sealed class EventLoop : IDisposable
         var connection = new Connection(
             (int)socket.Handle, socket, PeerAddress.From(socket.RemoteEndPoint, unixPath), PeerAddress.From(socket.LocalEndPoint, unixPath), layer);
         connection.State = state;
-        Interlocked.Increment(ref _connectionCount);
-        Post(() => Adopt(connection));
+        Arrive(connection, isNew: true);
     }
 
     /// <summary>
@@ -245,19 +247,24 @@ internal sealed class EventLoop : IDisposable
     internal void Accepted(Connection connection)
     {
         EventLoop owner = Chooser?.Invoke() ?? this;
-        Interlocked.Increment(ref owner._connectionCount);
         Sockets.Add();
-        if (owner == this) Adopt(connection);
-        else owner.Post(() => owner.Adopt(connection));
+        if (owner != this)
+        {
+            owner.Arrive(connection, isNew: true);
+            return;
+        }
+
+        Interlocked.Increment(ref _connectionCount);
+        connection.Loop = this;
+        Adopt(new Arrival(connection, IsNew: true));
     }
 
     /// <summary>As <see cref="Accepted"/>, from any thread.</summary>
     internal void AcceptedBeside(Connection connection)
     {
         EventLoop owner = Chooser?.Invoke() ?? this;
-        Interlocked.Increment(ref owner._connectionCount);
         Sockets.Add();
-        owner.Post(() => owner.Adopt(connection));
+        owner.Arrive(connection, isNew: true);
     }
 
     internal void Readable(Connection connection)
@@ -342,22 +349,84 @@ internal sealed class EventLoop : IDisposable
             _connections.Remove(connection);
             Transport.Forget(connection);
             Interlocked.Decrement(ref _connectionCount);
-            Interlocked.Increment(ref other._connectionCount);
-
-            // Only then, so that nothing that is posted to the other loop for the connection comes before it.
-            other.Post(() => other.TakeOver(connection));
-            connection.Loop = other;
+            other.Arrive(connection, isNew: false);
         }
 
         return moving.Count;
     }
 
-    private void TakeOver(Connection connection)
+    /// <summary>
+    /// Hands idle connections to another loop, as <see cref="MoveIdle"/>, and also those that are on their way here, now and until
+    /// <see cref="EndRelief"/>, because this loop will not end its turn for long. On the loop's thread.
+    /// </summary>
+    /// <returns>How many moved so far.</returns>
+    public int BeginRelief(EventLoop other, Predicate<Connection> mayMove)
     {
-        SpinWait.SpinUntil(() => connection.Loop == this); // the other thread is about to write it
+        Arrival[] arrived;
+        lock (_arriving)
+        {
+            _relief = other;
+            arrived = [.. _arrivals];
+            _arrivals.Clear();
+        }
+
+        foreach (Arrival arrival in arrived)
+        {
+            Interlocked.Decrement(ref _connectionCount);
+            other.Arrive(arrival.Connection, arrival.IsNew);
+        }
+
+        return arrived.Length + MoveIdle(other, mayMove);
+    }
+
+    /// <summary>Connections stay here again. On the loop's thread.</summary>
+    public void EndRelief()
+    {
+        lock (_arriving) _relief = null;
+    }
+
+    // Hands over a connection that no loop has. From any thread.
+    private void Arrive(Connection connection, bool isNew)
+    {
+        EventLoop? relief;
+        lock (_arriving)
+        {
+            relief = _relief is { _hasEnded: false } ? _relief : null;
+            if (relief is null)
+            {
+                Interlocked.Increment(ref _connectionCount);
+                _arrivals.Enqueue(new Arrival(connection, isNew));
+                connection.Loop = this; // only then, so that nothing that is posted here for the connection comes before it
+            }
+        }
+
+        if (relief is null) WakeUnlessPosted();
+        else relief.Arrive(connection, isNew);
+    }
+
+    private void AdoptArrivals()
+    {
+        for (int left = _arrivals.Count; left > 0; left--)
+        {
+            Arrival arrival;
+            lock (_arriving) arrival = _arrivals.Dequeue(); // this thread alone takes any
+            Adopt(arrival);
+        }
+    }
+
+    private void Adopt(Arrival arrival)
+    {
+        Connection connection = arrival.Connection;
         _connections.Add(connection);
         Transport.Register(connection);
-        Handler.Moved(connection);
+        if (!arrival.IsNew)
+        {
+            Handler.Moved(connection);
+            return;
+        }
+
+        connection.BeginLayer();
+        Handler.Opened(connection);
     }
 
     private void ConsumeBehindMessages(Connection connection)
@@ -477,8 +546,13 @@ internal sealed class EventLoop : IDisposable
     private void Post(in Message message)
     {
         _mailbox.Enqueue(message);
-        if (Interlocked.Exchange(ref _posted, 1) == 0) Transport.Wake();
+        WakeUnlessPosted();
         if (_hasEnded && message.Buffer is not null) ReleaseMessages();
+    }
+
+    private void WakeUnlessPosted()
+    {
+        if (Interlocked.Exchange(ref _posted, 1) == 0) Transport.Wake();
     }
 
     private void HandleMessages(int messagesMax)
@@ -486,8 +560,10 @@ internal sealed class EventLoop : IDisposable
         Interlocked.Exchange(ref _posted, 0);
         Transport.SkipsWait = false;
         _isHandlingMessages = true;
+        if (_arrivals.Count > 0) AdoptArrivals();
         while (_mailbox.TryDequeue(out Message message))
         {
+            if (_arrivals.Count > 0) AdoptArrivals(); // the message may be for one of them
             if (message.Connection is { } moved && moved.Loop != this)
             {
                 moved.Loop.Post(message);
@@ -535,15 +611,6 @@ internal sealed class EventLoop : IDisposable
             _unflushed.Clear();
             EndClosing();
         }
-    }
-
-    private void Adopt(Connection connection)
-    {
-        connection.Loop = this;
-        _connections.Add(connection);
-        Transport.Register(connection);
-        connection.BeginLayer();
-        Handler.Opened(connection);
     }
 
     // Reads and discards input; false when the peer has ended its side.
@@ -603,6 +670,8 @@ internal sealed class EventLoop : IDisposable
         Transport.Close(connection);
         Sockets.Remove();
     }
+
+    private readonly record struct Arrival(Connection Connection, bool IsNew);
 
     // Something to run, or a part of a buffer to send, of which the message has a reference; if it names a connection, on that one's loop.
     private readonly record struct Message(Action? Action, Connection? Connection, SharedBuffer? Buffer, int Start, int Length);

@@ -80,6 +80,78 @@ public class MovedConnectionTests
         Assert.Null(other.Failure);
     }
 
+    // The stuck loop gets one connection before its relief begins, and others afterwards.
+    [Theory]
+    [InlineData("epoll")]
+    [InlineData("sockets")]
+    public void Connections_on_their_way_to_a_stuck_loop_go_to_its_relief(string transport)
+    {
+        bool moves = transport == "epoll";
+        Assert.SkipUnless(!moves || EventLoop.EpollIsSupported, "epoll is Linux's");
+        using EchoServer server = new(transport, new EchoHandler());
+        using EventLoop stuck = new("stuck", !moves, server.Pool) { Handler = new EchoHandler() };
+        using EventLoop relief = new("relief", !moves, server.Pool) { Handler = new EchoHandler() };
+        EventLoop first = server.Loops[0];
+        stuck.Start();
+        relief.Start();
+        using Socket before = server.Connect();
+        using Socket after = server.Connect();
+        EchoServer.WaitFor(() => first.ConnectionCount == 2, "two connections");
+
+        using var isStuck = new ManualResetEventSlim();
+        using var relieves = new ManualResetEventSlim();
+        using var hasRelief = new ManualResetEventSlim();
+        using var ends = new ManualResetEventSlim();
+        int moved = -1;
+        stuck.Post(() =>
+        {
+            isStuck.Set();
+            relieves.Wait();
+            moved = stuck.BeginRelief(relief, _ => true);
+            hasRelief.Set();
+            ends.Wait();
+            stuck.EndRelief();
+        });
+        Assert.True(isStuck.Wait(EchoServer.PatienceMs, TestContext.Current.CancellationToken));
+        int sent = 0;
+        EchoServer.RunOn(first, () =>
+        {
+            sent = first.MoveIdle(stuck, connection => connection.RemoteAddress.ToString() == before.LocalEndPoint!.ToString());
+            first.Chooser = () => stuck;
+        });
+        Assert.Equal(moves ? 1 : 0, sent);
+        using Socket newBefore = server.Connect();
+        EchoServer.WaitFor(() => stuck.MessagesWaiting == sent + 1, "connections wait for the stuck loop");
+        relieves.Set();
+        Assert.True(hasRelief.Wait(EchoServer.PatienceMs, TestContext.Current.CancellationToken));
+        Assert.Equal(sent + 1, moved);
+        EchoServer.RunOn(first, () => sent += first.MoveIdle(stuck, _ => true));
+        Assert.Equal(moves ? 2 : 0, sent);
+        using Socket newAfter = server.Connect();
+        Socket[] clients = [before, after, newBefore, newAfter];
+        foreach (Socket client in clients) AssertEchoes(client);
+        Assert.Equal(0, stuck.ConnectionCount);
+        Assert.Equal(sent + 2, relief.ConnectionCount);
+
+        ends.Set();
+        EchoServer.RunOn(stuck, () => { });
+        EchoServer.RunOn(relief, () => moved = relief.MoveIdle(stuck, _ => true));
+        Assert.Equal(moves ? 4 : 0, moved);
+        foreach (Socket client in clients) AssertEchoes(client);
+        Assert.Equal(moved, stuck.ConnectionCount);
+        foreach (EventLoop loop in (EventLoop[])[stuck, relief])
+        {
+            loop.Stop();
+            Assert.Null(loop.Failure);
+        }
+    }
+
+    private static void AssertEchoes(Socket client)
+    {
+        client.Send("x"u8);
+        Assert.Equal("x"u8.ToArray(), EchoServer.ReadAll(client, 1));
+    }
+
     private static void Converse(Socket socket, int seed)
     {
         var random = new Random(seed);

@@ -8,7 +8,8 @@ namespace RedKite.Server.Loops;
 /// Serves clients while a script is busy. The loop that runs the script cannot serve any until it ends, nor can a loop that waits for its keys, and
 /// the loop that accepts connections may be one of them. So a reserve loop accepts new connections and takes over the idle clients
 /// of the script's loop; its clients get BUSY, and may end the script. When the script has ended, the reserve's clients go to the
-/// script's loop as soon as they are idle.
+/// script's loop as soon as they are idle. Clients that are on their way to the script's loop, as new ones or as those of an earlier
+/// script's reserve, go to the reserve.
 /// </summary>
 /// <remarks>
 /// Clients that are subscribed, tracked, blocked, encrypted, or in the middle of something stay where they are, in both directions, and .NET's sockets
@@ -32,7 +33,10 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?>
     /// <summary>The loop for new connections while a script is busy; null: the loops share them as usual.</summary>
     internal EventLoop? Accepting => _accepting is { } loop && loop.ConnectionCount - _movedCount < ConnectionsMax ? loop : null;
 
-    /// <summary>Begins to serve clients elsewhere, because a script is busy. On its thread.</summary>
+    /// <summary>
+    /// Begins to serve clients elsewhere, because a script is busy. On its thread, when commands get BUSY already: the reserve must not
+    /// wait for the script's keys.
+    /// </summary>
     internal void Begin(RunningScript.Run run)
     {
         SessionLoop? reserve = _loops.Find(loop => loop.Loop.ConnectionCount == 0);
@@ -53,7 +57,7 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?>
         _relieved = current();
         EventLoop accepting = reserve.Loop;
         accepting.Post(() => reserve.Home = null);
-        _movedCount = _relieved?.MoveIdle(reserve) ?? 0;
+        _movedCount = _relieved?.BeginRelief(reserve) ?? 0;
         _accepting = accepting;
         if (accepting.AcceptsBeside) return;
         accepting.Post(() =>
@@ -69,6 +73,7 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?>
         _accepting = null;
         if (!accepting.AcceptsBeside) accepting.Post(accepting.StopListening);
         if (_relieved is not { } relieved) return;
+        relieved.EndRelief();
         SessionLoop reserve = _serving!;
         accepting.Post(() => reserve.Home = relieved);
     }

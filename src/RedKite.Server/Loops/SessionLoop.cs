@@ -116,14 +116,21 @@ internal sealed class SessionLoop : IConnectionHandler
     }
 
     /// <summary>
-    /// Moves idle clients to another loop; the others are in lists of this one, or messages for them must stay in order. On the loop's thread.
+    /// Moves idle clients, and those that arrive from now on, to another loop, because this one runs a script that is busy. On the
+    /// loop's thread.
     /// </summary>
-    /// <returns>How many moved.</returns>
-    internal int MoveIdle(SessionLoop other) => _loop.MoveIdle(other._loop, static connection => SessionOf(connection) is
+    /// <returns>How many moved so far.</returns>
+    internal int BeginRelief(SessionLoop other) => _loop.BeginRelief(other._loop, MayMove);
+
+    /// <summary>Clients stay here again. On the loop's thread.</summary>
+    internal void EndRelief() => _loop.EndRelief();
+
+    // The others are in lists of this loop, or messages for them must stay in order.
+    private static bool MayMove(Connection connection) => SessionOf(connection) is
     {
         Blocked: null, Tracking: null, Subscriptions: null or { Count: 0 },
         IsExecuting: false, IsMonitor: false, ClosesAfterReply: false, IsPaused: false, IsSuspended: false,
-    });
+    };
 
     /// <summary>The loop that idle clients move to, now and once a second; null: they stay. On the loop's thread.</summary>
     internal SessionLoop? Home
@@ -132,7 +139,7 @@ internal sealed class SessionLoop : IConnectionHandler
         set
         {
             field = value;
-            if (value is not null) MoveIdle(value);
+            if (value is not null) _loop.MoveIdle(value._loop, MayMove);
         }
     }
 
@@ -429,7 +436,7 @@ internal sealed class SessionLoop : IConnectionHandler
         }
 
         Metrics.Buffers.End();
-        if (Home is { } home) MoveIdle(home);
+        if (Home is { } home) _loop.MoveIdle(home._loop, MayMove);
     }
 
     // Neither listed nor counted while its last reply is being sent.

@@ -54,7 +54,7 @@ internal sealed class RunningScript : IDisposable
     internal static string BusyText(Run run) =>
         $"BUSY Redis is busy running a script. You can only call {(run.IsFunction ? "FUNCTION KILL" : "SCRIPT KILL")} or SHUTDOWN NOSAVE.";
 
-    /// <summary>Called before a script counts as busy, on the thread that runs it.</summary>
+    /// <summary>Called when a script has become busy, on the thread that runs it.</summary>
     internal Action<Run>? BusyBegins { get; set; }
 
     /// <summary>Called when a busy script has ended, on the thread that ran it.</summary>
@@ -173,10 +173,10 @@ internal sealed class RunningScript : IDisposable
     internal void NoteBusy(Run run)
     {
         if (run.IsBusy) return;
-        BusyBegins?.Invoke(run);
         run.IsBusy = true;
         _attention.Set(ServerAttention.ScriptBusy, on: true);
         _mutex.NoteBusy();
+        BusyBegins?.Invoke(run);
     }
 
     /// <summary>The server stops.</summary>

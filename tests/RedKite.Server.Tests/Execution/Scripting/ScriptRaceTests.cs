@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedKite.Net;
+using RedKite.Server.Sessions;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests;
@@ -224,6 +225,66 @@ public class ScriptRaceTests
         }
 
         Assert.True(SpinWait.SpinUntil(() => !server.Engine.Clients.All.Any(session => session.Connection is not null), TimeSpan.FromSeconds(60)));
+    }
+
+    // It stays on the reserve of the first script because its request is not complete, and moves to the script's loop when the second one
+    // keeps that busy.
+    [Fact]
+    public async Task Client_that_returns_to_a_loop_that_runs_the_next_long_script_gets_busy_replies()
+    {
+        const string Busy = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+        Assert.SkipUnless(EventLoop.EpollIsSupported, "epoll moves connections");
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "20", ["transport"] = "epoll", ["loops"] = "1" } });
+        using var runs = RespConnection.Connect(server.Port);
+        using var returns = RespConnection.Connect(server.Port);
+        long id = long.Parse(returns.Run("CLIENT ID").Text, CultureInfo.InvariantCulture);
+        Connection connection = server.Engine.Clients.All.Single(session => session.Id == id).Connection!;
+        Begin();
+        returns.Send("*1\r\n$4\r\nPI");
+        Assert.True(SpinWait.SpinUntil(() => connection.InputBytes > 0, TimeSpan.FromSeconds(60)));
+        EventLoop reserve = connection.Loop;
+        Assert.NotEqual(0, reserve.Index);
+        Assert.Null(server.Engine.Script.Kill(isFunction: false));
+        Assert.True(runs.Read().IsError);
+
+        Begin();
+        returns.Send("NG\r\n");
+        returns.Read().IsError(Busy);
+        Assert.True(SpinWait.SpinUntil(() => connection.Loop != reserve, TimeSpan.FromSeconds(60)));
+        returns.Run("GET x").IsError(Busy);
+        returns.Run("SCRIPT KILL").IsOk();
+        Assert.True(runs.Read().IsError);
+        Assert.True(returns.Run("GET x").IsNull);
+
+        void Begin()
+        {
+            runs.SendCommand("EVAL \"while true do end\" 0");
+            Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(60)));
+        }
+    }
+
+    // Otherwise the reserve might wait for the script's key with all its clients.
+    [Fact]
+    public async Task Commands_get_busy_replies_as_soon_as_a_reserve_serves_clients()
+    {
+        Assert.SkipUnless(EventLoop.EpollIsSupported, "epoll moves connections");
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "20", ["transport"] = "epoll", ["loops"] = "1" } });
+        using var runs = RespConnection.Connect(server.Port);
+        using var other = RespConnection.Connect(server.Port);
+        other.Run("PING").IsSimple("PONG");
+        var reply = new TaskCompletionSource<RespValue>(TaskCreationOptions.RunContinuationsAsynchronously);
+        RunningScript script = server.Engine.Script;
+        Action<RunningScript.Run> serveElsewhere = script.BusyBegins!;
+        script.BusyBegins = run =>
+        {
+            serveElsewhere(run);
+            reply.SetResult(other.Run("GET x"));
+        };
+        runs.SendCommand("EVAL \"while true do redis.call('GET', KEYS[1]) end\" 1 x");
+        RespValue first = await reply.Task.WaitAsync(TimeSpan.FromSeconds(120), TestContext.Current.CancellationToken);
+        Assert.Null(script.Kill(isFunction: false));
+        Assert.True(runs.Read().IsError);
+        first.IsError("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
     }
 
     [Fact]
