@@ -3,6 +3,7 @@ using RedKite.Bench;
 using RedKite.Dashboard;
 using RedKite.Server;
 using RedKite.Server.Config;
+using RedKite.Server.Durability;
 using RedKite.Server.Sessions;
 
 namespace RedKite.Host;
@@ -56,23 +57,28 @@ internal static class Program
           redkite check FILE|FOLDER             verifies RDB and append-only files, and says what they hold
         """;
 
+    private const string DefaultSavePoints = "3600 1 300 100 60 10000";
+
     private static async Task<int> RunAsync(CommandLine commandLine)
     {
         var configuration = new Configuration(new Settings());
         ConfigFile.Load(configuration, commandLine, Console.OpenStandardInput());
+
+        // As redis-server; in a host's process nothing is saved unless the host says so.
+        if (!configuration.IsGiven("save")) configuration.Set([new("save", DefaultSavePoints)]);
         var server = new RedKiteServer(configuration, TimeProvider.System, log: null, ownsProcess: true);
         using OtlpExport? export = OtlpExport.Start(configuration.Settings, server.Engine.Run.RunId);
 
         // Registered before the start: a process that sees the port or the pid file may send a signal at once.
-        var asked = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var asked = new TaskCompletionSource<string>(TaskCreationOptions.RunContinuationsAsynchronously);
         using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, End);
         using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, End);
         using PosixSignalRegistration quit = PosixSignalRegistration.Create(PosixSignal.SIGQUIT, End);
 
         // As in Redis, the end of the terminal is not the end of the server. On Windows it cannot be survived.
         using PosixSignalRegistration hangUp = PosixSignalRegistration.Create(PosixSignal.SIGHUP, OperatingSystem.IsWindows() ? End : signal => signal.Cancel = true);
+        _ = StopWhenAsked();
         server.Start();
-        _ = asked.Task.ContinueWith(_ => server.StopAsync(), TaskScheduler.Default);
         foreach (string line in server.Banner()) server.Engine.Log.Notice(line);
         await using RedKiteDashboard? dashboard = await RedKiteDashboard.StartAsync(server).ConfigureAwait(false);
         await server.Stopped.ConfigureAwait(false);
@@ -84,7 +90,22 @@ internal static class Program
         {
             signal.Cancel = true; // The process ends by itself once the server has stopped.
             server.Engine.Log.Warning($"Received {signal.Signal}, stopping.");
-            asked.TrySetResult();
+            asked.TrySetResult(signal.Signal == PosixSignal.SIGINT ? configuration.Settings.ShutdownOnInterrupt : configuration.Settings.ShutdownOnTerminate);
+        }
+
+        // As in Redis, a server that cannot save goes on, and may be asked again.
+        async Task StopWhenAsked()
+        {
+            while (true)
+            {
+                string options = await asked.Task.ConfigureAwait(false);
+                await server.Listening.ConfigureAwait(false);
+                asked = new TaskCompletionSource<string>(TaskCreationOptions.RunContinuationsAsynchronously);
+                StopSaving saving = options.Contains("nosave", StringComparison.Ordinal) ? StopSaving.Never
+                    : options.Contains("save", StringComparison.Ordinal) ? StopSaving.Always : StopSaving.BySavePoints;
+                if (server.TryStop(saving) || (options.Contains("force", StringComparison.Ordinal) && server.TryStop(StopSaving.Never))) return;
+                server.Engine.Log.Warning("The data could not be saved, so the server goes on. SHUTDOWN NOSAVE ends it without saving.");
+            }
         }
     }
 }

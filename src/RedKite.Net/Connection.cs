@@ -27,6 +27,8 @@ internal sealed class Connection
 
     private EventLoop _loop = null!;
     private OutputQueue? _output;
+    private OutputQueue? _held; // since the loop's turn in which _awaiting was held, or in this turn
+    private OutputQueue? _awaiting; // until the log is synced up to a position
     private long _drainedBytes = NotNotified;
     private long _postedBytes;
     private bool _readInterest = true;
@@ -75,13 +77,13 @@ internal sealed class Connection
     public long InputBytes => Math.Max(0, Input?.Length ?? 0);
 
     /// <summary>Bytes of output that the peer has not taken. A snapshot when read by another thread.</summary>
-    public long OutputBytes => (_output?.Length ?? 0) + (Layer?.Wire?.Length ?? 0);
+    public long OutputBytes => (_output?.Length ?? 0) + (Layer?.Wire?.Length ?? 0) + (_held?.Length ?? 0) + (_awaiting?.Length ?? 0);
 
     /// <summary>Memory of the output that the peer has not taken. A snapshot when read by another thread.</summary>
-    public long OutputCapacityBytes => (_output?.Capacity ?? 0) + (Layer?.Wire?.Capacity ?? 0);
+    public long OutputCapacityBytes => (_output?.Capacity ?? 0) + (Layer?.Wire?.Capacity ?? 0) + (_held?.Capacity ?? 0) + (_awaiting?.Capacity ?? 0);
 
     /// <summary>The number of blocks in which output waits.</summary>
-    public long OutputBlocks => (_output?.Count ?? 0) + (Layer?.Wire?.Count ?? 0);
+    public long OutputBlocks => (_output?.Count ?? 0) + (Layer?.Wire?.Count ?? 0) + (_held?.Count ?? 0) + (_awaiting?.Count ?? 0);
 
     /// <summary>Memory of the connection's buffers. A snapshot when read by another thread.</summary>
     public long BufferBytes => (Input?.Capacity ?? 0) + OutputCapacityBytes + (Layer?.BufferBytes ?? 0);
@@ -111,7 +113,7 @@ internal sealed class Connection
     public void Send(ReadOnlySpan<byte> bytes)
     {
         if (IsClosing || bytes.IsEmpty) return;
-        if (_output is null)
+        if (_output is null && !MustHold)
         {
             int sent = Layer is null ? Loop.Transport.Send(this, bytes) : SendThroughLayer(Layer, bytes);
             if (sent == bytes.Length && Layer?.Wire is null) return;
@@ -134,6 +136,13 @@ internal sealed class Connection
     public void Queue(ReadOnlySpan<byte> bytes)
     {
         if (IsClosing || bytes.IsEmpty) return;
+        if (MustHold)
+        {
+            Held().Append(bytes);
+            HeldMore();
+            return;
+        }
+
         Output().Append(bytes);
         Queued();
     }
@@ -142,6 +151,12 @@ internal sealed class Connection
     public void Queue(SharedBuffer buffer, int start, int length)
     {
         if (IsClosing || length == 0) return;
+        if (MustHold)
+        {
+            Held().Append(buffer, start, length);
+            HeldMore();
+            return;
+        }
 
         // Output that waits for a slow peer must not keep a shared buffer alive.
         if (_writeInterest && length < CopiedBytesMax && buffer.Capacity > CopiedBytesMax) Output().Append(buffer.GetSpan().Slice(start, length));
@@ -286,14 +301,53 @@ internal sealed class Connection
     {
         Input?.Dispose();
         _output?.Dispose();
+        _held?.Dispose();
+        _awaiting?.Dispose();
         Layer?.Wire?.Dispose();
         Layer?.Dispose();
         Input = null;
-        _output = null;
+        _output = _held = _awaiting = null;
         if (Layer is not null) Layer.Wire = null;
     }
 
+    /// <summary>
+    /// At the end of a turn: what was held in it awaits the log's position of now, unless earlier output still awaits one. Then it
+    /// follows when that has left, so that a connection with output in every turn is not held forever.
+    /// </summary>
+    /// <returns>Whether the connection begins to wait.</returns>
+    internal bool AwaitHeld()
+    {
+        if (IsClosing || _awaiting is not null || _held is null) return false;
+        (_awaiting, _held) = (_held, null);
+        return true;
+    }
+
+    /// <summary>Sends what has awaited a position that the log has reached.</summary>
+    internal void ReleaseAwaited()
+    {
+        if (IsClosing || _awaiting is not { } released) return;
+        _awaiting = null;
+        if (_output is null) _output = released;
+        else _output.AppendAll(released);
+        if (_held is not null) Loop.HoldThisTurn(this);
+        Flush();
+    }
+
     private OutputQueue Output() => _output ??= new OutputQueue(Loop.Pool);
+
+    private OutputQueue Held()
+    {
+        if (_held is null && _awaiting is null) Loop.HoldThisTurn(this);
+        return _held ??= new OutputQueue(Loop.Pool);
+    }
+
+    // Output behind held output is held, too: it stays in order.
+    private bool MustHold => Loop.OutputGate is not null && (_held is not null || _awaiting is not null || Loop.HoldsOutput);
+
+    private void HeldMore()
+    {
+        if (_held!.Length >= FlushedBytesMin) Loop.Handler.OnOutputBuffered(this);
+    }
 
     private void Queued()
     {
@@ -323,7 +377,7 @@ internal sealed class Connection
     // Everything that can be sent now was sent.
     private void AfterFlush()
     {
-        if (_output is null && ClosesAfterSend && HasEndedLayer())
+        if (_output is null && _held is null && _awaiting is null && ClosesAfterSend && HasEndedLayer())
         {
             Close();
             return;

@@ -81,6 +81,23 @@ internal sealed class OutputQueue(BufferPool pool) : IDisposable
         _capacity += length;
     }
 
+    /// <summary>Appends everything that another queue holds, and disposes of it.</summary>
+    internal void AppendAll(OutputQueue other)
+    {
+        while (other._count > 0)
+        {
+            Segment first = other[0];
+            first.Buffer.AddReference();
+            Add(first);
+            _length += first.Length;
+            _capacity += first.IsOwn ? first.Buffer.Capacity : first.Length;
+            other.RemoveFirst();
+        }
+
+        _lastIsOwn = false;
+        other.Dispose();
+    }
+
     /// <summary>Removes the first bytes, which were sent, and releases blocks that are done.</summary>
     internal void Consume(long bytes)
     {

@@ -2,6 +2,7 @@ using System.Buffers;
 using System.Globalization;
 using System.Text;
 using RedKite.Protocol;
+using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 using RedKite.Server.Execution.Copying;
 using RedKite.Server.Loops;
@@ -33,14 +34,16 @@ public sealed class InProcessClient : IDisposable
     private readonly bool _onlyLooks;
     private volatile bool _ended;
 
+    /// <param name="server">The server.</param>
+    /// <param name="loads">Whether its commands are part of loading the data.</param>
     /// <param name="onlyLooks">Whether the client's commands leave access times alone and are not counted as calls, hits or key uses.</param>
-    internal InProcessClient(RedKiteServer server, bool onlyLooks = false)
+    internal InProcessClient(RedKiteServer server, bool onlyLooks = false, bool loads = false)
     {
         _server = server;
         _engine = server.Engine;
         _onlyLooks = onlyLooks;
-        _executor = _engine.NewExecutor();
-        if (onlyLooks) _engine.Metrics.Forget(_executor.Metrics);
+        _executor = new CommandExecutor(_engine, loads);
+        if (onlyLooks || loads) _engine.Metrics.Forget(_executor.Metrics);
         _copies = new CopyRunner(_engine, _executor);
         _session = NewSession();
     }
@@ -218,6 +221,8 @@ public sealed class InProcessClient : IDisposable
     private int Run(Span<byte> request, long bytesMax, out bool goesOn)
     {
         ReplyWriter reply = _executor.Reply;
+        AppendOnlyLog? log = _engine.Durability.Log.Log;
+        long failures = log?.Failures ?? 0;
         reply.BytesMax = bytesMax;
         _executor.Environment.ReadTime();
         _session.NoteUser(); // there is no loop that could
@@ -233,6 +238,12 @@ public sealed class InProcessClient : IDisposable
         }
 
         goesOn = Wait() || reply.IsChained;
+        if (log is not null && !log.WaitUntilSynced(failures))
+        {
+            reply.Clear();
+            throw new IOException($"The command was executed, but the append-only file cannot be written: {log.Writer.Failure?.Message ?? "it failed meanwhile"}");
+        }
+
         if (!reply.Overflowed) return consumed;
         reply.Clear();
         throw new InsufficientMemoryException($"The reply is larger than {bytesMax} bytes, which an in-process client can take.");

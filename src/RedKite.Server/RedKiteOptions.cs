@@ -1,3 +1,5 @@
+using RedKite.Persistence.Files;
+
 namespace RedKite.Server;
 
 /// <summary>
@@ -39,6 +41,9 @@ public sealed class RedKiteOptions
 
     /// <summary>Whether values are in the guarded arena of the tests.</summary>
     internal bool GuardsMemory { get; init; }
+
+    /// <summary>The file system of the data; null: the real one. For tests.</summary>
+    internal IFiles? Files { get; init; }
 
     /// <summary>The process is the server's own, as in the program: its memory counts as the server's. For tests.</summary>
     internal bool OwnsProcess { get; set; }

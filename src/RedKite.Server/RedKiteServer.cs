@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using RedKite.Net;
 using RedKite.Net.Tls;
+using RedKite.Persistence.Files;
 using RedKite.Server.Acl;
 using RedKite.Server.Commands;
 using RedKite.Server.Commands.Connection;
@@ -9,6 +10,7 @@ using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Diagnostics.Reports;
+using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Logging;
@@ -47,8 +49,13 @@ public sealed class RedKiteServer : IAsyncDisposable
     private ConfigException? _badRename; // thrown by Start, which releases what the constructor took
     private int _idleClientCount;
     private int _stopping;
+    private readonly CancellationTokenSource _loadCancellation = new();
+    private readonly ManualResetEventSlim _loaded = new(); // or loading has failed
+    private volatile bool _isLoaded;
+    private readonly TaskCompletionSource _listening = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private volatile bool _savesAtStop = true;
 
-    internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log, IReadOnlyList<Behavior>? behaviors = null, bool guardsMemory = false, bool ownsProcess = false)
+    internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log, IReadOnlyList<Behavior>? behaviors = null, bool guardsMemory = false, bool ownsProcess = false, IFiles? files = null)
     {
         long allocatedBefore = GC.GetAllocatedBytesForCurrentThread();
         Settings settings = configuration.Settings;
@@ -57,7 +64,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         _loopCount = settings.Loops == 0 ? Environment.ProcessorCount : settings.Loops;
         var keyspace = new Keyspace(StripesOf(settings, _loopCount, ownsProcess), settings.Databases, guardsMemory);
         keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);
-        Engine = new Engine(configuration, keyspace, new ServerClock(timeProvider), serverLog)
+        Engine = new Engine(configuration, keyspace, new ServerClock(timeProvider), serverLog, files)
         {
             Blocked = new BlockedClients(keyspace)
             {
@@ -73,7 +80,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             Packages = () => Packages,
             ReplyLater = ReplyLater,
             EndPause = EndPause,
-            Shutdown = () => _ = StopAsync(),
+            Shutdown = TryStop,
             LoopCount = _loopCount,
             Transport = UsesSockets(settings) ? "sockets" : "epoll",
         };
@@ -113,6 +120,20 @@ public sealed class RedKiteServer : IAsyncDisposable
         Engine.Users.Changed += _userChanges.Begin;
         Engine.Users.Deleted += Engine.CloseAllOf;
         configuration.OnChange("maxclients", _clientLimit.Check);
+        configuration.OnChange("appendonly", () =>
+        {
+            if (_isLoaded) Engine.Durability.ApplyAppendOnly();
+            return null;
+        });
+        foreach (string name in (string[])["appendfsync", "aof-timestamp-enabled"])
+        {
+            configuration.OnChange(name, () =>
+            {
+                Engine.Durability.Log.ApplySettings();
+                return null;
+            });
+        }
+
         configuration.OnChange("port", () => ReopenTcp(isTls: false, "Unable to listen on this port. Check server logs."));
         configuration.OnChange("bind", () => ReopenTcp(isTls: false, "Failed to bind to specified addresses.") ?? ReopenTcp(isTls: true, "Failed to bind to specified addresses."));
         configuration.OnChange("tls-port", () => _tls.Change() ?? ReopenTcp(isTls: true, "Unable to listen on this port. Check server logs."));
@@ -176,7 +197,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         ConfigFile.Load(configuration, commandLine, Stream.Null);
         configuration.Settings.TakesFreePort = options.Port == 0 && !options.Settings.ContainsKey("port");
         Action<string>? log = options.Log ?? (configuration.Settings.LogFilePath.Length > 0 ? null : _ => { });
-        var server = new RedKiteServer(configuration, options.TimeProvider, log, [.. options.Behaviors], options.GuardsMemory, options.OwnsProcess);
+        var server = new RedKiteServer(configuration, options.TimeProvider, log, [.. options.Behaviors], options.GuardsMemory, options.OwnsProcess, options.Files);
         if (options.BeforeFailStop is { } callback)
         {
             // The host comes first: both share the time that the process waits.
@@ -240,8 +261,38 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <summary>Stops the server: no new connections, the loops end, the memory is freed.</summary>
     public Task StopAsync()
     {
-        if (Interlocked.Exchange(ref _stopping, 1) == 0) _ = Task.Run(Stop);
+        if (Interlocked.Exchange(ref _stopping, 1) == 0)
+        {
+            _loadCancellation.Cancel();
+            _ = Task.Run(Stop);
+        }
+
         return Stopped;
+    }
+
+    /// <summary>Completes when the loops run: the data may still be loading.</summary>
+    internal Task Listening => _listening.Task;
+
+    /// <summary>
+    /// Saves the data, if that is wanted, while the clients wait, and begins to stop. From any thread that holds no stripe.
+    /// </summary>
+    /// <returns>False if saving failed: then the server goes on.</returns>
+    internal bool TryStop(StopSaving saving)
+    {
+        bool saves = Engine.Durability.SavesAtStop(saving);
+        if (saves && _isLoaded)
+        {
+            Engine.Pause.Begin(long.MaxValue, writesOnly: false, Engine.Clock.SteadyMs);
+            if (Engine.Durability.SaveAtStop() is not null)
+            {
+                EndPause();
+                return false;
+            }
+        }
+
+        _savesAtStop = false;
+        _ = StopAsync();
+        return true;
     }
 
     /// <inheritdoc/>
@@ -257,6 +308,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             Engine.Configuration.CheckAtStart();
             _clientLimit.ApplyAtStart(_loopCount);
             _tls.Apply();
+            Engine.Durability.CheckAtStart();
             _endpoints.Open();
         }
         catch
@@ -274,13 +326,69 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
 
         _pidFile.Write();
+        Engine.Attention.Set(ServerAttention.Loading, on: Engine.Durability.HasWorkAtStart);
         for (int i = 0; i < _loopCount; i++) NewLoop();
         foreach (ListeningSocket listener in _endpoints.Sockets) _loops[0].Loop.Listen(listener);
         foreach (SessionLoop loop in _loops) loop.Loop.Start();
         Engine.Metrics.Server.OwnsProcess = Engine.Memory.OwnsProcess;
         Engine.Metrics.NoteStartup(Engine.Memory.OwnsProcess ? Math.Max(0, ProcessMemory.ResidentBytes - Engine.Keyspace.ResidentBytes) : _allocatedBytes);
-        Engine.Memory.Apply(Engine.Metrics, reports: true);
         Diagnostics?.Start();
+        _listening.SetResult();
+        try
+        {
+            Load();
+        }
+        catch (Exception failure) when (failure is IOException or OperationCanceledException)
+        {
+            _loaded.Set();
+            Engine.Log.Warning(failure.Message);
+            StopAsync().Wait();
+            throw new ConfigException(failure is OperationCanceledException ? "The server was stopped while it loaded its data." : failure.Message);
+        }
+    }
+
+    // Clients are answered meanwhile: LOADING, to everything that uses the data.
+    private void Load()
+    {
+        using (var replay = Register(new InProcessClient(this, loads: true) { Expiry = ExpiryPolicy.Keep }))
+        {
+            var replies = new DiscardedReplies();
+            Engine.Durability.Load(requests => replay.Execute(requests, replies), LoadFunctions, Engine.Commands, _loadCancellation.Token);
+
+            string? LoadFunctions(byte[] code)
+            {
+                RedKiteReply reply = replay.Execute("FUNCTION"u8.ToArray(), "LOAD"u8.ToArray(), "REPLACE"u8.ToArray(), code);
+                return reply.IsError ? reply.Text : null;
+            }
+        }
+
+        LogKeeper log = Engine.Durability.Log;
+        log.Began = began => ForEachLoop(loop => loop.Gate.Use(began));
+        log.Ended = () => ForEachLoop(loop => loop.Gate.Use(null));
+        log.Synced = ReleaseOutput;
+        log.Abandoned = (failed, position) => ForEachLoop(loop => loop.Gate.Abandon(failed, position));
+        Engine.Durability.Begin();
+        Engine.Memory.Apply(Engine.Metrics, reports: true);
+        _isLoaded = true;
+        _loaded.Set();
+        Engine.Attention.Set(ServerAttention.Loading, on: false);
+    }
+
+    private void ForEachLoop(Action<SessionLoop> action)
+    {
+        foreach (SessionLoop loop in _loops) loop.Loop.Post(() => action(loop));
+    }
+
+    /// <summary>Whether output waits for the append-only file.</summary>
+    internal bool HasHeldOutput => Array.Exists(_loops, static loop => loop.Loop.AwaitedPosition > 0);
+
+    // On a thread of the log.
+    private void ReleaseOutput(long position)
+    {
+        foreach (SessionLoop loop in _loops)
+        {
+            if (loop.Loop.AwaitedPosition is > 0 and long awaited && awaited <= position) loop.Loop.Post(() => loop.Loop.ReleaseOutput(position));
+        }
     }
 
     /// <summary>The lines that a starting server logs about itself.</summary>
@@ -362,6 +470,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     {
         ServerTotals totals = Engine.Metrics.Sample(nowMs);
         Engine.Memory.Apply(Engine.Metrics, reports: true);
+        if (_isLoaded && _stopping == 0) Engine.Durability.Tick(nowMs);
         Engine.ClientEviction.Run(nowMs);
         _quietHugePages.IsEnabled = Engine.Settings.QuietHugePages;
         _quietHugePages.Use(nowMs, totals.LoopMicroseconds, totals.KeyspaceHits);
@@ -398,6 +507,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         var loop = new EventLoop($"loop-{index}", UsesSockets(Engine.Settings), Engine.Buffers) { Index = index, Chooser = LeastLoaded, Sockets = _sockets, Crashed = Crashed };
         var sessions = new SessionLoop(Engine, loop, index, _loopCount) { Ticked = index == 0 ? Tick : null };
         loop.Handler = sessions;
+        if (Engine.Durability.Log.Log is { } log) sessions.Gate.Use(log);
         _loops = [.. _loops, sessions];
         return sessions;
     }
@@ -425,13 +535,19 @@ public sealed class RedKiteServer : IAsyncDisposable
         if (Failure is null)
         {
             EndInProcessClients();
+            _loaded.Wait();
+            Engine.Durability.Stop(_savesAtStop && _isLoaded);
             foreach (SessionLoop loop in _loops) loop.Copies.DiscardAll();
             Engine.Keyspace.Dispose();
         }
 
         Engine.Messages.Release();
         Engine.Metrics.Runs.Dispose();
+        Engine.Script.Dispose();
         Engine.Buffers.Dispose();
+        Engine.Durability.Dispose();
+        Engine.WriteGate.Dispose();
+        _loadCancellation.Dispose();
         _stopped.TrySetResult();
     }
 

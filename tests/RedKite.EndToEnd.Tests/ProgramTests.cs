@@ -46,7 +46,7 @@ public sealed class ProgramTests
     [InlineData("--maxmemory-policy", "nosuch")]
     [InlineData("--databases", "0")]
     [InlineData("--transport", "carrier-pigeon")]
-    [InlineData("--appendonly", "yes")]
+    [InlineData("--cluster-enabled", "yes")]
     [InlineData("--logfile", "/nosuch/folder/server.log")]
     public void Invalid_option_is_one_line_of_error_that_names_it(string option, string value)
     {

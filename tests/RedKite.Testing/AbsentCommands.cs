@@ -13,7 +13,7 @@ public static class AbsentCommands
         ["module"] = ["VADD", "VCARD", "VDIM", "VEMB", "VGETATTR", "VINFO", "VISMEMBER", "VLINKS", "VRANDMEMBER", "VREM", "VSETATTR", "VSIM"],
         ["server"] =
         [
-            "bgrewriteaof", "bgsave", "failover", "psync", "replconf", "replicaof", "save",
+            "failover", "psync", "replconf", "replicaof",
             "slaveof", "sync",
         ],
     };

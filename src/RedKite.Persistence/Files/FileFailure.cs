@@ -6,6 +6,9 @@ namespace RedKite.Persistence.Files;
 internal sealed class FileFailure : IOException
 {
     // errno on Linux, macOS and FreeBSD.
+    /// <summary>EFBIG.</summary>
+    internal const int TooLarge = 27;
+
     private const int NotFound = 2;          // ENOENT
     private const int InputOutput = 5;       // EIO
     private const int NameTooLong = 36;      // ENAMETOOLONG on Linux

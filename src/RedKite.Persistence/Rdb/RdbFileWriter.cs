@@ -89,34 +89,42 @@ internal sealed class RdbFileWriter : IDisposable
         Output.Length(expiring);
     }
 
+    /// <summary>Goes on with keys of another database, which has begun before.</summary>
+    internal void Select(int database)
+    {
+        Output.Byte(RdbFormat.Database);
+        Output.Length(database);
+    }
+
     /// <summary>Writes a key up to its value.</summary>
+    /// <param name="output">Receives the bytes.</param>
     /// <param name="type">The form of the value that follows.</param>
     /// <param name="key">The key.</param>
     /// <param name="expiryMs">When it expires; -1: never.</param>
     /// <param name="idleSeconds">How long it was not used, if the eviction policy needs that; otherwise -1.</param>
     /// <param name="frequency">How often it was used, if the eviction policy needs that; otherwise -1.</param>
-    internal void Key(RdbType type, ReadOnlySpan<byte> key, long expiryMs, long idleSeconds = -1, int frequency = -1)
+    internal static void Key(RdbOutput output, RdbType type, ReadOnlySpan<byte> key, long expiryMs, long idleSeconds = -1, int frequency = -1)
     {
         if (expiryMs >= 0)
         {
-            Output.Byte(RdbFormat.ExpiryMs);
-            Output.Int64(expiryMs);
+            output.Byte(RdbFormat.ExpiryMs);
+            output.Int64(expiryMs);
         }
 
         if (idleSeconds >= 0)
         {
-            Output.Byte(RdbFormat.Idle);
-            Output.Length(idleSeconds);
+            output.Byte(RdbFormat.Idle);
+            output.Length(idleSeconds);
         }
 
         if (frequency >= 0)
         {
-            Output.Byte(RdbFormat.Frequency);
-            Output.Byte(frequency);
+            output.Byte(RdbFormat.Frequency);
+            output.Byte(frequency);
         }
 
-        Output.Byte((byte)type);
-        Output.String(key);
+        output.Byte((byte)type);
+        output.String(key);
     }
 
     /// <summary>Ends the data with its checksum and passes all of it to the sink.</summary>

@@ -24,13 +24,10 @@ internal static class UnbuiltCommands
             ]),
             new("server", "",
             [
-                Row("BGREWRITEAOF", 1, Saves),
-                Row("BGSAVE", -1, Saves),
                 Row("FAILOVER", -1, Admin | NoScript | Stale),
                 Row("PSYNC", -3, Saves | NoMulti),
                 Row("REPLCONF", -1, Admin | NoScript | Loading | Stale | AllowBusy),
                 Row("REPLICAOF", 3, Saves | Stale),
-                Row("SAVE", 1, Saves | NoMulti),
                 Row("SLAVEOF", 3, Saves | Stale),
                 Row("SYNC", 1, Saves | NoMulti),
             ]),

@@ -219,6 +219,9 @@ internal sealed class Configuration(Settings settings)
         if (row.NoEffect is { } reason && row.Read(Settings) != row.DefaultText) Warn?.Invoke($"{line}: no effect: {reason}");
     }
 
+    /// <summary>Whether a line of the file or an argument has set a setting.</summary>
+    internal bool IsGiven(string name) => _lines.ContainsKey(Row(name));
+
     // The line that set the value, or one that would. It contains no secret.
     private string LineOf(Setting row)
     {

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Numerics;
+using RedKite.Persistence.Log;
 using RedKite.Protocol;
 using static RedKite.Server.Config.Setting;
 using static RedKite.Server.Config.SettingFlags;
@@ -18,7 +19,6 @@ internal static class SettingTable
 
     // Reasons that several rows share.
     private const string NoSnapshots = "there are no snapshots yet";
-    private const string NoAppendLog = "there is no append-only file yet";
     private const string NoChildren = "there are no child processes";
     private const string NoReplication = "there is no replication yet";
     private const string NoCluster = "there is no cluster mode yet";
@@ -26,8 +26,6 @@ internal static class SettingTable
     private const string AlwaysFreedLater = "the memory of large values is always freed in slices, after the command";
     private const string NoPinning = "threads are not bound to CPUs; use taskset or the service manager";
     private const string NoSyslog = "the log is written to logfile or to standard output only";
-    private const string ShutsDownAtOnce = "a shutdown saves nothing and waits for nothing";
-    private const string NoSaveAtShutdown = "there are no snapshots yet, so a shutdown would lose all keys";
 
     private static readonly string[] Access = ["no", "yes", "local"];
 
@@ -119,8 +117,8 @@ internal static class SettingTable
         Flag("set-proc-title", true, flags: Immutable).WithoutEffect("the process keeps its title"),
         Text("proc-title-template", "{title} {listen-addr} {server-mode}", parse: SettingParsers.ProcessTitle).WithoutEffect("the process keeps its title"),
         Text("locale-collate", "", parse: SettingParsers.Locale).WithRemark("SORT ALPHA compares bytes; only locales that do the same are accepted"),
-        Special("shutdown-on-sigint", "default", SettingParsers.ShutdownOnSignal, flags: MultipleArguments).WithoutEffect(ShutsDownAtOnce).Refused("with `save`", s => SavesAtShutdown(s, "shutdown-on-sigint"), NoSaveAtShutdown),
-        Special("shutdown-on-sigterm", "default", SettingParsers.ShutdownOnSignal, flags: MultipleArguments).WithoutEffect(ShutsDownAtOnce).Refused("with `save`", s => SavesAtShutdown(s, "shutdown-on-sigterm"), NoSaveAtShutdown),
+        Special("shutdown-on-sigint", "default", SettingParsers.ShutdownOnSignal, s => s.ShutdownOnInterrupt, (s, v) => s.ShutdownOnInterrupt = v, flags: MultipleArguments),
+        Special("shutdown-on-sigterm", "default", SettingParsers.ShutdownOnSignal, s => s.ShutdownOnTerminate, (s, v) => s.ShutdownOnTerminate = v, flags: MultipleArguments),
         Integer("shutdown-timeout", 0, int.MaxValue, 10).WithoutEffect("a shutdown waits for replicas only, and " + NoReplication),
         Flag("crash-log-enabled", true).WithoutEffect("a crash always leaves a report"),
         Flag("crash-memcheck-enabled", true).WithoutEffect("memory is not tested after a crash"),
@@ -192,32 +190,31 @@ internal static class SettingTable
         Flag("lua-enable-deprecated-api", false, flags: Immutable | Hidden).WithoutEffect("the deprecated API is never available"),
 
         // Snapshots
-        Special("save", "", SettingParsers.SavePoints, flags: MultipleArguments | Accumulates, toLines: SettingParsers.SavePointLines, alwaysRewritten: true)
-            .RefusedUnlessDefault(NoSnapshots + ", so a restart would lose all keys; use save \"\""),
-        Text("dbfilename", "dump.rdb", flags: Protected, parse: SettingParsers.DumpFileName).WithoutEffect(NoSnapshots),
-        Flag("rdbcompression", true, s => s.RdbCompression, (s, v) => s.RdbCompression = v).WithRemark("for the payloads of DUMP"),
-        Flag("rdbchecksum", true, flags: Immutable).WithoutEffect(NoSnapshots),
+        Special("save", "", SettingParsers.SavePoints, ReadSavePoints, WriteSavePoints, flags: MultipleArguments | Accumulates, toLines: SettingParsers.SavePointLines, alwaysRewritten: true),
+        Text("dbfilename", "dump.rdb", s => s.DumpFileName, (s, v) => s.DumpFileName = v, flags: Protected, parse: SettingParsers.DumpFileName),
+        Flag("rdbcompression", true, s => s.RdbCompression, (s, v) => s.RdbCompression = v),
+        Flag("rdbchecksum", true, s => s.RdbChecksum, (s, v) => s.RdbChecksum = v, flags: Immutable),
         Flag("rdb-del-sync-files", false).WithoutEffect(NoReplication),
-        Flag("rdb-save-incremental-fsync", true).WithoutEffect(NoSnapshots),
-        Flag("stop-writes-on-bgsave-error", true).WithoutEffect(NoSnapshots),
+        Flag("rdb-save-incremental-fsync", true, s => s.RdbSaveIncrementalFsync, (s, v) => s.RdbSaveIncrementalFsync = v),
+        Flag("stop-writes-on-bgsave-error", true, s => s.StopWritesOnBgsaveError, (s, v) => s.StopWritesOnBgsaveError = v),
         Choice("sanitize-dump-payload", ["no", "yes", "clients"], "no").WithoutEffect("RESTORE always checks payloads completely"),
         Integer("rdb-key-save-delay", int.MinValue, int.MaxValue, 0, flags: Hidden).WithoutEffect(NoSnapshots),
         Integer("key-load-delay", int.MinValue, int.MaxValue, 0, flags: Hidden).WithoutEffect(NoSnapshots),
         Integer("loading-process-events-interval-bytes", 1024, int.MaxValue, 524288, flags: Hidden).WithoutEffect(NoSnapshots),
 
         // The append log
-        Flag("appendonly", false).RefusedUnlessDefault(NoAppendLog + ", so a restart would lose all keys"),
-        Choice("appendfsync", ["everysec", "always", "no"], "everysec").WithoutEffect(NoAppendLog),
-        Text("appendfilename", "appendonly.aof", flags: Immutable, parse: SettingParsers.AppendFileName).WithoutEffect(NoAppendLog),
-        Text("appenddirname", "appendonlydir", flags: Immutable, parse: SettingParsers.AppendDirectoryName).WithoutEffect(NoAppendLog),
-        Flag("aof-load-truncated", true).WithoutEffect(NoAppendLog),
-        Flag("aof-use-rdb-preamble", true).WithoutEffect(NoAppendLog),
-        Flag("aof-timestamp-enabled", false).WithoutEffect(NoAppendLog),
-        Flag("aof-disable-auto-gc", false, flags: Hidden).WithoutEffect(NoAppendLog),
-        Flag("aof-rewrite-incremental-fsync", true).WithoutEffect(NoAppendLog),
-        Flag("no-appendfsync-on-rewrite", false).WithoutEffect(NoAppendLog),
-        Integer("auto-aof-rewrite-percentage", 0, int.MaxValue, 100).WithoutEffect(NoAppendLog),
-        Memory("auto-aof-rewrite-min-size", 0, LongMax, 64 * Megabyte).WithoutEffect(NoAppendLog),
+        Flag("appendonly", false, s => s.AppendOnly, (s, v) => s.AppendOnly = v),
+        Choice("appendfsync", ["everysec", "always", "no"], "everysec", s => (int)s.AppendFsync, (s, v) => s.AppendFsync = (FsyncPolicy)v),
+        Text("appendfilename", "appendonly.aof", s => s.AppendFileName, (s, v) => s.AppendFileName = v, flags: Immutable, parse: SettingParsers.AppendFileName),
+        Text("appenddirname", "appendonlydir", s => s.AppendDirectoryName, (s, v) => s.AppendDirectoryName = v, flags: Immutable, parse: SettingParsers.AppendDirectoryName),
+        Flag("aof-load-truncated", true, s => s.AofLoadTruncated, (s, v) => s.AofLoadTruncated = v),
+        Flag("aof-use-rdb-preamble", true).WithoutEffect("a base is always in RDB form; bases of commands are loaded"),
+        Flag("aof-timestamp-enabled", false, s => s.AofTimestampEnabled, (s, v) => s.AofTimestampEnabled = v),
+        Flag("aof-disable-auto-gc", false, flags: Hidden).WithoutEffect("files that a rewrite replaced are always deleted"),
+        Flag("aof-rewrite-incremental-fsync", true, s => s.AofRewriteIncrementalFsync, (s, v) => s.AofRewriteIncrementalFsync = v),
+        Flag("no-appendfsync-on-rewrite", false, s => s.NoAppendFsyncOnRewrite, (s, v) => s.NoAppendFsyncOnRewrite = v),
+        Integer("auto-aof-rewrite-percentage", 0, int.MaxValue, 100, s => s.AutoAofRewritePercentage, (s, v) => s.AutoAofRewritePercentage = (int)v),
+        Memory("auto-aof-rewrite-min-size", 0, LongMax, 64 * Megabyte, s => s.AutoAofRewriteMinBytes, (s, v) => s.AutoAofRewriteMinBytes = v),
 
         // Access control
         FilePath("aclfile", "", s => s.AclFilePath, (s, v) => s.AclFilePath = v, Immutable).KeepingEmpty().WithRemark("the users; a relative path starts at `dir`"),
@@ -345,6 +342,16 @@ internal static class SettingTable
     private static void WritePercentiles(Settings settings, string text) => settings.LatencyTrackingPercentiles =
         [.. SettingParsers.SplitWords(text).Select(word => double.Parse(word, CultureInfo.InvariantCulture))];
 
-    private static bool SavesAtShutdown(Settings settings, string name) =>
-        SettingParsers.SplitWords(settings.Remembered[name]).Contains("save");
+    private static string ReadSavePoints(Settings settings) =>
+        string.Join(' ', settings.SavePoints.Select(point => string.Create(CultureInfo.InvariantCulture, $"{point.Seconds} {point.Changes}")));
+
+    private static void WriteSavePoints(Settings settings, string text)
+    {
+        string[] words = SettingParsers.SplitWords(text);
+        settings.SavePoints =
+        [
+            .. Enumerable.Range(0, words.Length / 2).Select(i => new SavePoint(
+                long.Parse(words[2 * i], CultureInfo.InvariantCulture), int.Parse(words[(2 * i) + 1], CultureInfo.InvariantCulture))),
+        ];
+    }
 }

@@ -1,3 +1,5 @@
+using RedKite.Persistence.Log;
+
 namespace RedKite.Server.Config;
 
 // The settings of one server as code reads them, and the types of their values.
@@ -298,8 +300,47 @@ internal sealed class Settings
     public long StreamNodeMaxBytes { get; set; }
     public long StreamNodeMaxEntries { get; set; }
 
-    /// <summary>Whether DUMP compresses long strings.</summary>
+    /// <summary>Whether DUMP and RDB files compress long strings.</summary>
     public bool RdbCompression { get; set; }
+
+    // The append-only file.
+    public bool AppendOnly { get; set; }
+
+    /// <summary>When the append-only file is synced.</summary>
+    internal FsyncPolicy AppendFsync { get; set; }
+
+    public string AppendFileName { get; set; } = "";
+    public string AppendDirectoryName { get; set; } = "";
+    public bool AofLoadTruncated { get; set; }
+    public bool AofTimestampEnabled { get; set; }
+    public bool AofRewriteIncrementalFsync { get; set; }
+    public bool NoAppendFsyncOnRewrite { get; set; }
+
+    /// <summary>The append-only file is rewritten when it has grown by this percentage since the last time; 0: never by itself.</summary>
+    public int AutoAofRewritePercentage { get; set; }
+
+    /// <summary>A smaller append-only file is not rewritten by itself.</summary>
+    public ulong AutoAofRewriteMinBytes { get; set; }
+
+    // Snapshots.
+    /// <summary>After how many seconds with at least how many changes the data is saved; empty: never by itself.</summary>
+    internal IReadOnlyList<SavePoint> SavePoints { get; set; } = [];
+
+    /// <summary>The name of the dump file in <see cref="DirectoryPath"/>.</summary>
+    public string DumpFileName { get; set; } = "";
+
+    public bool RdbChecksum { get; set; }
+    public bool RdbSaveIncrementalFsync { get; set; }
+    public bool StopWritesOnBgsaveError { get; set; }
+
+    /// <summary>The options of SHUTDOWN that SIGINT stands for, in lower case; `default`: it saves if there are save points.</summary>
+    public string ShutdownOnInterrupt { get; set; } = "default";
+
+    /// <summary>The options of SHUTDOWN that SIGTERM stands for.</summary>
+    public string ShutdownOnTerminate { get; set; } = "default";
+
+    /// <summary>Whether snapshots say how long each key was not used: the eviction policy goes by that.</summary>
+    internal bool SavesIdleTimes => MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLru or MaxMemoryPolicy.VolatileLru;
 
     // Diagnostics.
     /// <summary>Commands slower than this are logged; 0: all; -1: none.</summary>

@@ -1,9 +1,11 @@
 using RedKite.Net.Interop;
+using RedKite.Persistence.Files;
 using RedKite.Server.Acl;
 using RedKite.Server.Changes;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Diagnostics.Package;
+using RedKite.Server.Durability;
 using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
@@ -20,7 +22,7 @@ namespace RedKite.Server.Diagnostics;
 /// </summary>
 internal abstract class ServerParts
 {
-    protected ServerParts(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log)
+    protected ServerParts(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log, IFiles? files)
     {
         Configuration = configuration;
         Configuration.Warn = log.Warning;
@@ -41,6 +43,12 @@ internal abstract class ServerParts
         LargeRequests = new RequestLog(Limits);
         LargeReplies = new RequestLog(Limits);
         Watched = new WatchedKeys(keyspace);
+        WriteGate = new WriteGate(Attention);
+        Durability = new DurabilityService(Settings, keyspace, clock, log, Changes, WriteGate, files)
+        {
+            Changes = () => ServerTotals.Of(Metrics).Changes,
+            Commands = () => ServerTotals.Of(Metrics).Commands,
+        };
     }
 
     internal Configuration Configuration { get; }
@@ -139,8 +147,14 @@ internal abstract class ServerParts
     /// <summary>Resumes the clients that a pause holds.</summary>
     internal required Action EndPause { get; init; }
 
-    /// <summary>Begins to stop the server.</summary>
-    internal required Action Shutdown { get; init; }
+    /// <summary>What is kept on the disk.</summary>
+    internal DurabilityService Durability { get; }
+
+    /// <summary>Whether commands that write may begin.</summary>
+    internal WriteGate WriteGate { get; }
+
+    /// <summary>Saves the data, if that is wanted, and begins to stop the server; false if saving failed: then the server goes on.</summary>
+    internal required Func<StopSaving, bool> Shutdown { get; init; }
 
     internal required int LoopCount { get; init; }
 

@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using RedKite.Net.Interop;
 using RedKite.Protocol;
@@ -32,6 +31,7 @@ internal sealed class CommandExecutor
     private readonly Keyspace _keyspace;
     private readonly CommandTable _commands;
     private readonly AttentionWord _attention;
+    private readonly int _heeded = -1; // the server's attention flags that concern this executor
     private readonly RequestParser _parser = new();
     private readonly Request[] _requests = new Request[BatchMax];
     private int _heldStripe = -1; // by the short path; for the crash report
@@ -39,8 +39,12 @@ internal sealed class CommandExecutor
     private int _replyBytes; // of one request of the last batch, on average
     private byte[] _inlineLine = []; // the batch's inline request as it came, if it has quotes
 
-    internal CommandExecutor(Engine engine)
+    /// <param name="engine">What all executors share.</param>
+    /// <param name="loads">Whether its commands are part of loading the data.</param>
+    internal CommandExecutor(Engine engine, bool loads = false)
     {
+        Loads = loads;
+        if (loads) _heeded = ~(int)ServerAttention.Loading;
         Engine = engine;
         Reply = new ReplyWriter(engine.Buffers);
         _keyspace = engine.Keyspace;
@@ -54,6 +58,9 @@ internal sealed class CommandExecutor
     }
 
     internal Engine Engine { get; }
+
+    /// <summary>Whether its commands are part of loading the data.</summary>
+    internal bool Loads { get; }
 
     internal ReplyWriter Reply { get; }
 
@@ -401,7 +408,7 @@ internal sealed class CommandExecutor
     }
 
     // Whether nothing about the client or the server requires the invoker. Tracking does not (PublishAndServe).
-    private bool TakesShortPath(Session session) => (((int)session.Attention & ~(int)SessionAttention.Tracks) | (int)_attention.Flags) == 0;
+    private bool TakesShortPath(Session session) => (((int)session.Attention & ~(int)SessionAttention.Tracks) | ((int)_attention.Flags & _heeded)) == 0;
 
     // The permissions of the client's user, if nothing else requires the invoker. A command that they certainly allow takes the short
     // path; any other goes through the invoker, where the whole check decides.

@@ -1,8 +1,6 @@
 using RedKite.Net;
-using RedKite.Net.Interop;
+using RedKite.Persistence.Files;
 using RedKite.Protocol;
-using RedKite.Server.Acl;
-using RedKite.Server.Changes;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Actions;
@@ -13,7 +11,6 @@ using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.PubSub;
 using RedKite.Server.Sessions;
-using RedKite.Server.Tracking;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Execution;
@@ -27,10 +24,9 @@ internal sealed class Engine : ServerParts
 {
     private const int RedisBufferBytes = 16 * 1024; // of replies that its limits do not count
 
-    internal Engine(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log)
-        : base(configuration, keyspace, clock, log)
+    internal Engine(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log, IFiles? files = null)
+        : base(configuration, keyspace, clock, log, files)
     {
-        WriteGate = new WriteGate(Attention);
         Memory = new MemoryLimit(Settings, keyspace);
         Shedding = new ConnectionShedding(Settings, Actions);
         Hogs = new HogClosing(Settings, Actions);
@@ -40,9 +36,6 @@ internal sealed class Engine : ServerParts
         ApplySettings();
         if (Changes.HasRequests) Changes.Apply();
     }
-
-    /// <summary>Whether commands that write may begin.</summary>
-    internal WriteGate WriteGate { get; }
 
     /// <summary>Whether keys may expire and be evicted now.</summary>
     internal bool MayRemoveKeys(long steadyMs) => Pause.HasEnded(steadyMs) && !WriteGate.Waits;

@@ -410,6 +410,12 @@ internal sealed class Invoker
             return false;
         }
 
+        if ((_engine.Attention.Flags & ServerAttention.Loading) != 0 && !command.Is(CommandFlags.Loading) && !_executor.Loads)
+        {
+            Reject(command, "LOADING Redis is loading the dataset in memory");
+            return false;
+        }
+
         if ((_engine.Attention.Flags & ServerAttention.ScriptBusy) != 0 && !command.Is(CommandFlags.AllowBusy) && _engine.Script.BusyReply is { } busy)
         {
             Reject(command, busy);

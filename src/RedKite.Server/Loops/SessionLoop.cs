@@ -54,6 +54,7 @@ internal sealed class SessionLoop : IConnectionHandler
         _engine = engine;
         _loop = loop;
         _isFirst = index == 0;
+        Gate = new LoopGate(loop);
         Executor = engine.NewExecutor();
         Metrics = new LoopMetrics(loop, Executor.Metrics);
         engine.Metrics.Add(Metrics);
@@ -79,6 +80,9 @@ internal sealed class SessionLoop : IConnectionHandler
     internal CopyQueue Copies { get; }
 
     internal LoopMetrics Metrics { get; }
+
+    /// <summary>Holds the loop's output back until the append-only file has what it may show.</summary>
+    internal LoopGate Gate { get; }
 
     /// <summary>Called in every turn of the first loop, with the time.</summary>
     internal Action<long>? Ticked { get; init; }

@@ -60,6 +60,9 @@ internal enum ServerAttention
 
     /// <summary>Commands that write must wait or are refused, because the data cannot be kept on disk at the moment.</summary>
     WritesGated = 1 << 6,
+
+    /// <summary>Data is being loaded: commands that use it are refused.</summary>
+    Loading = 1 << 7,
 }
 
 /// <summary>The server's word of attention flags: read once per batch, changed by any thread.</summary>

@@ -27,7 +27,7 @@ internal enum WriteRefusal
 /// While the gate is open and no snapshot has a rule, it costs nothing: otherwise an attention flag keeps commands off the batch's short
 /// path. Commands that are executing or behind the check when the gate closes are completed, so whoever closes it keeps a reserve for them.
 /// </remarks>
-internal sealed class WriteGate(AttentionWord attention)
+internal sealed class WriteGate(AttentionWord attention) : IDisposable
 {
     private const int GateWaitMs = 100; // then a caller looks whether the server stops
     private const int KeyWaitMs = 1;
@@ -120,6 +120,8 @@ internal sealed class WriteGate(AttentionWord attention)
         if (_waits) _opened.Wait(GateWaitMs);
         else Thread.Sleep(KeyWaitMs);
     }
+
+    public void Dispose() => _opened.Dispose();
 
     private void Apply() => attention.Set(ServerAttention.WritesGated, _waits || Refusal is not null);
 }

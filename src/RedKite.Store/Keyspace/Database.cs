@@ -1,9 +1,7 @@
 using System.Runtime.CompilerServices;
 using RedKite.Store.Memory;
 using RedKite.Store.Values;
-using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Lists;
-using RedKite.Store.Values.Members;
 
 namespace RedKite.Store.Keyspace;
 

@@ -1,4 +1,3 @@
-using RedKite.Store.Values;
 using RedKite.Store.Values.Lists;
 
 namespace RedKite.Store.Keyspace;

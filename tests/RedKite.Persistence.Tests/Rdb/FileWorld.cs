@@ -69,7 +69,7 @@ internal sealed class FileWorld : IDisposable
                 byte[] key = ValueWorld.Bytes(name2);
                 Entry entry = database.Find(key, Store.Hash(key), ExpiryClock.Never);
                 if (!RdbValueWriter.TryOpenRemovingExpired(database, entry, ExpiryClock.Never, out RdbValueWriter value)) continue;
-                writer.Key(value.Type, key, entry.ExpiryMs);
+                RdbFileWriter.Key(writer.Output, value.Type, key, entry.ExpiryMs);
                 value.Write(writer.Output, _scratch);
             }
         }

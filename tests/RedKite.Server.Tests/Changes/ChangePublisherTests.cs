@@ -1,4 +1,3 @@
-using RedKite.Server.Changes;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Tests.Changes;

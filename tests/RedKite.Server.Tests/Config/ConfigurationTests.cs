@@ -47,9 +47,6 @@ public class ConfigurationTests
     }
 
     [Theory]
-    [InlineData("appendonly yes", "appendonly 'yes': there is no append-only file yet, so a restart would lose all keys")]
-    [InlineData("save 60 1", "save '60' '1': there are no snapshots yet, so a restart would lose all keys; use save \"\"")]
-    [InlineData("shutdown-on-sigterm save now", "shutdown-on-sigterm 'save' 'now': there are no snapshots yet, so a shutdown would lose all keys")]
     [InlineData("slaveof 10.0.0.1 6379", "slaveof '10.0.0.1' '6379': there is no replication yet, so the server would be an empty primary")]
     [InlineData("min-slaves-to-write 1", "min-slaves-to-write '1': there is no replication yet, so writes would be accepted that no replica has")]
     [InlineData("cluster-enabled yes", "cluster-enabled 'yes': there is no cluster mode yet, so every node would accept every key")]
@@ -106,11 +103,11 @@ public class ConfigurationTests
     public void Dangerous_settings_are_errors_of_config_set_and_change_nothing()
     {
         Assert.Equal(
-            "CONFIG SET failed (possibly related to argument 'appendonly') - there is no append-only file yet, so a restart would lose all keys",
-            _configuration.Set([new("timeout", "5"), new("AppendOnly", "yes")]));
-        Assert.Equal(("no", "0"), (_configuration.Get("appendonly"), _configuration.Get("timeout")));
+            "CONFIG SET failed (possibly related to argument 'min-replicas-to-write') - there is no replication yet, so writes would be accepted that no replica has",
+            _configuration.Set([new("timeout", "5"), new("Min-Replicas-To-Write", "1")]));
+        Assert.Equal(("0", "0"), (_configuration.Get("min-replicas-to-write"), _configuration.Get("timeout")));
 
-        Assert.Null(Set("appendonly", "no"));
+        Assert.Null(Set("min-replicas-to-write", "0"));
     }
 
     [Fact]

@@ -27,13 +27,13 @@ public sealed class SteadyClockTests : TranscriptTests
     }
 
     [Fact]
-    public void Caller_in_the_process_waits_as_long_as_it_said()
+    public async Task Caller_in_the_process_waits_as_long_as_it_said()
     {
         Task<RedKiteReply> waiting = Task.Run(() => Server.Execute("BLPOP", "k", "5"), TestContext.Current.CancellationToken);
         NetworkTests.WaitFor(() => Server.Info("blocked_clients") == 1, "the caller to block");
         Clock.Jump(-HourMs);
         Clock.Advance(5001);
-        Assert.True(waiting.GetAwaiter().GetResult().IsNull);
+        Assert.True((await waiting).IsNull);
     }
 
     [Theory]

@@ -11,6 +11,7 @@ internal static class ScriptFamilies
     {
         var scripts = new ScriptCache(parts.Script.Uses);
         var libraries = new FunctionLibraries(parts.Script.Uses);
+        parts.Durability.Functions = () => [.. libraries.All.Select(library => library.Code)];
         var host = new ScriptCallHost(parts.Script, parts.Log, parts.Run);
         parts.Script.Figures = () => new ScriptFigures(
             scripts.Count, scripts.TextBytes, scripts.InterpreterBytes, scripts.Evicted, libraries.LibraryCount, libraries.FunctionCount, libraries.TextBytes, libraries.InterpreterBytes,

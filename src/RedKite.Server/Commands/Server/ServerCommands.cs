@@ -1,5 +1,6 @@
 using System.Globalization;
 using RedKite.Protocol;
+using RedKite.Server.Durability;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
@@ -9,7 +10,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Server commands. The table is their single declaration and this file's contents.</summary>
-internal sealed class ServerCommands(ServerInfo info, RunningScript script, ServerLog log, Action shutdown)
+internal sealed class ServerCommands(ServerInfo info, RunningScript script, ServerLog log, Func<StopSaving, bool> shutdown)
 {
     internal static readonly CommandFamily KeyspaceFamily = new("server", "keyspace",
     [
@@ -153,13 +154,6 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
             return;
         }
 
-        if (save && !force)
-        {
-            log.Warning("SHUTDOWN SAVE was refused: this version keeps data in memory only and cannot save it. SHUTDOWN NOSAVE ends the server without saving.");
-            cmd.Reply.Error("ERR Errors trying to SHUTDOWN. Check logs."u8);
-            return;
-        }
-
         if (!discard && script.BusyReply is { } busy)
         {
             cmd.Reply.Error(busy);
@@ -168,8 +162,14 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
 
         // There is no reply: the connection is closed.
         log.Warning("User requested shutdown...");
+        StopSaving saving = save ? StopSaving.Always : discard ? StopSaving.Never : StopSaving.BySavePoints;
+        if (!shutdown(saving) && !(force && shutdown(StopSaving.Never)))
+        {
+            cmd.Reply.Error("ERR Errors trying to SHUTDOWN. Check logs."u8);
+            return;
+        }
+
         cmd.Session.CloseAfterReply();
-        shutdown();
     }
 
     // LOLWUT [VERSION version [columns [rows]]]

@@ -30,7 +30,7 @@ internal sealed class ServerInfo
             new("server", Server),
             new("clients", Clients),
             new("memory", (scoped in CommandContext _, InfoText text) => MemoryInfo.Write(Metrics, parts.Configuration, parts.Script, text)),
-            new("persistence", Persistence),
+            new("persistence", (scoped in CommandContext _, InfoText text) => PersistenceInfo.Write(parts.Durability, parts.Configuration.Settings, parts.Clock.NowMs, text)),
             new("threads", Threads),
             new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, _parts.Messages, _parts.Tracking, _parts.Script, text)),
             new("replication", Replication),
@@ -181,41 +181,6 @@ internal sealed class ServerInfo
         {
             text.Line(string.Create(CultureInfo.InvariantCulture, $"io_thread_{i}:clients={loops[i].Connections},reads={loops[i].Reads},writes={loops[i].Writes}"));
         }
-    }
-
-    private void Persistence(scoped in CommandContext cmd, InfoText text)
-    {
-        text.Section("Persistence"u8);
-        text.Line("loading"u8, 0);
-        text.Line("async_loading"u8, 0);
-        text.Line("current_cow_peak"u8, 0);
-        text.Line("current_cow_size"u8, 0);
-        text.Line("current_cow_size_age"u8, 0);
-        text.Line("current_fork_perc"u8, 0, 2);
-        text.Line("current_save_keys_processed"u8, 0);
-        text.Line("current_save_keys_total"u8, 0);
-        text.Line("rdb_changes_since_last_save"u8, ServerTotals.Of(Metrics).Changes);
-        text.Line("rdb_bgsave_in_progress"u8, 0);
-        text.Line("rdb_last_save_time"u8, _parts.Run.StartedMs / 1000);
-        text.Line("rdb_last_bgsave_status"u8, "ok"u8);
-        text.Line("rdb_last_bgsave_time_sec"u8, -1);
-        text.Line("rdb_current_bgsave_time_sec"u8, -1);
-        text.Line("rdb_saves"u8, 0);
-        text.Line("rdb_last_cow_size"u8, 0);
-        text.Line("rdb_last_load_keys_expired"u8, 0);
-        text.Line("rdb_last_load_keys_loaded"u8, 0);
-        text.Line("aof_enabled"u8, 0);
-        text.Line("aof_rewrite_in_progress"u8, 0);
-        text.Line("aof_rewrite_scheduled"u8, 0);
-        text.Line("aof_last_rewrite_time_sec"u8, -1);
-        text.Line("aof_current_rewrite_time_sec"u8, -1);
-        text.Line("aof_last_bgrewrite_status"u8, "ok"u8);
-        text.Line("aof_rewrites"u8, 0);
-        text.Line("aof_rewrites_consecutive_failures"u8, 0);
-        text.Line("aof_last_write_status"u8, "ok"u8);
-        text.Line("aof_last_cow_size"u8, 0);
-        text.Line("module_fork_in_progress"u8, 0);
-        text.Line("module_fork_last_cow_size"u8, 0);
     }
 
     private void Replication(scoped in CommandContext cmd, InfoText text)

@@ -6,7 +6,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>The replies about clusters, replicas, snapshots and modules of a server that has none of them.</summary>
-internal sealed class StandaloneCommands(ServerRun run, ServerLog log)
+internal sealed class StandaloneCommands(ServerLog log)
 {
     private const CommandFlags ModuleFlags = Admin | NoScript | NoAsyncLoading | Protected;
     private const CommandFlags ClusterFlags = Loading | Stale | Fast;
@@ -20,7 +20,6 @@ internal sealed class StandaloneCommands(ServerRun run, ServerLog log)
 
     internal CommandFamily Family => new("server", "",
     [
-        new("LASTSAVE", 1, Loading | Stale | Fast, KeySpecs.None, LastSave, new("1.0.0", "O(1)", "Returns when the data was last saved; without a snapshot, when the server started.")) { Categories = AclCategory.Admin | AclCategory.Dangerous, Tips = ["nondeterministic_output"] },
         new("ROLE", 1, NoScript | Loading | Stale | Fast, KeySpecs.None, Role, new("2.8.12", "O(1)", "Returns the server's role in replication: a primary without replicas.")) { Categories = AclCategory.Admin | AclCategory.Dangerous },
         new("MODULE", -2, None, KeySpecs.None, ModuleHelp, new("4.0.0", "Depends on subcommand.", "A container for commands on modules, of which there are none."),
         [
@@ -31,9 +30,6 @@ internal sealed class StandaloneCommands(ServerRun run, ServerLog log)
             new("UNLOAD", 3, ModuleFlags, KeySpecs.None, ModuleUnload, new("4.0.0", "O(1)", "Fails: there are no modules.", "name")) { Gate = settings => settings.EnableModuleCommand },
         ]),
     ]);
-
-    // LASTSAVE
-    private void LastSave(ref CommandContext cmd) => cmd.Reply.Integer(run.StartedMs / 1000);
 
     // ROLE
     private static void Role(ref CommandContext cmd)

@@ -79,16 +79,6 @@ public class ServerCommandsTests
     }
 
     [Fact]
-    public async Task Shutdown_save_is_refused_unless_forced()
-    {
-        await using LiveServer server = await LiveServer.StartAsync();
-        server.Run("SHUTDOWN SAVE").IsError("ERR Errors trying to SHUTDOWN. Check logs.");
-        server.Run("DBSIZE").IsInteger(0);
-        server.Run("SHUTDOWN SAVE FORCE").IsClosed();
-        await server.Server.Stopped.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
-    }
-
-    [Fact]
     public async Task Info_has_requested_sections_in_order()
     {
         await using LiveServer server = await LiveServer.StartAsync();

@@ -1,5 +1,4 @@
 using System.Globalization;
-using System.Text;
 using RedKite.Server.Changes;
 using RedKite.Server.Tests.Changes;
 using RedKite.Testing;

@@ -1,0 +1,328 @@
+using RedKite.Persistence.Files;
+
+namespace RedKite.Persistence.Log;
+
+/// <summary>
+/// Writes a <see cref="LogChain"/> to append-only files, on a thread of its own: it takes what is complete, writes it, and syncs it as the
+/// policy says. Syncs of once a second run beside it (<see cref="LogSyncer"/>), so that a slow one does not keep records in memory.
+/// </summary>
+/// <remarks>
+/// <para>Writes state their position in the file. A write that failed is repeated at the same place, a second later and until it
+/// succeeds, and nothing is lost meanwhile: the chain keeps the bytes. After a failed sync the system may have dropped what it had accepted, and
+/// a later sync would not say so. Then the file is abandoned: records are discarded until <see cref="SwitchAt"/> names a position from
+/// which a new file goes on, whose base holds everything before it.</para>
+/// <para>What is visible ends at a boundary between records, so a line with the time (`#TS:`) is never within one.</para>
+/// </remarks>
+internal sealed class LogWriter : IDisposable
+{
+    /// <summary>How long after a failed write it is repeated.</summary>
+    internal const int RetryMs = 1000;
+
+    // With no output waiting for it, the writer gathers for this long: some 200 system calls a second at most.
+    private const int GatherMs = 5;
+    private const int IdleMs = 100; // also bounds how long a wake-up that was lost goes unnoticed
+
+    private readonly LogChain _chain;
+    private readonly TimeProvider _clock;
+    private readonly LogSyncer _syncer;
+    private readonly Thread _thread;
+    private readonly AutoResetEvent _wakes = new(false);
+    private readonly Lock _switching = new();
+    private PendingSwitch? _switch;
+    private IOpenFile? _file;
+    private long _written; // position in the chain
+    private long _fileLength;
+    private long _synced;
+    private long _annotatedSecond;
+    private long _retryAtMs;
+    private int _sleeps;
+    private volatile bool _stopping;
+    private volatile FileFailure? _failure;
+    private volatile bool _isAbandoned;
+    private TaskCompletionSource<bool>? _flush;
+
+    /// <param name="chain">What to write.</param>
+    /// <param name="clock">The time, for annotations and intervals.</param>
+    internal LogWriter(LogChain chain, TimeProvider clock)
+    {
+        _chain = chain;
+        _clock = clock;
+        _written = _synced = chain.Reserved;
+        _syncer = new LogSyncer(clock, OnSynced, failure => OnFailed(failure, isSync: true));
+        _thread = new Thread(Run) { Name = "redkite-log", IsBackground = true };
+    }
+
+    /// <summary>When to sync. From any thread.</summary>
+    internal FsyncPolicy Policy { get; set; } = FsyncPolicy.EverySecond;
+
+    /// <summary>Whether syncs are left out for now (no-appendfsync-on-rewrite).</summary>
+    internal bool SuspendsSyncs { get; set; }
+
+    /// <summary>Whether a line with the time precedes the first record of each second (aof-timestamp-enabled).</summary>
+    internal bool WritesTimestamps { get; set; }
+
+    /// <summary>Called on a thread of the log with each position up to which everything is synced.</summary>
+    internal Action<long>? Synced { get; init; }
+
+    /// <summary>Called when writing or syncing fails for the first time. After a failed sync only a new file goes on.</summary>
+    internal Action<FileFailure, bool>? Failed { get; init; }
+
+    /// <summary>Called when a write has succeeded again, or a new file goes on after an abandoned one.</summary>
+    internal Action? Recovered { get; init; }
+
+    /// <summary>Called on the writer's thread in each of its turns, at least every 100 ms.</summary>
+    internal Action? Turned { get; init; }
+
+    /// <summary>The position up to which the system has accepted everything.</summary>
+    internal long WrittenPosition => Volatile.Read(ref _written);
+
+    /// <summary>The position up to which everything is on the disk.</summary>
+    internal long SyncedPosition => Volatile.Read(ref _synced);
+
+    /// <summary>The length of the current file.</summary>
+    internal long FileLength => Volatile.Read(ref _fileLength);
+
+    /// <summary>What is wrong; null: nothing.</summary>
+    internal FileFailure? Failure => _failure;
+
+    /// <summary>Whether a sync has failed and no new file has begun since: what is executed is not written.</summary>
+    internal bool IsAbandoned => _isAbandoned;
+
+    /// <summary>Syncs that were completed, their time, and how long the current one takes.</summary>
+    internal LogSyncFigures Syncs => _syncer.Figures;
+
+    /// <summary>Bytes that wait in memory.</summary>
+    internal long PendingBytes => _chain.Reserved - WrittenPosition;
+
+    /// <summary>Starts with a file that is appended to, from the chain's end of now.</summary>
+    /// <param name="file">The file, which the writer now owns.</param>
+    /// <param name="length">Its length.</param>
+    internal void Start(IOpenFile file, long length)
+    {
+        (_file, _fileLength) = (file, length);
+        _written = _synced = _chain.Released;
+        _syncer.Use(file);
+        _thread.Start();
+    }
+
+    /// <summary>
+    /// Writes what follows a position to another file. When everything before it is written and synced, the writer's thread calls the
+    /// function, which creates the file and records its name, and goes on there. If that fails, the current file goes on.
+    /// </summary>
+    /// <returns>Completes when the new file is in use; faulted with a <see cref="FileFailure"/> if there is none.</returns>
+    internal Task SwitchAt(long position, Func<IOpenFile> open)
+    {
+        var next = new PendingSwitch(position, open, new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously));
+        lock (_switching)
+        {
+            if (_switch is not null) throw new InvalidOperationException("a file switch is in progress");
+            _switch = next;
+        }
+
+        _wakes.Set();
+        return next.Done.Task;
+    }
+
+    /// <summary>Wakes the writer if it sleeps: there are records to write.</summary>
+    internal void Wake()
+    {
+        if (Volatile.Read(ref _sleeps) != 0 && Interlocked.Exchange(ref _sleeps, 0) != 0) _wakes.Set();
+    }
+
+    /// <summary>As <see cref="Wake"/>, behind a barrier: output waits for the records, so the wake-up must not be lost.</summary>
+    internal void WakeSurely()
+    {
+        Interlocked.MemoryBarrier();
+        Wake();
+    }
+
+    /// <summary>Writes and syncs everything that is complete now, whatever the policy.</summary>
+    /// <returns>Whether it succeeded.</returns>
+    internal Task<bool> Flush()
+    {
+        var flush = new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
+        TaskCompletionSource<bool>? other = Interlocked.CompareExchange(ref _flush, flush, null);
+        _wakes.Set();
+        return (other ?? flush).Task;
+    }
+
+    /// <summary>Ends the threads without writing what waits: <see cref="Flush"/> comes before.</summary>
+    public void Dispose()
+    {
+        _stopping = true;
+        _wakes.Set();
+        if (_thread.IsAlive) _thread.Join();
+        _syncer.Dispose();
+        _file?.Dispose();
+        _wakes.Dispose();
+    }
+
+    private void Run()
+    {
+        while (!_stopping)
+        {
+            bool hasMore = false;
+            try
+            {
+                hasMore = Work();
+            }
+            catch (FileFailure failure)
+            {
+                _retryAtMs = NowMs + RetryMs;
+                OnFailed(failure, isSync: failure.Operation == "sync");
+                Interlocked.Exchange(ref _flush, null)?.SetResult(false);
+            }
+
+            Turned?.Invoke();
+            if (!hasMore) Sleep();
+        }
+
+        Interlocked.Exchange(ref _flush, null)?.TrySetResult(false);
+    }
+
+    private long NowMs => _clock.GetTimestamp() * 1000 / _clock.TimestampFrequency;
+
+    // Returns whether there is more to do at once.
+    private bool Work()
+    {
+        if (_failure is not null && _flush is null && NowMs < _retryAtMs) return false;
+        PendingSwitch? next;
+        lock (_switching) next = _switch;
+        long end = _chain.Visible;
+        bool switches = next is not null && next.Position <= end;
+        if (switches) end = next!.Position;
+        if (_isAbandoned) Discard(end);
+        else Write(end);
+        if (switches)
+        {
+            Switch(next!);
+            return true;
+        }
+
+        if (Interlocked.Exchange(ref _flush, null) is { } flush)
+        {
+            if (!_isAbandoned) Sync();
+            flush.SetResult(!_isAbandoned);
+        }
+
+        return _chain.Visible > end;
+    }
+
+    private void Write(long end)
+    {
+        if (end > _written)
+        {
+            if (WritesTimestamps) Annotate();
+            long position = _written, length = _fileLength;
+            while (position < end)
+            {
+                ReadOnlyMemory<byte> piece = _chain.Read(position, end - position);
+                _file!.Write(length, piece.Span);
+                position += piece.Length;
+                length += piece.Length;
+            }
+
+            Volatile.Write(ref _fileLength, length);
+            Volatile.Write(ref _written, end);
+            _chain.Release(end);
+            if (_failure is not null) Recover();
+        }
+
+        if (SuspendsSyncs) return;
+        if (Policy == FsyncPolicy.Always && _written > _synced) Sync();
+        else if (Policy == FsyncPolicy.EverySecond) _syncer.SyncEverySecond(_written);
+    }
+
+    private void Annotate()
+    {
+        long second = _clock.GetUtcNow().ToUnixTimeSeconds();
+        if (second == _annotatedSecond) return;
+        byte[] line = System.Text.Encoding.ASCII.GetBytes(FormattableString.Invariant($"#TS:{second}\r\n"));
+        _file!.Write(_fileLength, line);
+        Volatile.Write(ref _fileLength, _fileLength + line.Length);
+        _annotatedSecond = second;
+    }
+
+    private void Sync()
+    {
+        _syncer.SyncNow();
+        OnSynced(_written);
+    }
+
+    // From both threads. A loop that begins to wait for a position looks at it again behind a barrier, as this is.
+    private void OnSynced(long position)
+    {
+        long synced = Volatile.Read(ref _synced);
+        while (synced < position)
+        {
+            long seen = Interlocked.CompareExchange(ref _synced, position, synced);
+            if (seen == synced) break;
+            synced = seen;
+        }
+
+        Synced?.Invoke(position);
+    }
+
+    private void Discard(long end)
+    {
+        Volatile.Write(ref _written, end);
+        _chain.Release(end);
+    }
+
+    private void Switch(PendingSwitch next)
+    {
+        if (!_isAbandoned) Sync();
+        lock (_switching) _switch = null;
+        IOpenFile file;
+        try
+        {
+            file = next.Open();
+        }
+        catch (FileFailure failure)
+        {
+            next.Done.SetException(failure); // the current file goes on
+            return;
+        }
+
+        _syncer.Use(file);
+        _file?.Dispose();
+        _file = file;
+        Volatile.Write(ref _fileLength, file.Length);
+        _annotatedSecond = 0;
+        bool wasAbandoned = _isAbandoned;
+        _isAbandoned = false;
+        if (wasAbandoned) OnSynced(_written); // the file's base holds what was discarded
+        if (_failure is not null) Recover();
+        next.Done.SetResult();
+    }
+
+    private void OnFailed(FileFailure failure, bool isSync)
+    {
+        bool isFirst = _failure is null || (isSync && !_isAbandoned);
+        _failure = failure;
+        if (isSync) _isAbandoned = true;
+        if (isFirst) Failed?.Invoke(failure, isSync);
+    }
+
+    private void Recover()
+    {
+        _failure = null;
+        Recovered?.Invoke();
+    }
+
+    private void Sleep()
+    {
+        if (Policy != FsyncPolicy.Always && _flush is null && !_stopping) Thread.Sleep(GatherMs);
+        Interlocked.Exchange(ref _sleeps, 1);
+        if (_chain.Visible > _written && _failure is null && !_stopping)
+        {
+            Volatile.Write(ref _sleeps, 0);
+            return;
+        }
+
+        _wakes.WaitOne(IdleMs);
+        Volatile.Write(ref _sleeps, 0);
+    }
+
+    private sealed record PendingSwitch(long Position, Func<IOpenFile> Open, TaskCompletionSource Done);
+}

@@ -1,0 +1,201 @@
+using RedKite.Persistence.Files;
+using RedKite.Persistence.Log;
+using RedKite.Server.Changes;
+using RedKite.Server.Sessions;
+
+namespace RedKite.Server.Durability;
+
+/// <summary>
+/// The append-only log of a running server: it takes the effects of every invocation and unit into the log's chain while their stripes are
+/// locked, and says what output must wait until it is on the disk.
+/// </summary>
+/// <remarks>
+/// With `appendfsync always`, a reply must not leave before everything that was executed before it is synced. So at the end of a loop's
+/// turn its output waits for the log's end of that moment (<see cref="AwaitedPosition"/>), and an in-process caller waits in the same way
+/// (<see cref="WaitUntilSynced"/>). Reads wait, too: they may show what is not on the disk yet.
+/// </remarks>
+internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
+{
+    /// <summary>Commands that write wait while more than this is in memory and not written yet.</summary>
+    internal const long PendingBytesMax = 256L << 20;
+
+    // Redis's rule: then writes wait for the sync.
+    private static readonly TimeSpan SlowSync = TimeSpan.FromSeconds(2);
+
+    private readonly WriteGate _gate;
+    private readonly object _waiting = new(); // a monitor: callers in the process wait on it
+    private long _failures;
+    private long _delayedSyncs;
+    private long _abandoned; // up to here callers in the process wait for nothing
+    private volatile bool _holdsWrites;
+
+    /// <param name="gate">Holds or refuses commands that write.</param>
+    internal AppendOnlyLog(WriteGate gate)
+    {
+        _gate = gate;
+        Chain = new LogChain();
+        Writer = new LogWriter(Chain, TimeProvider.System)
+        {
+            Turned = OnTurned,
+            Synced = OnSynced,
+            Failed = OnFailed,
+            Recovered = OnRecovered,
+        };
+    }
+
+    internal LogChain Chain { get; }
+
+    internal LogWriter Writer { get; }
+
+    /// <summary>Called on a thread of the log when everything up to a position is on the disk.</summary>
+    internal Action<long>? Synced { get; init; }
+
+    /// <summary>Called on a thread of the log when writing or syncing begins to fail; the flag says that a sync did.</summary>
+    internal Action<FileFailure, bool>? Failed { get; init; }
+
+    /// <summary>Called on the log's thread when it works again.</summary>
+    internal Action? Recovered { get; init; }
+
+    /// <summary>How often writes waited because a sync took long: aof_delayed_fsync.</summary>
+    internal long DelayedSyncs => Volatile.Read(ref _delayedSyncs);
+
+    /// <summary>How often writing or syncing began to fail.</summary>
+    internal long Failures => Volatile.Read(ref _failures);
+
+    public void Published(scoped in EffectRecord record)
+    {
+        int commands = 0, first = 0, last = 0;
+        long bytes = 0;
+        for (int i = 0; i < record.Count; i++)
+        {
+            EffectCommand command = record[i];
+            if (command.IsForReplicasOnly) continue;
+            if (commands++ == 0) first = command.Database;
+            else if (command.Database != last) bytes += SelectCommand.Length(command.Database);
+            last = command.Database;
+            bytes += command.Bytes;
+        }
+
+        if (commands == 0) return;
+        if (commands > 1) bytes += Multi.Length + Exec.Length;
+        LogAppender appender = Chain.Begin(bytes, first, last);
+        if (commands > 1) appender.Append(Multi);
+        Append(appender, record, first);
+        if (commands > 1) appender.Append(Exec);
+        long end = appender.End();
+        Writer.Wake();
+        if (end - Writer.WrittenPosition > PendingBytesMax) HoldWrites();
+    }
+
+    /// <summary>
+    /// The position that output of now must wait for; 0: it may leave. It also wakes the writer. From any thread.
+    /// </summary>
+    internal long AwaitedPosition()
+    {
+        if (Writer.Policy != FsyncPolicy.Always) return 0;
+        long end = Chain.Reserved;
+        if (end <= Writer.SyncedPosition) return 0;
+        Writer.WakeSurely();
+        return end;
+    }
+
+    /// <summary>
+    /// Waits until everything that was executed so far is on the disk, if the policy requires it. While the log fails, nothing is written
+    /// any more, and what was executed before is not waited for: reads go on.
+    /// </summary>
+    /// <param name="failures">The count of <see cref="Failures"/> before the caller's command began.</param>
+    /// <returns>False if the log has failed since then.</returns>
+    internal bool WaitUntilSynced(long failures)
+    {
+        long position = AwaitedPosition();
+        if (position == 0) return true;
+        if (Failures != failures) return false;
+        if (position <= Volatile.Read(ref _abandoned)) return true;
+        lock (_waiting)
+        {
+            while (Writer.SyncedPosition < position)
+            {
+                if (Failures != failures) return false;
+                if (Writer.Policy != FsyncPolicy.Always) return true;
+                Monitor.Wait(_waiting, WaitMs);
+            }
+        }
+
+        return true;
+    }
+
+    /// <summary>After a failure: notes that what was executed up to a position is not waited for.</summary>
+    internal void Abandon(long position) => Volatile.Write(ref _abandoned, position);
+
+    public void Dispose()
+    {
+        Writer.Dispose();
+        if (_holdsWrites) _gate.Open();
+        if (Writer.Failure is not null) _gate.Accept(WriteRefusal.Log);
+    }
+
+    private const int WaitMs = 100; // the policy may change meanwhile
+
+    private static ReadOnlySpan<byte> Multi => "*1\r\n$5\r\nMULTI\r\n"u8;
+
+    private static ReadOnlySpan<byte> Exec => "*1\r\n$4\r\nEXEC\r\n"u8;
+
+    private static void Append(LogAppender appender, scoped in EffectRecord record, int database)
+    {
+        Span<byte> select = stackalloc byte[SelectCommand.LengthMax];
+        for (int i = 0; i < record.Count; i++)
+        {
+            EffectCommand command = record[i];
+            if (command.IsForReplicasOnly) continue;
+            if (command.Database != database)
+            {
+                database = command.Database;
+                appender.Append(select[..SelectCommand.Format(database, select)]);
+            }
+
+            foreach (ReadOnlySpan<byte> piece in command) appender.Append(piece);
+        }
+    }
+
+    private void HoldWrites()
+    {
+        _holdsWrites = true;
+        _gate.Close();
+    }
+
+    // On the writer's thread: writes wait while too much is in memory, or while a sync takes too long.
+    private void OnTurned()
+    {
+        bool isSlow = Writer.Policy == FsyncPolicy.EverySecond && Writer.Syncs.Current > SlowSync;
+        if (isSlow && !_holdsWrites)
+        {
+            Interlocked.Increment(ref _delayedSyncs);
+            HoldWrites();
+        }
+        else if (_holdsWrites && !isSlow && Writer.PendingBytes < PendingBytesMax / 2)
+        {
+            _holdsWrites = false;
+            _gate.Open();
+        }
+    }
+
+    private void OnRecovered()
+    {
+        _gate.Accept(WriteRefusal.Log);
+        Recovered?.Invoke();
+    }
+
+    private void OnSynced(long position)
+    {
+        lock (_waiting) Monitor.PulseAll(_waiting);
+        Synced?.Invoke(position);
+    }
+
+    private void OnFailed(FileFailure failure, bool isSync)
+    {
+        _gate.Refuse(WriteRefusal.Log, failure.Reason);
+        Interlocked.Increment(ref _failures);
+        lock (_waiting) Monitor.PulseAll(_waiting);
+        Failed?.Invoke(failure, isSync);
+    }
+}

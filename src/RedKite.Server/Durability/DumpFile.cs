@@ -1,0 +1,42 @@
+using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
+
+namespace RedKite.Server.Durability;
+
+/// <summary>An RDB file that is being written: a temporary file, which gets its name when it is whole and on the disk.</summary>
+internal sealed class DumpFile : IDisposable
+{
+    private readonly FileReplacement _replacement;
+
+    /// <param name="files">The file system.</param>
+    /// <param name="folder">The file's folder.</param>
+    /// <param name="options">How it is written.</param>
+    internal DumpFile(IFiles files, string folder, DumpOptions options)
+    {
+        _replacement = new FileReplacement(files, folder, $"temp-{Environment.ProcessId}.rdb", options.SyncsWhileGrowing);
+        Writer = new RdbFileWriter(_replacement.Append, options.Compresses, options.Sums);
+    }
+
+    internal RdbFileWriter Writer { get; }
+
+    internal long Bytes => _replacement.Length;
+
+    /// <summary>Ends the data, syncs it, and gives the file its name.</summary>
+    internal void Commit(string name)
+    {
+        Writer.End();
+        _replacement.Commit(name);
+    }
+
+    public void Dispose()
+    {
+        Writer.Dispose();
+        _replacement.Dispose();
+    }
+}
+
+/// <summary>How an RDB file is written.</summary>
+/// <param name="Compresses">Whether strings are compressed (rdbcompression).</param>
+/// <param name="Sums">Whether it ends with a checksum (rdbchecksum).</param>
+/// <param name="SyncsWhileGrowing">Whether it is synced while it grows (rdb-save-incremental-fsync).</param>
+internal readonly record struct DumpOptions(bool Compresses, bool Sums, bool SyncsWhileGrowing);

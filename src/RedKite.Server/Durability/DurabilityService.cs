@@ -1,0 +1,503 @@
+using System.Diagnostics;
+using RedKite.Persistence.Aof;
+using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
+using RedKite.Server.Changes;
+using RedKite.Server.Config;
+using RedKite.Server.Logging;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Durability;
+
+/// <summary>
+/// What a server keeps on the disk: it loads the data at the start, saves it to the dump file, and owns the append-only file.
+/// </summary>
+/// <remarks>
+/// One save at a time: <see cref="_saving"/> is held by the thread that writes a snapshot, whatever it is for. Files change in an order that
+/// leaves a loadable state at each moment (<see cref="FileReplacement"/>, <see cref="AofFolder"/>).
+/// </remarks>
+internal sealed class DurabilityService : IDisposable
+{
+    private const int ScriptPollMs = 20;
+    private const long RepairPauseMs = 1000;
+    private const long RepairPauseMsMax = 60_000;
+    private const int RetryMs = 5000; // after a failed save, as in Redis
+
+    private readonly Settings _settings;
+    private readonly Keyspace _keyspace;
+    private readonly ServerClock _clock;
+    private readonly ServerLog _log;
+    private readonly WriteGate _gate;
+    private readonly SemaphoreSlim _saving = new(1, 1);
+    private volatile BackgroundSnapshot? _running;
+    private volatile bool _saveIsScheduled;
+    private volatile bool _rewriteIsScheduled;
+
+    internal DurabilityService(Settings settings, Keyspace keyspace, ServerClock clock, ServerLog log, ChangePublisher changes, WriteGate gate, IFiles? files = null)
+    {
+        Files = files ?? DiskFiles.Instance;
+        Log = new LogKeeper(settings, keyspace, changes, gate, log, Files);
+        _gate = gate;
+        _settings = settings;
+        _keyspace = keyspace;
+        _clock = clock;
+        _log = log;
+        Saves = new SaveHistory(clock.NowMs);
+        Rewrites = new SaveHistory(clock.NowMs);
+    }
+
+    /// <summary>The file system.</summary>
+    internal IFiles Files { get; }
+
+    /// <summary>The append-only file.</summary>
+    internal LogKeeper Log { get; }
+
+    /// <summary>Rewrites of the append-only file so far.</summary>
+    internal SaveHistory Rewrites { get; }
+
+    /// <summary>The texts of the libraries of functions. While the script mutex is held, or nothing is executed.</summary>
+    internal Func<IReadOnlyList<byte[]>> Functions { get; set; } = () => [];
+
+    /// <summary>The changes that commands have counted since the start.</summary>
+    internal Func<long> Changes { get; set; } = () => 0;
+
+    /// <summary>Saves so far.</summary>
+    internal SaveHistory Saves { get; }
+
+    /// <summary>What was loaded at the start, and the progress while it is.</summary>
+    internal LoadProgress Loading { get; } = new();
+
+    /// <summary>Changes that the dump file does not have yet.</summary>
+    internal long ChangesSinceSave => Math.Max(0, Changes() - Saves.ChangesSaved);
+
+    internal string DumpPath => Path.Combine(_settings.DirectoryPath, _settings.DumpFileName);
+
+    /// <summary>Checks that what the settings promise can be kept: the folder can be written to.</summary>
+    /// <exception cref="ConfigException">It cannot.</exception>
+    internal void CheckAtStart()
+    {
+        if (_settings.SavePoints.Count == 0) return;
+        string probe = Path.Combine(_settings.DirectoryPath, $"temp-{Environment.ProcessId}.probe");
+        try
+        {
+            Files.Create(probe).Dispose();
+            Files.Delete(probe);
+        }
+        catch (FileFailure failure)
+        {
+            throw new ConfigException($"The data cannot be saved in '{_settings.DirectoryPath}' (setting dir): {failure.Reason}. Choose another folder, or switch saving off with --save \"\".");
+        }
+    }
+
+    /// <summary>Whether there may be data to load, or a log to begin: no client may use keys before.</summary>
+    internal bool HasWorkAtStart => _settings.AppendOnly || Files.FileExists(DumpPath);
+
+    /// <summary>Loads the data that the settings name: the append-only file if it is in use, otherwise the dump file.</summary>
+    /// <param name="replay">Executes the log's commands.</param>
+    /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
+    /// <param name="commands">The commands that there are.</param>
+    /// <param name="cancellation">Ends loading early.</param>
+    /// <exception cref="IOException">A file is damaged.</exception>
+    /// <exception cref="FileFailure">A file cannot be read.</exception>
+    internal void Load(RequestReplay replay, Func<byte[], string?> loadFunctions, CommandTable commands, CancellationToken cancellation)
+    {
+        var data = new LoadedData(_keyspace, _settings, () => _clock.NowMs, loadFunctions);
+        if (_settings.AppendOnly)
+        {
+            AofManifest manifest = Log.Open();
+            if (manifest.Files.Any()) LoadLog(manifest, data, new LogReplay(replay, commands), cancellation);
+        }
+        else if (Files.FileExists(DumpPath))
+        {
+            LoadDump(data, cancellation);
+        }
+    }
+
+    private void LoadDump(LoadedData data, CancellationToken cancellation)
+    {
+        using IOpenFile file = Files.OpenRead(DumpPath);
+        Loading.Begin(DumpPath, file.Length, _clock.NowMs, () => data.Keys);
+        try
+        {
+            LoadRdb(file, data, ExpiryClock.RemovingAt(_clock.NowMs), 0, cancellation);
+        }
+        finally
+        {
+            Loading.End(_clock.NowMs, data.Keys, data.Expired);
+        }
+
+        double seconds = Math.Max(0.001, Loading.Elapsed(_clock.NowMs).TotalSeconds);
+        _log.Notice(FormattableString.Invariant($"DB loaded from disk: {data.Keys} keys, {data.Expired} expired, {file.Length / 1048576.0:0.0} MB in {seconds:0.000} seconds ({data.Keys / seconds:0} keys/s)"));
+    }
+
+    private long LoadRdb(IOpenFile file, LoadedData data, ExpiryClock expiry, long before, CancellationToken cancellation)
+    {
+        using RdbFileReader reader = RdbFileReader.Open(file, new RdbReadOptions { ChecksSum = _settings.RdbChecksum, Databases = _settings.Databases });
+        using var loader = new RdbLoader(data);
+        loader.Load(reader, expiry, position => Loading.LoadedBytes = before + position, cancellation);
+        return reader.Position;
+    }
+
+    private void LoadLog(AofManifest manifest, LoadedData data, LogReplay replay, CancellationToken cancellation)
+    {
+        AofFile[] all = [.. manifest.Files];
+        Loading.Begin(Log.Folder.FolderPath, all.Sum(file => LengthOf(Log.Folder.PathOf(file.Name))), _clock.NowMs, () => data.Keys);
+        long before = 0;
+        try
+        {
+            foreach (AofFile named in all)
+            {
+                string path = Log.Folder.PathOf(named.Name);
+                using IOpenFile file = Files.OpenRead(path);
+                long start = AofReader.BeginsWithRdb(file) ? LoadRdb(file, data, ExpiryClock.Never, before, cancellation) : 0;
+                using var reader = new AofReader(file, start);
+                long done = before;
+                if (replay.Execute(path, reader, position => Loading.LoadedBytes = done + position, cancellation) == AofRead.Truncated) CutOrThrow(path, named == all[^1], reader);
+                before += file.Length;
+            }
+        }
+        finally
+        {
+            Loading.End(_clock.NowMs, data.Keys, data.Expired);
+        }
+
+        double seconds = Math.Max(0.001, Loading.Elapsed(_clock.NowMs).TotalSeconds);
+        _log.Notice(FormattableString.Invariant($"DB loaded from append only file: {data.Keys} keys of the base and {replay.Commands} commands, {before / 1048576.0:0.0} MB in {seconds:0.000} seconds"));
+    }
+
+    private void CutOrThrow(string path, bool isLast, AofReader reader)
+    {
+        if (!isLast || !_settings.AofLoadTruncated)
+        {
+            throw AofException.AtByte(path, reader.UnitEnd, $"the file ends within a command or transaction; {(isLast ? "set aof-load-truncated yes, or cut it with" : "only the last file may: inspect it with")} redkite check --fix");
+        }
+
+        _log.Warning($"{path} ends within a command or transaction: its last {reader.Length - reader.UnitEnd} bytes are cut off at byte {reader.UnitEnd}");
+        using IOpenFile file = Files.OpenWrite(path);
+        file.SetLength(reader.UnitEnd);
+        file.SyncData();
+    }
+
+    private long LengthOf(string path)
+    {
+        using IOpenFile file = Files.OpenRead(path);
+        return file.Length;
+    }
+
+    /// <summary>After loading: begins the append-only file, if it is in use, and reacts to settings from now on.</summary>
+    internal void Begin()
+    {
+        Saves.NoteLoaded(_clock.NowMs, Changes());
+        if (_settings.AppendOnly)
+        {
+            Log.Start(file =>
+            {
+                file.Writer.Begin(NewInfo(isLogBase: true));
+                WriteLocked(file, () => { });
+            });
+        }
+    }
+
+    /// <summary>Ends the append-only file, with everything written and synced, and then saves if that is wanted. Nothing else is executed.</summary>
+    internal void Stop(bool saves)
+    {
+        Log.Stop();
+        if (saves && SavesAtStop(StopSaving.BySavePoints)) SaveAtStop();
+        _saving.Wait(); // a save in progress ends first
+    }
+
+    /// <summary>Whether stopping saves.</summary>
+    internal bool SavesAtStop(StopSaving saving) => saving == StopSaving.Always || (saving == StopSaving.BySavePoints && _settings.SavePoints.Count > 0);
+
+    /// <summary>Saves because the server stops, after a save in progress.</summary>
+    /// <returns>What failed; null: nothing.</returns>
+    internal FileFailure? SaveAtStop()
+    {
+        _log.Notice("Saving the final RDB snapshot before exiting.");
+        _saving.Wait();
+        try
+        {
+            return Save(WriteLocked);
+        }
+        finally
+        {
+            _saving.Release();
+        }
+    }
+
+    /// <summary>
+    /// Saves all data to the dump file, while nothing else is executed. The current thread holds neither the script mutex nor a stripe.
+    /// </summary>
+    /// <returns>What failed; null: nothing.</returns>
+    internal FileFailure? Save()
+    {
+        if (!_saving.Wait(0)) throw new InvalidOperationException("a save is in progress");
+        try
+        {
+            return Save(WriteLocked);
+        }
+        finally
+        {
+            _saving.Release();
+        }
+    }
+
+    private FileFailure? Save(Action<DumpFile, Action> writeSnapshot)
+    {
+        Saves.Begin(_clock.NowMs);
+        try
+        {
+            long changes = 0;
+            using var file = new DumpFile(Files, _settings.DirectoryPath, Options);
+            file.Writer.Begin(NewInfo(isLogBase: false));
+            writeSnapshot(file, () => changes = Changes());
+            file.Commit(_settings.DumpFileName);
+            Saves.Succeed(_clock.NowMs, changes, file.Bytes);
+            _gate.Accept(WriteRefusal.Snapshot);
+            _log.Notice(FormattableString.Invariant($"DB saved on disk: {file.Bytes} bytes in {Saves.LastDurationMs / 1000.0:0.000} seconds"));
+            return null;
+        }
+        catch (FileFailure failure)
+        {
+            Saves.Fail(_clock.NowMs, failure.Message);
+            if (_settings.StopWritesOnBgsaveError && _settings.SavePoints.Count > 0) _gate.Refuse(WriteRefusal.Snapshot);
+            _log.Warning($"The data could not be saved: {failure.Message}");
+            return failure;
+        }
+    }
+
+    /// <summary>Begins to save to the dump file on another thread.</summary>
+    /// <param name="schedules">Whether it is saved later if the append-only file is being rewritten.</param>
+    internal BackgroundStart BeginSave(bool schedules)
+    {
+        if (!_saving.Wait(0))
+        {
+            if (Saves.BeganMs != 0) return BackgroundStart.SaveInProgress;
+            if (!schedules) return BackgroundStart.RewriteInProgress;
+            _saveIsScheduled = true;
+            return BackgroundStart.Scheduled;
+        }
+
+        Saves.Begin(_clock.NowMs);
+        Run("redkite-save", () => Save(WriteInBackground));
+        return BackgroundStart.Started;
+    }
+
+    /// <summary>Begins to rewrite the append-only file on another thread; without one in use, to begin one.</summary>
+    internal BackgroundStart BeginRewrite()
+    {
+        if (!_saving.Wait(0))
+        {
+            if (Rewrites.BeganMs != 0) return BackgroundStart.RewriteInProgress;
+            _rewriteIsScheduled = true;
+            return BackgroundStart.Scheduled;
+        }
+
+        Rewrites.Begin(_clock.NowMs);
+        Run("redkite-rewrite", Rewrite);
+        return BackgroundStart.Started;
+    }
+
+    /// <summary>Begins or ends the append-only file, as the setting says now.</summary>
+    internal void ApplyAppendOnly()
+    {
+        if (_settings.AppendOnly && Log.Log is null) BeginRewrite();
+        else if (!_settings.AppendOnly) new Thread(EndLog) { Name = "redkite-log-end", IsBackground = true }.Start();
+    }
+
+    // A rewrite in progress ends first: it may be about to begin the log.
+    private void EndLog()
+    {
+        _saving.Wait();
+        try
+        {
+            if (!_settings.AppendOnly) Log.Stop();
+        }
+        finally
+        {
+            _saving.Release();
+        }
+    }
+
+    private void Rewrite()
+    {
+        try
+        {
+            Log.Rewrite((file, atCut) =>
+            {
+                file.Writer.Begin(NewInfo(isLogBase: true));
+                WriteInBackground(file, atCut);
+            });
+            Rewrites.Succeed(_clock.NowMs, changes: 0, Log.BaseBytes);
+            _log.Notice(FormattableString.Invariant($"Background AOF rewrite finished successfully: {Log.BaseBytes} bytes in {Rewrites.LastDurationMs / 1000.0:0.000} seconds"));
+        }
+        catch (FileFailure failure)
+        {
+            Rewrites.Fail(_clock.NowMs, failure.Message);
+            _log.Warning($"The append-only file could not be rewritten: {failure.Message}");
+        }
+    }
+
+    private void Run(string name, Action work)
+    {
+        var thread = new Thread(() =>
+        {
+            try
+            {
+                work();
+            }
+            finally
+            {
+                _saving.Release();
+            }
+        })
+        { Name = name, IsBackground = true };
+        thread.Start();
+    }
+
+    private void WriteInBackground(DumpFile file, Action atCut)
+    {
+        using var snapshot = new BackgroundSnapshot(_keyspace, _settings, _gate, () => _clock.NowMs);
+        WithAllLocked(() =>
+        {
+            atCut();
+            snapshot.Cut(Functions());
+            AtCut?.Invoke();
+        });
+        _running = snapshot;
+        try
+        {
+            snapshot.Write(file.Writer, Commands);
+        }
+        finally
+        {
+            _running = null;
+        }
+    }
+
+    private void WriteLocked(DumpFile file, Action atCut)
+    {
+        using var values = new EntryWriter(_settings, () => _clock.NowMs);
+        WithAllLocked(() =>
+        {
+            atCut();
+            BlockingSnapshot.Write(file.Writer, _keyspace, values, Functions());
+        });
+    }
+
+    // With the script mutex, which also guards the functions. A script that runs for long is waited for.
+    private void WithAllLocked(Action action)
+    {
+        var turn = new ScriptTurn(_keyspace.Scripts);
+        while (!turn.Begin(Stopwatch.GetTimestamp())) Thread.Sleep(ScriptPollMs);
+        try
+        {
+            long start = Stopwatch.GetTimestamp();
+            using (_keyspace.LockAll()) action();
+            LastCut = Stopwatch.GetElapsedTime(start);
+        }
+        finally
+        {
+            turn.End();
+        }
+    }
+
+    /// <summary>How long all stripes were locked at the last cut, waiting for them included.</summary>
+    internal TimeSpan LastCut { get; private set; }
+
+    /// <summary>Called at the cut of a snapshot, with all stripes locked. For tests.</summary>
+    internal Action? AtCut { get; set; }
+
+    /// <summary>Commands executed so far, by which a snapshot sees whether the server is busy.</summary>
+    internal Func<long> Commands { get; set; } = () => 0;
+
+    /// <summary>The keys that the snapshot in progress has written, and all of its keys; 0: none is in progress.</summary>
+    internal (long Written, long All) Progress => _running is { } snapshot ? (snapshot.WrittenKeys, snapshot.Keys) : default;
+
+    /// <summary>Begins what is due: saves of save points and scheduled ones, and rewrites because of growth. Once a second.</summary>
+    internal void Tick(long nowMs)
+    {
+        if (IsSaving || Loading.IsRunning) return;
+        if (_rewriteIsScheduled)
+        {
+            _rewriteIsScheduled = false;
+            BeginRewrite();
+            return;
+        }
+
+        if (_saveIsScheduled || IsSaveDue(nowMs))
+        {
+            _saveIsScheduled = false;
+            BeginSave(schedules: false);
+            return;
+        }
+
+        if (IsRewriteDue(nowMs) || IsRepairDue(nowMs)) BeginRewrite();
+    }
+
+    private bool IsSaveDue(long nowMs)
+    {
+        if (Saves.Failure is not null && nowMs - Saves.LastEndedMs < RetryMs) return false;
+        long changes = ChangesSinceSave;
+        foreach (SavePoint point in _settings.SavePoints)
+        {
+            if (changes < Math.Max(1, point.Changes) || nowMs - Saves.LastSavedMs <= point.Seconds * 1000) continue;
+            _log.Notice(FormattableString.Invariant($"{point.Changes} changes in {point.Seconds} seconds. Saving..."));
+            return true;
+        }
+
+        return false;
+    }
+
+    // After a failed sync only a new base makes the log whole again. The pauses grow with each attempt.
+    private bool IsRepairDue(long nowMs) =>
+        Log.Log is { Writer.IsAbandoned: true }
+        && (Rewrites.ConsecutiveFailures == 0 || nowMs - Rewrites.LastEndedMs >= Math.Min(RepairPauseMs << (int)Math.Min(Rewrites.ConsecutiveFailures - 1, 10), RepairPauseMsMax));
+
+    private bool IsRewriteDue(long nowMs)
+    {
+        if (Log.Log is null || _settings.AutoAofRewritePercentage == 0) return false;
+        if (Rewrites.Failure is not null && nowMs - Rewrites.LastEndedMs < RetryMs) return false;
+        long total = Log.TotalBytes, before = Math.Max(1, Log.RewrittenBytes);
+        if ((ulong)total < _settings.AutoAofRewriteMinBytes) return false;
+        long growth = (long)(((Int128)total * 100 / before) - 100);
+        if (growth < _settings.AutoAofRewritePercentage) return false;
+        _log.Notice($"Starting automatic rewriting of AOF on {growth}% growth");
+        return true;
+    }
+
+    /// <summary>Whether the append-only file will be rewritten when the save in progress has ended.</summary>
+    internal bool RewriteIsScheduled => _rewriteIsScheduled;
+
+    /// <summary>Whether a snapshot is being written.</summary>
+    internal bool IsSaving => _saving.CurrentCount == 0;
+
+    public void Dispose() => _saving.Dispose();
+
+    private DumpOptions Options => new(_settings.RdbCompression, _settings.RdbChecksum, _settings.RdbSaveIncrementalFsync);
+
+    private RdbFileInfo NewInfo(bool isLogBase) => new()
+    {
+        RedisVersion = ServerVersion.Redis,
+        CreatedSeconds = _clock.NowMs / 1000,
+        UsedMemoryBytes = _keyspace.Budget.UsedBytes,
+        IsLogBase = isLogBase,
+    };
+}
+
+/// <summary>How a request for a save in the background ends.</summary>
+internal enum BackgroundStart
+{
+    Started,
+
+    /// <summary>It begins when the one in progress has ended.</summary>
+    Scheduled,
+
+    /// <summary>The data is being saved.</summary>
+    SaveInProgress,
+
+    /// <summary>The append-only file is being rewritten.</summary>
+    RewriteInProgress,
+}

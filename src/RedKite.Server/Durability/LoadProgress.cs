@@ -1,0 +1,56 @@
+namespace RedKite.Server.Durability;
+
+/// <summary>The progress of loading, and its result. Written by the loading thread, read by any.</summary>
+internal sealed class LoadProgress
+{
+    private long _loadedBytes;
+    private long _endedMs;
+    private volatile bool _isRunning;
+    private Func<long> _keys = () => 0;
+
+    /// <summary>Whether data is being loaded.</summary>
+    internal bool IsRunning => _isRunning;
+
+    /// <summary>The file that is loaded; empty: none was.</summary>
+    internal string Path { get; private set; } = "";
+
+    internal long StartedMs { get; private set; }
+
+    internal long TotalBytes { get; private set; }
+
+    internal long LoadedBytes
+    {
+        get => Volatile.Read(ref _loadedBytes);
+        set => Volatile.Write(ref _loadedBytes, value);
+    }
+
+    /// <summary>Keys that were loaded so far.</summary>
+    internal long Keys => _keys();
+
+    /// <summary>Keys that were left out because they had expired.</summary>
+    internal long Expired { get; private set; }
+
+    internal TimeSpan Elapsed(long nowMs) => TimeSpan.FromMilliseconds((_isRunning ? nowMs : _endedMs) - StartedMs);
+
+    /// <summary>Seconds until the end, at the speed so far; -1: unknown.</summary>
+    internal double SecondsLeft(long nowMs)
+    {
+        if (LoadedBytes == 0) return -1;
+        return Elapsed(nowMs).TotalSeconds * (TotalBytes - LoadedBytes) / LoadedBytes;
+    }
+
+    internal void Begin(string path, long totalBytes, long nowMs, Func<long> keys)
+    {
+        (Path, TotalBytes, StartedMs, _keys) = (path, totalBytes, nowMs, keys);
+        LoadedBytes = 0;
+        _isRunning = true;
+    }
+
+    internal void End(long nowMs, long keys, long expired)
+    {
+        Expired = expired;
+        _keys = () => keys;
+        _endedMs = nowMs;
+        _isRunning = false;
+    }
+}

@@ -1,0 +1,75 @@
+using RedKite.Persistence.Rdb;
+using RedKite.Server.Config;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Lists;
+
+namespace RedKite.Server.Durability;
+
+/// <summary>What is being loaded into a keyspace, and counts of it. From several threads.</summary>
+internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long> nowMs, Func<byte[], string?> loadFunctions)
+{
+    private readonly RdbLimits _limits = new(
+        new(settings.HashMaxListpackEntries, settings.HashMaxListpackValueBytes),
+        new(settings.SetMaxIntsetEntries, settings.SetMaxListpackEntries, settings.SetMaxListpackValueBytes),
+        new(settings.SortedSetMaxListpackEntries, settings.SortedSetMaxListpackValueBytes),
+        new ListLimits(settings.ListMaxListpackSize));
+
+    private long _keys;
+    private long _expired;
+
+    /// <summary>Keys that were loaded.</summary>
+    internal long Keys => Interlocked.Read(ref _keys);
+
+    /// <summary>Keys that were left out because they had expired.</summary>
+    internal long Expired => Interlocked.Read(ref _expired);
+
+    /// <summary>Loads a library of functions.</summary>
+    /// <returns>What is wrong with it; null: nothing.</returns>
+    internal string? LoadFunctions(ReadOnlySpan<byte> code) => loadFunctions(code.ToArray());
+
+    /// <summary>Adds a key with its value.</summary>
+    /// <exception cref="RdbFileException">The value is damaged, or the key is there already.</exception>
+    internal void Build(RdbBatch batch, in RdbItem item, ExpiryClock expiry, RdbScratch scratch)
+    {
+        if (item.ExpiryMs >= 0 && expiry.HasPassed(item.ExpiryMs))
+        {
+            Interlocked.Increment(ref _expired);
+            return;
+        }
+
+        Database database = keyspace.Databases[item.Database];
+        ReadOnlySpan<byte> key = batch.NameOf(item);
+        ulong hash = keyspace.Hash(key);
+        Stripe stripe = keyspace.Stripes[keyspace.StripeOf(hash)];
+        stripe.Enter();
+        try
+        {
+            if (database.Find(key, hash, ExpiryClock.Never).Exists) throw batch.Failure(item, "the key occurs twice");
+            long now = nowMs();
+            var target = new RdbTarget(database, key, hash, AccessClockOf(item, now), now, expiry, _limits);
+            switch (batch.Build(item, target, scratch))
+            {
+                case RdbOutcome.Corrupt:
+                    throw batch.Failure(item, "the value is damaged");
+                case RdbOutcome.Loaded:
+                    if (item.ExpiryMs >= 0) database.WriteExpiry(database.Find(key, hash, ExpiryClock.Never), item.ExpiryMs);
+                    Interlocked.Increment(ref _keys);
+                    break;
+                default:
+                    Interlocked.Increment(ref _expired); // all fields of a hash had expired
+                    break;
+            }
+        }
+        finally
+        {
+            stripe.Exit();
+        }
+    }
+
+    private uint AccessClockOf(in RdbItem item, long now)
+    {
+        if (settings.CountsFrequency) return item.Frequency >= 0 ? AccessClock.Lfu(now, item.Frequency) : AccessClock.NewLfu(now);
+        return item.IdleSeconds >= 0 ? AccessClock.LruBefore(now, item.IdleSeconds) : AccessClock.Lru(now);
+    }
+}

@@ -1,0 +1,256 @@
+using RedKite.Persistence.Aof;
+using RedKite.Persistence.Files;
+using RedKite.Server.Changes;
+using RedKite.Server.Config;
+using RedKite.Server.Logging;
+using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Durability;
+
+/// <summary>
+/// The append-only file of a server: its folder, the log in use, and the order in which rewriting changes them.
+/// </summary>
+/// <remarks>
+/// The manifest is changed by one thread at a time (<see cref="_changing"/>): that of a rewrite, or the log's when it goes on in a new file.
+/// Each manifest that is on the disk names files from which everything can be loaded that was synced before.
+/// </remarks>
+internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePublisher changes, WriteGate gate, ServerLog serverLog, IFiles files)
+{
+    private readonly Lock _changing = new();
+    private readonly AofFolder _folder = new(files, settings.DirectoryPath, settings.AppendDirectoryName, settings.AppendFileName);
+    private AofManifest _manifest = AofManifest.Empty;
+    private volatile AppendOnlyLog? _log;
+    private long _closedIncrementBytes; // of the increments before the current one
+
+    /// <summary>The log in use; null: there is none.</summary>
+    internal AppendOnlyLog? Log => _log;
+
+    internal AofFolder Folder => _folder;
+
+    internal AofManifest Manifest
+    {
+        get
+        {
+            lock (_changing) return _manifest;
+        }
+    }
+
+    /// <summary>The size of the base when it was written or loaded.</summary>
+    internal long BaseBytes { get; private set; }
+
+    /// <summary>The size of all files.</summary>
+    internal long TotalBytes => BaseBytes + Interlocked.Read(ref _closedIncrementBytes) + (_log?.Writer.FileLength ?? 0);
+
+    /// <summary>The size after the last rewrite or at the start, from which growth is counted.</summary>
+    internal long RewrittenBytes { get; private set; }
+
+    /// <summary>Called on a thread of the log for each log that begins, before it is used.</summary>
+    internal Action<AppendOnlyLog>? Began { get; set; }
+
+    /// <summary>Called when the log in use ends.</summary>
+    internal Action? Ended { get; set; }
+
+    /// <summary>Called with each synced position.</summary>
+    internal Action<long>? Synced { get; set; }
+
+    /// <summary>Called on a thread of the log when it fails, with the position up to which nothing that was executed is certain.</summary>
+    internal Action<AppendOnlyLog, long>? Abandoned { get; set; }
+
+    /// <summary>Reads the manifest at the start; a file of a Redis before 7 is taken over.</summary>
+    /// <exception cref="AofException">It is invalid.</exception>
+    internal AofManifest Open()
+    {
+        lock (_changing)
+        {
+            _manifest = _folder.ReadManifest();
+            if (_folder.HasOldFile(_manifest))
+            {
+                serverLog.Notice($"Taking over the append-only file {settings.AppendFileName} of an older server into the folder {_folder.FolderPath}");
+                _manifest = _folder.TakeOverOldFile();
+            }
+
+            return _manifest;
+        }
+    }
+
+    /// <summary>Begins to log after loading. Nothing else is executed.</summary>
+    /// <param name="writeBase">Writes all data as a base; it is called if there is none.</param>
+    internal void Start(Action<DumpFile> writeBase)
+    {
+        lock (_changing)
+        {
+            _folder.Create();
+            if (_manifest.Base is null && _manifest.Increments.IsEmpty)
+            {
+                WriteBase(writeBase);
+                _manifest = _manifest.WithBase(settings.AppendFileName, isRdb: true, firstKept: 1);
+            }
+
+            if (_manifest.Increments.IsEmpty) _manifest = _manifest.WithIncrement(settings.AppendFileName, startOffset: -1);
+            _folder.WriteManifest(_manifest);
+            _manifest = _folder.DeleteHistory(_manifest);
+            AofFile last = _manifest.Increments[^1];
+            IOpenFile file = files.OpenWrite(_folder.PathOf(last.Name));
+            _folder.Files.SyncFolder(_folder.FolderPath);
+            BaseBytes = SizeOf(_manifest.Base);
+            _closedIncrementBytes = _manifest.Increments[..^1].Sum(SizeOf);
+            Begin(file, file.Length);
+            RewrittenBytes = TotalBytes;
+        }
+
+        changes.SubscribeToEffects(_log!);
+    }
+
+    private void WriteBase(Action<DumpFile> write)
+    {
+        using var file = new DumpFile(files, _folder.FolderPath, Options);
+        write(file);
+        file.Commit(AofManifest.BaseName(settings.AppendFileName, _manifest.LastBaseSequence + 1, isRdb: true));
+    }
+
+    /// <summary>Ends the log: everything is written and synced first.</summary>
+    internal void Stop()
+    {
+        if (_log is not { } log) return;
+        changes.UnsubscribeFromEffects(log);
+        bool written = log.Writer.Flush().Result;
+        if (!written) serverLog.Warning("The append-only file could not be completed: " + (log.Writer.Failure?.Message ?? "unknown reason"));
+        _log = null;
+        Ended?.Invoke();
+        log.Dispose();
+    }
+
+    /// <summary>
+    /// Replaces the files by a base of all data at one moment and the log since then. On the thread of the save, from beginning to end.
+    /// </summary>
+    /// <param name="writeSnapshot">Writes all data to the file, and calls the action at the moment of the cut, with all stripes locked.</param>
+    /// <exception cref="FileFailure">The old files stay in force.</exception>
+    internal void Rewrite(Action<DumpFile, Action> writeSnapshot)
+    {
+        _folder.Create();
+        using var file = new DumpFile(files, _folder.FolderPath, Options);
+        if (_log is { } log)
+        {
+            Task switched = Task.CompletedTask;
+            writeSnapshot(file, () => switched = log.Writer.SwitchAt(log.Chain.ForgetDatabase(), OpenNext));
+            switched.GetAwaiter().GetResult();
+            lock (_changing) Commit(file, _manifest);
+        }
+        else
+        {
+            BeginWithBase(file, writeSnapshot);
+        }
+    }
+
+    // Without a log in use, the files do not belong to the data: the new increment is named only together with the new base.
+    private void BeginWithBase(DumpFile file, Action<DumpFile, Action> writeSnapshot)
+    {
+        AofManifest next;
+        lock (_changing) next = _manifest.WithIncrement(settings.AppendFileName, startOffset: -1);
+        IOpenFile increment = files.Create(_folder.PathOf(next.Increments[^1].Name));
+        try
+        {
+            writeSnapshot(file, () =>
+            {
+                AppendOnlyLog began = Begin(increment, 0);
+                changes.RequestEffects(began, isOn: true);
+                changes.ApplyLocked();
+            });
+            lock (_changing) Commit(file, next);
+        }
+        catch
+        {
+            if (_log is null) increment.Dispose();
+            else Stop(); // without its base it is worth nothing
+            files.Delete(increment.Path);
+            throw;
+        }
+    }
+
+    private void Commit(DumpFile file, AofManifest manifest)
+    {
+        AofManifest next = manifest.WithBase(settings.AppendFileName, isRdb: true, firstKept: manifest.LastIncrementSequence);
+        file.Commit(next.Base!.Name);
+        _folder.WriteManifest(next);
+        _manifest = next;
+        BaseBytes = file.Bytes;
+        Interlocked.Exchange(ref _closedIncrementBytes, 0);
+        RewrittenBytes = TotalBytes;
+        _manifest = _folder.DeleteHistory(_manifest);
+        _folder.WriteManifest(_manifest);
+    }
+
+    // On the log's thread, when everything before the new file is on the disk.
+    private IOpenFile OpenNext()
+    {
+        lock (_changing)
+        {
+            AofManifest next = _manifest.WithIncrement(settings.AppendFileName, startOffset: -1);
+            IOpenFile file = files.Create(_folder.PathOf(next.Increments[^1].Name));
+            try
+            {
+                _folder.WriteManifest(next); // it syncs the folder, and with it the new file's name
+            }
+            catch
+            {
+                file.Dispose();
+                throw;
+            }
+
+            if (_log is { } log) Interlocked.Add(ref _closedIncrementBytes, log.Writer.FileLength);
+            _manifest = next;
+            return file;
+        }
+    }
+
+    private AppendOnlyLog Begin(IOpenFile file, long length)
+    {
+        AppendOnlyLog log = null!;
+        log = new AppendOnlyLog(gate)
+        {
+            Synced = position => Synced?.Invoke(position),
+            Failed = (failure, isSync) => OnFailed(log, failure, isSync),
+            Recovered = () => serverLog.Notice("The append-only file can be written again."),
+        };
+        Apply(log);
+        log.Writer.Start(file, length);
+        _log = log;
+        Began?.Invoke(log);
+        return log;
+    }
+
+    // Commands that write are refused by now. Those that had begun before are executed when all stripes were locked once.
+    private void OnFailed(AppendOnlyLog log, FileFailure failure, bool isSync)
+    {
+        serverLog.Warning(isSync
+            ? $"The append-only file could not be synced: {failure.Message}. What was written since the last sync may be lost; writes are refused until a rewrite has succeeded."
+            : $"The append-only file could not be written: {failure.Message}. Writes are refused until it can be.");
+        long position;
+        using (keyspace.LockAll()) position = log.Chain.Reserved;
+        log.Abandon(position);
+        Abandoned?.Invoke(log, position);
+    }
+
+    /// <summary>Applies the settings that may change at run time.</summary>
+    internal void ApplySettings()
+    {
+        if (_log is { } log) Apply(log);
+    }
+
+    private void Apply(AppendOnlyLog log)
+    {
+        log.Writer.Policy = settings.AppendFsync;
+        log.Writer.WritesTimestamps = settings.AofTimestampEnabled;
+        log.Writer.WakeSurely();
+    }
+
+    private long SizeOf(AofFile? file)
+    {
+        if (file is null) return 0;
+        using IOpenFile open = files.OpenRead(_folder.PathOf(file.Name));
+        return open.Length;
+    }
+
+    private DumpOptions Options => new(settings.RdbCompression, settings.RdbChecksum, settings.AofRewriteIncrementalFsync);
+}

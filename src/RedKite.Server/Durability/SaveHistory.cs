@@ -1,0 +1,75 @@
+namespace RedKite.Server.Durability;
+
+/// <summary>What is known of saves to the dump file, or of rewrites of the append-only file. Written by the thread that saves, read by any.</summary>
+internal sealed class SaveHistory(long startedMs)
+{
+    private long _lastSavedMs = startedMs; // as in Redis: without a save, the start
+    private long _beganMs;
+    private long _lastEndedMs;
+    private long _lastDurationMs = -1;
+    private long _changesSaved;
+    private long _count;
+    private long _consecutiveFailures;
+    private volatile string? _failure;
+
+    /// <summary>When the data was last saved; without a save, when the server started.</summary>
+    internal long LastSavedMs => Volatile.Read(ref _lastSavedMs);
+
+    /// <summary>How long the last save took; -1: there was none.</summary>
+    internal long LastDurationMs => Volatile.Read(ref _lastDurationMs);
+
+    /// <summary>When the last save ended; 0: there was none.</summary>
+    internal long LastEndedMs => Volatile.Read(ref _lastEndedMs);
+
+    /// <summary>When the save in progress began; 0: none is in progress.</summary>
+    internal long BeganMs => Volatile.Read(ref _beganMs);
+
+    /// <summary>The server's count of changes at the last save's moment.</summary>
+    internal long ChangesSaved => Volatile.Read(ref _changesSaved);
+
+    /// <summary>Saves that succeeded.</summary>
+    internal long Count => Volatile.Read(ref _count);
+
+    /// <summary>Saves that have failed since the last one that succeeded.</summary>
+    internal long ConsecutiveFailures => Volatile.Read(ref _consecutiveFailures);
+
+    /// <summary>Why the last save failed; null: it succeeded, or there was none.</summary>
+    internal string? Failure => _failure;
+
+    /// <summary>Bytes of the last save.</summary>
+    internal long LastBytes { get; private set; }
+
+    /// <summary>Notes that the data was loaded, which is as good as saved.</summary>
+    internal void NoteLoaded(long nowMs, long changes)
+    {
+        Volatile.Write(ref _changesSaved, changes);
+        Volatile.Write(ref _lastSavedMs, nowMs);
+    }
+
+    internal void Begin(long nowMs) => Volatile.Write(ref _beganMs, nowMs);
+
+    internal void Succeed(long nowMs, long changes, long bytes)
+    {
+        LastBytes = bytes;
+        Volatile.Write(ref _changesSaved, changes);
+        Volatile.Write(ref _lastSavedMs, nowMs);
+        Volatile.Write(ref _count, _count + 1);
+        _failure = null;
+        Volatile.Write(ref _consecutiveFailures, 0);
+        End(nowMs);
+    }
+
+    internal void Fail(long nowMs, string failure)
+    {
+        _failure = failure;
+        Volatile.Write(ref _consecutiveFailures, _consecutiveFailures + 1);
+        End(nowMs);
+    }
+
+    private void End(long nowMs)
+    {
+        Volatile.Write(ref _lastDurationMs, nowMs - _beganMs);
+        Volatile.Write(ref _lastEndedMs, nowMs);
+        Volatile.Write(ref _beganMs, 0);
+    }
+}

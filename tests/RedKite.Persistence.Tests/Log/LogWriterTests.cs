@@ -1,0 +1,269 @@
+using System.Text;
+using RedKite.Persistence.Files;
+using RedKite.Persistence.Log;
+
+namespace RedKite.Persistence.Tests.Log;
+
+public class LogWriterTests
+{
+    private const int PatienceMs = 60_000;
+
+    [Fact]
+    public void Always_syncs_each_record_before_it_is_reported()
+    {
+        using var log = new RunningLog(FsyncPolicy.Always);
+        long first = log.Append("one");
+        log.WaitForSynced(first);
+        Assert.Equal(RunningLog.Select + "one", log.Files[0].SyncedText);
+        long second = log.Append("two");
+        log.WaitForSynced(second);
+        Assert.Equal(RunningLog.Select + "onetwo", log.Files[0].SyncedText);
+        Assert.True(log.Writer.Syncs.Count >= 2);
+    }
+
+    [Fact]
+    public async Task No_never_syncs_but_a_flush_does()
+    {
+        using var log = new RunningLog(FsyncPolicy.No);
+        long end = log.Append("one");
+        log.WaitFor(() => log.Writer.WrittenPosition == end, "the write");
+        Assert.Equal(0, log.Writer.SyncedPosition);
+        Assert.Equal(0, log.Writer.Syncs.Count);
+        Assert.True(await log.Writer.Flush());
+        Assert.Equal(end, log.Writer.SyncedPosition);
+        Assert.Equal(RunningLog.Select + "one", log.Files[0].SyncedText);
+    }
+
+    [Fact]
+    public void Every_second_syncs_once_in_each_second_of_the_clock()
+    {
+        using var log = new RunningLog(FsyncPolicy.EverySecond);
+        log.Clock.Advance(5000);
+        log.WaitForSynced(log.Append("a"));
+        long end = log.Append("b");
+        log.WaitFor(() => log.Writer.WrittenPosition == end, "the write");
+        Assert.Equal(1, log.Writer.Syncs.Count);
+        log.Clock.Advance(1000);
+        log.WaitForSynced(end);
+        Assert.Equal(2, log.Writer.Syncs.Count);
+        Assert.Equal(RunningLog.Select + "ab", log.Files[0].SyncedText);
+    }
+
+    [Fact]
+    public void Failed_write_is_repeated_until_it_succeeds_and_nothing_is_lost()
+    {
+        using var log = new RunningLog(FsyncPolicy.Always);
+        log.WaitForSynced(log.Append("kept"));
+        log.Files[0].FailsWrites = true;
+        long end = log.Append("late");
+        log.WaitFor(() => log.Failures == 1, "the failure");
+        Assert.False(log.Writer.IsAbandoned);
+        Assert.True(log.Writer.Failure!.IsFull);
+        log.Clock.Advance(LogWriter.RetryMs);
+        log.WaitFor(() => log.Files[0].FailedWrites >= 2, "the second attempt");
+        Assert.Equal(1, log.Failures);
+        log.Files[0].FailsWrites = false;
+        log.Clock.Advance(LogWriter.RetryMs);
+        log.WaitForSynced(end);
+        Assert.Equal(1, log.Recoveries);
+        Assert.Null(log.Writer.Failure);
+        Assert.Equal(RunningLog.Select + "keptlate", log.Files[0].SyncedText);
+    }
+
+    [Fact]
+    public async Task After_a_failed_sync_the_file_is_abandoned_until_another_goes_on()
+    {
+        using var log = new RunningLog(FsyncPolicy.Always);
+        log.WaitForSynced(log.Append("kept"));
+        log.Files[0].FailsSyncs = true;
+        log.Append("lost");
+        log.WaitFor(() => log.Failures == 1, "the failure");
+        Assert.True(log.Writer.IsAbandoned);
+        log.Files[0].FailsSyncs = false; // a later sync would succeed without the lost bytes
+        long unwritten = log.Append("unwritten");
+        log.Clock.Advance(LogWriter.RetryMs);
+        log.WaitFor(() => log.Writer.WrittenPosition == unwritten, "the discarded records");
+        Assert.True(log.Writer.SyncedPosition < unwritten);
+        Assert.False(await log.Writer.Flush());
+
+        long cut = log.Chain.ForgetDatabase();
+        await log.Writer.SwitchAt(cut, log.NewFile);
+        Assert.Equal(cut, log.Writer.SyncedPosition);
+        Assert.Equal(1, log.Recoveries);
+        log.Clock.Advance(LogWriter.RetryMs);
+        log.WaitForSynced(log.Append("again"));
+        Assert.Equal(RunningLog.Select + "again", log.Files[1].SyncedText);
+        Assert.DoesNotContain("unwritten", log.Files[0].Text);
+    }
+
+    [Fact]
+    public async Task Switch_splits_the_log_at_its_position()
+    {
+        using var log = new RunningLog(FsyncPolicy.EverySecond);
+        for (int i = 0; i < 500; i++) log.Append($"<{i}>");
+        long cut = log.Chain.ForgetDatabase();
+        for (int i = 500; i < 1000; i++) log.Append($"<{i}>");
+        await log.Writer.SwitchAt(cut, log.NewFile);
+        long end = log.Append("end");
+        log.WaitFor(() => log.Writer.WrittenPosition == end, "the writes");
+        Assert.Equal(RunningLog.Select + string.Concat(Enumerable.Range(0, 500).Select(i => $"<{i}>")), log.Files[0].SyncedText);
+        Assert.Equal(RunningLog.Select + string.Concat(Enumerable.Range(500, 500).Select(i => $"<{i}>")) + "end", log.Files[1].Text);
+    }
+
+    [Fact]
+    public async Task Switch_that_cannot_open_its_file_leaves_the_current_one_in_use()
+    {
+        using var log = new RunningLog(FsyncPolicy.Always);
+        Task failed = log.Writer.SwitchAt(log.Chain.ForgetDatabase(), () => throw new FileFailure("create", "next", 28));
+        await Assert.ThrowsAsync<FileFailure>(() => failed);
+        log.WaitForSynced(log.Append("one"));
+        Assert.Equal(RunningLog.Select + "one", log.Files[0].SyncedText);
+        Assert.Equal(0, log.Failures);
+    }
+
+    [Fact]
+    public void Timestamps_precede_the_first_record_of_a_second()
+    {
+        using var log = new RunningLog(FsyncPolicy.Always);
+        log.Writer.WritesTimestamps = true;
+        log.WaitForSynced(log.Append("a"));
+        log.WaitForSynced(log.Append("b"));
+        log.Clock.Advance(1000);
+        log.WaitForSynced(log.Append("c"));
+        long second = TestClock.StartSeconds;
+        Assert.Equal($"#TS:{second}\r\n{RunningLog.Select}ab#TS:{second + 1}\r\nc", log.Files[0].SyncedText);
+    }
+
+    private sealed class RunningLog : IDisposable
+    {
+        internal const string Select = "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n";
+
+        internal RunningLog(FsyncPolicy policy)
+        {
+            Writer = new LogWriter(Chain, Clock)
+            {
+                Policy = policy,
+                Failed = (_, _) => Interlocked.Increment(ref Failures),
+                Recovered = () => Interlocked.Increment(ref Recoveries),
+            };
+            Writer.Start(NewFile(), 0);
+        }
+
+        internal int Failures;
+        internal int Recoveries;
+
+        internal TestClock Clock { get; } = new();
+
+        internal LogChain Chain { get; } = new();
+
+        internal LogWriter Writer { get; }
+
+        internal List<MemoryFile> Files { get; } = [];
+
+        internal MemoryFile NewFile()
+        {
+            var file = new MemoryFile();
+            Files.Add(file);
+            return file;
+        }
+
+        internal long Append(string text)
+        {
+            byte[] bytes = Encoding.ASCII.GetBytes(text);
+            LogAppender appender = Chain.Begin(bytes.Length, 0, 0);
+            appender.Append(bytes);
+            long end = appender.End();
+            Writer.WakeSurely();
+            return end;
+        }
+
+        internal void WaitForSynced(long position) => WaitFor(() => Writer.SyncedPosition >= position, "the sync");
+
+        internal void WaitFor(Func<bool> condition, string what) => Assert.True(SpinWait.SpinUntil(condition, PatienceMs), $"timed out waiting for {what}");
+
+        public void Dispose() => Writer.Dispose();
+    }
+
+    private sealed class TestClock : TimeProvider
+    {
+        internal const long StartSeconds = 1_700_000_000;
+
+        private long _ms;
+
+        public override long TimestampFrequency => 1000;
+
+        public override long GetTimestamp() => Volatile.Read(ref _ms);
+
+        public override DateTimeOffset GetUtcNow() => DateTimeOffset.FromUnixTimeMilliseconds((StartSeconds * 1000) + GetTimestamp());
+
+        internal void Advance(long ms) => Interlocked.Add(ref _ms, ms);
+    }
+
+    private sealed class MemoryFile : IOpenFile
+    {
+        private readonly Lock _lock = new();
+        private byte[] _bytes = [];
+        private byte[] _synced = [];
+
+        internal volatile bool FailsWrites;
+        internal volatile bool FailsSyncs;
+        internal int FailedWrites;
+
+        public string Path => "memory";
+
+        public long Length
+        {
+            get
+            {
+                lock (_lock) return _bytes.Length;
+            }
+        }
+
+        internal string Text
+        {
+            get
+            {
+                lock (_lock) return Encoding.ASCII.GetString(_bytes);
+            }
+        }
+
+        internal string SyncedText
+        {
+            get
+            {
+                lock (_lock) return Encoding.ASCII.GetString(_synced);
+            }
+        }
+
+        public int Read(long position, Span<byte> target) => throw new NotSupportedException();
+
+        public void Write(long position, ReadOnlySpan<byte> bytes)
+        {
+            lock (_lock)
+            {
+                if (_bytes.Length < position + bytes.Length) Array.Resize(ref _bytes, (int)position + bytes.Length);
+                int taken = FailsWrites ? bytes.Length / 2 : bytes.Length;
+                bytes[..taken].CopyTo(_bytes.AsSpan((int)position));
+            }
+
+            if (!FailsWrites) return;
+            Interlocked.Increment(ref FailedWrites);
+            throw new FileFailure("write", Path, 28);
+        }
+
+        public void SetLength(long bytes)
+        {
+            lock (_lock) Array.Resize(ref _bytes, (int)bytes);
+        }
+
+        public void SyncData()
+        {
+            if (FailsSyncs) throw new FileFailure("sync", Path, 5);
+            lock (_lock) _synced = [.. _bytes];
+        }
+
+        public void Dispose()
+        {
+        }
+    }
+}

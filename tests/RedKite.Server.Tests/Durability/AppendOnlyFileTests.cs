@@ -1,0 +1,233 @@
+using System.Globalization;
+using System.Text;
+using RedKite.Server.Config;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Durability;
+
+public class AppendOnlyFileTests
+{
+    // All types, expiries, several databases, transactions, scripts, functions, effects that differ from the request.
+    private static readonly string[] Requests =
+    [
+        "SET s 1", "INCRBYFLOAT s 0.5", "APPEND t abc", "SET e v EX 10000", "GETEX e PX 500000", "SETBIT b 7 1", "PFADD hll a b c",
+        "RPUSH l a b c", "LPOP l", "SADD set a b c d", "SPOP set 2", "ZADD z 1 a 2 b", "ZINCRBY z 1.5 a", "HSET h f 1 g 2",
+        "HEXPIRE h 1000 FIELDS 1 f", "XADD x * f v", "XGROUP CREATE x g 0", "XREADGROUP GROUP g c STREAMS x >", "GEOADD geo 1 2 p",
+        "COPY l l2", "RENAME t t2", "MSET m1 1 m2 2", "DEL m2", "SORT l STORE sorted ALPHA",
+    ];
+
+    [Theory]
+    [InlineData("always")]
+    [InlineData("everysec")]
+    [InlineData("no")]
+    public async Task Data_survives_a_restart(string policy)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", policy);
+        Fill(disk);
+        string digest = disk.Digest();
+        await disk.RestartAsync();
+        Assert.Equal(digest, disk.Digest());
+        Assert.Equal("7", disk.Run("FCALL f 0").ToString());
+        await disk.RestartAsync(); // replayed twice
+        Assert.Equal(digest, disk.Digest());
+    }
+
+    [Fact]
+    public async Task Rewritten_file_holds_the_same_data_and_the_writes_since()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
+        Fill(disk);
+        Assert.Equal("Background append only file rewriting started", disk.Run("BGREWRITEAOF").Text);
+        disk.WaitFor(() => disk.Info("aof_rewrites") == "1", "the rewrite");
+        disk.Run("SET after rewrite");
+        string digest = disk.Digest();
+        Assert.Equal(["appendonly.aof.2.base.rdb", "appendonly.aof.2.incr.aof", "appendonly.aof.manifest"], disk.Files.List(Path.Combine(disk.Folder, "appendonlydir")));
+        await disk.RestartAsync();
+        Assert.Equal(digest, disk.Digest());
+        Assert.Equal("7", disk.Run("FCALL f 0").ToString());
+    }
+
+    [Fact]
+    public async Task File_that_begins_at_run_time_holds_what_was_there()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        Fill(disk);
+        disk.Run("CONFIG SET appendonly yes");
+        disk.WaitFor(() => disk.Info("aof_rewrites") == "1", "the first base");
+        disk.Run("SET after begin");
+        string digest = disk.Digest();
+        disk.Set("appendonly", "yes");
+        await disk.RestartAsync();
+        Assert.Equal(digest, disk.Digest());
+    }
+
+    [Fact]
+    public async Task File_that_ends_and_begins_again_is_not_mixed_with_the_old_one()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
+        disk.Run("SET a 1");
+        disk.Run("CONFIG SET appendonly no");
+        disk.WaitFor(() => disk.Server.Engine.Durability.Log.Log is null, "the log's end");
+        disk.Run("SET a 2");
+        disk.Run("SET b 2");
+        disk.Run("CONFIG SET appendonly yes");
+        disk.WaitFor(() => disk.Info("aof_rewrites") == "1", "the new base");
+        disk.Run("INCR b");
+        await disk.RestartAsync();
+        Assert.Equal("2", disk.Run("GET a").Text);
+        Assert.Equal("3", disk.Run("GET b").Text);
+    }
+
+    [Fact]
+    public async Task Truncated_command_and_unit_are_cut_off()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
+        disk.Run("SET whole 1");
+        await disk.StopAsync();
+        Append(disk, "*1\r\n$5\r\nMULTI\r\n*3\r\n$3\r\nSET\r\n$4\r\nhalf\r\n$1\r\n1\r\n");
+        await disk.StartAsync();
+        Assert.Equal("1", disk.Run("GET whole").Text);
+        Assert.True(disk.Run("GET half").IsNull);
+        disk.Run("SET next 1");
+        await disk.StopAsync();
+        Append(disk, "*3\r\n$3\r\nSET\r\n$4\r\nte");
+        await disk.StartAsync();
+        Assert.Equal("2", disk.Run("DBSIZE").ToString());
+        await disk.StopAsync();
+        Append(disk, "*2\r\n");
+        disk.Set("aof-load-truncated", "no");
+        ConfigException refused = await Assert.ThrowsAsync<ConfigException>(disk.StartAsync);
+        Assert.Contains("appendonly.aof.1.incr.aof", refused.Message, StringComparison.Ordinal);
+        Assert.Contains("redkite check --fix", refused.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Damaged_file_stops_the_start_in_one_line()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
+        disk.Run("SET a 1");
+        await disk.StopAsync();
+        Append(disk, "nonsense\r\n*1\r\n$4\r\nPING\r\n");
+        ConfigException refused = await Assert.ThrowsAsync<ConfigException>(disk.StartAsync);
+        Assert.DoesNotContain('\n', refused.Message);
+        Assert.Contains("appendonly.aof.1.incr.aof: at byte ", refused.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Reply_waits_until_the_write_is_on_the_disk()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "always");
+        using RespConnection writer = RespConnection.Connect(disk.Server.Port), reader = RespConnection.Connect(disk.Server.Port);
+        reader.Run("PING");
+        writer.Run("PING");
+        using var stalls = new ManualResetEventSlim();
+        using var reached = new ManualResetEventSlim();
+        disk.Files.Plan = call =>
+        {
+            if (call.Operation != "sync") return null;
+            reached.Set();
+            stalls.Wait(CancellationToken.None);
+            return null;
+        };
+        writer.SendCommand("SET k v");
+        Assert.True(reached.Wait(60_000, TestContext.Current.CancellationToken), "no sync began");
+        reader.SendCommand("GET k"); // executed, but what it shows is not on the disk yet
+        disk.WaitFor(() => disk.Server.HasHeldOutput, "held output");
+        Assert.False(!writer.IsSilent);
+        Assert.False(!reader.IsSilent);
+        stalls.Set();
+        writer.Read().IsOk();
+        reader.Read().IsBulk("v");
+    }
+
+    [Fact]
+    public async Task Full_disk_refuses_writes_and_they_go_on_when_there_is_room()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "everysec");
+        disk.Run("SET a 1");
+        disk.Files.Plan = call => call.Operation == "write" ? new FileFault(FileFault.NoSpace) : null;
+        disk.Run("SET b 1");
+        disk.WaitFor(() => disk.Run("SET c 1").IsError, "a refusal");
+        Assert.StartsWith("MISCONF Errors writing to the AOF file: ", disk.Run("SET c 1").Text, StringComparison.Ordinal);
+        Assert.Equal("1", disk.Run("GET a").Text);
+        Assert.Equal("err", disk.Info("aof_last_write_status"));
+        disk.Files.Plan = null;
+        disk.WaitFor(() => !disk.Run("SET d 1").IsError, "the recovery");
+        Assert.Equal("ok", disk.Info("aof_last_write_status"));
+        string digest = disk.Digest();
+        await disk.RestartAsync();
+        Assert.Equal(digest, disk.Digest());
+        Assert.Equal("1", disk.Run("GET b").Text);
+    }
+
+    [Fact]
+    public async Task After_a_failed_sync_a_rewrite_makes_the_file_whole()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "always");
+        disk.Run("SET a 1");
+        using RespConnection client = RespConnection.Connect(disk.Server.Port);
+        bool fails = true;
+        disk.Files.Plan = call => Volatile.Read(ref fails) && call.Operation == "sync" ? new FileFault(FileFault.InputOutput) : null;
+        client.SendCommand("SET b 1");
+        Assert.Equal(RespValue.Closed, client.Read()); // it must not take the write for granted
+        disk.WaitFor(() => disk.Server.Engine.WriteGate.Refusal is not null, "a refusal");
+        Assert.StartsWith("MISCONF ", disk.Run("SET c 1").Text, StringComparison.Ordinal);
+        Assert.Equal("1", disk.Run("GET a").Text); // reads go on
+        Volatile.Write(ref fails, false);
+        disk.WaitFor(() => !disk.Run("SET d 1").IsError, "the rewrite");
+        string digest = disk.Digest();
+        await disk.RestartAsync();
+        Assert.Equal(digest, disk.Digest());
+    }
+
+    [Theory]
+    [InlineData("DropsAll")]
+    [InlineData("KeepsAll")]
+    [InlineData("Random")]
+    public async Task Nothing_acknowledged_is_lost_with_the_power(string lossName)
+    {
+        int seed = TestScale.GivenSeed ?? Random.Shared.Next();
+        var random = new Random(seed);
+        PowerLoss loss = Enum.Parse<PowerLoss>(lossName);
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "always");
+        var acknowledged = new Dictionary<string, string>();
+        int rounds = TestScale.Of(gate: 6, full: 200);
+        for (int round = 0; round < rounds; round++)
+        {
+            for (int i = 0; i < 20; i++)
+            {
+                string key = "k" + random.Next(30).ToString(CultureInfo.InvariantCulture), value = $"{round}.{i}";
+                disk.Run($"SET {key} {value}");
+                acknowledged[key] = value;
+            }
+
+            if (random.Next(2) == 0) disk.Run("BGREWRITEAOF"); // the loss is within it, or behind
+            await disk.RestartAfterAsync(loss, random);
+            foreach ((string key, string value) in acknowledged)
+            {
+                Assert.True(value == disk.Run("GET " + key).Text, $"{key} is lost in round {round}, seed {seed}");
+            }
+        }
+    }
+
+    private static void Fill(DiskServer disk)
+    {
+        foreach (string request in Requests) Assert.False(disk.Run(request).IsError, request);
+        using InProcessClient client = disk.Server.CreateClient();
+        client.Execute("SELECT", "3");
+        client.Execute("HSET", "h3", "f", "v");
+        client.Execute("MULTI");
+        client.Execute("SET", "u1", "1");
+        client.Execute("INCR", "u1");
+        client.Execute("EXEC");
+        Assert.False(client.Execute("EVAL", "redis.call('set', 'e1', '1'); redis.call('lpush', 'e2', 'a', 'b'); return 1", "0").IsError);
+        Assert.False(client.Execute("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() return 7 end)").IsError);
+    }
+
+    private static void Append(DiskServer disk, string text)
+    {
+        using RedKite.Persistence.Files.IOpenFile file = disk.Files.OpenWrite(Path.Combine(disk.Folder, "appendonlydir", "appendonly.aof.1.incr.aof"));
+        file.Write(file.Length, Encoding.ASCII.GetBytes(text));
+        file.SyncData();
+    }
+}

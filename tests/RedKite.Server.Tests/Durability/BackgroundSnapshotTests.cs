@@ -1,0 +1,123 @@
+using System.Globalization;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Durability;
+
+public class BackgroundSnapshotTests
+{
+    [Fact]
+    public async Task File_holds_the_data_at_the_cut_whatever_is_written_meanwhile()
+    {
+        int seed = TestScale.GivenSeed ?? Random.Shared.Next();
+        for (int round = 0; round < TestScale.Of(gate: 4, full: 60); round++)
+        {
+            await CompareAsync(seed + round);
+        }
+    }
+
+    [Fact]
+    public async Task Failed_snapshot_leaves_the_next_one_whole()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        Fill(disk, new Random(1));
+        int writes = 0;
+        disk.Files.Plan = call => call.Operation == "write" && ++writes == 3 ? new FileFault(FileFault.NoSpace) : null;
+        disk.Run("BGSAVE");
+        disk.WaitFor(() => disk.Info("rdb_last_bgsave_status") == "err" && disk.Info("rdb_bgsave_in_progress") == "0", "the failure");
+        disk.Files.Plan = null;
+        disk.Run("SET more 1");
+        string digest = disk.Digest();
+        disk.Run("BGSAVE");
+        disk.WaitFor(() => disk.Info("rdb_saves") == "1", "the save");
+        Assert.Equal(["dump.rdb"], disk.Files.List(disk.Folder));
+        await disk.RestartAsync();
+        Assert.Equal(digest, disk.Digest());
+    }
+
+    private static async Task CompareAsync(int seed)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("loops", "2");
+        Fill(disk, new Random(seed));
+        disk.Run("DEBUG SET-ACTIVE-EXPIRE 0"); // what expires does so by commands alone
+        string digest = disk.Digest();
+        using var cut = new ManualResetEventSlim();
+        disk.Server.Engine.Durability.AtCut = cut.Set;
+        bool stops = false;
+        var writers = new Thread[2];
+        for (int i = 0; i < writers.Length; i++)
+        {
+            var random = new Random(seed + 1 + i);
+            writers[i] = new Thread(() =>
+            {
+                cut.Wait();
+                using InProcessClient client = disk.Server.CreateClient();
+                for (int step = 0; step < 20_000 && !Volatile.Read(ref stops); step++) Change(client, random);
+            });
+            writers[i].Start();
+        }
+
+        Assert.Equal("Background saving started", disk.Run("BGSAVE").Text);
+        disk.WaitFor(() => disk.Info("rdb_saves") == "1", "the save");
+        Volatile.Write(ref stops, true);
+        foreach (Thread writer in writers) writer.Join();
+        await disk.RestartAsync();
+        Assert.True(digest == disk.Digest(), $"the file is not the data at the cut, seed {seed}");
+    }
+
+    private static void Fill(DiskServer disk, Random random)
+    {
+        using InProcessClient client = disk.Server.CreateClient();
+        for (int database = 0; database < 3; database++)
+        {
+            client.Execute("SELECT", Text(database));
+            for (int i = 0; i < 2000; i++) Add(client, "k" + Text(i), random);
+        }
+
+        client.Execute("SELECT", "0");
+        for (int i = 0; i < 3000; i++) client.Execute("HSET", "large", "f" + Text(i), "v");
+        client.Execute("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() return 7 end)");
+    }
+
+    private static void Add(InProcessClient client, string key, Random random)
+    {
+        string value = new('x', random.Next(100));
+        switch (random.Next(7))
+        {
+            case 0: client.Execute("SET", key, value); break;
+            case 1: client.Execute("SET", key, value, "PX", Text(random.Next(1, 3) * 1_000_000)); break;
+            case 2: client.Execute("RPUSH", key, "a", value, "b"); break;
+            case 3: client.Execute("HSET", key, "f", value, "g", "1"); break;
+            case 4: client.Execute("SADD", key, "1", "2", value); break;
+            case 5: client.Execute("ZADD", key, "1", "a", "2.5", value + "b"); break;
+            default: client.Execute("XADD", key, "*", "f", value); break;
+        }
+    }
+
+    private static void Change(InProcessClient client, Random random)
+    {
+        string key = "k" + Text(random.Next(2000)), other = "k" + Text(random.Next(2000));
+        switch (random.Next(20))
+        {
+            case 0: client.Execute("SELECT", Text(random.Next(3))); break;
+            case 1: client.Execute("DEL", key); break;
+            case 2: client.Execute("RENAME", key, other); break;
+            case 3: client.Execute("COPY", key, other, "REPLACE"); break;
+            case 4: client.Execute("EXPIRE", key, Text(random.Next(-1, 1000))); break;
+            case 5: client.Execute("APPEND", key, "more"); break;
+            case 6: client.Execute("HSET", "large", "f" + Text(random.Next(4000)), "new"); break;
+            case 7: client.Execute("LPUSH", key, "z"); break;
+            case 8: client.Execute("HDEL", key, "f"); break;
+            case 9: client.Execute("SPOP", key); break;
+            case 10: client.Execute("ZINCRBY", key, "1", "a"); break;
+            case 11: client.Execute("MOVE", key, Text(random.Next(3))); break;
+            case 12: client.Execute("EVAL", "redis.call('set', KEYS[1], '1') return redis.call('incr', KEYS[1])", "1", key); break;
+            case 13 when random.Next(400) == 0: client.Execute("FLUSHDB"); break;
+            case 14 when random.Next(200) == 0: client.Execute("SWAPDB", "0", Text(random.Next(1, 3))); break;
+            case 15 when random.Next(1000) == 0: client.Execute("FUNCTION", "FLUSH"); break;
+            case 16: client.Execute("PERSIST", key); break;
+            default: Add(client, key, random); break;
+        }
+    }
+
+    private static string Text(int number) => number.ToString(CultureInfo.InvariantCulture);
+}

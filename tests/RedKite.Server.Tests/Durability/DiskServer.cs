@@ -1,0 +1,94 @@
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Durability;
+
+/// <summary>A server in this process on a disk of the test's, which can be started again on what the disk holds.</summary>
+internal sealed class DiskServer : IAsyncDisposable
+{
+    private const int PatienceMs = 60_000;
+
+    private readonly TemporaryFolder _folder = new();
+    private readonly Dictionary<string, string> _settings;
+    private RedKiteServer? _server;
+
+    private DiskServer(FaultyFiles files, Dictionary<string, string> settings)
+    {
+        Files = files;
+        _settings = settings;
+        Files.CreateFolder(_folder.Path);
+    }
+
+    internal FaultyFiles Files { get; private set; }
+
+    internal string Folder => _folder.Path;
+
+    internal RedKiteServer Server => _server!;
+
+    internal List<string> LogLines { get; } = [];
+
+    internal static async Task<DiskServer> StartAsync(params string[] settings)
+    {
+        var pairs = new Dictionary<string, string> { ["loops"] = "1", ["diagnostics"] = "no", ["enable-debug-command"] = "yes" };
+        for (int i = 0; i < settings.Length; i += 2) pairs[settings[i]] = settings[i + 1];
+        var disk = new DiskServer(new FaultyFiles(), pairs);
+        await disk.StartAsync();
+        return disk;
+    }
+
+    internal async Task StartAsync()
+    {
+        var options = new RedKiteOptions { Port = 0, Files = Files, Log = Note };
+        options.Settings["dir"] = _folder.Path;
+        foreach ((string name, string value) in _settings) options.Settings[name] = value;
+        _server = await RedKiteServer.StartAsync(options);
+    }
+
+    internal void Set(string setting, string value) => _settings[setting] = value;
+
+    internal async Task StopAsync()
+    {
+        if (_server is not null) await _server.StopAsync();
+        _server = null;
+    }
+
+    /// <summary>Stops the server and starts it again with what the disk holds.</summary>
+    internal async Task RestartAsync()
+    {
+        await StopAsync();
+        await StartAsync();
+    }
+
+    /// <summary>Starts another server with what a power loss at this moment leaves. The one that runs goes on with its own disk until it is stopped here.</summary>
+    internal async Task RestartAfterAsync(PowerLoss loss, Random random)
+    {
+        FaultyFiles image = Files.After(loss, random);
+        await StopAsync();
+        Files = image;
+        await StartAsync();
+    }
+
+    internal RedKiteReply Run(string request) => Server.Execute(request.Split(' '));
+
+    internal string Digest() => Run("DEBUG DIGEST").Text!;
+
+    internal void WaitFor(Func<bool> condition, string what) => Assert.True(SpinWait.SpinUntil(condition, PatienceMs), $"timed out waiting for {what}; log: {string.Join(" | ", LogLines)}");
+
+    internal string Info(string field)
+    {
+        string text = Run("INFO persistence").Text!;
+        int start = text.IndexOf("\n" + field + ":", StringComparison.Ordinal) + field.Length + 2;
+        return text[start..text.IndexOf('\r', start)];
+    }
+
+    private void Note(string line)
+    {
+        lock (LogLines) LogLines.Add(line);
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        Files.Plan = null;
+        await StopAsync();
+        _folder.Dispose();
+    }
+}

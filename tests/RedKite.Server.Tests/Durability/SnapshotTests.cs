@@ -1,0 +1,112 @@
+using System.Text;
+using RedKite.Server.Config;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Durability;
+
+public class SnapshotTests
+{
+    [Fact]
+    public async Task Saved_data_is_loaded_at_the_start()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        disk.Run("SET a 1");
+        disk.Run("RPUSH l a b c");
+        disk.Run("SET e v PX 1000000");
+        Assert.Equal("OK", disk.Run("SAVE").Text);
+        Assert.Equal("0", disk.Info("rdb_changes_since_last_save"));
+        string digest = disk.Digest();
+        disk.Run("SET lost 1");
+        Assert.Equal("1", disk.Info("rdb_changes_since_last_save"));
+        await disk.RestartAsync();
+        Assert.Equal(digest, disk.Digest());
+        Assert.Equal("3", disk.Info("rdb_last_load_keys_loaded"));
+        Assert.Equal("0", disk.Info("rdb_changes_since_last_save"));
+    }
+
+    [Fact]
+    public async Task Bgsave_saves_and_reports_it()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        disk.Run("SET a 1");
+        Assert.Equal("Background saving started", disk.Run("BGSAVE").Text);
+        disk.WaitFor(() => disk.Info("rdb_saves") == "1", "the save");
+        Assert.Equal("ok", disk.Info("rdb_last_bgsave_status"));
+        await disk.RestartAsync();
+        Assert.Equal("1", disk.Run("GET a").Text);
+    }
+
+    [Fact]
+    public async Task Stopping_saves_if_there_are_save_points()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1");
+        disk.Run("SET a 1");
+        await disk.RestartAsync();
+        Assert.Equal("1", disk.Run("GET a").Text);
+        disk.Set("save", "");
+        await disk.RestartAsync(); // this stop saved, too
+        disk.Run("SET b 1");
+        await disk.RestartAsync(); // this one did not
+        Assert.Equal("1", disk.Run("DBSIZE").ToString());
+    }
+
+    [Fact]
+    public async Task Shutdown_saves_as_it_says()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        disk.Run("SET a 1");
+        disk.Run("SHUTDOWN SAVE");
+        await disk.Server.Stopped;
+        await disk.StartAsync();
+        disk.Run("SET b 1");
+        disk.Run("SHUTDOWN NOSAVE");
+        await disk.Server.Stopped;
+        await disk.StartAsync();
+        Assert.Equal("1", disk.Run("DBSIZE").ToString());
+        disk.Files.Plan = call => call.Operation == "sync" ? new FileFault(FileFault.InputOutput) : null;
+        Assert.Equal("ERR Errors trying to SHUTDOWN. Check logs.", disk.Run("SHUTDOWN SAVE").Text);
+        Assert.Equal("1", disk.Run("GET a").Text); // the server goes on
+    }
+
+    [Fact]
+    public async Task Failed_save_refuses_writes_until_one_succeeds()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1");
+        disk.Run("SET a 1");
+        disk.Files.Plan = call => call.Operation == "write" ? new FileFault(FileFault.NoSpace) : null;
+        Assert.True(disk.Run("SAVE").IsError);
+        Assert.Equal("err", disk.Info("rdb_last_bgsave_status"));
+        Assert.StartsWith("MISCONF ", disk.Run("SET b 1").Text, StringComparison.Ordinal);
+        Assert.Equal("1", disk.Run("GET a").Text);
+        disk.Files.Plan = null;
+        Assert.Equal("OK", disk.Run("SAVE").Text);
+        Assert.Equal("OK", disk.Run("SET b 1").Text);
+    }
+
+    [Fact]
+    public async Task Damaged_file_stops_the_start_in_one_line()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        disk.Run("SET a 1");
+        disk.Run("SAVE");
+        await disk.StopAsync();
+        using (RedKite.Persistence.Files.IOpenFile file = disk.Files.OpenWrite(Path.Combine(disk.Folder, "dump.rdb"))) file.Write(file.Length - 12, Encoding.ASCII.GetBytes("xxxx"));
+        ConfigException refused = await Assert.ThrowsAsync<ConfigException>(disk.StartAsync);
+        Assert.Contains("dump.rdb: at byte ", refused.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', refused.Message);
+    }
+
+    [Fact]
+    public async Task Expired_keys_are_left_out()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        disk.Run("DEBUG SET-ACTIVE-EXPIRE 0");
+        disk.Run("SET a 1 PX 1");
+        disk.Run("SET b 1");
+        disk.Run("SAVE");
+        disk.WaitFor(() => disk.Run("EXISTS a").ToString() == "0", "the expiry");
+        await disk.RestartAsync();
+        Assert.Equal("1", disk.Info("rdb_last_load_keys_loaded"));
+        Assert.Equal("1", disk.Info("rdb_last_load_keys_expired"));
+    }
+}
