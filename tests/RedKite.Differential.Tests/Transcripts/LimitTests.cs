@@ -35,7 +35,7 @@ public sealed class LimitTests
     public void Query_buffer_limit_closes_the_same_clients(string what, int closed)
     {
         using ServerPair pair = ServerPair.Start("--client-query-buffer-limit", "1mb");
-        string[] outcomes = [.. ((ServerPair.Side[])[pair.Oracle, pair.Subject]).Select(side => Outcome(side, what))];
+        string[] outcomes = [.. ((ServerPair.Side[])[pair.Oracle, pair.Subject]).Select(side => Outcome(side, what, closes: closed == 1))];
         Assert.Equal(outcomes[0], outcomes[1]);
         foreach (ServerPair.Side side in (ServerPair.Side[])[pair.Oracle, pair.Subject]) side.WaitUntil(control => ServerPair.Info(control, "stats", "client_query_buffer_limit_disconnections") == closed, $"{closed} disconnections");
     }
@@ -53,7 +53,7 @@ public sealed class LimitTests
             small.Run("PING").IsSimple("PONG");
             kept.Run("CLIENT NO-EVICT ON").IsOk();
             kept.Send("*2\r\n$4\r\nECHO\r\n$200000\r\n" + new string('x', 100_000));
-            Assert.EndsWith("closed", Outcome(side, what), StringComparison.Ordinal);
+            Assert.EndsWith("closed", Outcome(side, what, closes: true), StringComparison.Ordinal);
             small.Run("PING").IsSimple("PONG");
             kept.Send(new string('x', 100_000) + "\r\n");
             Assert.Equal(200_000, kept.Read().Text.Length);
@@ -61,8 +61,8 @@ public sealed class LimitTests
         }
     }
 
-    // The replies and whether the connection is closed behind them.
-    private static string Outcome(ServerPair.Side side, string what)
+    // The replies and whether the connection is closed behind them. How long a close takes on a busy machine does not matter.
+    private static string Outcome(ServerPair.Side side, string what, bool closes)
     {
         string echo = "*2\r\n$4\r\nECHO\r\n$100000\r\n" + new string('x', 100_000) + "\r\n";
         using RespConnection client = RespConnection.Connect(side.Port);
@@ -103,7 +103,7 @@ public sealed class LimitTests
         }
 
         for (int i = 0; i < replies; i++) client.Read();
-        return $"{replies + exchanged} replies, {(client.ReadUntilQuiet(1000).Closed || !client.IsSilent ? "closed" : "open")}";
+        return $"{replies + exchanged} replies, {(client.ReadUntilQuiet(1000, expectClose: closes).Closed || !client.IsSilent ? "closed" : "open")}";
 
         void Exchange(string request)
         {
