@@ -140,6 +140,15 @@ internal sealed class Session
     /// <summary>Bytes that the client counts against maxmemory-clients, as its loop last counted them.</summary>
     internal long CountedClientBytes { get; set; }
 
+    private int _isEvicted;
+
+    /// <summary>Whether the client is about to be closed because of maxmemory-clients. From any thread.</summary>
+    internal bool IsEvicted => Volatile.Read(ref _isEvicted) != 0;
+
+    /// <summary>Marks the client as evicted. From any thread.</summary>
+    /// <returns>False if it was already.</returns>
+    internal bool TryMarkEvicted() => Interlocked.Exchange(ref _isEvicted, 1) == 0;
+
     /// <summary>Whether the input that is being executed came in this turn of the loop.</summary>
     internal bool HasNewInput { get; set; }
 

@@ -65,6 +65,7 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
         if (settings.MaxMemoryClients == 0 || session.NoEvict || session.Type is ClientType.Replica or ClientType.Master) return false;
         ulong limit = LimitBytes;
         if (limit == 0 || (ulong)requestBytes <= Math.Max(limit, LimitBytesMin)) return false;
+        if (!session.TryMarkEvicted()) return true;
         log.Warning($"Evicting client id={session.Id} addr={session.Address}: its incomplete request of {requestBytes} bytes exceeds maxmemory-clients.");
         Evicting(session);
         return true;
@@ -99,7 +100,7 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
         _sizes.Clear();
         foreach (Session session in clients.All)
         {
-            if (session.Type is ClientType.Replica or ClientType.Master) continue;
+            if (session.Type is ClientType.Replica or ClientType.Master || session.IsEvicted) continue; // an evicted one frees its memory soon
             long bytes = Math.Max(BytesOf(session), session.CountedClientBytes);
             all += bytes;
             if (!session.NoEvict) _sizes.Add((session, bytes));
@@ -109,9 +110,13 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
         _sizes.Sort((one, other) => other.Bytes.CompareTo(one.Bytes));
         foreach ((Session session, long bytes) in _sizes)
         {
-            log.Warning($"Evicting client id={session.Id} addr={session.Address}: all clients use {all} bytes, more than maxmemory-clients; this one uses {bytes}.");
-            Evicting(session);
-            clients.Kill(session);
+            if (session.TryMarkEvicted())
+            {
+                log.Warning($"Evicting client id={session.Id} addr={session.Address}: all clients use {all} bytes, more than maxmemory-clients; this one uses {bytes}.");
+                Evicting(session);
+                clients.Kill(session);
+            }
+
             all -= bytes;
             if ((ulong)Math.Max(0, all) <= limit) break;
         }

@@ -1,3 +1,6 @@
+using RedKite.Net;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Sessions;
@@ -21,6 +24,31 @@ public class ClientEvictionTests : NetworkTests
         Assert.Equal(1_000_000, medium.Read().Text.Length);
         Assert.Equal((1, 2), (server.Engine.Metrics.Server.EvictedClients, server.Engine.Clients.Count));
         Assert.Contains("evicted_clients:1\r\n", small.Run("INFO stats").Text, StringComparison.Ordinal);
+    }
+
+    // It is counted again before it is closed: when its kill is not handled yet, and when its unfinished request has ended it.
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Client_is_evicted_once(bool byRequest)
+    {
+        await using RedKiteServer server = await StartAsync("sockets", ("maxmemory-clients", "1mb"));
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("PING").IsSimple("PONG");
+        Session session = server.Engine.Clients.All.Single();
+        using var counted = new ManualResetEventSlim();
+        EventLoop.Post(session.Connection!, () =>
+        {
+            ClientEviction eviction = server.Engine.ClientEviction;
+            if (byRequest) Assert.True(eviction.Evicts(session, 2_000_000));
+            eviction.Note(session, 2_000_000);
+            eviction.Note(session, 3_000_000);
+            if (byRequest) session.Connection!.Close();
+            counted.Set();
+        });
+        Assert.True(counted.Wait(PatienceMs, TestContext.Current.CancellationToken));
+        Assert.True(client.Read().IsClosed);
+        Assert.Equal(1, server.Engine.Metrics.Server.EvictedClients);
     }
 
     // Not by the timer, which is off.
