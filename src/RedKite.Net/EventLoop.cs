@@ -352,7 +352,7 @@ internal sealed class EventLoop : IDisposable
     /// <returns>How many moved.</returns>
     public int MoveIdle(EventLoop other, Predicate<Connection> mayMove)
     {
-        if (!Transport.CanForget || other._hasEnded || other == this) return 0;
+        if (!Transport.CanForget || _connections.Count == 0 || _hasEnded || other._hasEnded || other == this) return 0;
         List<Connection> moving = [];
         foreach (Connection connection in _connections)
         {

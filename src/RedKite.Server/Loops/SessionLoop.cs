@@ -136,16 +136,11 @@ internal sealed class SessionLoop : IConnectionHandler
         IsExecuting: false, IsMonitor: false, ClosesAfterReply: false, IsPaused: false, IsSuspended: false,
     };
 
-    /// <summary>The loop that idle clients move to, now and once a second; null: they stay. On the loop's thread.</summary>
-    internal SessionLoop? Home
-    {
-        get;
-        set
-        {
-            field = value;
-            if (value is not null) _loop.MoveIdle(value._loop, MayMove);
-        }
-    }
+    /// <summary>
+    /// The loop that idle clients move to at the end of each turn, so that also the client of this turn leaves; null: they stay. On the
+    /// loop's thread.
+    /// </summary>
+    internal SessionLoop? Home { get; set; }
 
     // Changes while the client moved were announced only to the loops' other clients.
     public void Moved(Connection connection) => SessionOf(connection).NoteUser();
@@ -201,7 +196,11 @@ internal sealed class SessionLoop : IConnectionHandler
         return consumed;
     }
 
-    public void TurnEnded() => Executor.Environment.ScriptTurn.End();
+    public void TurnEnded()
+    {
+        Executor.Environment.ScriptTurn.End();
+        if (Home is { } home) _loop.MoveIdle(home._loop, MayMove);
+    }
 
     public long BytesExpected(Connection connection) => SessionOf(connection).Partial?.BytesExpected ?? 0;
 
@@ -440,7 +439,6 @@ internal sealed class SessionLoop : IConnectionHandler
         }
 
         Metrics.Buffers.End();
-        if (Home is { } home) _loop.MoveIdle(home._loop, MayMove);
     }
 
     // Neither listed nor counted while its last reply is being sent.

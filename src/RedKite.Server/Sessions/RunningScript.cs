@@ -173,8 +173,8 @@ internal sealed class RunningScript : IDisposable
     internal void NoteBusy(Run run)
     {
         if (run.IsBusy) return;
-        run.IsBusy = true;
         _attention.Set(ServerAttention.ScriptBusy, on: true);
+        run.IsBusy = true; // then no command is executed any more
         _mutex.NoteBusy();
         BusyBegins?.Invoke(run);
     }
