@@ -10,7 +10,7 @@ namespace RedKite.Net;
 /// One thread that waits for its connections, receives, calls the handler, and sends. Other threads that need a connection
 /// post to it here.
 /// </summary>
-internal sealed class EventLoop : IDisposable
+internal sealed partial class EventLoop : IDisposable
 {
     // One receive's worth: enough for a pipeline of 64 values of a kilobyte.
     private const int ReceiveBytes = 64 * 1024;
@@ -39,9 +39,6 @@ internal sealed class EventLoop : IDisposable
 
     private readonly byte[] _receiveBuffer = GC.AllocateUninitializedArray<byte>(ReceiveBytes, pinned: true);
     private readonly ConcurrentQueue<Message> _mailbox = new();
-    private readonly Lock _arriving = new();
-    private readonly Queue<Arrival> _arrivals = []; // with the lock, as the next; apart from the messages, so that they can be passed on
-    private EventLoop? _relief;
     private readonly List<Connection> _unflushed = [];
     private readonly List<Connection> _closing = [];
     private readonly List<Connection> _holding = []; // with output that was held in this turn
@@ -343,106 +340,6 @@ internal sealed class EventLoop : IDisposable
     // A client may send a request because of another client's reply. Messages that were posted before that reply must precede this
     // request's reply: they were posted before the request was received.
     private bool MessagesGoFirst => Volatile.Read(ref _posted) != 0 && !_isHandlingMessages;
-
-    /// <summary>
-    /// Moves idle connections to another loop, if the transport can do that. Messages that other threads post to one of them
-    /// meanwhile follow it. On the loop's thread, while it serves another connection or handles a message.
-    /// </summary>
-    /// <param name="mayMove">Called for each idle connection.</param>
-    /// <returns>How many moved.</returns>
-    public int MoveIdle(EventLoop other, Predicate<Connection> mayMove)
-    {
-        if (!Transport.CanForget || _connections.Count == 0 || _hasEnded || other._hasEnded || other == this) return 0;
-        List<Connection> moving = [];
-        foreach (Connection connection in _connections)
-        {
-            if (connection.IsIdle && mayMove(connection)) moving.Add(connection);
-        }
-
-        foreach (Connection connection in moving)
-        {
-            _connections.Remove(connection);
-            Transport.Forget(connection);
-            Interlocked.Decrement(ref _connectionCount);
-            other.Arrive(connection, isNew: false);
-        }
-
-        return moving.Count;
-    }
-
-    /// <summary>
-    /// Hands idle connections to another loop, as <see cref="MoveIdle"/>, and also those that are on their way here, now and until
-    /// <see cref="EndRelief"/>, because this loop will not end its turn for long. On the loop's thread.
-    /// </summary>
-    /// <returns>How many moved so far.</returns>
-    public int BeginRelief(EventLoop other, Predicate<Connection> mayMove)
-    {
-        Arrival[] arrived;
-        lock (_arriving)
-        {
-            _relief = other;
-            arrived = [.. _arrivals];
-            _arrivals.Clear();
-        }
-
-        foreach (Arrival arrival in arrived)
-        {
-            Interlocked.Decrement(ref _connectionCount);
-            other.Arrive(arrival.Connection, arrival.IsNew);
-        }
-
-        return arrived.Length + MoveIdle(other, mayMove);
-    }
-
-    /// <summary>Connections stay here again. On the loop's thread.</summary>
-    public void EndRelief()
-    {
-        lock (_arriving) _relief = null;
-    }
-
-    // Hands over a connection that no loop has. From any thread.
-    private void Arrive(Connection connection, bool isNew)
-    {
-        EventLoop? relief;
-        lock (_arriving)
-        {
-            relief = _relief is { _hasEnded: false } ? _relief : null;
-            if (relief is null)
-            {
-                Interlocked.Increment(ref _connectionCount);
-                _arrivals.Enqueue(new Arrival(connection, isNew));
-                connection.Loop = this; // only then, so that nothing that is posted here for the connection comes before it
-            }
-        }
-
-        if (relief is null) WakeUnlessPosted();
-        else relief.Arrive(connection, isNew);
-    }
-
-    private void AdoptArrivals()
-    {
-        for (int left = _arrivals.Count; left > 0; left--)
-        {
-            Arrival arrival;
-            lock (_arriving) arrival = _arrivals.Dequeue(); // this thread alone takes any
-            Adopt(arrival);
-        }
-    }
-
-    private void Adopt(Arrival arrival)
-    {
-        Connection connection = arrival.Connection;
-        _connections.Add(connection);
-        Transport.Register(connection);
-        if (!arrival.IsNew)
-        {
-            Handler.Moved(connection);
-            return;
-        }
-
-        connection.BeginLayer();
-        Handler.Opened(connection);
-    }
 
     private void ConsumeBehindMessages(Connection connection)
     {
@@ -755,8 +652,6 @@ internal sealed class EventLoop : IDisposable
         Transport.Close(connection);
         Sockets.Remove();
     }
-
-    private readonly record struct Arrival(Connection Connection, bool IsNew);
 
     // Something to run, or a part of a buffer to send, of which the message has a reference; if it names a connection, on that one's loop.
     private readonly record struct Message(Action? Action, Connection? Connection, SharedBuffer? Buffer, int Start, int Length);

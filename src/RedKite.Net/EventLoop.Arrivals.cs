@@ -1,0 +1,111 @@
+namespace RedKite.Net;
+
+/// <summary>Connections that come to a loop from elsewhere: new ones, and those that move between loops.</summary>
+internal sealed partial class EventLoop
+{
+    private readonly Lock _arriving = new();
+    private readonly Queue<Arrival> _arrivals = []; // with the lock, as the next; apart from the messages, so that they can be passed on
+    private EventLoop? _relief;
+
+    /// <summary>
+    /// Moves idle connections to another loop, if the transport can do that. Messages that other threads post to one of them
+    /// meanwhile follow it. On the loop's thread, while it serves another connection or handles a message.
+    /// </summary>
+    /// <param name="mayMove">Called for each idle connection.</param>
+    /// <returns>How many moved.</returns>
+    public int MoveIdle(EventLoop other, Predicate<Connection> mayMove)
+    {
+        if (!Transport.CanForget || _connections.Count == 0 || _hasEnded || other._hasEnded || other == this) return 0;
+        List<Connection> moving = [];
+        foreach (Connection connection in _connections)
+        {
+            if (connection.IsIdle && mayMove(connection)) moving.Add(connection);
+        }
+
+        foreach (Connection connection in moving)
+        {
+            _connections.Remove(connection);
+            Transport.Forget(connection);
+            Interlocked.Decrement(ref _connectionCount);
+            other.Arrive(connection, isNew: false);
+        }
+
+        return moving.Count;
+    }
+
+    /// <summary>
+    /// Hands idle connections to another loop, as <see cref="MoveIdle"/>, and also those that are on their way here, now and until
+    /// <see cref="EndRelief"/>, because this loop will not end its turn for long. On the loop's thread.
+    /// </summary>
+    /// <returns>How many moved so far.</returns>
+    public int BeginRelief(EventLoop other, Predicate<Connection> mayMove)
+    {
+        Arrival[] arrived;
+        lock (_arriving)
+        {
+            _relief = other;
+            arrived = [.. _arrivals];
+            _arrivals.Clear();
+        }
+
+        foreach (Arrival arrival in arrived)
+        {
+            Interlocked.Decrement(ref _connectionCount);
+            other.Arrive(arrival.Connection, arrival.IsNew);
+        }
+
+        return arrived.Length + MoveIdle(other, mayMove);
+    }
+
+    /// <summary>Connections stay here again. On the loop's thread.</summary>
+    public void EndRelief()
+    {
+        lock (_arriving) _relief = null;
+    }
+
+    // Hands over a connection that no loop has. From any thread.
+    private void Arrive(Connection connection, bool isNew)
+    {
+        EventLoop? relief;
+        lock (_arriving)
+        {
+            relief = _relief is { _hasEnded: false } ? _relief : null;
+            if (relief is null)
+            {
+                Interlocked.Increment(ref _connectionCount);
+                _arrivals.Enqueue(new Arrival(connection, isNew));
+                connection.Loop = this; // only then, so that nothing that is posted here for the connection comes before it
+            }
+        }
+
+        if (relief is null) WakeUnlessPosted();
+        else relief.Arrive(connection, isNew);
+    }
+
+    private void AdoptArrivals()
+    {
+        for (int left = _arrivals.Count; left > 0; left--)
+        {
+            Arrival arrival;
+            lock (_arriving) arrival = _arrivals.Dequeue(); // this thread alone takes any
+            Adopt(arrival);
+        }
+    }
+
+    private void Adopt(Arrival arrival)
+    {
+        Connection connection = arrival.Connection;
+        _connections.Add(connection);
+        Transport.Register(connection);
+        if (!arrival.IsNew)
+        {
+            Handler.Moved(connection);
+            return;
+        }
+
+        connection.BeginLayer();
+        Handler.Opened(connection);
+    }
+
+    private readonly record struct Arrival(Connection Connection, bool IsNew);
+}
