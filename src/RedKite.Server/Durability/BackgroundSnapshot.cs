@@ -42,6 +42,7 @@ internal sealed class BackgroundSnapshot : IDisposable
     private long _writtenKeys;
     private int _selected = -1; // in the file
     private volatile bool _fails;
+    private volatile bool _isAborted;
     private volatile bool _holdsWrites;
 
     internal BackgroundSnapshot(Keyspace keyspace, Settings settings, WriteGate gate, Func<long> nowMs)
@@ -114,8 +115,12 @@ internal sealed class BackgroundSnapshot : IDisposable
 
         End();
         foreach (Door door in _doors) Attempt(ref failure, () => MoveSide(writer, door.TakeSide()));
+        if (failure is null && _isAborted) failure = new FileFailure("write", "the snapshot", FileFailure.Canceled);
         if (failure is not null) throw failure;
     }
+
+    /// <summary>Ends without a file, because the server stops. From any thread.</summary>
+    internal void Abort() => _isAborted = _fails = true;
 
     public void Dispose()
     {

@@ -21,6 +21,7 @@ namespace RedKite.Server.Durability;
 internal sealed class DurabilityService : IDisposable
 {
     private const int ScriptPollMs = 20;
+    private const int ScriptAtStopMs = 5000; // how long stopping waits for a script
     private const long RepairPauseMs = 1000;
     private const long RepairPauseMsMax = 60_000;
     private const int RetryMs = 5000; // after a failed save, as in Redis
@@ -205,20 +206,48 @@ internal sealed class DurabilityService : IDisposable
     {
         Log.Stop();
         if (saves && SavesAtStop(StopSaving.BySavePoints)) SaveAtStop();
+        _running?.Abort();
         _saving.Wait(); // a save in progress ends first
+    }
+
+    // Clients wait, so no other script begins: whether the one that runs ends soon.
+    private bool CanLockScripts()
+    {
+        for (int waitedMs = 0; waitedMs < ScriptAtStopMs; waitedMs += ScriptPollMs)
+        {
+            if (_keyspace.Scripts.TryEnter())
+            {
+                _keyspace.Scripts.Exit();
+                return true;
+            }
+
+            Thread.Sleep(ScriptPollMs);
+        }
+
+        return false;
     }
 
     /// <summary>Whether stopping saves.</summary>
     internal bool SavesAtStop(StopSaving saving) => saving == StopSaving.Always || (saving == StopSaving.BySavePoints && _settings.SavePoints.Count > 0);
 
-    /// <summary>Saves because the server stops, after a save in progress.</summary>
+    /// <summary>
+    /// Saves because the server stops; a snapshot in progress is aborted. If a script does not end within some seconds, nothing is saved:
+    /// a server must always stop.
+    /// </summary>
     /// <returns>What failed; null: nothing.</returns>
     internal FileFailure? SaveAtStop()
     {
         _log.Notice("Saving the final RDB snapshot before exiting.");
+        _running?.Abort();
         _saving.Wait();
         try
         {
+            if (!CanLockScripts())
+            {
+                _log.Warning("A script does not end, so the server stops without saving.");
+                return null;
+            }
+
             return Save(WriteLocked);
         }
         finally

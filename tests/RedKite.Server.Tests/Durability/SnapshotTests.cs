@@ -69,6 +69,18 @@ public class SnapshotTests
     }
 
     [Fact]
+    public async Task Server_stops_without_saving_if_a_script_does_not_end()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1", "busy-reply-threshold", "0", "loops", "2");
+        disk.Run("SET a 1");
+        using RespConnection client = RespConnection.Connect(disk.Server.Port);
+        client.SendCommand("EVAL \"redis.call('SET', 'b', '1') while true do end\" 0");
+        disk.WaitFor(() => disk.Server.Engine.Script.Current is not null, "the script");
+        await disk.Server.StopAsync().WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
+        Assert.True(disk.Server.Stopped.IsCompleted);
+    }
+
+    [Fact]
     public async Task Failed_save_refuses_writes_until_one_succeeds()
     {
         await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1");
