@@ -166,10 +166,10 @@ internal static class NotCopied
             "a node's size bounds the time of a command that changes it",
             _ => false),
         new(
-            "save in a server without a configuration file",
+            "save in a server that is embedded in a program",
             "3600 1 300 100 60 10000",
             "empty",
-            "there are no snapshots yet, and no setting may claim one",
+            "a server in a program's process writes no files unless the program says so; as a program of its own it has Redis's save points",
             _ => false),
         new(
             "bind in a server without a configuration file",

@@ -18,7 +18,7 @@ internal static class SettingTable
     private const ulong Megabyte = 1UL << 20;
 
     // Reasons that several rows share.
-    private const string NoSnapshots = "there are no snapshots yet";
+    private const string NoDelays = "Redis delays its own saving and loading by it, for tests";
     private const string NoChildren = "there are no child processes";
     private const string NoReplication = "there is no replication yet";
     private const string NoCluster = "there is no cluster mode yet";
@@ -198,9 +198,9 @@ internal static class SettingTable
         Flag("rdb-save-incremental-fsync", true, s => s.RdbSaveIncrementalFsync, (s, v) => s.RdbSaveIncrementalFsync = v),
         Flag("stop-writes-on-bgsave-error", true, s => s.StopWritesOnBgsaveError, (s, v) => s.StopWritesOnBgsaveError = v),
         Choice("sanitize-dump-payload", ["no", "yes", "clients"], "no").WithoutEffect("RESTORE always checks payloads completely"),
-        Integer("rdb-key-save-delay", int.MinValue, int.MaxValue, 0, flags: Hidden).WithoutEffect(NoSnapshots),
-        Integer("key-load-delay", int.MinValue, int.MaxValue, 0, flags: Hidden).WithoutEffect(NoSnapshots),
-        Integer("loading-process-events-interval-bytes", 1024, int.MaxValue, 524288, flags: Hidden).WithoutEffect(NoSnapshots),
+        Integer("rdb-key-save-delay", int.MinValue, int.MaxValue, 0, flags: Hidden).WithoutEffect(NoDelays),
+        Integer("key-load-delay", int.MinValue, int.MaxValue, 0, flags: Hidden).WithoutEffect(NoDelays),
+        Integer("loading-process-events-interval-bytes", 1024, int.MaxValue, 524288, flags: Hidden).WithoutEffect("loops serve clients while other threads load"),
 
         // The append log
         Flag("appendonly", false, s => s.AppendOnly, (s, v) => s.AppendOnly = v),

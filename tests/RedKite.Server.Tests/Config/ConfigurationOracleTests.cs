@@ -14,7 +14,7 @@ public class ConfigurationOracleTests
         ["bind"] = "the oracle is bound to loopback",
         ["dir"] = "the oracle's own folder",
         ["logfile"] = "the oracle's own log",
-        ["save"] = "there are no snapshots yet",
+        ["save"] = "an embedded server saves nothing unless it is told to",
     };
 
     // Settings that must not be changed on a running oracle.
