@@ -314,7 +314,7 @@ internal sealed class DurabilityService : IDisposable
         return BackgroundStart.Started;
     }
 
-    /// <summary>Begins to rewrite the append-only file on another thread; without one in use, to begin one.</summary>
+    /// <summary>Begins to rewrite the append-only file on another thread; without one in use, to begin one if the settings want it.</summary>
     internal BackgroundStart BeginRewrite()
     {
         if (!_saving.Wait(0))
@@ -480,9 +480,9 @@ internal sealed class DurabilityService : IDisposable
         return false;
     }
 
-    // After a failed sync only a new base makes the log whole again. The pauses grow with each attempt.
+    // After a failed sync only a new base makes the log whole again; a log that could not begin needs one, too. The pauses grow with each attempt.
     private bool IsRepairDue(long nowMs) =>
-        Log.Log is { Writer.IsAbandoned: true }
+        (Log.Log is { } log ? log.Writer.IsAbandoned : _settings.AppendOnly)
         && (Rewrites.ConsecutiveFailures == 0 || nowMs - Rewrites.LastEndedMs >= Math.Min(RepairPauseMs << (int)Math.Min(Rewrites.ConsecutiveFailures - 1, 10), RepairPauseMsMax));
 
     private bool IsRewriteDue(long nowMs)

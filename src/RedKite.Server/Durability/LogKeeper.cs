@@ -135,11 +135,16 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
             Task switched = Task.CompletedTask;
             writeSnapshot(file, () => switched = log.Writer.SwitchAt(log.Chain.ForgetDatabase(), OpenNext));
             switched.GetAwaiter().GetResult();
-            lock (_changing) Commit(file, _manifest);
+            lock (_changing) Commit(file, _manifest, _manifest.LastIncrementSequence);
+        }
+        else if (settings.AppendOnly)
+        {
+            BeginWithBase(file, writeSnapshot);
         }
         else
         {
-            BeginWithBase(file, writeSnapshot);
+            writeSnapshot(file, () => { });
+            lock (_changing) Commit(file, _manifest, _manifest.LastIncrementSequence + 1); // as in Redis, a base alone
         }
     }
 
@@ -157,7 +162,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
                 changes.RequestEffects(began, isOn: true);
                 changes.ApplyLocked();
             });
-            lock (_changing) Commit(file, next);
+            lock (_changing) Commit(file, next, next.LastIncrementSequence);
         }
         catch
         {
@@ -168,9 +173,9 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         }
     }
 
-    private void Commit(DumpFile file, AofManifest manifest)
+    private void Commit(DumpFile file, AofManifest manifest, long firstKept)
     {
-        AofManifest next = manifest.WithBase(settings.AppendFileName, isRdb: true, firstKept: manifest.LastIncrementSequence);
+        AofManifest next = manifest.WithBase(settings.AppendFileName, isRdb: true, firstKept);
         file.Commit(next.Base!.Name);
         _folder.WriteManifest(next);
         _manifest = next;

@@ -62,6 +62,38 @@ public class AppendOnlyFileTests
     }
 
     [Fact]
+    public async Task Rewriting_without_a_log_writes_a_base_alone()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        disk.Run("SET a 1");
+        disk.Run("BGREWRITEAOF");
+        disk.WaitFor(() => disk.Info("aof_rewrites") == "1", "the base");
+        disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the end");
+        Assert.Null(disk.Server.Engine.Durability.Log.Log);
+        Assert.Equal(["appendonly.aof.1.base.rdb", "appendonly.aof.manifest"], disk.Files.List(Path.Combine(disk.Folder, "appendonlydir")));
+        disk.Set("appendonly", "yes");
+        await disk.RestartAsync();
+        Assert.Equal("1", disk.Run("GET a").Text);
+    }
+
+    [Fact]
+    public async Task File_that_could_not_begin_is_begun_when_there_is_room()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        disk.Run("SET a 1");
+        disk.Files.Plan = call => call.Operation == "write" ? new FileFault(FileFault.NoSpace) : null;
+        disk.Run("CONFIG SET appendonly yes");
+        disk.WaitFor(() => disk.Info("aof_last_bgrewrite_status") == "err", "the failure");
+        disk.Files.Plan = null;
+        disk.WaitFor(() => disk.Info("aof_rewrites") == "1", "the base");
+        disk.WaitFor(() => !disk.Run("SET b 1").IsError, "a write");
+        string digest = disk.Digest();
+        disk.Set("appendonly", "yes");
+        await disk.RestartAsync();
+        Assert.Equal(digest, disk.Digest());
+    }
+
+    [Fact]
     public async Task File_that_ends_and_begins_again_is_not_mixed_with_the_old_one()
     {
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
