@@ -349,7 +349,7 @@ internal sealed class CommandExecutor
             if (session.CommandsToTime > 0) session.CommandsToTime--;
             i++;
             Meter.BeginRun(i, now);
-            if (_keyspace.Budget.IsExceeded && !isLarge && !TryEvictFor(count)) isLarge = true; // the command may have set the limit
+            isLarge |= _keyspace.Budget.IsExceeded; // the command may have set the limit: before each of the others, the invoker evicts or refuses
             takesShortPath = TakesShortPath(session) && !isLarge;
             interceptor = takesShortPath || isLarge ? null : OnlyInterceptor(session);
             permissions = takesShortPath || isLarge ? null : OnlyPermissions(session);

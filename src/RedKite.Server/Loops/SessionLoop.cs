@@ -419,6 +419,7 @@ internal sealed class SessionLoop : IConnectionHandler
             Session session = SessionOf(connection);
             session.CountedBufferBytes = Metrics.Buffers.Note(connection);
             if (connection.OutputBytes > 0) OnOutputBuffered(connection);
+            else if (_engine.ClientEviction.IsOn) _engine.ClientEviction.Note(session, connection.InputBytes); // what was sent no longer counts
             if (isNewPeriod) session.ReplyBytesPeak = 0;
             if (connection.IsEstablishing && nowMs - session.CreatedMs > _engine.Settings.TlsHandshakeTimeoutSeconds * 1000L)
             {

@@ -192,7 +192,7 @@ internal sealed class Keyspace : IDisposable
             preferLocal: false);
     }
 
-    /// <summary>Checks every red zone and poisoned block of a guarded keyspace.</summary>
+    /// <summary>Checks every red zone and poisoned block of a guarded keyspace. Every stripe is locked, or no other thread uses the keyspace.</summary>
     internal void CheckGuards()
     {
         foreach (Stripe stripe in Stripes) stripe.Guard?.Check();

@@ -98,6 +98,20 @@ public class ClientEvictionTests : NetworkTests
         Assert.Equal(1, server.Engine.Metrics.Server.EvictedClients);
     }
 
+    // Of a client's output only what waits counts, also while the client sends nothing more.
+    [Fact]
+    public async Task Output_that_was_read_no_longer_counts()
+    {
+        await using RedKiteServer server = await StartAsync("sockets", ("maxmemory-clients", "100mb"));
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("SET k " + new string('v', 1_000_000)).IsOk();
+        client.Send(string.Concat(Enumerable.Repeat("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", 40)));
+        Session session = Assert.Single(server.Engine.Clients.All);
+        WaitFor(() => session.CountedClientBytes > 1_000_000, "its output counts");
+        for (int i = 0; i < 40; i++) Assert.Equal(1_000_000, client.Read().Text.Length);
+        WaitFor(() => session.CountedClientBytes < 200_000, "it counts no longer");
+    }
+
     [Fact]
     public async Task Limit_that_no_client_could_meet_counts_as_128_KiB()
     {
@@ -134,6 +148,31 @@ public class ClientEvictionTests : NetworkTests
         using RespConnection small = RespConnection.Connect(server.Port);
         small.Run("EXISTS k").IsInteger(0);
         Assert.Equal(10, server.Engine.Metrics.Server.EvictedClients);
+    }
+
+    // The client is closed for its request; that it is still there until the turn ends must not cost another client, or count it again.
+    [Theory]
+    [MemberData(nameof(Transports))]
+    public async Task Client_that_is_closed_for_its_request_is_counted_once_and_no_other_with_it(string transport)
+    {
+        await using RedKiteServer server = await StartAsync(transport, ("maxmemory-clients", "800kb"));
+        server.Engine.Run.IsBackgroundPaused = true;
+        using RespConnection other = RespConnection.Connect(server.Port);
+        other.Send("*2\r\n$4\r\nECHO\r\n$200000\r\n" + new string('x', 100_000));
+        using RespConnection large = RespConnection.Connect(server.Port);
+        try
+        {
+            large.Send("*2\r\n$4\r\nECHO\r\n$4000000\r\n" + new string('x', 3_000_000));
+            Assert.True(large.Read().IsClosed);
+        }
+        catch (IOException)
+        {
+            // closed while it sent
+        }
+
+        other.Send(new string('x', 100_000) + "\r\n");
+        Assert.Equal(200_000, other.Read().Text.Length);
+        Assert.Equal(1, server.Engine.Metrics.Server.EvictedClients);
     }
 
     [Fact]
