@@ -42,7 +42,7 @@ public sealed class NotCopiedTests
         client.Run("COMMAND GETKEYS ZUNION +1 a").IsError("ERR Invalid arguments specified for command");
         Assert.Empty(client.Run("HELLO")["modules"]!.Items);
         Assert.Equal("# Modules\r\n", client.Run("INFO modules").Text);
-        Assert.Equal("", SaveWithoutAFile(ServerProgram.UnderTest));
+        Assert.Equal("3600 1 300 100 60 10000", SaveWithoutAFile(ServerProgram.UnderTest)); // only an embedded server differs
         Assert.Equal("+>", MarkersAfterAFlush(client, "FLUSHALL"));
         Assert.Equal("+>", MarkersAfterAFlush(client, "FLUSHDB"));
         Assert.Equal("+>", MarkersAfterAFlush(client, "SWAPDB 0 1"));
