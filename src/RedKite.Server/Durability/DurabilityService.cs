@@ -348,6 +348,9 @@ internal sealed class DurabilityService : IDisposable
         {
             _saving.Release();
         }
+
+        // Switched on again while the log ended: ApplyAppendOnly still saw that log.
+        if (_settings.AppendOnly && Log.Log is null) BeginRewrite();
     }
 
     private void Rewrite()
