@@ -111,6 +111,26 @@ public class AppendOnlyFileTests
     }
 
     [Fact]
+    public async Task File_that_is_switched_on_while_it_ends_begins_again()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "no");
+        disk.Run("SET a 1");
+        int syncs = 0;
+        disk.Files.Plan = call =>
+        {
+            // With this policy the first sync is that of the end.
+            if (call.Operation == "sync" && Interlocked.Increment(ref syncs) == 1) disk.Run("CONFIG SET appendonly yes");
+            return null;
+        };
+        disk.Run("CONFIG SET appendonly no");
+        disk.WaitFor(() => disk.Info("aof_rewrites") == "1", "the new base");
+        disk.Run("SET b 2");
+        await disk.RestartAsync();
+        Assert.Equal("1", disk.Run("GET a").Text);
+        Assert.Equal("2", disk.Run("GET b").Text);
+    }
+
+    [Fact]
     public async Task Truncated_command_and_unit_are_cut_off()
     {
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
