@@ -162,7 +162,7 @@ internal sealed class LogChain
         return Volatile.Read(ref slot) ?? Add(ref slot);
     }
 
-    // Whoever of several appenders reaches a new segment first adds it.
+    // The first appender that reaches a new segment adds it.
     private byte[] Add(ref byte[]? slot)
     {
         byte[]? segment;

@@ -7,7 +7,7 @@ namespace RedKite.Server.Changes;
 /// command may hold stripes (in a transaction), so its requests take effect after it.
 /// </summary>
 /// <remarks>
-/// A command without keys holds no stripe. One that changes functions holds the script mutex: whoever needs to know exactly which of their
+/// A command without keys holds no stripe. One that changes functions holds the script mutex: a consumer that needs to know exactly which of their
 /// effects a consumer has received holds it too, outside of the stripes. Messages have no such order.
 /// </remarks>
 internal sealed class ChangePublisher(Keyspace keyspace)

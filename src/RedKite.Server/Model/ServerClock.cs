@@ -5,7 +5,7 @@ namespace RedKite.Server.Model;
 /// <summary>
 /// The server's wall clock: the system's, or one that a test controls. With the system's clock, the time is derived from a
 /// monotonic timestamp that the caller has already read, and adjusted to the wall clock ten times a second. What waits uses the steady
-/// time, which nobody sets: timeouts, pauses and idle times do not change when the wall clock jumps.
+/// time, which cannot be set: timeouts, pauses and idle times do not change when the wall clock jumps.
 /// </summary>
 internal sealed class ServerClock
 {

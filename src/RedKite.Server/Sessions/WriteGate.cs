@@ -25,7 +25,7 @@ internal enum WriteRefusal
 /// </summary>
 /// <remarks>
 /// While the gate is open and no snapshot has a rule, it costs nothing: otherwise an attention flag keeps commands off the batch's short
-/// path. Commands that are executing or behind the check when the gate closes are completed, so whoever closes it keeps a reserve for them.
+/// path. Commands that are executing or behind the check when the gate closes are completed, so the caller that closes it keeps a reserve for them.
 /// </remarks>
 internal sealed class WriteGate(AttentionWord attention) : IDisposable
 {

@@ -43,7 +43,7 @@ public sealed class ServerLogTests : IDisposable
         Assert.EndsWith(" * three", lines[2], StringComparison.Ordinal);
     }
 
-    // What a client wrote cannot look like another line, whoever reads the log.
+    // What a client wrote cannot look like another line.
     [Fact]
     public void Text_of_clients_stays_on_its_line()
     {
