@@ -42,7 +42,7 @@ internal sealed class MeasuredProcess : IDisposable
         return ((IPEndPoint)listener.LocalEndpoint).Port;
     }
 
-    /// <summary>Waits until the server replies to a PING; false if it exits or the time is over.</summary>
+    /// <summary>Waits until the server replies to a PING, perhaps that it is loading; false if it exits or the time is over.</summary>
     internal bool WaitForReply(int port, int pollMs)
     {
         var waiting = Stopwatch.StartNew();
@@ -52,6 +52,10 @@ internal sealed class MeasuredProcess : IDisposable
             {
                 using var connection = new RespConnection(port);
                 connection.Run("PING");
+                return true;
+            }
+            catch (CannotMeasureException loading) when (loading.Message.Contains("LOADING", StringComparison.Ordinal))
+            {
                 return true;
             }
             catch (Exception notYet) when (notYet is SocketException or IOException)

@@ -24,6 +24,7 @@ internal sealed record Options
           behaviors  server CPU per GET with 1 to 40 behaviors, relative to none
           names    case-insensitive name lookup, step by step: calls per second of 32 threads
           guards   CPU of a user's key patterns, TLS and eviction, latency during TLS handshakes, hit rates
+          durability  synced and logged writes, snapshots and loads against Redis and Valkey: rate, CPU, latency, memory
           types    data types against Redis and Valkey: CPU per operation, memory, delays while a value is freed
           messages  scripts, transactions, messages and tracking against Redis: CPU per operation
           churn    an hour: resident memory of a full server against maxmemory while values shrink and grow back
@@ -42,6 +43,7 @@ internal sealed record Options
                                   messages: rows such as evalsha-p16,publish-p1
                                   guards: users,tls,handshakes,hitrates,eviction
                                   diagnostics: cost,package,hotkeys
+                                  durability: always,everysec,snapshot,load, and 100,000,000 keys: largest
           --quick                 types and messages: shorter rounds and smaller values (half an hour without it)
           --minutes 60            churn: its length
           --servers LIST          servers to measure: redkite,redis,valkey,floor

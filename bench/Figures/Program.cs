@@ -23,6 +23,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["behaviors"] = BehaviorsScenario.Run,
     ["names"] = NamesScenario.Run,
     ["guards"] = GuardsScenario.Run,
+    ["durability"] = DurabilityScenario.Run,
     ["types"] = TypesScenario.Run,
     ["messages"] = MessagesScenario.Run,
     [ChurnScenario.Name] = ChurnScenario.Run,
