@@ -154,6 +154,12 @@ internal static class NotCopied
             "no client waits for it",
             _ => false),
         new(
+            "lazyfreed_objects and lazyfree_pending_objects in INFO memory",
+            "count values that UNLINK, FLUSHALL ASYNC or a lazyfree setting hands to a thread",
+            "count values whose last part is freed after the command that removed them, whichever it was",
+            "every large value is freed in slices, so that no client waits for it",
+            _ => false),
+        new(
             "HELLO, INFO modules, MODULE LIST",
             "the module vectorset",
             "no modules",

@@ -42,6 +42,7 @@ public sealed class NotCopiedTests
         client.Run("COMMAND GETKEYS ZUNION +1 a").IsError("ERR Invalid arguments specified for command");
         Assert.Empty(client.Run("HELLO")["modules"]!.Items);
         Assert.Equal("# Modules\r\n", client.Run("INFO modules").Text);
+        Assert.Equal(1, ObjectsFreedLaterByDel(client));
         Assert.Equal("3600 1 300 100 60 10000", SaveWithoutAFile(ServerProgram.UnderTest)); // only an embedded server differs
         Assert.Equal("+>", MarkersAfterAFlush(client, "FLUSHALL"));
         Assert.Equal("+>", MarkersAfterAFlush(client, "FLUSHDB"));
@@ -58,6 +59,17 @@ public sealed class NotCopiedTests
         client.Run("CONFIG SET bind -192.0.2.1").IsError("ERR CONFIG SET failed (possibly related to argument 'bind') - Failed to bind to specified addresses.");
         using RespConnection another = server.Connect();
         another.Run("PING").IsSimple("PONG");
+    }
+
+    private static long ObjectsFreedLaterByDel(RespConnection client)
+    {
+        for (int i = 0; i < 200; i++) client.Run($"RPUSH long {string.Join(' ', Enumerable.Repeat(new string('x', 100), 100))}").IsInteger((i + 1) * 100);
+        client.Run("CONFIG RESETSTAT").IsOk();
+        client.Run("DEL long").IsInteger(1);
+        Assert.True(SpinWait.SpinUntil(() => Field("lazyfree_pending_objects") == 0, 60_000));
+        return Field("lazyfreed_objects");
+
+        long Field(string name) => long.Parse(client.Run("INFO memory").Text.Split($"{name}:")[1].Split('\r')[0], System.Globalization.CultureInfo.InvariantCulture);
     }
 
     private static string[] SubexpiryWithoutExpiries(RespConnection client)

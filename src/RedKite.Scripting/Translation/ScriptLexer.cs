@@ -36,7 +36,13 @@ internal sealed class ScriptLexer(string source, string chunkName, List<SourceEd
         "true", "until", "while",
     ];
 
-    private static readonly string[] Symbols = ["...", "..", "==", "~=", "<=", ">="];
+    // A string for each symbol of one character.
+    private static readonly string[] Symbols = [.. Enumerable.Range(0, byte.MaxValue + 1).Select(code => ((char)code).ToString())];
+
+    private static readonly HashSet<string>.AlternateLookup<ReadOnlySpan<char>> KeywordsBySpan = Keywords.GetAlternateLookup<ReadOnlySpan<char>>();
+
+    // A string for each name, however often it occurs.
+    private readonly HashSet<string>.AlternateLookup<ReadOnlySpan<char>> _names = new HashSet<string>(StringComparer.Ordinal).GetAlternateLookup<ReadOnlySpan<char>>();
 
     private int _at;
 
@@ -54,8 +60,10 @@ internal sealed class ScriptLexer(string source, string chunkName, List<SourceEd
         if (IsLetter(c))
         {
             while (_at < source.Length && (IsLetter(source[_at]) || char.IsAsciiDigit(source[_at]))) _at++;
-            string word = source[start.._at];
-            return new Token(Keywords.Contains(word) ? TokenKind.Keyword : TokenKind.Name, word, start, _at, Line);
+            ReadOnlySpan<char> word = source.AsSpan(start.._at);
+            return KeywordsBySpan.TryGetValue(word, out string? keyword)
+                ? new Token(TokenKind.Keyword, keyword, start, _at, Line)
+                : new Token(TokenKind.Name, Name(word), start, _at, Line);
         }
 
         if (char.IsAsciiDigit(c) || (c == '.' && char.IsAsciiDigit(Peek(1)))) return ReadNumber();
@@ -67,15 +75,17 @@ internal sealed class ScriptLexer(string source, string chunkName, List<SourceEd
             return new Token(TokenKind.String, source[start.._at], start, _at, line);
         }
 
-        foreach (string symbol in Symbols)
+        string symbol = (c, Peek(1)) switch
         {
-            if (string.CompareOrdinal(source, _at, symbol, 0, symbol.Length) != 0) continue;
-            _at += symbol.Length;
-            return new Token(TokenKind.Symbol, symbol, start, _at, Line);
-        }
-
-        _at++;
-        return new Token(TokenKind.Symbol, c.ToString(), start, _at, Line);
+            ('.', '.') => Peek(2) == '.' ? "..." : "..",
+            ('=', '=') => "==",
+            ('~', '=') => "~=",
+            ('<', '=') => "<=",
+            ('>', '=') => ">=",
+            _ => Symbols[c],
+        };
+        _at += symbol.Length;
+        return new Token(TokenKind.Symbol, symbol, start, _at, Line);
     }
 
     /// <summary>A syntax error as Lua 5.1 words it.</summary>
@@ -83,6 +93,14 @@ internal sealed class ScriptLexer(string source, string chunkName, List<SourceEd
         new($"{chunkName}:{line}: {message}{(near is null || near.StartsWith('\0') ? "" : $" near '{near}'")}");
 
     private static bool IsLetter(char c) => char.IsAsciiLetter(c) || c == '_';
+
+    private string Name(ReadOnlySpan<char> word)
+    {
+        if (_names.TryGetValue(word, out string? name)) return name;
+        name = word.ToString();
+        _names.Set.Add(name);
+        return name;
+    }
 
     private char Peek(int ahead) => _at + ahead < source.Length ? source[_at + ahead] : '\0';
 
@@ -114,7 +132,8 @@ internal sealed class ScriptLexer(string source, string chunkName, List<SourceEd
             return;
         }
 
-        while (_at < source.Length && source[_at] is not ('\n' or '\r')) _at++;
+        int rest = source.AsSpan(_at).IndexOfAny('\n', '\r');
+        _at = rest < 0 ? source.Length : _at + rest;
     }
 
     // The number of equal signs of a long bracket; -1: it is not a long bracket.

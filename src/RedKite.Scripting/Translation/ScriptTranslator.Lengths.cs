@@ -14,6 +14,7 @@ internal sealed partial class ScriptTranslator
 
     private bool _checksLengths;
     private bool _mayMakeHoles;
+    private bool _hasLengths;
     private bool _mayBeNil; // the last expression
     private int _arguments; // of the last call; -1: as many as the last one of them has values
     private (int Start, bool IsName, int End) _index; // the last index in brackets: the bracket, whether it is a string, the index's end
@@ -44,6 +45,7 @@ internal sealed partial class ScriptTranslator
 
     private void Length(Token op, int operand, int edits, ExpressionKind kind, string name)
     {
+        _hasLengths = true;
         bool isName = kind is ExpressionKind.Local or ExpressionKind.Upvalue or ExpressionKind.Global && _lastEnd - operand == name.Length && !IsReserved(name);
         if (!_checksLengths || isName)
         {

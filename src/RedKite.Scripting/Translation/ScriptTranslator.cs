@@ -122,7 +122,7 @@ internal sealed partial class ScriptTranslator
         var translator = new ScriptTranslator(source, chunkName, returnsOne);
         translator.All();
         bool checksLengths = translator._mayMakeHoles;
-        if (checksLengths)
+        if (checksLengths && translator._hasLengths)
         {
             translator = new ScriptTranslator(source, chunkName, returnsOne) { _checksLengths = true };
             translator.All();
