@@ -51,8 +51,8 @@ public sealed class InProcessClient : IDisposable
     /// <summary>What becomes of keys and fields that the client's commands find expired. Set while no call is in progress.</summary>
     internal ExpiryPolicy Expiry
     {
-        get => _executor.Environment.CallersExpiry;
-        set => _executor.Environment.CallersExpiry = value;
+        get => _executor.Time.CallersExpiry;
+        set => _executor.Time.CallersExpiry = value;
     }
 
     /// <summary>Whether a call in progress waits until it may write. From any thread.</summary>
@@ -174,10 +174,10 @@ public sealed class InProcessClient : IDisposable
     {
         if (_session.Blocked is not { } blocked) return false;
         if (blocked.Copy is not null) Copy(blocked);
-        while (!blocked.Sleep((int)Math.Clamp(blocked.DeadlineMs - _executor.Environment.SteadyMs, 1, SleepMsMax)))
+        while (!blocked.Sleep((int)Math.Clamp(blocked.DeadlineMs - _executor.Time.SteadyMs, 1, SleepMsMax)))
         {
-            _executor.Environment.ReadTime();
-            if ((_ended || blocked.DeadlineMs <= _executor.Environment.SteadyMs) && blocked.TryEnd()) break;
+            _executor.Time.Read();
+            if ((_ended || blocked.DeadlineMs <= _executor.Time.SteadyMs) && blocked.TryEnd()) break;
         }
 
         _session.Blocked = null;
@@ -198,7 +198,7 @@ public sealed class InProcessClient : IDisposable
         {
             if (_ended && blocked.TryEnd()) blocked.Wake();
             Thread.Yield(); // to threads that wait for the stripes
-            _executor.Environment.ReadTime();
+            _executor.Time.Read();
         }
     }
 
@@ -224,7 +224,7 @@ public sealed class InProcessClient : IDisposable
         AppendOnlyLog? log = _engine.Durability.Log.Log;
         long failures = log?.Failures ?? 0;
         reply.BytesMax = bytesMax;
-        _executor.Environment.ReadTime();
+        _executor.Time.Read();
         _session.NoteUser(); // there is no loop that could
         int consumed;
         try
@@ -257,7 +257,7 @@ public sealed class InProcessClient : IDisposable
         _session.IsPaused = false;
         if (_ended) _executor.Reply.Clear();
         ObjectDisposedException.ThrowIf(_ended, _server);
-        _executor.Environment.ReadTime();
+        _executor.Time.Read();
         return _executor.Run(_session, request);
     }
 

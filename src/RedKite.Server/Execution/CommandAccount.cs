@@ -57,7 +57,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
     {
         if (_engine.Settings.LatencyTracking) _environment.Metrics.Of(cmd.Command.Index).Latency.Record(ns, 1);
         if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end, hasWaited);
-        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _environment.NowMs, ns);
+        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _environment.Time.NowMs, ns);
     }
 
     /// <summary>Counts the last error reply by its class, and for its command if one was resolved.</summary>
@@ -81,7 +81,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
         if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
         if (ns >= Timeline.NoticeableNs) _engine.Note(TimelineKind.SlowCommand, cmd.Session, ns, cmd.Command.FullName);
         string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
-        RequestLogEntry entry = _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, ns / 1000);
+        RequestLogEntry entry = _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.Time.NowMs, ns / 1000);
         if (!hasWaited)
         {
             entry.EndedTicks = end;
@@ -99,7 +99,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
     {
         if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
         string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
-        log.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.NowMs, bytes);
+        log.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.Time.NowMs, bytes);
     }
 
     /// <summary>Counts an error that was replied instead of executing the command.</summary>

@@ -1,6 +1,7 @@
 using System.Runtime.CompilerServices;
 using RedKite.Net.Interop;
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Execution.Eviction;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
@@ -51,6 +52,8 @@ internal sealed class CommandExecutor
         _commands = engine.Commands;
         _attention = engine.Attention;
         Environment = new CommandEnvironment(engine.Keyspace, engine.Changes, engine.Settings, engine.Clock, engine.Commands, engine.Buffers, engine.Metrics.NewExecutor());
+        Time = Environment.Time;
+        Recording = Environment.Recording;
         Account = new CommandAccount(this);
         Meter = new RunMeter(this, _parser, _requests);
         Invoker = new Invoker(this);
@@ -65,6 +68,10 @@ internal sealed class CommandExecutor
     internal ReplyWriter Reply { get; }
 
     internal CommandEnvironment Environment { get; }
+
+    internal CommandTime Time { get; }
+
+    internal InvocationRecording Recording { get; }
 
     internal Invoker Invoker { get; }
 
@@ -86,19 +93,19 @@ internal sealed class CommandExecutor
     internal int Run(Session session, Span<byte> input)
     {
         session.IsExecuting = true;
-        Environment.Changes.ClientId = session.Id;
+        Recording.Changes.ClientId = session.Id;
         Meter.ForgetUnsent();
         int consumed = ExecuteInput(session, input);
         if (Engine.Tracking.HasBroadcast) Broadcast(session);
         session.IsExecuting = false;
-        Environment.Changes.ClientId = 0;
+        Recording.Changes.ClientId = 0;
         return consumed;
     }
 
     private int ExecuteInput(Session session, Span<byte> input)
     {
         Reply.Resp3 = session.Resp3;
-        Environment.NoteTouchMode(session);
+        Environment.Accesses.BeginClient(session);
         var cmd = new CommandContext(Environment, session, input, Reply, session.DatabaseIndex);
         int position = 0;
         while (true)
@@ -146,7 +153,7 @@ internal sealed class CommandExecutor
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void Broadcast(Session session)
     {
-        Engine.Tracking.Broadcast(Environment.Changes);
+        Engine.Tracking.Broadcast(Recording.Changes);
         session.WriteHeldBack(Reply);
     }
 
@@ -285,8 +292,8 @@ internal sealed class CommandExecutor
         if ((Reply.TakeEvents() & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply); // invalidations of evicted keys
         long replied = Reply.Length;
         Meter.BeginBatch(session);
-        session.LastInteractionMs = Environment.SteadyMs;
-        bool isLarge = refuses || Environment.CallersExpiry == ExpiryPolicy.Hide || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // the invoker finds out which request
+        session.LastInteractionMs = Time.SteadyMs;
+        bool isLarge = refuses || Time.CallersExpiry == ExpiryPolicy.Hide || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // the invoker finds out which request
         bool takesShortPath = TakesShortPath(session) && !isLarge;
         ICommandInterceptor? interceptor = takesShortPath || isLarge ? null : OnlyInterceptor(session);
         Permissions? permissions = takesShortPath || isLarge ? null : OnlyPermissions(session);
@@ -309,10 +316,10 @@ internal sealed class CommandExecutor
                     stripe.Enter();
                     held = stripe;
                     _heldStripe = index;
-                    Environment.BeginObserving(stripe);
+                    Recording.Begin(stripe);
                 }
 
-                if (Environment.IsInSnapshot && Invoker.HeldWrites.HoldsShort(session, command, request.Hash)) break;
+                if (Recording.IsInSnapshot && Invoker.HeldWrites.HoldsShort(session, command, request.Hash)) break;
                 long changes = Metrics.Changes;
                 cmd.Begin(command, _parser.Arguments(request.First, request.Count), request.Hash);
                 command.Handler(ref cmd);
@@ -322,7 +329,7 @@ internal sealed class CommandExecutor
                     count = NoteEvents(command, session, i, count);
                 }
 
-                if (Environment.IsObserved)
+                if (Recording.IsOn)
                 {
                     if (PublishAndServe(cmd, changes, session)) held = null;
                     if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i, count);
@@ -399,7 +406,7 @@ internal sealed class CommandExecutor
         Invoker.Publish(cmd, Metrics.Changes - changesBefore);
         if (!Invoker.MayServe)
         {
-            Environment.BeginRecording(); // the stripe stays locked for the next command
+            Recording.Clear(); // the stripe stays locked for the next command
             return false;
         }
 
@@ -418,7 +425,7 @@ internal sealed class CommandExecutor
     private bool AllowsShort(Permissions permissions, scoped in CommandContext cmd, in Request request)
     {
         if (request.Command is not { } command || request.Count <= command.FirstKey) return false;
-        return permissions.AllowsShort(command, cmd.Input(_parser.Arguments(request.First, request.Count)[command.FirstKey]));
+        return permissions.AllowsShort(command, cmd.Arguments.At(_parser.Arguments(request.First, request.Count)[command.FirstKey]));
     }
 
     // The interceptor of commands on the short path, if nothing else requires the invoker.

@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Acl;
+using RedKite.Server.Changes;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
@@ -24,6 +25,8 @@ internal sealed class Invoker
 
     private readonly CommandExecutor _executor;
     private readonly CommandEnvironment _environment;
+    private readonly CommandTime _time;
+    private readonly InvocationRecording _recording;
     private readonly Engine _engine;
     private readonly Keyspace _keyspace;
     private readonly BlockedClientServer _blocked;
@@ -34,6 +37,8 @@ internal sealed class Invoker
     {
         _executor = executor;
         _environment = executor.Environment;
+        _time = _environment.Time;
+        _recording = _environment.Recording;
         _engine = executor.Engine;
         _keyspace = _engine.Keyspace;
         _blocked = new BlockedClientServer(this, _engine, _environment);
@@ -71,7 +76,7 @@ internal sealed class Invoker
         cmd.Begin(command!, arguments, request.Hash);
         if (Resolve(ref cmd, ref command) && IsAllowed(ref cmd, command!, isOutOfMemory))
         {
-            if (_engine.Pause.Holds(cmd, command!, _environment.SteadyMs) || (!IsQueued(cmd, command!) && HeldWrites.Holds(cmd, command!)))
+            if (_engine.Pause.Holds(cmd, command!, _time.SteadyMs) || (!IsQueued(cmd, command!) && HeldWrites.Holds(cmd, command!)))
             {
                 session.ReplyMode = replies;
                 return false;
@@ -111,7 +116,7 @@ internal sealed class Invoker
     {
         if (command.Parent is not null && command.FirstKey > 0) firstKeyHash = _keyspace.Hash(cmd[command.FirstKey]);
         cmd.Begin(command, arguments, firstKeyHash);
-        int requestBytes = cmd.FramedRequestBytes;
+        int requestBytes = cmd.Arguments.FramedBytes;
         if (IsQueued(cmd, command))
         {
             QueueInTransaction(cmd, cmd.Session.Transaction!);
@@ -132,7 +137,7 @@ internal sealed class Invoker
             locked.Include(_environment.HeldStripes); // what a script has claimed
             if (_blocked.HasNoted)
             {
-                if (isScript || command.RunsQueued) _environment.ReadTime(); // as in Redis, a key may have expired since it was created
+                if (isScript || command.RunsQueued) _time.Read(); // as in Redis, a key may have expired since it was created
                 _blocked.Serve(ref locked);
             }
         }
@@ -152,7 +157,7 @@ internal sealed class Invoker
         _blocked.Deliver();
         BlockedClient? blocked = cmd.Session.Blocked;
         if (blocked is not null) _engine.Blocked.NoteBegun(blocked);
-        _environment.NoteTouchMode(cmd.Session);
+        _environment.Accesses.BeginClient(cmd.Session);
 
         long end = Stopwatch.GetTimestamp();
         if (blocked is not null) blocked.ExecutedTicks = end - start;
@@ -174,13 +179,13 @@ internal sealed class Invoker
         long errors = reply.Errors;
         long replied = reply.Length;
         Run(ref cmd, _environment.HeldStripes);
-        if (_environment.IsObserved) _environment.BeginRecording(); // it is published
+        if (_recording.IsOn) _recording.Clear(); // it is published
         if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd, isOfScript);
-        _environment.NoteTouchMode(cmd.Session);
+        _environment.Accesses.BeginClient(cmd.Session);
         long end = estimate > 0 ? 0 : Stopwatch.GetTimestamp();
         long ticks = estimate > 0 ? estimate : end - start;
         if (estimated is not null) estimated.TicksInScript = ticks;
-        Account.Count(cmd, ticks, end, isOfScript ? 0 : cmd.FramedRequestBytes, reply.Length - replied, failed: reply.Errors != errors);
+        Account.Count(cmd, ticks, end, isOfScript ? 0 : cmd.Arguments.FramedBytes, reply.Length - replied, failed: reply.Errors != errors);
 
         // CLIENT REPLY SKIP in a transaction skips the reply of the command after EXEC.
         if (replies is ReplyMode.Off or ReplyMode.SkipThis && cmd.Session.ReplyMode == replies) reply.Truncate(replied);
@@ -190,7 +195,7 @@ internal sealed class Invoker
     internal StripeSet StripesOfNested(scoped in CommandContext cmd)
     {
         _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
-        return cmd.Command.Is(CommandFlags.WalksStripes) ? _keyspace.AllStripes : StripesOf(cmd, cmd.Command, cmd.RequestBytes);
+        return cmd.Command.Is(CommandFlags.WalksStripes) ? _keyspace.AllStripes : StripesOf(cmd, cmd.Command, cmd.Arguments.Bytes);
     }
 
     /// <summary>
@@ -206,10 +211,10 @@ internal sealed class Invoker
         stripe.Enter();
         try
         {
-            _environment.BeginObserving(stripe);
+            _recording.Begin(stripe);
             long changes = _environment.Metrics.Changes;
             cmd.Command.Handler(ref cmd);
-            if (_environment.IsObserved)
+            if (_recording.IsOn)
             {
                 Publish(cmd, _environment.Metrics.Changes - changes);
                 serves = MayServe;
@@ -228,21 +233,21 @@ internal sealed class Invoker
     /// <summary>Executes a handler and publishes what it changed. The stripes that it needs are locked.</summary>
     internal void Run(ref CommandContext cmd, StripeSet held)
     {
-        _environment.BeginObserving(held);
+        _recording.Begin(held);
         long changes = _environment.Metrics.Changes;
         if (_engine.Monitors.IsOn) _engine.Monitors.ShowScript(cmd);
-        ExpiryPolicy outer = _environment.BeginExpiry(cmd.Command, isFrozen: !_engine.Pause.HasEnded(_environment.SteadyMs));
+        ExpiryPolicy outer = _time.BeginExpiry(cmd.Command, isFrozen: !_engine.Pause.HasEnded(_time.SteadyMs));
         cmd.Command.Handler(ref cmd);
-        _environment.EndExpiry(outer);
+        _time.EndExpiry(outer);
         if (cmd.Session.Tracking is { } tracking) NoteTracked(cmd, tracking);
         _environment.KeyHashes.Forget();
-        if (_environment.BlockRequest is { } block && !_environment.IsServing)
+        if (_environment.Blocking.Request is { } block && !_environment.Blocking.IsServing)
         {
-            _environment.BlockRequest = null;
-            if (block.Type is null || cmd.Count <= _engine.Settings.BlockedKeysMax || IsWithinBlockedKeysOrReply(cmd)) _engine.Blocked.Block(cmd, block, held, _environment.TurnStart);
+            _environment.Blocking.Request = null;
+            if (block.Type is null || cmd.Count <= _engine.Settings.BlockedKeysMax || IsWithinBlockedKeysOrReply(cmd)) _engine.Blocked.Block(cmd, block, held, _time.TurnStart);
         }
 
-        if (_environment.IsObserved) Publish(cmd, _environment.Metrics.Changes - changes);
+        if (_recording.IsOn) Publish(cmd, _environment.Metrics.Changes - changes);
     }
 
     private bool IsWithinBlockedKeysOrReply(scoped in CommandContext cmd)
@@ -273,10 +278,10 @@ internal sealed class Invoker
     /// <param name="changes">How many changes it counted: without any it has no effect.</param>
     internal void Publish(scoped in CommandContext cmd, long changes)
     {
-        if (_environment.RecordsEffects)
+        if (_recording.TakesEffects)
         {
-            if (changes > 0 && !_environment.Effects.ReplacesRequest) cmd.EffectRequest();
-            _nested.PublishEffects(cmd.RequestBuffer);
+            if (changes > 0 && !_recording.Effects.ReplacesRequest) cmd.EffectRequest();
+            _nested.PublishEffects(cmd.Arguments.Input);
         }
 
         PublishChanges();
@@ -285,9 +290,9 @@ internal sealed class Invoker
     /// <summary>Publishes the changes that the store made by itself: keys that it found expired. The stripe is locked.</summary>
     internal void PublishRecorded()
     {
-        if (_environment.RecordsEffects) _nested.PublishEffects(request: []);
+        if (_recording.TakesEffects) _nested.PublishEffects(request: []);
         PublishChanges();
-        _environment.BeginRecording();
+        _recording.Clear();
     }
 
     /// <summary>Serves the blocked clients that a command of the short path may serve. Its stripe is locked, and released here.</summary>
@@ -308,7 +313,7 @@ internal sealed class Invoker
             locked.Dispose();
         }
 
-        _environment.NoteTouchMode(session);
+        _environment.Accesses.BeginClient(session);
         _blocked.Deliver();
     }
 
@@ -323,10 +328,10 @@ internal sealed class Invoker
 
     private void PublishChanges()
     {
-        if (_environment.Changes.Count == 0) return;
-        if ((_environment.Observers & StripeObservers.Events) != 0) _engine.Changes.Publish(_environment.Changes);
-        if ((_environment.Observers & StripeObservers.WatchedKeys) != 0) _engine.Watched.Note(_environment.Changes, _keyspace.Databases, _environment.Expiry);
-        _blocked.Note(_environment.Changes);
+        if (_recording.Changes.Count == 0) return;
+        if ((_recording.Observers & StripeObservers.Events) != 0) _engine.Changes.Publish(_recording.Changes);
+        if ((_recording.Observers & StripeObservers.WatchedKeys) != 0) _engine.Watched.Note(_recording.Changes, _keyspace.Databases, _time.Expiry);
+        _blocked.Note(_recording.Changes);
     }
 
     // Finds the subcommand and checks the number of arguments, or replies what is wrong.
@@ -345,7 +350,7 @@ internal sealed class Invoker
             if (subcommand is null)
             {
                 string name = Shown(cmd[1]);
-                Reject(null, $"ERR unknown subcommand '{name}'. Try {cmd.ContainerText} HELP.");
+                Reject(null, $"ERR unknown subcommand '{name}'. Try {cmd.ContainerText()} HELP.");
                 return false;
             }
 
@@ -371,7 +376,7 @@ internal sealed class Invoker
         Session session = cmd.Session;
         AccessDenial denial = session.User.Check(cmd);
         if (!denial.IsDenied) return true;
-        bool isNew = !_environment.IsInUnit && !_environment.IsServing; // it has just been read
+        bool isNew = !_environment.IsInUnit && !_environment.Blocking.IsServing; // it has just been read
         if (isNew)
         {
             if (session is { User.Permissions.AreGone: true, Connection: not null })
@@ -521,7 +526,7 @@ internal sealed class Invoker
         {
             RejectInTransaction(Limit.QueuedCommands, "ERR the transaction has too many commands, see max-transaction-commands");
         }
-        else if (transaction.Bytes + cmd.RequestBytes > _engine.Settings.ClientQueryBufferLimit)
+        else if (transaction.Bytes + cmd.Arguments.Bytes > _engine.Settings.ClientQueryBufferLimit)
         {
             CloseOrReject(cmd.Session);
         }

@@ -15,6 +15,7 @@ internal sealed class NestedExecutor : INestedExecutor
     private readonly Invoker _invoker;
     private readonly Engine _engine;
     private readonly CommandEnvironment _environment;
+    private readonly InvocationRecording _recording;
     private readonly EffectWriter _effects = new(); // of the unit
     private int _depth;
     private bool _holdsAll;
@@ -25,6 +26,7 @@ internal sealed class NestedExecutor : INestedExecutor
         _invoker = invoker;
         _engine = engine;
         _environment = environment;
+        _recording = environment.Recording;
     }
 
     /// <summary>Errors that nested commands replied into the executor's own reply: they are not the surrounding command's.</summary>
@@ -36,7 +38,7 @@ internal sealed class NestedExecutor : INestedExecutor
     {
         // What the surrounding command has recorded so far, such as an expired key, precedes the unit's commands.
         bool isOutermost = _depth++ == 0;
-        if (_environment.IsObserved) _invoker.PublishRecorded();
+        if (_recording.IsOn) _invoker.PublishRecorded();
         if (!isOutermost) return;
         _environment.IsInUnit = true;
         _holdsAll = _environment.HeldStripes.Equals(_engine.Keyspace.AllStripes);
@@ -52,9 +54,9 @@ internal sealed class NestedExecutor : INestedExecutor
             if (_effects.Count > 0) PublishUnit();
         }
 
-        if (!_environment.IsObserved) return;
-        _environment.BeginRecording(); // the surrounding command itself changes nothing
-        _environment.Effects.ReplaceRequest();
+        if (!_recording.IsOn) return;
+        _recording.Clear(); // the surrounding command itself changes nothing
+        _recording.Effects.ReplaceRequest();
     }
 
     public void RunQueued(Session session, SavedRequest request, ReplyWriter reply)
@@ -114,8 +116,8 @@ internal sealed class NestedExecutor : INestedExecutor
     /// <param name="request">The input of the command's request.</param>
     internal void PublishEffects(scoped ReadOnlySpan<byte> request)
     {
-        EffectWriter expiries = _environment.Expiries;
-        EffectWriter effects = _environment.Effects;
+        EffectWriter expiries = _recording.Expiries;
+        EffectWriter effects = _recording.Effects;
         if (expiries.Count + effects.Count == 0) return;
         if (_depth == 0)
         {

@@ -3,6 +3,7 @@ using System.Runtime.CompilerServices;
 using RedKite.Protocol;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Execution;
 
@@ -29,7 +30,8 @@ internal sealed class RunMeter
     private static readonly long NoticeableTicks = Timeline.NoticeableNs * Stopwatch.Frequency / 1_000_000_000;
 
     private readonly Engine _engine;
-    private readonly CommandEnvironment _environment;
+    private readonly CommandTime _time;
+    private readonly ScriptTurn _scriptTurn;
     private readonly CommandAccount _account;
     private readonly ExecutorMetrics _metrics;
     private readonly RunProgress _progress;
@@ -57,7 +59,8 @@ internal sealed class RunMeter
     internal RunMeter(CommandExecutor executor, RequestParser parser, CommandExecutor.Request[] requests)
     {
         _engine = executor.Engine;
-        _environment = executor.Environment;
+        _time = executor.Time;
+        _scriptTurn = executor.Environment.ScriptTurn;
         _account = executor.Account;
         _metrics = executor.Metrics;
         _progress = _metrics.Progress;
@@ -102,10 +105,10 @@ internal sealed class RunMeter
         if (_turn != _currentTurn || _currentTurn == 0)
         {
             (_turn, _turnStart) = (_currentTurn, start); // a caller in the process has no turns
-            _environment.TurnStart = start;
+            _time.TurnStart = start;
         }
 
-        _environment.ScriptTurn.EndIfOverdue(start);
+        _scriptTurn.EndIfOverdue(start);
         if (start - _turnStart >= NoticeableTicks) _engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
         BeginRun(first: 0, start);
     }
@@ -116,7 +119,7 @@ internal sealed class RunMeter
         _runFirst = first;
         _runStart = timestamp;
         _progress.Begin();
-        _environment.SetTime(timestamp);
+        _time.Set(timestamp);
     }
 
     /// <summary>Moves on to the run's next command.</summary>
@@ -179,7 +182,7 @@ internal sealed class RunMeter
     private void NoteLong(scoped in CommandContext cmd, long ns, long end)
     {
         if (ns >= _engine.SlowLog.Threshold) _account.NoteSlow(cmd, ns, end);
-        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _environment.NowMs, ns);
+        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _time.NowMs, ns);
     }
 
     /// <summary>
@@ -248,7 +251,7 @@ internal sealed class RunMeter
             if (request.Hash != 0 && request.Command!.FirstKey > 0)
             {
                 ArgumentSlice key = _parser.Arguments(request.First, request.Count)[request.Command.FirstKey];
-                _metrics.HotKeys.Add(session.DatabaseIndex, request.Hash, input.Slice(key.Start, key.Length), _environment.NowMs);
+                _metrics.HotKeys.Add(session.DatabaseIndex, request.Hash, input.Slice(key.Start, key.Length), _time.NowMs);
             }
 
             _untilSample += _metrics.HotKeys.NextGap();

@@ -20,7 +20,7 @@ internal sealed class BlockedClientTimeouts(Engine engine, EventLoop loop, Comma
     {
         if (!client.HasDeadline) return;
         _deadlines.Add(client);
-        long waitMs = Math.Max(1, client.DeadlineMs - executor.Environment.SteadyMs);
+        long waitMs = Math.Max(1, client.DeadlineMs - executor.Time.SteadyMs);
         long now = Environment.TickCount64;
         if (now + waitMs >= _tickDueMs) return;
         _tickDueMs = now + waitMs;
@@ -82,9 +82,9 @@ internal sealed class BlockedClientTimeouts(Engine engine, EventLoop loop, Comma
         session.Blocked = null;
         client.Dispose();
         if (connection.IsClosing) return;
-        executor.Environment.ReadTime();
+        executor.Time.Read();
         if (!client.IsCallCounted) executor.Account.CountWaited(client);
-        session.LastInteractionMs = executor.Environment.SteadyMs;
+        session.LastInteractionMs = executor.Time.SteadyMs;
         if (client.Overflowed)
         {
             engine.CloseOverLimit(session, connection);

@@ -63,7 +63,7 @@ internal sealed class SessionLoop : IConnectionHandler
         int firstSwept = index < loops ? index : engine.Keyspace.Stripes.Length; // a reserve loop sweeps none
         _sweep = new BackgroundSweep(engine.Keyspace, firstSwept, loops)
         {
-            Entered = Executor.Environment.BeginObserving,
+            Entered = Executor.Recording.Begin,
             Exiting = Executor.Invoker.PublishRecorded,
         };
         _defragmentation = new ActiveDefragmentation(engine.Settings, engine.Keyspace, Executor.Metrics, engine.LatencyMonitor, firstSwept, loops);
@@ -91,9 +91,9 @@ internal sealed class SessionLoop : IConnectionHandler
 
     public void Opened(Connection connection)
     {
-        Executor.Environment.ReadTime();
+        Executor.Time.Read();
         Settings settings = _engine.Settings;
-        Session session = _engine.Clients.Add(connection, Executor.Environment.SteadyMs, _engine.Users.Default, authenticated: _engine.Users.AllowsAnonymous);
+        Session session = _engine.Clients.Add(connection, Executor.Time.SteadyMs, _engine.Users.Default, authenticated: _engine.Users.AllowsAnonymous);
         connection.State = session;
         if (ServerEvents.HearsConnections) ServerEvents.ConnectionOpened(session.Id, session.Address);
         if (_engine.Clients.Count > settings.MaxClients)
@@ -103,7 +103,7 @@ internal sealed class SessionLoop : IConnectionHandler
             return;
         }
 
-        if (_engine.Shedding.Refuses(Executor.Environment.SteadyMs))
+        if (_engine.Shedding.Refuses(Executor.Time.SteadyMs))
         {
             Refuse(connection, "-ERR too many clients connect at the moment, try again later\r\n"u8);
             return;
@@ -219,8 +219,8 @@ internal sealed class SessionLoop : IConnectionHandler
         var waiting = (ulong)connection.OutputBytes;
         bool overSoft = limit.SoftBytes > 0 && waiting > limit.SoftBytes;
         if (!overSoft) session.OverSoftLimitSinceMs = 0;
-        else if (session.OverSoftLimitSinceMs == 0) session.OverSoftLimitSinceMs = Executor.Environment.SteadyMs;
-        bool tooLong = overSoft && Executor.Environment.SteadyMs - session.OverSoftLimitSinceMs > limit.SoftSeconds * 1000L;
+        else if (session.OverSoftLimitSinceMs == 0) session.OverSoftLimitSinceMs = Executor.Time.SteadyMs;
+        bool tooLong = overSoft && Executor.Time.SteadyMs - session.OverSoftLimitSinceMs > limit.SoftSeconds * 1000L;
         if (tooLong || (limit.HardBytes > 0 && waiting > limit.HardBytes)) _engine.CloseOverLimit(session, connection);
     }
 
@@ -295,9 +295,9 @@ internal sealed class SessionLoop : IConnectionHandler
     public int Tick()
     {
         if (_isFirst) _engine.Clock.Anchor();
-        Executor.Environment.ReadTime();
-        long nowMs = Executor.Environment.NowMs;
-        long steadyMs = Executor.Environment.SteadyMs;
+        Executor.Time.Read();
+        long nowMs = Executor.Time.NowMs;
+        long steadyMs = Executor.Time.SteadyMs;
         if (_holdsClients && _engine.MayRemoveKeys(steadyMs)) ResumePaused();
         if (_engine.Run.IsBackgroundPaused) return Blocked.EndOverdue(steadyMs, PausedRestMs);
         if (steadyMs >= _nextSecondMs)
@@ -316,7 +316,7 @@ internal sealed class SessionLoop : IConnectionHandler
         if (Copy(steadyMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);
         if (evictsMore) restMicroseconds = Math.Min(BusyRestMicroseconds, restMicroseconds ?? BusyRestMicroseconds);
         Executor.Invoker.ServeAfterSweep();
-        _engine.Tracking.Broadcast(Executor.Environment.Changes);
+        _engine.Tracking.Broadcast(Executor.Recording.Changes);
         if (_isFirst) _engine.Tracking.Trim();
         restMs = Blocked.EndOverdue(steadyMs, restMicroseconds is null ? restMs : 1);
         if (_defragmentation.Run(nowMs) is { } untilSlice)
@@ -333,13 +333,13 @@ internal sealed class SessionLoop : IConnectionHandler
     internal void ResumePaused()
     {
         _holdsClients = false;
-        Executor.Environment.ReadTime();
+        Executor.Time.Read();
         foreach (Connection connection in _loop.Connections)
         {
             Session session = SessionOf(connection);
             if (!session.IsPaused) continue;
             session.IsPaused = false;
-            session.LastInteractionMs = Executor.Environment.SteadyMs; // the wait was not the client's: it does not count as idle
+            session.LastInteractionMs = Executor.Time.SteadyMs; // the wait was not the client's: it does not count as idle
             if (!session.IsSuspended) connection.SetReading(true);
         }
     }

@@ -8,7 +8,7 @@ internal sealed class BlockRequest
     /// <summary>The deadline of a client that blocks until it is served.</summary>
     internal const long NoDeadline = long.MaxValue;
 
-    /// <summary>When the client stops waiting, in Unix milliseconds.</summary>
+    /// <summary>When the client stops waiting, by the steady clock.</summary>
     internal required long DeadlineMs { get; init; }
 
     /// <summary>The type of value that serves the client; null: it blocks on no key.</summary>

@@ -17,7 +17,7 @@ internal static class LoggedRequest
         {
             arguments[i] = i == shown - 1 && cmd.Count > ArgumentsMax
                 ? Text($"... ({cmd.Count - shown + 1} more arguments)")
-                : cmd.IsRedacted(i) ? Text("(redacted)") : Shortened(cmd[i]);
+                : cmd.Arguments.IsRedacted(i) ? Text("(redacted)") : Shortened(cmd[i]);
         }
 
         return arguments;

@@ -86,7 +86,7 @@ internal sealed class MonitorFeed(AttentionWord attention, ServerClock clock, Bu
         for (int i = 0; i < cmd.Count; i++)
         {
             line.Write(" \""u8);
-            if (cmd.IsRedacted(i)) line.Write("(redacted)"u8);
+            if (cmd.Arguments.IsRedacted(i)) line.Write("(redacted)"u8);
             else Quote(cmd[i], line);
             line.Write("\""u8);
         }

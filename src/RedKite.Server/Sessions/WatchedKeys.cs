@@ -28,7 +28,7 @@ internal sealed class WatchedKeys(Keyspace keyspace)
         var identity = new KeyIdentity(cmd.Database.Index, hash);
         ClientWatch client = cmd.Session.Watch ??= new ClientWatch();
         if (client.Contains(identity)) return;
-        int stripe = cmd.StripeOf(hash);
+        int stripe = cmd.Keyspace.StripeOf(hash);
         var key = new WatchedKey(client, identity, stripe, cmd[argument].ToArray(), cmd.Peek(argument).Exists);
         ref WatchedKey? first = ref CollectionsMarshal.GetValueRefOrAddDefault(_keys[stripe], identity, out bool exists);
         if (exists)

@@ -13,7 +13,7 @@ internal static class HelpReply
     {
         ReplyWriter reply = cmd.Reply;
         reply.Array(lines.Length + 3);
-        Line(reply, cmd.ContainerText + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+        Line(reply, cmd.ContainerText() + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
         foreach (string line in lines) Line(reply, line);
         Line(reply, "HELP");
         Line(reply, "    Prints this help.");

@@ -42,7 +42,7 @@ internal static class TimeoutArgument
         deadlineMs = Never;
         if (milliseconds < 0) return IsNegative(cmd);
         if (milliseconds == 0) return true;
-        long nowMs = cmd.SteadyMs;
+        long nowMs = cmd.Time.SteadyMs;
         if (milliseconds >= Never - nowMs) return IsOutOfRange(cmd);
         deadlineMs = nowMs + milliseconds;
         return true;

@@ -83,7 +83,7 @@ internal sealed class AclCommands
     // ACL DELUSER username [username ...]
     private void DeleteUsers(ref CommandContext cmd)
     {
-        for (int i = 2; i < cmd.Count; i++) cmd.Redact(i);
+        for (int i = 2; i < cmd.Count; i++) cmd.Arguments.Redact(i);
         int deleted = 0;
         for (int i = 2; i < cmd.Count; i++)
         {
@@ -112,7 +112,7 @@ internal sealed class AclCommands
             return;
         }
 
-        Command? command = cmd.Commands.Find(cmd[Start]) ?? _users.Commands.FindUnbuilt(cmd.Text(Start), cmd.Commands);
+        Command? command = cmd.Environment.Commands.Find(cmd[Start]) ?? _users.Commands.FindUnbuilt(cmd.Text(Start), cmd.Environment.Commands);
         if (command is { Subcommands.Length: > 0 } && cmd.Count > Start + 1) command = CommandTable.FindSubcommand(command, cmd[Start + 1]);
         if (command is null)
         {
@@ -155,7 +155,7 @@ internal sealed class AclCommands
     // ACL GETUSER username
     private void GetUser(ref CommandContext cmd)
     {
-        cmd.Redact(2);
+        cmd.Arguments.Redact(2);
         if (_users.Find(cmd.Text(2)) is not { } rules)
         {
             cmd.Reply.Null();
@@ -264,7 +264,7 @@ internal sealed class AclCommands
     // ACL SETUSER username [rule ...]
     private void SetUser(ref CommandContext cmd)
     {
-        for (int i = 2; i < cmd.Count; i++) cmd.Redact(i); // rules may be passwords
+        for (int i = 2; i < cmd.Count; i++) cmd.Arguments.Redact(i); // rules may be passwords
         string name = cmd.Text(2);
         if (RuleError.HasSpaceOrZero(name))
         {
@@ -290,7 +290,7 @@ internal sealed class AclCommands
     private static void WhoAmI(ref CommandContext cmd) => cmd.Reply.Bulk(Encoding.Latin1.GetBytes(cmd.Session.User.Name));
 
     private static void ReplyWrongForm(scoped in CommandContext cmd) =>
-        cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
+        cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText()} HELP.");
 
     private static void ReplySelector(ReplyWriter reply, SelectorRules selector)
     {

@@ -170,7 +170,7 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         int killed = 0;
         foreach (Session session in clients.InOrder)
         {
-            if (!filter.Matches(session, cmd.Session, cmd.SteadyMs)) continue;
+            if (!filter.Matches(session, cmd.Session, cmd.Time.SteadyMs)) continue;
             killed++;
             timeline.Add(new TimelineEvent(cmd.NowMs, TimelineKind.Killed, 0, session.Id, session.Address, session.Name, ""));
 
@@ -264,13 +264,13 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         {
             cmd.Reply.Error("ERR timeout is negative"u8);
         }
-        else if (timeoutMs > long.MaxValue - cmd.SteadyMs)
+        else if (timeoutMs > long.MaxValue - cmd.Time.SteadyMs)
         {
             cmd.Reply.Error("ERR timeout is out of range"u8);
         }
         else
         {
-            pause.Begin(cmd.SteadyMs + timeoutMs, writesOnly, cmd.SteadyMs);
+            pause.Begin(cmd.Time.SteadyMs + timeoutMs, writesOnly, cmd.Time.SteadyMs);
             cmd.Reply.Ok();
         }
     }
@@ -465,7 +465,7 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
     }
 
     private static void ReplyWrongForm(scoped in CommandContext cmd) =>
-        cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
+        cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText()} HELP.");
 
     // As in Redis, all characters from ! to ~, so that the fields of CLIENT LIST are unambiguous; and as in Redis, a zero byte
     // ends the text that is checked and that CLIENT LIST shows.

@@ -43,7 +43,7 @@ internal sealed class ConnectionCommands
             return;
         }
 
-        for (int i = 1; i < cmd.Count; i++) cmd.Redact(i);
+        for (int i = 1; i < cmd.Count; i++) cmd.Arguments.Redact(i);
         if (cmd.Count == 2 && _users.DefaultNeedsNoPassword)
         {
             cmd.Reply.Error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"u8);
@@ -68,8 +68,8 @@ internal sealed class ConnectionCommands
         {
             if (cmd.Is(i, "AUTH"u8) && i + 2 < cmd.Count)
             {
-                cmd.Redact(i + 1);
-                cmd.Redact(i + 2);
+                cmd.Arguments.Redact(i + 1);
+                cmd.Arguments.Redact(i + 2);
                 password = i + 2;
                 i += 2;
             }
@@ -155,7 +155,7 @@ internal sealed class ConnectionCommands
     {
         string userName = Encoding.Latin1.GetString(name);
         string from = cmd.Session.Connection is { } connection ? connection.RemoteAddress.Host : "";
-        if (!_users.FailedLogins.MayTry(from, cmd.SteadyMs))
+        if (!_users.FailedLogins.MayTry(from, cmd.Time.SteadyMs))
         {
             cmd.Reply.Error("ERR Too many failed logins from this address. Try again in a minute."u8);
             return false;
@@ -165,7 +165,7 @@ internal sealed class ConnectionCommands
         {
             cmd.Metrics.AuthenticationsDenied++;
             cmd.Session.LastCommand = cmd.Command;
-            _users.FailedLogins.Note(from, cmd.SteadyMs);
+            _users.FailedLogins.Note(from, cmd.Time.SteadyMs);
             _users.Log.Add(cmd, DenialReason.Authentication, DenialContext.TopLevel, cmd[0], userName);
             cmd.Reply.Error("WRONGPASS invalid username-password pair or user is disabled."u8);
             return false;

@@ -177,7 +177,7 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
             return false;
         }
 
-        if (options.Prefixes.Count > 0 && !cmd.IsStateWithinLimitOrReply(cmd.RequestBytes, options.Prefixes.Count)) return false;
+        if (options.Prefixes.Count > 0 && !cmd.IsStateWithinLimitOrReply(cmd.Arguments.Bytes, options.Prefixes.Count)) return false;
 
         int overlapping = FirstOverlapping(options.Prefixes, current?.Prefixes ?? []);
         if (overlapping >= 0) return RefuseOverlap(cmd, options.Prefixes, overlapping, current?.Prefixes ?? []);

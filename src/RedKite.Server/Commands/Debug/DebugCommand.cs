@@ -43,7 +43,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         else if (cmd.Is(1, "DIGEST"u8) && cmd.Count == 2) DebugDataset.Digest(cmd);
         else if (cmd.Is(1, "DIGEST-VALUE"u8)) DebugDataset.DigestValues(cmd);
         else if (cmd.Is(1, "RELOAD"u8)) DebugDataset.Reload(cmd);
-        else cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
+        else cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText()} HELP.");
     }
 
     // DEBUG SLEEP seconds: blocks this client's loop. The other loops continue.
@@ -52,7 +52,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         if (Utf8Parser.TryParse(cmd[2], out double seconds, out _) && seconds > 0)
         {
             Thread.Sleep((int)Math.Min(seconds * 1000, int.MaxValue));
-            cmd.RefreshTime();
+            if (!cmd.Environment.IsInUnit) cmd.Time.Read();
         }
 
         cmd.Reply.Ok();
@@ -63,10 +63,10 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
     {
         ulong hash = cmd.Keyspace.Hash(cmd[2]);
         int stripe = cmd.Keyspace.StripeOf(hash);
-        cmd.EnterStripe(stripe);
+        cmd.Environment.EnterStripe(stripe);
         Entry entry = cmd.Database.FindByHash(hash); // as in Redis, expired or not
         string? line = entry.Exists ? Describe(cmd, entry) : null;
-        cmd.ExitStripe(stripe);
+        cmd.Environment.ExitStripe(stripe);
         if (line is null) cmd.Reply.Error("ERR no such key"u8);
         else cmd.Reply.SimpleString(Encoding.ASCII.GetBytes(line));
     }
@@ -158,19 +158,19 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
     {
         ulong hash = cmd.Keyspace.Hash(key);
         int stripe = cmd.Keyspace.StripeOf(hash);
-        cmd.EnterStripe(stripe);
+        cmd.Environment.EnterStripe(stripe);
         Entry entry = cmd.Database.Find(key, hash, cmd.Expiry.ToWrite);
         if (!entry.Exists)
         {
             ValueEncoding encoding = size <= StringEncoding.EmbeddedBytesMax ? ValueEncoding.Embedded : ValueEncoding.Raw;
-            entry = cmd.Database.WriteString(key, hash, entry, size, encoding, Database.NoExpiry, cmd.NewAccessClock);
+            entry = cmd.Database.WriteString(key, hash, entry, size, encoding, Database.NoExpiry, cmd.Accesses.NewClock);
             Span<byte> bytes = entry.Value;
             bytes.Clear();
             value[..Math.Min(value.Length, size)].CopyTo(bytes);
             cmd.Changed(cmd.Database, key, hash, KeyEvent.Silent, count: 0);
         }
 
-        cmd.ExitStripe(stripe);
+        cmd.Environment.ExitStripe(stripe);
     }
 
     // DEBUG QUICKLIST-PACKED-THRESHOLD size: validated and ignored, because list nodes have a layout of their own.

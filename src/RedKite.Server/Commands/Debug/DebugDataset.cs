@@ -29,7 +29,7 @@ internal static class DebugDataset
             bool hasKeys = false;
             for (int stripe = 0; stripe < keyspace.Stripes.Length; stripe++)
             {
-                cmd.EnterStripe(stripe);
+                cmd.Environment.EnterStripe(stripe);
                 foreach (Entry entry in EntriesOf(database, stripe))
                 {
                     if (!IsAlive(database, entry, cmd.Expiry)) continue;
@@ -41,7 +41,7 @@ internal static class DebugDataset
                     digest.Add(keyBytes);
                 }
 
-                cmd.ExitStripe(stripe);
+                cmd.Environment.ExitStripe(stripe);
             }
         }
 
@@ -58,10 +58,10 @@ internal static class DebugDataset
             bytes.Clear();
             ulong hash = cmd.Keyspace.Hash(cmd[i]);
             int stripe = cmd.Keyspace.StripeOf(hash);
-            cmd.EnterStripe(stripe);
+            cmd.Environment.EnterStripe(stripe);
             Entry entry = cmd.Database.FindByHash(hash); // as in Redis, expired or not
             if (entry.Exists && HasValue(cmd.Database, entry, cmd.Expiry)) new DatasetDigest(bytes).MixValue(cmd.Database, entry, cmd.Expiry);
-            cmd.ExitStripe(stripe);
+            cmd.Environment.ExitStripe(stripe);
             Reply(cmd, bytes);
         }
     }
@@ -93,14 +93,14 @@ internal static class DebugDataset
         {
             for (int stripe = 0; stripe < cmd.Keyspace.Stripes.Length; stripe++)
             {
-                cmd.EnterStripe(stripe);
+                cmd.Environment.EnterStripe(stripe);
                 string? failed = null;
                 foreach (byte[] key in KeysOf(database, stripe))
                 {
                     if (!TryReload(cmd, database, key)) failed ??= Encoding.Latin1.GetString(key);
                 }
 
-                cmd.ExitStripe(stripe);
+                cmd.Environment.ExitStripe(stripe);
                 if (failed is null) continue;
                 cmd.Reply.Error($"ERR Error trying to load the RDB dump, the value of '{failed}' was not read");
                 return;

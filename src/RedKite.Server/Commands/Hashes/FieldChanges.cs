@@ -10,7 +10,7 @@ internal ref struct FieldChanges
 {
     private readonly List<int>? _arguments;
 
-    internal FieldChanges(scoped in CommandContext cmd) => _arguments = cmd.RecordsEffects ? [] : null;
+    internal FieldChanges(scoped in CommandContext cmd) => _arguments = cmd.Recording.TakesEffects ? [] : null;
 
     /// <summary>The number of changed fields; a field that the command names twice may count twice.</summary>
     internal long Count { get; private set; }

@@ -274,7 +274,7 @@ internal static class FieldExpiryCommands
 
         if (isRemoved) cmd.Database.CountExpiredFields(cmd.HashOf(1), pairs.Count); // as in Redis, a field that occurs twice counts twice
         cmd.Changed(1, isRemoved ? KeyEvent.HDel : KeyEvent.HExpire, count: 0);
-        if (!cmd.RecordsEffects) return;
+        if (!cmd.Recording.TakesEffects) return;
         EffectArguments effect = isRemoved
             ? cmd.Effect("HDEL"u8, 2 + pairs.Count).Argument(cmd[1])
             : cmd.Effect("HSETEX"u8, 6 + (2 * pairs.Count)).Argument(cmd[1]).Argument("PXAT"u8).Argument(expiryMs).Argument("FIELDS"u8).Argument(pairs.Count);

@@ -26,7 +26,7 @@ internal static class HashAccess
 
     /// <summary>Creates an empty hash for a missing key. The caller adds fields at once.</summary>
     internal static HashValue CreateHash(this scoped in CommandContext cmd, int argument) =>
-        HashValue.Create(cmd.Database, cmd[argument], cmd.HashOf(argument), cmd.NewAccessClock, cmd.Expiry);
+        HashValue.Create(cmd.Database, cmd[argument], cmd.HashOf(argument), cmd.Accesses.NewClock, cmd.Expiry);
 
     /// <summary>The settings that decide when a hash becomes a table.</summary>
     internal static HashLimits HashLimits(this scoped in CommandContext cmd)

@@ -237,7 +237,7 @@ internal static class HashCommands
         if (!hash.Exists) hash = cmd.CreateHash(1);
         hash.SetAndKeepExpiry(cmd[2], text, cmd.HashLimits());
         cmd.Changed(1, KeyEvent.HIncrByFloat);
-        if (cmd.RecordsEffects) WriteEffect(cmd, hash, text);
+        if (cmd.Recording.TakesEffects) WriteEffect(cmd, hash, text);
         cmd.Reply.Bulk(text);
     }
 

@@ -88,7 +88,7 @@ internal sealed class DumpCommands(ServerRun run)
 
         bool existed = existing.Exists;
         cmd.Metrics.PayloadsChecked++;
-        if (!TryReplace(cmd, existing, payload, cmd.Database, cmd[1], cmd.HashOf(1), cmd.NewAccessClock))
+        if (!TryReplace(cmd, existing, payload, cmd.Database, cmd[1], cmd.HashOf(1), cmd.Accesses.NewClock))
         {
             cmd.Reply.Error("ERR Bad data format"u8);
             return;
@@ -111,7 +111,7 @@ internal sealed class DumpCommands(ServerRun run)
     // The request with an absolute expiry in place of the relative one.
     private static void WriteEffect(scoped in CommandContext cmd, long expiryMs)
     {
-        if (!cmd.RecordsEffects) return;
+        if (!cmd.Recording.TakesEffects) return;
         EffectArguments effect = cmd.Effect("RESTORE"u8, cmd.Count + 1).Argument(cmd[1]).Argument(expiryMs);
         for (int i = 3; i < cmd.Count; i++) effect.Argument(cmd[i]);
         effect.Argument("ABSTTL"u8);

@@ -66,7 +66,7 @@ internal static class KeyCommands
         {
             Entry entry = cmd.Find(i);
             if (!entry.Exists) continue;
-            if (cmd.Session.NoTouch) cmd.TouchAnyway(entry); // CLIENT NO-TOUCH is for the other commands
+            if (cmd.Session.NoTouch) cmd.Accesses.RecordAnyway(entry); // CLIENT NO-TOUCH is for the other commands
             existing++;
         }
 
@@ -145,7 +145,7 @@ internal static class KeyCommands
             return;
         }
 
-        Entry source = cmd.IsServed ? cmd.Peek(1) : cmd.Find(1);
+        Entry source = cmd.Environment.Blocking.IsServing ? cmd.Peek(1) : cmd.Find(1);
         if (!source.Exists)
         {
             cmd.Reply.Integer(0);
@@ -167,17 +167,17 @@ internal static class KeyCommands
     // A value that takes longer than a slice is copied while the client waits; then COPY executes again and attaches the copy.
     private static bool TryCopy(scoped in CommandContext cmd, Entry source, Database target, Entry existing)
     {
-        EntryCopy? copy = cmd.CompleteCopy;
+        EntryCopy? copy = cmd.Environment.Blocking.CompleteCopy;
         if (copy is null && !EntryCopy.MayTakeLong(source))
         {
-            Database.Copy(source, target, cmd[2], cmd.HashOf(2), existing, cmd.NewAccessClock);
+            Database.Copy(source, target, cmd[2], cmd.HashOf(2), existing, cmd.Accesses.NewClock);
             return true;
         }
 
         copy ??= EntryCopy.Begin(source, target, cmd[2], cmd.HashOf(2));
         if (!copy.RunSlice() && cmd.BlockOnCopy(copy)) return false;
         copy.RunToEnd();
-        copy.Attach(existing, cmd.NewAccessClock);
+        copy.Attach(existing, cmd.Accesses.NewClock);
         return true;
     }
 

@@ -79,11 +79,11 @@ internal static class ScanCommands
             // The collected keys are replied before the stripe is unlocked, because they are only valid until then.
             entries.Clear();
             int stripe = cursor.Stripe;
-            cmd.EnterStripe(stripe);
+            cmd.Environment.EnterStripe(stripe);
             CollectSlice(cmd.Database, ref cursor, entries, countMin - seen, ref bucketsLeft);
             count += ReplyMatching(reply, entries, filter, expired, cmd.Metrics);
             RemoveExpired(cmd, expired);
-            cmd.ExitStripe(stripe);
+            cmd.Environment.ExitStripe(stripe);
             seen += entries.Count;
         }
 
@@ -118,9 +118,9 @@ internal static class ScanCommands
                 continue;
             }
 
-            cmd.EnterStripe(stripe);
+            cmd.Environment.EnterStripe(stripe);
             cmd.Database.ExpireStripe(stripe, cmd.Expiry);
-            cmd.ExitStripe(stripe);
+            cmd.Environment.ExitStripe(stripe);
             if (TryReplySample(ref cmd, stripe, cmd.Expiry)) return;
         }
 
@@ -129,11 +129,11 @@ internal static class ScanCommands
 
     private static bool TryReplySample(ref CommandContext cmd, int stripe, ExpiryClock expiry)
     {
-        cmd.EnterStripe(stripe);
+        cmd.Environment.EnterStripe(stripe);
         Entry entry = cmd.Database.Pick(stripe, SamplingRandom.Current, expiry);
         bool exists = entry.Exists;
         if (exists) cmd.Reply.Bulk(entry.Key);
-        cmd.ExitStripe(stripe);
+        cmd.Environment.ExitStripe(stripe);
         return exists;
     }
 

@@ -47,7 +47,7 @@ internal static class BlockingListCommands
             ListValue list = cmd.ListOf(entry);
             cmd.Reply.Array(2);
             cmd.Reply.Bulk(cmd[key]);
-            if (ListCommands.TryPopOne(ref cmd, key, ref list, last) && cmd.RecordsEffects) cmd.Effect(last ? "RPOP"u8 : "LPOP"u8, 2).Argument(cmd[key]);
+            if (ListCommands.TryPopOne(ref cmd, key, ref list, last) && cmd.Recording.TakesEffects) cmd.Effect(last ? "RPOP"u8 : "LPOP"u8, 2).Argument(cmd[key]);
             return;
         }
 

@@ -96,7 +96,7 @@ internal static class ListMoves
         cmd.Changed(1, fromLast ? KeyEvent.RPop : KeyEvent.LPop);
 
         // For the commands that block: a replica must not.
-        if (cmd.RecordsEffects) cmd.Effect("LMOVE"u8, 5).Argument(cmd[1]).Argument(cmd[2]).Argument(fromLast ? "RIGHT"u8 : "LEFT"u8).Argument(toLast ? "RIGHT"u8 : "LEFT"u8);
+        if (cmd.Recording.TakesEffects) cmd.Effect("LMOVE"u8, 5).Argument(cmd[1]).Argument(cmd[2]).Argument(fromLast ? "RIGHT"u8 : "LEFT"u8).Argument(toLast ? "RIGHT"u8 : "LEFT"u8);
         return true;
     }
 
@@ -137,7 +137,7 @@ internal static class ListMoves
             cmd.Reply.Array(2);
             cmd.Reply.Bulk(cmd[key]);
             long count = ListCommands.PopSeveral(ref cmd, key, ref list, request.CountMax, request.Last);
-            if (count > 0 && cmd.RecordsEffects) cmd.Effect(request.Last ? "RPOP"u8 : "LPOP"u8, 3).Argument(cmd[key]).Argument(count);
+            if (count > 0 && cmd.Recording.TakesEffects) cmd.Effect(request.Last ? "RPOP"u8 : "LPOP"u8, 3).Argument(cmd[key]).Argument(count);
             return true;
         }
 

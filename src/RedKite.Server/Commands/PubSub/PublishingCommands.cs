@@ -75,7 +75,7 @@ internal sealed class PublishingCommands(MessageHub hub)
     {
         if (cmd.Count > 3)
         {
-            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
+            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText()} HELP.");
             return;
         }
 

@@ -54,7 +54,7 @@ internal sealed class SubscriptionCommands(MessageHub hub, BufferPool buffers)
         }
 
         // Redis allows the others in a transaction, for the sake of older clients.
-        if (kind == SubscriptionKind.ShardChannel && cmd.IsInUnit)
+        if (kind == SubscriptionKind.ShardChannel && cmd.Environment.IsInUnit)
         {
             cmd.Reply.Error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"u8);
             return;
@@ -66,7 +66,7 @@ internal sealed class SubscriptionCommands(MessageHub hub, BufferPool buffers)
             return;
         }
 
-        if (!cmd.IsStateWithinLimitOrReply(cmd.RequestBytes, cmd.Count - 1)) return;
+        if (!cmd.IsStateWithinLimitOrReply(cmd.Arguments.Bytes, cmd.Count - 1)) return;
 
         ReplyWriter reply = BeginConfirmations(cmd);
         for (int i = 1; i < cmd.Count; i++)

@@ -55,13 +55,13 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         running.KeepRequest(cmd);
         int database = cmd.Session.DatabaseIndex;
         host.Begin(cmd, run, (function.Flags & ScriptFlags.NoWrites) != 0, (function.Flags & ScriptFlags.AllowOom) != 0);
-        cmd.Nested.BeginUnit();
+        cmd.Environment.Nested.BeginUnit();
         lua.PushFunction(function.Position);
-        lua.PushParameters(cmd.RequestBuffer, cmd.Arguments.Slice(3, keys), cmd.Arguments[(3 + keys)..], function.OnlyReadsParameters);
+        lua.PushParameters(cmd.Arguments.Input, cmd.Arguments.Slices.Slice(3, keys), cmd.Arguments.Slices[(3 + keys)..], function.OnlyReadsParameters);
         long refusals = lua.MemoryRefusals;
         bool returned = ScriptRun.Run(lua, 2, host, function.Name, cmd.Reply);
         if (lua.MemoryRefusals > refusals) cmd.Metrics.Limits.Note(Limit.ScriptMemory);
-        cmd.Nested.EndUnit();
+        cmd.Environment.Nested.EndUnit();
         cmd.Session.DatabaseIndex = database;
         long ns = running.End(run);
         loaded.Use?.Note(ns, hasFailed: !returned, cmd.NowMs);
@@ -70,11 +70,11 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     // FCALL's function with the flag no-writes. A pause asks before anything is locked.
     private bool IsToOnlyRead(scoped in CommandContext cmd)
     {
-        return cmd.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && libraries.Find(cmd[1]) is { } loaded && (loaded.Function.Flags & ScriptFlags.NoWrites) != 0;
+        return cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && libraries.Find(cmd[1]) is { } loaded && (loaded.Function.Flags & ScriptFlags.NoWrites) != 0;
     }
 
     private bool IsToNeedMemory(scoped in CommandContext cmd) =>
-        cmd.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && libraries.Find(cmd[1]) is { } loaded && ScriptCommands.NeedsMemory(loaded.Function.Flags);
+        cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && libraries.Find(cmd[1]) is { } loaded && ScriptCommands.NeedsMemory(loaded.Function.Flags);
 
     // FUNCTION LOAD [REPLACE] function-code
     private void Load(ref CommandContext cmd)
@@ -131,7 +131,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     {
         if (cmd.Count > 3)
         {
-            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
+            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText()} HELP.");
             return;
         }
 
@@ -271,7 +271,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
     {
         if (cmd.Count > 4)
         {
-            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
+            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText()} HELP.");
             return;
         }
 

@@ -30,12 +30,12 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
     /// <summary>Begins an execution for a client.</summary>
     internal void Begin(scoped in CommandContext cmd, RunningScript.Run run, bool deniesWrites, bool allowsOom)
     {
-        _nested = cmd.Nested;
+        _nested = cmd.Environment.Nested;
         _session = cmd.Session;
         _command = cmd.Command;
         _metrics = cmd.Metrics;
         _hasFailed = _hasOwnError = false;
-        _commands = cmd.Commands;
+        _commands = cmd.Environment.Commands;
         _run = run;
         _deniesWrites = deniesWrites;
         _deniesMemory = !allowsOom && cmd.Keyspace.Budget.IsExceeded;

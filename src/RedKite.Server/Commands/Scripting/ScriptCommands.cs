@@ -45,7 +45,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
     // EVALSHA's script with the flag no-writes. A pause asks before anything is locked.
     private bool IsCachedToOnlyRead(scoped in CommandContext cmd)
     {
-        return cmd.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && (flags & ScriptFlags.NoWrites) != 0;
+        return cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && (flags & ScriptFlags.NoWrites) != 0;
     }
 
     // EVAL's script with flags, but neither allow-oom nor no-writes.
@@ -53,7 +53,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         ScriptShebang.ReadScript(cmd[1], out ScriptFlags? flags, out _) is null && flags is { } stated && NeedsMemory(stated);
 
     private bool IsCachedToNeedMemory(scoped in CommandContext cmd) =>
-        cmd.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && NeedsMemory(flags);
+        cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && NeedsMemory(flags);
 
     internal static bool NeedsMemory(ScriptFlags flags) => (flags & (ScriptFlags.AllowOom | ScriptFlags.NoWrites)) == 0;
 
@@ -89,7 +89,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
     /// <summary>Whether flags allow a run now, or replies why not.</summary>
     internal static bool IsAllowedOrReply(scoped in CommandContext cmd, ScriptFlags flags, bool readOnly)
     {
-        if ((flags & ScriptFlags.NoWrites) == 0 && cmd.Nested.WriteRefusal is { } refusal)
+        if ((flags & ScriptFlags.NoWrites) == 0 && cmd.Environment.Nested.WriteRefusal is { } refusal)
         {
             cmd.Reply.Error(refusal);
             return false;
@@ -135,13 +135,13 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
         RunningScript.Run run = running.Begin(script.Name, isFunction: false, lua, cmd.Settings.BusyReplyThresholdMs);
         int database = cmd.Session.DatabaseIndex;
         host.Begin(cmd, run, deniesWrites, allowsOom);
-        cmd.Nested.BeginUnit();
-        lua.SetArguments(cmd.RequestBuffer, cmd.Arguments.Slice(3, keys), cmd.Arguments[(3 + keys)..], script.OnlyReadsArguments);
+        cmd.Environment.Nested.BeginUnit();
+        lua.SetArguments(cmd.Arguments.Input, cmd.Arguments.Slices.Slice(3, keys), cmd.Arguments.Slices[(3 + keys)..], script.OnlyReadsArguments);
         lua.PushFunction(script.Position);
         long refusals = lua.MemoryRefusals;
         bool returned = ScriptRun.Run(lua, 0, host, script.Name, cmd.Reply);
         if (lua.MemoryRefusals > refusals) cmd.Metrics.Limits.Note(Limit.ScriptMemory);
-        cmd.Nested.EndUnit();
+        cmd.Environment.Nested.EndUnit();
         cmd.Session.DatabaseIndex = database; // SELECT in a script is the script's
         script.Use.Note(running.End(run), hasFailed: !returned, cmd.NowMs);
     }

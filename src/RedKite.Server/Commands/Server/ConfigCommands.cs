@@ -51,7 +51,7 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
         for (int i = 0; i < pairs.Length; i++)
         {
             pairs[i] = new(cmd.Text((2 * i) + 2), cmd.Text((2 * i) + 3));
-            if (SettingTable.Find(pairs[i].Key)?.Has(SettingFlags.Sensitive) == true) cmd.Redact((2 * i) + 3);
+            if (SettingTable.Find(pairs[i].Key)?.Has(SettingFlags.Sensitive) == true) cmd.Arguments.Redact((2 * i) + 3);
         }
 
         bool isLocal = cmd.Session.Connection is null || cmd.Session.Connection.RemoteAddress.IsLoopback;

@@ -47,7 +47,7 @@ internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor lat
         long count = SlowLogShownByDefault;
         if (cmd.Count > 3)
         {
-            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText} HELP.");
+            cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText()} HELP.");
             return;
         }
 
@@ -89,12 +89,12 @@ internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor lat
         var latency = new LatencyHistogram();
         if (cmd.Count == 2)
         {
-            foreach (Command command in cmd.Commands.All) AddIfCalled(metrics(), command, latency, called);
+            foreach (Command command in cmd.Environment.Commands.All) AddIfCalled(metrics(), command, latency, called);
         }
 
         for (int i = 2; i < cmd.Count; i++)
         {
-            if (FindByFullName(cmd.Commands, cmd[i]) is not { } command) continue;
+            if (FindByFullName(cmd.Environment.Commands, cmd[i]) is not { } command) continue;
             AddIfCalled(metrics(), command, latency, called);
             foreach (Command subcommand in command.Subcommands) AddIfCalled(metrics(), subcommand, latency, called);
         }

@@ -40,13 +40,13 @@ internal static class IntrospectionCommands
     // COMMAND
     private static void All(ref CommandContext cmd)
     {
-        IReadOnlyList<Command> commands = cmd.Commands.Listed;
+        IReadOnlyList<Command> commands = cmd.Environment.Commands.Listed;
         cmd.Reply.Array(commands.Count);
         foreach (Command command in commands) CommandInfo.Write(cmd.Reply, command);
     }
 
     // COMMAND COUNT
-    private static void Count(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Commands.Listed.Count);
+    private static void Count(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Environment.Commands.Listed.Count);
 
     // COMMAND INFO [name ...]
     private static void Info(ref CommandContext cmd)
@@ -70,7 +70,7 @@ internal static class IntrospectionCommands
     {
         if (cmd.Count == 2)
         {
-            IReadOnlyList<Command> commands = cmd.Commands.Listed;
+            IReadOnlyList<Command> commands = cmd.Environment.Commands.Listed;
             cmd.Reply.Map(commands.Count);
             foreach (Command command in commands) WriteDocumentation(cmd.Reply, command);
             return;
@@ -101,7 +101,7 @@ internal static class IntrospectionCommands
 
         ReadOnlySpan<byte> argument = cmd.Count > 2 ? cmd[4] : default;
         var names = new List<string>();
-        foreach (Command command in cmd.Commands.Listed)
+        foreach (Command command in cmd.Environment.Commands.Listed)
         {
             if (filter(command, argument)) names.Add(command.FullName);
             foreach (Command subcommand in command.Subcommands)
@@ -205,14 +205,14 @@ internal static class IntrospectionCommands
     private static Command? Find(scoped in CommandContext cmd, ReadOnlySpan<byte> name)
     {
         int bar = name.IndexOf((byte)'|');
-        if (bar < 0) return cmd.Commands.Find(name);
-        return cmd.Commands.Find(name[..bar]) is { } container ? CommandTable.FindSubcommand(container, name[(bar + 1)..]) : null;
+        if (bar < 0) return cmd.Environment.Commands.Find(name);
+        return cmd.Environment.Commands.Find(name[..bar]) is { } container ? CommandTable.FindSubcommand(container, name[(bar + 1)..]) : null;
     }
 
     // The command of a request that starts at an argument; null if there is none.
     private static Command? FindRequested(scoped in CommandContext cmd, int start)
     {
-        Command? command = cmd.Commands.Find(cmd[start]);
+        Command? command = cmd.Environment.Commands.Find(cmd[start]);
         if (command is null || command.Subcommands.Length == 0 || cmd.Count == start + 1) return command;
         return CommandTable.FindSubcommand(command, cmd[start + 1]);
     }

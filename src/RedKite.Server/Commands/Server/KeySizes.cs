@@ -50,7 +50,7 @@ internal static class KeySizes
         var entries = new EntryList();
         for (int stripe = 0; stripe < cmd.Keyspace.Stripes.Length; stripe++)
         {
-            cmd.EnterStripe(stripe);
+            cmd.Environment.EnterStripe(stripe);
             if (database.TableIn(stripe) is { Count: > 0 } table)
             {
                 long wanted = keys > CountedKeysMax ? (table.Count * CountedKeysMax / keys) + 1 : long.MaxValue;
@@ -65,7 +65,7 @@ internal static class KeySizes
                 }
             }
 
-            cmd.ExitStripe(stripe);
+            cmd.Environment.ExitStripe(stripe);
         }
 
         return seen;

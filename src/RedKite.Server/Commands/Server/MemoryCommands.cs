@@ -183,9 +183,9 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
         Keyspace keyspace = cmd.Keyspace;
         for (int stripe = 0; stripe < keyspace.Stripes.Length; stripe++)
         {
-            cmd.EnterStripe(stripe);
+            cmd.Environment.EnterStripe(stripe);
             keyspace.Stripes[stripe].ReleaseUnused();
-            cmd.ExitStripe(stripe);
+            cmd.Environment.ExitStripe(stripe);
         }
 
         keyspace.ReleaseFreeMemory();

@@ -15,7 +15,7 @@ internal sealed class MonitorCommands(MonitorFeed feed)
     // MONITOR
     private void Monitor(ref CommandContext cmd)
     {
-        if (cmd.IsInUnit)
+        if (cmd.Environment.IsInUnit)
         {
             cmd.Reply.Error("ERR MONITOR isn't allowed for DENY BLOCKING client"u8);
             return;

@@ -109,7 +109,8 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
     // TIME
     private static void Time(ref CommandContext cmd)
     {
-        long microseconds = cmd.NowMicroseconds;
+        bool stands = cmd.Environment is { IsInUnit: true, IsScriptBusy: false };
+        long microseconds = stands ? cmd.Time.Microseconds : cmd.Time.Clock.NowMicroseconds;
         cmd.Reply.Array(2);
         cmd.Reply.BulkInteger(microseconds / 1_000_000);
         cmd.Reply.BulkInteger(microseconds % 1_000_000);

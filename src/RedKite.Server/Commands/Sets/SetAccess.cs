@@ -62,7 +62,7 @@ internal static class SetAccess
         SetLimits limits = cmd.SetLimits();
         if (!entry.Exists)
         {
-            set = SetValue.Create(cmd.Database, cmd[argument], cmd.HashOf(argument), cmd.NewAccessClock, firstMember, count, limits);
+            set = SetValue.Create(cmd.Database, cmd[argument], cmd.HashOf(argument), cmd.Accesses.NewClock, firstMember, count, limits);
             return true;
         }
 

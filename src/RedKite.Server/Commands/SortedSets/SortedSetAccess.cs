@@ -24,7 +24,7 @@ internal static class SortedSetAccess
 
     /// <summary>Creates an empty sorted set at the first key, which is missing, in the encoding that suits its first member.</summary>
     internal static SortedSetValue CreateSortedSet(this scoped in CommandContext cmd, ReadOnlySpan<byte> firstMember) =>
-        SortedSetValue.Create(cmd.Database, cmd.Key, cmd.HashOf(1), default, cmd.SortedSetLimits().Admit(1, firstMember.Length, 0), cmd.NewAccessClock);
+        SortedSetValue.Create(cmd.Database, cmd.Key, cmd.HashOf(1), default, cmd.SortedSetLimits().Admit(1, firstMember.Length, 0), cmd.Accesses.NewClock);
 
     /// <summary>The settings that limit the size of a packed sorted set.</summary>
     internal static SortedSetLimits SortedSetLimits(this scoped in CommandContext cmd)
@@ -45,7 +45,7 @@ internal static class SortedSetAccess
         long count = builder.Count;
         if (count > 0)
         {
-            builder.Store(cmd.Database, cmd[key], cmd.HashOf(key), existing, cmd.SortedSetLimits(), cmd.NewAccessClock);
+            builder.Store(cmd.Database, cmd[key], cmd.HashOf(key), existing, cmd.SortedSetLimits(), cmd.Accesses.NewClock);
             cmd.Changed(key, stored, changes);
         }
         else

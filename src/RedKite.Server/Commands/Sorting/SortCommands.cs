@@ -53,7 +53,7 @@ internal static class SortCommands
         }
 
         // A stored result, and a script's, must not depend on the internal order of a set.
-        if (options.KeepsOrder && (options.Store > 0 || cmd.IsInScript) && SortSource.IsUnordered(entry)) options.OrderByText();
+        if (options.KeepsOrder && (options.Store > 0 || cmd.Environment.IsInScript) && SortSource.IsUnordered(entry)) options.OrderByText();
         using var text = new SortText();
         using var elements = new SortElements(text);
         using SortElements? values = options.Store > 0 && options.Gets > 0 ? new SortElements(text) : null;

@@ -87,7 +87,7 @@ internal static class StreamCommands
         cmd.Changed(1, KeyEvent.XAdd);
         long trimmed = options.Trims ? stream.Trim(options.Trimming) : 0;
         if (trimmed > 0) cmd.Changed(1, KeyEvent.XTrim, count: 0);
-        if (cmd.RecordsEffects && (isAuto || form != StreamIdForm.Whole || options.Trimming.IsApproximate))
+        if (cmd.Recording.TakesEffects && (isAuto || form != StreamIdForm.Whole || options.Trimming.IsApproximate))
         {
             StreamEffects.Add(cmd, 1, id, firstText, isTrimmed: trimmed > 0, stream.Length);
         }

@@ -47,7 +47,7 @@ internal static class StreamEffects
     internal static void Claim(
         scoped in CommandContext cmd, int key, int group, int consumer, scoped ReadOnlySpan<StreamId> ids, long deliveredMs, long deliveries)
     {
-        while (cmd.RecordsEffects && ids.Length > 0)
+        while (cmd.Recording.TakesEffects && ids.Length > 0)
         {
             int count = Math.Min(ids.Length, IdsPerCommand);
             EffectArguments effect = cmd.Effect("XCLAIM"u8, 11 + count).Argument(cmd[key]).Argument(cmd[group]).Argument(cmd[consumer]).Argument(0);

@@ -146,7 +146,7 @@ internal static class StreamReadCommands
     // A later execution uses the same ids: $ stands for the current last id.
     private static void Wait(scoped in CommandContext cmd, in StreamReadOptions options, long deadlineMs, scoped ReadOnlySpan<StreamId> ids)
     {
-        bool isNew = !cmd.IsServed;
+        bool isNew = !cmd.Environment.Blocking.IsServing;
         if (!cmd.BlockOnKeys(DataType.Stream, deadlineMs, wakesWhenGone: options.HasGroup))
         {
             cmd.Reply.NullArray();

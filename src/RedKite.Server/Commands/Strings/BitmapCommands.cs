@@ -149,7 +149,7 @@ internal static class BitmapCommands
     // The destination is not a source: the first two sources are combined into it, then each of the others.
     private static void CombineInto(scoped in CommandContext cmd, BitOperation operation, Entry destination, int length)
     {
-        destination = cmd.Database.WriteString(cmd[2], cmd.HashOf(2), destination, length, ValueEncoding.Raw, Database.NoExpiry, cmd.NewAccessClock);
+        destination = cmd.Database.WriteString(cmd[2], cmd.HashOf(2), destination, length, ValueEncoding.Raw, Database.NoExpiry, cmd.Accesses.NewClock);
         Span<byte> result = destination.Value;
         ReadOnlySpan<byte> first = Source(cmd, FirstSource);
         if (operation == BitOperation.Not)
@@ -200,7 +200,7 @@ internal static class BitmapCommands
         int length = (int)(lastBit >> 3) + 1;
         int oldLength = entry.Exists ? entry.Value.Length : 0;
         grew = length > oldLength;
-        if (!entry.Exists) entry = cmd.Database.WriteString(cmd[key], cmd.HashOf(key), entry, length, ValueEncoding.Raw, Database.NoExpiry, cmd.NewAccessClock);
+        if (!entry.Exists) entry = cmd.Database.WriteString(cmd[key], cmd.HashOf(key), entry, length, ValueEncoding.Raw, Database.NoExpiry, cmd.Accesses.NewClock);
         else if (grew) entry = cmd.Database.ResizeValue(entry, length);
         if (grew) entry.ClearValue(oldLength, length);
         entry.SetEncoding(ValueEncoding.Raw);

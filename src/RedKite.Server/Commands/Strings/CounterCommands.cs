@@ -100,7 +100,7 @@ internal static class CounterCommands
         cmd.Changed(1, KeyEvent.IncrByFloat);
 
         // The resulting text, not the increment: another machine's arithmetic may round differently.
-        if (cmd.RecordsEffects) cmd.Effect("SET"u8, 4).Argument(cmd[1]).Argument(text).Argument("KEEPTTL"u8);
+        if (cmd.Recording.TakesEffects) cmd.Effect("SET"u8, 4).Argument(cmd[1]).Argument(text).Argument("KEEPTTL"u8);
         cmd.Reply.Bulk(text);
     }
 

@@ -187,7 +187,7 @@ internal static class StringCommands
         {
             cmd.Database.WriteExpiry(entry, Database.NoExpiry);
             cmd.Changed(1, KeyEvent.Persist);
-            if (cmd.RecordsEffects) cmd.Effect("PERSIST"u8, 2).Argument(cmd[1]);
+            if (cmd.Recording.TakesEffects) cmd.Effect("PERSIST"u8, 2).Argument(cmd[1]);
         }
     }
 
@@ -317,7 +317,7 @@ internal static class StringCommands
         if (!IsLengthOrReply(cmd, offset, value.Length)) return;
         int start = (int)offset;
         int length = Math.Max(oldLength, start + value.Length);
-        if (!entry.Exists) entry = cmd.Database.WriteString(cmd.Key, cmd.HashOf(1), entry, length, ValueEncoding.Raw, Database.NoExpiry, cmd.NewAccessClock);
+        if (!entry.Exists) entry = cmd.Database.WriteString(cmd.Key, cmd.HashOf(1), entry, length, ValueEncoding.Raw, Database.NoExpiry, cmd.Accesses.NewClock);
         else if (length > oldLength) entry = cmd.Database.ResizeValue(entry, length);
 
         Span<byte> bytes = entry.Value;

@@ -57,10 +57,20 @@ internal sealed class TransactionCommands(WatchedKeys watched, TransactionFigure
         {
             figures.NoteExecuted(transaction.Commands.Count);
             cmd.Reply.Array(transaction.Commands.Count);
-            cmd.ExecuteQueued(transaction);
+            ExecuteQueued(ref cmd, transaction);
         }
 
         session.Transaction = null;
+    }
+
+    // Executes the commands that the client has queued, one after the other; each adds its reply.
+    private static void ExecuteQueued(ref CommandContext cmd, Transaction transaction)
+    {
+        INestedExecutor nested = cmd.Environment.Nested;
+        nested.BeginUnit();
+        foreach (SavedRequest request in transaction.Commands) nested.RunQueued(cmd.Session, request, cmd.Reply);
+        nested.EndUnit();
+        cmd.Select(cmd.Session.DatabaseIndex); // SELECT may have been among them
     }
 
     // DISCARD
@@ -95,7 +105,7 @@ internal sealed class TransactionCommands(WatchedKeys watched, TransactionFigure
                 return;
             }
 
-            if (!cmd.IsStateWithinLimitOrReply(cmd.RequestBytes, cmd.Count - 1)) return;
+            if (!cmd.IsStateWithinLimitOrReply(cmd.Arguments.Bytes, cmd.Count - 1)) return;
             for (int i = 1; i < cmd.Count; i++) watched.Watch(cmd, i);
         }
 
@@ -116,7 +126,7 @@ internal sealed class TransactionCommands(WatchedKeys watched, TransactionFigure
         if (watch.IsDirty) return true;
         foreach (WatchedKey key in watch.Keys)
         {
-            if (key.Existed && !cmd.Exists(key.Identity, key.Name)) return true;
+            if (key.Existed && !cmd.Keyspace.Databases[key.Identity.Database].Find(key.Name, key.Identity.Hash, cmd.Expiry).Exists) return true;
         }
 
         return false;

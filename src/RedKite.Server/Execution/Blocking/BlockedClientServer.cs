@@ -20,6 +20,8 @@ internal sealed class BlockedClientServer
     private readonly Engine _engine;
     private readonly Keyspace _keyspace;
     private readonly CommandEnvironment _environment;
+    private readonly InvocationRecording _recording;
+    private readonly BlockingState _blocking;
     private readonly ReplyWriter _reply;
     private readonly Queue<(KeyIdentity Key, bool IsNew)> _changed = new();
     private readonly HashSet<(KeyIdentity Key, bool IsNew)> _waiting = []; // what the queue holds
@@ -28,6 +30,8 @@ internal sealed class BlockedClientServer
     {
         _invoker = invoker;
         _environment = environment;
+        _recording = environment.Recording;
+        _blocking = environment.Blocking;
         _engine = engine;
         _keyspace = _engine.Keyspace;
         _reply = new ReplyWriter(_engine.Buffers);
@@ -66,9 +70,9 @@ internal sealed class BlockedClientServer
         if (client.TryBeginServing())
         {
             _environment.HeldStripes = locked.Held;
-            _environment.CopyingClient = client;
+            _blocking.CopyingClient = client;
             Serve(client, locked.Held);
-            _environment.CopyingClient = null;
+            _blocking.CopyingClient = null;
         }
 
         Serve(ref locked);
@@ -99,9 +103,9 @@ internal sealed class BlockedClientServer
     /// <summary>Delivers their replies to the clients that were served or unblocked. No stripe is locked.</summary>
     internal void Deliver()
     {
-        if (_environment.Unblocked.Count == 0) return;
-        foreach (BlockedClient client in _environment.Unblocked) _engine.Blocked.Finish(client);
-        _environment.Unblocked.Clear();
+        if (_blocking.Unblocked.Count == 0) return;
+        foreach (BlockedClient client in _blocking.Unblocked) _engine.Blocked.Finish(client);
+        _blocking.Unblocked.Clear();
     }
 
     private void Note(KeyIdentity key, bool isNew)
@@ -123,7 +127,7 @@ internal sealed class BlockedClientServer
     private void Serve(ref LockScope locked, KeyIdentity key, bool isNew)
     {
         locked.Grow(StripeSet.Of(_keyspace.StripeOf(key.Hash)));
-        _environment.BeginObserving(locked.Held);
+        _recording.Begin(locked.Held);
         AwaitedKey? node = _engine.Blocked.FirstOf(key);
         while (node is not null)
         {
@@ -137,7 +141,7 @@ internal sealed class BlockedClientServer
             if (!locked.Grow(client.Stripes))
             {
                 // Other threads may have run in between.
-                _environment.BeginObserving(locked.Held);
+                _recording.Begin(locked.Held);
                 node = _engine.Blocked.FirstOf(key);
                 continue;
             }
@@ -155,8 +159,8 @@ internal sealed class BlockedClientServer
         BlockedClient client = key.Client;
         if (!isNew && client.Block.Type is (DataType.List or DataType.SortedSet)) return false;
         if (client.Block.WakesWhenGone) return true;
-        Entry entry = _keyspace.Databases[key.Identity.Database].Find(client.Request[key.Argument], key.Identity.Hash, _environment.Expiry);
-        if (_environment.Changes.Count > 0) _invoker.PublishRecorded(); // it was there, and had expired
+        Entry entry = _keyspace.Databases[key.Identity.Database].Find(client.Request[key.Argument], key.Identity.Hash, _environment.Time.Expiry);
+        if (_recording.Changes.Count > 0) _invoker.PublishRecorded(); // it was there, and had expired
         return entry.Exists && entry.Type == client.Block.Type;
     }
 
@@ -166,19 +170,19 @@ internal sealed class BlockedClientServer
         SavedRequest request = client.Request;
         _reply.Resp3 = session.Resp3;
         _reply.BytesMax = session.Connection is null ? _engine.MemoryBytesMax : _engine.ReplyBytesMax;
-        _environment.NoteTouchMode(session);
+        _environment.Accesses.BeginClient(session);
         var cmd = new CommandContext(_environment, session, request.Input, _reply, request.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
-        _environment.IsServing = true;
+        _blocking.IsServing = true;
         long errors = _reply.Errors;
         bool isPermitted = _invoker.IsPermittedOrReply(cmd); // the user may have lost the permission while the client was blocked
         session.BeginServing();
         if (isPermitted) _invoker.Run(ref cmd, held);
         if (isPermitted && _reply.Errors != errors) _invoker.Account.NoteError(request.Command, _reply);
-        _environment.BeginRecording(); // what it recorded is published: MayBeServed publishes what is found expired, and only that
-        _environment.IsServing = false;
-        if (_environment.BlockRequest?.Copy is { } copy) client.Copy = copy; // begun again
-        _environment.BlockRequest = null; // it waits on
+        _recording.Clear(); // what it recorded is published: MayBeServed publishes what is found expired, and only that
+        _blocking.IsServing = false;
+        if (_blocking.Request?.Copy is { } copy) client.Copy = copy; // begun again
+        _blocking.Request = null; // it waits on
         client.Overflowed = _reply.Overflowed;
         bool served = _reply.Length > 0 || _reply.Overflowed;
         if (served)
@@ -187,7 +191,7 @@ internal sealed class BlockedClientServer
             else client.IsCallCounted = true; // as one that was rejected
             client.Reply = Payload.Of(_engine.Buffers, _reply);
             _engine.Blocked.RemoveLocked(client);
-            _environment.Unblocked.Add(client);
+            _blocking.Unblocked.Add(client);
         }
 
         _reply.Clear();

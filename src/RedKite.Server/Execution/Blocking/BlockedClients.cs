@@ -130,7 +130,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
             // A key that the command only writes, such as BLMOVE's destination, serves no client.
             if ((extraction.Spec.Flags & KeyFlags.Access) == 0) continue;
             ulong hash = cmd.HashOf(extraction.Argument);
-            var key = new AwaitedKey(client, new KeyIdentity(cmd.Database.Index, hash), cmd.StripeOf(hash), extraction.Argument);
+            var key = new AwaitedKey(client, new KeyIdentity(cmd.Database.Index, hash), cmd.Keyspace.StripeOf(hash), extraction.Argument);
             if (TryEnqueue(key)) keys.Add(key);
         }
 

@@ -50,7 +50,7 @@ internal sealed class Evictor
         _keyspace = _engine.Keyspace;
     }
 
-    private CommandEnvironment Environment => _executor.Environment;
+    private CommandTime Time => _executor.Time;
 
     /// <summary>
     /// Evicts keys if memory exceeds its limit. If it returns false, memory exceeds the limit and nothing may be evicted: commands that
@@ -59,14 +59,14 @@ internal sealed class Evictor
     /// </summary>
     internal bool TryEvict()
     {
-        if (!_keyspace.Budget.IsExceeded || !_engine.MayRemoveKeys(Environment.SteadyMs)) return true;
+        if (!_keyspace.Budget.IsExceeded || !_engine.MayRemoveKeys(Time.SteadyMs)) return true;
         try
         {
             long start = Stopwatch.GetTimestamp();
-            Environment.SetTime(start);
+            Time.Set(start);
             bool isRelieved = Relieve(start + LimitTicks());
             long ns = ServerClock.TicksToNs(Stopwatch.GetTimestamp() - start);
-            if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("eviction-cycle", Environment.NowMs, ns);
+            if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("eviction-cycle", Time.NowMs, ns);
             _engine.Metrics.Server.NoteExceeded(_keyspace.Budget.IsExceeded);
             _executor.Invoker.ServeAfterSweep(); // clients that are blocked on streams which were evicted
             return isRelieved;
@@ -172,7 +172,7 @@ internal sealed class Evictor
             {
                 int at = first + sample;
                 Entry entry = _samples[at < _samples.Count ? at : at - _samples.Count];
-                long score = _rule.Score(entry, Environment.NowMs);
+                long score = _rule.Score(entry, Time.NowMs);
                 if (_pool.Keeps(score)) _pool.Add(new EvictionCandidate(database.Index, _keyspace.Hash(entry.Key), score));
             }
 
@@ -186,7 +186,7 @@ internal sealed class Evictor
         int index = _keyspace.StripeOf(candidate.Hash);
         if (!TryEnter(index)) return false;
         Entry entry = database.FindByHash(candidate.Hash);
-        bool mayGo = entry.Exists && (!_rule.OnlyExpiring || entry.Expires) && _rule.Score(entry, Environment.NowMs) >= candidate.Score;
+        bool mayGo = entry.Exists && (!_rule.OnlyExpiring || entry.Expires) && _rule.Score(entry, Time.NowMs) >= candidate.Score;
         if (mayGo) Evict(database, index, candidate.Hash, entry);
         Exit(index);
         return mayGo;
@@ -195,27 +195,27 @@ internal sealed class Evictor
     private void Evict(Database database, int index, ulong hash, Entry entry)
     {
         Stripe stripe = _keyspace.Stripes[index];
-        ExecutorMetrics metrics = Environment.Metrics;
+        ExecutorMetrics metrics = _executor.Metrics;
         bool isTimed = _engine.LatencyMonitor.IsOn;
         long start = isTimed ? Stopwatch.GetTimestamp() : 0;
         if (entry.HasStructure) _engine.Memory.FreeingStripe = index;
-        Environment.BeginObserving(stripe);
-        if (entry.Expires && entry.ExpiryMs <= Environment.NowMs)
+        _executor.Recording.Begin(stripe);
+        if (entry.Expires && entry.ExpiryMs <= Time.NowMs)
         {
-            database.Find(entry.Key, hash, ExpiryClock.RemovingAt(Environment.NowMs));
+            database.Find(entry.Key, hash, ExpiryClock.RemovingAt(Time.NowMs));
         }
         else
         {
             metrics.EvictedKeys++;
-            if (_rule.IsYoung(entry, Environment.NowMs)) metrics.EvictedYoungKeys++;
+            if (_rule.IsYoung(entry, Time.NowMs)) metrics.EvictedYoungKeys++;
             database.Unlink(entry, UnlinkReason.Evicted);
         }
 
-        if (Environment.IsObserved) _executor.Invoker.PublishRecorded();
+        if (_executor.Recording.IsOn) _executor.Invoker.PublishRecorded();
         stripe.Arena.ReportUsage();
         if (!isTimed) return;
         long ns = ServerClock.TicksToNs(Stopwatch.GetTimestamp() - start);
-        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("eviction-del", Environment.NowMs, ns);
+        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("eviction-del", Time.NowMs, ns);
     }
 
     // Frees a slice of a stripe's removed values that wait to be freed; false: there are none, or the stripe is busy.

@@ -295,7 +295,7 @@ public sealed class CopyRunnerTests : IAsyncDisposable
             _runner = new CopyRunner(engine, executor);
             Session session = engine.Clients.Add(null, engine.Clock.NowMs, engine.Users.InProcess, authenticated: true);
             byte[] request = CommandLine.Encode([.. command.Select(Encoding.Latin1.GetBytes)]);
-            executor.Environment.ReadTime();
+            executor.Time.Read();
             Assert.Equal(request.Length, executor.Run(session, request));
             Assert.Equal(0, executor.Reply.Length);
             Assert.NotNull(session.Blocked);

@@ -1,0 +1,68 @@
+using RedKite.Server.Metrics;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Model;
+
+/// <summary>How a handler blocks its client, and unblocks another.</summary>
+internal static class CommandBlocking
+{
+    // How often the copy of a large value starts over before it is made at once.
+    private const int CopyRestartsMax = 2;
+
+    /// <summary>
+    /// Blocks the client, once the handler returns, until one of the keys that the command reads holds a value of a type; then
+    /// the command executes again. The handler must not reply.
+    /// </summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="type">The type of value that serves the client.</param>
+    /// <param name="deadlineMs">When the wait ends, by the steady clock.</param>
+    /// <param name="wakesWhenGone">Whether the command is also executed when a key is gone or holds another type.</param>
+    /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
+    internal static bool BlockOnKeys(this scoped in CommandContext cmd, DataType type, long deadlineMs, bool wakesWhenGone = false) =>
+        Block(cmd, new BlockRequest { Type = type, DeadlineMs = deadlineMs, WakesWhenGone = wakesWhenGone });
+
+    /// <summary>Blocks the client, once the handler returns, until a time or CLIENT UNBLOCK. The handler must not reply.</summary>
+    /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
+    internal static bool BlockUntil(this scoped in CommandContext cmd, long deadlineMs, byte[] timeoutReply) =>
+        Block(cmd, new BlockRequest { DeadlineMs = deadlineMs, TimeoutReply = timeoutReply });
+
+    /// <summary>
+    /// Blocks the client, once the handler returns, until a copy is complete or its source has
+    /// changed; then the command executes again, and attaches the copy or starts over. The handler must not reply.
+    /// </summary>
+    /// <returns>False where nothing may block, or if the source has changed too often: the rest is copied at once.</returns>
+    internal static bool BlockOnCopy(this scoped in CommandContext cmd, EntryCopy copy)
+    {
+        if (cmd.Environment.IsInUnit || cmd.Environment.Blocking.CopyingClient?.CopyRestarts >= CopyRestartsMax) return false;
+        copy.Watch(cmd.Database);
+        return Block(cmd, new BlockRequest { Copy = copy, DeadlineMs = BlockRequest.NoDeadline });
+    }
+
+    /// <summary>Gives an argument another value in later executions, after <see cref="BlockOnKeys"/>.</summary>
+    internal static void ReplaceArgument(this scoped in CommandContext cmd, int argument, ReadOnlySpan<byte> value) =>
+        cmd.Environment.Blocking.Request?.Replacements.Add((argument, value.ToArray()));
+
+    /// <summary>Ends another client's wait, as if its deadline had passed or with the error UNBLOCKED.</summary>
+    internal static bool Unblock(this scoped in CommandContext cmd, Session session, ReadOnlySpan<byte> reply)
+    {
+        if (session.Blocked is not { MayBeUnblocked: true } client || !client.TryEnd()) return false;
+        if (!reply.IsEmpty)
+        {
+            client.Reply = [Payload.Of(cmd.Environment.Buffers, reply)];
+            cmd.Metrics.CountError("UNBLOCKED");
+            CommandMetrics metrics = cmd.Metrics.Of(client.Request.Command.Index);
+            metrics.Failed++;
+            metrics.CountError("UNBLOCKED");
+        }
+
+        cmd.Environment.Blocking.Unblocked.Add(client);
+        return true;
+    }
+
+    private static bool Block(scoped in CommandContext cmd, BlockRequest request)
+    {
+        if (cmd.Environment.IsInUnit) return false;
+        cmd.Environment.Blocking.Request = request;
+        return true;
+    }
+}

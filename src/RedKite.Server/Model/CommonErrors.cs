@@ -1,0 +1,27 @@
+using RedKite.Server.Metrics;
+
+namespace RedKite.Server.Model;
+
+/// <summary>Errors that handlers of many families reply.</summary>
+internal static class CommonErrors
+{
+    internal static void ReplySyntaxError(this scoped in CommandContext cmd) => cmd.Reply.Error("ERR syntax error"u8);
+
+    /// <summary>Replies that a limit of what clients can make the server keep is reached, and counts that.</summary>
+    internal static void ReplyOverLimit(this scoped in CommandContext cmd, Limit limit, string error)
+    {
+        cmd.Metrics.Limits.Note(limit);
+        cmd.Reply.Error(error);
+    }
+
+    /// <summary>Replies that a limit is reached, if names that are added exceed max-client-state-bytes.</summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="addedBytes">Their bytes.</param>
+    /// <param name="added">Their number.</param>
+    internal static bool IsStateWithinLimitOrReply(this scoped in CommandContext cmd, long addedBytes, int added)
+    {
+        if (cmd.Session.StateBytes + addedBytes + ((long)added * Session.NameOverhead) <= cmd.Settings.ClientStateBytesMax) return true;
+        cmd.ReplyOverLimit(Limit.ClientStateBytes, $"ERR too many bytes of watched keys, subscriptions and prefixes, max-client-state-bytes is {cmd.Settings.ClientStateBytesMax}");
+        return false;
+    }
+}

@@ -1,0 +1,55 @@
+using System.Runtime.CompilerServices;
+using RedKite.Protocol;
+
+namespace RedKite.Server.Model;
+
+/// <summary>The arguments of a request, the command's name included: slices of the input in which it arrived.</summary>
+internal ref struct RequestArguments(Span<byte> input)
+{
+    private readonly Span<byte> _input = input;
+    private ulong _redacted; // a bit per argument; the last one stands for all further ones
+
+    /// <summary>The bytes that the arguments are slices of.</summary>
+    internal readonly ReadOnlySpan<byte> Input => _input;
+
+    /// <summary>The positions of the arguments in <see cref="Input"/>.</summary>
+    internal ReadOnlySpan<ArgumentSlice> Slices { get; private set; }
+
+    internal readonly int Count => Slices.Length;
+
+    internal readonly ReadOnlySpan<byte> this[int index]
+    {
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        get => At(Slices[index]);
+    }
+
+    /// <summary>Bytes from the first argument to the end of the last one.</summary>
+    internal readonly int Bytes => Slices[^1].Start + Slices[^1].Length - Slices[0].Start;
+
+    /// <summary>The length of the request as a client sends it: with the numbers before the first argument and the last line's end.</summary>
+    internal readonly int FramedBytes => Bytes + "*\r\n$\r\n\r\n"u8.Length + DecimalDigits(Slices.Length) + DecimalDigits(Slices[0].Length);
+
+    /// <summary>An argument of a request in the same input.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal readonly ReadOnlySpan<byte> At(ArgumentSlice slice) => _input.Slice(slice.Start, slice.Length);
+
+    /// <summary>Begins a request in the same input.</summary>
+    internal void Begin(ReadOnlySpan<ArgumentSlice> slices)
+    {
+        Slices = slices;
+        _redacted = 0;
+    }
+
+    /// <summary>Marks an argument as a secret, which no log shows.</summary>
+    internal void Redact(int argument) => _redacted |= 1UL << Math.Min(argument, 63);
+
+    /// <summary>Whether a log must not show the argument.</summary>
+    internal readonly bool IsRedacted(int argument) => (_redacted & (1UL << Math.Min(argument, 63))) != 0;
+
+    private static int DecimalDigits(int value)
+    {
+        int digits = 1;
+        for (; value >= 10; value /= 10) digits++;
+        return digits;
+    }
+}
