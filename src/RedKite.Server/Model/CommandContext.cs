@@ -32,7 +32,7 @@ internal ref struct CommandContext
         Time = environment.Time;
         Accesses = environment.Accesses;
         Recording = environment.Recording;
-        Arguments = new RequestArguments(input);
+        Arguments = new ArgumentList(input);
         Session = session;
         Reply = reply;
         Database = environment.Keyspace.Databases[database];
@@ -50,7 +50,7 @@ internal ref struct CommandContext
     internal Command Command { get; private set; }
 
     /// <summary>The request. Handlers read its arguments by the indexer.</summary>
-    internal RequestArguments Arguments;
+    internal ArgumentList Arguments;
 
     /// <summary>Number of arguments, the command's name included.</summary>
     internal readonly int Count => Arguments.Count;

@@ -4,7 +4,7 @@ using RedKite.Protocol;
 namespace RedKite.Server.Model;
 
 /// <summary>The arguments of a request, the command's name included: slices of the input in which it arrived.</summary>
-internal ref struct RequestArguments(Span<byte> input)
+internal ref struct ArgumentList(Span<byte> input)
 {
     private readonly Span<byte> _input = input;
     private ulong _redacted; // a bit per argument; the last one stands for all further ones
