@@ -4,8 +4,8 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// Reads hashes: fields and values one by one or packed, with or without expiries. Duplicate fields are an error; expired
-/// fields are skipped.
+/// Reads hashes: fields and values one by one or packed, with or without expiries. Duplicate fields, and packed fields that are not in
+/// the order of their expiries, are an error; expired fields are skipped.
 /// </summary>
 internal static class RdbHashReader
 {
@@ -78,6 +78,7 @@ internal static class RdbHashReader
         Span<byte> fieldDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
         Span<byte> valueDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
         Span<byte> expiryDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        long latestMs = 0;
         while (elements.MoveNext())
         {
             ReadOnlySpan<byte> field = elements.Bytes(fieldDigits);
@@ -85,6 +86,11 @@ internal static class RdbHashReader
             ReadOnlySpan<byte> value = elements.Bytes(valueDigits);
             long expiryMs = 0;
             if (expiries && (!elements.MoveNext() || !CanonicalInteger.TryParse(elements.Bytes(expiryDigits), out expiryMs))) return false;
+
+            // Redis writes fields in the order of their expiries, those without one last.
+            long orderMs = expiryMs == 0 ? long.MaxValue : expiryMs;
+            if (orderMs < latestMs) return false;
+            latestMs = orderMs;
             if (!TryAdd(ref hash, field, value, expiryMs, target, limits)) return false;
         }
 

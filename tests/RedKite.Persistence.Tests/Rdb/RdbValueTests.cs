@@ -143,6 +143,10 @@ public sealed class RdbValueTests
     [InlineData((int)RdbType.String, "c3 03 8140000000000000 00 616161")]    // would decompress to too many bytes
     [InlineData((int)RdbType.String, "c3 7f 05 61")]                         // longer than the input
     [InlineData((int)RdbType.String, "8040000001 61")]                       // longer than the maximum
+    [InlineData((int)RdbType.HashListPackWithExpiriesDraft, "27270000000600816102813102f488ebc32cbb03000009816202813202f4e8dbc32cbb03000009ff")] // not in the order of the expiries
+    [InlineData((int)RdbType.HashListPackWithExpiriesDraft, "37370000000900816302813302f4000000000000000009816202813202f4e8dbc32cbb03000009816102813102f488ebc32cbb03000009ff")] // a field without an expiry in front of others
+    [InlineData((int)RdbType.HashListPackWithExpiries, "e8dbc32cbb03000027270000000600816102813102f488ebc32cbb03000009816202813202f4e8dbc32cbb03000009ff")] // not in the order of the expiries
+    [InlineData((int)RdbType.HashListPackWithExpiries, "e8dbc32cbb03000037370000000900816302813302f4000000000000000009816202813202f4e8dbc32cbb03000009816102813102f488ebc32cbb03000009ff")] // a field without an expiry in front of others
     [InlineData(7, "00")]                                      // a module value
     [InlineData(26, "00")]                                     // a future type
     public void Invalid_values_are_refused(int type, string hex)
