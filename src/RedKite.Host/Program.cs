@@ -78,9 +78,12 @@ internal static class Program
         // As in Redis, the end of the terminal is not the end of the server. On Windows it cannot be survived.
         using PosixSignalRegistration hangUp = PosixSignalRegistration.Create(PosixSignal.SIGHUP, OperatingSystem.IsWindows() ? End : signal => signal.Cancel = true);
         _ = StopWhenAsked();
+
+        // The dashboard shows the progress of loading.
+        Task<RedKiteDashboard?> dashboardStart = StartDashboard();
         server.Start();
         foreach (string line in server.Banner()) server.Engine.Log.Notice(line);
-        await using RedKiteDashboard? dashboard = await RedKiteDashboard.StartAsync(server).ConfigureAwait(false);
+        await using RedKiteDashboard? dashboard = await dashboardStart.ConfigureAwait(false);
         await server.Stopped.ConfigureAwait(false);
         server.Engine.Log.Notice("Stopped.");
         if (server.Failure is not null) Environment.FailFast("RedKite stopped because of a bug.", server.Failure);
@@ -91,6 +94,12 @@ internal static class Program
             signal.Cancel = true; // The process ends by itself once the server has stopped.
             server.Engine.Log.Warning($"Received {signal.Signal}, stopping.");
             asked.TrySetResult(signal.Signal == PosixSignal.SIGINT ? configuration.Settings.ShutdownOnInterrupt : configuration.Settings.ShutdownOnTerminate);
+        }
+
+        async Task<RedKiteDashboard?> StartDashboard()
+        {
+            await server.Listening.ConfigureAwait(false);
+            return await RedKiteDashboard.StartAsync(server).ConfigureAwait(false);
         }
 
         // As in Redis, a server that cannot save goes on, and may be asked again.

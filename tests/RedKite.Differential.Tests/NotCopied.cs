@@ -28,6 +28,24 @@ internal static class NotCopied
             "the loops do the work of Redis's I/O threads",
             _ => false),
         new(
+            "latest_fork_usec and total_forks in INFO, and LATENCY's event fork",
+            "how long the process took to fork, and how often it did",
+            "how long all keys were locked when a snapshot in the background began, and how often one did",
+            "nothing forks; this is what clients wait for when a snapshot begins",
+            _ => false),
+        new(
+            "current_cow_size, current_cow_peak, rdb_last_cow_size and aof_last_cow_size in INFO",
+            "the memory that a child process made the server copy",
+            "0",
+            "nothing forks, and memory is not copied",
+            _ => false),
+        new(
+            "LATENCY's events aof-fstat, aof-rename and rdb-unlink-temp-file",
+            "calls of the system that took long, while nothing else was executed",
+            "none",
+            "a thread of its own makes these calls, and no client waits for it",
+            _ => false),
+        new(
             "AUTH or HELLO AUTH that fails while earlier replies of the connection are unsent",
             "no reply; those of later commands move up",
             "the error",

@@ -18,6 +18,13 @@ export const kinds = {
   protocolerror: ['closed: it sent an invalid request'], handshaketimeout: ['closed: its TLS handshake took too long'],
   stall: ['the whole process was stalled', 'machine'], garbagecollection: ['a garbage collection stopped the process', 'memory'],
   settingchanged: ['a setting was changed', 'configuration'], started: ['the server started', 'log'], action: ['the server acted by itself', 'configuration'],
+  savebegan: ['a save began', 'durability'], saved: ['the data was saved', 'durability'], savefailed: ['the data could not be saved', 'durability'],
+  rewritebegan: ['a rewrite of the append-only file began', 'durability'], rewritten: ['the append-only file was rewritten', 'durability'],
+  rewritefailed: ['the append-only file could not be rewritten', 'durability'], cut: ['a snapshot’s beginning locked all keys', 'durability'],
+  logbegan: ['the append-only file began', 'durability'], logended: ['the append-only file ended', 'durability'],
+  logfailed: ['the append-only file could not be written', 'durability'], logrecovered: ['the append-only file can be written again', 'durability'],
+  slowsync: ['a sync of the append-only file took long', 'durability'], writesrefused: ['commands that write are refused', 'durability'],
+  writesaccepted: ['commands that write are accepted again', 'durability'], writesheld: ['commands that write waited for the disk', 'durability'],
 };
 
 // The link of an event: its view at that moment. A setting links to the view of settings.

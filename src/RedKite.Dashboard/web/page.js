@@ -4,6 +4,7 @@ import * as api from './api.js';
 import * as format from './format.js';
 import { around } from './links.js';
 import { moments, table } from './table.js';
+import { loadingText } from './durability.js';
 import { views } from './views.js';
 
 const ranges = [['5 min', 300], ['1 h', 3600], ['1 day', 86400], ['2 weeks', 1209600]];
@@ -22,6 +23,8 @@ const markKinds = {
   started: { letter: 'R', title: 'the server started', colour: '--soft' },
   settingchanged: { letter: 'S', title: 'a setting was changed', colour: '--s2' },
   action: { letter: 'A', title: 'the server acted by itself', colour: '--s4' },
+  saved: { letter: 'D', title: 'the data was saved', colour: '--s3' },
+  rewritten: { letter: 'L', title: 'the append-only file was rewritten', colour: '--s7' },
 };
 
 const rangeNames = ['from', 'to', 'last'];
@@ -168,7 +171,7 @@ async function update() {
     }
     main.dataset.updates = ++updatesDone;
     if (findings) showBadge(findings.open);
-    state.textContent = source.live ? '' : 'This is a debug package: nothing here changes.';
+    state.textContent = source.live ? await stateOf(signal) : 'This is a debug package: nothing here changes.';
     main.dataset.ready = current.name;
   } catch (failure) {
     if (signal.aborted) return;
@@ -176,9 +179,18 @@ async function update() {
       logIn();
       return;
     }
+    source.loading = source.live; // when it answers again, it may have been started again
     state.textContent = `The server does not answer (${failure.message}). The values shown are from ${format.time(Date.now())}.`;
   }
   if (source.live && !document.hidden) timer = setTimeout(update, 1000);
+}
+
+// While the server loads its data, every view says so.
+async function stateOf(signal) {
+  if (!source.loading) return '';
+  const { loading } = await api.report('durability', signal);
+  source.loading = loading.in_progress;
+  return loading.in_progress ? loadingText(loading) : '';
 }
 
 // Shows on every view how many findings need attention.

@@ -13,6 +13,7 @@ internal sealed class LogSyncer : IDisposable
     private readonly TimeProvider _clock;
     private readonly Action<long> _synced;
     private readonly Action<FileFailure> _failed;
+    private readonly Action<TimeSpan> _timed;
     private readonly Lock _syncing = new();
     private readonly AutoResetEvent _wakes = new(false);
     private readonly Thread _thread;
@@ -27,11 +28,16 @@ internal sealed class LogSyncer : IDisposable
     private long _longestTicks;
     private volatile bool _stopping;
 
-    internal LogSyncer(TimeProvider clock, Action<long> synced, Action<FileFailure> failed)
+    /// <param name="clock">The time.</param>
+    /// <param name="synced">Called with each position that was synced on the other thread.</param>
+    /// <param name="failed">Called when such a sync has failed.</param>
+    /// <param name="timed">Called with the duration of each sync, one at a time.</param>
+    internal LogSyncer(TimeProvider clock, Action<long> synced, Action<FileFailure> failed, Action<TimeSpan> timed)
     {
         _clock = clock;
         _synced = synced;
         _failed = failed;
+        _timed = timed;
         _thread = new Thread(Run) { Name = "redkite-log-sync", IsBackground = true };
     }
 
@@ -125,6 +131,7 @@ internal sealed class LogSyncer : IDisposable
             Volatile.Write(ref _count, _count + 1);
             Volatile.Write(ref _totalTicks, _totalTicks + ticks);
             if (ticks > _longestTicks) Volatile.Write(ref _longestTicks, ticks);
+            _timed(_clock.GetElapsedTime(0, ticks));
         }
     }
 }

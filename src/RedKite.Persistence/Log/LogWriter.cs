@@ -48,7 +48,7 @@ internal sealed class LogWriter : IDisposable
         _chain = chain;
         _clock = clock;
         _written = _synced = chain.Reserved;
-        _syncer = new LogSyncer(clock, OnSynced, failure => OnFailed(failure, isSync: true));
+        _syncer = new LogSyncer(clock, OnSynced, failure => OnFailed(failure, isSync: true), elapsed => SyncTimed?.Invoke(elapsed));
         _thread = new Thread(Run) { Name = "redkite-log", IsBackground = true };
     }
 
@@ -72,6 +72,12 @@ internal sealed class LogWriter : IDisposable
 
     /// <summary>Called on the writer's thread in each of its turns, at least every 100 ms.</summary>
     internal Action? Turned { get; init; }
+
+    /// <summary>Called on the writer's thread when it has written what was complete: how many bytes, and how long that took.</summary>
+    internal Action<long, TimeSpan>? WriteTimed { get; init; }
+
+    /// <summary>Called with the duration of each sync, one at a time.</summary>
+    internal Action<TimeSpan>? SyncTimed { get; init; }
 
     /// <summary>The position up to which the system has accepted everything.</summary>
     internal long WrittenPosition => Volatile.Read(ref _written);
@@ -212,6 +218,7 @@ internal sealed class LogWriter : IDisposable
     {
         if (end > _written)
         {
+            long start = _clock.GetTimestamp(), lengthBefore = _fileLength;
             if (WritesTimestamps) Annotate();
             long position = _written, length = _fileLength;
             while (position < end)
@@ -225,6 +232,7 @@ internal sealed class LogWriter : IDisposable
             Volatile.Write(ref _fileLength, length);
             Volatile.Write(ref _written, end);
             _chain.Release(end);
+            WriteTimed?.Invoke(length - lengthBefore, _clock.GetElapsedTime(start));
             if (_failure is not null) Recover();
         }
 

@@ -23,6 +23,7 @@ internal sealed class DiagnosticsService : IDisposable
     private readonly MemoryReturn _memoryReturn;
     private readonly BackgroundSlowdown _slowdown;
     private readonly Thread _thread;
+    private readonly string _fileSystem;
     private readonly double[] _totals = new double[MetricTable.All.Count];
     private volatile Observation? _latest;
     private volatile bool _stopping;
@@ -33,6 +34,7 @@ internal sealed class DiagnosticsService : IDisposable
     {
         _parts = parts;
         _reader = new ObservationReader(parts);
+        _fileSystem = MachineReader.FileSystemOf(parts.Settings.DirectoryPath);
         Array.Fill(_totals, double.NaN);
         _memoryReturn = new MemoryReturn(parts.Configuration.Settings, parts.Actions, parts.Buffers);
         _slowdown = new BackgroundSlowdown(parts.Configuration.Settings, parts.Actions);
@@ -79,13 +81,22 @@ internal sealed class DiagnosticsService : IDisposable
         _reader.Dispose();
     }
 
+    /// <summary>Facts about durability that are text: the data folder's file system, and why something does not work now.</summary>
+    internal Dictionary<string, string> DurabilityFacts => new()
+    {
+        ["data_file_system"] = _fileSystem,
+        ["save_failure"] = _parts.Durability.Saves.Failure ?? "",
+        ["rewrite_failure"] = _parts.Durability.Rewrites.Failure ?? "",
+        ["log_failure"] = _parts.Durability.Log.Log?.Writer.Failure?.Message ?? "",
+    };
+
     /// <summary>The current input of the rules.</summary>
     internal DiagnosticsView View(long nowUnixSeconds)
     {
         Configuration configuration = _parts.Configuration;
         return new DiagnosticsView(History, [.. _totals], nowUnixSeconds, configuration.Get)
         {
-            Facts = SystemFacts.Current,
+            Facts = new Dictionary<string, string>([.. SystemFacts.Current, .. DurabilityFacts]),
             SettingsWithoutEffect = [.. SettingTable.Rows.Where(row => row.NoEffect is not null && configuration.Get(row.Name) != row.DefaultText).Select(row => row.Name)],
         };
     }

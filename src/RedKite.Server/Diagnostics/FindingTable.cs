@@ -10,6 +10,7 @@ internal static class FindingTable
     [
         .. MemoryRules.All,
         .. MachineRules.All,
+        .. DurabilityRules.All,
         .. LoadRules.All,
         .. ClientRules.All,
         .. SettingRules.All,

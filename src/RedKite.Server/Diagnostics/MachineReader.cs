@@ -81,6 +81,19 @@ internal sealed class MachineReader : IDisposable
         foreach (SafeFileHandle? file in _open.Values) file?.Dispose();
     }
 
+    /// <summary>The type of a folder's file system, such as ext4; empty: unknown.</summary>
+    internal static string FileSystemOf(string folder)
+    {
+        try
+        {
+            return new DriveInfo(Path.GetFullPath(folder)).DriveFormat;
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException or ArgumentException)
+        {
+            return "";
+        }
+    }
+
     // How far the wall clock moved against the monotonic one since the last call.
     private double ReadClockJump()
     {

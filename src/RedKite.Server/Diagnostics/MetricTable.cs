@@ -183,6 +183,42 @@ internal static class MetricTable
     internal static readonly Metric ClockJump = Row("clock_jump_milliseconds", Gauge, Milliseconds, "How far the wall clock moved against the monotonic clock in the last second.", o => o.Machine.ClockJumpMs);
     internal static readonly Metric Stall = Row("process_stall_milliseconds", Gauge, Milliseconds, "How much later than planned the sampling thread woke in the last second, at worst.", o => o.Machine.StallMs);
 
+    // Durability: the append-only file, snapshots, and commands that write and must wait or are refused
+    internal static readonly Metric LogBytes = Row("aof_written_bytes", Counter, Bytes, "Bytes written to the append-only file.", o => o.Durability.LogBytes);
+    internal static readonly Metric LogWrites = Row("aof_writes", Counter, Count, "Writes to the append-only file, each of everything that was complete.", o => o.Durability.LogWrites);
+    internal static readonly Metric LogSyncs = Row("aof_syncs", Counter, Count, "Syncs of the append-only file.", o => o.Durability.LogSyncs);
+    internal static readonly Metric LogSyncTime = Row("aof_sync_milliseconds", Counter, Milliseconds, "Time that syncs of the append-only file took.", o => o.Durability.LogSyncMs);
+    internal static readonly Metric LogSyncP99 = Row("aof_sync_p99", Gauge, Microseconds, "99th percentile of the syncs that ended within the last second.", o => o.Durability.LogSync.P99);
+    internal static readonly Metric LogSyncMax = Row("aof_sync_max", Gauge, Microseconds, "Longest sync that ended within the last second, or how long the one in progress has taken.", o => o.Durability.LogSync.Max);
+    internal static readonly Metric LogPending = Row("aof_buffer_length", Gauge, Bytes, "Bytes of the append-only file that wait in memory to be written.", o => o.Durability.LogPendingBytes);
+    internal static readonly Metric LogDelayedSyncs = Row("aof_delayed_fsync", Counter, Count, "Times that commands that write waited because a sync took more than two seconds.", o => o.Durability.LogDelayedSyncs);
+    internal static readonly Metric LogSize = Row("aof_current_size", Gauge, Bytes, "Size of the append-only file, with its base.", o => o.Durability.LogSizeBytes);
+    internal static readonly Metric LogBase = Row("aof_base_size", Gauge, Bytes, "Size of the append-only file after the last rewrite or at the start, from which growth is counted.", o => o.Durability.LogBaseBytes);
+    internal static readonly Metric LogFailed = Row("aof_last_write_failed", Gauge, Count, "Whether the append-only file cannot be written or synced: 1, or 0.", o => o.Durability.LogFails ? 1 : 0);
+    internal static readonly Metric Rewrites = Row("aof_rewrites", Counter, Count, "Rewrites of the append-only file that succeeded.", o => o.Durability.Rewrites);
+    internal static readonly Metric RewriteFailures = Row("aof_rewrite_failures", Counter, Count, "Rewrites of the append-only file that failed.", o => o.Durability.RewriteFailures);
+    internal static readonly Metric RewriteFailuresInARow = Row("aof_rewrites_consecutive_failures", Gauge, Count, "Rewrites that have failed since the last one that succeeded.", o => o.Durability.RewriteFailuresInARow);
+    internal static readonly Metric RewriteRuns = Row("aof_rewrite_in_progress", Gauge, Count, "Whether the append-only file is being rewritten: 1, or 0.", o => o.Durability.RewriteRuns ? 1 : 0);
+    internal static readonly Metric SaveRuns = Row("rdb_bgsave_in_progress", Gauge, Count, "Whether the data is being saved: 1, or 0.", o => o.Durability.SaveRuns ? 1 : 0);
+    internal static readonly Metric Saves = Row("rdb_saves", Counter, Count, "Saves of the data to the dump file that succeeded.", o => o.Durability.Saves);
+    internal static readonly Metric SaveFailures = Row("rdb_save_failures", Counter, Count, "Saves of the data to the dump file that failed.", o => o.Durability.SaveFailures);
+    internal static readonly Metric SaveFailuresInARow = Row("rdb_saves_consecutive_failures", Gauge, Count, "Saves that have failed since the last one that succeeded.", o => o.Durability.SaveFailuresInARow);
+    internal static readonly Metric SaveAge = Row("rdb_last_save_age_seconds", Gauge, Seconds, "Time since the data was last saved; without a save, since the start.", o => o.Durability.SaveAgeSeconds);
+    internal static readonly Metric SaveDuration = Row("rdb_last_bgsave_time_seconds", Gauge, Seconds, "How long the last save took; unknown without one.", o => o.Durability.SaveSeconds);
+    internal static readonly Metric SaveBytes = Row("rdb_last_save_bytes", Gauge, Bytes, "Size of the last dump file that was written; 0: none was.", o => o.Durability.SaveBytes);
+    internal static readonly Metric ChangesSinceSave = Row("rdb_changes_since_last_save", Gauge, Count, "Changes since the data was last saved.", o => o.Durability.ChangesSinceSave);
+    internal static readonly Metric SnapshotSeconds = Row("snapshot_seconds", Gauge, Seconds, "How long the save or rewrite in progress has taken; 0: none is.", o => o.Durability.SnapshotSeconds);
+    internal static readonly Metric SnapshotKeysLeft = Row("snapshot_keys_left", Gauge, Count, "Keys that the snapshot in progress has not written yet.", o => o.Durability.SnapshotKeysLeft);
+    internal static readonly Metric SnapshotSideBytes = Row("snapshot_side_bytes", Gauge, Bytes, "Old values in memory that wait to be written to the snapshot in progress.", o => o.Durability.SnapshotSideBytes);
+    internal static readonly Metric SnapshotCut = Row("snapshot_cut_microseconds", Gauge, Microseconds, "How long all stripes were locked when the last snapshot began; unknown without one.", o => o.Durability.CutMicroseconds);
+    internal static readonly Metric WritesHeld = Row("writes_held_milliseconds", Counter, Milliseconds, "Time that commands that write had to wait for the disk.", o => o.Durability.WritesHeldMs);
+    internal static readonly Metric WritersWaiting = Row("writes_held_clients", Gauge, Count, "Clients whose command waits for the disk.", o => o.Durability.ClientsHeld);
+    internal static readonly Metric WritesRefused = Row("writes_refused", Gauge, Count, "Why commands that write are refused: 1 the last save failed, 2 the append-only file cannot be written, 0 they are not.", o => (int)o.Durability.Refusal);
+    internal static readonly Metric WriteRefusals = Row("writes_refused_commands", Counter, Count, "Commands refused with MISCONF.", o => o.Durability.CommandsRefused);
+    internal static readonly Metric LoadSeconds = Row("load_seconds", Gauge, Seconds, "How long loading the data took at the start, or has taken so far; 0: there was nothing to load.", o => o.Durability.LoadSeconds);
+    internal static readonly Metric LoadKeys = Row("load_keys", Gauge, Count, "Keys that were loaded from RDB data at the start.", o => o.Durability.LoadKeys);
+    internal static readonly Metric LoadBytes = Row("load_bytes", Gauge, Bytes, "Bytes of files that were loaded at the start.", o => o.Durability.LoadBytes);
+
     // What the server did by itself
     internal static readonly Metric ActionsShedConnections = Row("action_shed_connections", Counter, Count, "Clients refused by shed-connections-per-second.", o => o.Actions.CountOf(ActionTable.ShedConnections));
     internal static readonly Metric ActionsCloseHogs = Row("action_close_hogs", Counter, Count, "Clients closed by close-hogs-above.", o => o.Actions.CountOf(ActionTable.CloseHogs));

@@ -70,6 +70,8 @@ internal sealed record Observation
 
     internal required TlsFigures Tls { get; init; }
 
+    internal required DurabilityFigures Durability { get; init; }
+
     internal required long Keys { get; init; }
 
     /// <summary>The memory of the largest key of the last survey; NaN: none has ended.</summary>

@@ -17,6 +17,7 @@ internal sealed class ObservationReader : IDisposable
     private readonly LatencyInterval _sending;
     private readonly CommandReader _commands;
     private readonly FamilyReader _families;
+    private readonly DurabilityReader _durability;
     private int _observations;
     private long _commandsBefore;
     private double _hottestKeyPercent;
@@ -35,6 +36,7 @@ internal sealed class ObservationReader : IDisposable
         _sending = new LatencyInterval(scratch);
         _commands = new CommandReader(parts.Commands.All.Count);
         _families = new FamilyReader(parts.Commands.All);
+        _durability = new DurabilityReader(parts, scratch);
         _machine = new MachineReader(parts.Configuration.Settings.DirectoryPath);
         _heldSamples = new int[parts.Metrics.Keyspace.Stripes.Length];
         _lastTimestamp = Stopwatch.GetTimestamp();
@@ -104,6 +106,7 @@ internal sealed class ObservationReader : IDisposable
             ScriptFigures = _parts.Script.Figures(),
             Blocked = _parts.Blocking(),
             Tls = _parts.Tls(),
+            Durability = _durability.Read(),
             Keys = keys,
             LargestKeyBytes = _parts.KeySurvey() is { } survey ? survey.Largest(1).FirstOrDefault()?.Bytes ?? 0 : double.NaN,
             HottestKeyPercent = ReadHottestKey(registry),

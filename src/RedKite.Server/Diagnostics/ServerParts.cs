@@ -49,6 +49,7 @@ internal abstract class ServerParts
             Changes = () => ServerTotals.Of(Metrics).Changes,
             Commands = () => ServerTotals.Of(Metrics).Commands,
         };
+        DurabilityEvents.Begin(Durability, WriteGate, Settings, Timeline, LatencyMonitor, clock);
     }
 
     internal Configuration Configuration { get; }

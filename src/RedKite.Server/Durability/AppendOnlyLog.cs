@@ -24,15 +24,17 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
 
     private readonly WriteGate _gate;
     private readonly object _waiting = new(); // a monitor: callers in the process wait on it
+    private readonly LogTotals _totals;
     private long _failures;
-    private long _delayedSyncs;
     private long _abandoned; // up to here callers in the process wait for nothing
     private volatile bool _holdsWrites;
 
     /// <param name="gate">Holds or refuses commands that write.</param>
-    internal AppendOnlyLog(WriteGate gate)
+    /// <param name="totals">Counts what the server's logs have written.</param>
+    internal AppendOnlyLog(WriteGate gate, LogTotals totals)
     {
         _gate = gate;
+        _totals = totals;
         Chain = new LogChain();
         Writer = new LogWriter(Chain, TimeProvider.System)
         {
@@ -40,6 +42,8 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
             Synced = OnSynced,
             Failed = OnFailed,
             Recovered = OnRecovered,
+            WriteTimed = totals.NoteWrite,
+            SyncTimed = totals.NoteSync,
         };
     }
 
@@ -55,9 +59,6 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
 
     /// <summary>Called on the log's thread when it works again.</summary>
     internal Action? Recovered { get; init; }
-
-    /// <summary>How often writes waited because a sync took long: aof_delayed_fsync.</summary>
-    internal long DelayedSyncs => Volatile.Read(ref _delayedSyncs);
 
     /// <summary>How often writing or syncing began to fail.</summary>
     internal long Failures => Volatile.Read(ref _failures);
@@ -169,7 +170,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
         bool isSlow = Writer.Policy == FsyncPolicy.EverySecond && Writer.Syncs.Current > SlowSync;
         if (isSlow && !_holdsWrites)
         {
-            Interlocked.Increment(ref _delayedSyncs);
+            _totals.NoteDelayedSync();
             HoldWrites();
         }
         else if (_holdsWrites && !isSlow && Writer.PendingBytes < PendingBytesMax / 2)

@@ -60,6 +60,9 @@ internal sealed class BackgroundSnapshot : IDisposable
     /// <summary>The keys that were written so far.</summary>
     internal long WrittenKeys => Volatile.Read(ref _writtenKeys);
 
+    /// <summary>Bytes of old values that wait in memory.</summary>
+    internal long SideBytes => Volatile.Read(ref _sideBytes);
+
     /// <summary>Begins. All stripes are locked, and the script mutex is held.</summary>
     internal void Cut(IEnumerable<byte[]> functions)
     {

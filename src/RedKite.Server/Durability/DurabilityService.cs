@@ -392,12 +392,14 @@ internal sealed class DurabilityService : IDisposable
     private void WriteInBackground(DumpFile file, Action atCut)
     {
         using var snapshot = new BackgroundSnapshot(_keyspace, _settings, _gate, () => _clock.NowMs);
-        WithAllLocked(() =>
+        LastCut = WithAllLocked(() =>
         {
             atCut();
             snapshot.Cut(Functions());
             AtCut?.Invoke();
         });
+        Cuts++;
+        HasCut?.Invoke(LastCut);
         _running = snapshot;
         try
         {
@@ -420,7 +422,7 @@ internal sealed class DurabilityService : IDisposable
     }
 
     // With the script mutex, which also guards the functions. A script that runs for long is waited for.
-    private void WithAllLocked(Action action)
+    private TimeSpan WithAllLocked(Action action)
     {
         var turn = new ScriptTurn(_keyspace.Scripts);
         while (!turn.Begin(Stopwatch.GetTimestamp())) Thread.Sleep(ScriptPollMs);
@@ -428,7 +430,7 @@ internal sealed class DurabilityService : IDisposable
         {
             long start = Stopwatch.GetTimestamp();
             using (_keyspace.LockAll()) action();
-            LastCut = Stopwatch.GetElapsedTime(start);
+            return Stopwatch.GetElapsedTime(start);
         }
         finally
         {
@@ -436,8 +438,14 @@ internal sealed class DurabilityService : IDisposable
         }
     }
 
-    /// <summary>How long all stripes were locked at the last cut, waiting for them included.</summary>
+    /// <summary>How long all stripes were locked at the last cut of a snapshot in the background, waiting for them included.</summary>
     internal TimeSpan LastCut { get; private set; }
+
+    /// <summary>Cuts of snapshots that were written while commands went on.</summary>
+    internal long Cuts { get; private set; }
+
+    /// <summary>Called after such a cut, with how long all stripes were locked.</summary>
+    internal Action<TimeSpan>? HasCut { get; set; }
 
     /// <summary>Called at the cut of a snapshot, with all stripes locked. For tests.</summary>
     internal Action? AtCut { get; set; }
@@ -447,6 +455,9 @@ internal sealed class DurabilityService : IDisposable
 
     /// <summary>The keys that the snapshot in progress has written, and all of its keys; 0: none is in progress.</summary>
     internal (long Written, long All) Progress => _running is { } snapshot ? (snapshot.WrittenKeys, snapshot.Keys) : default;
+
+    /// <summary>Bytes of old values that wait to be written to the snapshot in progress.</summary>
+    internal long SideBytes => _running?.SideBytes ?? 0;
 
     /// <summary>Begins what is due: saves of save points and scheduled ones, and rewrites because of growth. Once a second.</summary>
     internal void Tick(long nowMs)

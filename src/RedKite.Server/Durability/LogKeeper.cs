@@ -28,13 +28,11 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
 
     internal AofFolder Folder => _folder;
 
-    internal AofManifest Manifest
-    {
-        get
-        {
-            lock (_changing) return _manifest;
-        }
-    }
+    /// <summary>The manifest. Its getter waits for nothing.</summary>
+    internal AofManifest Manifest => Volatile.Read(ref _manifest);
+
+    /// <summary>What all logs have written and synced.</summary>
+    internal LogTotals Totals { get; } = new();
 
     /// <summary>The size of the base when it was written or loaded.</summary>
     internal long BaseBytes { get; private set; }
@@ -50,6 +48,9 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
 
     /// <summary>Called when the log in use ends.</summary>
     internal Action? Ended { get; set; }
+
+    /// <summary>Called when a log begins, ends, fails or works again; a failure with its reason.</summary>
+    internal Action<LogChange, string>? Changed { get; set; }
 
     /// <summary>Called with each synced position.</summary>
     internal Action<long>? Synced { get; set; }
@@ -119,6 +120,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         _log = null;
         Ended?.Invoke();
         log.Dispose();
+        Changed?.Invoke(LogChange.Ended, "");
     }
 
     /// <summary>
@@ -212,16 +214,21 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     private AppendOnlyLog Begin(IOpenFile file, long length)
     {
         AppendOnlyLog log = null!;
-        log = new AppendOnlyLog(gate)
+        log = new AppendOnlyLog(gate, Totals)
         {
             Synced = position => Synced?.Invoke(position),
             Failed = (failure, isSync) => OnFailed(log, failure, isSync),
-            Recovered = () => serverLog.Notice("The append-only file can be written again."),
+            Recovered = () =>
+            {
+                serverLog.Notice("The append-only file can be written again.");
+                Changed?.Invoke(LogChange.Recovered, "");
+            },
         };
         Apply(log);
         log.Writer.Start(file, length);
         _log = log;
         Began?.Invoke(log);
+        Changed?.Invoke(LogChange.Began, "");
         return log;
     }
 
@@ -231,6 +238,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         serverLog.Warning(isSync
             ? $"The append-only file could not be synced: {failure.Message}. What was written since the last sync may be lost; writes are refused until a rewrite has succeeded."
             : $"The append-only file could not be written: {failure.Message}. Writes are refused until it can be.");
+        Changed?.Invoke(isSync ? LogChange.SyncFailed : LogChange.WriteFailed, failure.Reason);
         long position;
         using (keyspace.LockAll()) position = log.Chain.Reserved;
         log.Abandon(position);

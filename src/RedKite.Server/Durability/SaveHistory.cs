@@ -3,6 +3,8 @@ namespace RedKite.Server.Durability;
 /// <summary>What is known of saves to the dump file, or of rewrites of the append-only file. Written by the thread that saves, read by any.</summary>
 internal sealed class SaveHistory(long startedMs)
 {
+    private const int RecentMax = 50;
+
     private long _lastSavedMs = startedMs; // as in Redis: without a save, the start
     private long _beganMs;
     private long _lastEndedMs;
@@ -11,6 +13,7 @@ internal sealed class SaveHistory(long startedMs)
     private long _count;
     private long _consecutiveFailures;
     private volatile string? _failure;
+    private volatile IReadOnlyList<SaveRecord> _recent = [];
 
     /// <summary>When the data was last saved; without a save, when the server started.</summary>
     internal long LastSavedMs => Volatile.Read(ref _lastSavedMs);
@@ -36,8 +39,20 @@ internal sealed class SaveHistory(long startedMs)
     /// <summary>Why the last save failed; null: it succeeded, or there was none.</summary>
     internal string? Failure => _failure;
 
+    /// <summary>Saves that failed.</summary>
+    internal long Failures { get; private set; }
+
     /// <summary>Bytes of the last save.</summary>
     internal long LastBytes { get; private set; }
+
+    /// <summary>The last saves, the newest first.</summary>
+    internal IReadOnlyList<SaveRecord> Recent => _recent;
+
+    /// <summary>Called when a save begins.</summary>
+    internal Action? Began { get; set; }
+
+    /// <summary>Called when one has ended.</summary>
+    internal Action<SaveRecord>? Ended { get; set; }
 
     /// <summary>Notes that the data was loaded, which is as good as saved.</summary>
     internal void NoteLoaded(long nowMs, long changes)
@@ -46,7 +61,12 @@ internal sealed class SaveHistory(long startedMs)
         Volatile.Write(ref _lastSavedMs, nowMs);
     }
 
-    internal void Begin(long nowMs) => Volatile.Write(ref _beganMs, nowMs);
+    internal void Begin(long nowMs)
+    {
+        bool isNew = _beganMs == 0;
+        Volatile.Write(ref _beganMs, nowMs);
+        if (isNew) Began?.Invoke();
+    }
 
     internal void Succeed(long nowMs, long changes, long bytes)
     {
@@ -56,20 +76,31 @@ internal sealed class SaveHistory(long startedMs)
         Volatile.Write(ref _count, _count + 1);
         _failure = null;
         Volatile.Write(ref _consecutiveFailures, 0);
-        End(nowMs);
+        End(nowMs, bytes);
     }
 
     internal void Fail(long nowMs, string failure)
     {
         _failure = failure;
+        Failures++;
         Volatile.Write(ref _consecutiveFailures, _consecutiveFailures + 1);
-        End(nowMs);
+        End(nowMs, bytes: 0);
     }
 
-    private void End(long nowMs)
+    private void End(long nowMs, long bytes)
     {
+        var record = new SaveRecord(_beganMs, nowMs, bytes, _failure);
+        _recent = [record, .. _recent.Take(RecentMax - 1)];
         Volatile.Write(ref _lastDurationMs, nowMs - _beganMs);
         Volatile.Write(ref _lastEndedMs, nowMs);
         Volatile.Write(ref _beganMs, 0);
+        Ended?.Invoke(record);
     }
 }
+
+/// <summary>A save that has ended.</summary>
+/// <param name="BeganMs">When it began.</param>
+/// <param name="EndedMs">When it ended.</param>
+/// <param name="Bytes">The size of the file; 0: it failed.</param>
+/// <param name="Failure">Why it failed; null: it succeeded.</param>
+internal readonly record struct SaveRecord(long BeganMs, long EndedMs, long Bytes, string? Failure);

@@ -59,6 +59,51 @@ internal enum TimelineKind
 
     /// <summary>The server took an action by itself.</summary>
     Action,
+
+    /// <summary>A save to the dump file began.</summary>
+    SaveBegan,
+
+    /// <summary>The data was saved.</summary>
+    Saved,
+
+    /// <summary>It could not be saved.</summary>
+    SaveFailed,
+
+    /// <summary>A rewrite of the append-only file began.</summary>
+    RewriteBegan,
+
+    /// <summary>The append-only file was rewritten.</summary>
+    Rewritten,
+
+    /// <summary>It could not be rewritten.</summary>
+    RewriteFailed,
+
+    /// <summary>All stripes were locked for the cut of a snapshot.</summary>
+    Cut,
+
+    /// <summary>The append-only file began.</summary>
+    LogBegan,
+
+    /// <summary>The append-only file ended.</summary>
+    LogEnded,
+
+    /// <summary>The append-only file could not be written or synced.</summary>
+    LogFailed,
+
+    /// <summary>The append-only file can be written again.</summary>
+    LogRecovered,
+
+    /// <summary>A sync of the append-only file took long.</summary>
+    SlowSync,
+
+    /// <summary>Commands that write are refused from now on.</summary>
+    WritesRefused,
+
+    /// <summary>Commands that write are accepted again.</summary>
+    WritesAccepted,
+
+    /// <summary>Commands that write waited for the disk.</summary>
+    WritesHeld,
 }
 
 /// <summary>Something that may have delayed a client, or all.</summary>

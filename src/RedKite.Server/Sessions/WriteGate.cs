@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
@@ -37,12 +38,32 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     private volatile bool _waits;
     private volatile string? _snapshotError;
     private volatile string? _logError;
+    private long _closedTimestamp; // 0: it is open
+    private long _heldTicks;
 
     /// <summary>Called when clients that wait may try again: the gate has opened, or a key may be written. From any thread.</summary>
     internal event Action? Opened;
 
+    /// <summary>Called when refusing begins, with its cause, or ends: <see cref="WriteRefusal.None"/>. From any thread.</summary>
+    internal Action<WriteRefusal>? RefusalChanged { get; set; }
+
+    /// <summary>Called when commands that write need not wait any more, with how long they had to. From any thread.</summary>
+    internal Action<TimeSpan>? Held { get; set; }
+
     /// <summary>Whether commands that write must wait.</summary>
     internal bool Waits => _waits;
+
+    /// <summary>For how long commands that write had to wait so far.</summary>
+    internal TimeSpan HeldTime
+    {
+        get
+        {
+            lock (_changing) return TimeSpan.FromTicks(_heldTicks) + (_closedTimestamp == 0 ? TimeSpan.Zero : Stopwatch.GetElapsedTime(_closedTimestamp));
+        }
+    }
+
+    /// <summary>Why commands that write are refused.</summary>
+    internal WriteRefusal Cause => _snapshotError is not null ? WriteRefusal.Snapshot : _logError is not null ? WriteRefusal.Log : WriteRefusal.None;
 
     /// <summary>
     /// The error with which commands that write, and PING, are refused; null: they are not. As in Redis, a failed snapshot comes first.
@@ -60,6 +81,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     {
         lock (_changing)
         {
+            if (!_waits) _closedTimestamp = Stopwatch.GetTimestamp();
             _waits = true;
             _opened.Reset();
             Apply();
@@ -69,15 +91,20 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// <summary>Lets commands that write begin again, unless they are refused.</summary>
     internal void Open()
     {
+        TimeSpan held;
         lock (_changing)
         {
             if (!_waits) return;
             _waits = false;
+            held = Stopwatch.GetElapsedTime(_closedTimestamp);
+            _heldTicks += held.Ticks;
+            _closedTimestamp = 0;
             _opened.Set();
             Apply();
         }
 
         Resume();
+        Held?.Invoke(held);
     }
 
     /// <summary>Lets clients that wait for a key try again.</summary>
@@ -88,6 +115,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// <param name="detail">For a failed write to the log: the system's text for its error.</param>
     internal void Refuse(WriteRefusal cause, string detail = "")
     {
+        WriteRefusal before = Cause;
         lock (_changing)
         {
             if (cause == WriteRefusal.Snapshot)
@@ -101,17 +129,22 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
 
             Apply();
         }
+
+        if (Cause is var now && now != before) RefusalChanged?.Invoke(now);
     }
 
     /// <summary>Ends a refusal.</summary>
     internal void Accept(WriteRefusal cause)
     {
+        WriteRefusal before = Cause;
         lock (_changing)
         {
             if (cause == WriteRefusal.Snapshot) _snapshotError = null;
             else _logError = null;
             Apply();
         }
+
+        if (Cause is var now && now != before) RefusalChanged?.Invoke(now);
     }
 
     /// <summary>Sleeps until it is worth to try again. For callers in the process, with nothing locked.</summary>

@@ -134,6 +134,17 @@ public class LogWriterTests
         Assert.Equal($"#TS:{second}\r\n{RunningLog.Select}ab#TS:{second + 1}\r\nc", log.Files[0].SyncedText);
     }
 
+    [Fact]
+    public void Writes_and_syncs_are_timed()
+    {
+        using var log = new RunningLog(FsyncPolicy.Always);
+        log.WaitForSynced(log.Append("quick"));
+        log.Files[0].Syncing = () => log.Clock.Advance(3000);
+        log.WaitForSynced(log.Append("slow"));
+        Assert.Equal([RunningLog.Select.Length + "quick".Length, "slow".Length], log.WrittenBytes);
+        Assert.Equal([TimeSpan.Zero, TimeSpan.FromSeconds(3)], log.SyncTimes);
+    }
+
     private sealed class RunningLog : IDisposable
     {
         internal const string Select = "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n";
@@ -145,12 +156,18 @@ public class LogWriterTests
                 Policy = policy,
                 Failed = (_, _) => Interlocked.Increment(ref Failures),
                 Recovered = () => Interlocked.Increment(ref Recoveries),
+                WriteTimed = (bytes, _) => WrittenBytes.Add(bytes),
+                SyncTimed = SyncTimes.Add,
             };
             Writer.Start(NewFile(), 0);
         }
 
         internal int Failures;
         internal int Recoveries;
+
+        internal List<long> WrittenBytes { get; } = [];
+
+        internal List<TimeSpan> SyncTimes { get; } = [];
 
         internal TestClock Clock { get; } = new();
 
@@ -208,6 +225,7 @@ public class LogWriterTests
         internal volatile bool FailsWrites;
         internal volatile bool FailsSyncs;
         internal int FailedWrites;
+        internal Action? Syncing;
 
         public string Path => "memory";
 
@@ -259,6 +277,7 @@ public class LogWriterTests
         public void SyncData()
         {
             if (FailsSyncs) throw new FileFailure("sync", Path, 5);
+            Syncing?.Invoke();
             lock (_lock) _synced = [.. _bytes];
         }
 

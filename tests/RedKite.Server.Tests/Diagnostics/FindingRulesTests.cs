@@ -40,6 +40,18 @@ public class FindingRulesTests
         ["clock-jump"] = new(Warning, (ClockJump, -3000)),
         ["process-stalled"] = new(Warning, (Stall, 300)),
         ["huge-pages-always"] = new(Notice, (Resident, 5 * GiB), (UsedMemory, 3 * GiB)) { Facts = { ["transparent_huge_pages"] = "always" } },
+        ["writes-refused"] = new(Critical, (WritesRefused, 2), (WriteRefusals, 1)) { Facts = { ["log_failure"] = "No space left on device" } },
+        ["save-failed"] = new(Critical, (SaveFailuresInARow, 3)) { Settings = { ["save"] = "3600 1" } },
+        ["save-old"] = new(Warning, (SaveAge, 1300), (ChangesSinceSave, 200)) { Settings = { ["save"] = "3600 1 300 100" } },
+        ["fsync-slow"] = new(Warning, (LogSyncMax, 1_400_000)),
+        ["fsync-always-slow"] = new(Warning, (LogSyncP99, 25_000)) { Settings = { ["appendfsync"] = "always" } },
+        ["writes-held"] = new(Warning, (WritesHeld, 80), (SnapshotSideBytes, 65 * MiB)),
+        ["rewrite-fails"] = new(Warning, (RewriteFailuresInARow, 1)),
+        ["rewrite-loops"] = new(Warning, (RewriteRuns, 1), (Rewrites, 0.02)),
+        ["log-outgrows-rewrites"] = new(Warning, (LogSize, 5 * GiB), (LogBase, GiB)),
+        ["disk-short-for-snapshot"] = new(Warning, (LogBase, 50 * GiB), (DiskFree, 40 * GiB)) { Settings = { ["appendonly"] = "yes" } },
+        ["data-folder-in-memory"] = new(Warning) { Settings = { ["appendonly"] = "yes" }, Facts = { ["data_file_system"] = "tmpfs" } },
+        ["load-slow"] = new(Notice, (LoadSeconds, 200), (LoadBytes, 10 * GiB), (Uptime, 600)),
         ["loop-saturated"] = new(Warning, (BusiestLoop, 99)),
         ["loops-uneven"] = new(Notice, (BusiestLoop, 85), (LeastBusyLoop, 5)),
         ["stripe-hot"] = new(Warning, (HottestStripe, 60), (LockWaited, 30)),
@@ -146,7 +158,7 @@ public class FindingRulesTests
         var history = new MetricHistory(values.Length);
         for (int second = HistorySeconds - 1; second >= 0; second--) history.Add(Now - second, values);
         Configuration configuration = new(new Settings());
-        Dictionary<string, string> facts = new() { ["transparent_huge_pages"] = "madvise", ["somaxconn"] = "4096" };
+        Dictionary<string, string> facts = new() { ["transparent_huge_pages"] = "madvise", ["somaxconn"] = "4096", ["data_file_system"] = "ext4" };
         foreach ((string name, string value) in cause.Facts) facts[name] = value;
         return new DiagnosticsView(history, values, Now, name => cause.Settings.GetValueOrDefault(name) ?? configuration.Get(name))
         {
@@ -165,6 +177,7 @@ public class FindingRulesTests
         (ManagedHeap, 20 * MiB), (ManagedCommitted, 60 * MiB), (PauseTime, 0.3), (Collections2, 0), (ThreadPoolThreads, 4),
         (OpenFiles, 200), (OpenFilesMax, 20_000), (MachineCpu, 55), (MachineSteal, 0.2), (MachineMemory, 16 * GiB), (MachineAvailable, 9 * GiB),
         (CpuPressure, 6), (MemoryPressure, 0), (IoPressure, 1), (CgroupMemoryLimit, 8 * GiB), (CgroupMemory, 1.3 * GiB), (CgroupCpuLimit, 4), (DiskFree, 100 * GiB), (Stall, 3),
+        (LogSize, 1.5 * GiB), (LogBase, GiB), (LogSyncP99, 4_000), (LogSyncMax, 9_000), (SaveAge, 250), (ChangesSinceSave, 90), (SaveBytes, GiB), (LoadSeconds, 12), (LoadBytes, GiB), (Uptime, 100_000),
     ];
 
     private sealed record Cause(FindingSeverity Severity, params (Metric Metric, double Value)[] Values)

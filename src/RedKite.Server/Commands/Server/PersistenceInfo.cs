@@ -17,8 +17,8 @@ internal static class PersistenceInfo
         text.Line("current_cow_peak"u8, 0);
         text.Line("current_cow_size"u8, 0);
         text.Line("current_cow_size_age"u8, 0);
-        text.Line("current_fork_perc"u8, 0, 2);
         (long written, long all) = durability.Progress;
+        text.Line("current_fork_perc"u8, all == 0 ? 0 : 100.0 * written / all, 2);
         text.Line("current_save_keys_processed"u8, written);
         text.Line("current_save_keys_total"u8, all);
         text.Line("rdb_changes_since_last_save"u8, durability.ChangesSinceSave);
@@ -50,7 +50,7 @@ internal static class PersistenceInfo
             text.Line("aof_pending_rewrite"u8, 0);
             text.Line("aof_buffer_length"u8, log.Writer.PendingBytes);
             text.Line("aof_pending_bio_fsync"u8, log.Writer.Syncs.Current > TimeSpan.Zero ? 1 : 0);
-            text.Line("aof_delayed_fsync"u8, log.DelayedSyncs);
+            text.Line("aof_delayed_fsync"u8, durability.Log.Totals.DelayedSyncs);
         }
 
         if (!loading.IsRunning) return;

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using RedKite.Server.Durability;
 using RedKite.Server.Metrics;
 using RedKite.Server.PubSub;
 using RedKite.Server.Sessions;
@@ -10,7 +11,7 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>INFO's stats section: counts since the start or the last CONFIG RESETSTAT.</summary>
 internal static class StatsInfo
 {
-    internal static void Write(MetricsRegistry registry, MessageHub messages, KeyTracking tracking, RunningScript script, InfoText text)
+    internal static void Write(MetricsRegistry registry, MessageHub messages, KeyTracking tracking, RunningScript script, DurabilityService durability, InfoText text)
     {
         ServerTotals totals = ServerTotals.Of(registry);
         ServerMetrics stats = registry.Server;
@@ -46,8 +47,8 @@ internal static class StatsInfo
         text.Line("pubsub_channels"u8, messages.Channels.Count);
         text.Line("pubsub_patterns"u8, messages.Patterns);
         text.Line("pubsubshard_channels"u8, messages.ShardChannels.Count);
-        text.Line("latest_fork_usec"u8, 0);
-        text.Line("total_forks"u8, 0);
+        text.Line("latest_fork_usec"u8, (long)durability.LastCut.TotalMicroseconds);
+        text.Line("total_forks"u8, durability.Cuts);
         text.Line("migrate_cached_sockets"u8, 0);
         text.Line("slave_expires_tracked_keys"u8, 0);
         text.Line("active_defrag_hits"u8, totals.Defragmentation.Hits);

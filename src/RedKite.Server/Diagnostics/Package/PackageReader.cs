@@ -99,9 +99,25 @@ internal sealed class PackageReader : IReportSource
 
     private Dictionary<string, string> Facts()
     {
-        if (Entry("reports/system.json") is not { } bytes) return [];
-        using JsonDocument json = JsonDocument.Parse(bytes);
-        return json.RootElement.EnumerateObject().ToDictionary(fact => fact.Name, fact => fact.Value.GetString() ?? "");
+        var facts = new Dictionary<string, string>();
+        if (Entry("reports/system.json") is { } system)
+        {
+            using JsonDocument json = JsonDocument.Parse(system);
+            Add(json.RootElement);
+        }
+
+        if (Entry("reports/durability.json") is { } durability)
+        {
+            using JsonDocument json = JsonDocument.Parse(durability);
+            Add(json.RootElement.GetProperty("facts"));
+        }
+
+        return facts;
+
+        void Add(JsonElement texts)
+        {
+            foreach (JsonProperty fact in texts.EnumerateObject()) facts[fact.Name] = fact.Value.GetString() ?? "";
+        }
     }
 
     private JsonElement[] Rows(string report)

@@ -8,16 +8,17 @@ namespace RedKite.Server.Diagnostics.Reports;
 internal static class MarkReports
 {
     private const int MarksMax = 300;
+    private const int SnapshotsMax = 100; // they may be frequent
 
     internal static void Marks(ReportContext report)
     {
         FindingTracker findings = report.Diagnostics.Findings;
+        TimelineEvent[] events = report.Parts.Timeline.Events;
         IEnumerable<(long UnixMs, string Kind, string Severity, string Detail)> marks =
         [
             .. findings.Current.Concat(findings.Ended).Select(finding => (finding.SinceUnixMs, "finding", ServerEvents.Word(finding.Diagnosis.Severity), finding.Diagnosis.Title)),
-            .. report.Parts.Timeline.Events
-                .Where(item => item.Kind is TimelineKind.Started or TimelineKind.SettingChanged or TimelineKind.Action)
-                .Select(item => (item.UnixMs, ServerReports.Word(item.Kind), "", item.Detail)),
+            .. events.Where(item => item.Kind is TimelineKind.Started or TimelineKind.SettingChanged or TimelineKind.Action).Select(OfEvent),
+            .. events.Where(item => item.Kind is TimelineKind.Saved or TimelineKind.Rewritten).TakeLast(SnapshotsMax).Select(OfEvent),
         ];
         Utf8JsonWriter json = report.Json;
         json.WriteStartArray();
@@ -32,5 +33,7 @@ internal static class MarkReports
         }
 
         json.WriteEndArray();
+
+        static (long UnixMs, string Kind, string Severity, string Detail) OfEvent(TimelineEvent item) => (item.UnixMs, ServerReports.Word(item.Kind), "", item.Detail);
     }
 }

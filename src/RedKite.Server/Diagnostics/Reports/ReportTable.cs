@@ -32,6 +32,7 @@ internal static class ReportTable
         new("tls", "TLS: port, rules, connections, handshakes, and the certificate with its dates. No key.", TlsReports.Tls),
         new("messages", "Pub/sub, client-side caching and transactions: totals, and the clients that take part.", MessageReports.Messages),
         new("scripts", "Scripts and functions: memory; and calls, errors, times and last use of the 200 that took the most time.", ScriptReports.Scripts),
+        new("durability", "Snapshots and the append-only file: what is promised, what is in progress, files with their sizes, the last saves and failures, loading.", DurabilityReports.Durability),
         new("clients", "Connected clients, their libraries, buffers and waits.", ClientReports.Clients),
     ];
 

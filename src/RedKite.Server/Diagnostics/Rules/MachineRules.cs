@@ -33,7 +33,7 @@ internal static class MachineRules
             view => Slow(view, DiskReadLatency) ?? Slow(view, DiskWriteLatency)),
         new("disk-nearly-full", "The data folder's disk has less than 256 MiB free.",
             "Free space on the disk, or set `dir` and `logfile` to another one.", "machine",
-            view => view[DiskFree] < Gibibyte / 4 ? new("The data folder's disk is nearly full", Text($"{Bytes(view[DiskFree])} are free"), Critical) : null),
+            view => view[DiskFree] < Gibibyte / 4 ? new(view[DiskFree] < 1 << 20 ? "The data folder's disk is full" : "The data folder's disk is nearly full", Text($"{Bytes(view[DiskFree])} are free"), Critical) : null),
         new("open-files", "The process uses more than 90 % of the files that it may open. At the limit no client can connect.",
             "Raise the limit (ulimit -n, LimitNOFILE), or lower maxclients.", "clients",
             view => view[OpenFiles] > view[OpenFilesMax] * 0.9 ? new("The process can open hardly any more files", Text($"{view[OpenFiles]:0} of {view[OpenFilesMax]:0} are open"), Critical) : null),

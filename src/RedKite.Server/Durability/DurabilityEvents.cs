@@ -1,0 +1,100 @@
+using RedKite.Persistence.Log;
+using RedKite.Server.Config;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+
+namespace RedKite.Server.Durability;
+
+/// <summary>
+/// Puts what durability does on the timeline, and what took long into LATENCY's record: saves, rewrites, the append-only file, and
+/// commands that write and must wait or are refused. On the threads that do it.
+/// </summary>
+internal sealed class DurabilityEvents
+{
+    // Shorter ones say nothing about the disk, and would push other events off the timeline.
+    private const int SlowSyncMs = 1000;
+    private const int SlowAlwaysSyncMs = 100; // every reply waits for it
+
+    private readonly DurabilityService _durability;
+    private readonly Settings _settings;
+    private readonly Timeline _timeline;
+    private readonly LatencyMonitor _latency;
+    private readonly ServerClock _clock;
+
+    private DurabilityEvents(DurabilityService durability, Settings settings, Timeline timeline, LatencyMonitor latency, ServerClock clock)
+    {
+        _durability = durability;
+        _settings = settings;
+        _timeline = timeline;
+        _latency = latency;
+        _clock = clock;
+    }
+
+    internal static void Begin(DurabilityService durability, WriteGate gate, Settings settings, Timeline timeline, LatencyMonitor latency, ServerClock clock)
+    {
+        var events = new DurabilityEvents(durability, settings, timeline, latency, clock);
+        durability.Saves.Began = () => events.Add(TimelineKind.SaveBegan);
+        durability.Saves.Ended = record => events.AddEnd(record, TimelineKind.Saved, TimelineKind.SaveFailed);
+        durability.Rewrites.Began = () => events.Add(TimelineKind.RewriteBegan);
+        durability.Rewrites.Ended = record => events.AddEnd(record, TimelineKind.Rewritten, TimelineKind.RewriteFailed);
+        durability.HasCut = events.OnCut;
+        durability.Log.Changed = events.OnLogChanged;
+        durability.Log.Totals.Written = events.OnWritten;
+        durability.Log.Totals.Synced = events.OnSynced;
+        gate.RefusalChanged = events.OnRefusalChanged;
+        gate.Held = elapsed => events.Add(TimelineKind.WritesHeld, elapsed);
+    }
+
+    private void Add(TimelineKind kind, TimeSpan elapsed = default, string detail = "") =>
+        _timeline.Add(kind, _clock.NowMs, (long)elapsed.TotalMicroseconds, detail);
+
+    private void AddEnd(SaveRecord record, TimelineKind succeeded, TimelineKind failed) =>
+        Add(record.Failure is null ? succeeded : failed, TimeSpan.FromMilliseconds(record.EndedMs - record.BeganMs), record.Failure ?? $"{record.Bytes} bytes");
+
+    private void OnLogChanged(LogChange change, string detail) => Add(
+        change switch
+        {
+            LogChange.Began => TimelineKind.LogBegan,
+            LogChange.Ended => TimelineKind.LogEnded,
+            LogChange.Recovered => TimelineKind.LogRecovered,
+            _ => TimelineKind.LogFailed,
+        },
+        detail: detail);
+
+    private void OnRefusalChanged(WriteRefusal cause) =>
+        Add(cause == WriteRefusal.None ? TimelineKind.WritesAccepted : TimelineKind.WritesRefused, detail: cause switch
+        {
+            WriteRefusal.Snapshot => "the last save failed",
+            WriteRefusal.Log => "the append-only file cannot be written",
+            _ => "",
+        });
+
+    // LATENCY's name is Redis's: there, forking is what stops all commands when a snapshot begins.
+    private void OnCut(TimeSpan elapsed)
+    {
+        AddLatency("fork", elapsed);
+        if (elapsed.TotalNanoseconds >= Timeline.NoticeableNs) Add(TimelineKind.Cut, elapsed);
+    }
+
+    private void OnWritten(TimeSpan elapsed)
+    {
+        if (elapsed.TotalNanoseconds < _latency.ThresholdNs) return;
+        bool isSyncing = _durability.Log.Log?.Writer.Syncs.Current > TimeSpan.Zero;
+        AddLatency(isSyncing ? "aof-write-pending-fsync" : _durability.IsSaving ? "aof-write-active-child" : "aof-write-alone", elapsed);
+        AddLatency("aof-write", elapsed);
+    }
+
+    private void OnSynced(TimeSpan elapsed)
+    {
+        bool isAlways = _settings.AppendFsync == FsyncPolicy.Always;
+        if (isAlways) AddLatency("aof-fsync-always", elapsed);
+        if (elapsed.TotalMilliseconds >= (isAlways ? SlowAlwaysSyncMs : SlowSyncMs)) Add(TimelineKind.SlowSync, elapsed);
+    }
+
+    private void AddLatency(string name, TimeSpan elapsed)
+    {
+        long ns = (long)elapsed.TotalNanoseconds;
+        if (ns >= _latency.ThresholdNs) _latency.Add(name, _clock.NowMs, ns);
+    }
+}

@@ -1,0 +1,68 @@
+using RedKite.Server.Metrics;
+
+namespace RedKite.Server.Durability;
+
+/// <summary>What the append-only file has written and synced since the server started. A thread of the log writes, any thread reads.</summary>
+internal sealed class LogTotals
+{
+    private long _bytes;
+    private long _writes;
+    private long _syncTicks;
+    private long _delayedSyncs;
+
+    /// <summary>Bytes that were written.</summary>
+    internal long Bytes => Volatile.Read(ref _bytes);
+
+    /// <summary>Writes, each of everything that was complete.</summary>
+    internal long Writes => Volatile.Read(ref _writes);
+
+    /// <summary>The duration of all syncs.</summary>
+    internal TimeSpan SyncTime => TimeSpan.FromTicks(Volatile.Read(ref _syncTicks));
+
+    /// <summary>The durations of syncs.</summary>
+    internal LatencyHistogram Syncs { get; } = new();
+
+    /// <summary>How often commands that write waited because a sync took long: aof_delayed_fsync.</summary>
+    internal long DelayedSyncs => Volatile.Read(ref _delayedSyncs);
+
+    /// <summary>Called on the log's thread with the duration of each write.</summary>
+    internal Action<TimeSpan>? Written { get; set; }
+
+    /// <summary>Called on a thread of the log with the duration of each sync.</summary>
+    internal Action<TimeSpan>? Synced { get; set; }
+
+    internal void NoteWrite(long bytes, TimeSpan elapsed)
+    {
+        Volatile.Write(ref _bytes, _bytes + bytes);
+        Volatile.Write(ref _writes, _writes + 1);
+        Written?.Invoke(elapsed);
+    }
+
+    internal void NoteSync(TimeSpan elapsed)
+    {
+        Volatile.Write(ref _syncTicks, _syncTicks + elapsed.Ticks);
+        Syncs.Record((long)elapsed.TotalNanoseconds, count: 1);
+        Synced?.Invoke(elapsed);
+    }
+
+    internal void NoteDelayedSync() => Interlocked.Increment(ref _delayedSyncs);
+}
+
+/// <summary>What may happen to the append-only file.</summary>
+internal enum LogChange
+{
+    /// <summary>A log is in use from now on.</summary>
+    Began,
+
+    /// <summary>The log was completed and is not used any more.</summary>
+    Ended,
+
+    /// <summary>A write failed: it is repeated.</summary>
+    WriteFailed,
+
+    /// <summary>A sync failed: a rewrite has to follow.</summary>
+    SyncFailed,
+
+    /// <summary>It works again.</summary>
+    Recovered,
+}
