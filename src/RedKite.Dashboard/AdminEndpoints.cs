@@ -87,7 +87,7 @@ internal static class AdminEndpoints
         {
             json.WriteStartObject();
             json.WriteBoolean("live", site.Source.IsLive);
-            json.WriteBoolean("loading", site.Server is { } server && server.Engine.Durability.Loading.IsRunning);
+            json.WriteBoolean("loading", site.Server is { } server && (server.Engine.Attention.Flags & ServerAttention.Loading) != 0);
             json.WriteString("version", ServerVersion.Text);
             json.WriteNumber("now", site.Source.NowUnixSeconds);
             json.WriteBoolean("needs_login", needsLogin);

@@ -23,11 +23,15 @@ internal sealed class PageServer : IAsyncDisposable
     internal Uri Address { get; }
 
     /// <param name="settings">Alternating names and values.</param>
-    internal static async Task<PageServer> StartAsync(params string[] settings)
+    internal static Task<PageServer> StartAsync(params string[] settings) => StartAsync(files: null, settings);
+
+    /// <param name="files">The disk; null: the real one.</param>
+    /// <param name="settings">Alternating names and values.</param>
+    internal static async Task<PageServer> StartAsync(FaultyFiles? files, string[] settings)
     {
         while (true)
         {
-            var options = new RedKiteOptions { Port = 0 };
+            var options = new RedKiteOptions { Port = 0, Files = files };
             options.Settings["bind"] = "127.0.0.1";
             options.Settings["admin-bind"] = "127.0.0.1";
             options.Settings["admin-port"] = LoopbackPort.Next().ToString(System.Globalization.CultureInfo.InvariantCulture);

@@ -4,6 +4,7 @@ using RedKite.Persistence.Files;
 using RedKite.Persistence.Log;
 using RedKite.Server.Config;
 using RedKite.Server.Durability;
+using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Diagnostics.Reports;
@@ -19,9 +20,10 @@ internal static class DurabilityReports
         ServerParts parts = report.Parts;
         DurabilityService durability = parts.Durability;
         long nowMs = parts.Clock.NowMs;
+        bool isLoading = (parts.Attention.Flags & ServerAttention.Loading) != 0; // also just before and behind it
         json.WriteStartObject();
-        json.WriteString("promise", Promise(durability, parts.Settings));
-        WriteLoading(json, durability.Loading, nowMs);
+        json.WriteString("promise", isLoading ? "The data is being loaded." : Promise(durability, parts.Settings));
+        WriteLoading(json, durability.Loading, isLoading, nowMs);
         WriteSnapshot(json, durability, nowMs);
         WriteLog(json, durability);
         json.WriteStartObject("dump_file");
@@ -52,7 +54,6 @@ internal static class DurabilityReports
     // One sentence for people, as of now.
     private static string Promise(DurabilityService durability, Settings settings)
     {
-        if (durability.Loading.IsRunning) return "The data is being loaded.";
         if (!settings.AppendOnly)
         {
             return settings.SavePoints.Count > 0
@@ -70,10 +71,10 @@ internal static class DurabilityReports
         };
     }
 
-    private static void WriteLoading(Utf8JsonWriter json, LoadProgress loading, long nowMs)
+    private static void WriteLoading(Utf8JsonWriter json, LoadProgress loading, bool isLoading, long nowMs)
     {
         json.WriteStartObject("loading");
-        json.WriteBoolean("in_progress", loading.IsRunning);
+        json.WriteBoolean("in_progress", isLoading);
         json.WriteString("from", Path.GetFileName(loading.Path));
         json.WriteNumber("bytes", loading.LoadedBytes);
         json.WriteNumber("total_bytes", loading.TotalBytes);
