@@ -13,8 +13,6 @@ internal sealed record DurabilityFigures
 
     internal required long LogSyncs { get; init; }
 
-    internal required double LogSyncMs { get; init; }
-
     internal required LatencyFigures LogSync { get; init; }
 
     internal required long LogPendingBytes { get; init; }
@@ -25,28 +23,17 @@ internal sealed record DurabilityFigures
 
     internal required long LogBaseBytes { get; init; }
 
-    internal required bool LogFails { get; init; }
-
     internal required long Rewrites { get; init; }
-
-    internal required long RewriteFailures { get; init; }
 
     internal required long RewriteFailuresInARow { get; init; }
 
-    internal required bool RewriteRuns { get; init; }
-
-    internal required bool SaveRuns { get; init; }
+    internal required SnapshotKind Running { get; init; }
 
     internal required long Saves { get; init; }
-
-    internal required long SaveFailures { get; init; }
 
     internal required long SaveFailuresInARow { get; init; }
 
     internal required double SaveAgeSeconds { get; init; }
-
-    /// <summary>NaN: there was no save.</summary>
-    internal required double SaveSeconds { get; init; }
 
     internal required long SaveBytes { get; init; }
 
@@ -76,6 +63,14 @@ internal sealed record DurabilityFigures
     internal required long LoadBytes { get; init; }
 }
 
+/// <summary>What a snapshot in progress is for.</summary>
+internal enum SnapshotKind
+{
+    None,
+    Save,
+    Rewrite,
+}
+
 /// <summary>Reads <see cref="DurabilityFigures"/>. On the diagnostics thread.</summary>
 internal sealed class DurabilityReader(ServerParts parts, LatencyInterval.Scratch scratch)
 {
@@ -96,23 +91,17 @@ internal sealed class DurabilityReader(ServerParts parts, LatencyInterval.Scratc
             LogBytes = totals.Bytes,
             LogWrites = totals.Writes,
             LogSyncs = totals.Syncs.Count,
-            LogSyncMs = totals.SyncTime.TotalMilliseconds,
             LogSync = ReadSyncs(totals, log?.Writer.Syncs.Current ?? TimeSpan.Zero),
             LogPendingBytes = log?.Writer.PendingBytes ?? 0,
             LogDelayedSyncs = totals.DelayedSyncs,
             LogSizeBytes = log is null ? 0 : durability.Log.TotalBytes,
             LogBaseBytes = log is null ? 0 : durability.Log.RewrittenBytes,
-            LogFails = log?.Writer.Failure is not null,
             Rewrites = rewrites.Count,
-            RewriteFailures = rewrites.Failures,
             RewriteFailuresInARow = rewrites.ConsecutiveFailures,
-            RewriteRuns = rewrites.BeganMs != 0,
-            SaveRuns = saves.BeganMs != 0,
+            Running = saves.BeganMs != 0 ? SnapshotKind.Save : rewrites.BeganMs != 0 ? SnapshotKind.Rewrite : SnapshotKind.None,
             Saves = saves.Count,
-            SaveFailures = saves.Failures,
             SaveFailuresInARow = saves.ConsecutiveFailures,
             SaveAgeSeconds = Math.Max(0, nowMs - saves.LastSavedMs) / 1000.0,
-            SaveSeconds = saves.LastDurationMs < 0 ? double.NaN : saves.LastDurationMs / 1000.0,
             SaveBytes = saves.LastBytes,
             ChangesSinceSave = durability.ChangesSinceSave,
             SnapshotSeconds = beganMs == 0 ? 0 : Math.Max(0, nowMs - beganMs) / 1000.0,

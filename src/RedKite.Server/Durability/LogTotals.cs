@@ -7,7 +7,6 @@ internal sealed class LogTotals
 {
     private long _bytes;
     private long _writes;
-    private long _syncTicks;
     private long _delayedSyncs;
 
     /// <summary>Bytes that were written.</summary>
@@ -15,9 +14,6 @@ internal sealed class LogTotals
 
     /// <summary>Writes, each of everything that was complete.</summary>
     internal long Writes => Volatile.Read(ref _writes);
-
-    /// <summary>The duration of all syncs.</summary>
-    internal TimeSpan SyncTime => TimeSpan.FromTicks(Volatile.Read(ref _syncTicks));
 
     /// <summary>The durations of syncs.</summary>
     internal LatencyHistogram Syncs { get; } = new();
@@ -40,7 +36,6 @@ internal sealed class LogTotals
 
     internal void NoteSync(TimeSpan elapsed)
     {
-        Volatile.Write(ref _syncTicks, _syncTicks + elapsed.Ticks);
         Syncs.Record((long)elapsed.TotalNanoseconds, count: 1);
         Synced?.Invoke(elapsed);
     }

@@ -18,7 +18,7 @@ public class DurabilityRulesTests
     public void Save_is_old_when_its_point_was_reached_all_the_time()
     {
         Assert.Null(Check("save-old", [("save", "60 10000")], (SaveAge, i => 90_000 + i), (ChangesSinceSave, i => i < Seconds - 1 ? 3 : 20_000)));
-        Assert.Null(Check("save-old", [("save", "60 10000")], (SaveAge, i => i), (ChangesSinceSave, _ => 20_000), (SaveRuns, _ => 1)));
+        Assert.Null(Check("save-old", [("save", "60 10000")], (SaveAge, i => i), (ChangesSinceSave, _ => 20_000), (SnapshotRuns, _ => 1)));
         Diagnosis old = Check("save-old", [("save", "60 10000")], (SaveAge, i => 900 + i), (ChangesSinceSave, i => 20_000 + (10 * i)))!;
         Assert.Equal("it was about 27 minutes ago, 26990 changes unsaved; save 60 10000 has been reached", old.Evidence);
     }
@@ -61,9 +61,9 @@ public class DurabilityRulesTests
     [Fact]
     public void Rewrites_loop_when_they_take_most_of_the_time()
     {
-        Assert.Null(Check("rewrite-loops", [], (RewriteRuns, i => i % 100 < 30 ? 1 : 0), (Rewrites, i => i % 100 == 30 ? 1 : 0)));
-        Assert.Null(Check("rewrite-loops", [], (RewriteRuns, _ => 1), (Rewrites, _ => 0))); // a single long one
-        Diagnosis loop = Check("rewrite-loops", [], (RewriteRuns, i => i % 100 < 80 ? 1 : 0), (Rewrites, i => i % 100 == 80 ? 1 : 0))!;
+        Assert.Null(Check("rewrite-loops", [], (SnapshotRuns, i => i % 100 < 30 ? 2 : 0), (Rewrites, i => i % 100 == 30 ? 1 : 0)));
+        Assert.Null(Check("rewrite-loops", [], (SnapshotRuns, _ => 2), (Rewrites, _ => 0))); // a single long one
+        Diagnosis loop = Check("rewrite-loops", [], (SnapshotRuns, i => i % 100 < 80 ? 2 : 1), (Rewrites, i => i % 100 == 80 ? 1 : 0))!;
         Assert.Equal("6 rewrites in the last ten minutes, 80 % of the time", loop.Evidence);
     }
 

@@ -47,7 +47,7 @@ public class FindingRulesTests
         ["fsync-always-slow"] = new(Warning, (LogSyncP99, 25_000)) { Settings = { ["appendfsync"] = "always" } },
         ["writes-held"] = new(Warning, (WritesHeld, 80), (SnapshotSideBytes, 65 * MiB)),
         ["rewrite-fails"] = new(Warning, (RewriteFailuresInARow, 1)),
-        ["rewrite-loops"] = new(Warning, (RewriteRuns, 1), (Rewrites, 0.02)),
+        ["rewrite-loops"] = new(Warning, (SnapshotRuns, 2), (Rewrites, 0.02)),
         ["log-outgrows-rewrites"] = new(Warning, (LogSize, 5 * GiB), (LogBase, GiB)),
         ["disk-short-for-snapshot"] = new(Warning, (LogBase, 50 * GiB), (DiskFree, 40 * GiB)) { Settings = { ["appendonly"] = "yes" } },
         ["data-folder-in-memory"] = new(Warning) { Settings = { ["appendonly"] = "yes" }, Facts = { ["data_file_system"] = "tmpfs" } },

@@ -18,7 +18,7 @@ internal static class DurabilityRules
     internal static FindingRule[] All =>
     [
         new("writes-refused", "Commands that write are refused with MISCONF, because the last save failed or the append-only file cannot be written. Reads go on.",
-            "Mend what the evidence names: free space on the disk, or give the server the right to write. It tries again by itself, at least once a minute, and accepts writes when that succeeds. After a failed save, stop-writes-on-bgsave-error no accepts them at once.", "durability", WritesAreRefused),
+            "Mend what the evidence names: free space on the disk, or give the server the right to write. The server tries again by itself, at least once a minute, and accepts writes when that succeeds. After a failed save, stop-writes-on-bgsave-error no accepts them at once.", "durability", WritesAreRefused),
         new("save-failed", "The last save of the data to the dump file failed. The file before it is still there. Critical if nothing else keeps the data.",
             "Mend what the evidence names, then wait for the next save or use BGSAVE.", "durability", SaveHasFailed),
         new("save-old", "A save point has been reached for more than ten minutes, for longer than its own time again, and no save has succeeded or is in progress.",
@@ -67,7 +67,7 @@ internal static class DurabilityRules
 
     private static Diagnosis? SaveIsOld(DiagnosticsView view)
     {
-        if (view[SaveRuns] > 0 || view[SaveFailuresInARow] > 0) return null; // a failed one is a finding of its own
+        if (view[SnapshotRuns] == (int)SnapshotKind.Save || view[SaveFailuresInARow] > 0) return null; // a failed one is a finding of its own
         double age = view[SaveAge];
         foreach ((long seconds, long changes) in SavePoints(view))
         {
@@ -101,7 +101,7 @@ internal static class DurabilityRules
 
     private static Diagnosis? RewriteLoops(DiagnosticsView view)
     {
-        int seconds = view.SecondsOver(RewriteRuns, LongSeconds, 0);
+        int seconds = view.SecondsOver(SnapshotRuns, LongSeconds, (int)SnapshotKind.Save);
         int rewrites = view.SecondsOver(Rewrites, LongSeconds, 0);
         return seconds > LongSeconds / 2 && rewrites >= 3
             ? new("The append-only file is rewritten again and again", Text($"{Times(rewrites, "rewrite")} in the last ten minutes, {seconds * 100 / LongSeconds} % of the time"), Warning)
