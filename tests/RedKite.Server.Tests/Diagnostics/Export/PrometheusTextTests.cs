@@ -51,7 +51,7 @@ public partial class PrometheusTextTests
         Assert.SkipUnless(PrometheusProgram.Find("promtool") is not null, PrometheusProgram.NotInstalled);
         await using RedKiteServer server = await StartedAsync();
         Assert.Equal("", await Promtool(Text(server), "check", "metrics"));
-        Assert.Contains("SUCCESS: 6 rules found", await Promtool("", "check", "rules", Path.Combine(Folder, "alerts.yml")), StringComparison.Ordinal);
+        Assert.Contains("SUCCESS: 7 rules found", await Promtool("", "check", "rules", Path.Combine(Folder, "alerts.yml")), StringComparison.Ordinal);
     }
 
     [Fact]
