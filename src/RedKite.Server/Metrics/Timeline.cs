@@ -110,7 +110,7 @@ internal enum TimelineKind
 /// <param name="UnixMs">When it ended.</param>
 /// <param name="DurationMicroseconds">How long it took; 0: a moment.</param>
 /// <param name="ClientId">The client; 0: it concerns all.</param>
-/// <param name="Detail">A command's or setting's name; never a key or value.</param>
+/// <param name="Detail">A command's or setting's name, or why something failed; never a key or value.</param>
 internal readonly record struct TimelineEvent(long UnixMs, TimelineKind Kind, long DurationMicroseconds, long ClientId, string Address, string Name, string Detail);
 
 /// <summary>

@@ -1,6 +1,9 @@
 using System.Text.Json;
 using RedKite.Server.Diagnostics;
+using RedKite.Server.Diagnostics.Package;
+using RedKite.Server.Durability;
 using RedKite.Server.Metrics;
+using RedKite.Server.Tests.Diagnostics.Package;
 using RedKite.Testing;
 
 namespace RedKite.Server.Tests.Durability;
@@ -20,6 +23,8 @@ public class DurabilityDiagnosticsTests
         Assert.Matches("^the last save failed: .*: No space left on device; 1 command refused so far$", refused.Evidence);
         Assert.Matches("^1 save failed: .*: No space left on device; 1 change unsaved$", failed.Evidence);
         Assert.Equal((FindingSeverity.Critical, FindingSeverity.Critical), (refused.Severity, failed.Severity));
+        PackageReader package = PackageReader.Open(new MemoryStream(DebugPackageTests.Build(disk.Server, PackageOptions.WithoutWatching)));
+        Assert.Contains(PackageVerdict.Of(package).Found, found => found.Rule.Name == "save-failed" && found.Diagnosis.Evidence == failed.Evidence);
         disk.Files.Plan = null;
         disk.Run("SAVE");
         TimelineKind[] kinds = Kinds(disk);
@@ -52,6 +57,19 @@ public class DurabilityDiagnosticsTests
         Assert.True(Array.IndexOf(kinds, TimelineKind.LogFailed) < Array.IndexOf(kinds, TimelineKind.LogRecovered));
         Assert.True(Array.IndexOf(kinds, TimelineKind.WritesRefused) < Array.IndexOf(kinds, TimelineKind.WritesAccepted));
         using (JsonDocument report = Report(disk)) Assert.Equal("in use", report.RootElement.GetProperty("append_only_file").GetProperty("state").GetString());
+    }
+
+    // What a log reports of a sync, without the wait.
+    [Fact]
+    public async Task Slow_sync_is_found_and_on_the_timeline()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("diagnostics", "yes");
+        LogTotals totals = disk.Server.Engine.Durability.Log.Totals;
+        totals.NoteSync(TimeSpan.FromSeconds(0.9));
+        Assert.Empty(Kinds(disk));
+        totals.NoteSync(TimeSpan.FromSeconds(2.5));
+        Assert.Equal([TimelineKind.SlowSync], Kinds(disk));
+        Assert.Matches("^2[.][0-9] s within the last minute$", (await FoundAsync(disk, "fsync-slow")).Evidence);
     }
 
     [Fact]

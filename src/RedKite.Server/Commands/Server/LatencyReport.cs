@@ -56,6 +56,8 @@ internal static class LatencyReport
         if (events.Any(latency => latency.Name == "command")) text.Append("- A slow command usually processes many elements or keys at once: read large values in parts, and use SCAN instead of KEYS.\n");
         if (events.Any(latency => latency.Name == "fast-command")) text.Append("- Commands of constant time were slow: the machine lacks processor time or memory, or other programs interfere. See INFO cpu and INFO memory.\n");
         if (events.Any(latency => latency.Name == "expire-cycle")) text.Append("- Removing expired keys took long: spread the expiry times of keys.\n");
+        if (events.Any(latency => latency.Name.StartsWith("aof-", StringComparison.Ordinal))) text.Append("- Writing or syncing the append-only file took long: find what else uses the disk, or move dir to a faster one.\n");
+        if (events.Any(latency => latency.Name == "fork")) text.Append("- All keys were locked for long when a snapshot began: that waits for the commands that are executing, so look for slow ones.\n");
         return text.ToString();
     }
 
