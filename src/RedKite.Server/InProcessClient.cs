@@ -58,15 +58,20 @@ public sealed class InProcessClient : IDisposable
     /// <summary>Whether a call in progress waits until it may write. From any thread.</summary>
     internal bool IsHeld => _session.IsPaused;
 
+    /// <summary>Whether commands have set something for this client that a later command would need: its database, a transaction, a subscription, ...</summary>
+    internal bool HasState => _session.HasOwnState(_engine.Users.InProcess);
+
     /// <summary>Executes one command, given as strings that are sent as UTF-8.</summary>
+    /// <exception cref="ArgumentException">There is no argument, or one is null.</exception>
     public RedKiteReply Execute(params ReadOnlySpan<string> arguments)
     {
         lock (_calling)
         {
             ObjectDisposedException.ThrowIf(_ended, _server);
             BeginRequest(arguments.Length);
-            foreach (string argument in arguments)
+            for (int i = 0; i < arguments.Length; i++)
             {
+                string argument = arguments[i] ?? throw new ArgumentException($"Argument {i} of the command is null.", nameof(arguments));
                 int bytes = Encoding.UTF8.GetByteCount(argument);
                 Append($"${bytes}\r\n");
                 Encoding.UTF8.GetBytes(argument, _request.GetSpan(bytes));

@@ -30,11 +30,16 @@ public enum ReplyKind
 /// <summary>A reply to a command that was executed in process.</summary>
 public sealed class RedKiteReply
 {
+    // Characters of a reply in a message.
+    private const int ShownMax = 200;
+
     private static readonly RedKiteReply NullReply = new() { Kind = ReplyKind.Null };
 
     private RedKiteReply()
     {
     }
+
+    private readonly long _integer;
 
     /// <summary>The kind of the reply; only the properties that fit it have values.</summary>
     public ReplyKind Kind { get; private init; }
@@ -43,7 +48,12 @@ public sealed class RedKiteReply
     public ReadOnlyMemory<byte> Bytes { get; private init; }
 
     /// <summary>An integer's value.</summary>
-    public long Integer { get; private init; }
+    /// <exception cref="InvalidOperationException">The reply is something else, an error or a string of digits, for example; the message has it.</exception>
+    public long Integer
+    {
+        get => Kind == ReplyKind.Integer ? _integer : throw new InvalidOperationException($"The reply is no integer but {(IsNull ? "null" : $"{Kind}: {Shown(Text!)}")}");
+        private init => _integer = value;
+    }
 
     /// <summary>An array's elements.</summary>
     public IReadOnlyList<RedKiteReply> Items { get; private init; } = [];
@@ -58,13 +68,17 @@ public sealed class RedKiteReply
     public string? Text => Kind switch
     {
         ReplyKind.Null => null,
-        ReplyKind.Integer => Integer.ToString(CultureInfo.InvariantCulture),
+        ReplyKind.Integer => _integer.ToString(CultureInfo.InvariantCulture),
         ReplyKind.Array => string.Join(", ", Items),
         _ => Encoding.UTF8.GetString(Bytes.Span),
     };
 
     /// <inheritdoc/>
     public override string ToString() => Text ?? "(null)";
+
+    private static string Shown(string text) => text.Length <= ShownMax ? text : text[..ShownMax] + "...";
+
+    internal static RedKiteReply Error(string text) => new() { Kind = ReplyKind.Error, Bytes = Encoding.UTF8.GetBytes(text) };
 
     /// <summary>Builds the first reply that a writer holds.</summary>
     internal static RedKiteReply Parse(ReplyWriter written)

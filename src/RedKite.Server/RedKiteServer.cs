@@ -218,7 +218,11 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <summary>Creates a client whose commands leave no trace in access times, counts and hot keys. It is meant for reading.</summary>
     internal InProcessClient CreateObserver() => Register(new InProcessClient(this, onlyLooks: true));
 
-    /// <summary>Executes one command in this process, in database 0. From any thread.</summary>
+    /// <summary>
+    /// Executes one command in this process, in database 0. From any thread. The reply to a command that only later commands of the same client
+    /// would notice (SELECT, MULTI, WATCH, SUBSCRIBE, ...) is an error: it needs a client of <see cref="CreateClient"/>.
+    /// </summary>
+    /// <exception cref="ArgumentException">There is no argument, or one is null.</exception>
     public RedKiteReply Execute(params ReadOnlySpan<string> arguments)
     {
         if (_idleClients.TryDequeue(out InProcessClient? client)) Interlocked.Decrement(ref _idleClientCount);
@@ -227,6 +231,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         try
         {
             RedKiteReply reply = client.Execute(arguments);
+            if (client.HasState) reply = RedKiteReply.Error($"ERR {arguments[0].ToUpperInvariant()} has no effect here, because each call has a client of its own: use one of CreateClient()");
             client.Reset();
             isKept = Interlocked.Increment(ref _idleClientCount) <= IdleClientsMax;
             if (isKept) _idleClients.Enqueue(client);
@@ -255,8 +260,12 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// of the last second. From any thread.
     /// </summary>
     /// <exception cref="InvalidOperationException">The setting `diagnostics` is off.</exception>
-    public string GetMetricsText() => PrometheusText.Write(
-        PackageSources?.Parts ?? throw new InvalidOperationException("The setting 'diagnostics' is off."), Diagnostics!);
+    /// <exception cref="ObjectDisposedException">The server has been stopped.</exception>
+    public string GetMetricsText()
+    {
+        ObjectDisposedException.ThrowIf(_stopping != 0, this);
+        return PrometheusText.Write(PackageSources?.Parts ?? throw new InvalidOperationException("The setting 'diagnostics' is off."), Diagnostics!);
+    }
 
     /// <summary>Stops the server: no new connections, the loops end, the memory is freed.</summary>
     public Task StopAsync()

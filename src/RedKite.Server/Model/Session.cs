@@ -114,6 +114,10 @@ internal sealed class Session
     /// <summary>Bytes of the watched keys, subscriptions and prefixes. A moment old when another thread reads it.</summary>
     internal long StateBytes => (Watch?.Bytes ?? 0) + (Subscriptions?.Bytes ?? 0) + (Tracking?.Bytes ?? 0);
 
+    /// <summary>Whether commands have set something that decides what later ones do: the database, the user, a transaction, subscriptions, ...</summary>
+    internal bool HasOwnState(User initial) =>
+        DatabaseIndex != 0 || User != initial || Resp3 || ReplyMode != ReplyMode.On || IsMonitor || Transaction is not null || Tracking is not null || StateBytes > 0;
+
     /// <summary>Memory that the client occupies beside its connection's buffers. A moment old when another thread reads it.</summary>
     internal long KeptBytes => StateBytes + (Transaction?.KeptBytes ?? 0) + (Blocked?.Request.KeptBytes ?? 0) + (Partial?.ArgumentBytes ?? 0);
 

@@ -50,6 +50,41 @@ public sealed class InProcessClientTests : IAsyncDisposable
         Assert.Equal("v", _server.Execute("GET", "k").Text);
     }
 
+    [Theory]
+    [InlineData("SELECT", "SELECT 3")]
+    [InlineData("MULTI", "MULTI")]
+    [InlineData("WATCH", "WATCH k")]
+    [InlineData("HELLO", "HELLO 3")]
+    [InlineData("CLIENT", "CLIENT REPLY OFF")]
+    public void What_only_later_commands_would_notice_needs_a_client(string name, string command)
+    {
+        RedKiteReply reply = _server.Execute(command.Split(' '));
+        Assert.True(reply.IsError);
+        Assert.StartsWith($"ERR {name} has no effect here", reply.Text, StringComparison.Ordinal);
+        Assert.Equal("OK", _server.Execute("SELECT", "0").Text);
+        using InProcessClient client = _server.CreateClient();
+        Assert.False(client.Execute(command.Split(' ')).IsError);
+    }
+
+    [Fact]
+    public void A_reply_that_is_no_integer_has_no_integers_value()
+    {
+        _server.Execute("SET", "k", "12");
+        Assert.Equal(12, _server.Execute("INCRBY", "k", "0").Integer);
+        Assert.Equal("The reply is no integer but Text: 12", Assert.Throws<InvalidOperationException>(() => _server.Execute("GET", "k").Integer).Message);
+        Assert.Equal("The reply is no integer but null", Assert.Throws<InvalidOperationException>(() => _server.Execute("GET", "nosuch").Integer).Message);
+        Assert.StartsWith("The reply is no integer but Error: WRONGTYPE", Assert.Throws<InvalidOperationException>(() => _server.Execute("LLEN", "k").Integer).Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_null_argument_is_named_and_a_stopped_server_has_no_metrics()
+    {
+        Assert.Equal("arguments", Assert.Throws<ArgumentException>(() => _server.Execute("GET", null!)).ParamName);
+        Assert.Contains("redkite", _server.GetMetricsText(), StringComparison.Ordinal);
+        await _server.StopAsync();
+        Assert.Throws<ObjectDisposedException>(() => _server.GetMetricsText());
+    }
+
     [Fact]
     public async Task A_client_that_is_disposed_ends_its_wait()
     {
