@@ -16,6 +16,8 @@ internal static class Program
         if (arguments is ["bench", .. string[] options]) return BenchProgram.Run(options, Console.Out, Console.Error);
         if (arguments is ["debug-package", .. string[] packageOptions]) return DebugPackageProgram.Run(packageOptions, Console.Out, Console.Error);
         if (arguments is ["check", .. string[] checkOptions]) return CheckProgram.Run(checkOptions, Console.In, Console.Out, Console.Error);
+        if (arguments is ["export", .. string[] exportOptions]) return ExportProgram.Run(exportOptions, Console.Out, Console.Error);
+        if (arguments is ["import", .. string[] importOptions]) return ImportProgram.Run(importOptions, Console.Out, Console.Error);
         if (arguments is ["analyze", .. string[] analyzeOptions]) return AnalyzeProgram.Run(analyzeOptions, Console.Out, Console.Error);
 
         CommandLine commandLine = CommandLine.Parse(arguments);
@@ -55,6 +57,8 @@ internal static class Program
           redkite debug-package --help          writes what a running server knows about itself into one file
           redkite analyze PACKAGE [--serve]     reports what is wrong with that server
           redkite check FILE|FOLDER             verifies RDB and append-only files, and says what they hold
+          redkite export ADDRESS FILE           writes the data of a running server into an RDB file
+          redkite import ADDRESS                copies the data of a running server into another
         """;
 
     private const string DefaultSavePoints = "3600 1 300 100 60 10000";

@@ -7,6 +7,9 @@ namespace RedKite.Persistence.Rdb;
 /// <summary>What an RDB file says about itself.</summary>
 internal sealed record RdbFileInfo
 {
+    /// <summary>The version of the format; from <see cref="RdbTypes.ValkeyVersionMin"/> on it is Valkey's.</summary>
+    internal int Version { get; init; } = RdbFormat.Version;
+
     /// <summary>The version of Redis whose data this is.</summary>
     internal required string RedisVersion { get; init; }
 
@@ -25,7 +28,7 @@ internal sealed record RdbFileInfo
 internal sealed record RdbReplication(int Database, string Id, long Offset);
 
 /// <summary>
-/// Writes RDB data of version 12 as Redis 8.0 does: header and fields, functions, then each database with its keys, and the checksum.
+/// Writes RDB data as Redis 8.0 does, of version 12 unless values of another version are passed to it: header and fields, functions, then each database with its keys, and the checksum.
 /// It needs the memory of a piece; the sink (a file, a socket) receives the pieces in order.
 /// </summary>
 /// <remarks>
@@ -57,7 +60,9 @@ internal sealed class RdbFileWriter : IDisposable
 
     internal void Begin(RdbFileInfo info)
     {
-        Output.Raw(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"REDIS{RdbFormat.Version:0000}")));
+        bool isValkey = info.Version >= RdbTypes.ValkeyVersionMin;
+        Output.Raw(isValkey ? "VALKEY"u8 : "REDIS"u8);
+        Output.Raw(Encoding.ASCII.GetBytes(info.Version.ToString(isValkey ? "000" : "0000", CultureInfo.InvariantCulture)));
         Aux("redis-ver"u8, info.RedisVersion);
         Aux("redis-bits"u8, Bits);
         Aux("ctime"u8, info.CreatedSeconds);

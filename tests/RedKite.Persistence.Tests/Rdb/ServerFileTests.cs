@@ -44,11 +44,11 @@ public sealed class ServerFileTests
         {
             using ServerProcess same = ServerProcess.Start(Find(reader), [.. options, "--dbfilename", "source.rdb"]);
             using RespConnection sameClient = ConnectWhenLoaded(same);
-            AssertSame(world, sameClient, other);
+            SameData.Check(sameClient, other);
         }
         else
         {
-            AssertSame(world, client, other);
+            SameData.Check(client, other);
         }
     }
 
@@ -68,51 +68,6 @@ public sealed class ServerFileTests
         while (client.Run("PING").Text.StartsWith("LOADING", StringComparison.Ordinal)) Thread.Sleep(20);
         return client;
     }
-
-    private static void AssertSame(FileWorld world, RespConnection expected, RespConnection actual)
-    {
-        foreach (string library in (string[])["first", "second"])
-        {
-            string list = $"FUNCTION LIST LIBRARYNAME {library} WITHCODE";
-            Assert.Equal(expected.Run(list).ToString(), actual.Run(list).ToString());
-        }
-
-        for (int database = 0; database < FileWorld.Databases; database++)
-        {
-            foreach (RespConnection client in (RespConnection[])[expected, actual]) client.Run($"SELECT {database}");
-            Assert.Equal(expected.Run("DBSIZE").ToString(), actual.Run("DBSIZE").ToString());
-            foreach (string key in world.KeysOf(database))
-            {
-                foreach (string[] command in (string[][])[["DEBUG", "DIGEST-VALUE", key], ["OBJECT", "ENCODING", key], ["PEXPIRETIME", key], ["XINFO", "STREAM", key, "FULL", "COUNT", "0"]])
-                {
-                    byte[][] words = [.. command.Select(ValueWorld.Bytes)];
-                    string before = expected.Run(words).ToString();
-                    if (command[0] == "XINFO") before = WithoutTrees(before);
-                    string after = actual.Run(words).ToString();
-                    if (command[0] == "XINFO") after = WithoutTrees(after);
-                    Assert.True(before == after, $"{string.Join(' ', command)}: {before} but {after}");
-                }
-
-                AssertSameFieldExpiries(key, expected, actual);
-            }
-        }
-
-        Assert.Equal(expected.Run("DEBUG DIGEST").ToString(), actual.Run("DEBUG DIGEST").ToString());
-    }
-
-    private static void AssertSameFieldExpiries(string key, RespConnection expected, RespConnection actual)
-    {
-        if (expected.Run("TYPE"u8.ToArray(), ValueWorld.Bytes(key)).Text != "hash") return;
-        RespValue fields = expected.Run("HKEYS"u8.ToArray(), ValueWorld.Bytes(key));
-        foreach (RespValue field in fields.Items)
-        {
-            byte[][] words = ["HPEXPIRETIME"u8.ToArray(), ValueWorld.Bytes(key), "FIELDS"u8.ToArray(), "1"u8.ToArray(), field.Payload!];
-            Assert.Equal(expected.Run(words).ToString(), actual.Run(words).ToString());
-        }
-    }
-
-    // The number of nodes of the tree depends on its history.
-    private static string WithoutTrees(string text) => System.Text.RegularExpressions.Regex.Replace(text, "radix-tree-nodes.{1,4}?[0-9]+", "");
 
     private static ServerProgram Find(string name)
     {

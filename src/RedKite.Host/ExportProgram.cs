@@ -1,0 +1,84 @@
+using System.Globalization;
+using RedKite.Host.Transfer;
+using RedKite.Persistence.Files;
+
+namespace RedKite.Host;
+
+/// <summary><c>redkite export</c>: writes the data of a running server into an RDB file. Exit status 0, 1 with one line, or 2 for wrong arguments.</summary>
+internal static class ExportProgram
+{
+    private const string Usage = """
+        Usage: redkite export ADDRESS FILE [option ...]
+
+        Writes the data of a running server into an RDB file: of one moment if the server sends it as to a replica (SYNC), otherwise key
+        by key (SCAN and DUMP) while it changes. FILE is replaced when it is complete.
+        ADDRESS is redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS. With a DATABASE only that is exported.
+        REDKITE_PASSWORD in the environment is the password if the address has none: arguments are seen by other users of this machine.
+          --scan           key by key in any case
+          --tls VERIFY     connects by TLS; VERIFY is `system`, a file with the trusted authorities, or `none`
+          --cert FILE      the client's certificate, if the server requires one
+          --key FILE       its key
+        Exit status: 0 written, 1 not, 2 wrong arguments.
+        """;
+
+    internal static int Run(string[] arguments, TextWriter output, TextWriter errors)
+    {
+        if (arguments is ["--help"] or ["-h"])
+        {
+            output.WriteLine(Usage);
+            return 0;
+        }
+
+        try
+        {
+            var options = new TransferArguments(arguments, ["--tls", "--cert", "--key"], ["--scan"]);
+            if (options.Unnamed.Count != 2) throw new FormatException("ADDRESS and FILE are required; see --help");
+            Export(options.Address(options.Unnamed[0], "--", "REDKITE_PASSWORD"), options.Unnamed[1], options.Has("--scan"), output);
+            return 0;
+        }
+        catch (FormatException failure)
+        {
+            errors.WriteLine("redkite export: " + failure.Message);
+            return 2;
+        }
+        catch (Exception failure) when (failure is TransferException or FileFailure)
+        {
+            errors.WriteLine("redkite export: " + failure.Message);
+            return 1;
+        }
+    }
+
+    private static void Export(ServerAddress address, string path, bool scans, TextWriter output)
+    {
+        string folder = Path.GetDirectoryName(Path.GetFullPath(path))!;
+        string name = Path.GetFileName(path);
+        using var file = new FileReplacement(DiskFiles.Instance, folder, string.Create(CultureInfo.InvariantCulture, $"temp-{Environment.ProcessId}-{name}"), syncsWhileGrowing: true);
+        var progress = new TransferProgress(output, !Console.IsOutputRedirected);
+        string what = TrySync(address, scans, file, progress) ? "the data of one moment" : Scan(address, file, progress);
+        file.Commit(name);
+        progress.Line(string.Create(CultureInfo.InvariantCulture, $"{path}: {what}, {file.Length} bytes"));
+    }
+
+    // A server sends all databases, so for one of them its keys are read.
+    private static bool TrySync(ServerAddress address, bool scans, FileReplacement file, TransferProgress progress)
+    {
+        if (scans || address.Database >= 0) return false;
+        using ServerLink link = ServerLink.Open(address);
+        if (FullSync.Begin(link, out string head) is { } refusal)
+        {
+            progress.Line($"{address} does not send its data as to a replica ({refusal}); reading its keys one by one while they change");
+            return false;
+        }
+
+        FullSync.Receive(link, head, file.Append, bytes => progress.Show(0, bytes, ""));
+        return true;
+    }
+
+    private static string Scan(ServerAddress address, FileReplacement file, TransferProgress progress)
+    {
+        using ServerLink link = ServerLink.Open(address);
+        using var export = new ScanExport(new SourceServer(link), file.Append, progress);
+        export.Run();
+        return string.Create(CultureInfo.InvariantCulture, $"{export.Keys} keys of {export.Databases} databases");
+    }
+}

@@ -1,0 +1,166 @@
+using System.Text;
+using RedKite.Protocol;
+
+namespace RedKite.Host.Transfer;
+
+/// <summary>What became of a key.</summary>
+internal enum PlainOutcome
+{
+    Copied,
+
+    /// <summary>The target had the key, and keeps its own.</summary>
+    Kept,
+
+    /// <summary>The key no longer exists in the source.</summary>
+    Gone,
+
+    Failed,
+}
+
+/// <summary>
+/// Copies a key with the commands of its type, in pages. In the target it is composed under another name and renamed at its end, so that
+/// clients see either the old value or the new one. A value of several pages is as it was while they were read, not at one moment.
+/// </summary>
+internal sealed class PlainCopy(SourceServer source, TargetServer target, string scratchName, bool keepsExisting)
+{
+    // A key whose type changes while it is read is read again.
+    private const int AttemptsMax = 3;
+
+    private readonly byte[] _scratch = Encoding.UTF8.GetBytes(scratchName);
+    private bool _hasFieldExpiries = true;
+
+    /// <summary>Copies a key of the selected database.</summary>
+    internal PlainOutcome Copy(byte[] key, out string problem)
+    {
+        problem = "";
+        if (keepsExisting && target.Link.Run("EXISTS", key).Number == 1) return PlainOutcome.Kept;
+        for (int attempt = 0; attempt < AttemptsMax; attempt++)
+        {
+            RemoveScratch();
+            string type = source.Link.Run("TYPE", key).Text;
+            if (type == "none") return PlainOutcome.Gone;
+            bool? copied = type switch
+            {
+                "string" => TryCopyString(key),
+                "list" => TryCopyList(key),
+                "set" => TryCopyPages("SSCAN", "SADD", key, each: 1),
+                "zset" => TryCopyPages("ZSCAN", "ZADD", key, each: 2),
+                "hash" => TryCopyPages("HSCAN", "HSET", key, each: 2),
+                "stream" => new StreamCopy(source, target, _scratch).TryCopy(key),
+                _ => null,
+            };
+            if (copied == true) return Finish(key);
+            if (copied == false) continue;
+            problem = $"type {type}";
+            return PlainOutcome.Failed;
+        }
+
+        problem = "its type changed while it was read";
+        return PlainOutcome.Failed;
+    }
+
+    /// <summary>Deletes what an interrupted copy left.</summary>
+    internal void RemoveScratch() => target.Send("DEL", _scratch);
+
+    private PlainOutcome Finish(byte[] key)
+    {
+        long expiry = source.ExpiryOf(key);
+        if (expiry >= 0) target.Send(source.HasAbsoluteTimes ? "PEXPIREAT" : "PEXPIRE", _scratch, expiry);
+        PlainOutcome outcome = PlainOutcome.Copied;
+        target.Link.Queue(keepsExisting ? "RENAMENX" : "RENAME", _scratch, key);
+        target.Expect(reply =>
+        {
+            if (reply.IsError && reply.Text.Contains("no such key", StringComparison.Ordinal)) outcome = PlainOutcome.Gone;
+            else if (reply.IsError) throw target.Refused(reply);
+            else if (keepsExisting && reply.Number == 0) outcome = PlainOutcome.Kept;
+        });
+        if (keepsExisting) RemoveScratch();
+        target.Drain();
+        return outcome;
+    }
+
+    // Through, in pieces: it may be large.
+    private bool TryCopyString(byte[] key)
+    {
+        source.Link.Queue("GET", key);
+        source.Link.Flush();
+        ReplyElement element = source.Link.ReadElement();
+        if (!element.IsString) return false;
+        if (element.Number < 0) return true;
+        ServerLink link = target.Link;
+        link.Begin(3);
+        link.Add("SET");
+        link.Add(_scratch);
+        link.BeginWord(element.Number);
+        link.Piece(element.Bytes);
+        while (!element.IsWhole)
+        {
+            element = source.Link.ReadElement();
+            link.Piece(element.Bytes);
+        }
+
+        link.EndWord();
+        target.Expect(target.OrFail);
+        return true;
+    }
+
+    private bool TryCopyList(byte[] key)
+    {
+        var page = new PageSize();
+        for (long start = 0; ; start += page.Read)
+        {
+            if (!TryAsk(source.Link, out Reply reply, "LRANGE", key, start, start + page.Count - 1)) return false;
+            if (reply.Array.Length == 0) return true;
+            target.Send(["RPUSH", _scratch, .. Words(reply.Array)]);
+            page.Adapt(reply.Array.Length, reply.Size);
+        }
+    }
+
+    // Elements that move meanwhile may come twice, which changes nothing.
+    private bool TryCopyPages(string scan, string add, byte[] key, int each)
+    {
+        var page = new PageSize();
+        string cursor = "0";
+        do
+        {
+            if (!TryAsk(source.Link, out Reply reply, scan, key, cursor, "COUNT", page.Count)) return false;
+            if (reply.Array is not [{ } next, { Items: { } items }]) throw source.Link.Fail($"the reply to {scan} is not as expected");
+            cursor = next.Text;
+            if (items.Length == 0) continue;
+            if (add == "ZADD") SwapPairs(items);
+            target.Send([add, _scratch, .. Words(items)]);
+            if (add == "HSET") CopyFieldExpiries(key, items);
+            page.Adapt(items.Length / each, reply.Size);
+        }
+        while (cursor != "0");
+        return true;
+    }
+
+    private void CopyFieldExpiries(byte[] key, Reply[] pairs)
+    {
+        if (!_hasFieldExpiries) return;
+        Reply times = source.Link.Run(["HPEXPIRETIME", key, "FIELDS", pairs.Length / 2, .. Words(pairs.Where((_, i) => i % 2 == 0))]);
+        if (times.IsError && times.Text.Contains("unknown command", StringComparison.OrdinalIgnoreCase)) _hasFieldExpiries = false;
+        for (int i = 0; i < times.Array.Length; i++)
+        {
+            if (times.Array[i].Number > 0) target.Send("HPEXPIREAT", _scratch, times.Array[i].Number, "FIELDS", 1, pairs[2 * i].Bytes!);
+        }
+    }
+
+    // ZSCAN replies members and scores, ZADD takes scores and members.
+    private static void SwapPairs(Reply[] pairs)
+    {
+        for (int i = 0; i + 1 < pairs.Length; i += 2) (pairs[i], pairs[i + 1]) = (pairs[i + 1], pairs[i]);
+    }
+
+    private static IEnumerable<Word> Words(IEnumerable<Reply> replies) => replies.Select(reply => (Word)reply.Bytes!);
+
+    /// <summary>Reads something of a key; false: it has another type by now.</summary>
+    internal static bool TryAsk(ServerLink link, out Reply reply, params ReadOnlySpan<Word> words)
+    {
+        reply = link.Run(words);
+        if (!reply.IsError) return true;
+        if (reply.Text.StartsWith("WRONGTYPE", StringComparison.Ordinal) || reply.Text.Contains("no such key", StringComparison.Ordinal)) return false;
+        throw link.Refused(reply);
+    }
+}
