@@ -69,7 +69,7 @@ public sealed class DebugPackageTests : IDisposable
         (await ChildProgram.Run(OracleProgram.Cli, ["-p", Port(server), "CONFIG", "SET", "requirepass", "secret"])).Succeeded();
         ChildProgram refused = await RedKite("debug-package", "--port", Port(server), "--output", package);
         Assert.Equal(1, refused.ExitCode);
-        Assert.Equal("redkite debug-package: the server replied: NOAUTH Authentication required.", refused.Errors.TrimEnd());
+        Assert.Equal($"redkite debug-package: 127.0.0.1:{server.Port}: the server replied: NOAUTH Authentication required.", refused.Errors.TrimEnd());
         Assert.False(File.Exists(package));
         (await RedKite("debug-package", "--port", Port(server), "--user", "default", "--pass", "secret", "--trace", "1", "--log", "0", "--output", package)).Succeeded();
         using (ZipArchive zip = ZipFile.OpenRead(package)) Assert.Contains(zip.Entries, entry => entry.FullName == "trace.nettrace" && entry.Length > 10_000);

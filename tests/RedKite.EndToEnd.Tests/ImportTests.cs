@@ -140,6 +140,33 @@ public sealed class ImportTests(Transfers servers) : IDisposable
     }
 
     [Fact]
+    public async Task Both_servers_are_reached_by_tls()
+    {
+        using var certificates = new TestCertificates();
+        certificates.Issue("server").Dispose();
+        certificates.Issue("client").Dispose();
+        string authority = certificates.PathOf("authority.crt");
+        (int from, int to) = (LoopbackPort.Next(), LoopbackPort.Next());
+        using ServerProcess source = Transfers.Start("redkite", Tls(from, "yes"));
+        using ServerProcess target = Transfers.Start("redkite", Tls(to, "no"));
+        using RespConnection client = source.Connect();
+        client.Run("SET k v").IsOk();
+        string[] words = ["import", $"rediss://localhost:{from}", "--to", $"rediss://localhost:{to}", "--state", State, "--tls", authority, "--cert", certificates.PathOf("client.crt"), "--key", certificates.PathOf("client.key")];
+        ChildProgram unverified = await Transfers.Run(words);
+        Assert.Equal(1, unverified.ExitCode);
+        Assert.StartsWith($"redkite import: localhost:{to}: ", Assert.Single(unverified.Errors.TrimEnd().Split('\n')), StringComparison.Ordinal);
+        Assert.Contains("1 keys copied", (await Transfers.Run([.. words, "--to-tls", authority])).Succeeded().Output, StringComparison.Ordinal);
+        string dump = _folder.File("dump.rdb");
+        (await Transfers.Run("export", $"rediss://localhost:{to}", dump, "--tls", "none")).Succeeded();
+        Assert.True(File.Exists(dump));
+
+        string[] Tls(int port, string clients) =>
+        [
+            "--tls-port", $"{port}", "--tls-cert-file", certificates.PathOf("server.crt"), "--tls-key-file", certificates.PathOf("server.key"), "--tls-ca-cert-file", authority, "--tls-auth-clients", clients,
+        ];
+    }
+
+    [Fact]
     public async Task What_goes_wrong_is_one_line_without_passwords()
     {
         using ServerProcess source = Transfers.Start("redkite", "--requirepass", "planted-secret");

@@ -4,6 +4,7 @@ using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using System.Text;
 using RedKite.Protocol;
 
 namespace RedKite.Host.Transfer;
@@ -71,6 +72,9 @@ internal sealed class ServerLink : IDisposable
 
     /// <summary>The error that an error reply becomes.</summary>
     internal TransferException Refused(Reply reply) => Fail("the server replied: " + reply.Text);
+
+    /// <summary>The error that an error reply becomes.</summary>
+    internal TransferException Refused(ReplyElement error) => Fail("the server replied: " + Encoding.UTF8.GetString(error.Bytes));
 
     internal TransferException Fail(string reason) => new($"{Address}: {reason}");
 

@@ -1,5 +1,4 @@
 using System.Globalization;
-using System.Text;
 using RedKite.Protocol;
 
 namespace RedKite.Host.Transfer;
@@ -144,7 +143,7 @@ internal sealed class SourceServer
 
         long expiry = Expiry(Link.Read());
         ReplyElement element = Link.ReadElement();
-        if (element.Marker == (byte)'-') throw Link.Fail("the server replied: " + Encoding.UTF8.GetString(element.Bytes));
+        if (element.Marker == (byte)'-') throw Link.Refused(element);
         if (!element.IsString) throw Link.Fail("the reply to DUMP is not as expected");
         if (element.Number < 0) return;
         _recentBytes = Math.Max(element.Number, _recentBytes - (_recentBytes / 8));
