@@ -7,7 +7,7 @@ public class ProjectTests
 {
     private static readonly Dictionary<string, string[]> AllowedReferences = new()
     {
-        ["RedKite.Host"] = ["RedKite.Bench", "RedKite.Dashboard", "RedKite.Persistence", "RedKite.Server", "RedKite.Traces"],
+        ["RedKite.Host"] = ["RedKite.Bench", "RedKite.Dashboard", "RedKite.Persistence", "RedKite.Protocol", "RedKite.Server", "RedKite.Traces"],
         ["RedKite.Bench"] = ["RedKite.Net", "RedKite.Protocol"],
         ["RedKite.Dashboard"] = ["RedKite.Server"],
         ["RedKite.Scripting"] = ["RedKite.Protocol"],
