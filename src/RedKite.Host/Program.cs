@@ -61,15 +61,13 @@ internal static class Program
           redkite import ADDRESS                copies the data of a running server into another
         """;
 
-    private const string DefaultSavePoints = "3600 1 300 100 60 10000";
-
     private static async Task<int> RunAsync(CommandLine commandLine)
     {
         var configuration = new Configuration(new Settings());
         ConfigFile.Load(configuration, commandLine, Console.OpenStandardInput());
 
         // As redis-server; in a host's process nothing is saved unless the host says so.
-        if (!configuration.IsGiven("save")) configuration.Set([new("save", DefaultSavePoints)]);
+        if (!configuration.IsGiven("save")) configuration.Set([new("save", SavePoint.ProgramDefault)]);
         var server = new RedKiteServer(configuration, TimeProvider.System, log: null, ownsProcess: true);
         using OtlpExport? export = OtlpExport.Start(configuration.Settings, server.Engine.Run.RunId);
 

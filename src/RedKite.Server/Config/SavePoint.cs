@@ -1,4 +1,8 @@
 namespace RedKite.Server.Config;
 
 /// <summary>The data is saved after a number of seconds if it has changed at least so often since the last save.</summary>
-internal readonly record struct SavePoint(long Seconds, int Changes);
+internal readonly record struct SavePoint(long Seconds, int Changes)
+{
+    /// <summary>The program's setting `save` unless one is given: redis-server's. A server in a host's process has none.</summary>
+    internal const string ProgramDefault = "3600 1 300 100 60 10000";
+}

@@ -43,7 +43,7 @@ internal sealed class DurabilityEvents
         durability.Log.Totals.Written = events.OnWritten;
         durability.Log.Totals.Synced = events.OnSynced;
         gate.RefusalChanged = events.OnRefusalChanged;
-        gate.Held = elapsed => events.Add(TimelineKind.WritesHeld, elapsed);
+        gate.Held = events.OnHeld;
     }
 
     private void Add(TimelineKind kind, TimeSpan elapsed = default, string detail = "") =>
@@ -69,6 +69,11 @@ internal sealed class DurabilityEvents
             WriteRefusal.Log => "the append-only file cannot be written",
             _ => "",
         });
+
+    private void OnHeld(TimeSpan elapsed)
+    {
+        if (elapsed.TotalNanoseconds >= Timeline.NoticeableNs) Add(TimelineKind.WritesHeld, elapsed);
+    }
 
     // LATENCY's name is Redis's: there, forking is what stops all commands when a snapshot begins.
     private void OnCut(TimeSpan elapsed)

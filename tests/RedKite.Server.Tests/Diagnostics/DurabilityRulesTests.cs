@@ -87,6 +87,17 @@ public class DurabilityRulesTests
         Assert.Null(Check("disk-short-for-snapshot", [("save", "3600 1")], (SaveBytes, _ => MiB), (DiskFree, _ => 0)));
     }
 
+    // The program's own save points do not say that the data matters.
+    [Fact]
+    public void Folder_in_memory_is_no_place_for_what_is_to_be_kept()
+    {
+        Assert.Null(Check("data-folder-in-memory", [("save", "")]));
+        Assert.Null(Check("data-folder-in-memory", [("save", SavePoint.ProgramDefault)]));
+        Assert.Equal(Notice, Check("data-folder-in-memory", [("save", "60 1")])!.Severity);
+        Diagnosis logged = Check("data-folder-in-memory", [("appendonly", "yes"), ("dir", "/dev/shm")])!;
+        Assert.Equal((Warning, "dir /dev/shm is on tmpfs; appendonly yes"), (logged.Severity, logged.Evidence));
+    }
+
     [Fact]
     public void Slow_load_is_no_news_after_an_hour()
     {
@@ -106,7 +117,10 @@ public class DurabilityRulesTests
         }
 
         Configuration configuration = new(new Settings());
-        var view = new DiagnosticsView(history, values, Now, name => Array.Find(settings, setting => setting.Name == name).Value ?? configuration.Get(name));
+        var view = new DiagnosticsView(history, values, Now, name => Array.Find(settings, setting => setting.Name == name).Value ?? configuration.Get(name))
+        {
+            Facts = new Dictionary<string, string> { ["data_file_system"] = "tmpfs" },
+        };
         return FindingTable.Rules.Single(each => each.Name == rule).Check(view);
     }
 }

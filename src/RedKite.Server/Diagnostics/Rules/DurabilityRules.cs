@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Server.Config;
 using static RedKite.Server.Diagnostics.FindingSeverity;
 using static RedKite.Server.Diagnostics.FindingTable;
 using static RedKite.Server.Diagnostics.MetricTable;
@@ -39,7 +40,7 @@ internal static class DurabilityRules
             "Use BGREWRITEAOF, at a quiet time if the disk is the limit; or set auto-aof-rewrite-percentage to 100 again.", "durability", LogOutgrows),
         new("disk-short-for-snapshot", "The data folder's disk has less room than the next snapshot or base of the append-only file is likely to take: the old file is deleted only when the new one is whole.",
             "Free space on the disk, or set `dir` to another one.", "durability", DiskIsShort),
-        new("data-folder-in-memory", "The data folder is on a file system that is in the machine's memory (tmpfs), although data is to be kept: it is lost when the machine or the container stops.",
+        new("data-folder-in-memory", "The data folder is on a file system that is in the machine's memory (tmpfs), although settings ask to keep data (appendonly yes, or save points other than the program's own): it is lost when the machine or the container stops.",
             "Set `dir` to a folder on a disk.", "durability", FolderIsInMemory),
         new("load-slow", "Loading the data at the start took more than a minute. Clients were answered LOADING meanwhile. The finding ends an hour after the start.",
             "A rewritten log loads faster: BGREWRITEAOF before a planned restart. RDB data is loaded on all cores.", "durability",
@@ -138,7 +139,7 @@ internal static class DurabilityRules
     {
         if (view.Facts.GetValueOrDefault("data_file_system") is not ("tmpfs" or "ramfs")) return null;
         bool logs = view.Setting("appendonly") == "yes";
-        return logs || SavePoints(view).Count > 0
+        return logs || (SavePoints(view).Count > 0 && view.Setting("save") != SavePoint.ProgramDefault)
             ? new("The data folder is in memory", Text($"dir {view.Setting("dir")} is on {view.Facts["data_file_system"]}; {(logs ? "appendonly yes" : "save " + view.Setting("save"))}"), logs ? Warning : Notice)
             : null;
     }
