@@ -65,9 +65,9 @@ internal static class DurabilityReports
         if (log.Writer.Failure is not null) return "The append-only file cannot be written, so commands that write are refused until it can.";
         return settings.AppendFsync switch
         {
-            FsyncPolicy.Always => "Nothing that was acknowledged is lost, neither by a crash nor by a power loss.",
-            FsyncPolicy.EverySecond => "A crash of the process loses the last milliseconds at most, a power loss the last one or two seconds.",
-            _ => "A crash of the process loses the last milliseconds at most, a power loss what the system has not written yet: often 30 seconds.",
+            FsyncPolicy.Always => "Nothing that was acknowledged is lost, neither by a crash nor by a power loss, if the disk keeps what it has synced.",
+            FsyncPolicy.EverySecond => "A crash of the process usually loses the last milliseconds, a power loss the last one or two seconds.",
+            _ => "A crash of the process usually loses the last milliseconds, a power loss what the system has not written yet: often 30 seconds.",
         };
     }
 
