@@ -209,7 +209,7 @@ public sealed class InProcessClient : IDisposable
 
     private void WriteReplyOf(BlockedClient blocked)
     {
-        if (blocked.Reply is null) _executor.Reply.Raw(blocked.Block.TimeoutReply ?? BlockedClientTimeouts.TimeoutReply(_session.Resp3));
+        if (blocked.Reply is null) _executor.Reply.Raw(blocked.Block.ReplyAtDeadline(_session.Resp3));
         foreach (Payload part in blocked.Reply ?? []) _executor.Reply.Raw(part.Bytes);
     }
 

@@ -58,7 +58,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Executor = engine.NewExecutor();
         Metrics = new LoopMetrics(loop, Executor.Metrics);
         engine.Metrics.Add(Metrics);
-        Blocked = new BlockedClientTimeouts(engine, loop, Executor);
+        Blocked = new LoopBlockedClients(engine, loop, Executor);
         Copies = new CopyQueue(engine, Executor);
         int firstSwept = index < loops ? index : engine.Keyspace.Stripes.Length; // a reserve loop sweeps none
         _sweep = new BackgroundSweep(engine.Keyspace, firstSwept, loops)
@@ -74,7 +74,7 @@ internal sealed class SessionLoop : IConnectionHandler
     internal EventLoop Loop => _loop;
 
     /// <summary>The loop's blocked clients.</summary>
-    internal BlockedClientTimeouts Blocked { get; }
+    internal LoopBlockedClients Blocked { get; }
 
     /// <summary>The loop's clients that wait for copies of large values.</summary>
     internal CopyQueue Copies { get; }

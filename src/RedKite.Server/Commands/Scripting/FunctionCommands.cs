@@ -12,7 +12,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Scripting;
 
 /// <summary>FCALL, FCALL_RO and FUNCTION.</summary>
-internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHost host, RunningScript running, ServerRun run)
+internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptInvocation invocation, ScriptCallHost host, RunningScript running, ServerRun run)
 {
     private const CommandFlags Runs = NoScript | Stale | SkipMonitor | NoMandatoryKeys | RunsScript;
     private const long LoadNsMax = 500_000_000; // as in Redis
@@ -50,21 +50,8 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptCallHo
         RegisteredFunction function = loaded.Function;
         if (!ScriptCommands.TryKeysOrReply(cmd, "ERR Bad number of keys provided", out int keys)) return;
         if (!ScriptCommands.IsAllowedOrReply(cmd, function.Flags, readOnly)) return;
-        LuaInterpreter lua = libraries.Interpreter(cmd.Settings.ScriptMemoryBytesMax);
-        RunningScript.Run run = running.Begin(function.Name, isFunction: true, lua, cmd.Settings.BusyReplyThresholdMs);
-        running.KeepRequest(cmd);
-        int database = cmd.Session.DatabaseIndex;
-        host.Begin(cmd, run, (function.Flags & ScriptFlags.NoWrites) != 0, (function.Flags & ScriptFlags.AllowOom) != 0);
-        cmd.Environment.Nested.BeginUnit();
-        lua.PushFunction(function.Position);
-        lua.PushParameters(cmd.Arguments.Input, cmd.Arguments.Slices.Slice(3, keys), cmd.Arguments.Slices[(3 + keys)..], function.OnlyReadsParameters);
-        long refusals = lua.MemoryRefusals;
-        bool returned = ScriptRun.Run(lua, 2, host, function.Name, cmd.Reply);
-        if (lua.MemoryRefusals > refusals) cmd.Metrics.Limits.Note(Limit.ScriptMemory);
-        cmd.Environment.Nested.EndUnit();
-        cmd.Session.DatabaseIndex = database;
-        long ns = running.End(run);
-        loaded.Use?.Note(ns, hasFailed: !returned, cmd.NowMs);
+        var callable = new CallableScript(function.Name, IsFunction: true, function.Position, function.Flags, function.OnlyReadsParameters, loaded.Use);
+        invocation.Run(cmd, libraries.Interpreter(cmd.Settings.ScriptMemoryBytesMax), callable, keys, readOnly);
     }
 
     // FCALL's function with the flag no-writes. A pause asks before anything is locked.

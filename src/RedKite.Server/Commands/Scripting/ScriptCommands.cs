@@ -10,7 +10,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Scripting;
 
 /// <summary>EVAL and its variants, and SCRIPT.</summary>
-internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, RunningScript running)
+internal sealed class ScriptCommands(ScriptCache cache, ScriptInvocation invocation, RunningScript running)
 {
     internal const string UnknownUse = "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE";
     internal const string UnknownReads = "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS";
@@ -129,21 +129,8 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptCallHost host, Run
     private void Run(ref CommandContext cmd, CachedScript script, int keys, bool readOnly)
     {
         if (script.Flags is { } flags && !IsAllowedOrReply(cmd, flags, readOnly)) return;
-        LuaInterpreter lua = cache.Interpreter(cmd.Settings.ScriptMemoryBytesMax);
-        bool allowsOom = script.Flags is { } stated && (stated & ScriptFlags.AllowOom) != 0;
-        bool deniesWrites = readOnly || (script.Flags is { } given && (given & ScriptFlags.NoWrites) != 0);
-        RunningScript.Run run = running.Begin(script.Name, isFunction: false, lua, cmd.Settings.BusyReplyThresholdMs);
-        int database = cmd.Session.DatabaseIndex;
-        host.Begin(cmd, run, deniesWrites, allowsOom);
-        cmd.Environment.Nested.BeginUnit();
-        lua.SetArguments(cmd.Arguments.Input, cmd.Arguments.Slices.Slice(3, keys), cmd.Arguments.Slices[(3 + keys)..], script.OnlyReadsArguments);
-        lua.PushFunction(script.Position);
-        long refusals = lua.MemoryRefusals;
-        bool returned = ScriptRun.Run(lua, 0, host, script.Name, cmd.Reply);
-        if (lua.MemoryRefusals > refusals) cmd.Metrics.Limits.Note(Limit.ScriptMemory);
-        cmd.Environment.Nested.EndUnit();
-        cmd.Session.DatabaseIndex = database; // SELECT in a script is the script's
-        script.Use.Note(running.End(run), hasFailed: !returned, cmd.NowMs);
+        var callable = new CallableScript(script.Name, IsFunction: false, script.Position, script.Flags ?? ScriptFlags.None, script.OnlyReadsArguments, script.Use);
+        invocation.Run(cmd, cache.Interpreter(cmd.Settings.ScriptMemoryBytesMax), callable, keys, readOnly);
     }
 
     // SCRIPT LOAD script

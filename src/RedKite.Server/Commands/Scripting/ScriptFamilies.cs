@@ -16,6 +16,7 @@ internal static class ScriptFamilies
         parts.Script.Figures = () => new ScriptFigures(
             scripts.Count, scripts.TextBytes, scripts.InterpreterBytes, scripts.Evicted, libraries.LibraryCount, libraries.FunctionCount, libraries.TextBytes, libraries.InterpreterBytes,
             scripts.Compilations + libraries.Compilations);
-        return [new ScriptCommands(scripts, host, parts.Script).Family, new FunctionCommands(libraries, host, parts.Script, parts.Run).Family];
+        var invocation = new ScriptInvocation(host, parts.Script);
+        return [new ScriptCommands(scripts, invocation, parts.Script).Family, new FunctionCommands(libraries, invocation, host, parts.Script, parts.Run).Family];
     }
 }
