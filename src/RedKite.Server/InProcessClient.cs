@@ -5,7 +5,6 @@ using RedKite.Protocol;
 using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 using RedKite.Server.Execution.Copying;
-using RedKite.Server.Loops;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 

@@ -2,7 +2,6 @@ using System.Diagnostics;
 using RedKite.Protocol;
 using RedKite.Scripting;
 using RedKite.Server.Commands.Arguments;
-using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using static RedKite.Server.Model.CommandFlags;
