@@ -1,18 +1,24 @@
 using RedKite.Server.Config;
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Durability;
+using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>INFO persistence, in Redis's order. Nothing forks, so the fields about copied memory are 0.</summary>
 internal static class PersistenceInfo
 {
-    internal static void Write(DurabilityService durability, Settings settings, long nowMs, InfoText text)
+    internal static void Write(ServerParts parts, InfoText text)
     {
+        DurabilityService durability = parts.Durability;
+        Settings settings = parts.Configuration.Settings;
+        long nowMs = parts.Clock.NowMs;
+        bool isLoading = (parts.Attention.Flags & ServerAttention.Loading) != 0; // as for those that get LOADING: also just before and behind the reading of files
         LoadProgress loading = durability.Loading;
         SaveHistory saves = durability.Saves, rewrites = durability.Rewrites;
         AppendOnlyLog? log = durability.Log.Log;
         text.Section("Persistence"u8);
-        text.Line("loading"u8, loading.IsRunning ? 1 : 0);
+        text.Line("loading"u8, isLoading ? 1 : 0);
         text.Line("async_loading"u8, 0);
         text.Line("current_cow_peak"u8, 0);
         text.Line("current_cow_size"u8, 0);
@@ -53,7 +59,7 @@ internal static class PersistenceInfo
             text.Line("aof_delayed_fsync"u8, durability.Log.Totals.DelayedSyncs);
         }
 
-        if (!loading.IsRunning) return;
+        if (!isLoading) return;
         text.Line("loading_start_time"u8, loading.StartedMs / 1000);
         text.Line("loading_total_bytes"u8, loading.TotalBytes);
         text.Line("loading_rdb_used_mem"u8, 0);

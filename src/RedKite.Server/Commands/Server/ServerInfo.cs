@@ -30,7 +30,7 @@ internal sealed class ServerInfo
             new("server", Server),
             new("clients", Clients),
             new("memory", (scoped in CommandContext _, InfoText text) => MemoryInfo.Write(Metrics, parts.Configuration, parts.Script, text)),
-            new("persistence", (scoped in CommandContext _, InfoText text) => PersistenceInfo.Write(parts.Durability, parts.Configuration.Settings, parts.Clock.NowMs, text)),
+            new("persistence", (scoped in CommandContext _, InfoText text) => PersistenceInfo.Write(parts, text)),
             new("threads", Threads),
             new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, _parts.Messages, _parts.Tracking, _parts.Script, _parts.Durability, text)),
             new("replication", Replication),
