@@ -12,6 +12,10 @@ internal delegate void RdbSink(ReadOnlySpan<byte> piece);
 /// Writes the elements of the RDB format in order: lengths, strings, numbers. The bytes are collected outside the managed heap;
 /// with a sink, full pieces are passed on, so that a value of any size needs little memory.
 /// </summary>
+/// <remarks>
+/// A collector (<see cref="NewCollector"/>) is for data that is locked: it only copies strings, long ones piece by piece, and
+/// <see cref="MoveTo"/> compresses them when the lock is released.
+/// </remarks>
 internal sealed class RdbOutput : IDisposable
 {
     /// <summary>The maximum number of bytes collected without a sink; beyond it, <see cref="Overflowed"/> is set.</summary>
@@ -27,11 +31,29 @@ internal sealed class RdbOutput : IDisposable
     private const int LengthBytesMax = 9;
     private const int PieceBytes = 64 * 1024;
 
+    // Compressing needs all of a string at once, so a longer one that comes in pieces is written literally.
+    private const int GatheredBytesMax = 64 << 20;
+
     private readonly NativeBuffer _buffer = new();
-    private readonly int[] _slots = new int[Lzf.TableSlots];
     private readonly RdbSink? _sink;
+    private readonly List<StringPiece>? _pieces; // a collector's strings
+    private readonly int _pieceBytes;
+    private int[]? _slots;
+    private RdbOpenString _open;
+    private int _moved;
+    private int _movedPieces;
+    private NativeBuffer? _gathered;
 
     internal RdbOutput(RdbSink? sink = null) => _sink = sink;
+
+    private RdbOutput(int pieceBytes)
+    {
+        _pieces = [];
+        _pieceBytes = pieceBytes;
+    }
+
+    /// <summary>Makes an output that collects strings as they are. A string longer than a piece is outside the managed heap and stays until all of it is copied.</summary>
+    internal static RdbOutput NewCollector(int pieceBytes = PieceBytes) => new(pieceBytes);
 
     /// <summary>Whether texts are compressed if that makes them shorter (rdbcompression).</summary>
     internal bool Compresses { get; set; } = true;
@@ -46,7 +68,46 @@ internal sealed class RdbOutput : IDisposable
     internal void Clear()
     {
         _buffer.Clear();
+        _pieces?.Clear();
+        _moved = _movedPieces = 0;
         Overflowed = false;
+    }
+
+    /// <summary>Copies the next piece of a string of which the last step has copied only the first. Anything else that is written copies the rest first.</summary>
+    /// <returns>False if there is no such string.</returns>
+    internal bool ContinueString()
+    {
+        RdbOpenString open = _open;
+        if (open.Rest.Length == 0) return false;
+        _open = default;
+        AddPiece(open);
+        return true;
+    }
+
+    /// <summary>Ends a slice: the rest of its last string is for the next one.</summary>
+    internal RdbOpenString Suspend()
+    {
+        RdbOpenString open = _open;
+        _open = default;
+        return open;
+    }
+
+    /// <summary>Begins a slice with what the last one left.</summary>
+    internal void Resume(RdbOpenString open) => _open = open;
+
+    /// <summary>Writes what a collector has, from where the last move ended to a position, to an output that compresses strings.</summary>
+    internal void MoveTo(RdbOutput target, int end)
+    {
+        for (; _movedPieces < _pieces!.Count && _pieces[_movedPieces].Start < end; _movedPieces++)
+        {
+            StringPiece piece = _pieces[_movedPieces];
+            target.Raw(Written[_moved..piece.Start]);
+            _moved = piece.Start + piece.Bytes;
+            target.Piece(Written[piece.Start.._moved], piece);
+        }
+
+        target.Raw(Written[_moved..end]);
+        _moved = end;
     }
 
     /// <summary>Passes the remaining bytes to the sink.</summary>
@@ -107,12 +168,54 @@ internal sealed class RdbOutput : IDisposable
             return;
         }
 
+        if (_pieces is not null && text.Length >= CompressedTextMin)
+        {
+            Room(0); // what is open comes first
+            AddPiece(new RdbOpenString(new NativeSpan(text), text.Length));
+            return;
+        }
+
         if (Compresses && text.Length >= CompressedTextMin && TryCompressed(text)) return;
         Length(text.Length);
         Raw(text);
     }
 
-    public void Dispose() => _buffer.Dispose();
+    public void Dispose()
+    {
+        _buffer.Dispose();
+        _gathered?.Dispose();
+    }
+
+    private void AddPiece(RdbOpenString text)
+    {
+        int bytes = Math.Min(text.Rest.Length, _pieceBytes);
+        _pieces!.Add(new StringPiece(_buffer.Length, bytes, text.Rest.Length - bytes, text.WholeBytes));
+        Raw(text.Rest.Bytes[..bytes]);
+        _open = new RdbOpenString(text.Rest.From(bytes), text.WholeBytes);
+    }
+
+    private void Piece(ReadOnlySpan<byte> bytes, in StringPiece piece)
+    {
+        if (bytes.Length == piece.WholeBytes)
+        {
+            String(bytes);
+            return;
+        }
+
+        bool gathers = Compresses && piece.WholeBytes <= GatheredBytesMax;
+        if (!gathers && piece.IsFirst) Length(piece.WholeBytes);
+        if (!gathers)
+        {
+            Raw(bytes);
+            return;
+        }
+
+        _gathered ??= new NativeBuffer();
+        _gathered.Write(bytes);
+        if (piece.Left > 0) return;
+        String(_gathered.Written);
+        _gathered.Clear();
+    }
 
     private void Integer(int number)
     {
@@ -142,7 +245,7 @@ internal sealed class RdbOutput : IDisposable
     {
         const int HeadMax = 1 + (2 * LengthBytesMax);
         Span<byte> target = Room(HeadMax + text.Length);
-        int compressed = Lzf.Compress(text, target.Slice(HeadMax, text.Length - SavedMin), _slots);
+        int compressed = Lzf.Compress(text, target.Slice(HeadMax, text.Length - SavedMin), _slots ??= new int[Lzf.TableSlots]);
         if (compressed == 0) return false;
         target[0] = RdbFormat.Compressed;
         int head = 1 + WriteLength(target[1..], (ulong)compressed);
@@ -175,10 +278,12 @@ internal sealed class RdbOutput : IDisposable
 
     private Span<byte> Room(int bytes)
     {
+        while (_open.Rest.Length > 0) ContinueString();
         if (_sink is null && (long)_buffer.Length + bytes > CollectedBytesMax)
         {
             Overflowed = true;
             _buffer.Clear();
+            _pieces?.Clear();
         }
 
         return _buffer.Room(bytes);
@@ -189,4 +294,13 @@ internal sealed class RdbOutput : IDisposable
         _buffer.Advance(bytes);
         if (_sink is not null && _buffer.Length >= PieceBytes) Flush();
     }
+
+    // A string in a collector, or a piece of it.
+    private readonly record struct StringPiece(int Start, int Bytes, int Left, int WholeBytes)
+    {
+        internal bool IsFirst => Bytes + Left == WholeBytes;
+    }
 }
+
+/// <summary>What a collector has still to copy of a string.</summary>
+internal readonly record struct RdbOpenString(NativeSpan Rest, int WholeBytes);

@@ -5,7 +5,7 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Rdb;
 
-/// <summary>Reads streams: nodes as packed lists (in the form of <see cref="StreamListPacks"/>), then the fields that <see cref="RdbStreamWriter"/> writes.</summary>
+/// <summary>Reads streams: nodes as packed lists (in the form of <see cref="StreamListPacks"/>), then the fields that <see cref="RdbStreamSteps"/> writes.</summary>
 internal static class RdbStreamReader
 {
     // Longer field names of a node are never repeated in each entry.

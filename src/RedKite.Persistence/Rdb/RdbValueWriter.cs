@@ -1,11 +1,5 @@
 using RedKite.Store.Keyspace;
-using RedKite.Store.Memory;
 using RedKite.Store.Values.Hashes;
-using RedKite.Store.Values.Lists;
-using RedKite.Store.Values.Packed;
-using RedKite.Store.Values.Sets;
-using RedKite.Store.Values.SortedSets;
-using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Rdb;
 
@@ -43,6 +37,9 @@ internal readonly ref struct RdbValueWriter
 
     internal RdbType Type { get; }
 
+    /// <summary>Whether the value is a string as it is in memory, which is one step.</summary>
+    internal bool IsOneString => Type is RdbType.String or RdbType.SetIntSet or RdbType.SetListPack or RdbType.SortedSetListPack or RdbType.HashListPack;
+
     /// <summary>Prepares to write a value; false if it is a hash whose last fields have expired. In that case its key is removed.</summary>
     /// <param name="database">The database.</param>
     /// <param name="entry">The key's entry.</param>
@@ -68,77 +65,19 @@ internal readonly ref struct RdbValueWriter
     /// <summary>Writes the value.</summary>
     internal void Write(RdbOutput output, RdbScratch scratch)
     {
-        switch (Type)
+        if (IsOneString)
         {
-            case RdbType.ListOfListPacks:
-                WriteList(output, scratch.First);
-                break;
-            case RdbType.Set:
-                WriteSet(output);
-                break;
-            case RdbType.SortedSet:
-                WriteSortedSet(output);
-                break;
-            case RdbType.Hash or RdbType.HashWithExpiries:
-                WriteHash(output);
-                break;
-            case RdbType.StreamOfListPacks3:
-                RdbStreamWriter.Write(output, StreamValue.Of(_database, _entry), scratch.First);
-                break;
-            case RdbType.HashListPackWithExpiries:
-                output.Int64(_earliestExpiryMs);
-                output.String(_entry.Value);
-                break;
-            default:
-                output.String(_entry.Value);
-                break;
+            output.String(_entry.Value);
+            return;
+        }
+
+        RdbValueSteps steps = Steps(scratch);
+        while (steps.Step(output))
+        {
         }
     }
 
-    private void WriteList(RdbOutput output, NativeBuffer room)
-    {
-        var nodes = new ListNodes(_entry, room);
-        output.Length(nodes.Count);
-        while (nodes.MoveNext())
-        {
-            output.Length(RdbFormat.PackedNode);
-            output.String(nodes.Current);
-        }
-    }
-
-    private void WriteSet(RdbOutput output)
-    {
-        SetView set = SetView.Of(_database, _entry);
-        output.Length(set.Count);
-        SetEnumerator members = set.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
-        while (members.MoveNext()) output.String(members.Current);
-    }
-
-    private void WriteSortedSet(RdbOutput output)
-    {
-        var set = new SortedSetValue(_database, _entry);
-        output.Length(set.Count);
-        for (SortedSetCursor place = set.At(0, default); place.Exists; place.MoveNext())
-        {
-            output.String(place.Member);
-            output.Double(place.Score);
-        }
-    }
-
-    private void WriteHash(RdbOutput output)
-    {
-        HashValue hash = HashValue.Peek(_database, _entry, _expiry);
-        bool expiries = Type == RdbType.HashWithExpiries;
-        if (expiries) output.Int64(_earliestExpiryMs);
-        output.Length(hash.LivingCount);
-        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
-        HashFields fields = hash.Fields();
-        while (fields.MoveNext())
-        {
-            // 0: no expiry.
-            if (expiries) output.Length(fields.ExpiryMs == long.MaxValue ? 0 : fields.ExpiryMs - _earliestExpiryMs + 1);
-            output.String(fields.Field.Bytes(digits));
-            output.String(fields.Value.Bytes(digits));
-        }
-    }
+    /// <summary>Begins to write the value in steps.</summary>
+    /// <param name="scratch">Belongs to the steps until the last one.</param>
+    internal RdbValueSteps Steps(RdbScratch scratch) => new(Type, _database, _entry, _expiry, _earliestExpiryMs, scratch.First);
 }

@@ -10,48 +10,60 @@ namespace RedKite.Server.Durability;
 /// <summary>
 /// Writes all data of one moment while commands go on, without a copy of it. At the cut, with all stripes locked, nothing is copied: a
 /// new epoch begins (<see cref="Keyspace.BeginEpoch"/>) and the tables are noted. Then a walk over these tables writes their entries of the old
-/// epoch in short slices, each with its stripe locked. A command that is about to change or remove such an entry writes it first to its
-/// stripe's side buffer (<see cref="Door"/>), which the walk moves to the file. A table that FLUSHALL detaches is kept until it is written.
+/// epoch in short slices, each with its stripe locked. Each stripe's <see cref="StripeDoor"/> hears of entries that are about to change or to leave first.
 /// </summary>
 /// <remarks>
-/// <para>An entry is written whole: a slice with a large value takes as long as that, and so does the first change of a large value. Side
-/// buffers are limited: beyond <see cref="SideBytesMax"/>, commands that write wait until the walk has moved them.</para>
+/// <para>A small value that is about to change is copied to its stripe's side buffer, which the walk moves to the file. A large one is written in
+/// slices. It must not change between them, so commands that name its key to change it wait before they begin (<see cref="WriteGate.KeyRule"/>),
+/// and the walk writes it before others. A command that did not know its keys before it began completes the value itself. A large value that is
+/// removed, and a table that FLUSHALL detaches, belong to the snapshot until they are written.</para>
+/// <para>There is no deadlock: the walk locks one stripe at a time, for a slice, and waits for nothing else; what waits for it holds no stripe.</para>
+/// <para>With a stripe locked, bytes are only copied; strings are compressed afterwards.</para>
 /// <para>If writing fails, the walk goes on without writing, because the next snapshot needs all entries in one epoch.</para>
 /// </remarks>
 internal sealed class BackgroundSnapshot : IDisposable
 {
-    /// <summary>The most bytes of entries that were changed before they were written.</summary>
+    /// <summary>The most bytes of entries that were changed or removed before they were written.</summary>
     internal const long SideBytesMax = 64L << 20;
 
-    private const int SliceEntries = 64;
-    private const int SliceBytes = 64 * 1024;
+    // What a removed value counts at most: one of many gigabytes alone does not make commands wait.
+    private const int TakenBytesCountedMax = 8 << 20;
+
+    // Of SideBytesMax: then side buffers of all stripes are moved to the file, not only that of the walk's stripe.
+    private const long SideBytesSoon = SideBytesMax / 4;
 
     // While commands are executed, the walk rests as long as it works.
     private const long WorkTicksMs = 1;
 
     private readonly Keyspace _keyspace;
     private readonly WriteGate _gate;
+    private readonly SnapshotBounds _bounds;
     private readonly EntryWriter _values;
     private readonly RdbOutput _slice;
-    private readonly Door[] _doors;
+    private readonly StripeDoor[] _doors;
     private readonly EntryList _entries = new();
     private readonly Dictionary<Table, CapturedTable> _tables = new(ReferenceEqualityComparer.Instance);
     private readonly List<(int Database, long Keys, long Expiring, List<CapturedTable> Tables)> _databases = [];
     private List<byte[]> _functions = [];
+    private FileFailure? _failure;
     private long _sideBytes;
     private long _writtenKeys;
     private int _selected = -1; // in the file
     private volatile bool _fails;
     private volatile bool _isAborted;
     private volatile bool _holdsWrites;
+    private volatile bool _isAwaited; // commands wait for a value
+    private bool _hasWanted; // a stripe has a value that a command waits for
+    private bool _hasTaken;  // a stripe has a value that was removed
 
-    internal BackgroundSnapshot(Keyspace keyspace, Settings settings, WriteGate gate, Func<long> nowMs)
+    internal BackgroundSnapshot(Keyspace keyspace, Settings settings, WriteGate gate, Func<long> nowMs, SnapshotBounds? bounds = null)
     {
         _keyspace = keyspace;
         _gate = gate;
+        _bounds = bounds ?? SnapshotBounds.Default;
         _values = new EntryWriter(settings, nowMs);
-        _slice = new RdbOutput { Compresses = settings.RdbCompression };
-        _doors = [.. keyspace.Stripes.Select(_ => new Door(this, settings, nowMs))];
+        _slice = RdbOutput.NewCollector(_bounds.PieceBytes);
+        _doors = [.. keyspace.Stripes.Select(stripe => new StripeDoor(this, stripe, new EntryWriter(settings, nowMs)))];
     }
 
     /// <summary>The keys at the cut.</summary>
@@ -62,6 +74,12 @@ internal sealed class BackgroundSnapshot : IDisposable
 
     /// <summary>Bytes of old values that wait in memory.</summary>
     internal long SideBytes => Volatile.Read(ref _sideBytes);
+
+    /// <summary>The most bytes that a slice has had.</summary>
+    internal int SliceBytesPeak { get; private set; }
+
+    /// <summary>Whether nothing is written any more.</summary>
+    internal bool Fails => _fails;
 
     /// <summary>Begins. All stripes are locked, and the script mutex is held.</summary>
     internal void Cut(IEnumerable<byte[]> functions)
@@ -86,6 +104,7 @@ internal sealed class BackgroundSnapshot : IDisposable
 
         int next = 0;
         _keyspace.BeginEpoch(_ => _doors[next++]);
+        _gate.KeyRule = (database, hash) => _doors[_keyspace.StripeOf(hash)].MayChange(database, hash);
     }
 
     /// <summary>Writes everything. The writer has begun, and is ended by the caller.</summary>
@@ -94,32 +113,48 @@ internal sealed class BackgroundSnapshot : IDisposable
     /// <exception cref="FileFailure">It could not be written.</exception>
     internal void Write(RdbFileWriter writer, Func<long> commands)
     {
-        FileFailure? failure = null;
         var pace = new Pace(commands);
-        Attempt(ref failure, () =>
+        foreach (bool mayRest in Walk(writer))
+        {
+            if (mayRest) pace.Rest();
+        }
+    }
+
+    /// <summary>Writes everything, step by step. Between two steps no stripe is locked.</summary>
+    /// <returns>After each step: whether the walk may rest, because no command waits for it.</returns>
+    /// <exception cref="FileFailure">After the last step: it could not be written.</exception>
+    internal IEnumerable<bool> Walk(RdbFileWriter writer)
+    {
+        Attempt(() =>
         {
             foreach (byte[] code in _functions) writer.Function(code);
         });
         foreach ((int database, long keys, long expiring, List<CapturedTable> tables) in _databases)
         {
-            Attempt(ref failure, () => writer.Database(database, keys, expiring));
+            Attempt(() => writer.Database(database, keys, expiring));
             _selected = database;
             foreach (CapturedTable table in tables)
             {
-                while (WalkSlice(table))
+                bool more = true;
+                while (more)
                 {
-                    Attempt(ref failure, () => Move(writer, table));
-                    pace.Rest();
+                    foreach (bool mayRest in WriteFront(writer)) yield return mayRest;
+                    SideBuffer? side = null;
+                    Locked(table.Stripe, door => more = WalkSlice(table, door, out side));
+                    Move(writer, table.Database);
+                    Attempt(() => MoveSide(writer, side));
+                    if (Volatile.Read(ref _sideBytes) > SideBytesSoon && !IsSlicing(table.Stripe)) MoveSides(writer);
+                    yield return MayRest;
+                    foreach (bool mayRest in WriteSlices(writer, table.Stripe)) yield return mayRest;
                 }
-
-                Attempt(ref failure, () => Move(writer, table));
             }
         }
 
+        foreach (bool mayRest in WriteFront(writer)) yield return mayRest;
         End();
-        foreach (Door door in _doors) Attempt(ref failure, () => MoveSide(writer, door.TakeSide()));
-        if (failure is null && _isAborted) failure = new FileFailure("write", "the snapshot", FileFailure.Canceled);
-        if (failure is not null) throw failure;
+        MoveSides(writer);
+        if (_failure is null && _isAborted) _failure = new FileFailure("write", "the snapshot", FileFailure.Canceled);
+        if (_failure is not null) throw _failure;
     }
 
     /// <summary>Ends without a file, because the server stops. From any thread.</summary>
@@ -129,61 +164,129 @@ internal sealed class BackgroundSnapshot : IDisposable
     {
         _values.Dispose();
         _slice.Dispose();
-        foreach (Door door in _doors) door.Dispose();
+        foreach (StripeDoor door in _doors) door.Dispose();
     }
 
-    private void Attempt(ref FileFailure? failure, Action write)
+    /// <summary>Whether a value is written in slices rather than at once.</summary>
+    internal bool IsLarge(scoped in Entry entry) => entry.MemoryBytes > _bounds.LargeBytes;
+
+    internal CapturedTable? TableOf(Table table) => _tables.GetValueOrDefault(table);
+
+    internal CapturedTable? TableOf(Database database, ulong hash) => database.TableIn(_keyspace.StripeOf(hash)) is { } table ? TableOf(table) : null;
+
+    /// <summary>The database of a table at the cut.</summary>
+    internal Database DatabaseOf(CapturedTable table) => _keyspace.Databases[table.Database];
+
+    internal void NoteWritten() => Interlocked.Increment(ref _writtenKeys);
+
+    /// <summary>A command waits for a value that is being written.</summary>
+    internal void NoteAwaited() => _isAwaited = true;
+
+    /// <summary>A command waits for a value that the walk finds at a stripe's front.</summary>
+    internal void NoteWanted()
     {
-        if (failure is not null) return;
+        _isAwaited = true;
+        Volatile.Write(ref _hasWanted, true);
+    }
+
+    /// <summary>Counts a removed entry that the snapshot takes over.</summary>
+    /// <returns>The bytes that it counts.</returns>
+    internal int CountTaken(scoped in Entry entry)
+    {
+        var bytes = (int)Math.Min(entry.MemoryBytes, TakenBytesCountedMax);
+        Volatile.Write(ref _hasTaken, true);
+        NoteSide(bytes);
+        return bytes;
+    }
+
+    /// <summary>Counts bytes that wait until the walk has moved them. With a stripe locked.</summary>
+    internal void NoteSide(int bytes)
+    {
+        if (Interlocked.Add(ref _sideBytes, bytes) <= SideBytesMax || _holdsWrites || _fails) return;
+        _holdsWrites = true;
+        _gate.Close();
+    }
+
+    private bool MayRest => !_isAwaited && !_holdsWrites;
+
+    private bool IsSlicing(int stripe) => _doors[stripe].Sliced is not null;
+
+    private void Attempt(Action write)
+    {
+        if (_failure is not null) return;
         try
         {
             write();
         }
         catch (FileFailure thrown)
         {
-            failure = thrown;
+            _failure = thrown;
             _fails = true;
         }
     }
 
-    // Collects the next entries of a table. False at its end.
-    private bool WalkSlice(CapturedTable captured)
+    private void Locked(int index, Action<StripeDoor> action)
     {
-        Stripe stripe = _keyspace.Stripes[captured.Stripe];
-        bool more = true;
-        int seen = 0;
-        stripe.Enter();
+        StripeDoor door = _doors[index];
+        door.Stripe.Enter();
         try
         {
-            while (more && seen < SliceEntries && _slice.Written.Length < SliceBytes)
-            {
-                _entries.Clear();
-                TableCursor cursor = captured.Cursor;
-                more = captured.Table.NextBucket(ref cursor, _entries);
-                captured.Cursor = cursor;
-                seen += _entries.Count;
-                foreach (Entry entry in _entries)
-                {
-                    if (entry.Epoch == stripe.Epoch) continue;
-                    if (!_fails) _values.Write(_slice, _keyspace.Databases[captured.Database], entry);
-                    entry.MarkWritten(stripe.Epoch);
-                    Interlocked.Increment(ref _writtenKeys);
-                }
-            }
-
-            _entries.Clear();
-            if (!more) End(captured, stripe);
-            captured.Side = _doors[captured.Stripe].TakeSide();
-            return more;
+            action(door);
         }
-        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, StripeSet.Of(captured.Stripe), "a snapshot"))
+        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, StripeSet.Of(index), "a snapshot"))
         {
             throw;
         }
         finally
         {
-            stripe.Exit();
+            door.Stripe.Exit();
         }
+    }
+
+    // Collects the next entries of a table. False at its end. After a value that does not fit into the slice, its bucket is read again.
+    private bool WalkSlice(CapturedTable captured, StripeDoor door, out SideBuffer? side)
+    {
+        Stripe stripe = door.Stripe;
+        side = null;
+        bool more = true;
+        int seen = 0;
+        while (more && seen < _bounds.Entries && _slice.Written.Length < _bounds.Bytes)
+        {
+            _entries.Clear();
+            TableCursor cursor = captured.Cursor;
+            more = captured.Table.NextBucket(ref cursor, _entries);
+            seen += _entries.Count;
+            foreach (Entry entry in _entries)
+            {
+                if (entry.Epoch == stripe.Epoch) continue;
+                if (!_fails)
+                {
+                    _values.Begin(_slice, DatabaseOf(captured), entry);
+                    if (_values.WriteSlice(_slice, _bounds))
+                    {
+                        BeginSlices(door, new SlicedValue(captured, entry.Address, _values));
+                        _entries.Clear();
+                        return true;
+                    }
+                }
+
+                entry.MarkWritten(stripe.Epoch);
+                NoteWritten();
+            }
+
+            captured.Cursor = cursor;
+        }
+
+        _entries.Clear();
+        if (!more) End(captured, stripe);
+        side = door.TakeSide();
+        return more;
+    }
+
+    private static void BeginSlices(StripeDoor door, SlicedValue sliced)
+    {
+        door.Stripe.Pin();
+        door.Sliced = sliced;
     }
 
     private static void End(CapturedTable captured, Stripe stripe)
@@ -192,14 +295,121 @@ internal sealed class BackgroundSnapshot : IDisposable
         if (captured.IsOwned) stripe.Drop(captured.Table, captured.Table.Count);
     }
 
-    private void Move(RdbFileWriter writer, CapturedTable captured)
+    // Writes the rest of the value that a stripe's walk is at.
+    private IEnumerable<bool> WriteSlices(RdbFileWriter writer, int stripe)
     {
-        if (_slice.Overflowed) throw new FileFailure("write", "a value of more than 1 GiB", FileFailure.TooLarge);
-        if (!_slice.Written.IsEmpty) Select(writer, captured.Database);
-        writer.Output.Raw(_slice.Written);
+        while (_doors[stripe].Sliced is { } sliced)
+        {
+            Locked(stripe, door => WriteSlice(door, sliced));
+            Move(writer, sliced.Table.Database);
+            if (!IsSlicing(stripe)) EndSlices(writer, sliced);
+            yield return MayRest;
+        }
+    }
+
+    private void WriteSlice(StripeDoor door, SlicedValue sliced)
+    {
+        if (!sliced.IsComplete && !_fails && _values.WriteSlice(_slice, _bounds)) return;
+        _values.Abandon();
+        door.Sliced = null;
+        door.Stripe.Unpin();
+        NoteWritten();
+        if (sliced.IsTaken) door.Stripe.FreeTaken(sliced.Entry);
+        else if (!sliced.IsComplete) Entry.FromBlock(sliced.Entry).MarkWritten(door.Stripe.Epoch);
+    }
+
+    private void EndSlices(RdbFileWriter writer, SlicedValue sliced)
+    {
+        if (sliced.Rest is { } rest)
+        {
+            Attempt(() => Move(writer, rest, rest.Written.Length));
+            ReleaseSide(rest.Written.Length);
+            rest.Dispose();
+        }
+
+        ReleaseSide(sliced.CountedBytes);
+        ResumeAwaiting();
+    }
+
+    // Writes the values that commands wait for, and those that were removed.
+    private IEnumerable<bool> WriteFront(RdbFileWriter writer)
+    {
+        while (TryBeginFront(ref _hasWanted, isWanted: true, out int stripe) || TryBeginFront(ref _hasTaken, isWanted: false, out stripe))
+        {
+            foreach (bool mayRest in WriteSlices(writer, stripe)) yield return mayRest;
+            ResumeAwaiting();
+        }
+    }
+
+    private bool TryBeginFront(ref bool flag, bool isWanted, out int stripe)
+    {
+        stripe = 0;
+        if (!Volatile.Read(ref flag)) return false;
+        Volatile.Write(ref flag, false);
+        bool found = false;
+        for (; stripe < _doors.Length; stripe++)
+        {
+            Locked(stripe, door => found = TryBeginFront(door, isWanted));
+            if (!found) continue;
+            Volatile.Write(ref flag, true); // there may be more
+            return true;
+        }
+
+        return false;
+    }
+
+    private bool TryBeginFront(StripeDoor door, bool isWanted)
+    {
+        if (!door.TryTakeFront(isWanted, out FrontValue value)) return false;
+        nint entry = value.Taken;
+        if (entry == 0)
+        {
+            if (_fails || value.Table.IsWritten || !value.Table.Table.TryFind(value.Hash, out EntryPosition position)) return true;
+            var found = new Entry(position);
+            if (found.Epoch == door.Stripe.Epoch) return true;
+            entry = found.Address;
+        }
+
+        var sliced = new SlicedValue(value.Table, entry, _values);
+        if (value.Taken != 0) sliced.Take(value.CountedBytes);
+        if (!_fails) _values.Begin(_slice, DatabaseOf(value.Table), Entry.FromBlock(entry));
+        BeginSlices(door, sliced);
+        return true;
+    }
+
+    private void ResumeAwaiting()
+    {
+        if (!_isAwaited) return;
+        _isAwaited = false;
+        _gate.Resume();
+    }
+
+    private void Move(RdbFileWriter writer, int database)
+    {
+        int bytes = _slice.Written.Length;
+        SliceBytesPeak = Math.Max(SliceBytesPeak, bytes);
+        Attempt(() =>
+        {
+            if (bytes > 0) Select(writer, database);
+            Move(writer, _slice, bytes);
+        });
         _slice.Clear();
-        MoveSide(writer, captured.Side);
-        captured.Side = null;
+    }
+
+    private static void Move(RdbFileWriter writer, RdbOutput collected, int end)
+    {
+        if (collected.Overflowed) throw new FileFailure("write", "more than 1 GiB that changed at once", FileFailure.TooLarge);
+        collected.MoveTo(writer.Output, end);
+    }
+
+    private void MoveSides(RdbFileWriter writer)
+    {
+        for (int i = 0; i < _doors.Length; i++)
+        {
+            SideBuffer? side = null;
+            Locked(i, door => side = door.TakeSide());
+            Attempt(() => MoveSide(writer, side));
+        }
     }
 
     private void MoveSide(RdbFileWriter writer, SideBuffer? side)
@@ -207,19 +417,21 @@ internal sealed class BackgroundSnapshot : IDisposable
         if (side is null) return;
         using (side)
         {
-            if (side.Output.Overflowed) throw new FileFailure("write", "a value of more than 1 GiB", FileFailure.TooLarge);
-            int start = 0;
             foreach ((int database, int end) in side.Records)
             {
                 Select(writer, database);
-                writer.Output.Raw(side.Output.Written[start..end]);
-                start = end;
+                Move(writer, side.Output, end);
             }
 
-            if (Interlocked.Add(ref _sideBytes, -start) >= SideBytesMax / 2 || !_holdsWrites) return;
-            _holdsWrites = false;
-            _gate.Open();
+            ReleaseSide(side.Output.Written.Length);
         }
+    }
+
+    private void ReleaseSide(int bytes)
+    {
+        if (Interlocked.Add(ref _sideBytes, -bytes) >= SideBytesMax / 2 || !_holdsWrites) return;
+        _holdsWrites = false;
+        _gate.Open();
     }
 
     private void Select(RdbFileWriter writer, int database)
@@ -230,96 +442,14 @@ internal sealed class BackgroundSnapshot : IDisposable
 
     private void End()
     {
-        using (_keyspace.LockAll()) _keyspace.EndSnapshot();
+        using (_keyspace.LockAll())
+        {
+            _keyspace.EndSnapshot();
+            _gate.KeyRule = null;
+        }
+
+        _gate.Resume();
         if (_holdsWrites) _gate.Open();
-    }
-
-    // With a stripe locked.
-    private void NoteSide(int bytes)
-    {
-        if (Interlocked.Add(ref _sideBytes, bytes) <= SideBytesMax || _holdsWrites || _fails) return;
-        _holdsWrites = true;
-        _gate.Close();
-    }
-
-    /// <summary>A table at the cut, and how far it was walked.</summary>
-    private sealed class CapturedTable(Table table, int database, int stripe)
-    {
-        internal Table Table => table;
-
-        /// <summary>The database that the table belonged to.</summary>
-        internal int Database => database;
-
-        internal int Stripe => stripe;
-
-        internal TableCursor Cursor { get; set; }
-
-        /// <summary>What commands wrote since the last slice.</summary>
-        internal SideBuffer? Side { get; set; }
-
-        /// <summary>Whether the table was detached from its database, and is dropped when it is written.</summary>
-        internal bool IsOwned { get; set; }
-
-        internal bool IsWritten { get; set; }
-    }
-
-    /// <summary>Entries of a stripe that were written because they were about to change, with the databases they are of.</summary>
-    private sealed class SideBuffer(bool compresses) : IDisposable
-    {
-        internal RdbOutput Output { get; } = new() { Compresses = compresses };
-
-        internal List<(int Database, int End)> Records { get; } = [];
-
-        public void Dispose() => Output.Dispose();
-    }
-
-    /// <summary>Writes what is about to change, to the stripe's side buffer.</summary>
-    private sealed class Door(BackgroundSnapshot snapshot, Settings settings, Func<long> nowMs) : SnapshotDoor, IDisposable
-    {
-        private readonly EntryWriter _values = new(settings, nowMs);
-        private SideBuffer? _side;
-
-        internal override void BeforeChange(Table table, ulong hash, scoped in Entry entry) => Write(table, entry);
-
-        internal override bool TryTake(Table table, ulong hash, scoped in Entry entry)
-        {
-            Write(table, entry);
-            return false;
-        }
-
-        internal override bool TryTake(Table table)
-        {
-            if (!snapshot._tables.TryGetValue(table, out CapturedTable? captured) || captured.IsWritten) return false;
-            captured.IsOwned = true;
-            return true;
-        }
-
-        /// <summary>What was written since the last call; null: nothing. The stripe is locked.</summary>
-        internal SideBuffer? TakeSide()
-        {
-            SideBuffer? side = _side;
-            _side = null;
-            return side;
-        }
-
-        public void Dispose()
-        {
-            _values.Dispose();
-            _side?.Dispose();
-        }
-
-        private void Write(Table table, Entry entry)
-        {
-            if (snapshot._fails || !snapshot._tables.TryGetValue(table, out CapturedTable? captured)) return;
-            _side ??= new SideBuffer(settings.RdbCompression);
-            int before = _side.Output.Written.Length;
-            _values.Write(_side.Output, snapshot._keyspace.Databases[captured.Database], entry);
-            int end = _side.Output.Written.Length;
-            if (_side.Records is [.., (int last, _)] && last == captured.Database) _side.Records[^1] = (last, end);
-            else _side.Records.Add((captured.Database, end));
-            Interlocked.Increment(ref snapshot._writtenKeys);
-            snapshot.NoteSide(end - before);
-        }
     }
 
     // Works for a millisecond at a time, and rests as long while commands are executed.

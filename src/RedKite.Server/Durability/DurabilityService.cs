@@ -391,7 +391,7 @@ internal sealed class DurabilityService : IDisposable
 
     private void WriteInBackground(DumpFile file, Action atCut)
     {
-        using var snapshot = new BackgroundSnapshot(_keyspace, _settings, _gate, () => _clock.NowMs);
+        using var snapshot = new BackgroundSnapshot(_keyspace, _settings, _gate, () => _clock.NowMs, Bounds);
         LastCut = WithAllLocked(() =>
         {
             atCut();
@@ -437,6 +437,9 @@ internal sealed class DurabilityService : IDisposable
             turn.End();
         }
     }
+
+    /// <summary>The bounds of background snapshots, for tests.</summary>
+    internal SnapshotBounds Bounds { get; set; } = SnapshotBounds.Default;
 
     /// <summary>How long all stripes were locked at the last cut of a snapshot in the background, waiting for them included.</summary>
     internal TimeSpan LastCut { get; private set; }

@@ -319,9 +319,9 @@ internal sealed class CommandExecutor
                     Recording.Begin(stripe);
                 }
 
-                if (Recording.IsInSnapshot && Invoker.HeldWrites.HoldsShort(session, command, request.Hash)) break;
                 long changes = Metrics.Changes;
                 cmd.Begin(command, _parser.Arguments(request.First, request.Count), request.Hash);
+                if (Recording.IsInSnapshot && Invoker.HeldWrites.HoldsShort(cmd, command, request.Hash)) break;
                 command.Handler(ref cmd);
                 if (Reply.Events != ReplyEvents.None)
                 {
@@ -345,6 +345,7 @@ internal sealed class CommandExecutor
             _heldStripe = -1;
             if (interceptor is not null && command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count))
             {
+                if (Engine.WriteGate.KeyRule is not null && IsHeld(ref cmd, command, request)) break;
                 ExecuteIntercepted(ref cmd, interceptor, ref request, i++);
                 if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
                 if (session.ClosesAfterReply) break;
@@ -431,6 +432,13 @@ internal sealed class CommandExecutor
     // The interceptor of commands on the short path, if nothing else requires the invoker.
     private ICommandInterceptor? OnlyInterceptor(Session session) =>
         session.Attention == SessionAttention.None && _attention.Flags == ServerAttention.HasBehaviors ? Engine.Interceptor : null;
+
+    // Whether a command that behaviors surround must wait for its key. Nothing is locked here.
+    private bool IsHeld(ref CommandContext cmd, Command command, in Request request)
+    {
+        cmd.Begin(command, _parser.Arguments(request.First, request.Count), request.Hash);
+        return Invoker.HeldWrites.Holds(cmd, command);
+    }
 
     // A command of the short path that behaviors surround: it belongs to the current run like others. Nothing is locked here.
     [MethodImpl(MethodImplOptions.NoInlining)]

@@ -11,59 +11,77 @@ namespace RedKite.Server.Execution;
 /// </summary>
 internal sealed class HeldWrites(Engine engine, CommandEnvironment environment, ReplyWriter reply)
 {
-    private const KeyFlags ChangesInPlace = KeyFlags.ReadWrite;
-
     private readonly Keyspace _keyspace = engine.Keyspace;
     private readonly WriteGate _gate = engine.WriteGate;
+    private KeyWriteRule? _rule; // at the last look
 
     /// <summary>Holds a client whose command must wait. No stripe is locked.</summary>
     /// <returns>Whether it must: it has executed nothing.</returns>
     internal bool Holds(scoped in CommandContext cmd, Command command)
     {
-        if (!_gate.Waits && _gate.KeyRule is null) return false;
+        _rule = _gate.KeyRule;
+        if (!_gate.Waits && _rule is null) return false;
         if (!ClientPause.MayWrite(cmd.Session, command) || command.OnlyReads?.Invoke(cmd) == true) return false;
-        if (!_gate.Waits && !HasHeldKey(cmd, command)) return false;
+        if (!_gate.Waits && !HasHeldKey(cmd, command, isLocked: false)) return false;
+        cmd.Session.IsPaused = true;
+        return true;
+    }
+
+    /// <summary>
+    /// Looks once more at a command whose stripes are locked now, if a snapshot has begun since <see cref="Holds"/>: otherwise the command
+    /// would have to complete a large value.
+    /// </summary>
+    internal bool HoldsSinceCut(scoped in CommandContext cmd, Command command)
+    {
+        if (ReferenceEquals(_gate.KeyRule, _rule) || command.OnlyReads?.Invoke(cmd) == true || !HasHeldKey(cmd, command, isLocked: true)) return false;
         cmd.Session.IsPaused = true;
         return true;
     }
 
     /// <summary>Holds a client whose command of the batch's short path must wait for its key. The key's stripe is locked.</summary>
-    internal bool HoldsShort(Session session, Command command, ulong hash)
+    internal bool HoldsShort(scoped in CommandContext cmd, Command command, ulong hash)
     {
-        if (!command.Is(CommandFlags.Write) || _gate.KeyRule?.Invoke(_keyspace.Databases[session.DatabaseIndex], hash) != false) return false;
-        session.IsPaused = true;
+        if (!command.Is(CommandFlags.Write)) return false;
+        var keys = new KeyExtraction(command);
+        if (!keys.MoveNext(cmd) || !ChangesInPlace(command, keys.FlagsOf(cmd)) || _gate.KeyRule?.Invoke(cmd.Database, hash) != false) return false;
+        cmd.Session.IsPaused = true;
         return true;
     }
 
-    private bool HasHeldKey(scoped in CommandContext cmd, Command command)
+    private bool HasHeldKey(scoped in CommandContext cmd, Command command, bool isLocked)
     {
-        if (!command.RunsQueued) return NamesHeldKey(cmd, command);
+        if (!command.RunsQueued) return NamesHeldKey(cmd, command, isLocked);
         foreach (SavedRequest request in cmd.Session.Transaction?.Commands ?? [])
         {
             var queued = new CommandContext(environment, cmd.Session, request.Input, reply, request.DatabaseIndex);
             queued.Begin(request.Command, request.Arguments, request.FirstKeyHash);
-            if (NamesHeldKey(queued, request.Command)) return true;
+            if (NamesHeldKey(queued, request.Command, isLocked)) return true;
         }
 
         return false;
     }
 
-    // One stripe at a time. A snapshot that takes up a key behind this look completes it when the command changes it.
-    private bool NamesHeldKey(scoped in CommandContext cmd, Command command)
+    // One stripe at a time, unless they are locked.
+    private bool NamesHeldKey(scoped in CommandContext cmd, Command command, bool isLocked)
     {
         if (!command.Is(CommandFlags.Write | CommandFlags.RunsScript)) return false;
         var keys = new KeyExtraction(command);
         while (keys.MoveNext(cmd))
         {
-            if ((keys.FlagsOf(cmd) & ChangesInPlace) == 0) continue;
+            if (!ChangesInPlace(command, keys.FlagsOf(cmd))) continue;
             ulong hash = _keyspace.Hash(cmd[keys.Argument]);
             Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
-            stripe.Enter();
+            if (!isLocked) stripe.Enter();
             bool isHeld = _gate.KeyRule?.Invoke(cmd.Database, hash) == false;
-            stripe.Exit();
+            if (!isLocked) stripe.Exit();
             if (isHeld) return true;
         }
 
         return false;
     }
+
+    // Not what is only read, and not what is replaced or removed: that belongs to the snapshot then. A command that writes and names only keys
+    // to read changes those: XREADGROUP.
+    private static bool ChangesInPlace(Command command, KeyFlags flags) =>
+        (flags & KeyFlags.ReadWrite) != 0 || (command.Is(CommandFlags.Write) && command.Keys is [{ Flags: var only }] && (only & KeyFlags.ReadOnly) != 0);
 }

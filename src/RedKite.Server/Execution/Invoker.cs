@@ -22,6 +22,7 @@ namespace RedKite.Server.Execution;
 internal sealed class Invoker
 {
     private const int ArgumentsShownBytesMax = 128;
+    private const long Waits = -1; // a command, instead of an end
 
     private readonly CommandExecutor _executor;
     private readonly CommandEnvironment _environment;
@@ -94,7 +95,14 @@ internal sealed class Invoker
             }
             else
             {
-                now = LockAndRun(ref cmd, command!, arguments, request.Hash, now);
+                long end = LockAndRun(ref cmd, command!, arguments, request.Hash, now, mayWait: true);
+                if (end == Waits)
+                {
+                    session.ReplyMode = replies;
+                    return false;
+                }
+
+                now = end;
             }
         }
         else if (session.Transaction is not null || session.Watch is not null)
@@ -111,8 +119,8 @@ internal sealed class Invoker
     }
 
     /// <summary>Locks the stripes of the command's keys, executes its handler, unlocks, and counts.</summary>
-    /// <returns>The timestamp at the end.</returns>
-    internal long LockAndRun(ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start)
+    /// <returns>The timestamp at the end; <see cref="Waits"/> if the command may wait and must: nothing was done.</returns>
+    internal long LockAndRun(ref CommandContext cmd, Command command, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start, bool mayWait = false)
     {
         if (command.Parent is not null && command.FirstKey > 0) firstKeyHash = _keyspace.Hash(cmd[command.FirstKey]);
         cmd.Begin(command, arguments, firstKeyHash);
@@ -132,6 +140,12 @@ internal sealed class Invoker
         LockScope locked = isScript ? _keyspace.LockForScript(stripes) : _keyspace.Lock(stripes);
         try
         {
+            if (mayWait && !isScript && HeldWrites.HoldsSinceCut(cmd, command))
+            {
+                _environment.KeyHashes.Forget();
+                return Waits;
+            }
+
             _environment.HeldStripes = stripes;
             Run(ref cmd, stripes);
             locked.Include(_environment.HeldStripes); // what a script has claimed

@@ -42,7 +42,7 @@ internal sealed unsafe partial class Database
     {
         if (stripe.Snapshot is not { } snapshot || EntryBlock.Epoch(position.Entry) == stripe.Epoch) return false;
         if (!snapshot.TryTake(_tables[_keyspace.StripeOf(position.Hash)]!, position.Hash, new Entry(position))) return false;
-        Stripe.NoteTaken(position.Entry);
+        stripe.NoteTaken(position.Entry);
         return true;
     }
 

@@ -19,6 +19,7 @@ internal sealed unsafe class Stripe : IDisposable
     private int _watchers;
     private long _droppedKeys; // in dropped tables
     private int _pinned;
+    private readonly Dictionary<nint, long> _taken = []; // bytes of the values that a snapshot has taken over
 
     internal Stripe(SlabSource source, KeyHasher hasher, bool guarded)
     {
@@ -164,9 +165,15 @@ internal sealed unsafe class Stripe : IDisposable
     /// <summary>Whether a snapshot is still to write an entry whose value is a structure.</summary>
     internal bool Awaits(byte* entry) => Snapshot is not null && EntryBlock.HasStructure(entry) && EntryBlock.Epoch(entry) != Epoch;
 
-    /// <summary>An entry that was removed belongs to the snapshot now. Nothing moves or changes it: no table and no ring of lists has it.</summary>
-    internal static void NoteTaken(byte* entry)
+    /// <summary>
+    /// An entry that was removed belongs to the snapshot now. Nothing moves or changes it: no table and no ring of lists has it. Its memory no
+    /// longer counts as used, so that nothing is evicted for it.
+    /// </summary>
+    internal void NoteTaken(byte* entry)
     {
+        long bytes = Entry.FromBlock((nint)entry).MemoryBytes;
+        _taken.Add((nint)entry, bytes);
+        Arena.NoteTaken(bytes);
         if (EntryBlock.HasStructure(entry) && EntryBlock.Type(entry) == DataType.List) WarmLists.Forget((QuickListHeader*)EntryBlock.Root(entry).Structure);
     }
 
@@ -175,6 +182,7 @@ internal sealed unsafe class Stripe : IDisposable
     internal void FreeTaken(nint entry)
     {
         var block = (byte*)entry;
+        if (_taken.Remove(entry, out long bytes)) Arena.NoteTaken(-bytes);
         if (EntryBlock.HasStructure(block)) Values.Release(block);
         Arena.Free(block, EntryBlock.Bytes(block));
     }

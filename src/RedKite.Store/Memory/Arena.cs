@@ -62,6 +62,7 @@ internal sealed unsafe partial class Arena : IDisposable
     private byte* _scratch;
     private WaitingBlock* _waiting;
     private long _waitingBytes;
+    private long _takenBytes;
     private long _blockBytes;
     private long _largeBytes;
     private long _slabs; // of 64 KiB, without the divided ones
@@ -87,8 +88,8 @@ internal sealed unsafe partial class Arena : IDisposable
     /// <summary>Bytes of all blocks in use, rounded to their classes, without those that wait to be freed.</summary>
     internal long UsedBytes => _blockBytes + _largeBytes - FreeingBytes;
 
-    /// <summary>Bytes of blocks that wait to be freed: those of <see cref="FreeLater"/> and those that other stripes returned.</summary>
-    internal long FreeingBytes => _waitingBytes + Volatile.Read(ref _returnedBytes);
+    /// <summary>Bytes of blocks that wait to be freed: those of <see cref="FreeLater"/>, those that other stripes returned, and <see cref="NoteTaken"/>.</summary>
+    internal long FreeingBytes => _waitingBytes + _takenBytes + Volatile.Read(ref _returnedBytes);
 
     /// <summary>Bytes of blocks that come from the system.</summary>
     internal long LargeBytes => _largeBytes;
@@ -149,6 +150,13 @@ internal sealed unsafe partial class Arena : IDisposable
         waiting->Released = 0;
         _waiting = waiting;
         _waitingBytes += AccountedBytes(bytes);
+        Report();
+    }
+
+    /// <summary>Notes that a removed value of this size stays until a snapshot has written it, or that it does no longer (negative).</summary>
+    internal void NoteTaken(long bytes)
+    {
+        _takenBytes += bytes;
         Report();
     }
 
@@ -333,7 +341,7 @@ internal sealed unsafe partial class Arena : IDisposable
     private void Report()
     {
         // Returned blocks were already reported by the arena that returned them.
-        long used = _blockBytes + _largeBytes - _waitingBytes;
+        long used = _blockBytes + _largeBytes - _waitingBytes - _takenBytes;
         if (used != _reported) _source.Budget.Add(used - _reported);
         _reported = used;
         long step = _source.Budget.StepBytes;

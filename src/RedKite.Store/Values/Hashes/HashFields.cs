@@ -4,7 +4,7 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Store.Values.Hashes;
 
 /// <summary>Enumerates the live fields of a hash, each with its value. Valid until the hash changes.</summary>
-internal unsafe ref struct HashFields
+internal unsafe struct HashFields
 {
     private readonly byte* _list; // null: a table
     private readonly int _elements;

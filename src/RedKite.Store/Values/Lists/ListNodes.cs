@@ -4,10 +4,11 @@ using RedKite.Store.Memory;
 namespace RedKite.Store.Values.Lists;
 
 /// <summary>Enumerates the nodes of a list of any encoding as packed lists. The list must not change meanwhile.</summary>
-internal unsafe ref struct ListNodes
+internal unsafe struct ListNodes
 {
-    private readonly ReadOnlySpan<byte> _single;
+    private readonly NativeSpan _single;
     private readonly NativeBuffer _room;
+    private NativeSpan _current;
     private QuickListPlace _next;
     private bool _isDone;
 
@@ -18,7 +19,7 @@ internal unsafe ref struct ListNodes
         _room = room;
         if (!entry.HasStructure)
         {
-            _single = entry.Value;
+            _single = new NativeSpan(entry.Value);
             Count = 1;
             return;
         }
@@ -31,13 +32,13 @@ internal unsafe ref struct ListNodes
     internal long Count { get; }
 
     /// <summary>The node's packed list, valid until the next step.</summary>
-    internal ReadOnlySpan<byte> Current { get; private set; }
+    internal readonly ReadOnlySpan<byte> Current => _current.Bytes;
 
     internal bool MoveNext()
     {
-        if (!_single.IsEmpty)
+        if (_single.Length > 0)
         {
-            Current = _single;
+            _current = _single;
             return !_isDone && (_isDone = true);
         }
 
@@ -47,7 +48,7 @@ internal unsafe ref struct ListNodes
         int bytes = node->PackedBytes;
         if (!node->IsCompact)
         {
-            Current = new ReadOnlySpan<byte>(node->List, bytes);
+            _current = new NativeSpan(new ReadOnlySpan<byte>(node->List, bytes));
             return true;
         }
 
@@ -55,7 +56,7 @@ internal unsafe ref struct ListNodes
         _room.Room(bytes);
         CompactList.Unpack(node->Block, _room.Start);
         _room.Advance(bytes);
-        Current = _room.Written;
+        _current = new NativeSpan(_room.Written);
         return true;
     }
 }

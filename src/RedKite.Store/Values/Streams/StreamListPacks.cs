@@ -13,7 +13,7 @@ namespace RedKite.Store.Values.Streams;
 ///   otherwise: pairs, names and values in turn, 2 * pairs + 4
 /// </code>
 /// </summary>
-internal unsafe ref struct StreamListPacks
+internal unsafe struct StreamListPacks
 {
     /// <summary>The flag of an entry that was deleted.</summary>
     internal const int Deleted = 1;
@@ -24,23 +24,34 @@ internal unsafe ref struct StreamListPacks
     private readonly StreamData* _data;
     private IdTree.IdPlace _place;
     private bool _hasPlace;
+    private IdTree.IdPlace _counted;
+    private bool _hasUncounted;
 
     internal StreamListPacks(StreamValue stream)
     {
         _data = stream.Data;
-        _hasPlace = _data->Nodes.SeekFirst(out _place);
-        IdTree.IdPlace place = _place;
-        for (bool more = _hasPlace; more; more = _data->Nodes.MoveNext(ref place))
-        {
-            if (StreamNode.Alive(*(byte**)place.Value) > 0) Count++;
-        }
+        _hasPlace = _hasUncounted = _data->Nodes.SeekFirst(out _place);
+        _counted = _place;
     }
 
-    /// <summary>How many nodes have entries.</summary>
+    /// <summary>How many nodes have entries, when <see cref="CountNodes"/> has come to the end.</summary>
     internal long Count { get; private set; }
 
     /// <summary>The node's key, from which its ids are counted.</summary>
     internal StreamId Key { get; private set; }
+
+    /// <summary>Counts some nodes: each is read, so many of them take a while.</summary>
+    /// <returns>Whether something is left.</returns>
+    internal bool CountNodes(int nodesMax)
+    {
+        for (; _hasUncounted && nodesMax > 0; nodesMax--)
+        {
+            if (StreamNode.Alive(*(byte**)_counted.Value) > 0) Count++;
+            _hasUncounted = _data->Nodes.MoveNext(ref _counted);
+        }
+
+        return _hasUncounted;
+    }
 
     /// <summary>Writes the next node that has entries into an empty buffer.</summary>
     internal bool MoveNext(NativeBuffer target)

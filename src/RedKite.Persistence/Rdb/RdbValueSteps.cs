@@ -1,0 +1,145 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Lists;
+using RedKite.Store.Values.Members;
+using RedKite.Store.Values.Packed;
+using RedKite.Store.Values.Sets;
+using RedKite.Store.Values.SortedSets;
+using RedKite.Store.Values.Streams;
+
+namespace RedKite.Persistence.Rdb;
+
+/// <summary>
+/// The bytes of a value in steps of a string or so: writing can stop after any step and go on later. Between the first step and the last
+/// the value must not change, and no block of it may move.
+/// </summary>
+internal struct RdbValueSteps
+{
+    private readonly RdbType _type;
+    private readonly long _earliestExpiryMs; // among a hash's fields
+    private readonly long _count;
+    private readonly NativeSpan _text; // of a value without a structure
+    private bool _begun;
+    private bool _isSecondDue; // of a field its value, of a member its score
+    private HashFields _fields;
+    private MemberEnumerator _members;
+    private ScoreTreePosition _scored;
+    private ListNodes _nodes;
+    private RdbStreamSteps _stream;
+
+    internal RdbValueSteps(RdbType type, Database database, Entry entry, ExpiryClock expiry, long earliestExpiryMs, NativeBuffer scratch)
+    {
+        _type = type;
+        _earliestExpiryMs = earliestExpiryMs;
+        switch (type)
+        {
+            case RdbType.ListOfListPacks:
+                _nodes = new ListNodes(entry, scratch);
+                _count = _nodes.Count;
+                break;
+            case RdbType.Set:
+                SetView set = SetView.Of(database, entry);
+                _members = set.Table.GetEnumerator();
+                _count = set.Count;
+                break;
+            case RdbType.SortedSet:
+                var sorted = new SortedSetStructure(database.ArenaOf(entry), database.Hasher, entry.Root);
+                _scored = sorted.At(0);
+                _count = sorted.Count;
+                break;
+            case RdbType.Hash or RdbType.HashWithExpiries:
+                HashValue hash = HashValue.Peek(database, entry, expiry);
+                _fields = hash.Fields();
+                _count = hash.LivingCount;
+                break;
+            case RdbType.StreamOfListPacks3:
+                _stream = new RdbStreamSteps(database, entry, scratch);
+                break;
+            default:
+                _text = new NativeSpan(entry.Value);
+                break;
+        }
+    }
+
+    /// <summary>Writes the next step. A string is the last thing in it.</summary>
+    /// <returns>Whether something may be left.</returns>
+    internal bool Step(RdbOutput output)
+    {
+        switch (_type)
+        {
+            case RdbType.ListOfListPacks:
+                return BeginsWithCount(output) || StepNode(output);
+            case RdbType.Set:
+                return BeginsWithCount(output) || StepMember(output);
+            case RdbType.SortedSet:
+                return BeginsWithCount(output) || StepScoredMember(output);
+            case RdbType.Hash or RdbType.HashWithExpiries:
+                return BeginsWithCount(output) || StepField(output);
+            case RdbType.StreamOfListPacks3:
+                return _stream.Step(output);
+            default:
+                if (_type == RdbType.HashListPackWithExpiries) output.Int64(_earliestExpiryMs);
+                output.String(_text.Bytes);
+                return false;
+        }
+    }
+
+    private bool BeginsWithCount(RdbOutput output)
+    {
+        if (_begun) return false;
+        _begun = true;
+        if (_type == RdbType.HashWithExpiries) output.Int64(_earliestExpiryMs);
+        output.Length(_count);
+        return true;
+    }
+
+    private bool StepNode(RdbOutput output)
+    {
+        if (!_nodes.MoveNext()) return false;
+        output.Length(RdbFormat.PackedNode);
+        output.String(_nodes.Current);
+        return true;
+    }
+
+    private bool StepMember(RdbOutput output)
+    {
+        if (!_members.MoveNext()) return false;
+        output.String(SetView.MemberAt(_members.Current));
+        return true;
+    }
+
+    private bool StepScoredMember(RdbOutput output)
+    {
+        if (_isSecondDue)
+        {
+            output.Double(_scored.Score);
+            _scored.MoveNext();
+            _isSecondDue = false;
+        }
+
+        if (!_scored.Exists) return false;
+        output.String(_scored.Member);
+        _isSecondDue = true;
+        return true;
+    }
+
+    private bool StepField(RdbOutput output)
+    {
+        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        if (_isSecondDue)
+        {
+            output.String(_fields.Value.Bytes(digits));
+            _isSecondDue = false;
+            return true;
+        }
+
+        if (!_fields.MoveNext()) return false;
+
+        // 0: no expiry.
+        if (_type == RdbType.HashWithExpiries) output.Length(_fields.ExpiryMs == long.MaxValue ? 0 : _fields.ExpiryMs - _earliestExpiryMs + 1);
+        output.String(_fields.Field.Bytes(digits));
+        _isSecondDue = true;
+        return true;
+    }
+}
