@@ -1,6 +1,7 @@
 using RedKite.Persistence.Rdb;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
+using RedKite.Store.Values;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Packed;
 using RedKite.Store.Values.Streams;
@@ -35,6 +36,66 @@ public sealed class RdbValueTests
 
         int forms = type switch { DataType.String or DataType.List or DataType.Stream => 1, DataType.SortedSet => 2, DataType.Set => 3, _ => 4 };
         Assert.Equal(forms, written.Count);
+        world.AssertEmpty();
+    }
+
+    [Theory]
+    [MemberData(nameof(Types))]
+    public void Values_in_steps_and_strings_in_pieces_are_the_same_bytes(DataType type)
+    {
+        const int PieceBytes = 40;
+        const int StepBytesMax = PieceBytes + 600; // beside a string: at most 16 pending entries of a stream
+        using var world = new ValueWorld();
+        using var scratch = new RdbScratch();
+        using var collector = RdbOutput.NewCollector(PieceBytes);
+        var random = new Random(3);
+        for (int round = 0; round < 60; round++)
+        {
+            world.Make("source", type, random);
+            bool compresses = random.Next(2) == 0;
+            Assert.True(RdbValueWriter.TryOpenRemovingExpired(world.Database, world.Find("source"), ExpiryClock.RemovingAt(ValueWorld.NowMs), out RdbValueWriter writer));
+            using var whole = new RdbOutput { Compresses = compresses };
+            writer.Write(whole, scratch);
+            using var target = new RdbOutput { Compresses = compresses };
+            RdbValueSteps steps = writer.Steps(scratch);
+            bool more = true;
+            RdbOpenString open = default;
+            while (more || open.Rest.Length > 0)
+            {
+                int before = collector.Written.Length;
+                collector.Resume(open);
+                if (!collector.ContinueString()) more = steps.Step(collector);
+                open = collector.Suspend();
+                Assert.InRange(collector.Written.Length - before, 0, StepBytesMax);
+                if (random.Next(3) == 0) continue; // several steps in a slice
+                collector.MoveTo(target, collector.Written.Length);
+                collector.Clear();
+            }
+
+            collector.MoveTo(target, collector.Written.Length);
+            collector.Clear();
+            Assert.Equal(whole.Written.ToArray(), target.Written.ToArray());
+            world.Remove("source");
+        }
+
+        world.AssertEmpty();
+    }
+
+    [Fact]
+    public void What_follows_a_long_string_waits_for_its_last_piece()
+    {
+        using var world = new ValueWorld();
+        byte[] text = ValueWorld.Bytes(new string('x', 100) + "end");
+        text.CopyTo(world.Database.WriteString("source"u8, world.Store.Hash("source"u8), default, text.Length, ValueEncoding.Raw, Database.NoExpiry, 0).Value);
+        using var collector = RdbOutput.NewCollector(10);
+        collector.String(world.Find("source").Value);
+        Assert.Equal(10, collector.Written.Length);
+        collector.String("next"u8);
+        var target = new RdbOutput { Compresses = false };
+        collector.MoveTo(target, collector.Written.Length);
+        Assert.Equal([0x40, 103, .. text, 4, .. "next"u8], target.Written.ToArray());
+        target.Dispose();
+        world.Remove("source");
         world.AssertEmpty();
     }
 
