@@ -73,7 +73,7 @@ internal sealed class SteppedSnapshot : IDisposable
         Assert.False(IsSlicing);
         Assert.Null(_server.Engine.WriteGate.KeyRule);
         Assert.False(_server.Engine.WriteGate.Waits);
-        Keyspace.CheckGuards();
+        using (Keyspace.LockAll()) Keyspace.CheckGuards();
         var files = new FaultyFiles();
         files.CreateFolder(Folder);
         using (IOpenFile file = files.Create(Path.Combine(Folder, "dump.rdb"))) file.Write(0, _file.ToArray());
