@@ -11,7 +11,7 @@ public class BackgroundSnapshotTests
         int seed = TestScale.GivenSeed ?? Random.Shared.Next();
         for (int round = 0; round < TestScale.Of(gate: 4, full: 60); round++)
         {
-            await CompareAsync(seed + round);
+            await CompareAsync(seed + round, hasSmallSlices: round % 2 == 0);
         }
     }
 
@@ -34,9 +34,10 @@ public class BackgroundSnapshotTests
         Assert.Equal(digest, disk.Digest());
     }
 
-    private static async Task CompareAsync(int seed)
+    private static async Task CompareAsync(int seed, bool hasSmallSlices)
     {
         await using DiskServer disk = await DiskServer.StartAsync("loops", "2");
+        if (hasSmallSlices) disk.Server.Engine.Durability.Bounds = SteppedSnapshot.SmallBounds;
         Fill(disk, new Random(seed));
         disk.Run("DEBUG SET-ACTIVE-EXPIRE 0"); // what expires does so by commands alone
         string digest = disk.Digest();
@@ -74,7 +75,16 @@ public class BackgroundSnapshotTests
         }
 
         client.Execute("SELECT", "0");
-        for (int i = 0; i < 3000; i++) client.Execute("HSET", "large", "f" + Text(i), "v");
+        for (int i = 0; i < 3000; i++)
+        {
+            client.Execute("HSET", "large", "f" + Text(i), "v");
+            client.Execute("SADD", "large set", "m" + Text(i));
+            client.Execute("ZADD", "large sorted set", Text(i), "m" + Text(i));
+            client.Execute("RPUSH", "large list", "e" + Text(i));
+            client.Execute("XADD", "large stream", "*", "f", Text(i));
+            client.Execute("APPEND", "large string", "some words and " + Text(i));
+        }
+
         client.Execute("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() return 7 end)");
     }
 
@@ -105,7 +115,7 @@ public class BackgroundSnapshotTests
             case 4: client.Execute("EXPIRE", key, Text(random.Next(-1, 1000))); break;
             case 5: client.Execute("APPEND", key, "more"); break;
             case 6: client.Execute("HSET", "large", "f" + Text(random.Next(4000)), "new"); break;
-            case 7: client.Execute("LPUSH", key, "z"); break;
+            case 7: ChangeLarge(client, random); break;
             case 8: client.Execute("HDEL", key, "f"); break;
             case 9: client.Execute("SPOP", key); break;
             case 10: client.Execute("ZINCRBY", key, "1", "a"); break;
@@ -116,6 +126,25 @@ public class BackgroundSnapshotTests
             case 15 when random.Next(1000) == 0: client.Execute("FUNCTION", "FLUSH"); break;
             case 16: client.Execute("PERSIST", key); break;
             default: Add(client, key, random); break;
+        }
+    }
+
+    private static void ChangeLarge(InProcessClient client, Random random)
+    {
+        string n = Text(random.Next(3000));
+        switch (random.Next(11))
+        {
+            case 0: client.Execute("SADD", "large set", "new" + n); break;
+            case 1: client.Execute("ZADD", "large sorted set", n, "m5"); break;
+            case 2: client.Execute("LSET", "large list", n, "new"); break;
+            case 3: client.Execute("XADD", "large stream", "*", "f", n); break;
+            case 4: client.Execute("SETRANGE", "large string", n, "new"); break;
+            case 5: client.Execute("LPUSH", "k" + n, "z"); break;
+            case 6: client.Execute("LMOVE", "large list", "k" + n, "LEFT", "RIGHT"); break;
+            case 7: client.Execute("EVAL", "return redis.call('hdel', 'large', ARGV[1])", "0", "f" + n); break;
+            case 8: client.Execute("PEXPIRE", "large set", "100000000"); break;
+            case 9 when random.Next(50) == 0: client.Execute("RENAME", "large list", "large"); break;
+            case 10 when random.Next(50) == 0: client.Execute("DEL", "large string", "large stream"); break;
         }
     }
 
