@@ -6,7 +6,6 @@ using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Packed;
 using RedKite.Store.Values.Sets;
 using RedKite.Store.Values.SortedSets;
-using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Rdb;
 
