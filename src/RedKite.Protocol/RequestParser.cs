@@ -46,6 +46,9 @@ internal readonly record struct RequestLimits(long BulkBytesMax, bool Authentica
 
     /// <summary>Bytes of one argument before authentication.</summary>
     public const int UnauthenticatedBulkBytesMax = 16384;
+
+    /// <summary>Those of a log's requests, which were accepted when they were executed.</summary>
+    public static RequestLimits OfLog => new(int.MaxValue, Authenticated: true);
 }
 
 /// <summary>

@@ -125,7 +125,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             if (_isLoaded) Engine.Durability.ApplyAppendOnly();
             return null;
         });
-        foreach (string name in (string[])["appendfsync", "aof-timestamp-enabled"])
+        foreach (string name in (string[])["appendfsync", "no-appendfsync-on-rewrite", "aof-timestamp-enabled"])
         {
             configuration.OnChange(name, () =>
             {

@@ -190,6 +190,12 @@ internal static class NotCopied
             "a node's size bounds the time of a command that changes it",
             _ => false),
         new(
+            "DEBUG RELOAD NOSAVE and DEBUG LOADAOF, when the file is missing",
+            "remove the data, then report an error",
+            "change nothing, and report the error",
+            "what cannot be replaced is not removed",
+            _ => false),
+        new(
             "save in a server that is embedded in a program",
             "3600 1 300 100 60 10000",
             "empty",

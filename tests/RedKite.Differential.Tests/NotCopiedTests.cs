@@ -17,7 +17,7 @@ public sealed class NotCopiedTests
     public void RedKite_behaves_as_in_the_table()
     {
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "this is what RedKite does");
-        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest, "--enable-debug-command", "local");
         using RespConnection client = server.Connect();
         client.Send([.. CommandLine.Encode(CommandLine.Split("PING")), .. CommandLine.Encode(CommandLine.Split("AUTH nosuch x")), .. CommandLine.Encode(CommandLine.Split("PING"))]);
         client.Read().IsSimple("PONG");
@@ -53,6 +53,7 @@ public sealed class NotCopiedTests
         Assert.EndsWith("Unknown command or category name in ACL", client.Run("ACL SETUSER u \"+get\\x00x\"").Text, StringComparison.Ordinal);
         Assert.EndsWith("Unknown command or category name in ACL", client.Run("ACL SETUSER u \"+@read\\x00x\"").Text, StringComparison.Ordinal);
         Assert.Empty(client.Run("MODULE LIST").Items);
+        Assert.True(KeysAfterLoadingNothing(client) > 0);
         Assert.Matches(@"^(>\*|\*>)$", MarkersOfABlockedSubscriber(server));
         Assert.StartsWith("ERR unknown command", OriginalNameBehindTheNewOne(ServerProgram.UnderTest).Text, StringComparison.Ordinal);
         BlockedBehindAPause(server).IsNull();
@@ -70,6 +71,13 @@ public sealed class NotCopiedTests
         return Field("lazyfreed_objects");
 
         long Field(string name) => long.Parse(client.Run("INFO memory").Text.Split($"{name}:")[1].Split('\r')[0], System.Globalization.CultureInfo.InvariantCulture);
+    }
+
+    private static long KeysAfterLoadingNothing(RespConnection client)
+    {
+        client.Run("SET kept 1").IsOk();
+        client.Run("DEBUG LOADAOF").IsError("ERR Error trying to load the AOF files, check server logs.");
+        return client.Run("DBSIZE").Number;
     }
 
     private static string[] SubexpiryWithoutExpiries(RespConnection client)
@@ -93,7 +101,7 @@ public sealed class NotCopiedTests
     public void Redis_behaves_as_in_the_table()
     {
         Assert.SkipWhen(OracleProgram.Redis8 is null, "what is not copied: " + OracleProgram.Redis8Missing);
-        using ServerProcess server = ServerProcess.Start(OracleProgram.Redis8!);
+        using ServerProcess server = ServerProcess.Start(OracleProgram.Redis8!, "--enable-debug-command", "local");
         using RespConnection client = server.Connect();
         client.Run($"SET {new string('a', 2_000)} 1").IsOk();
         Assert.Single(client.Run("KEYS " + string.Concat(Enumerable.Repeat("*?", 1_000))).Items);
@@ -125,6 +133,7 @@ public sealed class NotCopiedTests
         client.Run("ACL SETUSER v \"+get\\x00x\"").IsOk();
         client.Run("ACL SETUSER v \"+@read\\x00x\"").IsOk();
         Assert.Single(client.Run("MODULE LIST").Items);
+        Assert.Equal(0, KeysAfterLoadingNothing(client));
         Assert.Equal("*>", MarkersOfABlockedSubscriber(server));
         OriginalNameBehindTheNewOne(OracleProgram.Redis8!).IsNull();
         Assert.Equal("3600 1 300 100 60 10000", SaveWithoutAFile(OracleProgram.Redis8!));

@@ -97,8 +97,11 @@ internal sealed class AofReader : IDisposable
         }
     }
 
-    /// <summary>The command's bytes in the file, valid until the next read.</summary>
-    internal ReadOnlySpan<byte> Raw => _window.Written[_commandStart.._next];
+    /// <summary>Whether the command is the MULTI or EXEC around a unit.</summary>
+    internal bool IsFrame { get; private set; }
+
+    /// <summary>The command's bytes in the file, valid until the next read. They may be changed.</summary>
+    internal Span<byte> Raw => _window.Slice(_commandStart, _next - _commandStart);
 
     /// <summary>The time of the last annotation, in seconds since 1970; 0: none.</summary>
     internal long TimestampSeconds { get; private set; }
@@ -227,8 +230,9 @@ internal sealed class AofReader : IDisposable
 
     private void NoteUnit()
     {
-        if (Count == 1 && Ascii.EqualsIgnoreCase(this[0], "MULTI"u8)) InUnit = true;
-        else if (Count == 1 && Ascii.EqualsIgnoreCase(this[0], "EXEC"u8)) InUnit = false;
+        bool begins = Count == 1 && Ascii.EqualsIgnoreCase(this[0], "MULTI"u8), ends = Count == 1 && Ascii.EqualsIgnoreCase(this[0], "EXEC"u8);
+        IsFrame = begins || ends;
+        if (IsFrame) InUnit = begins;
         if (!InUnit) UnitEnd = Position;
     }
 

@@ -55,13 +55,17 @@ internal sealed class LogWriter : IDisposable
     /// <summary>When to sync. From any thread.</summary>
     internal FsyncPolicy Policy { get; set; } = FsyncPolicy.EverySecond;
 
-    /// <summary>Whether syncs are left out for now (no-appendfsync-on-rewrite).</summary>
-    internal bool SuspendsSyncs { get; set; }
+    /// <summary>
+    /// Whether the policy's syncs are left out for now (no-appendfsync-on-rewrite); read in each turn. A file that ends is synced nevertheless.
+    /// </summary>
+    internal Func<bool> SuspendsSyncs { get; init; } = static () => false;
 
     /// <summary>Whether a line with the time precedes the first record of each second (aof-timestamp-enabled).</summary>
     internal bool WritesTimestamps { get; set; }
 
-    /// <summary>Called on a thread of the log with each position up to which everything is synced.</summary>
+    /// <summary>
+    /// Called on a thread of the log with each position up to which output may leave: everything is synced, or written if syncs are suspended.
+    /// </summary>
     internal Action<long>? Synced { get; init; }
 
     /// <summary>Called when writing or syncing fails for the first time. After a failed sync only a new file goes on.</summary>
@@ -236,8 +240,8 @@ internal sealed class LogWriter : IDisposable
             if (_failure is not null) Recover();
         }
 
-        if (SuspendsSyncs) return;
-        if (Policy == FsyncPolicy.Always && _written > _synced) Sync();
+        if (SuspendsSyncs()) Synced?.Invoke(_written); // output that has waited since before
+        else if (Policy == FsyncPolicy.Always && _written > _synced) Sync();
         else if (Policy == FsyncPolicy.EverySecond) _syncer.SyncEverySecond(_written);
     }
 

@@ -70,7 +70,7 @@ internal static class CommandFamilies
         new ServerCommands(new ServerInfo(parts), parts.Script, parts.Log, parts.Shutdown).Family,
         new ConfigCommands(parts.Configuration, () => parts.Metrics, parts.Timeline).Family,
         IntrospectionCommands.Family,
-        new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, () => parts.Metrics, parts.Findings, new DebugCommand(parts.Run, parts.Log, new PackageCommand(parts))).Family,
+        new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, () => parts.Metrics, parts.Findings, new DebugCommand(parts.Run, parts.Log, new PackageCommand(parts), new DebugReload(parts))).Family,
         StandaloneCommands.ClusterFamily,
         ClusterCommands.Family,
         new StandaloneCommands(parts.Log).Family,

@@ -31,13 +31,15 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
 
     /// <param name="gate">Holds or refuses commands that write.</param>
     /// <param name="totals">Counts what the server's logs have written.</param>
-    internal AppendOnlyLog(WriteGate gate, LogTotals totals)
+    /// <param name="suspendsSyncs">Whether the policy's syncs are left out for now: then nothing waits for them.</param>
+    internal AppendOnlyLog(WriteGate gate, LogTotals totals, Func<bool> suspendsSyncs)
     {
         _gate = gate;
         _totals = totals;
         Chain = new LogChain();
         Writer = new LogWriter(Chain, TimeProvider.System)
         {
+            SuspendsSyncs = suspendsSyncs,
             Turned = OnTurned,
             Synced = OnSynced,
             Failed = OnFailed,
@@ -93,7 +95,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     /// </summary>
     internal long AwaitedPosition()
     {
-        if (Writer.Policy != FsyncPolicy.Always) return 0;
+        if (!RequiresSync) return 0;
         long end = Chain.Reserved;
         if (end <= Writer.SyncedPosition) return 0;
         Writer.WakeSurely();
@@ -117,7 +119,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
             while (Writer.SyncedPosition < position)
             {
                 if (Failures != failures) return false;
-                if (Writer.Policy != FsyncPolicy.Always) return true;
+                if (!RequiresSync) return true;
                 Monitor.Wait(_waiting, WaitMs);
             }
         }
@@ -136,6 +138,8 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     }
 
     private const int WaitMs = 100; // the policy may change meanwhile
+
+    private bool RequiresSync => Writer.Policy == FsyncPolicy.Always && !Writer.SuspendsSyncs();
 
     private static ReadOnlySpan<byte> Multi => "*1\r\n$5\r\nMULTI\r\n"u8;
 

@@ -11,9 +11,10 @@ internal sealed class DumpFile : IDisposable
     /// <param name="files">The file system.</param>
     /// <param name="folder">The file's folder.</param>
     /// <param name="options">How it is written.</param>
-    internal DumpFile(IFiles files, string folder, DumpOptions options)
+    /// <param name="temporary">The beginning of its temporary name: no two files of a folder that are written at a time may have the same.</param>
+    internal DumpFile(IFiles files, string folder, DumpOptions options, string temporary = "temp")
     {
-        _replacement = new FileReplacement(files, folder, $"temp-{Environment.ProcessId}.rdb", options.SyncsWhileGrowing);
+        _replacement = new FileReplacement(files, folder, $"{temporary}-{Environment.ProcessId}.rdb", options.SyncsWhileGrowing);
         Writer = new RdbFileWriter(_replacement.Append, options.Compresses, options.Sums);
     }
 

@@ -31,6 +31,7 @@ internal sealed class DurabilityService : IDisposable
     private readonly ServerClock _clock;
     private readonly ServerLog _log;
     private readonly WriteGate _gate;
+    private readonly DataLoader _loader;
     private readonly SemaphoreSlim _saving = new(1, 1);
     private volatile BackgroundSnapshot? _running;
     private volatile bool _saveIsScheduled;
@@ -47,6 +48,7 @@ internal sealed class DurabilityService : IDisposable
         _log = log;
         Saves = new SaveHistory(clock.NowMs);
         Rewrites = new SaveHistory(clock.NowMs);
+        _loader = new DataLoader(settings, keyspace, clock, log, Files, Log.Folder, Loading);
     }
 
     /// <summary>The file system.</summary>
@@ -104,88 +106,66 @@ internal sealed class DurabilityService : IDisposable
     /// <exception cref="FileFailure">A file cannot be read.</exception>
     internal void Load(RequestReplay replay, Func<byte[], string?> loadFunctions, CommandTable commands, CancellationToken cancellation)
     {
-        var data = new LoadedData(_keyspace, _settings, () => _clock.NowMs, loadFunctions);
+        LoadedData data = _loader.Begin(loadFunctions);
         if (_settings.AppendOnly)
         {
             AofManifest manifest = Log.Open();
-            if (manifest.Files.Any()) LoadLog(manifest, data, new LogReplay(replay, commands), cancellation);
+            if (manifest.Files.Any()) _loader.LoadLog(manifest, data, new LogReplay(replay, commands), cancellation);
         }
         else if (Files.FileExists(DumpPath))
         {
-            LoadDump(data, cancellation);
+            using IOpenFile file = Files.OpenRead(DumpPath);
+            _loader.LoadDump(file, data, cancellation);
         }
     }
 
-    private void LoadDump(LoadedData data, CancellationToken cancellation)
+    /// <summary>
+    /// Saves all data to the dump file, as a part of another command: it does not count as a save. The caller holds the script mutex and every
+    /// stripe.
+    /// </summary>
+    /// <returns>What failed; null: nothing.</returns>
+    internal FileFailure? SaveLocked()
     {
-        using IOpenFile file = Files.OpenRead(DumpPath);
-        Loading.Begin(DumpPath, file.Length, _clock.NowMs, () => data.Keys);
         try
         {
-            LoadRdb(file, data, ExpiryClock.RemovingAt(_clock.NowMs), 0, cancellation);
+            using var file = new DumpFile(Files, _settings.DirectoryPath, Options, "temp-reload");
+            using var values = new EntryWriter(_settings, () => _clock.NowMs);
+            file.Writer.Begin(NewInfo(isLogBase: false));
+            BlockingSnapshot.Write(file.Writer, _keyspace, values, Functions());
+            file.Commit(_settings.DumpFileName);
+            return null;
         }
-        finally
+        catch (FileFailure failure)
         {
-            Loading.End(_clock.NowMs, data.Keys, data.Expired);
+            _log.Warning($"The data could not be saved: {failure.Message}");
+            return failure;
         }
-
-        double seconds = Math.Max(0.001, Loading.Elapsed(_clock.NowMs).TotalSeconds);
-        _log.Notice(FormattableString.Invariant($"DB loaded from disk: {data.Keys} keys, {data.Expired} expired, {file.Length / 1048576.0:0.0} MB in {seconds:0.000} seconds ({data.Keys / seconds:0} keys/s)"));
     }
 
-    private long LoadRdb(IOpenFile file, LoadedData data, ExpiryClock expiry, long before, CancellationToken cancellation)
+    /// <summary>Loads an open dump file while the server runs. The caller holds the script mutex and every stripe, and has removed what the file replaces.</summary>
+    /// <param name="file">The file.</param>
+    /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
+    /// <param name="merges">Whether keys of the file replace others; otherwise a key that exists is an error.</param>
+    /// <exception cref="IOException">It is damaged or cannot be read.</exception>
+    internal void ReloadDump(IOpenFile file, Func<byte[], string?> loadFunctions, bool merges)
     {
-        using RdbFileReader reader = RdbFileReader.Open(file, new RdbReadOptions { ChecksSum = _settings.RdbChecksum, Databases = _settings.Databases });
-        using var loader = new RdbLoader(data);
-        loader.Load(reader, expiry, position => Loading.LoadedBytes = before + position, cancellation);
-        return reader.Position;
+        _loader.LoadDump(file, _loader.Begin(loadFunctions).WithLockedStripes(merges), CancellationToken.None);
+        Saves.NoteLoaded(_clock.NowMs, Changes());
     }
 
-    private void LoadLog(AofManifest manifest, LoadedData data, LogReplay replay, CancellationToken cancellation)
+    /// <summary>
+    /// Loads the append-only file while the server runs, which goes on with it afterwards. The caller holds the script mutex and every stripe,
+    /// and the manifest (<see cref="LogKeeper.HoldFiles"/>).
+    /// </summary>
+    /// <inheritdoc cref="Load"/>
+    internal void ReloadLog(RequestReplay replay, Func<byte[], string?> loadFunctions, CommandTable commands)
     {
-        AofFile[] all = [.. manifest.Files];
-        Loading.Begin(Log.Folder.FolderPath, all.Sum(file => LengthOf(Log.Folder.PathOf(file.Name))), _clock.NowMs, () => data.Keys);
-        long before = 0;
-        try
-        {
-            foreach (AofFile named in all)
-            {
-                string path = Log.Folder.PathOf(named.Name);
-                using IOpenFile file = Files.OpenRead(path);
-                long start = AofReader.BeginsWithRdb(file) ? LoadRdb(file, data, ExpiryClock.Never, before, cancellation) : 0;
-                using var reader = new AofReader(file, start);
-                long done = before;
-                if (replay.Execute(path, reader, position => Loading.LoadedBytes = done + position, cancellation) == AofRead.Truncated) CutOrThrow(path, named == all[^1], reader);
-                before += file.Length;
-            }
-        }
-        finally
-        {
-            Loading.End(_clock.NowMs, data.Keys, data.Expired);
-        }
-
-        double seconds = Math.Max(0.001, Loading.Elapsed(_clock.NowMs).TotalSeconds);
-        _log.Notice(FormattableString.Invariant($"DB loaded from append only file: {data.Keys} keys of the base and {replay.Commands} commands, {before / 1048576.0:0.0} MB in {seconds:0.000} seconds"));
+        _loader.LoadLog(Log.CurrentManifest(), _loader.Begin(loadFunctions).WithLockedStripes(merges: false), new LogReplay(replay, commands), CancellationToken.None);
+        Saves.NoteLoaded(_clock.NowMs, Changes());
     }
 
-    private void CutOrThrow(string path, bool isLast, AofReader reader)
-    {
-        if (!isLast || !_settings.AofLoadTruncated)
-        {
-            throw AofException.AtByte(path, reader.UnitEnd, $"the file ends within a command or transaction; {(isLast ? "set aof-load-truncated yes, or cut it with" : "only the last file may: inspect it with")} redkite check --fix");
-        }
-
-        _log.Warning($"{path} ends within a command or transaction: its last {reader.Length - reader.UnitEnd} bytes are cut off at byte {reader.UnitEnd}");
-        using IOpenFile file = Files.OpenWrite(path);
-        file.SetLength(reader.UnitEnd);
-        file.SyncData();
-    }
-
-    private long LengthOf(string path)
-    {
-        using IOpenFile file = Files.OpenRead(path);
-        return file.Length;
-    }
+    /// <summary>After the data became another than that of the append-only file: has a base written, if there is one.</summary>
+    internal void NoteOtherData() => _rewriteIsScheduled |= Log.Log is not null;
 
     /// <summary>After loading: begins the append-only file, if it is in use, and reacts to settings from now on.</summary>
     internal void Begin()
@@ -376,12 +356,14 @@ internal sealed class DurabilityService : IDisposable
     {
         var thread = new Thread(() =>
         {
+            Log.IsSnapshotRunning = true;
             try
             {
                 work();
             }
             finally
             {
+                Log.IsSnapshotRunning = false;
                 _saving.Release();
             }
         })

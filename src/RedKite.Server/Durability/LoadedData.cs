@@ -15,14 +15,25 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
         new(settings.SortedSetMaxListpackEntries, settings.SortedSetMaxListpackValueBytes),
         new ListLimits(settings.ListMaxListpackSize));
 
+    private bool _merges;
     private long _keys;
     private long _expired;
+
+    /// <summary>Whether the caller has locked every stripe: then one thread builds all values.</summary>
+    internal bool IsLocked { get; private set; }
 
     /// <summary>Keys that were loaded.</summary>
     internal long Keys => Interlocked.Read(ref _keys);
 
     /// <summary>Keys that were left out because they had expired.</summary>
     internal long Expired => Interlocked.Read(ref _expired);
+
+    /// <summary>The same for a caller that has locked every stripe, with or without replacing keys that exist.</summary>
+    internal LoadedData WithLockedStripes(bool merges)
+    {
+        (IsLocked, _merges) = (true, merges);
+        return this;
+    }
 
     /// <summary>Loads a library of functions.</summary>
     /// <returns>What is wrong with it; null: nothing.</returns>
@@ -42,10 +53,12 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
         ReadOnlySpan<byte> key = batch.NameOf(item);
         ulong hash = keyspace.Hash(key);
         Stripe stripe = keyspace.Stripes[keyspace.StripeOf(hash)];
-        stripe.Enter();
+        if (!IsLocked) stripe.Enter();
         try
         {
-            if (database.Find(key, hash, ExpiryClock.Never).Exists) throw batch.Failure(item, "the key occurs twice");
+            Entry existing = database.Find(key, hash, ExpiryClock.Never);
+            if (existing.Exists && !_merges) throw batch.Failure(item, IsLocked ? "the key exists already" : "the key occurs twice");
+            if (existing.Exists) database.Unlink(existing, UnlinkReason.Overwritten);
             long now = nowMs();
             var target = new RdbTarget(database, key, hash, AccessClockOf(item, now), now, expiry, _limits);
             switch (batch.Build(item, target, scratch))
@@ -63,7 +76,7 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
         }
         finally
         {
-            stripe.Exit();
+            if (!IsLocked) stripe.Exit();
         }
     }
 

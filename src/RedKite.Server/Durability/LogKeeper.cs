@@ -17,11 +17,14 @@ namespace RedKite.Server.Durability;
 /// </remarks>
 internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePublisher changes, WriteGate gate, ServerLog serverLog, IFiles files)
 {
+    private const int FlushPollMs = 20;
+
     private readonly Lock _changing = new();
     private readonly AofFolder _folder = new(files, settings.DirectoryPath, settings.AppendDirectoryName, settings.AppendFileName);
     private AofManifest _manifest = AofManifest.Empty;
     private volatile AppendOnlyLog? _log;
     private long _closedIncrementBytes; // of the increments before the current one
+    private volatile bool _isSnapshotRunning;
 
     /// <summary>The log in use; null: there is none.</summary>
     internal AppendOnlyLog? Log => _log;
@@ -42,6 +45,16 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
 
     /// <summary>The size after the last rewrite or at the start, from which growth is counted.</summary>
     internal long RewrittenBytes { get; private set; }
+
+    /// <summary>Whether a snapshot or a base is written beside the commands: with no-appendfsync-on-rewrite the log is not synced meanwhile.</summary>
+    internal bool IsSnapshotRunning
+    {
+        set
+        {
+            _isSnapshotRunning = value;
+            ApplySettings();
+        }
+    }
 
     /// <summary>Called on a thread of the log for each log that begins, before it is used.</summary>
     internal Action<AppendOnlyLog>? Began { get; set; }
@@ -73,6 +86,30 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
 
             return _manifest;
         }
+    }
+
+    /// <summary>Keeps the files as they are, until the scope is disposed of: no rewrite changes them meanwhile.</summary>
+    internal Lock.Scope HoldFiles() => _changing.EnterScope();
+
+    /// <summary>The manifest of the log in use; without one, that which is on the disk.</summary>
+    internal AofManifest CurrentManifest()
+    {
+        lock (_changing) return _log is null ? _folder.ReadManifest() : _manifest;
+    }
+
+    /// <summary>Writes everything that was executed so far to the file. The caller has locked every stripe.</summary>
+    /// <exception cref="FileFailure">The log fails.</exception>
+    internal void FlushLocked()
+    {
+        if (_log is not { } log) return;
+        Task<bool> flush = log.Writer.Flush();
+
+        // A log that begins to fail locks all stripes before it reports that.
+        while (!flush.Wait(FlushPollMs) && log.Writer.Failure is null)
+        {
+        }
+
+        if (log.Writer.Failure is { } failure) throw failure;
     }
 
     /// <summary>Begins to log after loading. Nothing else is executed.</summary>
@@ -214,7 +251,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     private AppendOnlyLog Begin(IOpenFile file, long length)
     {
         AppendOnlyLog log = null!;
-        log = new AppendOnlyLog(gate, Totals)
+        log = new AppendOnlyLog(gate, Totals, () => _isSnapshotRunning && settings.NoAppendFsyncOnRewrite)
         {
             Synced = position => Synced?.Invoke(position),
             Failed = (failure, isSync) => OnFailed(log, failure, isSync),

@@ -52,6 +52,18 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
         _failure?.Throw();
     }
 
+    /// <summary>As <see cref="Load"/>, on the current thread alone, which has locked every stripe.</summary>
+    internal void LoadHere(RdbFileReader reader, ExpiryClock expiry)
+    {
+        using var batch = new RdbBatch();
+        using var scratch = new RdbScratch();
+        while (reader.TryRead(batch))
+        {
+            LoadFunctions(batch);
+            Build(batch, expiry, scratch);
+        }
+    }
+
     public void Dispose()
     {
         while (_filled.TryTake(out RdbBatch? batch)) batch.Dispose();
@@ -75,15 +87,7 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
                     return;
                 }
 
-                foreach (RdbItem item in batch.Items)
-                {
-                    if (item.Kind == RdbItemKind.Function && data.LoadFunctions(batch.TextOf(item)) is { } error)
-                    {
-                        batch.Dispose();
-                        throw new RdbFileException(batch.File!.Path, item.Offset, $"a library of functions cannot be loaded: {error}");
-                    }
-                }
-
+                LoadFunctions(batch);
                 progress(reader.Position);
                 _filled.Add(batch, either.Token);
             }
@@ -94,6 +98,25 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
         }
     }
 
+    private void LoadFunctions(RdbBatch batch)
+    {
+        foreach (RdbItem item in batch.Items)
+        {
+            if (item.Kind != RdbItemKind.Function || data.LoadFunctions(batch.TextOf(item)) is not { } error) continue;
+            string path = batch.File!.Path;
+            batch.Dispose();
+            throw new RdbFileException(path, item.Offset, $"a library of functions cannot be loaded: {error}");
+        }
+    }
+
+    private void Build(RdbBatch batch, ExpiryClock expiry, RdbScratch scratch)
+    {
+        foreach (RdbItem item in batch.Items)
+        {
+            if (item.Kind == RdbItemKind.Key) data.Build(batch, item, expiry, scratch);
+        }
+    }
+
     private void BuildAll(ExpiryClock expiry)
     {
         using var scratch = new RdbScratch();
@@ -101,11 +124,7 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
         {
             foreach (RdbBatch batch in _filled.GetConsumingEnumerable(_failed.Token))
             {
-                foreach (RdbItem item in batch.Items)
-                {
-                    if (item.Kind == RdbItemKind.Key) data.Build(batch, item, expiry, scratch);
-                }
-
+                Build(batch, expiry, scratch);
                 _free.Add(batch, CancellationToken.None);
             }
         }

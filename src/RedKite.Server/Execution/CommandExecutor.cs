@@ -201,7 +201,7 @@ internal sealed class CommandExecutor
         _parser.Clear();
         _inlineLine = [];
         bool trusted = session.Authenticated || !Engine.RequiresLogin(session);
-        var limits = new RequestLimits(Engine.Settings.ProtoMaxBulkLength, trusted, Engine.Settings.RequestArgumentsMax);
+        RequestLimits limits = Loads ? RequestLimits.OfLog : new RequestLimits(Engine.Settings.ProtoMaxBulkLength, trusted, Engine.Settings.RequestArgumentsMax);
         int batchMax = trusted ? BatchMax : 1; // AUTH changes the limits of later requests
         int count = 0;
         status = ParseStatus.Complete;

@@ -509,7 +509,7 @@ internal sealed class Invoker
         command.Is(CommandFlags.Write) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.Write) != 0);
 
     private static bool RunsScript(scoped in CommandContext cmd, Command command) =>
-        command.Is(CommandFlags.RunsScript) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.RunsScript) != 0);
+        command.Is(CommandFlags.RunsScript) || command.ExcludesScripts?.Invoke(cmd) == true || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.RunsScript) != 0);
 
     private static bool IsQueued(scoped in CommandContext cmd, Command command) => cmd.Session.Transaction is not null && !command.Is(CommandFlags.NotQueued);
 

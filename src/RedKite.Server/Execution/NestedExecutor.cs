@@ -19,6 +19,7 @@ internal sealed class NestedExecutor : INestedExecutor
     private readonly EffectWriter _effects = new(); // of the unit
     private int _depth;
     private bool _holdsAll;
+    private bool _discardsEffects;
     private byte[]? _keptRequest; // the input of the nested command, if it stays as it is until the unit's end
 
     internal NestedExecutor(Invoker invoker, Engine engine, CommandEnvironment environment)
@@ -90,6 +91,40 @@ internal sealed class NestedExecutor : INestedExecutor
         _environment.IsScriptBusy = false;
     }
 
+    public int Replay(Session session, Span<byte> requests, ReplyWriter reply)
+    {
+        var parser = new RequestParser();
+        ExpiryPolicy expiry = _environment.Time.CallersExpiry;
+        _environment.Time.CallersExpiry = ExpiryPolicy.Keep;
+        _discardsEffects = true;
+        BeginUnit();
+        int position = 0;
+        while (position < requests.Length)
+        {
+            parser.Clear();
+            if (parser.Parse(requests, ref position, RequestLimits.OfLog, ref session.Partial, out int first, out int count) != ParseStatus.Complete) break;
+            ReadOnlySpan<ArgumentSlice> arguments = parser.Arguments(first, count);
+            Command? command = count == 0 ? null : FindCommand(requests, arguments);
+            if (command?.Accepts(count) != true || command.Is(CommandFlags.NotQueued)) continue;
+            CommandContext cmd = ContextOf(session, command, requests, arguments, reply);
+            _environment.KeyHashes.Forget();
+            _invoker.Run(ref cmd, _environment.HeldStripes);
+            if (_recording.IsOn) _recording.Clear();
+        }
+
+        EndUnit();
+        _discardsEffects = false;
+        _environment.Time.CallersExpiry = expiry;
+        return position;
+    }
+
+    private Command? FindCommand(ReadOnlySpan<byte> input, ReadOnlySpan<ArgumentSlice> arguments)
+    {
+        Command? command = _engine.Commands.Find(input.Slice(arguments[0].Start, arguments[0].Length));
+        if (command is not { Subcommands.Length: > 0 } || arguments.Length == 1) return command;
+        return CommandTable.FindSubcommand(command, input.Slice(arguments[1].Start, arguments[1].Length));
+    }
+
     public void NoteRejected(Command? command, ReplyWriter reply) => _invoker.Account.NoteRejected(command, reply);
 
     public bool MayExecute(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments) =>
@@ -118,7 +153,7 @@ internal sealed class NestedExecutor : INestedExecutor
     {
         EffectWriter expiries = _recording.Expiries;
         EffectWriter effects = _recording.Effects;
-        if (expiries.Count + effects.Count == 0) return;
+        if (expiries.Count + effects.Count == 0 || _discardsEffects) return;
         if (_depth == 0)
         {
             _engine.Changes.Publish(new EffectRecord(expiries, effects, request));

@@ -118,6 +118,9 @@ internal sealed class Command
     /// <summary>Whether a request uses keys that its arguments do not name, which requires every stripe; null: never.</summary>
     internal RequestRule? NeedsAllStripes { get; init; }
 
+    /// <summary>Whether a request must not run beside scripts, as one of a command that runs them; null: never.</summary>
+    internal RequestRule? ExcludesScripts { get; init; }
+
     /// <summary>Whether a request of a command that may write declares that it does not; null: none can.</summary>
     internal RequestRule? OnlyReads { get; init; }
 

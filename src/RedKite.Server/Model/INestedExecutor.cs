@@ -22,6 +22,13 @@ internal interface INestedExecutor
     /// <param name="reply">Where the reply goes.</param>
     void Call(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply);
 
+    /// <summary>
+    /// Executes the whole requests of a log's file, for which nothing expires. They are no part of the log again, and their units are part of the
+    /// surrounding one. All stripes are locked, and no script runs.
+    /// </summary>
+    /// <returns>How many bytes were executed; fewer than all if one of them is no request.</returns>
+    int Replay(Session session, Span<byte> requests, ReplyWriter reply);
+
     /// <summary>The error with which commands that write are refused at the moment; null: they are not.</summary>
     string? WriteRefusal { get; }
 

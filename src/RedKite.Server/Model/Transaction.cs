@@ -42,6 +42,7 @@ internal sealed class Transaction
         CommandFlags flags = request.Command.Flags;
         if (request.Command.OnlyReads?.Invoke(cmd) == true) flags &= ~CommandFlags.PausedAsWrite;
         Flags |= flags;
+        if (cmd.Command.ExcludesScripts?.Invoke(cmd) == true) Flags |= CommandFlags.RunsScript;
         if (cmd.Command.NeedsMemory?.Invoke(cmd) == true) Flags |= CommandFlags.DenyOom;
     }
 }

@@ -49,6 +49,23 @@ public class LogWriterTests
         Assert.Equal(RunningLog.Select + "ab", log.Files[0].SyncedText);
     }
 
+    [Theory]
+    [InlineData(FsyncPolicy.Always)]
+    [InlineData(FsyncPolicy.EverySecond)]
+    internal void Suspended_syncs_are_made_up_for_afterwards(FsyncPolicy policy)
+    {
+        using var log = new RunningLog(policy) { SuspendsSyncs = true };
+        log.Clock.Advance(5000);
+        long end = log.Append("a");
+        log.WaitFor(() => log.Reported == end, "the report that nothing waits for");
+        Assert.Equal(end, log.Writer.WrittenPosition);
+        Assert.Equal(0, log.Writer.Syncs.Count);
+        Assert.Equal(0, log.Writer.SyncedPosition);
+        log.SuspendsSyncs = false;
+        log.WaitForSynced(end);
+        Assert.Equal(RunningLog.Select + "a", log.Files[0].SyncedText);
+    }
+
     [Fact]
     public void Failed_write_is_repeated_until_it_succeeds_and_nothing_is_lost()
     {
@@ -154,6 +171,8 @@ public class LogWriterTests
             Writer = new LogWriter(Chain, Clock)
             {
                 Policy = policy,
+                SuspendsSyncs = () => SuspendsSyncs,
+                Synced = position => Volatile.Write(ref _reported, position),
                 Failed = (_, _) => Interlocked.Increment(ref Failures),
                 Recovered = () => Interlocked.Increment(ref Recoveries),
                 WriteTimed = (bytes, _) => WrittenBytes.Add(bytes),
@@ -161,6 +180,12 @@ public class LogWriterTests
             };
             Writer.Start(NewFile(), 0);
         }
+
+        private long _reported;
+
+        internal volatile bool SuspendsSyncs;
+
+        internal long Reported => Volatile.Read(ref _reported);
 
         internal int Failures;
         internal int Recoveries;

@@ -21,8 +21,11 @@ public sealed class CommandTranscript : IAsyncLifetime
     {
         // One stripe: when a test's keys are gone, the memory of a single table is left.
         // No slow log: on a busy machine any command may be slow, and its entry would count as the command's allocation.
+        var files = new FaultyFiles();
+        files.CreateFolder(Environment.CurrentDirectory);
         _server = await RedKiteServer.StartAsync(new RedKiteOptions
         {
+            Files = files,
             Port = 0,
             Settings = { ["loops"] = "1", ["stripes"] = "1", ["slowlog-log-slower-than"] = "-1", ["enable-debug-command"] = "yes" },
             TimeProvider = _clock,

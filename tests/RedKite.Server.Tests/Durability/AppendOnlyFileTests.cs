@@ -192,6 +192,40 @@ public class AppendOnlyFileTests
         reader.Read().IsBulk("v");
     }
 
+    [Theory]
+    [InlineData("BGSAVE", "create")]
+    [InlineData("BGSAVE", "rename")]
+    [InlineData("BGREWRITEAOF", "sync")]
+    [InlineData("BGREWRITEAOF", "rename")]
+    public async Task Log_is_not_synced_while_a_snapshot_is_written_if_the_settings_say_so(string command, string stalledCall)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "always", "no-appendfsync-on-rewrite", "yes");
+        using RespConnection client = RespConnection.Connect(disk.Server.Port);
+        disk.Run("SET a 1");
+        using var stalls = new ManualResetEventSlim();
+        using var reached = new ManualResetEventSlim();
+        int logSyncs = 0;
+        disk.Files.Plan = call =>
+        {
+            string name = Path.GetFileName(call.Path);
+            if (name.EndsWith(".incr.aof", StringComparison.Ordinal) && call.Operation == "sync") Interlocked.Increment(ref logSyncs);
+            if (!name.StartsWith("temp-", StringComparison.Ordinal) || !name.EndsWith(".rdb", StringComparison.Ordinal) || call.Operation != stalledCall) return null;
+            reached.Set();
+            stalls.Wait(CancellationToken.None);
+            return null;
+        };
+        disk.Run(command);
+        Assert.True(reached.Wait(60_000, TestContext.Current.CancellationToken), "the snapshot does not get there");
+        Interlocked.Exchange(ref logSyncs, 0); // the old increment is synced at its end
+        disk.Run("SET b 1");
+        client.Run("SET c 1").IsOk();
+        Assert.Equal(0, Volatile.Read(ref logSyncs));
+        stalls.Set();
+        disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the snapshot's end");
+        client.Run("SET d 1").IsOk();
+        Assert.True(Volatile.Read(ref logSyncs) > 0);
+    }
+
     [Fact]
     public async Task Full_disk_refuses_writes_and_they_go_on_when_there_is_room()
     {

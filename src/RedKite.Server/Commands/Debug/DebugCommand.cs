@@ -17,7 +17,7 @@ namespace RedKite.Server.Commands.Debug;
 /// DEBUG, for tests of servers and clients. As in Redis, the table has no subcommands for it, so that it names no keys: the
 /// subcommands lock the stripes that they access.
 /// </summary>
-internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand package)
+internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand package, DebugReload reload)
 {
     // As in Redis.
     private const ulong PackedThresholdBytesMax = 1UL << 32;
@@ -42,7 +42,8 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         else if (cmd.Is(1, "PACKAGE"u8)) package.Execute(cmd);
         else if (cmd.Is(1, "DIGEST"u8) && cmd.Count == 2) DebugDataset.Digest(cmd);
         else if (cmd.Is(1, "DIGEST-VALUE"u8)) DebugDataset.DigestValues(cmd);
-        else if (cmd.Is(1, "RELOAD"u8)) DebugDataset.Reload(cmd);
+        else if (cmd.Is(1, "RELOAD"u8)) reload.Reload(cmd);
+        else if (cmd.Is(1, "LOADAOF"u8)) reload.LoadLog(cmd);
         else cmd.Reply.Error($"ERR unknown subcommand or wrong number of arguments for '{cmd.ShownText(1)}'. Try {cmd.ContainerText()} HELP.");
     }
 
@@ -276,6 +277,8 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         "    Return a digest of the value of each <key>.",
         "ERROR <string>",
         "    Return <string> as an error.",
+        "LOADAOF",
+        "    Remove the data, and load the append-only file.",
         "LOG <message>",
         "    Write <message> to the server's log.",
         "OBJECT <key>",
@@ -294,8 +297,8 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
         "QUICKLIST-PACKED-THRESHOLD <size>",
         "    Accepted for test programs, without effect.",
         "RELOAD [<option> ...]",
-        "    Serialize every value and replace it with the deserialized one.",
-        "    Options: MERGE, NOFLUSH, NOSAVE.",
+        "    Save the data, remove it, and load it. NOSAVE: loads the file that is there.",
+        "    NOFLUSH: removes nothing. MERGE: keys of the file replace others.",
         "REPLYBUFFER PEAK-RESET-TIME <NEVER|RESET|milliseconds>",
         "    Set how long the peak size of a client's replies is remembered.",
         "REPLYBUFFER RESIZING <0|1>",

@@ -21,7 +21,7 @@ internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor lat
 
     internal CommandFamily Family => new("server", "",
     [
-        new("DEBUG", -2, Administration | Protected | WalksStripes, KeySpecs.None, debug.Execute, new("1.0.0", "Depends on subcommand.", "A container for commands for tests of the server.") { IsSystemCommand = true }) { Gate = settings => settings.EnableDebugCommand, UnprotectedArgument = "PACKAGE"u8.ToArray() },
+        new("DEBUG", -2, Administration | Protected | WalksStripes, KeySpecs.None, debug.Execute, new("1.0.0", "Depends on subcommand.", "A container for commands for tests of the server.") { IsSystemCommand = true }) { Gate = settings => settings.EnableDebugCommand, UnprotectedArgument = "PACKAGE"u8.ToArray(), NeedsAllStripes = DebugReload.IsNamed, ExcludesScripts = DebugReload.IsNamed },
         new("LATENCY", -2, None, KeySpecs.None, LatencyHelp, new("2.8.13", "Depends on subcommand.", "A container for commands on latency."),
         [
             new("DOCTOR", 2, Administration, KeySpecs.None, LatencyDoctor, new("2.8.13", "O(1)", "Returns a report on latency events, with advice.")) { Tips = ["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"] },

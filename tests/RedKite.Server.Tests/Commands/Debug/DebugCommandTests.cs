@@ -132,7 +132,8 @@ public class DebugCommandTests
     [Fact]
     public async Task Reload_keeps_values_encodings_and_expiries()
     {
-        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes", "databases", "3");
+        using var folder = new TemporaryFolder();
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes", "databases", "3", "dir", folder.Path);
         foreach (int database in (int[])[0, 2])
         {
             server.Run($"SELECT {database}").IsOk();
@@ -172,7 +173,8 @@ public class DebugCommandTests
     [Fact]
     public async Task Reload_keeps_negative_zero_in_sorted_set_tables()
     {
-        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes", "zset-max-listpack-entries", "8", "zset-max-listpack-value", "20");
+        using var folder = new TemporaryFolder();
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes", "dir", folder.Path, "zset-max-listpack-entries", "8", "zset-max-listpack-value", "20");
         server.Run("ZADD zset 5 a 1 b 2 c 3 d 4 \"a member of more than twenty bytes\"").IsInteger(5);
         server.Run("ZADD zset -0 a -0 e").IsInteger(1);
         string digest = server.Run("DEBUG DIGEST").Text;

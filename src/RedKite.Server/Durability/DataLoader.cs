@@ -1,0 +1,96 @@
+using RedKite.Persistence.Aof;
+using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
+using RedKite.Server.Config;
+using RedKite.Server.Logging;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Durability;
+
+/// <summary>
+/// Loads files into the keyspace: at the start, while no client uses keys, and again for DEBUG RELOAD and DEBUG LOADAOF, whose caller has locked
+/// every stripe.
+/// </summary>
+internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClock clock, ServerLog log, IFiles files, AofFolder folder, LoadProgress progress)
+{
+    /// <summary>Begins to load.</summary>
+    /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
+    internal LoadedData Begin(Func<byte[], string?> loadFunctions) => new(keyspace, settings, () => clock.NowMs, loadFunctions);
+
+    /// <summary>Loads an RDB file. Keys that have expired are left out.</summary>
+    /// <exception cref="IOException">It is damaged or cannot be read.</exception>
+    internal void LoadDump(IOpenFile file, LoadedData data, CancellationToken cancellation)
+    {
+        progress.Begin(file.Path, file.Length, clock.NowMs, () => data.Keys);
+        try
+        {
+            LoadRdb(file, data, ExpiryClock.RemovingAt(clock.NowMs), 0, cancellation);
+        }
+        finally
+        {
+            progress.End(clock.NowMs, data.Keys, data.Expired);
+        }
+
+        double seconds = Math.Max(0.001, progress.Elapsed(clock.NowMs).TotalSeconds);
+        log.Notice(FormattableString.Invariant($"DB loaded from disk: {data.Keys} keys, {data.Expired} expired, {file.Length / 1048576.0:0.0} MB in {seconds:0.000} seconds ({data.Keys / seconds:0} keys/s)"));
+    }
+
+    /// <summary>Loads the files of the append-only file. At the start, an unfinished command at their end is cut off if the settings allow it.</summary>
+    /// <exception cref="IOException">A file is damaged or cannot be read.</exception>
+    internal void LoadLog(AofManifest manifest, LoadedData data, LogReplay replay, CancellationToken cancellation)
+    {
+        AofFile[] all = [.. manifest.Files];
+        progress.Begin(folder.FolderPath, all.Sum(file => LengthOf(folder.PathOf(file.Name))), clock.NowMs, () => data.Keys);
+        long before = 0;
+        try
+        {
+            foreach (AofFile named in all)
+            {
+                string path = folder.PathOf(named.Name);
+                using IOpenFile file = files.OpenRead(path);
+                long start = AofReader.BeginsWithRdb(file) ? LoadRdb(file, data, ExpiryClock.Never, before, cancellation) : 0;
+                using var reader = new AofReader(file, start);
+                long done = before;
+                AofRead end = replay.Execute(file, reader, position => progress.LoadedBytes = done + position, cancellation);
+                if (end == AofRead.Truncated) CutOrThrow(path, isLast: named == all[^1] && !data.IsLocked, reader);
+                before += file.Length;
+            }
+        }
+        finally
+        {
+            progress.End(clock.NowMs, data.Keys, data.Expired);
+        }
+
+        double seconds = Math.Max(0.001, progress.Elapsed(clock.NowMs).TotalSeconds);
+        log.Notice(FormattableString.Invariant($"DB loaded from append only file: {data.Keys} keys of the base and {replay.Commands} commands, {before / 1048576.0:0.0} MB in {seconds:0.000} seconds"));
+    }
+
+    private long LoadRdb(IOpenFile file, LoadedData data, ExpiryClock expiry, long before, CancellationToken cancellation)
+    {
+        using RdbFileReader reader = RdbFileReader.Open(file, new RdbReadOptions { ChecksSum = settings.RdbChecksum, Databases = settings.Databases });
+        using var loader = new RdbLoader(data);
+        if (data.IsLocked) loader.LoadHere(reader, expiry);
+        else loader.Load(reader, expiry, position => progress.LoadedBytes = before + position, cancellation);
+        return reader.Position;
+    }
+
+    private void CutOrThrow(string path, bool isLast, AofReader reader)
+    {
+        if (!isLast || !settings.AofLoadTruncated)
+        {
+            throw AofException.AtByte(path, reader.UnitEnd, $"the file ends within a command or transaction; {(isLast ? "set aof-load-truncated yes, or cut it with" : "only the last file may: inspect it with")} redkite check --fix");
+        }
+
+        log.Warning($"{path} ends within a command or transaction: its last {reader.Length - reader.UnitEnd} bytes are cut off at byte {reader.UnitEnd}");
+        using IOpenFile file = files.OpenWrite(path);
+        file.SetLength(reader.UnitEnd);
+        file.SyncData();
+    }
+
+    private long LengthOf(string path)
+    {
+        using IOpenFile file = files.OpenRead(path);
+        return file.Length;
+    }
+}
