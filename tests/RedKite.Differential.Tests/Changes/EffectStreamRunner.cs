@@ -18,19 +18,26 @@ internal sealed class EffectStreamRunner
     private readonly int _stateEverySteps;
     private readonly RespConnection?[] _connections = new RespConnection?[StreamGenerator.Connections];
 
-    private EffectStreamRunner(WatchedRedKite primary, EffectReplica replica, int stateEverySteps) => (_primary, _replica, _stateEverySteps) = (primary, replica, stateEverySteps);
+    private readonly Replied? _replied;
+
+    private EffectStreamRunner(WatchedRedKite primary, EffectReplica replica, int stateEverySteps, Replied? replied) =>
+        (_primary, _replica, _stateEverySteps, _replied) = (primary, replica, stateEverySteps, replied);
+
+    /// <summary>Receives a command of a step, its reply and the number of its effects.</summary>
+    internal delegate void Replied(int step, byte[][] command, RespValue reply, int effects);
 
     /// <summary>How many effects were replayed by all runners, for the report of a run.</summary>
     public static long EffectsReplayed { get; private set; }
 
     /// <summary>Runs a stream on emptied servers; null if the second server follows to the end.</summary>
     /// <param name="stateEverySteps">How often the data is compared in full; the digest is compared after every command.</param>
-    public static Difference? Run(WatchedRedKite primary, EffectReplica replica, IReadOnlyList<Step> steps, int stateEverySteps = StateEverySteps)
+    /// <param name="replied">Called after every command.</param>
+    public static Difference? Run(WatchedRedKite primary, EffectReplica replica, IReadOnlyList<Step> steps, int stateEverySteps = StateEverySteps, Replied? replied = null)
     {
         ((IWatchedServer)primary).Reset();
         primary.TakeEffects();
         replica.Reset(primary.Clock!.NowMs + DelayMs);
-        EffectStreamRunner runner = new(primary, replica, stateEverySteps);
+        EffectStreamRunner runner = new(primary, replica, stateEverySteps, replied);
         try
         {
             for (int i = 0; i < steps.Count; i++)
@@ -71,6 +78,7 @@ internal sealed class EffectStreamRunner
         if (command[0].AsSpan().SequenceEqual("CONFIG"u8)) _replica.Configure(command);
         List<RecordedEffect> effects = _primary.TakeEffects();
         EffectsReplayed += effects.Count;
+        _replied?.Invoke(step, command, reply, effects.Count);
         string shown = $"{(effects.Count == 0 ? "(no effects)" : string.Join("; ", effects))}  (reply {reply})";
         if (_replica.Replay(effects) is { } refused) return new Difference(step, command, shown, refused);
 

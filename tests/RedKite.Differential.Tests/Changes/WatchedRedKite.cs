@@ -1,5 +1,6 @@
 using RedKite.Server;
 using RedKite.Server.Changes;
+using RedKite.Server.Model;
 using RedKite.Testing;
 
 namespace RedKite.Differential.Tests.Changes;
@@ -27,6 +28,8 @@ internal sealed class WatchedRedKite : IWatchedServer, IChangeConsumer, IEffectC
     public int Port => _server.Port;
 
     public RespConnection Control { get; }
+
+    internal CommandTable Commands => _server.Engine.Commands;
 
     public List<string> TakeEvents()
     {
