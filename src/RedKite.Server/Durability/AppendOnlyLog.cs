@@ -133,7 +133,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     public void Dispose()
     {
         Writer.Dispose();
-        if (_holdsWrites) _gate.Open();
+        if (_holdsWrites) _gate.Open(WriteHold.Log);
         if (Writer.Failure is not null) _gate.Accept(WriteRefusal.Log);
     }
 
@@ -165,7 +165,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     private void HoldWrites()
     {
         _holdsWrites = true;
-        _gate.Close();
+        _gate.Close(WriteHold.Log);
     }
 
     // On the writer's thread: writes wait while too much is in memory, or while a sync takes too long.
@@ -180,7 +180,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
         else if (_holdsWrites && !isSlow && Writer.PendingBytes < PendingBytesMax / 2)
         {
             _holdsWrites = false;
-            _gate.Open();
+            _gate.Open(WriteHold.Log);
         }
     }
 

@@ -204,7 +204,7 @@ internal sealed class BackgroundSnapshot : IDisposable
     {
         if (Interlocked.Add(ref _sideBytes, bytes) <= SideBytesMax || _holdsWrites || _fails) return;
         _holdsWrites = true;
-        _gate.Close();
+        _gate.Close(WriteHold.Snapshot);
     }
 
     private bool MayRest => !_isAwaited && !_holdsWrites;
@@ -431,7 +431,7 @@ internal sealed class BackgroundSnapshot : IDisposable
     {
         if (Interlocked.Add(ref _sideBytes, -bytes) >= SideBytesMax / 2 || !_holdsWrites) return;
         _holdsWrites = false;
-        _gate.Open();
+        _gate.Open(WriteHold.Snapshot);
     }
 
     private void Select(RdbFileWriter writer, int database)
@@ -449,7 +449,7 @@ internal sealed class BackgroundSnapshot : IDisposable
         }
 
         _gate.Resume();
-        if (_holdsWrites) _gate.Open();
+        if (_holdsWrites) _gate.Open(WriteHold.Snapshot);
     }
 
     // Works for a millisecond at a time, and rests as long while commands are executed.

@@ -7,6 +7,19 @@ namespace RedKite.Server.Sessions;
 /// <summary>Decides, while a snapshot is written, whether a command may begin to change a key. The key's stripe is locked.</summary>
 internal delegate bool KeyWriteRule(Database database, ulong hash);
 
+/// <summary>Who closes the gate. It is open when none of them does.</summary>
+[Flags]
+internal enum WriteHold
+{
+    None = 0,
+
+    /// <summary>A snapshot: too many old values wait to be written.</summary>
+    Snapshot = 1,
+
+    /// <summary>The append-only file: too much of it is in memory, or a sync takes too long.</summary>
+    Log = 2,
+}
+
 /// <summary>Why commands that write are refused.</summary>
 internal enum WriteRefusal
 {
@@ -35,7 +48,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
 
     private readonly Lock _changing = new();
     private readonly ManualResetEventSlim _opened = new(initialState: true);
-    private volatile bool _waits;
+    private volatile WriteHold _holds;
     private volatile string? _snapshotError;
     private volatile string? _logError;
     private long _closedTimestamp; // 0: it is open
@@ -51,7 +64,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     internal Action<TimeSpan>? Held { get; set; }
 
     /// <summary>Whether commands that write must wait.</summary>
-    internal bool Waits => _waits;
+    internal bool Waits => _holds != WriteHold.None;
 
     /// <summary>For how long commands that write had to wait so far.</summary>
     internal TimeSpan HeldTime
@@ -76,26 +89,27 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// </summary>
     internal KeyWriteRule? KeyRule { get; set; }
 
-    /// <summary>Makes commands that write wait.</summary>
-    internal void Close()
+    /// <summary>Makes commands that write wait, until the same holder opens the gate.</summary>
+    internal void Close(WriteHold hold)
     {
         lock (_changing)
         {
-            if (!_waits) _closedTimestamp = Stopwatch.GetTimestamp();
-            _waits = true;
+            if (!Waits) _closedTimestamp = Stopwatch.GetTimestamp();
+            _holds |= hold;
             _opened.Reset();
             Apply();
         }
     }
 
-    /// <summary>Lets commands that write begin again, unless they are refused.</summary>
-    internal void Open()
+    /// <summary>Lets commands that write begin again, unless another holder has closed the gate, too, or they are refused.</summary>
+    internal void Open(WriteHold hold)
     {
         TimeSpan held;
         lock (_changing)
         {
-            if (!_waits) return;
-            _waits = false;
+            if (!Waits) return;
+            _holds &= ~hold;
+            if (Waits) return;
             held = Stopwatch.GetElapsedTime(_closedTimestamp);
             _heldTicks += held.Ticks;
             _closedTimestamp = 0;
@@ -150,11 +164,11 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// <summary>Sleeps until it is worth to try again. For callers in the process, with nothing locked.</summary>
     internal void WaitToRetry()
     {
-        if (_waits) _opened.Wait(GateWaitMs);
+        if (Waits) _opened.Wait(GateWaitMs);
         else Thread.Sleep(KeyWaitMs);
     }
 
     public void Dispose() => _opened.Dispose();
 
-    private void Apply() => attention.Set(ServerAttention.WritesGated, _waits || Refusal is not null);
+    private void Apply() => attention.Set(ServerAttention.WritesGated, Waits || Refusal is not null);
 }

@@ -73,29 +73,44 @@ public sealed class WriteGateTests : TranscriptTests
     public async Task Closed_gate_makes_callers_in_the_process_wait(string command)
     {
         Run("SET k v").IsOk();
-        Gate.Close();
+        Gate.Close(WriteHold.Log);
         using InProcessClient writer = Server.CreateClient();
         Task<RedKiteReply> write = Task.Run(() => writer.Execute(command.Split(' ')), TestContext.Current.CancellationToken);
         Assert.True(SpinWait.SpinUntil(() => writer.IsHeld, TimeSpan.FromSeconds(30)));
         Run("GET k").IsText("v");
         Assert.False(write.IsCompleted);
-        Gate.Open();
+        Gate.Open(WriteHold.Log);
         Assert.False((await write).IsError);
         Assert.NotEqual("v", Run("GET k").Text);
+    }
+
+    [Fact]
+    public void Gate_is_open_when_both_holders_have_opened_it()
+    {
+        var opened = 0;
+        Gate.Opened += () => opened++;
+        Gate.Close(WriteHold.Log);
+        Gate.Close(WriteHold.Snapshot);
+        Gate.Open(WriteHold.Snapshot);
+        Assert.Equal((true, 0), (Gate.Waits, opened));
+        Gate.Open(WriteHold.Log);
+        Assert.Equal((false, 1), (Gate.Waits, opened));
+        Gate.Open(WriteHold.Log);
+        Assert.Equal(1, opened);
     }
 
     [Fact]
     public async Task Commands_are_queued_while_the_gate_is_closed_and_executed_when_it_opens()
     {
         using InProcessClient writer = Server.CreateClient();
-        Gate.Close();
+        Gate.Close(WriteHold.Log);
         writer.Execute("MULTI").IsOk();
         Assert.Equal("QUEUED", writer.Execute("SET", "k", "v").Text);
         Task opening = Task.Run(
             () =>
             {
                 Assert.True(SpinWait.SpinUntil(() => writer.IsHeld, TimeSpan.FromSeconds(30)));
-                Gate.Open();
+                Gate.Open(WriteHold.Log);
             },
             TestContext.Current.CancellationToken);
         Assert.Equal("OK", writer.Execute("EXEC").Items[0].Text);
@@ -107,13 +122,13 @@ public sealed class WriteGateTests : TranscriptTests
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1");
         WriteGate gate = server.Server.Engine.WriteGate;
-        gate.Close();
+        gate.Close(WriteHold.Log);
         using var writer = RespConnection.Connect(server.Server.Port);
         writer.Send("GET k\r\nSET k v\r\nGET k\r\n"u8);
         Assert.True(writer.Read().IsNull);
         Assert.True(SpinWait.SpinUntil(() => server.Server.Engine.Clients.All.Any(session => session.IsPaused), TimeSpan.FromSeconds(30)));
         Assert.True(server.Run("GET k").IsNull);
-        gate.Open();
+        gate.Open(WriteHold.Log);
         writer.Read().IsOk();
         writer.Read().IsBulk("v");
     }
