@@ -5,14 +5,14 @@
 # they are. apt checks the signatures of the release and its packages as ever. The programs run with the loader and the
 # libraries of their own release.
 #
-#   tests/oracle/install.sh <folder>    leaves <folder>/bin/{redis,valkey}-{server,cli,benchmark} and redis-check-rdb
+#   tests/oracle/install.sh <folder>    leaves <folder>/bin/{redis,valkey}-{server,cli,benchmark} and redis-check-{rdb,aof}
 #
 # The folder is kept between runs. Where the servers cannot be set up, one line says why, and the exit status is 1.
 set -euo pipefail
 
 suite=trixie
 packages="redis-server valkey-server"
-programs="redis-server redis-cli redis-benchmark redis-check-rdb valkey-server valkey-cli valkey-benchmark"
+programs="redis-server redis-cli redis-benchmark redis-check-rdb redis-check-aof valkey-server valkey-cli valkey-benchmark"
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 main() {

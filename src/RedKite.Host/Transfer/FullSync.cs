@@ -21,9 +21,12 @@ internal static class FullSync
     /// <summary>Asks for the data; null: it follows, to be read by <see cref="Receive"/>. Otherwise the server's refusal.</summary>
     internal static string? Begin(ServerLink link, out string head)
     {
-        // Either may be unknown to the server: the first is from Redis 2.8.18, the second from 7.0, and only keep it from waiting or sending more.
+        // Any may be unknown to the server. They say: without a file on its disk (Redis 2.8.18), without commands afterwards (7.0), and for
+        // a replica of its own version, because Valkey 9 otherwise writes an older format, which has no expiries of fields.
         link.Run("REPLCONF", "capa", "eof");
         link.Run("REPLCONF", "rdb-only", "1");
+        string version = SourceServer.FieldOf(link.Run("INFO", "server").Text, "valkey_version");
+        if (version.Length > 0) link.Run("REPLCONF", "version", version);
         link.Queue("SYNC");
         link.Flush();
         head = ReadLine(link);

@@ -232,6 +232,9 @@ internal sealed class AofReader : IDisposable
     {
         bool begins = Count == 1 && Ascii.EqualsIgnoreCase(this[0], "MULTI"u8), ends = Count == 1 && Ascii.EqualsIgnoreCase(this[0], "EXEC"u8);
         IsFrame = begins || ends;
+
+        // No server writes these: what was between is missing.
+        if (IsFrame && InUnit == begins) throw AofException.AtByte(_file.Path, Start, begins ? "MULTI within a transaction" : "EXEC without MULTI");
         if (IsFrame) InUnit = begins;
         if (!InUnit) UnitEnd = Position;
     }

@@ -40,6 +40,7 @@ internal static class RdbTypes
     {
         (23, RdbFamily.Valkey) => "a hash of paths of Valkey, a type that RedKite does not have",
         (28, RdbFamily.Redis) => "an array of Redis, a type that RedKite does not have",
+        (29, RdbFamily.Redis) => "a packed hash with the fields of a template, in a form that is not documented",
         (33, RdbFamily.Redis) => "a rate limiter (GCRA) of Redis, a type that RedKite does not have",
         _ => string.Create(CultureInfo.InvariantCulture, $"unknown type {code}"),
     };

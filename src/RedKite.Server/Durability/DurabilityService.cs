@@ -81,7 +81,7 @@ internal sealed class DurabilityService : IDisposable
     /// <exception cref="ConfigException">It cannot.</exception>
     internal void CheckAtStart()
     {
-        if (_settings.SavePoints.Count == 0) return;
+        if (_settings.SavePoints.Count == 0 && !_settings.AppendOnly) return;
         string probe = Path.Combine(_settings.DirectoryPath, $"temp-{Environment.ProcessId}.probe");
         try
         {
@@ -90,7 +90,7 @@ internal sealed class DurabilityService : IDisposable
         }
         catch (FileFailure failure)
         {
-            throw new ConfigException($"The data cannot be saved in '{_settings.DirectoryPath}' (setting dir): {failure.Reason}. Choose another folder, or switch saving off with --save \"\".");
+            throw new ConfigException($"The data cannot be saved in '{_settings.DirectoryPath}' (setting dir): {failure.Reason}. Choose another folder, or switch saving off with --save \"\" --appendonly no.");
         }
     }
 

@@ -57,6 +57,8 @@ public sealed class AofReaderTests
     [InlineData("*1\r\n$-1\r\n1234567\r\n", 9, "length of an argument")]
     [InlineData("*1\r\n$3\r\nPING\r\n", 8, "does not end")]
     [InlineData("*11111111111111111111111111111111111111\r\n", 0, "no end")]
+    [InlineData("*1\r\n$4\r\nEXEC\r\n", 0, "EXEC without MULTI")]
+    [InlineData("*1\r\n$4\r\nPING\r\n*1\r\n$5\r\nMULTI\r\n*1\r\n$5\r\nmulti\r\n", 29, "MULTI within a transaction")]
     public void Damaged_file_is_refused_with_the_place(string text, int offset, string reason)
     {
         using var log = new LogFile(text);

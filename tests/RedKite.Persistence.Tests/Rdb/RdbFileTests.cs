@@ -70,6 +70,7 @@ public sealed class RdbFileTests
         using FileWorld world = Load(bytes.End());
         Assert.Equal(["Hash: age=42, name=Ann", "Hash: age=x, name=7", "Hash: f=v", "Stream: length 0"], world.Describe(0));
         AssertRefused(new RdbBytes("REDIS0014").Raw(254, 3).Key(28, "k").Length(0), "an array of Redis");
+        AssertRefused(new RdbBytes("REDIS0015").Key(29, "k").Length(0), "a packed hash with the fields of a template");
         AssertRefused(new RdbBytes("REDIS0015").Key(33, "k").Length(0), "a rate limiter");
         AssertRefused(new RdbBytes("REDIS0015").Key(32, "k").Length(9), "value is damaged (type hash, database 0, key 'k')");
         AssertRefused(new RdbBytes("REDIS0017"), "version 17 of Redis's format; RedKite reads 1 to 16");

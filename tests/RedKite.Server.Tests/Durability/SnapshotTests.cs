@@ -80,6 +80,20 @@ public class SnapshotTests
         Assert.True(disk.Server.Stopped.IsCompleted);
     }
 
+    [Theory]
+    [InlineData("BGSAVE")]
+    [InlineData("SAVE")]
+    public async Task Failed_save_of_large_values_ends(string command)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("rdbcompression", "no");
+        for (int i = 0; i < 20; i++) disk.Run($"SET large:{i} {new string('x', 300_000)}");
+        disk.Files.Plan = call => call.Operation == "write" ? new FileFault(FileFault.NoSpace) : null;
+        disk.Run(command);
+        disk.WaitFor(() => disk.Info("rdb_bgsave_in_progress") == "0" && disk.Info("rdb_last_bgsave_status") == "err", "the end of the save");
+        disk.Files.Plan = null;
+        Assert.Equal("OK", disk.Run("SAVE").Text);
+    }
+
     [Fact]
     public async Task Failed_save_refuses_writes_until_one_succeeds()
     {
