@@ -113,23 +113,22 @@ internal sealed class ImportRun : IDumpTarget
         if (_isPlain) _refused.AddRange(keys);
         else _source.ReadDumps(keys, this);
         _target.Drain();
-        foreach (byte[] key in _refused)
+        string[] types = _source.TypesOf(_refused);
+        for (int i = 0; i < types.Length; i++)
         {
-            switch (_plainCopy.Copy(key, out string problem))
-            {
-                case PlainOutcome.Copied:
-                    _state.Keys++;
-                    break;
-                case PlainOutcome.Kept:
-                    Kept++;
-                    break;
-                case PlainOutcome.Failed:
-                    AddFailure(string.Create(CultureInfo.InvariantCulture, $"database {_state.Database}, key {RdbTypes.Shown(key)}: {problem}"));
-                    break;
-            }
-
+            PlainOutcome? outcome = _plainCopy.Copy(_refused[i], types[i], Count, out string problem);
+            if (outcome is { } known) Count(known);
+            if (outcome == PlainOutcome.Failed) AddFailure(string.Create(CultureInfo.InvariantCulture, $"database {_state.Database}, key {RdbTypes.Shown(_refused[i])}: {problem}"));
             ShowProgress();
         }
+
+        _target.Drain();
+    }
+
+    private void Count(PlainOutcome outcome)
+    {
+        if (outcome == PlainOutcome.Copied) _state.Keys++;
+        else if (outcome == PlainOutcome.Kept) Kept++;
     }
 
     // RESTORE key ttl dump [REPLACE] [ABSTTL]

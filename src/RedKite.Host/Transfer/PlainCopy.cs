@@ -30,18 +30,24 @@ internal sealed class PlainCopy(SourceServer source, TargetServer target, string
     private bool _hasFieldExpiries = true;
 
     /// <summary>Copies a key of the selected database.</summary>
-    internal PlainOutcome Copy(byte[] key, out string problem)
+    /// <param name="key">The key.</param>
+    /// <param name="type">Its type a moment ago.</param>
+    /// <param name="onReply">Receives the outcome when the target has replied, if it is not known at once.</param>
+    /// <param name="problem">Why it failed.</param>
+    /// <returns>The outcome; null: it is reported later.</returns>
+    internal PlainOutcome? Copy(byte[] key, string type, Action<PlainOutcome> onReply, out string problem)
     {
         problem = "";
-        if (keepsExisting && target.Link.Run("EXISTS", key).Number == 1) return PlainOutcome.Kept;
+        if (keepsExisting && Exists(key)) return PlainOutcome.Kept;
         for (int attempt = 0; attempt < AttemptsMax; attempt++)
         {
-            RemoveScratch();
-            string type = source.Link.Run("TYPE", key).Text;
+            if (attempt > 0) type = source.TypesOf([key])[0];
             if (type == "none") return PlainOutcome.Gone;
+            RemoveScratch();
+            long? expiry = null;
             bool? copied = type switch
             {
-                "string" => TryCopyString(key),
+                "string" => TryCopyString(key, ref expiry),
                 "list" => TryCopyList(key),
                 "set" => TryCopyPages("SSCAN", "SADD", key, each: 1),
                 "zset" => TryCopyPages("ZSCAN", "ZADD", key, each: 2),
@@ -49,8 +55,13 @@ internal sealed class PlainCopy(SourceServer source, TargetServer target, string
                 "stream" => new StreamCopy(source, target, _scratch).TryCopy(key),
                 _ => null,
             };
-            if (copied == true) return Finish(key);
             if (copied == false) continue;
+            if (copied == true)
+            {
+                Finish(key, expiry, onReply);
+                return null;
+            }
+
             problem = $"type {type}";
             return PlainOutcome.Failed;
         }
@@ -62,31 +73,47 @@ internal sealed class PlainCopy(SourceServer source, TargetServer target, string
     /// <summary>Deletes what an interrupted copy left.</summary>
     internal void RemoveScratch() => target.Send("DEL", _scratch);
 
-    private PlainOutcome Finish(byte[] key)
+    private bool Exists(byte[] key)
     {
-        long expiry = source.ExpiryOf(key);
+        target.Drain();
+        return target.Link.Run("EXISTS", key).Number == 1;
+    }
+
+    private void Finish(byte[] key, long? knownExpiry, Action<PlainOutcome> onReply)
+    {
+        if (knownExpiry is not { } expiry)
+        {
+            source.AskExpiry(key);
+            source.Link.Flush();
+            expiry = source.ReadExpiry();
+        }
+
         if (expiry >= 0) target.Send(source.HasAbsoluteTimes ? "PEXPIREAT" : "PEXPIRE", _scratch, expiry);
-        PlainOutcome outcome = PlainOutcome.Copied;
         target.Link.Queue(keepsExisting ? "RENAMENX" : "RENAME", _scratch, key);
         target.Expect(reply =>
         {
-            if (reply.IsError && reply.Text.Contains("no such key", StringComparison.Ordinal)) outcome = PlainOutcome.Gone;
+            if (reply.IsError && reply.Text.Contains("no such key", StringComparison.Ordinal)) onReply(PlainOutcome.Gone);
             else if (reply.IsError) throw target.Refused(reply);
-            else if (keepsExisting && reply.Number == 0) outcome = PlainOutcome.Kept;
+            else onReply(keepsExisting && reply.Number == 0 ? PlainOutcome.Kept : PlainOutcome.Copied);
         });
         if (keepsExisting) RemoveScratch();
-        target.Drain();
-        return outcome;
     }
 
     // Through, in pieces: it may be large.
-    private bool TryCopyString(byte[] key)
+    private bool TryCopyString(byte[] key, ref long? expiry)
     {
         source.Link.Queue("GET", key);
+        source.AskExpiry(key);
         source.Link.Flush();
         ReplyElement element = source.Link.ReadElement();
-        if (!element.IsString) return false;
-        if (element.Number < 0) return true;
+        bool isString = element.IsString;
+        if (isString && element.Number >= 0) CopyValue(element);
+        expiry = source.ReadExpiry();
+        return isString;
+    }
+
+    private void CopyValue(ReplyElement element)
+    {
         ServerLink link = target.Link;
         link.Begin(3);
         link.Add("SET");
@@ -101,7 +128,6 @@ internal sealed class PlainCopy(SourceServer source, TargetServer target, string
 
         link.EndWord();
         target.Expect(target.OrFail);
-        return true;
     }
 
     private bool TryCopyList(byte[] key)

@@ -113,18 +113,33 @@ internal sealed class SourceServer
         }
     }
 
-    /// <summary>Reads when a key expires, as <see cref="HasAbsoluteTimes"/> says; -1: never, or it is missing.</summary>
-    internal long ExpiryOf(byte[] key) => Expiry(Link.Run(ExpiryCommand, key));
+    /// <summary>The types of keys as TYPE replies them.</summary>
+    internal string[] TypesOf(IReadOnlyList<byte[]> keys)
+    {
+        foreach (byte[] key in keys) Link.Queue("TYPE", key);
+        Link.Flush();
+        return [.. keys.Select(_ => Link.Read().Text)];
+    }
+
+    /// <summary>Asks when a key expires; <see cref="ReadExpiry"/> reads the reply.</summary>
+    internal void AskExpiry(byte[] key) => Link.Queue(HasAbsoluteTimes ? "PEXPIRETIME" : "PTTL", key);
+
+    /// <summary>When a key expires, as <see cref="HasAbsoluteTimes"/> says; -1: never, or it is missing.</summary>
+    internal long ReadExpiry()
+    {
+        Reply reply = Link.Read();
+        if (reply.IsError) throw Link.Refused(reply);
+        if (reply.Number < 0) return -1;
+        return HasAbsoluteTimes ? reply.Number : Math.Max(reply.Number, 1);
+    }
 
     private void Ask(byte[] key)
     {
         if (_hasUnits) Link.Queue("MULTI");
-        Link.Queue(ExpiryCommand, key);
+        AskExpiry(key);
         Link.Queue("DUMP", key);
         if (_hasUnits) Link.Queue("EXEC");
     }
-
-    private string ExpiryCommand => HasAbsoluteTimes ? "PEXPIRETIME" : "PTTL";
 
     private void ReadDump(byte[] key, IDumpTarget target)
     {
@@ -141,7 +156,7 @@ internal sealed class SourceServer
             if (unit is not { Marker: (byte)'*', Number: 2 }) throw Link.Fail("the reply to EXEC is not as expected");
         }
 
-        long expiry = Expiry(Link.Read());
+        long expiry = ReadExpiry();
         ReplyElement element = Link.ReadElement();
         if (element.Marker == (byte)'-') throw Link.Refused(element);
         if (!element.IsString) throw Link.Fail("the reply to DUMP is not as expected");
@@ -156,12 +171,5 @@ internal sealed class SourceServer
         }
 
         if (isWanted) target.End();
-    }
-
-    private long Expiry(Reply reply)
-    {
-        if (reply.IsError) throw Link.Refused(reply);
-        if (reply.Number < 0) return -1;
-        return HasAbsoluteTimes ? reply.Number : Math.Max(reply.Number, 1);
     }
 }
