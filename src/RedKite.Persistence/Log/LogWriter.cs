@@ -39,7 +39,8 @@ internal sealed class LogWriter : IDisposable
     private volatile bool _stopping;
     private volatile FileFailure? _failure;
     private volatile bool _isAbandoned;
-    private TaskCompletionSource<bool>? _flush;
+    private TaskCompletionSource<bool>? _flush; // asked for, until a turn begins
+    private TaskCompletionSource<bool>? _flushing; // of the current turn
 
     /// <param name="chain">What to write.</param>
     /// <param name="clock">The time, for annotations and intervals.</param>
@@ -180,14 +181,21 @@ internal sealed class LogWriter : IDisposable
             {
                 _retryAtMs = NowMs + RetryMs;
                 OnFailed(failure, isSync: failure.Operation == "sync");
-                Interlocked.Exchange(ref _flush, null)?.SetResult(false);
+                EndFlush(false);
             }
 
             Turned?.Invoke();
             if (!hasMore) Sleep();
         }
 
+        EndFlush(false);
         Interlocked.Exchange(ref _flush, null)?.TrySetResult(false);
+    }
+
+    private void EndFlush(bool succeeded)
+    {
+        _flushing?.SetResult(succeeded);
+        _flushing = null;
     }
 
     private long NowMs => _clock.GetTimestamp() * 1000 / _clock.TimestampFrequency;
@@ -195,9 +203,10 @@ internal sealed class LogWriter : IDisposable
     // Returns whether there is more to do at once.
     private bool Work()
     {
-        if (_failure is not null && _flush is null && NowMs < _retryAtMs) return false;
+        if (_failure is not null && _flush is null && _flushing is null && NowMs < _retryAtMs) return false;
         PendingSwitch? next;
         lock (_switching) next = _switch;
+        _flushing ??= Interlocked.Exchange(ref _flush, null); // before what is visible: a flush covers what was complete when it was asked for
         long end = _chain.Visible;
         bool switches = next is not null && next.Position <= end;
         if (switches) end = next!.Position;
@@ -209,13 +218,13 @@ internal sealed class LogWriter : IDisposable
             return true;
         }
 
-        if (Interlocked.Exchange(ref _flush, null) is { } flush)
+        if (_flushing is not null)
         {
             if (!_isAbandoned) Sync();
-            flush.SetResult(!_isAbandoned);
+            EndFlush(!_isAbandoned);
         }
 
-        return _chain.Visible > end;
+        return _chain.Visible > end || _flush is not null;
     }
 
     private void Write(long end)
@@ -324,7 +333,7 @@ internal sealed class LogWriter : IDisposable
 
     private void Sleep()
     {
-        if (Policy != FsyncPolicy.Always && _flush is null && !_stopping) Thread.Sleep(GatherMs);
+        if (Policy != FsyncPolicy.Always && _flush is null && _flushing is null && !_stopping) Thread.Sleep(GatherMs);
         Interlocked.Exchange(ref _sleeps, 1);
         if (_chain.Visible > _written && _failure is null && !_stopping)
         {

@@ -35,6 +35,23 @@ public class LogWriterTests
     }
 
     [Fact]
+    public async Task A_flush_that_is_asked_for_during_a_write_covers_what_came_before_it()
+    {
+        using var log = new RunningLog(FsyncPolicy.No);
+        Task<bool>? flush = null;
+        log.Files[0].Wrote = () =>
+        {
+            log.Files[0].Wrote = null;
+            log.Append("two");
+            flush = log.Writer.Flush();
+        };
+        log.Append("one");
+        log.WaitFor(() => Volatile.Read(ref flush) is not null, "the write");
+        Assert.True(await flush!);
+        Assert.Equal(RunningLog.Select + "onetwo", log.Files[0].SyncedText);
+    }
+
+    [Fact]
     public void Every_second_syncs_once_in_each_second_of_the_clock()
     {
         using var log = new RunningLog(FsyncPolicy.EverySecond);
@@ -251,6 +268,7 @@ public class LogWriterTests
         internal volatile bool FailsSyncs;
         internal int FailedWrites;
         internal Action? Syncing;
+        internal Action? Wrote;
 
         public string Path => "memory";
 
@@ -289,6 +307,7 @@ public class LogWriterTests
                 bytes[..taken].CopyTo(_bytes.AsSpan((int)position));
             }
 
+            Wrote?.Invoke();
             if (!FailsWrites) return;
             Interlocked.Increment(ref FailedWrites);
             throw new FileFailure("write", Path, 28);
