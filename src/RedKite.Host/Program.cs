@@ -83,7 +83,16 @@ internal static class Program
 
         // The dashboard shows the progress of loading.
         Task<RedKiteDashboard?> dashboardStart = StartDashboard();
-        server.Start();
+        try
+        {
+            await server.StartAsync().ConfigureAwait(false);
+        }
+        catch (OperationCanceledException)
+        {
+            server.Engine.Log.Notice("Stopped."); // by a signal or SHUTDOWN, while the data was being loaded
+            return 0;
+        }
+
         foreach (string line in server.Banner()) server.Engine.Log.Notice(line);
         await using RedKiteDashboard? dashboard = await dashboardStart.ConfigureAwait(false);
         await server.Stopped.ConfigureAwait(false);

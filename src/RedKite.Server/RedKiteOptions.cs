@@ -39,6 +39,12 @@ public sealed class RedKiteOptions
     /// </summary>
     public Action<RedKiteCrash>? BeforeFailStop { get; set; }
 
+    /// <summary>
+    /// Receives the progress of loading, some ten times a second, and once at its end, on the loading thread (or as the object itself hands
+    /// reports over). An exception from it fails the start.
+    /// </summary>
+    public IProgress<RedKiteLoadProgress>? LoadProgress { get; set; }
+
     /// <summary>Whether values are in the guarded arena of the tests.</summary>
     internal bool GuardsMemory { get; init; }
 

@@ -179,11 +179,16 @@ public sealed class RedKiteServer : IAsyncDisposable
     // The transport in use.
     private static bool UsesSockets(Settings settings) => settings.Transport == TransportChoice.Sockets || !EventLoop.EpollIsSupported;
 
-    /// <summary>Starts a server.</summary>
-    /// <exception cref="ConfigException">A directive is unknown or has a bad value, or an address cannot be listened on; the
-    /// one-line message says which.</exception>
+    /// <summary>
+    /// Starts a server, and completes when its data is loaded. Clients can connect before that, and are answered LOADING. If it fails,
+    /// nothing is left of the server. The caller's thread only opens the ports: files are read on a thread of their own.
+    /// </summary>
+    /// <param name="options">How it is started; null: the defaults.</param>
+    /// <exception cref="ConfigException">A directive is unknown or has a bad value, an address cannot be listened on, or a file of the data is
+    /// damaged; the one-line message says which.</exception>
+    /// <exception cref="OperationCanceledException">The server was stopped before its data was loaded: by a client's SHUTDOWN.</exception>
     /// <exception cref="ArgumentException">A behavior is registered twice, or has another place in another server.</exception>
-    public static Task<RedKiteServer> StartAsync(RedKiteOptions? options = null)
+    public static async Task<RedKiteServer> StartAsync(RedKiteOptions? options = null)
     {
         options ??= new RedKiteOptions();
         var arguments = new List<string>();
@@ -205,8 +210,9 @@ public sealed class RedKiteServer : IAsyncDisposable
             server.Engine.Keyspace.FailStop.Ending = host + server.Engine.Keyspace.FailStop.Ending;
         }
 
-        server.Start();
-        return Task.FromResult(server);
+        if (options.LoadProgress is { } progress) server.Engine.Durability.Loading.Advanced = (loaded, total, keys) => progress.Report(new RedKiteLoadProgress(loaded, total, keys));
+        await server.StartAsync().ConfigureAwait(false);
+        return server;
     }
 
     /// <summary>
@@ -307,7 +313,25 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <inheritdoc/>
     public async ValueTask DisposeAsync() => await StopAsync().ConfigureAwait(false);
 
-    internal void Start()
+    /// <summary>Opens the ports, and completes when the data is loaded.</summary>
+    internal async Task StartAsync()
+    {
+        Open();
+        try
+        {
+            await Task.Factory.StartNew(() => Load(_loadCancellation.Token), CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default).ConfigureAwait(false);
+        }
+        catch (Exception failure)
+        {
+            if (failure is IOException or OperationCanceledException) Engine.Log.Warning(failure is IOException ? failure.Message : "The server was stopped while it loaded its data.");
+            _loaded.Set();
+            await StopAsync().ConfigureAwait(false);
+            if (failure is IOException) throw new ConfigException(failure.Message);
+            throw;
+        }
+    }
+
+    private void Open()
     {
         try
         {
@@ -343,26 +367,15 @@ public sealed class RedKiteServer : IAsyncDisposable
         Engine.Metrics.NoteStartup(Engine.Memory.OwnsProcess ? Math.Max(0, ProcessMemory.ResidentBytes - Engine.Keyspace.ResidentBytes) : _allocatedBytes);
         Diagnostics?.Start();
         _listening.SetResult();
-        try
-        {
-            Load();
-        }
-        catch (Exception failure) when (failure is IOException or OperationCanceledException)
-        {
-            _loaded.Set();
-            Engine.Log.Warning(failure.Message);
-            StopAsync().Wait();
-            throw new ConfigException(failure is OperationCanceledException ? "The server was stopped while it loaded its data." : failure.Message);
-        }
     }
 
     // Clients are answered meanwhile: LOADING, to everything that uses the data.
-    private void Load()
+    private void Load(CancellationToken cancellation)
     {
         using (var replay = Register(new InProcessClient(this, loads: true) { Expiry = ExpiryPolicy.Keep }))
         {
             var replies = new DiscardedReplies();
-            Engine.Durability.Load(requests => replay.Execute(requests, replies), LoadFunctions, Engine.Commands, _loadCancellation.Token);
+            Engine.Durability.Load(requests => replay.Execute(requests, replies), LoadFunctions, Engine.Commands, cancellation);
 
             string? LoadFunctions(byte[] code)
             {
@@ -371,10 +384,12 @@ public sealed class RedKiteServer : IAsyncDisposable
             }
         }
 
+        cancellation.ThrowIfCancellationRequested();
         LogKeeper log = Engine.Durability.Log;
         log.Began = began => ForEachLoop(loop => loop.Gate.Use(began));
         log.Ended = () => ForEachLoop(loop => loop.Gate.Use(null));
         log.Synced = ReleaseOutput;
+        log.Waits.Reply = ReplyLater;
         log.Abandoned = (failed, position) => ForEachLoop(loop => loop.Gate.Abandon(failed, position));
         Engine.Durability.Begin();
         Engine.Memory.Apply(Engine.Metrics, reports: true);
@@ -545,6 +560,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         {
             EndInProcessClients();
             _loaded.Wait();
+            Engine.Durability.Log.Waits.Reply = null;
             Engine.Durability.Stop(_savesAtStop && _isLoaded);
             foreach (SessionLoop loop in _loops) loop.Copies.DiscardAll();
             Engine.Keyspace.Dispose();

@@ -60,7 +60,7 @@ internal static class CommandFamilies
         ObjectCommands.Family,
         new DumpCommands(parts.Run).Family,
         new DumpCommands(parts.Run).ClusterFamily,
-        ReplicationWaits.Family,
+        new ReplicationWaits(parts.Durability.Log).Family,
         new AclCommands(parts).Family,
         .. ScriptFamilies.Of(parts),
         new TransactionCommands(parts.Watched, parts.Transactions).Family,

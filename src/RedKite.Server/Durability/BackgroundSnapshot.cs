@@ -160,6 +160,8 @@ internal sealed class BackgroundSnapshot : IDisposable
     /// <summary>Ends without a file, because the server stops. From any thread.</summary>
     internal void Abort() => _isAborted = _fails = true;
 
+    internal bool IsAborted => _isAborted;
+
     public void Dispose()
     {
         _values.Dispose();

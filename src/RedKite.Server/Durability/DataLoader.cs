@@ -32,6 +32,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
             progress.End(clock.NowMs, data.Keys, data.Expired);
         }
 
+        progress.Announce();
         double seconds = Math.Max(0.001, progress.Elapsed(clock.NowMs).TotalSeconds);
         log.Notice(FormattableString.Invariant($"DB loaded from disk: {data.Keys} keys, {data.Expired} expired, {file.Length / 1048576.0:0.0} MB in {seconds:0.000} seconds ({data.Keys / seconds:0} keys/s)"));
     }
@@ -62,6 +63,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
             progress.End(clock.NowMs, data.Keys, data.Expired);
         }
 
+        progress.Announce();
         double seconds = Math.Max(0.001, progress.Elapsed(clock.NowMs).TotalSeconds);
         log.Notice(FormattableString.Invariant($"DB loaded from append only file: {data.Keys} keys of the base and {replay.Commands} commands, {before / 1048576.0:0.0} MB in {seconds:0.000} seconds"));
     }

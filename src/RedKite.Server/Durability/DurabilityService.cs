@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Globalization;
 using RedKite.Persistence.Aof;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
@@ -35,6 +36,7 @@ internal sealed class DurabilityService : IDisposable
     private readonly SemaphoreSlim _saving = new(1, 1);
     private volatile BackgroundSnapshot? _running;
     private volatile bool _saveIsScheduled;
+    private volatile bool _cancelsSave;
     private volatile bool _rewriteIsScheduled;
 
     internal DurabilityService(Settings settings, Keyspace keyspace, ServerClock clock, ServerLog log, ChangePublisher changes, WriteGate gate, IFiles? files = null)
@@ -217,7 +219,8 @@ internal sealed class DurabilityService : IDisposable
     /// <returns>What failed; null: nothing.</returns>
     internal FileFailure? SaveAtStop()
     {
-        _log.Notice("Saving the final RDB snapshot before exiting.");
+        Log.Flush(); // what is logged is on the disk however long the save takes
+        _log.Notice($"Saving the final RDB snapshot before exiting.{Estimate()}");
         _running?.Abort();
         _saving.Wait();
         try
@@ -234,6 +237,22 @@ internal sealed class DurabilityService : IDisposable
         {
             _saving.Release();
         }
+    }
+
+    private long CountKeys()
+    {
+        long keys = 0;
+        foreach (Database database in _keyspace.Databases) keys += database.Count;
+        return keys;
+    }
+
+    // The keys, and how long they take at the speed of the last save or of loading.
+    private string Estimate()
+    {
+        long keys = CountKeys();
+        (long known, double ms) = Saves.LastKeys > 0 ? (Saves.LastKeys, Saves.LastDurationMs) : (Loading.Keys, Loading.Elapsed(_clock.NowMs).TotalMilliseconds);
+        string time = known == 0 ? "" : string.Create(CultureInfo.InvariantCulture, $", about {Math.Ceiling(Math.Max(1, ms) * keys / known / 1000):0} s at the speed of the last {(Saves.LastKeys > 0 ? "save" : "load")}");
+        return string.Create(CultureInfo.InvariantCulture, $" {keys} keys{time}.");
     }
 
     /// <summary>
@@ -258,15 +277,22 @@ internal sealed class DurabilityService : IDisposable
         Saves.Begin(_clock.NowMs);
         try
         {
-            long changes = 0;
+            long changes = 0, keys = 0;
             using var file = new DumpFile(Files, _settings.DirectoryPath, Options);
             file.Writer.Begin(NewInfo(isLogBase: false));
-            writeSnapshot(file, () => changes = Changes());
+            writeSnapshot(file, () => (changes, keys) = (Changes(), CountKeys()));
             file.Commit(_settings.DumpFileName);
+            Saves.LastKeys = keys;
             Saves.Succeed(_clock.NowMs, changes, file.Bytes);
             _gate.Accept(WriteRefusal.Snapshot);
             _log.Notice(FormattableString.Invariant($"DB saved on disk: {file.Bytes} bytes in {Saves.LastDurationMs / 1000.0:0.000} seconds"));
             return null;
+        }
+        catch (FileFailure failure) when (failure.Error == FileFailure.Canceled)
+        {
+            Saves.Cancel(_clock.NowMs);
+            _log.Notice("Background saving was aborted");
+            return failure;
         }
         catch (FileFailure failure)
         {
@@ -289,10 +315,30 @@ internal sealed class DurabilityService : IDisposable
             return BackgroundStart.Scheduled;
         }
 
+        _cancelsSave = false;
         Saves.Begin(_clock.NowMs);
         Run("redkite-save", () => Save(WriteInBackground));
         return BackgroundStart.Started;
     }
+
+    /// <summary>Ends the save in progress in the background without a file, or forgets the one that is scheduled.</summary>
+    internal SaveCancellation CancelSave()
+    {
+        if (Saves.BeganMs != 0)
+        {
+            _log.Notice("Background saving will be aborted due to user request");
+            _cancelsSave = true;
+            if (Rewrites.BeganMs == 0) _running?.Abort();
+            return SaveCancellation.Canceled;
+        }
+
+        if (!_saveIsScheduled) return SaveCancellation.Nothing;
+        _saveIsScheduled = false;
+        return SaveCancellation.Unscheduled;
+    }
+
+    /// <summary>Whether the snapshot in progress ends without a file.</summary>
+    internal bool AbortsSave => _running is { IsAborted: true };
 
     /// <summary>Begins to rewrite the append-only file on another thread; without one in use, to begin one if the settings want it.</summary>
     internal BackgroundStart BeginRewrite()
@@ -304,6 +350,7 @@ internal sealed class DurabilityService : IDisposable
             return BackgroundStart.Scheduled;
         }
 
+        _cancelsSave = false;
         Rewrites.Begin(_clock.NowMs);
         Run("redkite-rewrite", Rewrite);
         return BackgroundStart.Started;
@@ -385,6 +432,7 @@ internal sealed class DurabilityService : IDisposable
         _running = snapshot;
         try
         {
+            if (_cancelsSave) snapshot.Abort();
             snapshot.Write(file.Writer, Commands);
         }
         finally
@@ -513,6 +561,19 @@ internal sealed class DurabilityService : IDisposable
         UsedMemoryBytes = _keyspace.Budget.UsedBytes,
         IsLogBase = isLogBase,
     };
+}
+
+/// <summary>How a request to cancel a save ends.</summary>
+internal enum SaveCancellation
+{
+    /// <summary>There is none to cancel.</summary>
+    Nothing,
+
+    /// <summary>The save in progress ends soon.</summary>
+    Canceled,
+
+    /// <summary>The one that was scheduled is forgotten.</summary>
+    Unscheduled,
 }
 
 /// <summary>How a request for a save in the background ends.</summary>

@@ -3,10 +3,16 @@ namespace RedKite.Server.Durability;
 /// <summary>The progress of loading, and its result. Written by the loading thread, read by any.</summary>
 internal sealed class LoadProgress
 {
+    private const long AnnouncePauseMs = 100;
+
     private long _loadedBytes;
+    private long _announcedAt;
     private long _endedMs;
     private volatile bool _isRunning;
     private Func<long> _keys = () => 0;
+
+    /// <summary>Receives the bytes that are loaded, all bytes, and the keys so far; null: nothing does.</summary>
+    internal Action<long, long, long>? Advanced { get; set; }
 
     /// <summary>Whether data is being loaded.</summary>
     internal bool IsRunning => _isRunning;
@@ -21,7 +27,11 @@ internal sealed class LoadProgress
     internal long LoadedBytes
     {
         get => Volatile.Read(ref _loadedBytes);
-        set => Volatile.Write(ref _loadedBytes, value);
+        set
+        {
+            Volatile.Write(ref _loadedBytes, value);
+            if (Advanced is not null && Environment.TickCount64 - _announcedAt >= AnnouncePauseMs) Announce();
+        }
     }
 
     /// <summary>Keys that were loaded so far.</summary>
@@ -42,7 +52,7 @@ internal sealed class LoadProgress
     internal void Begin(string path, long totalBytes, long nowMs, Func<long> keys)
     {
         (Path, TotalBytes, StartedMs, _keys) = (path, totalBytes, nowMs, keys);
-        LoadedBytes = 0;
+        _loadedBytes = 0;
         _isRunning = true;
     }
 
@@ -52,5 +62,12 @@ internal sealed class LoadProgress
         _keys = () => keys;
         _endedMs = nowMs;
         _isRunning = false;
+    }
+
+    /// <summary>Calls <see cref="Advanced"/> now.</summary>
+    internal void Announce()
+    {
+        _announcedAt = Environment.TickCount64;
+        Advanced?.Invoke(LoadedBytes, TotalBytes, Keys);
     }
 }

@@ -1,3 +1,4 @@
+using System.Text;
 using RedKite.Persistence.Aof;
 using RedKite.Persistence.Files;
 using RedKite.Server.Changes;
@@ -17,6 +18,9 @@ namespace RedKite.Server.Durability;
 /// </remarks>
 internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePublisher changes, WriteGate gate, ServerLog serverLog, IFiles files)
 {
+    /// <summary>The error of WAITAOF without a log.</summary>
+    internal const string NoLogToWaitFor = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
+
     private const int FlushPollMs = 20;
 
     private readonly Lock _changing = new();
@@ -25,6 +29,9 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     private volatile AppendOnlyLog? _log;
     private long _closedIncrementBytes; // of the increments before the current one
     private volatile bool _isSnapshotRunning;
+
+    /// <summary>The clients that wait for the log.</summary>
+    internal SyncWaits Waits { get; } = new();
 
     /// <summary>The log in use; null: there is none.</summary>
     internal AppendOnlyLog? Log => _log;
@@ -112,6 +119,20 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         if (log.Writer.Failure is { } failure) throw failure;
     }
 
+    /// <summary>Writes and syncs everything that was executed so far, as far as that is possible.</summary>
+    internal void Flush() => _log?.Writer.Flush().Wait();
+
+    /// <summary>Has a client wait until a position of a log is synced.</summary>
+    internal void Await(AppendOnlyLog log, SyncWait wait)
+    {
+        Waits.Add(wait);
+
+        // The log may have been synced, or have ended, before it could see the wait.
+        if (log.Writer.SyncedPosition >= wait.Position) Waits.End(wait.Position);
+        else if (_log != log) Waits.EndAll(Encoding.ASCII.GetBytes($"-{NoLogToWaitFor}\r\n"));
+        else log.Writer.WakeSurely();
+    }
+
     /// <summary>Begins to log after loading. Nothing else is executed.</summary>
     /// <param name="writeBase">Writes all data as a base; it is called if there is none.</param>
     internal void Start(Action<DumpFile> writeBase)
@@ -156,6 +177,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         if (!written) serverLog.Warning("The append-only file could not be completed: " + (log.Writer.Failure?.Message ?? "unknown reason"));
         _log = null;
         Ended?.Invoke();
+        Waits.EndAll(Encoding.ASCII.GetBytes($"-{NoLogToWaitFor}\r\n"));
         log.Dispose();
         Changed?.Invoke(LogChange.Ended, "");
     }
@@ -253,7 +275,11 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         AppendOnlyLog log = null!;
         log = new AppendOnlyLog(gate, Totals, () => _isSnapshotRunning && settings.NoAppendFsyncOnRewrite)
         {
-            Synced = position => Synced?.Invoke(position),
+            Synced = position =>
+            {
+                Waits.End(log.Writer.SyncedPosition);
+                Synced?.Invoke(position);
+            },
             Failed = (failure, isSync) => OnFailed(log, failure, isSync),
             Recovered = () =>
             {

@@ -42,6 +42,9 @@ internal sealed class SaveHistory(long startedMs)
     /// <summary>Saves that failed.</summary>
     internal long Failures { get; private set; }
 
+    /// <summary>Keys of the last save.</summary>
+    internal long LastKeys { get; set; }
+
     /// <summary>Bytes of the last save.</summary>
     internal long LastBytes { get; private set; }
 
@@ -76,7 +79,7 @@ internal sealed class SaveHistory(long startedMs)
         Volatile.Write(ref _count, _count + 1);
         _failure = null;
         Volatile.Write(ref _consecutiveFailures, 0);
-        End(nowMs, bytes);
+        End(nowMs, bytes, failure: null);
     }
 
     internal void Fail(long nowMs, string failure)
@@ -84,12 +87,15 @@ internal sealed class SaveHistory(long startedMs)
         _failure = failure;
         Failures++;
         Volatile.Write(ref _consecutiveFailures, _consecutiveFailures + 1);
-        End(nowMs, bytes: 0);
+        End(nowMs, bytes: 0, failure);
     }
 
-    private void End(long nowMs, long bytes)
+    /// <summary>Notes that the save was canceled: it is no failure.</summary>
+    internal void Cancel(long nowMs) => End(nowMs, bytes: 0, "canceled");
+
+    private void End(long nowMs, long bytes, string? failure)
     {
-        var record = new SaveRecord(_beganMs, nowMs, bytes, _failure);
+        var record = new SaveRecord(_beganMs, nowMs, bytes, failure);
         _recent = [record, .. _recent.Take(RecentMax - 1)];
         Volatile.Write(ref _lastDurationMs, nowMs - _beganMs);
         Volatile.Write(ref _lastEndedMs, nowMs);

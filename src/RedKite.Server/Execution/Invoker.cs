@@ -296,6 +296,7 @@ internal sealed class Invoker
         {
             if (changes > 0 && !_recording.Effects.ReplacesRequest) cmd.EffectRequest();
             _nested.PublishEffects(cmd.Arguments.Input);
+            if (changes > 0 && _engine.Durability.Log.Log is { } log) cmd.Session.LoggedPosition = log.Chain.Reserved;
         }
 
         PublishChanges();

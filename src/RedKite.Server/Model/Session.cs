@@ -45,6 +45,9 @@ internal sealed class Session
     /// <summary>The connection; null for a caller in the process.</summary>
     internal Connection? Connection { get; }
 
+    /// <summary>No earlier than the end of the client's last write in the append-only file.</summary>
+    internal long LoggedPosition { get; set; }
+
     /// <summary>The client's end, as CLIENT LIST and KILL write it.</summary>
     internal string Address => Connection?.RemoteAddress.ToString() ?? "?:0";
 

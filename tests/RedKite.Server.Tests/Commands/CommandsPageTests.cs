@@ -57,7 +57,6 @@ public class CommandsPageTests
             page.Append($"| {group} | {string.Join(", ", names.Select(name => name.ToUpperInvariant().Replace('|', ' ')))} |\n");
         }
 
-        page.Append("\nSome of the commands at the top lack the feature that they are about: CLIENT TRACKING supports only OFF, WAIT and WAITAOF have no\n");
-        page.Append("replicas to wait for, and SHUTDOWN SAVE is refused.\n");
+        page.Append("\nWAIT and WAITAOF have no replicas to wait for.\n");
     }
 }

@@ -69,6 +69,81 @@ public class SnapshotTests
     }
 
     [Fact]
+    public async Task Shutdown_with_force_ends_a_server_that_cannot_save()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        foreach (string refused in (string[])["ABORT NOW", "FORCE ABORT", "SAVE NOSAVE", "NOSAVE ABORT", "foo"]) Assert.Equal("ERR syntax error", disk.Run("SHUTDOWN " + refused).Text);
+        Assert.Equal("ERR No shutdown in progress.", disk.Run("SHUTDOWN ABORT").Text);
+        disk.Files.Plan = call => call.Operation == "sync" ? new FileFault(FileFault.InputOutput) : null;
+        Assert.Equal("ERR Errors trying to SHUTDOWN. Check logs.", disk.Run("SHUTDOWN SAVE NOW").Text);
+        Assert.Equal("ERR No shutdown in progress.", disk.Run("SHUTDOWN ABORT").Text);
+        disk.Run("SHUTDOWN SAVE NOW FORCE");
+        await disk.Server.Stopped.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
+    }
+
+    [Theory]
+    [InlineData("NOSAVE", false)]
+    [InlineData("SAVE", true)]
+    public async Task Shutdown_aborts_a_save_in_the_background(string option, bool saves)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("rdbcompression", "no");
+        using ManualResetEventSlim stalls = await StallBackgroundSaveAsync(disk);
+        RedKiteServer server = disk.Server;
+        Task shutdown = Task.Run(() => server.Execute("SHUTDOWN", option), TestContext.Current.CancellationToken);
+        disk.WaitFor(() => server.Engine.Durability.AbortsSave, "the abort");
+        stalls.Set();
+        await server.Stopped.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
+        await shutdown.ContinueWith(_ => { }, TaskScheduler.Default); // its client may have been closed
+        Assert.Equal(saves ? ["dump.rdb"] : [], disk.Files.List(disk.Folder));
+    }
+
+    [Fact]
+    public async Task Bgsave_cancel_ends_the_save_and_counts_no_failure()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1", "rdbcompression", "no");
+        Assert.Equal("ERR Background saving is currently not in progress or scheduled", disk.Run("BGSAVE CANCEL").Text);
+        using ManualResetEventSlim stalls = await StallBackgroundSaveAsync(disk);
+        Assert.Equal("Background saving cancelled", disk.Run("BGSAVE CANCEL").Text);
+        Assert.Equal("ERR Background save already in progress", disk.Run("BGSAVE").Text);
+        stalls.Set();
+        disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the end");
+        Assert.Equal("ok", disk.Info("rdb_last_bgsave_status"));
+        Assert.Equal("0", disk.Info("rdb_saves"));
+        Assert.Equal("OK", disk.Run("SET b 1").Text);
+        Assert.Empty(disk.Files.List(disk.Folder));
+        Assert.Equal("ERR syntax error", disk.Run("BGSAVE CANCEL x").Text);
+    }
+
+    [Fact]
+    public async Task Stopping_says_how_long_the_final_save_takes()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1");
+        disk.Run("SET a 1");
+        disk.Run("SAVE");
+        disk.Run("SET b 1");
+        await disk.StopAsync();
+        Assert.Contains(disk.LogLines, line => line.Contains("Saving the final RDB snapshot before exiting. 2 keys, about 1 s at the speed of the last save.", StringComparison.Ordinal));
+    }
+
+    // The save is within its walk, and goes on when the event is set.
+    private static async Task<ManualResetEventSlim> StallBackgroundSaveAsync(DiskServer disk)
+    {
+        disk.Run("SET large " + new string('x', 4 << 20));
+        var stalls = new ManualResetEventSlim();
+        var reached = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        disk.Files.Plan = call =>
+        {
+            if (call.Operation != "write") return null;
+            reached.TrySetResult();
+            stalls.Wait(CancellationToken.None);
+            return null;
+        };
+        Assert.Equal("Background saving started", disk.Run("BGSAVE").Text);
+        await reached.Task.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
+        return stalls;
+    }
+
+    [Fact]
     public async Task Server_stops_without_saving_if_a_script_does_not_end()
     {
         await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1", "busy-reply-threshold", "0", "loops", "2");

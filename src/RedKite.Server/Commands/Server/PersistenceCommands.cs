@@ -25,9 +25,15 @@ internal sealed class PersistenceCommands(DurabilityService durability)
         else cmd.Reply.Error("ERR"u8);
     }
 
-    // BGSAVE [SCHEDULE]
+    // BGSAVE [SCHEDULE | CANCEL]
     private void BackgroundSave(ref CommandContext cmd)
     {
+        if (cmd.Count == 2 && cmd.Is(1, "CANCEL"u8))
+        {
+            CancelSave(cmd);
+            return;
+        }
+
         bool schedules = cmd.Count == 2 && cmd.Is(1, "SCHEDULE"u8);
         if (cmd.Count > 1 && !schedules)
         {
@@ -48,6 +54,23 @@ internal sealed class PersistenceCommands(DurabilityService durability)
                 break;
             case BackgroundStart.RewriteInProgress:
                 cmd.Reply.Error("ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible."u8);
+                break;
+        }
+    }
+
+    // As in Valkey 8.1.
+    private void CancelSave(scoped in CommandContext cmd)
+    {
+        switch (durability.CancelSave())
+        {
+            case SaveCancellation.Canceled:
+                cmd.Reply.SimpleString("Background saving cancelled"u8);
+                break;
+            case SaveCancellation.Unscheduled:
+                cmd.Reply.SimpleString("Scheduled background saving cancelled"u8);
+                break;
+            default:
+                cmd.Reply.Error("ERR Background saving is currently not in progress or scheduled"u8);
                 break;
         }
     }

@@ -1,4 +1,5 @@
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Durability;
 using RedKite.Server.Model;
 using static RedKite.Server.Model.CommandFlags;
 
@@ -6,11 +7,11 @@ namespace RedKite.Server.Commands.Server;
 
 /// <summary>
 /// Commands that wait until replicas or the disk have received the connection's writes. The table is their single declaration
-/// and this file's contents. There are no replicas and no append-only file, so every wait times out.
+/// and this file's contents. There are no replicas, so a wait for them times out.
 /// </summary>
-internal static class ReplicationWaits
+internal sealed class ReplicationWaits(LogKeeper log)
 {
-    internal static readonly CommandFamily Family = new("generic", "connection",
+    internal CommandFamily Family => new("generic", "connection",
     [
         new("WAIT", 3, Blocking, KeySpecs.None, Wait,
             new("3.0.0", "O(1)", "Blocks until a number of replicas have received the connection's writes, and returns their number.", "numreplicas:integer timeout:integer")) { Tips = ["request_policy:all_shards", "response_policy:agg_min"] },
@@ -26,7 +27,7 @@ internal static class ReplicationWaits
     }
 
     // WAITAOF numlocal numreplicas timeout
-    private static void WaitAof(ref CommandContext cmd)
+    private void WaitAof(ref CommandContext cmd)
     {
         if (!cmd.TryIntegerOrReply(1, out long local)) return;
         if (local is < 0 or > 1)
@@ -36,15 +37,18 @@ internal static class ReplicationWaits
         }
 
         if (!cmd.TryCountOrReply(2, out long replicas) || !TimeoutArgument.TryMillisecondsOrReply(cmd, 3, out long deadlineMs)) return;
-        if (local > 0)
+        AppendOnlyLog? current = log.Log;
+        if (local > 0 && current is null)
         {
-            cmd.Reply.Error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."u8);
+            cmd.Reply.Error(LogKeeper.NoLogToWaitFor);
             return;
         }
 
-        if (replicas > 0 && cmd.BlockUntil(deadlineMs, "*2\r\n:0\r\n:0\r\n"u8.ToArray())) return;
-        cmd.Reply.Array(2);
-        cmd.Reply.Integer(0);
-        cmd.Reply.Integer(0);
+        // As in Redis, a script has written nothing yet.
+        long position = cmd.Environment.IsInScript || current is null ? 0 : Math.Min(cmd.Session.LoggedPosition, current.Chain.Reserved);
+        bool isSynced = current is not null && position <= current.Writer.SyncedPosition;
+        byte[] reply = SyncWait.NewReply(isSynced);
+        if ((replicas == 0 && (local == 0 || isSynced)) || !cmd.BlockUntil(deadlineMs, reply)) cmd.Reply.Raw(reply);
+        else if (!isSynced && current is not null) log.Await(current, new SyncWait(cmd.Session, position, reply, RequiresLog: local > 0, WaitsForReplicas: replicas > 0));
     }
 }

@@ -1,0 +1,101 @@
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Durability;
+
+/// <summary>The clients that wait until what they have written is on the disk: WAITAOF. From any thread.</summary>
+/// <remarks>
+/// A client has one. Those of clients that wait no longer (a deadline, a closed connection) are removed when their number has doubled since the
+/// last look, so there are at most about twice as many as clients.
+/// </remarks>
+internal sealed class SyncWaits
+{
+    private const int SweepCountMin = 64;
+
+    private readonly Lock _lock = new();
+    private readonly Dictionary<Session, SyncWait> _waits = []; // the last of each
+    private int _sweepCount = SweepCountMin;
+
+    /// <summary>Ends the wait of a client by a reply: the session, its reply at the deadline, the reply. Null: nothing replies any more.</summary>
+    internal Action<Session, byte[], byte[]>? Reply { get; set; }
+
+    /// <summary>Waits that are remembered.</summary>
+    internal int Count
+    {
+        get
+        {
+            lock (_lock) return _waits.Count;
+        }
+    }
+
+    internal void Add(SyncWait wait)
+    {
+        lock (_lock)
+        {
+            if (_waits.Count >= _sweepCount)
+            {
+                foreach (SyncWait other in _waits.Values.Where(static other => !other.IsWaiting).ToArray()) _waits.Remove(other.Session);
+                _sweepCount = Math.Max(SweepCountMin, 2 * _waits.Count);
+            }
+
+            _waits[wait.Session] = wait;
+        }
+    }
+
+    /// <summary>Ends the waits for positions up to one, which is synced.</summary>
+    internal void End(long synced)
+    {
+        foreach (SyncWait wait in Take(wait => wait.Position <= synced))
+        {
+            if (wait.WaitsForReplicas) SyncWait.NoteSynced(wait.TimeoutReply);
+            else Finish(wait, SyncWait.NewReply(isSynced: true));
+        }
+    }
+
+    /// <summary>Ends all waits for the log, because there is none any more.</summary>
+    internal void EndAll(byte[] error)
+    {
+        foreach (SyncWait wait in Take(static _ => true))
+        {
+            if (wait.RequiresLog) Finish(wait, error);
+        }
+    }
+
+    private SyncWait[] Take(Predicate<SyncWait> ends)
+    {
+        lock (_lock)
+        {
+            if (_waits.Count == 0) return [];
+            SyncWait[] taken = [.. _waits.Values.Where(wait => ends(wait))];
+            foreach (SyncWait wait in taken) _waits.Remove(wait.Session);
+            return taken;
+        }
+    }
+
+    // A caller in the process may only be about to wait: the log's thread must not wait for that.
+    private void Finish(SyncWait wait, byte[] reply)
+    {
+        if (Reply is not { } finish) return;
+        if (wait.Session.Connection is not null) finish(wait.Session, wait.TimeoutReply, reply);
+        else ThreadPool.QueueUserWorkItem(_ => finish(wait.Session, wait.TimeoutReply, reply));
+    }
+}
+
+/// <summary>A client that waits until the log is synced.</summary>
+/// <param name="Session">The client.</param>
+/// <param name="Position">The log's position.</param>
+/// <param name="TimeoutReply">The reply at the deadline, which identifies the wait.</param>
+/// <param name="RequiresLog">Whether it is an error that the log ends.</param>
+/// <param name="WaitsForReplicas">Whether it waits for replicas too, and so until the deadline.</param>
+internal sealed record SyncWait(Session Session, long Position, byte[] TimeoutReply, bool RequiresLog, bool WaitsForReplicas)
+{
+    private const int SyncedDigit = 5;
+
+    // The client's command sets its wait while it executes.
+    internal bool IsWaiting => Session.IsExecuting || Session.Blocked?.Block.TimeoutReply == TimeoutReply;
+
+    /// <summary>The reply of WAITAOF: whether the log is synced, and the number of replicas, which there are none of.</summary>
+    internal static byte[] NewReply(bool isSynced) => isSynced ? "*2\r\n:1\r\n:0\r\n"u8.ToArray() : "*2\r\n:0\r\n:0\r\n"u8.ToArray();
+
+    /// <summary>Makes a reply say that the log is synced.</summary>
+    internal static void NoteSynced(byte[] reply) => reply[SyncedDigit] = (byte)'1';
+}

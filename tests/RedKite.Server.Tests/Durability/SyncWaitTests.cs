@@ -1,0 +1,65 @@
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Durability;
+
+/// <summary>WAITAOF with an append-only file. The expected replies are those of redis-server 8.0.2.</summary>
+public class SyncWaitTests
+{
+    private const string NoLog = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
+
+    [Theory]
+    [InlineData("everysec")]
+    [InlineData("always")]
+    public async Task Wait_ends_when_the_clients_writes_are_synced(string policy)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", policy);
+        using RespConnection client = RespConnection.Connect(disk.Server.Port);
+        client.Run("WAITAOF 1 0 0").IsIntegers(1, 0); // it has written nothing
+        client.Run("SET a 1").IsOk();
+        client.Run("WAITAOF 1 0 0").IsIntegers(1, 0);
+        Assert.True(disk.Server.Engine.Durability.Log.Log!.Writer.SyncedPosition > 0);
+        client.Run("WAITAOF 0 0 0").IsIntegers(1, 0);
+        client.Run("WAITAOF 1 1 1").IsIntegers(1, 0); // there are no replicas to wait for
+        using InProcessClient inProcess = disk.Server.CreateClient();
+        inProcess.Execute("SET", "c", "1");
+        Assert.Equal("1 0", string.Join(' ', inProcess.Execute("WAITAOF", "1", "0", "0").Items.Select(item => item.ToString())));
+    }
+
+    [Fact]
+    public async Task Wait_for_what_is_not_synced_ends_at_its_deadline_or_with_the_log()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "no");
+        using RespConnection client = RespConnection.Connect(disk.Server.Port);
+        client.Run("SET a 1").IsOk();
+        client.Run("WAITAOF 1 0 1").IsIntegers(0, 0);
+        client.Run("MULTI").IsOk();
+        client.Run("WAITAOF 1 0 0").IsSimple("QUEUED");
+        Assert.Equal([0, 0], client.Run("EXEC").Items[0].Items.Select(item => item.Number));
+        client.Run("EVAL \"return redis.call('WAITAOF', '1', '0', '0')\" 0").IsIntegers(1, 0); // it has written nothing either
+        client.SendCommand("WAITAOF 1 0 0");
+        disk.WaitFor(() => disk.Server.Engine.Blocked.Count == 1, "the client");
+        disk.Run("BGREWRITEAOF"); // the increment that ends is synced
+        client.Read().IsIntegers(1, 0);
+        disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the rewrite");
+        client.Run("SET a 2").IsOk();
+        client.SendCommand("WAITAOF 1 0 0");
+        disk.WaitFor(() => disk.Server.Engine.Blocked.Count == 1, "the client");
+        disk.Run("CONFIG SET appendonly no");
+        client.Read().IsIntegers(1, 0); // the log is synced to its end
+        disk.WaitFor(() => disk.Server.Engine.Durability.Log.Log is null, "the log's end");
+        client.Run("WAITAOF 1 0 0").IsError(NoLog);
+        client.Run("WAITAOF 0 0 0").IsIntegers(0, 0);
+    }
+
+    [Fact]
+    public async Task Waits_that_have_ended_are_forgotten()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "no");
+        using RespConnection client = RespConnection.Connect(disk.Server.Port);
+        client.Run("SET a 1").IsOk();
+        byte[] request = CommandLine.Encode(CommandLine.Split("WAITAOF 1 0 1"));
+        for (int i = 0; i < 300; i++) client.Send(request);
+        for (int i = 0; i < 300; i++) client.Read().IsIntegers(0, 0);
+        Assert.Equal(1, disk.Server.Engine.Durability.Log.Waits.Count);
+    }
+}
