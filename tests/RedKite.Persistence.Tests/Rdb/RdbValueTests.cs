@@ -1,7 +1,6 @@
 using RedKite.Persistence.Rdb;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
-using RedKite.Store.Values;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Packed;
 using RedKite.Store.Values.Streams;
