@@ -1,4 +1,5 @@
 using RedKite.Persistence.Files;
+using RedKite.Server.Config;
 
 namespace RedKite.Server;
 
@@ -23,6 +24,15 @@ public sealed class RedKiteOptions
 
     /// <summary>A redis.conf file to read first.</summary>
     public string? ConfigFile { get; set; }
+
+    /// <summary>How the data is kept on disk. Other values than None need a <see cref="DataDirectory"/>; <see cref="Settings"/> take precedence.</summary>
+    public RedKitePersistence Persistence { get; set; }
+
+    /// <summary>The folder of the data, which exists; what an earlier server has left there is loaded. Null: the setting <c>dir</c>, or the process's current folder.</summary>
+    public string? DataDirectory { get; set; }
+
+    /// <summary>When the append-only file of <see cref="RedKitePersistence.Log"/> is synced.</summary>
+    public RedKiteLogSync LogSync { get; set; }
 
     /// <summary>The clock that determines when keys expire; tests may provide their own.</summary>
     public TimeProvider TimeProvider { get; set; } = TimeProvider.System;
@@ -56,4 +66,16 @@ public sealed class RedKiteOptions
 
     /// <summary>Receives log lines, from any thread, instead of the file of the setting <c>logfile</c>; null: the file has them, or without one they are discarded. If it throws, the exception is ignored and the line is lost.</summary>
     public Action<string>? Log { get; set; }
+
+    /// <summary>The typed options as directives, in front of <see cref="Settings"/>.</summary>
+    /// <exception cref="ConfigException">They do not fit together.</exception>
+    internal IEnumerable<(string Name, string Value)> Directives()
+    {
+        if (Persistence != RedKitePersistence.None && DataDirectory is null && !Settings.ContainsKey("dir")) throw new ConfigException($"Persistence {Persistence} needs a DataDirectory");
+        if (DataDirectory is not null) yield return ("dir", DataDirectory);
+        if (Persistence == RedKitePersistence.None) yield break;
+        yield return ("appendonly", Persistence == RedKitePersistence.Log ? "yes" : "no");
+        yield return ("save", Persistence == RedKitePersistence.Log ? "" : SavePoint.ProgramDefault);
+        yield return ("appendfsync", LogSync switch { RedKiteLogSync.Always => "always", RedKiteLogSync.WhenSystemDecides => "no", _ => "everysec" });
+    }
 }

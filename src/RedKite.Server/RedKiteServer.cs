@@ -186,14 +186,17 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <param name="options">How it is started; null: the defaults.</param>
     /// <exception cref="ConfigException">A directive is unknown or has a bad value, an address cannot be listened on, or a file of the data is
     /// damaged; the one-line message says which.</exception>
-    /// <exception cref="OperationCanceledException">The server was stopped before its data was loaded: by a client's SHUTDOWN.</exception>
+    /// <param name="cancellationToken">Ends the loading, and with it the server.</param>
+    /// <exception cref="OperationCanceledException">The server was stopped before its data was loaded: by the token, or by a client's SHUTDOWN.</exception>
     /// <exception cref="ArgumentException">A behavior is registered twice, or has another place in another server.</exception>
-    public static async Task<RedKiteServer> StartAsync(RedKiteOptions? options = null)
+    public static async Task<RedKiteServer> StartAsync(RedKiteOptions? options = null, CancellationToken cancellationToken = default)
     {
+        cancellationToken.ThrowIfCancellationRequested();
         options ??= new RedKiteOptions();
         var arguments = new List<string>();
         if (options.ConfigFile is not null) arguments.Add(options.ConfigFile);
         if (options.ConfigFile is null || options.Port != 6379) arguments.AddRange(["--port", options.Port.ToString(System.Globalization.CultureInfo.InvariantCulture)]);
+        foreach ((string name, string value) in options.Directives()) arguments.AddRange(["--" + name, value]);
         foreach ((string name, string value) in options.Settings) arguments.AddRange(["--" + name, value]);
 
         var configuration = new Configuration(new Settings());
@@ -211,6 +214,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
 
         if (options.LoadProgress is { } progress) server.Engine.Durability.Loading.Advanced = (loaded, total, keys) => progress.Report(new RedKiteLoadProgress(loaded, total, keys));
+        using CancellationTokenRegistration canceling = cancellationToken.Register(server._loadCancellation.Cancel);
         await server.StartAsync().ConfigureAwait(false);
         return server;
     }

@@ -50,7 +50,7 @@ public sealed class AdminApiTests : IAsyncDisposable
             settings["admin-port"] = LoopbackPort.Next().ToString(System.Globalization.CultureInfo.InvariantCulture);
             var options = new RedKiteOptions { Port = 0, Log = line => { lock (_log) _log.Add(line); } };
             foreach ((string name, string value) in settings) options.Settings[name] = value;
-            _server = await RedKiteServer.StartAsync(options);
+            _server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
             _dashboard = await RedKiteDashboard.StartAsync(_server);
         }
         while (_dashboard is null);
@@ -324,7 +324,7 @@ public sealed class AdminApiTests : IAsyncDisposable
         int port;
         do port = LoopbackPort.Next();
         while (Listens(port + 2000));
-        _server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = port, Log = line => { lock (_log) _log.Add(line); } });
+        _server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = port, Log = line => { lock (_log) _log.Add(line); } }, TestContext.Current.CancellationToken);
         Assert.False(Listens(port + 2000), "nothing listens");
         _dashboard = await RedKiteDashboard.StartAsync(_server);
         Assert.NotNull(_dashboard);
@@ -343,7 +343,7 @@ public sealed class AdminApiTests : IAsyncDisposable
             Port = 0,
             Log = line => { lock (_log) _log.Add(line); },
             Settings = { ["port"] = "0", ["unixsocket"] = Path.Combine(folder.FullName, "s") },
-        });
+        }, TestContext.Current.CancellationToken);
         _dashboard = await RedKiteDashboard.StartAsync(_server);
         Assert.Null(_dashboard);
         Assert.Single(Logged(), line => line.StartsWith("There is no dashboard because admin-port is 'auto'", StringComparison.Ordinal));

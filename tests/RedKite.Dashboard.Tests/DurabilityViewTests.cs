@@ -77,7 +77,7 @@ public sealed class DurabilityViewTests(Browser browser) : IDisposable
         var configuration = new Configuration(new Settings());
         ConfigFile.Load(configuration, Server.Config.CommandLine.Parse(["--port", "0", "--dir", _folder.Path, "--admin-port", port.ToString(CultureInfo.InvariantCulture)]), Stream.Null);
         await using var server = new RedKiteServer(configuration, TimeProvider.System, log: _ => { }, files: _disk);
-        Task start = Task.Run(server.Start, TestContext.Current.CancellationToken);
+        Task start = Task.Run(server.StartAsync, TestContext.Current.CancellationToken);
         try
         {
             await Task.WhenAny(server.Listening, start);

@@ -164,7 +164,7 @@ public sealed class FindingProvocationTests
     [Fact]
     public async Task Host_that_collects_garbage()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         var graph = new List<object[]>();
         for (int i = 0; i < 2_000_000; i++) graph.Add([i]);
         AssertFound(() => server.Execute("INFO", "findings").Text!, "gc-pauses", () =>
@@ -178,7 +178,7 @@ public sealed class FindingProvocationTests
     [Fact]
     public async Task Host_with_a_large_heap()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         byte[][] arrays = [.. Enumerable.Range(0, 10).Select(_ => new byte[64 << 20])];
         foreach (byte[] array in arrays) Array.Fill(array, (byte)1);
         AssertFound(() => server.Execute("INFO", "findings").Text!, "managed-heap-large", () => Thread.Sleep(100));
@@ -188,7 +188,7 @@ public sealed class FindingProvocationTests
     [Fact]
     public async Task Host_that_blocks_the_thread_pool()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         using var found = new ManualResetEventSlim();
         using var ended = new CountdownEvent(1_000);
         for (int i = 0; i < 1_000; i++)

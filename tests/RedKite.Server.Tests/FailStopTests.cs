@@ -17,7 +17,7 @@ public class FailStopTests
             Port = 0,
             Settings = { ["logfile"] = Path.Combine(folder.FullName, "redkite.log") },
             BeforeFailStop = called.SetResult,
-        }))
+        }, TestContext.Current.CancellationToken))
         {
             server.Engine.Keyspace.FailStop.Errors = TextWriter.Null;
             server.Engine.Keyspace.FailStop.Terminate = (_, _) => { }; // the loop ends instead of the process

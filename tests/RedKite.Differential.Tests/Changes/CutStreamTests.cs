@@ -29,7 +29,7 @@ public sealed class CutStreamTests(ITestOutputHelper output)
     {
         output.WriteLine($"{StreamTest.SeedVariable}={seed}");
         var clock = new HeldClock();
-        await using RedKiteServer server = await RedKiteServer.StartAsync(WatchedServer.RedKiteOptions(clock));
+        await using RedKiteServer server = await RedKiteServer.StartAsync(WatchedServer.RedKiteOptions(clock), TestContext.Current.CancellationToken);
         await Task.Run(() => Run(server, clock, seed), TestContext.Current.CancellationToken);
     }
 
@@ -40,7 +40,7 @@ public sealed class CutStreamTests(ITestOutputHelper output)
     {
         output.WriteLine($"{StreamTest.SeedVariable}={seed}");
         var clock = new HeldClock();
-        await using RedKiteServer server = await RedKiteServer.StartAsync(WatchedServer.RedKiteOptions(clock));
+        await using RedKiteServer server = await RedKiteServer.StartAsync(WatchedServer.RedKiteOptions(clock), TestContext.Current.CancellationToken);
         await Task.Run(() => RunSnapshotsAsync(server, clock, seed), TestContext.Current.CancellationToken);
     }
 

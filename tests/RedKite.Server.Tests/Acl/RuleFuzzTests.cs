@@ -25,7 +25,7 @@ public sealed class RuleFuzzTests
     {
         int seed = int.TryParse(Environment.GetEnvironmentVariable("REDKITE_SEED"), out int given) ? given : Random.Shared.Next();
         var random = new Random(seed);
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1" } }, TestContext.Current.CancellationToken);
         UserRegistry users = server.Engine.Users;
         int applied = 0, refused = 0;
         for (int round = 0; round < Rounds; round++)

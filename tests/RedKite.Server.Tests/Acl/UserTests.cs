@@ -153,7 +153,7 @@ public sealed class UserTests : NetworkTests, IDisposable
         string path = Path.Combine(_folder, "redkite.conf");
         await File.WriteAllTextAsync(path, "port 0\nloops 1\nuser a on nopass +get '~\"x'\nuser gone off\nrequirepass pw\n", TestContext.Current.CancellationToken);
         string?[] users;
-        await using (RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { ConfigFile = path }))
+        await using (RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { ConfigFile = path }, TestContext.Current.CancellationToken))
         {
             server.Execute("ACL", "SETUSER", "b", "on", ">p", "(%W~k:* +@write -del)", "&c\\");
             server.Execute("ACL", "DELUSER", "gone");
@@ -162,7 +162,7 @@ public sealed class UserTests : NetworkTests, IDisposable
             Assert.Contains("user a on nopass sanitize-payload ~\"x resetchannels -@all +get", users);
         }
 
-        await using RedKiteServer again = await RedKiteServer.StartAsync(new RedKiteOptions { ConfigFile = path });
+        await using RedKiteServer again = await RedKiteServer.StartAsync(new RedKiteOptions { ConfigFile = path }, TestContext.Current.CancellationToken);
         Assert.Equal(users, again.Execute("ACL", "LIST").Items.Select(line => line.Text));
     }
 

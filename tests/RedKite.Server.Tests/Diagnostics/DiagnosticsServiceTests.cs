@@ -11,7 +11,7 @@ public class DiagnosticsServiceTests
     [Fact]
     public async Task Every_second_has_values_of_every_metric_that_is_known_here()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         DiagnosticsService diagnostics = server.Diagnostics!;
         WaitForSeconds(diagnostics, 1);
         for (int i = 0; i < 1000; i++) server.Execute("SET", $"key:{i}", "value");
@@ -29,7 +29,7 @@ public class DiagnosticsServiceTests
     [Fact]
     public async Task Each_command_in_use_and_each_loop_has_its_history()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "2" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "2" } }, TestContext.Current.CancellationToken);
         DiagnosticsService diagnostics = server.Diagnostics!;
         WaitForSeconds(diagnostics, 1); // the first may be a part of one
         for (int i = 0; i < 1000; i++) server.Execute("SET", "key", "value");
@@ -68,7 +68,7 @@ public class DiagnosticsServiceTests
     {
         var log = new System.Collections.Concurrent.ConcurrentQueue<string>();
         RedKiteOptions options = new() { Port = 0, Log = log.Enqueue, Settings = { ["slowlog-log-slower-than"] = "-1" } };
-        await using RedKiteServer server = await RedKiteServer.StartAsync(options);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
         Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "it is found");
         Assert.Contains(log, line => line.StartsWith("Finding slow-log-off: The slow log is off (slowlog-log-slower-than -1, slowlog-max-len 128)", StringComparison.Ordinal));
         Assert.Matches("finding_slow-log-off:severity=notice,since=[0-9]+,title=The slow log is off,evidence=slowlog-log-slower-than -1", server.Execute("INFO", "findings").Text);
@@ -81,7 +81,7 @@ public class DiagnosticsServiceTests
     [Fact]
     public async Task Findings_are_in_the_doctors_reports()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["maxmemory"] = "1mb", ["maxmemory-policy"] = "noeviction", ["enable-debug-command"] = "yes" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["maxmemory"] = "1mb", ["maxmemory-policy"] = "noeviction", ["enable-debug-command"] = "yes" } }, TestContext.Current.CancellationToken);
         server.Execute("DEBUG", "SLEEP", "1.1");
         Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Count(finding => finding.Rule.Name is "memory-near-limit" or "command-stall") == 2, PatienceMs), "both are found");
         string report = server.Execute("MEMORY", "DOCTOR").Text!;
@@ -96,7 +96,7 @@ public class DiagnosticsServiceTests
     [Fact]
     public async Task Setting_switches_diagnostics_off()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["diagnostics"] = "no" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["diagnostics"] = "no" } }, TestContext.Current.CancellationToken);
         Assert.Null(server.Diagnostics);
     }
 
@@ -104,7 +104,7 @@ public class DiagnosticsServiceTests
     [Fact]
     public async Task Every_metric_has_its_name_in_INFO_and_in_the_report_of_the_page()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Latest is not null, PatienceMs), "a second was observed");
         string[] names = [.. MetricTable.All.Select(metric => metric.Name)];
         string[] lines = server.Execute("INFO", "metrics").Text!.TrimEnd().Split("\r\n");
@@ -126,7 +126,7 @@ public class DiagnosticsServiceTests
         {
             RedKiteOptions options = new() { Port = 0, Settings = { ["dir"] = folder, ["metrics-history-file"] = "metrics.history" } };
             long minute = DateTimeOffset.UtcNow.ToUnixTimeSeconds() / 60 * 60;
-            await using (RedKiteServer first = await RedKiteServer.StartAsync(options))
+            await using (RedKiteServer first = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken))
             {
                 var values = new double[MetricTable.All.Count];
                 Array.Fill(values, 7);
@@ -140,7 +140,7 @@ public class DiagnosticsServiceTests
                 }
             }
 
-            await using RedKiteServer second = await RedKiteServer.StartAsync(options);
+            await using RedKiteServer second = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
             Assert.Equal(7, second.Diagnostics!.History.Minutes(MetricTable.Keys.Index, minute - 120, minute - 120)[0].Value);
             AssertMinute(6, second.Diagnostics.CommandHistory, "get", "command_calls", minute - 120);
             AssertMinute(9, second.Diagnostics.CommandHistory, "get", "command_max", minute - 120);
@@ -164,13 +164,13 @@ public class DiagnosticsServiceTests
             string path = Path.Combine(folder, "metrics.history");
             var log = new System.Collections.Concurrent.ConcurrentQueue<string>();
             RedKiteOptions options = new() { Port = 0, Log = log.Enqueue, Settings = { ["dir"] = folder, ["metrics-history-file"] = "metrics.history" } };
-            await using (RedKiteServer first = await RedKiteServer.StartAsync(options)) Assert.Equal("PONG", first.Execute("PING").Text);
+            await using (RedKiteServer first = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken)) Assert.Equal("PONG", first.Execute("PING").Text);
             byte[] damaged = File.ReadAllBytes(path);
             damaged[^1] ^= 1;
             File.WriteAllBytes(path, damaged);
 
             log.Clear();
-            await using (RedKiteServer second = await RedKiteServer.StartAsync(options))
+            await using (RedKiteServer second = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken))
             {
                 Assert.Single(log, line => line.Contains(path, StringComparison.Ordinal) && line.Contains("is damaged", StringComparison.Ordinal));
                 Assert.Equal(damaged, File.ReadAllBytes(path + ".damaged"));
@@ -179,7 +179,7 @@ public class DiagnosticsServiceTests
             }
 
             log.Clear();
-            await using RedKiteServer third = await RedKiteServer.StartAsync(options); // the second one has written a new file
+            await using RedKiteServer third = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken); // the second one has written a new file
             Assert.DoesNotContain(log, line => line.Contains("is damaged", StringComparison.Ordinal));
         }
         finally

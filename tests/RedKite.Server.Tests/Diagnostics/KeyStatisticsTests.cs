@@ -111,7 +111,7 @@ public class KeyStatisticsTests
     [Fact]
     public async Task Survey_finds_the_largest_keys_of_every_type_and_counts_all()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["key-survey-cpu-percent"] = "0" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["key-survey-cpu-percent"] = "0" } }, TestContext.Current.CancellationToken);
         Assert.Equal("ERR there is no survey of keys: key-survey-cpu-percent is 0 or diagnostics are off", server.Execute("BIGKEYS").Text);
         for (int i = 0; i < 2000; i++) server.Execute("SET", $"string:{i}", new string('x', i % 50));
         server.Execute("SET", "largest", new string('x', 100_000));

@@ -14,7 +14,7 @@ public class ReportTests
     [MemberData(nameof(Names))]
     public async Task Report_is_json(string name)
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "0" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "0" } }, TestContext.Current.CancellationToken);
         server.Execute("SET", "key", "value");
         server.Execute("LPUSH", "key", "value"); // an error
         using JsonDocument json = JsonDocument.Parse(server.Reports!.Read(name, TestContext.Current.CancellationToken)!);
@@ -26,7 +26,7 @@ public class ReportTests
     public async Task Redacted_report_has_no_keys_values_or_secrets(string name)
     {
         string[] planted = ["planted-password", "planted-key", "planted-value", "planted-client", "planted_library", "planted_function"];
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "0", ["requirepass"] = planted[0] } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "0", ["requirepass"] = planted[0] } }, TestContext.Current.CancellationToken);
         server.Execute("SET", planted[1], planted[2]);
         server.Execute("LPUSH", planted[1], planted[2]);
         server.Execute("AUTH", planted[0]);
@@ -44,7 +44,7 @@ public class ReportTests
     [InlineData(true)]
     public async Task Memory_in_use_is_the_sum_of_its_parts(bool ownsProcess)
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, OwnsProcess = ownsProcess });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, OwnsProcess = ownsProcess }, TestContext.Current.CancellationToken);
         server.Execute("EVAL", "return 1", "0");
         for (int i = 0; i < 10_000; i++) server.Execute("SET", $"key:{i}", new string('x', 100));
         using JsonDocument json = JsonDocument.Parse(server.Reports!.Read("memory", TestContext.Current.CancellationToken)!);
@@ -65,7 +65,7 @@ public class ReportTests
         {
             Port = 0,
             Settings = { ["admin-tls"] = "yes", ["tls-cert-file"] = certificates.PathOf("server.crt"), ["tls-key-file"] = certificates.PathOf("server.key") },
-        });
+        }, TestContext.Current.CancellationToken);
         using JsonDocument json = JsonDocument.Parse(server.Reports!.Read("tls", TestContext.Current.CancellationToken)!);
         JsonElement certificate = json.RootElement.GetProperty("certificate");
         Assert.Equal("CN=server", certificate.GetProperty("subject").GetString());
@@ -78,7 +78,7 @@ public class ReportTests
     [Fact]
     public async Task Scripts_have_their_calls_errors_and_times()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         for (int i = 0; i < 3; i++) server.Execute("EVAL", "for i = 1, 100000 do end return redis.call('GET', KEYS[1], ARGV[1])", "1", "key", i == 0 ? "" : "x");
         server.Execute("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('fun', function() return 1 end)");
         server.Execute("FCALL", "fun", "0");
@@ -104,7 +104,7 @@ public class ReportTests
     [Fact]
     public async Task Histograms_have_every_call_of_every_command()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         for (int i = 0; i < 25; i++) server.Execute("SET", "key", "value");
         server.Execute("PING");
         JsonElement[] commands = [.. Read(server, "latency-histograms").EnumerateArray()];
@@ -117,7 +117,7 @@ public class ReportTests
     [Fact]
     public async Task Clients_have_their_libraries_ages_and_buffers()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         using var client = RespConnection.Connect(server.Port);
         client.Run("CLIENT SETNAME worker-7");
         client.Run("CLIENT SETINFO LIB-NAME some-lib");
@@ -139,7 +139,7 @@ public class ReportTests
     [Fact]
     public async Task Loops_have_their_connections_and_their_work()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1", ["enable-debug-command"] = "yes" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1", ["enable-debug-command"] = "yes" } }, TestContext.Current.CancellationToken);
         using var client = RespConnection.Connect(server.Port);
         for (int i = 0; i < 20; i++) client.Run("DEBUG SLEEP 0.01");
         JsonElement loop = Loop();
@@ -164,7 +164,7 @@ public class ReportTests
     public async Task Headroom_is_the_rest_up_to_maxmemory()
     {
         const long MaxMemory = 200_000_000;
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["maxmemory"] = $"{MaxMemory}" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["maxmemory"] = $"{MaxMemory}" } }, TestContext.Current.CancellationToken);
         double headroom = 0;
         Assert.True(SpinWait.SpinUntil(() => Read(server, "memory").TryGetProperty("headroom", out JsonElement read) && read.TryGetDouble(out headroom), 60_000), "it was observed");
         Assert.InRange(headroom, 1, MaxMemory);
@@ -173,7 +173,7 @@ public class ReportTests
     [Fact]
     public async Task Report_that_does_not_exist_is_null()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         Assert.Null(server.Reports!.Read("no-such-report", TestContext.Current.CancellationToken));
     }
 

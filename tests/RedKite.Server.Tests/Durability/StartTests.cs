@@ -25,7 +25,7 @@ public sealed class StartTests : IDisposable
             if (call.Operation == "read") reads.Wait(CancellationToken.None);
             return null;
         };
-        Task<RedKiteServer> starting = RedKiteServer.StartAsync(Options(reports));
+        Task<RedKiteServer> starting = RedKiteServer.StartAsync(Options(reports), TestContext.Current.CancellationToken);
         Assert.False(starting.IsCompleted);
         reads.Set();
         await using RedKiteServer server = await starting;
@@ -48,7 +48,7 @@ public sealed class StartTests : IDisposable
             return null;
         };
         int port = LoopbackPort.Next();
-        Task<RedKiteServer> starting = RedKiteServer.StartAsync(Options(port: port));
+        Task<RedKiteServer> starting = RedKiteServer.StartAsync(Options(port: port), TestContext.Current.CancellationToken);
         reached.Wait(TestContext.Current.CancellationToken);
         using (RespConnection client = RespConnection.Connect(port))
         {
@@ -60,8 +60,51 @@ public sealed class StartTests : IDisposable
         reads.Set();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => starting);
         _files.Plan = null;
-        await using RedKiteServer server = await RedKiteServer.StartAsync(Options(port: port));
+        await using RedKiteServer server = await RedKiteServer.StartAsync(Options(port: port), TestContext.Current.CancellationToken);
         Assert.Equal("1000", server.Execute("DBSIZE").ToString());
+    }
+
+    [Fact]
+    public async Task A_canceled_start_leaves_nothing_behind()
+    {
+        await SaveAsync();
+        using var cancellation = new CancellationTokenSource();
+        int port = LoopbackPort.Next();
+        _files.Plan = call =>
+        {
+            if (call.Operation == "read") cancellation.Cancel();
+            return null;
+        };
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => RedKiteServer.StartAsync(Options(port: port), cancellation.Token));
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => RedKiteServer.StartAsync(Options(port: port), cancellation.Token)); // before it begins
+        _files.Plan = null;
+        await using RedKiteServer server = await RedKiteServer.StartAsync(Options(port: port), TestContext.Current.CancellationToken);
+        Assert.Equal("1000", server.Execute("DBSIZE").ToString());
+    }
+
+    [Theory]
+    [InlineData(RedKitePersistence.None, RedKiteLogSync.Always, "no", "", "everysec")]
+    [InlineData(RedKitePersistence.Snapshots, RedKiteLogSync.EverySecond, "no", "3600 1 300 100 60 10000", "everysec")]
+    [InlineData(RedKitePersistence.Log, RedKiteLogSync.Always, "yes", "", "always")]
+    [InlineData(RedKitePersistence.Log, RedKiteLogSync.WhenSystemDecides, "yes", "", "no")]
+    public async Task Typed_options_are_directives(RedKitePersistence persistence, RedKiteLogSync sync, string appendOnly, string save, string appendFsync)
+    {
+        var options = new RedKiteOptions { Port = 0, Files = _files, Persistence = persistence, LogSync = sync, DataDirectory = _folder.Path };
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
+        Assert.Equal((_folder.Path, appendOnly, save, appendFsync), (Setting("dir"), Setting("appendonly"), Setting("save"), Setting("appendfsync")));
+
+        string Setting(string name) => server.Execute("CONFIG", "GET", name).Items[1].Text!;
+    }
+
+    [Fact]
+    public async Task Persistence_needs_a_folder_and_settings_take_precedence()
+    {
+        var options = new RedKiteOptions { Port = 0, Files = _files, Persistence = RedKitePersistence.Log };
+        Assert.Equal("Persistence Log needs a DataDirectory", (await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken))).Message);
+        options.Settings["dir"] = _folder.Path;
+        options.Settings["appendfsync"] = "always";
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
+        Assert.Equal("always", server.Execute("CONFIG", "GET", "appendfsync").Items[1].Text);
     }
 
     [Fact]
@@ -69,7 +112,7 @@ public sealed class StartTests : IDisposable
     {
         await SaveAsync();
         using (IOpenFile file = _files.OpenWrite(Path.Combine(_folder.Path, "dump.rdb"))) file.SetLength(file.Length / 2);
-        ConfigException failure = await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(Options()));
+        ConfigException failure = await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(Options(), TestContext.Current.CancellationToken));
         Assert.Contains("dump.rdb: at byte ", failure.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', failure.Message);
     }

@@ -207,8 +207,8 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     {
         var seen = new List<string>();
         var options = new RedKiteOptions { Port = 0, Behaviors = { new Passing(), new Recording(seen, "a") } };
-        _server = await RedKiteServer.StartAsync(options);
-        await using (RedKiteServer second = await RedKiteServer.StartAsync(options))
+        _server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
+        await using (RedKiteServer second = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken))
         {
             Assert.Equal("OK", Run("SET", "k", "1").ToString());
             Assert.Equal("OK", second.Execute("SET", "k", "2").ToString());

@@ -22,7 +22,7 @@ public sealed class LongCommandTests : NetworkTests
         Assert.SkipUnless(OperatingSystem.IsLinux(), "the CPU of a thread is known on Linux alone");
         var probe = new CpuProbe();
         var options = new RedKiteOptions { Port = 0, Settings = { ["loops"] = "2", ["stripes"] = "1", ["transport"] = "epoll" }, Behaviors = { probe } };
-        await using RedKiteServer server = await RedKiteServer.StartAsync(options);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
         (RespConnection busy, RespConnection waiting) = ConnectToBothLoops(server);
         using (busy)
         using (waiting)

@@ -9,7 +9,7 @@ public sealed class HostileNestingTests
     [Fact]
     public async Task Nothing_recurses_as_deep_as_a_request_is_long()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         using InProcessClient client = server.CreateClient();
         client.Execute("RPUSH", "list", "a", "b");
         client.Execute("SET", "a", "x");

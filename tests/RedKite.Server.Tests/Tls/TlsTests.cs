@@ -361,14 +361,14 @@ public sealed class TlsTests : IDisposable
     [Fact]
     public async Task Port_without_a_certificate_is_one_clear_line()
     {
-        ConfigException failure = await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["tls-port"] = Number(LoopbackPort.Next()) } }));
+        ConfigException failure = await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["tls-port"] = Number(LoopbackPort.Next()) } }, TestContext.Current.CancellationToken));
         Assert.Equal("TLS cannot be used: tls-port needs tls-cert-file", failure.Message);
         _files.Issue("server").Dispose();
         failure = await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions
         {
             Port = 0,
             Settings = { ["tls-port"] = Number(LoopbackPort.Next()), ["tls-cert-file"] = _files.PathOf("server.crt"), ["tls-key-file"] = _files.PathOf("server.key") },
-        }));
+        }, TestContext.Current.CancellationToken));
         Assert.Contains("tls-auth-clients needs tls-ca-cert-file", failure.Message, StringComparison.Ordinal);
     }
 

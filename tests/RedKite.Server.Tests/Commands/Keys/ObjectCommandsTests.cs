@@ -62,7 +62,7 @@ public class ObjectCommandsTests : TranscriptTests
         var options = new RedKiteOptions { Port = 0, TimeProvider = Clock };
         options.Settings["maxmemory-policy"] = "allkeys-lfu";
         options.Settings["loops"] = "1";
-        await using RedKiteServer server = await RedKiteServer.StartAsync(options);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
         server.Execute("SET", "a", "1").IsOk();
         server.Execute("OBJECT", "FREQ", "a").IsInteger(5);
         server.Execute("TOUCH", "a").IsInteger(1);

@@ -282,7 +282,7 @@ public sealed class StringCommandsTests : IAsyncLifetime
     [InlineData("SETRANGE", "1000000")]
     public async Task Value_that_would_exceed_the_maximum_is_unchanged(string command, string offset)
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["proto-max-bulk-len"] = "1mb" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["proto-max-bulk-len"] = "1mb" } }, TestContext.Current.CancellationToken);
         string value = new('a', 1_000_000), more = new('b', 48_577); // one byte more than a MiB
         server.Execute("SET", "k", value);
         string[] words = [command, "k", .. offset.Length > 0 ? (string[])[offset] : [], more];

@@ -78,7 +78,7 @@ public class ActionTests
     public async Task Unused_memory_is_returned_when_memory_is_short()
     {
         Assert.SkipUnless(OperatingSystem.IsLinux(), "how much memory is available is known on Linux alone");
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["return-memory-below"] = "100" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["return-memory-below"] = "100" } }, TestContext.Current.CancellationToken);
         long start = Environment.TickCount64;
         while (server.Engine.Actions.CountOf(ActionTable.ReturnMemory) == 0)
         {

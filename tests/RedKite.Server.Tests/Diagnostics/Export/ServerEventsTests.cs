@@ -43,7 +43,7 @@ public class ServerEventsTests
             Interlocked.Increment(ref heard);
             throw new InvalidOperationException("a broken subscriber");
         });
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         using (RedKite.Testing.RespConnection client = RedKite.Testing.RespConnection.Connect(server.Port))
         {
             Assert.Equal("OK", client.Run("CONFIG SET slowlog-max-len 99").Text);
@@ -111,7 +111,7 @@ public class ServerEventsTests
             ActivityStopped = spans.Enqueue,
         };
         ActivitySource.AddActivityListener(listener);
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["enable-debug-command"] = "yes" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["enable-debug-command"] = "yes" } }, TestContext.Current.CancellationToken);
         DateTime before = DateTime.UtcNow.AddMilliseconds(-50);
         server.Execute("DEBUG", "SLEEP", "0.05");
         Activity span = Assert.Single(spans, span => span.OperationName == "debug" && span.StartTimeUtc >= before);
@@ -127,7 +127,7 @@ public class ServerEventsTests
     [Fact]
     public async Task Meter_has_every_metric_under_its_name()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         for (int i = 0; i < 100; i++) server.Execute("SET", $"key:{i}", "value");
         Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.View(server.Diagnostics.History.LatestSecond)[MetricTable.Keys] == 100, PatienceMs), "it is observed");
         var values = new ConcurrentDictionary<string, double>();
@@ -182,7 +182,7 @@ public class ServerEventsTests
         };
         listener.Start();
         thread = Environment.CurrentManagedThreadId;
-        await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = port, ConfigLines = { badLine } }));
+        await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = port, ConfigLines = { badLine } }, TestContext.Current.CancellationToken));
         thread = 0;
         Assert.NotEmpty(published);
         Assert.Empty(published.Except(completed));
@@ -191,7 +191,7 @@ public class ServerEventsTests
     [Fact]
     public async Task Changed_settings_are_on_the_timeline_by_the_table_s_name()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         server.Execute("CONFIG", "SET", "SLOWLOG-MAX-LEN", "7");
         server.Execute("CONFIG", "SET", "no-such-setting", "secret");
         Assert.Equal(["slowlog-max-len"], server.Engine.Timeline.Events.Where(item => item.Kind == TimelineKind.SettingChanged).Select(item => item.Detail));

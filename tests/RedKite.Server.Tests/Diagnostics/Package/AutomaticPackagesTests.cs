@@ -22,7 +22,7 @@ public sealed class AutomaticPackagesTests : IDisposable
         RedKiteOptions options = Options();
         options.Settings["bind"] = "* -::*";
         options.Settings["protected-mode"] = "no"; // open to the network
-        await using RedKiteServer server = await RedKiteServer.StartAsync(options);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
         Assert.True(SpinWait.SpinUntil(() => Packages().Length > 0, PatienceMs), "the package is written");
         FileInfo package = Packages().Single(file => file.Name.Contains("open-to-network", StringComparison.Ordinal));
         using FileStream file = package.OpenRead();
@@ -39,7 +39,7 @@ public sealed class AutomaticPackagesTests : IDisposable
     {
         RedKiteOptions options = Options();
         options.Settings["debug-packages-per-day"] = "2";
-        await using RedKiteServer server = await RedKiteServer.StartAsync(options);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
         for (int expected = 1; expected <= 2; expected++)
         {
             Trigger(server);
@@ -67,7 +67,7 @@ public sealed class AutomaticPackagesTests : IDisposable
         await File.WriteAllBytesAsync(other, new byte[20_000_000], TestContext.Current.CancellationToken);
         RedKiteOptions options = Options();
         options.Settings["debug-packages-max-bytes"] = "20000000";
-        await using RedKiteServer server = await RedKiteServer.StartAsync(options);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
         Trigger(server);
         Assert.True(SpinWait.SpinUntil(() => !File.Exists(old) && Packages().Length == 1, PatienceMs), "the old one made room");
         Assert.True(File.Exists(other));
@@ -85,7 +85,7 @@ public sealed class AutomaticPackagesTests : IDisposable
     {
         RedKiteOptions options = Options();
         options.Settings["debug-package-dir"] = "/proc/nosuch";
-        await using RedKiteServer server = await RedKiteServer.StartAsync(options);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
         Trigger(server);
         Assert.Contains(server.Engine.Log.Tail.Lines, line => line.Contains("No debug package is written to /proc/nosuch", StringComparison.Ordinal));
     }
@@ -97,7 +97,7 @@ public sealed class AutomaticPackagesTests : IDisposable
         RedKiteOptions options = Options();
         options.Settings["logfile"] = Path.Combine(_folder.FullName, "redkite.log");
         options.BeforeFailStop = called.SetResult;
-        RedKiteServer server = await RedKiteServer.StartAsync(options);
+        RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
         server.Engine.Keyspace.FailStop.Errors = TextWriter.Null;
         server.Engine.Keyspace.FailStop.Terminate = (_, _) => { }; // the loop ends instead of the process
         Stripe stripe = server.Engine.Keyspace.Stripes[5];

@@ -17,7 +17,7 @@ public class DebugPackageTests
     [Fact]
     public async Task Every_part_exists_without_an_error()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         server.Engine.Log.Notice("A line of the log");
         Dictionary<string, byte[]> entries = Entries(Build(server, PackageOptions.WithoutWatching));
         using JsonDocument manifest = JsonDocument.Parse(entries["manifest.json"]);
@@ -64,7 +64,7 @@ public class DebugPackageTests
                 ["latency-monitor-threshold"] = "1",
             },
         };
-        await using RedKiteServer server = await RedKiteServer.StartAsync(options);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
         using RespConnection client = RespConnection.Connect(server.Port);
         using RespConnection user = RespConnection.Connect(server.Port);
         using RespConnection subscriber = RespConnection.Connect(server.Port);
@@ -159,7 +159,7 @@ public class DebugPackageTests
     [Fact]
     public async Task Part_that_fails_leaves_its_error_and_the_others_follow()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         PackagePart[] parts =
         [
             new("broken.txt", "Fails.", _ => throw new InvalidOperationException("this part is broken")),
@@ -180,7 +180,7 @@ public class DebugPackageTests
     [Fact]
     public async Task Part_that_hangs_is_given_up_and_cancelled()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         using var cancelled = new ManualResetEventSlim();
         PackagePart[] parts =
         [
@@ -201,7 +201,7 @@ public class DebugPackageTests
     [Fact]
     public async Task Parts_that_hang_end_with_the_packages_time()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         PackagePart[] parts = [.. Enumerable.Range(0, 6).Select(i => new PackagePart($"stuck-{i}.txt", "Waits for its cancellation.", context => context.Cancellation.WaitHandle.WaitOne()))];
         long start = Stopwatch.GetTimestamp();
         byte[] package = DebugPackage.Build(parts, Sources(server), PackageOptions.WithoutWatching, TimeSpan.FromSeconds(1), TimeSpan.FromSeconds(0.4), TestContext.Current.CancellationToken);
@@ -220,7 +220,7 @@ public class DebugPackageTests
     [Fact]
     public async Task Log_is_collected_for_the_requested_time()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         PackagePart log = PackageTable.Rows.Single(part => part.Name == "log.txt");
         using var timer = new Timer(_ => server.Engine.Log.Notice("A line of the time of the package"), null, 300, Timeout.Infinite);
         byte[] package = DebugPackage.Build([log], Sources(server), PackageOptions.WithoutWatching with { Log = TimeSpan.FromSeconds(3) }, TestContext.Current.CancellationToken);
@@ -231,7 +231,7 @@ public class DebugPackageTests
     [Fact]
     public async Task Log_is_collected_from_the_beginning_of_the_package()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         PackagePart[] parts = [new("slow.txt", "Takes two seconds.", context => Thread.Sleep(2000)), PackageTable.Rows.Single(part => part.Name == "log.txt")];
         byte[] package = DebugPackage.Build(parts, Sources(server), PackageOptions.WithoutWatching with { Log = TimeSpan.FromSeconds(3) }, TestContext.Current.CancellationToken);
         using JsonDocument manifest = JsonDocument.Parse(Entries(package)["manifest.json"]);
@@ -249,7 +249,7 @@ public class DebugPackageTests
     [InlineData("redis_git_sha1:00000000", "redis_git_sha1:00000000")]
     public async Task Addresses_in_text_are_hashed(string text, string expected)
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         var context = new PackageContext(Sources(server), PackageOptions.WithoutWatching, Stopwatch.GetTimestamp(), new byte[32], TestContext.Current.CancellationToken);
         string shown = System.Text.RegularExpressions.Regex.Replace(ServerPackageParts.WithoutAddresses(context, text), "#[0-9a-f]{12}", "#");
         Assert.Equal(expected, shown);

@@ -11,7 +11,7 @@ public class PackageCommandTests
     [Fact]
     public async Task Replies_the_package_while_the_loop_serves_others()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1" } }, TestContext.Current.CancellationToken);
         using var client = new TcpClient("127.0.0.1", server.Port);
         await using NetworkStream stream = client.GetStream();
         await stream.WriteAsync("DEBUG PACKAGE LOG 1\r\nPING\r\n"u8.ToArray(), TestContext.Current.CancellationToken);
@@ -33,7 +33,7 @@ public class PackageCommandTests
     [Fact]
     public async Task Caller_in_the_process_gets_the_package_too()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         RedKiteReply reply = server.Execute("DEBUG", "PACKAGE", "LOG", "0");
         Assert.Contains("info.txt", DebugPackageTests.Entries(reply.Bytes.ToArray()).Keys);
     }
@@ -45,14 +45,14 @@ public class PackageCommandTests
     [InlineData("ERR TRACE must be between 0 and 30 seconds", "TRACE", "-1")]
     public async Task Wrong_options_are_refused(string error, params string[] options)
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         Assert.Equal(error, server.Execute(["DEBUG", "PACKAGE", .. options]).Text);
     }
 
     [Fact]
     public async Task Other_subcommands_stay_protected_and_package_needs_diagnostics()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["diagnostics"] = "no" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["diagnostics"] = "no" } }, TestContext.Current.CancellationToken);
         Assert.StartsWith("ERR DEBUG command not allowed.", server.Execute("DEBUG", "SLEEP", "0").Text, StringComparison.Ordinal);
         Assert.Equal("ERR there is no debug package because the setting 'diagnostics' is off", server.Execute("DEBUG", "PACKAGE").Text);
     }
@@ -60,7 +60,7 @@ public class PackageCommandTests
     [Fact]
     public async Task Client_that_was_unblocked_gets_no_package()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         using var client = new TcpClient("127.0.0.1", server.Port);
         await using NetworkStream stream = client.GetStream();
         await stream.WriteAsync("DEBUG PACKAGE LOG 1\r\n"u8.ToArray(), TestContext.Current.CancellationToken);
@@ -78,7 +78,7 @@ public class PackageCommandTests
     [Fact]
     public async Task Stopping_server_cancels_it()
     {
-        RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         string? error = null;
         Assert.True(server.Packages!.TryReserve());
         server.Packages.Begin(PackageOptions.Default, (_, failure) => error = failure);

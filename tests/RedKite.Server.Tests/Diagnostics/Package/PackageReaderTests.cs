@@ -11,7 +11,7 @@ public class PackageReaderTests
     [Fact]
     public async Task Rules_find_the_same_in_the_package_as_in_the_server()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "-1" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "-1" } }, TestContext.Current.CancellationToken);
         Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "the server finds it");
         PackageReader package = PackageReader.Open(new MemoryStream(DebugPackageTests.Build(server, PackageOptions.WithoutWatching)));
         PackageVerdict verdict = PackageVerdict.Of(package);
@@ -25,7 +25,7 @@ public class PackageReaderTests
     [Fact]
     public async Task History_and_values_are_those_of_the_server()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         for (int i = 0; i < 100; i++) server.Execute("SET", $"key:{i}", "value");
         MetricHistory history = server.Diagnostics!.History;
         Assert.True(SpinWait.SpinUntil(() => history.Seconds(MetricTable.Keys.Index, 0, long.MaxValue).Any(point => point.Value == 100), PatienceMs), "the keys are observed");
@@ -93,7 +93,7 @@ public class PackageReaderTests
     [Fact]
     public async Task Package_has_the_history_of_each_command_and_each_loop()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         RankedHistory commands = server.Diagnostics!.CommandHistory;
         int set = commands.Find("set"), calls = commands.Kind.Find("command_calls");
         long minute = (DateTimeOffset.UtcNow.ToUnixTimeSeconds() / 60) - 10;
@@ -114,7 +114,7 @@ public class PackageReaderTests
     [Fact]
     public async Task Package_without_the_histories_of_commands_is_read()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         PackagePart[] parts = [.. PackageTable.Rows.Where(part => part.Name == "reports/commands.json")];
         PackageReader package = PackageReader.Open(new MemoryStream(DebugPackage.Build(parts, DebugPackageTests.Sources(server), PackageOptions.WithoutWatching, TestContext.Current.CancellationToken)));
         Assert.All(package.RankedHistories, history => Assert.Empty(history.Names));
@@ -123,7 +123,7 @@ public class PackageReaderTests
     [Fact]
     public async Task Damaged_package_is_refused_wherever_it_is_damaged()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         PackagePart[] parts = [.. PackageTable.Rows.Where(part => part.Name is "reports/metrics.json" or "history")];
         byte[] whole = DebugPackage.Build(parts, DebugPackageTests.Sources(server), PackageOptions.WithoutWatching, TestContext.Current.CancellationToken);
         PackageReader.Open(new MemoryStream(whole));

@@ -307,7 +307,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
     [Fact]
     public async Task Stopping_server_ends_the_wait_of_an_in_process_caller()
     {
-        RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         InProcessClient waiting = server.CreateClient();
         Task<RedKiteReply> pop = Task.Run(() => waiting.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
         while (server.Engine.Blocked.Count == 0) await Task.Delay(1, TestContext.Current.CancellationToken);

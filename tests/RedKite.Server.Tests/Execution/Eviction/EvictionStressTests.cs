@@ -16,7 +16,7 @@ public sealed class EvictionStressTests
         const int Threads = 4;
         const int Milliseconds = 6000;
         RedKiteOptions options = new() { Port = 0, GuardsMemory = true, Settings = { ["loops"] = "2", ["stripes"] = "8" } };
-        await using RedKiteServer server = await RedKiteServer.StartAsync(options);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
 
         // Keys without an expiry are never evicted under the volatile policies; these have no other.
         server.Set("maxmemory-policy", "volatile-lru");

@@ -86,7 +86,7 @@ public sealed class OutOfMemoryTests : TranscriptTests
     [Fact]
     public async Task Writes_behind_CONFIG_SET_in_a_pipeline_are_refused()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         using RespConnection client = RespConnection.Connect(server.Port);
         client.Send("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*4\r\n$6\r\nCONFIG\r\n$3\r\nSET\r\n$9\r\nmaxmemory\r\n$1\r\n1\r\n"
             + string.Concat(Enumerable.Repeat("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", 5)));
@@ -124,7 +124,7 @@ public sealed class OutOfMemoryTests : TranscriptTests
     [Fact]
     public async Task Memory_of_closed_clients_is_free_at_once()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         using RespConnection writer = RespConnection.Connect(server.Port);
         using (RespConnection large = RespConnection.Connect(server.Port))
         {
@@ -160,7 +160,7 @@ public sealed class OutOfMemoryTests : TranscriptTests
     public async Task Same_commands_are_refused_as_in_Redis()
     {
         using var oracle = new Oracle();
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }); // whose clock advances: some commands block
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken); // whose clock advances: some commands block
         Assert.Equal("OK", oracle.Run("CONFIG", "SET", "maxmemory", "1"));
         server.Set("maxmemory", "1");
         List<string> different = [];

@@ -15,7 +15,7 @@ public class ScriptRaceTests
     [Fact]
     public async Task Transfers_by_scripts_never_change_the_sum()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "2" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "2" } }, TestContext.Current.CancellationToken);
         for (int i = 0; i < Accounts; i++) server.Execute("SET", Name(i), PerAccount.ToString(CultureInfo.InvariantCulture));
         server.Execute("FUNCTION", "LOAD", "#!lua name=bank\nredis.register_function('transfer', function(keys, args) redis.call('decrby', args[1], args[3]) redis.call('incrby', args[2], args[3]) return 1 end)");
 
@@ -78,7 +78,7 @@ public class ScriptRaceTests
     [Fact]
     public async Task Keys_of_a_command_that_a_script_has_not_declared_are_locked()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1", ["notify-keyspace-events"] = "Eg" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1", ["notify-keyspace-events"] = "Eg" } }, TestContext.Current.CancellationToken);
         using RespConnection subscriber = RespConnection.Connect(server.Port);
         using InProcessClient scripted = server.CreateClient(), other = server.CreateClient();
         subscriber.Run("PSUBSCRIBE __keyevent*");
@@ -97,7 +97,7 @@ public class ScriptRaceTests
     [Fact]
     public async Task Long_script_can_be_killed_and_others_get_busy_replies()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50" } }, TestContext.Current.CancellationToken);
         Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "while true do end", "0"), TestContext.Current.CancellationToken);
         RedKiteReply reply = default!;
         Assert.True(SpinWait.SpinUntil(() => (reply = server.Execute("GET", "x")).IsError, TimeSpan.FromSeconds(60)));
@@ -115,7 +115,7 @@ public class ScriptRaceTests
     public async Task Scripts_that_wait_for_a_script_get_busy_replies()
     {
         const string Busy = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "1000", ["loops"] = "1" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "1000", ["loops"] = "1" } }, TestContext.Current.CancellationToken);
         using var admin = RespConnection.Connect(server.Port);
         using var held = RespConnection.Connect(server.Port);
         using var queue = RespConnection.Connect(server.Port);
@@ -138,7 +138,7 @@ public class ScriptRaceTests
     [Fact]
     public async Task Pause_of_writes_does_not_stop_a_loop_while_a_script_runs()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "1000", ["loops"] = "1" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "1000", ["loops"] = "1" } }, TestContext.Current.CancellationToken);
         using var admin = RespConnection.Connect(server.Port);
         using var held = RespConnection.Connect(server.Port);
         string sha = admin.Run("SCRIPT LOAD \"return 7\"").Text;
@@ -162,7 +162,7 @@ public class ScriptRaceTests
     [InlineData("sockets", 2, 3, "while true do redis.call('GET', KEYS[1]) end")]
     public async Task Long_script_can_be_killed_over_a_new_connection(string transport, int loops, int waiting, string text)
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "200", ["transport"] = transport, ["loops"] = loops.ToString(CultureInfo.InvariantCulture) } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "200", ["transport"] = transport, ["loops"] = loops.ToString(CultureInfo.InvariantCulture) } }, TestContext.Current.CancellationToken);
         for (int round = 0; round < 3; round++)
         {
             using var runs = RespConnection.Connect(server.Port);
@@ -200,7 +200,7 @@ public class ScriptRaceTests
     {
         const string Busy = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
         Assert.SkipUnless(EventLoop.EpollIsSupported, "epoll moves connections");
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "100", ["transport"] = "epoll", ["loops"] = loops.ToString(CultureInfo.InvariantCulture) } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "100", ["transport"] = "epoll", ["loops"] = loops.ToString(CultureInfo.InvariantCulture) } }, TestContext.Current.CancellationToken);
         var clients = Enumerable.Range(0, 20).Select(_ => RespConnection.Connect(server.Port)).ToList();
         foreach (RespConnection client in clients) client.Run("PING").IsSimple("PONG");
         for (int round = 0; round < 6; round++)
@@ -234,7 +234,7 @@ public class ScriptRaceTests
     {
         const string Busy = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
         Assert.SkipUnless(EventLoop.EpollIsSupported, "epoll moves connections");
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "20", ["transport"] = "epoll", ["loops"] = "1" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "20", ["transport"] = "epoll", ["loops"] = "1" } }, TestContext.Current.CancellationToken);
         using var runs = RespConnection.Connect(server.Port);
         using var returns = RespConnection.Connect(server.Port);
         long id = long.Parse(returns.Run("CLIENT ID").Text, CultureInfo.InvariantCulture);
@@ -268,7 +268,7 @@ public class ScriptRaceTests
     public async Task Commands_get_busy_replies_as_soon_as_a_reserve_serves_clients()
     {
         Assert.SkipUnless(EventLoop.EpollIsSupported, "epoll moves connections");
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "20", ["transport"] = "epoll", ["loops"] = "1" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "20", ["transport"] = "epoll", ["loops"] = "1" } }, TestContext.Current.CancellationToken);
         using var runs = RespConnection.Connect(server.Port);
         using var other = RespConnection.Connect(server.Port);
         other.Run("PING").IsSimple("PONG");
@@ -290,7 +290,7 @@ public class ScriptRaceTests
     [Fact]
     public async Task Running_function_is_shown_and_killed()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50", ["loops"] = "1" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50", ["loops"] = "1" } }, TestContext.Current.CancellationToken);
         using var runs = RespConnection.Connect(server.Port);
         runs.Run("FUNCTION LOAD \"#!lua name=lib\\nredis.register_function('endless', function() while true do end end)\"").IsBulk("lib");
         runs.SendCommand("fcall endless 1 k{t} arg");
@@ -307,7 +307,7 @@ public class ScriptRaceTests
     [Fact]
     public async Task Server_stops_although_a_script_runs()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50", ["loops"] = "1" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50", ["loops"] = "1" } }, TestContext.Current.CancellationToken);
         using var runs = RespConnection.Connect(server.Port);
         runs.SendCommand("EVAL \"redis.call('SET', 'x', 1) while true do end\" 0");
         Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(60)));
@@ -320,7 +320,7 @@ public class ScriptRaceTests
     [Fact]
     public async Task Script_that_has_written_cannot_be_killed()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "redis.call('set', 'x', 1) for i = 1, 3e7 do end return 1", "1", "x"), TestContext.Current.CancellationToken);
         Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is { HasWritten: true }, TimeSpan.FromSeconds(60)));
         RedKiteReply reply = server.Execute("SCRIPT", "KILL");
@@ -331,7 +331,7 @@ public class ScriptRaceTests
     [Fact]
     public async Task Flush_returns_the_memory()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         for (int i = 0; i < 2000; i++) server.Execute("SCRIPT", "LOAD", $"return '{new string('x', 1000)}{i}'");
         Assert.Contains("number_of_cached_scripts:2000", server.Execute("INFO", "memory").Text, StringComparison.Ordinal);
         server.Execute("SCRIPT", "FLUSH");
@@ -345,7 +345,7 @@ public class ScriptRaceTests
     [Fact]
     public async Task Scripts_and_libraries_are_compiled_once()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         string name = server.Execute("SCRIPT", "LOAD", "return KEYS[1]").Text!;
         for (int i = 0; i < 3; i++)
         {
@@ -377,7 +377,7 @@ public class ScriptRaceTests
     [InlineData("redis.pcall('SET', 'k')")]
     public async Task Script_that_has_not_written_can_be_killed(string call)
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "10" } });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "10" } }, TestContext.Current.CancellationToken);
         server.Execute("PFADD", "h", "a");
         Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", call + " while true do end", "0"), TestContext.Current.CancellationToken);
         Assert.True(SpinWait.SpinUntil(() => server.Execute("PING").Text!.StartsWith("BUSY", StringComparison.Ordinal), 60_000));
@@ -388,7 +388,7 @@ public class ScriptRaceTests
     [Fact]
     public async Task Damaged_payloads_of_functions_are_refused()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 });
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         string library = "#!lua name=lib\nredis.register_function('f', function() return 1 end)" + new string(' ', 100);
         server.Execute("FUNCTION", "LOAD", library);
         using InProcessClient client = server.CreateClient();
