@@ -214,7 +214,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
 
         if (options.LoadProgress is { } progress) server.Engine.Durability.Loading.Advanced = (loaded, total, keys) => progress.Report(new RedKiteLoadProgress(loaded, total, keys));
-        using CancellationTokenRegistration canceling = cancellationToken.Register(server._loadCancellation.Cancel);
+        using CancellationTokenRegistration canceling = cancellationToken.Register(() => _ = server.StopAsync());
         await server.StartAsync().ConfigureAwait(false);
         return server;
     }
@@ -327,9 +327,13 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
         catch (Exception failure)
         {
-            if (failure is IOException or OperationCanceledException) Engine.Log.Warning(failure is IOException ? failure.Message : "The server was stopped while it loaded its data.");
+            // One that was stopped before the loading began refuses the loading's client.
+            bool wasStopped = failure is OperationCanceledException || Volatile.Read(ref _stopping) != 0;
+            if (wasStopped) Engine.Log.Warning("The server was stopped while it loaded its data.");
+            else if (failure is IOException) Engine.Log.Warning(failure.Message);
             _loaded.Set();
             await StopAsync().ConfigureAwait(false);
+            if (wasStopped) throw failure as OperationCanceledException ?? new OperationCanceledException(failure.Message, failure);
             if (failure is IOException) throw new ConfigException(failure.Message);
             throw;
         }

@@ -10,9 +10,9 @@ namespace RedKite.Differential.Tests.Changes;
 /// </summary>
 public sealed class EveryRowsEffectsTests(EffectStreamTests.Servers servers) : IClassFixture<EffectStreamTests.Servers>
 {
-    private const int RequestsPerRow = 8;
-    private const int RequestsPerRound = 40; // of a row that has not written yet
-    private const int RoundsMax = 25;
+    private const int RequestsPerRow = 2;
+    private const int RequestsPerRound = 10; // of a row that has not written yet
+    private const int RoundsMax = 100;
 
     [Fact(Timeout = 300_000)]
     public async Task Every_row_that_writes_has_effects_that_reproduce_the_data() => await Task.Run(Check, TestContext.Current.CancellationToken);
