@@ -327,7 +327,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
         catch (Exception failure)
         {
-            // One that was stopped before the loading began refuses the loading's client.
+            // If it was stopped before the loading began, it refuses the client that loads.
             bool wasStopped = failure is OperationCanceledException || Volatile.Read(ref _stopping) != 0;
             if (wasStopped) Engine.Log.Warning("The server was stopped while it loaded its data.");
             else if (failure is IOException) Engine.Log.Warning(failure.Message);

@@ -34,7 +34,7 @@ internal static class SnapshotCost
             using RespConnection connection = server.Connect();
             (cpu[kind.Name], double idleSeconds) = MeasureIdle(server, connection, keys);
 
-            Measured(server, keys, () => Thread.Sleep(QuietSeconds * 1000)); // so that what is written first, and its code, is not new to the server
+            Measured(server, keys, () => Thread.Sleep(QuietSeconds * 1000)); // not counted: the server compiles its code and grows its buffers
             SteadyLoad.Result without = Measured(server, keys, () => Thread.Sleep(QuietSeconds * 1000));
             long before = SavedData.ResidentBytes(server), largest = before;
             double seconds = 0;

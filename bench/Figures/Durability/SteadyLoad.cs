@@ -82,7 +82,7 @@ internal sealed class SteadyLoad : IDisposable
         for (long reads = 0; !_hasEnded; reads++)
         {
             double due = reads / (double)ReadsPerSecond;
-            // A read that waited for the one before it was due earlier. One that was due in the future begins when its wait ends: the wait's own delay is not the server's.
+            // A read that the one before it has delayed counts from when it was due. Otherwise it counts from when it is sent: that this thread woke up late is not the server's fault.
             bool isLate = Stopwatch.GetElapsedTime(start).TotalSeconds > due;
             WaitUntil(start, due);
             double begins = isLate ? due : Stopwatch.GetElapsedTime(start).TotalSeconds;
