@@ -93,7 +93,7 @@ if exist artifacts\test-results rmdir /s /q artifacts\test-results
 mkdir artifacts\test-results
 dotnet build RedKite.slnx -c Release -v quiet || (echo 0 passed, 1 failed& exit /b 1)
 set failures=0
-rem The traits of tests\RedKite.Testing that a run leaves out: LongAttribute and AloneAttribute.
+rem The traits of tests\RedKite.TestSupport that a run leaves out: LongAttribute and AloneAttribute.
 set filter=-trait- run=long -trait- run=alone
 set long=
 set run=

@@ -1,7 +1,6 @@
 using System.Linq.Expressions;
 using System.Runtime.CompilerServices;
 using BenchmarkDotNet.Attributes;
-using RedKite.Server;
 
 namespace RedKite.Microbenchmarks;
 

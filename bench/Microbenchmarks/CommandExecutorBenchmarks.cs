@@ -1,6 +1,5 @@
 using System.Buffers;
 using BenchmarkDotNet.Attributes;
-using RedKite.Server;
 
 namespace RedKite.Microbenchmarks;
 

@@ -1,6 +1,5 @@
 using BenchmarkDotNet.Attributes;
 using RedKite.Protocol;
-using RedKite.Server;
 using RedKite.Server.Model;
 
 namespace RedKite.Microbenchmarks;

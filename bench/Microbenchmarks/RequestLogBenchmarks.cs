@@ -1,6 +1,5 @@
 using BenchmarkDotNet.Attributes;
 using RedKite.Protocol;
-using RedKite.Server;
 using RedKite.Server.Execution;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;

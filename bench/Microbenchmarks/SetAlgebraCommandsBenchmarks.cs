@@ -1,7 +1,6 @@
 using System.Buffers;
 using System.Globalization;
 using BenchmarkDotNet.Attributes;
-using RedKite.Server;
 
 namespace RedKite.Microbenchmarks;
 

@@ -1,7 +1,6 @@
 using System.Globalization;
 using System.Text.Json;
 using Microsoft.AspNetCore.Http;
-using RedKite.Server;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 

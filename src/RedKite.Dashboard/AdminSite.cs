@@ -1,6 +1,5 @@
 using System.Net;
 using Microsoft.AspNetCore.Http;
-using RedKite.Server;
 using RedKite.Server.Diagnostics.Reports;
 
 namespace RedKite.Dashboard;

@@ -1,6 +1,5 @@
 using System.Globalization;
 using Microsoft.AspNetCore.Http;
-using RedKite.Server;
 
 namespace RedKite.Dashboard;
 

@@ -6,7 +6,6 @@ using System.Text;
 using System.Text.Json;
 using Microsoft.AspNetCore.Http;
 using RedKite.Net;
-using RedKite.Server;
 using RedKite.Server.Acl;
 using RedKite.Server.Execution;
 using RedKite.Server.Model;

@@ -12,7 +12,6 @@ using Microsoft.AspNetCore.Server.Kestrel.Https;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using RedKite.Net.Tls;
-using RedKite.Server;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Reports;
 using RedKite.Server.Logging;

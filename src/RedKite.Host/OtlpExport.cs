@@ -3,7 +3,6 @@ using OpenTelemetry.Exporter;
 using OpenTelemetry.Metrics;
 using OpenTelemetry.Resources;
 using OpenTelemetry.Trace;
-using RedKite.Server;
 using RedKite.Server.Config;
 
 namespace RedKite.Host;
@@ -40,13 +39,13 @@ internal sealed class OtlpExport : IDisposable
     }
 
     /// <summary>Starts the export if `otlp-endpoint` is set; null: it is empty.</summary>
-    /// <exception cref="ConfigException">`otlp-endpoint` is not an HTTP address.</exception>
+    /// <exception cref="RedKiteConfigException">`otlp-endpoint` is not an HTTP address.</exception>
     internal static OtlpExport? Start(Settings settings, string runId)
     {
         if (settings.OtlpEndpoint.Length == 0) return null;
         if (!Uri.TryCreate(settings.OtlpEndpoint, UriKind.Absolute, out Uri? endpoint) || (endpoint.Scheme != Uri.UriSchemeHttp && endpoint.Scheme != Uri.UriSchemeHttps))
         {
-            throw new ConfigException($"otlp-endpoint '{settings.OtlpEndpoint}': not an address that begins with http:// or https://");
+            throw new RedKiteConfigException($"otlp-endpoint '{settings.OtlpEndpoint}': not an address that begins with http:// or https://");
         }
 
         return new OtlpExport(endpoint, settings, runId);

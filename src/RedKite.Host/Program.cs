@@ -1,7 +1,6 @@
 using System.Runtime.InteropServices;
 using RedKite.Bench;
 using RedKite.Dashboard;
-using RedKite.Server;
 using RedKite.Server.Config;
 using RedKite.Server.Durability;
 using RedKite.Server.Sessions;
@@ -38,7 +37,7 @@ internal static class Program
         {
             return await RunAsync(commandLine).ConfigureAwait(false);
         }
-        catch (ConfigException failure)
+        catch (RedKiteConfigException failure)
         {
             await Console.Error.WriteLineAsync(failure.Message).ConfigureAwait(false);
             return 1;

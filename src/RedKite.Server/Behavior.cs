@@ -1,4 +1,4 @@
-namespace RedKite.Server;
+namespace RedKite;
 
 /// <summary>
 /// Wraps the execution of every command in the host's own code: auditing, tenancy, throttling, caching, tracing.

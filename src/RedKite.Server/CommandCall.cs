@@ -3,7 +3,7 @@ using RedKite.Protocol;
 using RedKite.Server.Execution;
 using RedKite.Server.Model;
 
-namespace RedKite.Server;
+namespace RedKite;
 
 /// <summary>
 /// A command on its way through the behaviors: the request, the client, and, after the rest of the chain, the time and the reply.

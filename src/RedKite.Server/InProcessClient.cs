@@ -2,13 +2,14 @@ using System.Buffers;
 using System.Globalization;
 using System.Text;
 using RedKite.Protocol;
+using RedKite.Server;
 using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 using RedKite.Server.Execution.Copying;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
-namespace RedKite.Server;
+namespace RedKite;
 
 /// <summary>
 /// A client in the server's own process: it executes commands on the calling thread, without a socket, with a selected

@@ -1,4 +1,4 @@
-namespace RedKite.Server;
+namespace RedKite;
 
 /// <summary>A failure that ends the process: an exception escaped while keys were locked.</summary>
 /// <param name="Failure">The exception.</param>

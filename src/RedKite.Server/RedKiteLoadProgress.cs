@@ -1,4 +1,4 @@
-namespace RedKite.Server;
+namespace RedKite;
 
 /// <summary>How far a starting server has loaded its data.</summary>
 /// <param name="LoadedBytes">Bytes of the files that are loaded.</param>

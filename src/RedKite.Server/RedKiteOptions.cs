@@ -1,7 +1,7 @@
 using RedKite.Persistence.Files;
 using RedKite.Server.Config;
 
-namespace RedKite.Server;
+namespace RedKite;
 
 /// <summary>
 /// How a server in this process is started. The settings are redis.conf's directives; nothing is read from files unless
@@ -68,10 +68,10 @@ public sealed class RedKiteOptions
     public Action<string>? Log { get; set; }
 
     /// <summary>The typed options as directives, in front of <see cref="Settings"/>.</summary>
-    /// <exception cref="ConfigException">They do not fit together.</exception>
+    /// <exception cref="RedKiteConfigException">They do not fit together.</exception>
     internal IEnumerable<(string Name, string Value)> Directives()
     {
-        if (Persistence != RedKitePersistence.None && DataDirectory is null && !Settings.ContainsKey("dir")) throw new ConfigException($"Persistence {Persistence} needs a DataDirectory");
+        if (Persistence != RedKitePersistence.None && DataDirectory is null && !Settings.ContainsKey("dir")) throw new RedKiteConfigException($"Persistence {Persistence} needs a DataDirectory");
         if (DataDirectory is not null) yield return ("dir", DataDirectory);
         if (Persistence == RedKitePersistence.None) yield break;
         yield return ("appendonly", Persistence == RedKitePersistence.Log ? "yes" : "no");

@@ -1,4 +1,4 @@
-namespace RedKite.Server;
+namespace RedKite;
 
 /// <summary>How a server keeps its data on disk.</summary>
 public enum RedKitePersistence

@@ -3,7 +3,7 @@ using System.Globalization;
 using System.Text;
 using RedKite.Protocol;
 
-namespace RedKite.Server;
+namespace RedKite;
 
 /// <summary>The kinds of replies.</summary>
 public enum ReplyKind

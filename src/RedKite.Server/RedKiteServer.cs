@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using RedKite.Net;
 using RedKite.Net.Tls;
 using RedKite.Persistence.Files;
+using RedKite.Server;
 using RedKite.Server.Acl;
 using RedKite.Server.Commands;
 using RedKite.Server.Commands.Connection;
@@ -20,7 +21,7 @@ using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 
-namespace RedKite.Server;
+namespace RedKite;
 
 /// <summary>
 /// A RedKite server in this process: event loops on the network, and commands executed without a socket. Several servers can run in
@@ -46,7 +47,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly UserChanges _userChanges;
     private readonly ServerMeter? _meter;
     private volatile SessionLoop[] _loops = []; // a new array with each change: any thread may read
-    private ConfigException? _badRename; // thrown by Start, which releases what the constructor took
+    private RedKiteConfigException? _badRename; // thrown by Start, which releases what the constructor took
     private int _idleClientCount;
     private int _stopping;
     private readonly CancellationTokenSource _loadCancellation = new();
@@ -184,7 +185,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// nothing is left of the server. The caller's thread only opens the ports: files are read on a thread of their own.
     /// </summary>
     /// <param name="options">How it is started; null: the defaults.</param>
-    /// <exception cref="ConfigException">A directive is unknown or has a bad value, an address cannot be listened on, or a file of the data is
+    /// <exception cref="RedKiteConfigException">A directive is unknown or has a bad value, an address cannot be listened on, or a file of the data is
     /// damaged; the one-line message says which.</exception>
     /// <param name="cancellationToken">Ends the loading, and with it the server.</param>
     /// <exception cref="OperationCanceledException">The server was stopped before its data was loaded: by the token, or by a client's SHUTDOWN.</exception>
@@ -334,7 +335,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             _loaded.Set();
             await StopAsync().ConfigureAwait(false);
             if (wasStopped) throw failure as OperationCanceledException ?? new OperationCanceledException(failure.Message, failure);
-            if (failure is IOException) throw new ConfigException(failure.Message);
+            if (failure is IOException) throw new RedKiteConfigException(failure.Message);
             throw;
         }
     }
@@ -445,7 +446,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         var commands = new CommandTable(CommandFamilies.Of(Engine));
         foreach (RenamedCommand renamed in Engine.Configuration.RenamedCommands)
         {
-            if (commands.Rename(renamed.Name, renamed.NewName) is { } error) _badRename ??= new ConfigException($"{renamed.Where}: rename-command {renamed.Name} {renamed.NewName}: {error}");
+            if (commands.Rename(renamed.Name, renamed.NewName) is { } error) _badRename ??= new RedKiteConfigException($"{renamed.Where}: rename-command {renamed.Name} {renamed.NewName}: {error}");
         }
 
         return commands;

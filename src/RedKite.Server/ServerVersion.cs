@@ -1,4 +1,4 @@
-namespace RedKite.Server;
+namespace RedKite;
 
 /// <summary>RedKite's version, and the Redis version whose behaviour it has, by which clients choose features.</summary>
 public static class ServerVersion

@@ -1,8 +1,7 @@
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using System.Text.Json;
-using RedKite.Server;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Bench.Tests;
 

@@ -7,10 +7,9 @@ using System.Text.Json;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.Extensions.DependencyInjection;
-using RedKite.Server;
 using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Metrics;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Dashboard.Tests;
 

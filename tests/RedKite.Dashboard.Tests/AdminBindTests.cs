@@ -4,8 +4,7 @@ using System.Net.Http.Headers;
 using System.Net.NetworkInformation;
 using System.Net.Sockets;
 using System.Text;
-using RedKite.Server;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Dashboard.Tests;
 

@@ -2,7 +2,7 @@ using System.Collections.Concurrent;
 using System.Globalization;
 using System.Text.Json;
 using Microsoft.Playwright;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 [assembly: AssemblyFixture(typeof(RedKite.Dashboard.Tests.Browser))]
 

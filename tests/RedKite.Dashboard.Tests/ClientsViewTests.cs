@@ -1,6 +1,6 @@
 using Microsoft.Playwright;
 using RedKite.Server.Metrics;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Dashboard.Tests;
 

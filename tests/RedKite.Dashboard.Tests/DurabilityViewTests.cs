@@ -1,9 +1,8 @@
 using System.Globalization;
 using System.Net;
 using Microsoft.Playwright;
-using RedKite.Server;
 using RedKite.Server.Config;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Dashboard.Tests;
 

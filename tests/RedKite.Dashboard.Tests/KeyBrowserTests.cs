@@ -1,6 +1,5 @@
 using System.Net;
 using System.Text.Json;
-using RedKite.Server;
 
 namespace RedKite.Dashboard.Tests;
 

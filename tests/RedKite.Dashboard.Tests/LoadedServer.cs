@@ -1,4 +1,4 @@
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 [assembly: AssemblyFixture(typeof(RedKite.Dashboard.Tests.LoadedServer))]
 

@@ -1,5 +1,4 @@
-using RedKite.Server;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Dashboard.Tests;
 

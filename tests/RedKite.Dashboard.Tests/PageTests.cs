@@ -2,7 +2,7 @@ using System.Globalization;
 using System.Net;
 using Microsoft.Playwright;
 using RedKite.Server.Diagnostics.Package;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Dashboard.Tests;
 
@@ -67,7 +67,7 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
         PackageReader package;
         await using (PageServer server = await LoadedServer.StartAsync())
         {
-            RedKite.Server.RedKiteReply zip = server.Server.Execute("DEBUG", "PACKAGE", "LOG", "0");
+            RedKiteReply zip = server.Server.Execute("DEBUG", "PACKAGE", "LOG", "0");
             Assert.False(zip.IsError, zip.Text);
             package = PackageReader.Open(new MemoryStream(zip.Bytes.ToArray()));
         }

@@ -1,5 +1,5 @@
 using System.Text.Json;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Dashboard.Tests;
 

@@ -1,5 +1,5 @@
 using Microsoft.Playwright;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Dashboard.Tests;
 

@@ -128,7 +128,7 @@ public sealed class WorkViewTests(Browser browser, LoadedServer loaded)
         {
             RankedHistory commands = server.Server.Diagnostics!.CommandHistory;
             for (int i = 0; i < 60; i++) commands.RestoreMinute(minute + i, [(ushort)commands.Find("hset")], [100, 12, 0, 30, 40]);
-            RedKite.Server.RedKiteReply zip = server.Server.Execute("DEBUG", "PACKAGE", "LOG", "0");
+            RedKiteReply zip = server.Server.Execute("DEBUG", "PACKAGE", "LOG", "0");
             Assert.False(zip.IsError, zip.Text);
             package = PackageReader.Open(new MemoryStream(zip.Bytes.ToArray()));
         }

@@ -1,7 +1,7 @@
 using System.Globalization;
 using System.Text.RegularExpressions;
 using RedKite.Differential.Tests.Streams;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests;
 

@@ -1,7 +1,7 @@
 using System.Text;
 using RedKite.Differential.Tests.Generators;
 using RedKite.Differential.Tests.Streams;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests;
 

@@ -1,6 +1,6 @@
 using RedKite.Differential.Tests.Generators;
 using RedKite.Differential.Tests.Streams;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 // Two pairs of servers: each exchange waits for both servers of its pair, one after the other.
 [assembly: CollectionBehavior(MaxParallelThreads = 2)]

@@ -1,6 +1,6 @@
 using System.Diagnostics;
 using System.Globalization;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.EndToEnd.Tests;
 

@@ -4,7 +4,7 @@ using System.Diagnostics.Tracing;
 using System.Globalization;
 using Microsoft.Diagnostics.NETCore.Client;
 using Microsoft.Diagnostics.Tracing;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.EndToEnd.Tests;
 

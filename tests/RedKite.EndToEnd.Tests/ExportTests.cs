@@ -1,4 +1,4 @@
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.EndToEnd.Tests;
 

@@ -2,7 +2,7 @@ using System.Globalization;
 using System.Net;
 using System.Net.NetworkInformation;
 using System.Net.Sockets;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.EndToEnd.Tests;
 

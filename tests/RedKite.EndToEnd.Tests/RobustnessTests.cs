@@ -2,7 +2,7 @@ using System.Diagnostics;
 using System.Globalization;
 using System.Text;
 using System.Text.RegularExpressions;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.EndToEnd.Tests;
 

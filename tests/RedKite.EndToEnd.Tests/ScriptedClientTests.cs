@@ -46,7 +46,7 @@ public sealed class ScriptedClientTests(RunningServers servers)
     public Task Node_socket_io_over_two_processes(string transport) => Node("chat.js", transport);
 
     /// <summary>For software whose test mostly waits for its own timers and processes.</summary>
-    public static TheoryData<string> OneTransport => [RedKite.Testing.ServerProgram.Transports[0]];
+    public static TheoryData<string> OneTransport => [RedKite.TestSupport.ServerProgram.Transports[0]];
 
     // Debian's own interpreter sees Debian's packages.
     private Task Python(string script, string transport) =>

@@ -1,4 +1,4 @@
-using RedKite.Testing;
+using RedKite.TestSupport;
 using StackExchange.Redis;
 
 namespace RedKite.EndToEnd.Tests;

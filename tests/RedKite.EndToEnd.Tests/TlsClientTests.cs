@@ -1,7 +1,7 @@
 using System.Globalization;
 using System.Net.Security;
 using System.Security.Cryptography.X509Certificates;
-using RedKite.Testing;
+using RedKite.TestSupport;
 using StackExchange.Redis;
 
 namespace RedKite.EndToEnd.Tests;

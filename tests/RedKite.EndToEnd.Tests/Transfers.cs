@@ -1,5 +1,5 @@
 using System.Collections.Concurrent;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.EndToEnd.Tests;
 

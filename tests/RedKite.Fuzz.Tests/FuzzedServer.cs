@@ -1,7 +1,6 @@
 using System.Diagnostics;
-using RedKite.Server;
 using RedKite.Server.Metrics;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Fuzz.Tests;
 

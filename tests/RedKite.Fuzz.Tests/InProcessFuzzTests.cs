@@ -1,5 +1,4 @@
 using System.Buffers;
-using RedKite.Server;
 
 namespace RedKite.Fuzz.Tests;
 

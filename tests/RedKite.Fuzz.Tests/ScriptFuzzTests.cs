@@ -1,6 +1,5 @@
 using System.Text;
-using RedKite.Server;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Fuzz.Tests;
 

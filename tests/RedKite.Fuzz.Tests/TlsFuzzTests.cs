@@ -4,7 +4,7 @@ using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Fuzz.Tests;
 

@@ -1,6 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Ladder.Tests;
 

@@ -3,7 +3,7 @@ using System.Globalization;
 using System.IO.Pipelines;
 using System.Text;
 using RedKite.Ladder.Stages;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Ladder.Tests;
 

@@ -1,6 +1,6 @@
 using System.ComponentModel;
 using System.Text;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Ladder.Tests;
 

@@ -1,6 +1,6 @@
 using BenchmarkDotNet.Attributes;
 using BenchmarkDotNet.Running;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Microbenchmarks.Tests;
 

@@ -1,5 +1,5 @@
 using RedKite.Net.Interop;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Net.Tests;
 

@@ -1,6 +1,6 @@
 using System.Text.Json;
 using RedKite.Figures;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Profile.Tests;
 

@@ -1,6 +1,6 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Text;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Protocol.Tests;
 

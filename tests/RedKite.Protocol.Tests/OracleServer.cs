@@ -1,5 +1,5 @@
 using System.ComponentModel;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Protocol.Tests;
 

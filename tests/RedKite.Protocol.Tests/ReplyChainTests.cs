@@ -1,6 +1,6 @@
 using System.Buffers;
 using System.Text;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Protocol.Tests;
 

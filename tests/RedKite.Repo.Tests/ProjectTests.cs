@@ -27,7 +27,7 @@ public class ProjectTests
     private static readonly string[] CrossCuttingSuites = ["Differential", "EndToEnd", "Fuzz", "Repo"];
 
     // Shared by the suites: server processes, a client, transcripts.
-    private const string TestSupport = "RedKite.Testing";
+    private const string TestSupport = "RedKite.TestSupport";
 
     [Fact]
     public void References_point_down_the_graph()

@@ -1,5 +1,5 @@
 using System.Diagnostics;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Scripting.Tests;
 

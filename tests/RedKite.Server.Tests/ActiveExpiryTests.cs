@@ -2,7 +2,7 @@ using System.Buffers;
 using System.Diagnostics;
 using System.Text;
 using RedKite.Store.Keyspace;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests;
 

@@ -1,5 +1,5 @@
 using System.Net.Sockets;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests;
 

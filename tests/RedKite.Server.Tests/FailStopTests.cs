@@ -1,7 +1,7 @@
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests;
 

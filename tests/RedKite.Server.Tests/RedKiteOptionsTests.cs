@@ -1,5 +1,5 @@
 using RedKite.Server.Config;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests;
 
@@ -46,7 +46,7 @@ public sealed class RedKiteOptionsTests : IDisposable
     [Fact]
     public async Task Bad_line_is_named()
     {
-        ConfigException failure = await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, ConfigLines = { "nosuch 1" } }, TestContext.Current.CancellationToken));
+        RedKiteConfigException failure = await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, ConfigLines = { "nosuch 1" } }, TestContext.Current.CancellationToken));
         Assert.StartsWith("arguments: nosuch: unknown directive", failure.Message, StringComparison.Ordinal);
     }
 

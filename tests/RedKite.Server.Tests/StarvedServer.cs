@@ -1,6 +1,6 @@
 using System.Text;
 using RedKite.Store.Memory;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests;
 

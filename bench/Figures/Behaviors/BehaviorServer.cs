@@ -1,5 +1,4 @@
 using System.Globalization;
-using RedKite.Server;
 
 namespace RedKite.Figures.Behaviors;
 

@@ -5,14 +5,14 @@ namespace RedKite.Server.Acl;
 /// <summary>The users that a starting server has: those of redis.conf's `user` lines, or of the file that `aclfile` names.</summary>
 internal static class UserDeclarations
 {
-    /// <exception cref="ConfigException">A declaration is wrong; nothing may be served with half of the rules.</exception>
+    /// <exception cref="RedKiteConfigException">A declaration is wrong; nothing may be served with half of the rules.</exception>
     internal static void Apply(Configuration configuration, UserRegistry users)
     {
         var file = new AclFile(users, configuration.Settings);
         if (file.IsConfigured)
         {
-            if (configuration.DeclaredUsers.Count > 0) throw new ConfigException($"{configuration.DeclaredUsers[0].Where}: user: with aclfile, users can only be declared in that file");
-            if (file.Load() is { } errors) throw new ConfigException("aclfile: " + errors);
+            if (configuration.DeclaredUsers.Count > 0) throw new RedKiteConfigException($"{configuration.DeclaredUsers[0].Where}: user: with aclfile, users can only be declared in that file");
+            if (file.Load() is { } errors) throw new RedKiteConfigException("aclfile: " + errors);
             return;
         }
 
@@ -21,11 +21,11 @@ internal static class UserDeclarations
         foreach (DeclaredUser declared in configuration.DeclaredUsers)
         {
             string where = $"{declared.Where}: user {ConfigLine.Show(declared.Name)}";
-            if (RuleError.HasSpaceOrZero(declared.Name)) throw new ConfigException($"{where}: the name has a space");
-            if (all.Exists(rules => rules.Name == declared.Name)) throw new ConfigException($"{where}: {RuleError.Duplicate}");
+            if (RuleError.HasSpaceOrZero(declared.Name)) throw new RedKiteConfigException($"{where}: the name has a space");
+            if (all.Exists(rules => rules.Name == declared.Name)) throw new RedKiteConfigException($"{where}: {RuleError.Duplicate}");
             UserRules user = users.NewRules(declared.Name);
-            if (!UserRules.MergeSelectors(declared.Rules, out List<string> rules, out _)) throw new ConfigException($"{where}: {RuleError.WrongFormat}");
-            if (user.Apply(rules, out string failed) is { } error) throw new ConfigException($"{where}: {Shown(failed)}: {error}");
+            if (!UserRules.MergeSelectors(declared.Rules, out List<string> rules, out _)) throw new RedKiteConfigException($"{where}: {RuleError.WrongFormat}");
+            if (user.Apply(rules, out string failed) is { } error) throw new RedKiteConfigException($"{where}: {Shown(failed)}: {error}");
             all.Add(user);
         }
 

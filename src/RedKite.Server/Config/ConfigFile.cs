@@ -5,7 +5,7 @@ namespace RedKite.Server.Config;
 
 /// <summary>
 /// Reads redis.conf syntax into a <see cref="Configuration"/>: the file, then standard input, then the program's
-/// arguments. The last line of a directive wins. An error throws a <see cref="ConfigException"/>.
+/// arguments. The last line of a directive wins. An error throws a <see cref="RedKiteConfigException"/>.
 /// </summary>
 /// <remarks>
 /// A line is blank, a comment ('#' first), or a directive and its words. "include" is replaced by the files it names. Its
@@ -65,7 +65,7 @@ internal sealed class ConfigFile
             string reason = exception is FileNotFoundException or DirectoryNotFoundException
                 ? "no such file"
                 : exception.Message.ReplaceLineEndings(" ");
-            throw new ConfigException($"{prefix}can't open the configuration file {ConfigLine.Show(SettingText.FromNative(path))}: {reason}", exception);
+            throw new RedKiteConfigException($"{prefix}can't open the configuration file {ConfigLine.Show(SettingText.FromNative(path))}: {reason}", exception);
         }
 
         ReadLines(path, SplitLines(bytes));
@@ -84,7 +84,7 @@ internal sealed class ConfigFile
         line = line.Trim(' ', '\t', '\r', '\n');
         if (line.Length == 0 || line[0] == '#') return;
         if (!ConfigLine.TrySplit(line, out List<string> words))
-            throw new ConfigException($"{where}: unbalanced quotes: a quote must be closed, and followed by a space or the line's end");
+            throw new RedKiteConfigException($"{where}: unbalanced quotes: a quote must be closed, and followed by a space or the line's end");
 
         string name = words[0].ToLowerInvariant();
         words.RemoveAt(0);
@@ -106,7 +106,7 @@ internal sealed class ConfigFile
 
         bool counted = row.Has(SettingFlags.MultipleArguments) || words.Count == 1;
         string allowed = row.Expected is null ? error : $"expected {row.Expected}";
-        throw new ConfigException($"{line}: {(counted ? allowed : "expected one value")}");
+        throw new RedKiteConfigException($"{line}: {(counted ? allowed : "expected one value")}");
     }
 
     // The directives that are not settings: CONFIG GET does not know them.
@@ -127,26 +127,26 @@ internal sealed class ConfigFile
                 _configuration.DeclaredUsers.Add(new DeclaredUser(words[0], words[1..], where));
                 break;
             case "loadmodule" or "loadmodule-ex":
-                throw new ConfigException($"{where}: {name}: modules are not supported");
+                throw new RedKiteConfigException($"{where}: {name}: modules are not supported");
 
             // Obsolete directives that Redis accepts and ignores.
             case "list-max-ziplist-entries" or "list-max-ziplist-value" or "lua-replicate-commands" or "io-threads-do-reads":
                 Expect(words.Count == 1, name, where, "one value");
                 break;
             default:
-                throw new ConfigException($"{where}: {ConfigLine.Show(name)[1..^1]}: unknown directive; docs/reference/settings.md lists them all");
+                throw new RedKiteConfigException($"{where}: {ConfigLine.Show(name)[1..^1]}: unknown directive; docs/reference/settings.md lists them all");
         }
     }
 
     private static void Expect(bool condition, string name, string where, string allowed)
     {
-        if (!condition) throw new ConfigException($"{where}: {name}: expected {allowed}");
+        if (!condition) throw new RedKiteConfigException($"{where}: {name}: expected {allowed}");
     }
 
     private void Include(string path, string where)
     {
         if (_includeDepth == IncludeDepthMax)
-            throw new ConfigException($"{where}: include {ConfigLine.Show(SettingText.FromNative(path))}: files include each other more than {IncludeDepthMax} deep");
+            throw new RedKiteConfigException($"{where}: include {ConfigLine.Show(SettingText.FromNative(path))}: files include each other more than {IncludeDepthMax} deep");
 
         _includeDepth++;
         foreach (string file in path.IndexOfAny(['*', '?', '[']) < 0 ? [path] : ExpandWildcards(path))

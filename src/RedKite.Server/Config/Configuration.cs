@@ -159,14 +159,14 @@ internal sealed class Configuration(Settings settings)
     /// Checks the settings that the server starts with: a value that RedKite refuses prevents the start, and each setting that has
     /// no effect here but a value other than its default is logged as a warning.
     /// </summary>
-    /// <exception cref="ConfigException">A value is refused; the message is one line that says which and why.</exception>
+    /// <exception cref="RedKiteConfigException">A value is refused; the message is one line that says which and why.</exception>
     internal void CheckAtStart()
     {
         lock (_changing)
         {
             foreach (Setting row in SettingTable.Rows)
             {
-                if (row.Refusal is { } refusal && refusal.Applies(Settings)) throw new ConfigException($"{LineOf(row)}: {refusal.Reason}");
+                if (row.Refusal is { } refusal && refusal.Applies(Settings)) throw new RedKiteConfigException($"{LineOf(row)}: {refusal.Reason}");
             }
 
             foreach (Setting row in SettingTable.Rows) WarnIfWithoutEffect(row, LineOf(row));

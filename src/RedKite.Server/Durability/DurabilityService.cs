@@ -80,7 +80,7 @@ internal sealed class DurabilityService : IDisposable
     internal string DumpPath => Path.Combine(_settings.DirectoryPath, _settings.DumpFileName);
 
     /// <summary>Checks that what the settings promise can be kept: the folder can be written to.</summary>
-    /// <exception cref="ConfigException">It cannot.</exception>
+    /// <exception cref="RedKiteConfigException">It cannot.</exception>
     internal void CheckAtStart()
     {
         if (_settings.SavePoints.Count == 0 && !_settings.AppendOnly) return;
@@ -92,7 +92,7 @@ internal sealed class DurabilityService : IDisposable
         }
         catch (FileFailure failure)
         {
-            throw new ConfigException($"The data cannot be saved in '{_settings.DirectoryPath}' (setting dir): {failure.Reason}. Choose another folder, or switch saving off with --save \"\" --appendonly no.");
+            throw new RedKiteConfigException($"The data cannot be saved in '{_settings.DirectoryPath}' (setting dir): {failure.Reason}. Choose another folder, or switch saving off with --save \"\" --appendonly no.");
         }
     }
 

@@ -21,11 +21,11 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
         : Path.GetDirectoryName(Path.GetFullPath(settings.LogFilePath, settings.DirectoryPath))!;
 
     /// <summary>Checks that the log file can be written, if there is one.</summary>
-    /// <exception cref="ConfigException">It cannot be opened.</exception>
+    /// <exception cref="RedKiteConfigException">It cannot be opened.</exception>
     internal void Open()
     {
         if (sink is not null && settings.LogFilePath.Length > 0) Warning($"logfile '{settings.LogFilePath}' is not written, because the host receives the log.");
-        if (sink is null && !TryAppend("", out string? reason)) throw new ConfigException($"logfile '{settings.LogFilePath}': it cannot be opened: {reason}");
+        if (sink is null && !TryAppend("", out string? reason)) throw new RedKiteConfigException($"logfile '{settings.LogFilePath}': it cannot be opened: {reason}");
     }
 
     /// <summary>The last lines, regardless of where they are written.</summary>

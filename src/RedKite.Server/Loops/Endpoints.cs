@@ -24,7 +24,7 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
     internal IEnumerable<ListeningSocket> Sockets => _endpoints.Select(endpoint => endpoint.Socket);
 
     /// <summary>Listens on everything that the settings name.</summary>
-    /// <exception cref="ConfigException">An address cannot be used; the one-line message says which.</exception>
+    /// <exception cref="RedKiteConfigException">An address cannot be used; the one-line message says which.</exception>
     internal void Open()
     {
         // Port 0 lets the system choose, except next to another way in, where the directive means that there is none of this kind.
@@ -39,7 +39,7 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
         }
         catch (Exception failure) when (failure is SocketException or IOException or UnauthorizedAccessException or ArgumentException)
         {
-            throw new ConfigException($"cannot listen on the Unix socket {path}: {(failure is ArgumentException ? "the path is too long" : failure.Message)}", failure);
+            throw new RedKiteConfigException($"cannot listen on the Unix socket {path}: {(failure is ArgumentException ? "the path is too long" : failure.Message)}", failure);
         }
     }
 
@@ -68,7 +68,7 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
             foreach (Endpoint endpoint in goes.Except(closed)) Stop(endpoint);
             closed = goes;
         }
-        catch (ConfigException failure)
+        catch (RedKiteConfigException failure)
         {
             error = failure.Message;
             foreach (Endpoint endpoint in _endpoints.Except(before).ToArray())
@@ -124,11 +124,11 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
             {
                 if (optional && failure.SocketErrorCode is SocketError.AddressNotAvailable or SocketError.AddressFamilyNotSupported or SocketError.ProtocolNotSupported) continue;
                 string why = failure.SocketErrorCode == SocketError.AddressAlreadyInUse ? "the port is in use" : failure.Message;
-                throw new ConfigException($"cannot listen on {name}:{port}: {why}", failure);
+                throw new RedKiteConfigException($"cannot listen on {name}:{port}: {why}", failure);
             }
         }
 
-        if (!_endpoints.Any(endpoint => !endpoint.IsUnix && endpoint.Socket.Port == port)) throw new ConfigException($"cannot listen on port {port}: none of the addresses of 'bind' could be used");
+        if (!_endpoints.Any(endpoint => !endpoint.IsUnix && endpoint.Socket.Port == port)) throw new RedKiteConfigException($"cannot listen on port {port}: none of the addresses of 'bind' could be used");
         SetPort(port, isTls);
     }
 

@@ -44,7 +44,7 @@ internal sealed class TlsSetup
     }
 
     /// <summary>Reads everything, if there is a TLS port or the dashboard uses TLS.</summary>
-    /// <exception cref="ConfigException">Something is wrong; one line says what. What was there before stays.</exception>
+    /// <exception cref="RedKiteConfigException">Something is wrong; one line says what. What was there before stays.</exception>
     internal void Apply()
     {
         Server.HandshakesMax = _settings.TlsHandshakesMax;
@@ -55,7 +55,7 @@ internal sealed class TlsSetup
         }
         catch (Exception failure) when (failure is CryptographicException or IOException or UnauthorizedAccessException or ArgumentException or PlatformNotSupportedException)
         {
-            throw new ConfigException($"TLS cannot be used: {failure.Message}", failure);
+            throw new RedKiteConfigException($"TLS cannot be used: {failure.Message}", failure);
         }
     }
 
@@ -68,7 +68,7 @@ internal sealed class TlsSetup
             Apply();
             return null;
         }
-        catch (ConfigException failure)
+        catch (RedKiteConfigException failure)
         {
             _log.Warning(failure.Message);
             return "Unable to update TLS configuration. Check server logs.";
@@ -82,8 +82,8 @@ internal sealed class TlsSetup
 
     private SslServerAuthenticationOptions Load()
     {
-        if (_settings.TlsCertFile.Length == 0) throw new ConfigException($"TLS cannot be used: {User} needs tls-cert-file");
-        if (_settings.TlsKeyFile.Length == 0) throw new ConfigException($"TLS cannot be used: {User} needs tls-key-file");
+        if (_settings.TlsCertFile.Length == 0) throw new RedKiteConfigException($"TLS cannot be used: {User} needs tls-cert-file");
+        if (_settings.TlsKeyFile.Length == 0) throw new RedKiteConfigException($"TLS cannot be used: {User} needs tls-key-file");
         string certificateFile = PathOf(_settings.TlsCertFile);
         X509Certificate2 certificate = _settings.TlsKeyFilePass.Length == 0
             ? X509Certificate2.CreateFromPemFile(certificateFile, PathOf(_settings.TlsKeyFile))
@@ -107,7 +107,7 @@ internal sealed class TlsSetup
     private void RequireCertificates(SslServerAuthenticationOptions options)
     {
         X509Certificate2Collection trusted = Trusted();
-        if (trusted.Count == 0) throw new ConfigException("TLS cannot be used: tls-auth-clients needs tls-ca-cert-file or tls-ca-cert-dir with the trusted certificates");
+        if (trusted.Count == 0) throw new RedKiteConfigException("TLS cannot be used: tls-auth-clients needs tls-ca-cert-file or tls-ca-cert-dir with the trusted certificates");
         bool isOptional = _settings.TlsAuthClients == TlsClientAuthentication.Optional;
         options.ClientCertificateRequired = true;
         options.CertificateChainPolicy = new X509ChainPolicy
@@ -147,22 +147,22 @@ internal sealed class TlsSetup
                 "TLSV1.2" => SslProtocols.Tls12,
                 "TLSV1.3" => SslProtocols.Tls13,
                 "TLSV1" or "TLSV1.1" => SslProtocols.None, // accepted as in Redis, but never negotiated
-                _ => throw new ConfigException($"TLS cannot be used: tls-protocols names '{word}', but only TLSv1.2 and TLSv1.3 are supported"),
+                _ => throw new RedKiteConfigException($"TLS cannot be used: tls-protocols names '{word}', but only TLSv1.2 and TLSv1.3 are supported"),
             };
         }
 
-        if (protocols == SslProtocols.None) throw new ConfigException("TLS cannot be used: tls-protocols names neither TLSv1.2 nor TLSv1.3");
+        if (protocols == SslProtocols.None) throw new RedKiteConfigException("TLS cannot be used: tls-protocols names neither TLSv1.2 nor TLSv1.3");
         return protocols;
     }
 
     private CipherSuitesPolicy? CipherSuites()
     {
         if (_settings.TlsCipherSuites.Length == 0) return null;
-        if (OperatingSystem.IsWindows()) throw new ConfigException("TLS cannot be used: on Windows the system chooses the cipher suites, and tls-ciphersuites must be empty");
+        if (OperatingSystem.IsWindows()) throw new RedKiteConfigException("TLS cannot be used: on Windows the system chooses the cipher suites, and tls-ciphersuites must be empty");
         List<TlsCipherSuite> suites = [];
         foreach (string name in _settings.TlsCipherSuites.Split(':', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries))
         {
-            if (!Enum.TryParse(name, ignoreCase: true, out TlsCipherSuite suite) || char.IsAsciiDigit(name[0])) throw new ConfigException($"TLS cannot be used: tls-ciphersuites names '{name}', which is not a cipher suite");
+            if (!Enum.TryParse(name, ignoreCase: true, out TlsCipherSuite suite) || char.IsAsciiDigit(name[0])) throw new RedKiteConfigException($"TLS cannot be used: tls-ciphersuites names '{name}', which is not a cipher suite");
             suites.Add(suite);
         }
 

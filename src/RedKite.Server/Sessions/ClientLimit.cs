@@ -33,7 +33,7 @@ internal sealed class ClientLimit(Settings settings, ServerLog log)
     }
 
     /// <summary>Lowers maxclients to what fits. The files that the process has open now are its own, not clients'.</summary>
-    /// <exception cref="ConfigException">Not a single client fits.</exception>
+    /// <exception cref="RedKiteConfigException">Not a single client fits.</exception>
     internal void ApplyAtStart(int loops)
     {
         _filesReserved = FilesKept + (settings.AdminPort == "0" ? 0 : DashboardFiles) + OpenFiles.Count + (loops * EventLoop.OwnFilesMax);
@@ -41,7 +41,7 @@ internal sealed class ClientLimit(Settings settings, ServerLog log)
         long fitting = Fitting(wanted, out long limit);
         if (fitting >= wanted) return;
         string needs = $"maxclients {wanted} needs {wanted + _filesReserved} open files, {_filesReserved} of them for the server itself, but the system's limit (ulimit -n) is {limit}";
-        if (fitting < 1) throw new ConfigException($"{needs}: not a single client fits");
+        if (fitting < 1) throw new RedKiteConfigException($"{needs}: not a single client fits");
         settings.MaxClients = fitting;
         log.Warning($"{needs}. maxclients has been reduced to {fitting}. For more, raise the limit.");
     }

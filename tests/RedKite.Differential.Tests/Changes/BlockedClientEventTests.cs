@@ -1,5 +1,5 @@
 using RedKite.Differential.Tests.Transcripts;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Changes;
 

@@ -1,6 +1,6 @@
 using RedKite.Differential.Tests.Streams;
 using RedKite.Differential.Tests.Transcripts;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Changes;
 

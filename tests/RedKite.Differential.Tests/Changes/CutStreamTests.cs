@@ -2,10 +2,9 @@ using System.Buffers;
 using RedKite.Differential.Tests.Generators;
 using RedKite.Differential.Tests.Streams;
 using RedKite.Persistence.Rdb;
-using RedKite.Server;
 using RedKite.Server.Durability;
 using RedKite.Store.Keyspace;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Changes;
 

@@ -1,7 +1,6 @@
 using System.Buffers;
-using RedKite.Server;
 using RedKite.Store.Keyspace;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Changes;
 

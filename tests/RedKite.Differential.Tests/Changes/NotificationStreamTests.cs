@@ -1,6 +1,6 @@
 using RedKite.Differential.Tests.Generators;
 using RedKite.Differential.Tests.Streams;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Changes;
 

@@ -1,7 +1,6 @@
-using RedKite.Server;
 using RedKite.Server.Changes;
 using RedKite.Server.Model;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Changes;
 

@@ -1,6 +1,5 @@
 using RedKite.Differential.Tests.Generators;
-using RedKite.Server;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Changes;
 

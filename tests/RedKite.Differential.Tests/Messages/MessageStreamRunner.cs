@@ -2,7 +2,7 @@ using System.Globalization;
 using System.Text.RegularExpressions;
 using RedKite.Differential.Tests.Streams;
 using RedKite.Differential.Tests.Transcripts;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Messages;
 

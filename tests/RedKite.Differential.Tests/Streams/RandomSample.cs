@@ -1,6 +1,6 @@
 using System.Globalization;
 using System.Text;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Streams;
 

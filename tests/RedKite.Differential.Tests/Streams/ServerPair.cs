@@ -1,7 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using RedKite.Differential.Tests.Generators;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Streams;
 

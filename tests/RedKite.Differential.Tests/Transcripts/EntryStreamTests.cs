@@ -1,5 +1,5 @@
 using System.Globalization;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Transcripts;
 

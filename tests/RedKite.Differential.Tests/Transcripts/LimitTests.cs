@@ -1,5 +1,5 @@
 using RedKite.Differential.Tests.Streams;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Transcripts;
 

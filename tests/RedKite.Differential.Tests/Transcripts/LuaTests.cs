@@ -1,6 +1,6 @@
 using System.Text;
 using System.Text.RegularExpressions;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Transcripts;
 

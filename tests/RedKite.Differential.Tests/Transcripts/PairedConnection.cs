@@ -2,7 +2,7 @@ using System.Diagnostics;
 using System.Globalization;
 using System.Text;
 using RedKite.Differential.Tests.Streams;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Transcripts;
 

@@ -1,6 +1,6 @@
 using System.Text.RegularExpressions;
 using RedKite.Differential.Tests.Streams;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Transcripts;
 

@@ -3,7 +3,7 @@ using System.Text;
 using RedKite.Persistence.Aof;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Tests.Rdb;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Persistence.Tests.Aof;
 

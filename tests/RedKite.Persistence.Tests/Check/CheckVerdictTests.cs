@@ -3,7 +3,7 @@ using RedKite.Persistence.Check;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
 using RedKite.Persistence.Tests.Rdb;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Persistence.Tests.Check;
 

@@ -1,6 +1,6 @@
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Persistence.Tests.Rdb;
 

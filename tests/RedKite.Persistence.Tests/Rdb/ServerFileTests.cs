@@ -1,6 +1,6 @@
 using System.Diagnostics;
 using RedKite.Persistence.Files;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Persistence.Tests.Rdb;
 

@@ -3,7 +3,7 @@ using RedKite.Protocol;
 using RedKite.Server.Acl;
 using RedKite.Server.Execution;
 using RedKite.Server.Model;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Acl;
 

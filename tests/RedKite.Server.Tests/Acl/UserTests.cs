@@ -1,5 +1,5 @@
 using RedKite.Server.Config;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Acl;
 
@@ -143,7 +143,7 @@ public sealed class UserTests : NetworkTests, IDisposable
     {
         string path = Path.Combine(_folder, "users.acl");
         await File.WriteAllTextAsync(path, text, TestContext.Current.CancellationToken);
-        var failure = await Assert.ThrowsAsync<ConfigException>(() => StartAsync("auto", ("aclfile", path)));
+        var failure = await Assert.ThrowsAsync<RedKiteConfigException>(() => StartAsync("auto", ("aclfile", path)));
         Assert.Contains(message, failure.Message, StringComparison.Ordinal);
     }
 

@@ -1,7 +1,7 @@
 using System.Buffers;
 using System.Text;
 using RedKite.Store.Keyspace;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Commands;
 

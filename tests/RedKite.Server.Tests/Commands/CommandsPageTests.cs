@@ -1,7 +1,7 @@
 using System.Text;
 using RedKite.Server.Commands.Server;
 using RedKite.Server.Model;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Commands;
 

@@ -1,7 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedKite.Protocol;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Commands;
 

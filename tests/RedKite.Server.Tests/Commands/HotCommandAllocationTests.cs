@@ -1,6 +1,6 @@
 using System.Buffers;
 using System.Text.RegularExpressions;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Commands;
 

@@ -63,7 +63,7 @@ public class CommandLineTests
     [Fact]
     public void Invalid_argument_is_one_line_that_names_it()
     {
-        ConfigException exception = Assert.Throws<ConfigException>(
+        RedKiteConfigException exception = Assert.Throws<RedKiteConfigException>(
             () => ConfigFile.Load(new Configuration(new Settings()), CommandLine.Parse(["--maxclients", "a\nb"]), Stream.Null));
         Assert.Equal(@"arguments: maxclients 'a\nb': expected an integer from 1 to 4294967295", exception.Message);
     }

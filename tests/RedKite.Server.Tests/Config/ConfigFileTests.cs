@@ -97,7 +97,7 @@ public sealed class ConfigFileTests : IDisposable
         string refusal = Oracle.Refusal(path);
         Assert.True(refusal.Contains("FATAL CONFIG FILE ERROR", StringComparison.Ordinal) || refusal.Contains("Fatal error", StringComparison.Ordinal) || refusal.Contains("Unresolved Configuration(s) Detected", StringComparison.Ordinal), refusal);
 
-        ConfigException exception = Assert.Throws<ConfigException>(() => Load(path));
+        RedKiteConfigException exception = Assert.Throws<RedKiteConfigException>(() => Load(path));
         Assert.Equal(message, exception.Message.Replace(path, "redis.conf", StringComparison.Ordinal));
     }
 
@@ -105,14 +105,14 @@ public sealed class ConfigFileTests : IDisposable
     public void Modules_are_refused_in_one_line()
     {
         string path = WriteFile("redis.conf", "loadmodule /x.so");
-        Assert.Equal($"{path}:1: loadmodule: modules are not supported", Assert.Throws<ConfigException>(() => Load(path)).Message);
+        Assert.Equal($"{path}:1: loadmodule: modules are not supported", Assert.Throws<RedKiteConfigException>(() => Load(path)).Message);
     }
 
     [Fact]
     public void Missing_file_is_named()
     {
         string path = Path.Combine(_folder, "none.conf");
-        Assert.Equal($"can't open the configuration file '{path}': no such file", Assert.Throws<ConfigException>(() => Load(path)).Message);
+        Assert.Equal($"can't open the configuration file '{path}': no such file", Assert.Throws<RedKiteConfigException>(() => Load(path)).Message);
     }
 
     [Fact]
@@ -133,7 +133,7 @@ public sealed class ConfigFileTests : IDisposable
     {
         string path = Path.Combine(_folder, "redis.conf");
         WriteFile("redis.conf", $"include {path}");
-        Assert.Contains("more than 16 deep", Assert.Throws<ConfigException>(() => Load(path)).Message, StringComparison.Ordinal);
+        Assert.Contains("more than 16 deep", Assert.Throws<RedKiteConfigException>(() => Load(path)).Message, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -53,7 +53,7 @@ public class ConfigurationTests
     public void Dangerous_settings_are_refused_at_the_start_in_one_line(string lines, string message)
     {
         Load(lines);
-        Assert.Equal("arguments: " + message, Assert.Throws<ConfigException>(_configuration.CheckAtStart).Message);
+        Assert.Equal("arguments: " + message, Assert.Throws<RedKiteConfigException>(_configuration.CheckAtStart).Message);
     }
 
     [Theory]

@@ -17,7 +17,7 @@ public sealed class RenamedCommandTests
     {
         string path = Path.GetTempFileName();
         await File.WriteAllTextAsync(path, "port 0\n" + lines + "\n", TestContext.Current.CancellationToken);
-        var failure = await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { ConfigFile = path }, TestContext.Current.CancellationToken));
+        var failure = await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { ConfigFile = path }, TestContext.Current.CancellationToken));
         Assert.Contains(message, failure.Message, StringComparison.Ordinal);
         File.Delete(path);
     }

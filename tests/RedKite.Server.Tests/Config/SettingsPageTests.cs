@@ -1,6 +1,6 @@
 using System.Text;
 using RedKite.Server.Config;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Config;
 

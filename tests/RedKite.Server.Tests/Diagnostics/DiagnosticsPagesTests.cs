@@ -5,7 +5,7 @@ using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Diagnostics.Export;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Diagnostics;
 

@@ -3,7 +3,7 @@ using RedKite.Server.Diagnostics;
 using RedKite.Server.Metrics;
 using RedKite.Server.Tests.Commands;
 using RedKite.Store.Keyspace;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Diagnostics;
 

@@ -3,7 +3,7 @@ using System.IO.Compression;
 using System.Text;
 using RedKite.Persistence.Rdb;
 using RedKite.Server.Diagnostics;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Diagnostics;
 

@@ -4,7 +4,7 @@ using RedKite.Server.Diagnostics;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Tests.Commands;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Diagnostics;
 

@@ -1,7 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedKite.Server.Config;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
 
@@ -148,7 +148,7 @@ public class AppendOnlyFileTests
         await disk.StopAsync();
         Append(disk, "*2\r\n");
         disk.Set("aof-load-truncated", "no");
-        ConfigException refused = await Assert.ThrowsAsync<ConfigException>(disk.StartAsync);
+        RedKiteConfigException refused = await Assert.ThrowsAsync<RedKiteConfigException>(disk.StartAsync);
         Assert.Contains("appendonly.aof.1.incr.aof", refused.Message, StringComparison.Ordinal);
         Assert.Contains("redkite check --fix", refused.Message, StringComparison.Ordinal);
     }
@@ -160,7 +160,7 @@ public class AppendOnlyFileTests
         disk.Run("SET a 1");
         await disk.StopAsync();
         Append(disk, "nonsense\r\n*1\r\n$4\r\nPING\r\n");
-        ConfigException refused = await Assert.ThrowsAsync<ConfigException>(disk.StartAsync);
+        RedKiteConfigException refused = await Assert.ThrowsAsync<RedKiteConfigException>(disk.StartAsync);
         Assert.DoesNotContain('\n', refused.Message);
         Assert.Contains("appendonly.aof.1.incr.aof: at byte ", refused.Message, StringComparison.Ordinal);
     }

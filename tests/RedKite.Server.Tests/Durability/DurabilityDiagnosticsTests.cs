@@ -4,7 +4,7 @@ using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Durability;
 using RedKite.Server.Metrics;
 using RedKite.Server.Tests.Diagnostics.Package;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
 

@@ -1,5 +1,5 @@
 using RedKite.Persistence.Files;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
 

@@ -2,7 +2,7 @@ using System.Globalization;
 using RedKite.Persistence.Files;
 using RedKite.Server.Durability;
 using RedKite.Store.Keyspace;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
 

@@ -1,6 +1,6 @@
 using System.Text;
 using RedKite.Server.Config;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
 
@@ -192,7 +192,7 @@ public class SnapshotTests
         disk.Run("SAVE");
         await disk.StopAsync();
         using (RedKite.Persistence.Files.IOpenFile file = disk.Files.OpenWrite(Path.Combine(disk.Folder, "dump.rdb"))) file.Write(file.Length - 12, Encoding.ASCII.GetBytes("xxxx"));
-        ConfigException refused = await Assert.ThrowsAsync<ConfigException>(disk.StartAsync);
+        RedKiteConfigException refused = await Assert.ThrowsAsync<RedKiteConfigException>(disk.StartAsync);
         Assert.Contains("dump.rdb: at byte ", refused.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', refused.Message);
     }

@@ -1,6 +1,6 @@
 using RedKite.Persistence.Files;
 using RedKite.Server.Config;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
 
@@ -100,7 +100,7 @@ public sealed class StartTests : IDisposable
     public async Task Persistence_needs_a_folder_and_settings_take_precedence()
     {
         var options = new RedKiteOptions { Port = 0, Files = _files, Persistence = RedKitePersistence.Log };
-        Assert.Equal("Persistence Log needs a DataDirectory", (await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken))).Message);
+        Assert.Equal("Persistence Log needs a DataDirectory", (await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken))).Message);
         options.Settings["dir"] = _folder.Path;
         options.Settings["appendfsync"] = "always";
         await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
@@ -112,7 +112,7 @@ public sealed class StartTests : IDisposable
     {
         await SaveAsync();
         using (IOpenFile file = _files.OpenWrite(Path.Combine(_folder.Path, "dump.rdb"))) file.SetLength(file.Length / 2);
-        ConfigException failure = await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(Options(), TestContext.Current.CancellationToken));
+        RedKiteConfigException failure = await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(Options(), TestContext.Current.CancellationToken));
         Assert.Contains("dump.rdb: at byte ", failure.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', failure.Message);
     }

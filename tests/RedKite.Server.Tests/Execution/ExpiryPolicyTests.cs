@@ -1,6 +1,6 @@
 using RedKite.Server.Tests.Commands;
 using RedKite.Store.Keyspace;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Execution;
 

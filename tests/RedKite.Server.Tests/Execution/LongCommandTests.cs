@@ -1,6 +1,6 @@
 using System.Diagnostics;
 using RedKite.Store.Memory;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Execution;
 

@@ -1,7 +1,7 @@
 using System.Text;
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Limits;
 

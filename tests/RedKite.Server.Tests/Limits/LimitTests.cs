@@ -1,7 +1,7 @@
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Metrics;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Limits;
 

@@ -1,6 +1,6 @@
 using System.Globalization;
 using System.Net.Sockets;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Limits;
 

@@ -86,7 +86,7 @@ public sealed class ServerLogTests : IDisposable
     public void Unwritable_lines_are_counted_in_the_next_written_one()
     {
         ServerLog log = ToFile("later/server.log");
-        Assert.Throws<ConfigException>(log.Open);
+        Assert.Throws<RedKiteConfigException>(log.Open);
         log.Notice("one");
         log.Notice("two");
         Directory.CreateDirectory(Path.Combine(_folder, "later"));

@@ -2,7 +2,7 @@ using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Execution;
 using RedKite.Server.Model;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Commands;
 

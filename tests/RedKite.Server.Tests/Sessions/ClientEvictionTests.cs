@@ -1,7 +1,7 @@
 using RedKite.Net;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Sessions;
 

@@ -1,7 +1,7 @@
 using System.Net;
 using System.Net.NetworkInformation;
 using System.Net.Sockets;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Sessions;
 

@@ -1,6 +1,6 @@
 using RedKite.Server.Metrics;
 using RedKite.Server.Tests.Execution.Eviction;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Sessions;
 

@@ -1,7 +1,7 @@
 using RedKite.Server.Sessions;
 using RedKite.Server.Tests.Commands;
 using RedKite.Store.Keyspace;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Sessions;
 

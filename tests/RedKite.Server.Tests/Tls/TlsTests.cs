@@ -6,7 +6,7 @@ using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests;
 
@@ -348,7 +348,7 @@ public sealed class TlsTests : IDisposable
         Func<Task<RedKiteServer>> start = () => Start(("tls-ca-cert-file", ""), ("tls-ca-cert-dir", folder));
         if (!isRead)
         {
-            Assert.Contains("tls-auth-clients needs", (await Assert.ThrowsAsync<ConfigException>(start)).Message, StringComparison.Ordinal);
+            Assert.Contains("tls-auth-clients needs", (await Assert.ThrowsAsync<RedKiteConfigException>(start)).Message, StringComparison.Ordinal);
             return;
         }
 
@@ -361,10 +361,10 @@ public sealed class TlsTests : IDisposable
     [Fact]
     public async Task Port_without_a_certificate_is_one_clear_line()
     {
-        ConfigException failure = await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["tls-port"] = Number(LoopbackPort.Next()) } }, TestContext.Current.CancellationToken));
+        RedKiteConfigException failure = await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["tls-port"] = Number(LoopbackPort.Next()) } }, TestContext.Current.CancellationToken));
         Assert.Equal("TLS cannot be used: tls-port needs tls-cert-file", failure.Message);
         _files.Issue("server").Dispose();
-        failure = await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions
+        failure = await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions
         {
             Port = 0,
             Settings = { ["tls-port"] = Number(LoopbackPort.Next()), ["tls-cert-file"] = _files.PathOf("server.crt"), ["tls-key-file"] = _files.PathOf("server.key") },

@@ -1,7 +1,7 @@
 using System.Diagnostics;
 using System.Text;
 using RedKite.Server.Tests.Commands;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Tracking;
 

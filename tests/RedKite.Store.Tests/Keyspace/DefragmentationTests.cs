@@ -1,7 +1,7 @@
 using System.Text;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
-using RedKite.Testing;
+using RedKite.TestSupport;
 using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;

@@ -2,7 +2,7 @@ using System.Diagnostics;
 using System.Runtime.InteropServices;
 using System.Text;
 using RedKite.Store.Keyspace;
-using RedKite.Testing;
+using RedKite.TestSupport;
 using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;

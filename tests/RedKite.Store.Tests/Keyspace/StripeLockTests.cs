@@ -1,7 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using RedKite.Store.Keyspace;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Store.Tests.Keyspace;
 

@@ -1,5 +1,5 @@
 using RedKite.Store.Memory;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Store.Tests.Memory;
 

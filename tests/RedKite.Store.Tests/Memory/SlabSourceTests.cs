@@ -1,6 +1,6 @@
 using System.Collections.Concurrent;
 using RedKite.Store.Memory;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Store.Tests.Memory;
 

@@ -1,6 +1,6 @@
 using System.Diagnostics;
 using System.Text.RegularExpressions;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Commands;
 

@@ -1,7 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Numerics;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Commands;
 

@@ -1,7 +1,7 @@
 using System.Text;
 using RedKite.Server.Changes;
 using RedKite.Store.Keyspace;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Commands;
 

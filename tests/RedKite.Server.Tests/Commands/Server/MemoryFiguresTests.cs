@@ -1,5 +1,5 @@
 using RedKite.Server.Metrics;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Commands.Server;
 

@@ -4,7 +4,7 @@ using System.Text;
 using System.Text.RegularExpressions;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Export;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Diagnostics.Export;
 

@@ -7,7 +7,7 @@ using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Metrics;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Diagnostics.Export;
 
@@ -44,7 +44,7 @@ public class ServerEventsTests
             throw new InvalidOperationException("a broken subscriber");
         });
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
-        using (RedKite.Testing.RespConnection client = RedKite.Testing.RespConnection.Connect(server.Port))
+        using (RedKite.TestSupport.RespConnection client = RedKite.TestSupport.RespConnection.Connect(server.Port))
         {
             Assert.Equal("OK", client.Run("CONFIG SET slowlog-max-len 99").Text);
             Assert.Equal("PONG", client.Run("PING").Text);
@@ -182,7 +182,7 @@ public class ServerEventsTests
         };
         listener.Start();
         thread = Environment.CurrentManagedThreadId;
-        await Assert.ThrowsAsync<ConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = port, ConfigLines = { badLine } }, TestContext.Current.CancellationToken));
+        await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = port, ConfigLines = { badLine } }, TestContext.Current.CancellationToken));
         thread = 0;
         Assert.NotEmpty(published);
         Assert.Empty(published.Except(completed));

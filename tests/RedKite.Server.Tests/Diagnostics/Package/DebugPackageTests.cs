@@ -5,7 +5,7 @@ using System.Text;
 using System.Text.Json;
 using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Diagnostics.Reports;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Diagnostics.Package;
 

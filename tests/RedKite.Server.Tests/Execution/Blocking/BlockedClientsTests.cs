@@ -3,7 +3,7 @@ using System.Diagnostics;
 using System.Globalization;
 using RedKite.Server.Model;
 using RedKite.Server.Tests.Commands;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Blocking;
 

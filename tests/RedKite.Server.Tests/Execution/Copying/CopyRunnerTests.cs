@@ -3,7 +3,7 @@ using System.Text;
 using RedKite.Server.Execution;
 using RedKite.Server.Execution.Copying;
 using RedKite.Server.Model;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Execution.Copying;
 

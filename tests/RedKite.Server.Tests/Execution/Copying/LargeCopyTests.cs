@@ -6,7 +6,7 @@ using RedKite.Server.Execution.Copying;
 using RedKite.Server.Loops;
 using RedKite.Server.Model;
 using RedKite.Server.Tests.Commands;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Execution.Copying;
 

@@ -1,6 +1,6 @@
 using System.Globalization;
 using RedKite.Store.Keyspace;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Execution.Eviction;
 

@@ -1,7 +1,7 @@
 using System.Globalization;
 using RedKite.Server.Changes;
 using RedKite.Server.Tests.Changes;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Execution.Eviction;
 

@@ -1,7 +1,7 @@
 using RedKite.Server.Config;
 using RedKite.Server.Execution.Eviction;
 using RedKite.Server.Model;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Execution.Eviction;
 

@@ -1,7 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using RedKite.Server.Sessions;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests;
 

@@ -2,7 +2,7 @@ using System.Globalization;
 using System.Text;
 using RedKite.Net;
 using RedKite.Server.Sessions;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests;
 

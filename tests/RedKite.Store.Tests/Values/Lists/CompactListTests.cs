@@ -3,7 +3,7 @@ using System.Text;
 using RedKite.Store.Memory;
 using RedKite.Store.Values.Lists;
 using RedKite.Store.Values.Packed;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Store.Tests.Structures;
 

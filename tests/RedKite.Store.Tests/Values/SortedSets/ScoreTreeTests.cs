@@ -2,7 +2,7 @@ using FsCheck;
 using FsCheck.Fluent;
 using RedKite.Store.Memory;
 using RedKite.Store.Values.SortedSets;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Store.Tests.Structures;
 

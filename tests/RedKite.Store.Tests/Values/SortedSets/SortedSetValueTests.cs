@@ -5,7 +5,7 @@ using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Packed;
 using RedKite.Store.Values.SortedSets;
-using RedKite.Testing;
+using RedKite.TestSupport;
 
 namespace RedKite.Store.Tests.Values;
 

@@ -2,7 +2,7 @@ using System.Globalization;
 using System.Text;
 using System.Text.RegularExpressions;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>
 /// Compares the data of two servers: by DEBUG DIGEST, and for everything that the digest leaves out by the replies of other commands, for

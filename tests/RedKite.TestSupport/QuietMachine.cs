@@ -1,6 +1,6 @@
 using System.Diagnostics;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>
 /// For tests of durations. On a busy machine, or one that its host suspends, threads wait for seconds: a correct server then

@@ -2,7 +2,7 @@ using System.ComponentModel;
 using System.Diagnostics;
 using System.Text.RegularExpressions;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>
 /// The real servers that tests compare RedKite with. Redis 8 and Valkey 8 are where <c>./dev test</c> sets them up

@@ -1,4 +1,4 @@
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>Counts what the current thread allocates on the managed heap.</summary>
 public static class Allocations

@@ -2,7 +2,7 @@ using System.Diagnostics;
 using System.Globalization;
 using System.Text.Json;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>The installed Prometheus, started on a free port with a configuration of its own.</summary>
 public sealed class PrometheusProgram : IAsyncDisposable

@@ -1,4 +1,4 @@
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>
 /// The commands of Redis 8.0.2 that RedKite lacks, by the group that COMMAND DOCS gives them. This is the only list of them:

@@ -1,4 +1,4 @@
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>Finds the repository that a test program was built from, so that tests need no absolute paths.</summary>
 public static class RepositoryRoot

@@ -3,7 +3,7 @@ using System.Diagnostics;
 using System.Globalization;
 using System.Net.Sockets;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>
 /// A server in its own process, on a free loopback port and in a temporary folder. Disposal ends the process and removes the

@@ -1,4 +1,4 @@
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>A folder of its own for a test, deleted on disposal.</summary>
 public sealed class TemporaryFolder : IDisposable

@@ -1,6 +1,6 @@
 using RedKite.Protocol;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>
 /// Reads RESP2 and RESP3 replies strictly: an invalid frame is reported as malformed, never interpreted.

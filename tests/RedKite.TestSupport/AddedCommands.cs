@@ -1,4 +1,4 @@
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>The commands that RedKite has beyond those of Redis 8.0.2. This is the only list of them.</summary>
 public static class AddedCommands

@@ -1,4 +1,4 @@
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>DUMP replies, one per form of a value, and their checksums.</summary>
 public static class RedisDumps

@@ -1,6 +1,6 @@
 using System.Text;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>
 /// Commands as text, in redis-cli's notation: words, single quotes, and double quotes with \n \r \t \b \a and \xHH.

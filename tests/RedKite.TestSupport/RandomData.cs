@@ -1,7 +1,7 @@
 using System.Globalization;
 using System.Text;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>Fills a real server with random data of every type, in several databases, with expiries, functions and groups.</summary>
 public static class RandomData

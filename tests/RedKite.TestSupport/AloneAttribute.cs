@@ -1,6 +1,6 @@
 using Xunit.v3;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>
 /// Marks a test of durations, which needs the machine to itself. <c>./dev test --long</c> runs such tests last, one suite after the other.

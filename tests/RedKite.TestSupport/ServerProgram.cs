@@ -1,4 +1,4 @@
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>
 /// A server that tests can start: a command line with <c>{port}</c> as the placeholder for the port. REDKITE_TEST_SERVER

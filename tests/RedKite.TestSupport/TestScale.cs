@@ -1,6 +1,6 @@
 using System.Globalization;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>
 /// How much a test does: little in the gate, much with <c>./dev test --long</c>, which sets REDKITE_LONG=1. REDKITE_SEED fixes random numbers;

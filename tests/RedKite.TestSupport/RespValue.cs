@@ -1,7 +1,7 @@
 using System.Globalization;
 using System.Text;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>
 /// A typed reply. The marker is the first byte of its frame, so that a simple string and a bulk string with the same text

@@ -3,7 +3,7 @@ using System.Net;
 using System.Net.Sockets;
 using System.Text;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>A simple blocking client: it sends the given bytes and reads replies with their bytes.</summary>
 public sealed class RespConnection : IDisposable

@@ -2,7 +2,7 @@ using System.Collections.Concurrent;
 using System.Net;
 using System.Net.Sockets;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>
 /// Free loopback ports for programs that need a fixed one. The system may reuse a port that it assigned before the program

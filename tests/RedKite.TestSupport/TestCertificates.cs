@@ -1,7 +1,7 @@
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>An authority and the certificates that it issues, in a temporary folder.</summary>
 public sealed class TestCertificates : IDisposable

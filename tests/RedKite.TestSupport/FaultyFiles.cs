@@ -1,6 +1,6 @@
 using RedKite.Persistence.Files;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>A call that is about to happen, for the plan of a test.</summary>
 /// <param name="Number">Counts all calls from 1.</param>

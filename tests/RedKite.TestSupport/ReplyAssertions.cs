@@ -1,6 +1,6 @@
 using System.Text;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>Assertions on replies, so that tests read as transcripts: <c>Run("SET k v").IsOk()</c>.</summary>
 public static class ReplyAssertions

@@ -1,6 +1,6 @@
 using Xunit.v3;
 
-namespace RedKite.Testing;
+namespace RedKite.TestSupport;
 
 /// <summary>
 /// Marks a test, or a class of tests, that only <c>./dev test --long</c> runs: one that measures wall time, provokes races under load, uses
