@@ -21,7 +21,7 @@ internal static class KeyLoader
     internal static void Load(ServerUnderTest server, KeyForm form, int keys, int valueBytes)
     {
         Set(server, form, keys, valueBytes);
-        using RespConnection connection = server.Connect();
+        using SetupConnection connection = server.Connect();
         string loaded = connection.Run("DBSIZE");
         if (loaded != $"{keys}") throw new CannotMeasureException($"{server.Name} holds {loaded} keys after {keys} were loaded");
     }
@@ -45,7 +45,7 @@ internal static class KeyLoader
         }
 
         TimeSpan aKey = elapsed.Elapsed / Repetitions;
-        using RespConnection connection = server.Connect();
+        using SetupConnection connection = server.Connect();
         connection.Run("FLUSHALL");
         return aKey;
     }

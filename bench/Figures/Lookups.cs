@@ -9,7 +9,7 @@ internal static class Lookups
     /// <summary>Returns null for a server that does not count them, such as the floor.</summary>
     internal static (long Hits, long Lookups)? Read(ServerUnderTest server)
     {
-        using RespConnection connection = server.Connect();
+        using SetupConnection connection = server.Connect();
         return connection.ReadInfo("stats", "keyspace_hits") is { } hits && connection.ReadInfo("stats", "keyspace_misses") is { } misses
             ? (hits, hits + misses)
             : null;

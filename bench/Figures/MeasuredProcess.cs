@@ -50,7 +50,7 @@ internal sealed class MeasuredProcess : IDisposable
         {
             try
             {
-                using var connection = new RespConnection(port);
+                using var connection = new SetupConnection(port);
                 connection.Run("PING");
                 return true;
             }

@@ -47,7 +47,7 @@ internal sealed class ServerUnderTest : IDisposable
         throw new CannotMeasureException($"{kind.Name} did not start ({command}): {output}");
     }
 
-    internal RespConnection Connect() => new(Port);
+    internal SetupConnection Connect() => new(Port);
 
     public void Dispose() => _process.Dispose();
 

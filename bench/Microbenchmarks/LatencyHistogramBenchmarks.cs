@@ -1,5 +1,5 @@
 using BenchmarkDotNet.Attributes;
-using RedKite.Server.Metrics;
+using RedKite.Net;
 
 namespace RedKite.Microbenchmarks;
 

@@ -1,3 +1,5 @@
+using RedKite.Net;
+
 namespace RedKite.Bench;
 
 /// <summary>
@@ -6,6 +8,8 @@ namespace RedKite.Bench;
 /// </summary>
 internal sealed class CommandStatistics(string name, bool isOpenLoop)
 {
+    private const int SubBits = 7; // 0.8 percent
+
     private long _count;
 
     /// <summary>SET, GET, or the upper-case name of an arbitrary command.</summary>
@@ -24,10 +28,10 @@ internal sealed class CommandStatistics(string name, bool isOpenLoop)
     internal long BytesReceived { get; set; }
 
     /// <summary>Latencies from the time a request was due: in a closed loop, the time it was sent.</summary>
-    internal LatencyHistogram Latency { get; } = new();
+    internal LatencyHistogram Latency { get; } = new(SubBits);
 
     /// <summary>In an open loop: latencies from the time a request was sent, which hides its waiting time.</summary>
-    internal LatencyHistogram? Uncorrected { get; } = isOpenLoop ? new LatencyHistogram() : null;
+    internal LatencyHistogram? Uncorrected { get; } = isOpenLoop ? new LatencyHistogram(SubBits) : null;
 
     internal void Record(long intendedNs, long sentNs, long nowNs)
     {

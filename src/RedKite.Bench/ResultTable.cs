@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Net;
 
 namespace RedKite.Bench;
 
@@ -96,9 +97,12 @@ internal static class ResultTable
     {
         double next = 0;
         (double Ms, double Percent) last = default;
-        foreach ((long upToNs, double percent) in latency.Distribution())
+        long seen = 0;
+        foreach ((long upperNs, long count) in latency.Buckets())
         {
-            last = (upToNs / NsPerMs, percent);
+            seen += count;
+            double percent = 100.0 * seen / latency.Count;
+            last = (Math.Min(upperNs, latency.MaxNs) / NsPerMs, percent);
             if (percent < next) continue;
             yield return last;
             if (percent >= 100) yield break;

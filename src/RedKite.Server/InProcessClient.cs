@@ -2,7 +2,6 @@ using System.Buffers;
 using System.Globalization;
 using System.Text;
 using RedKite.Protocol;
-using RedKite.Server;
 using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 using RedKite.Server.Execution.Copying;

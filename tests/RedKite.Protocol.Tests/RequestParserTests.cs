@@ -48,7 +48,7 @@ public class RequestParserTests
                 }
 
                 sent.Add(request);
-                stream.Write(Testing.CommandLine.Encode(request));
+                stream.Write(TestSupport.CommandLine.Encode(request));
             }
 
             byte[] bytes = stream.ToArray();
@@ -323,5 +323,5 @@ public class RequestParserTests
         return requests;
     }
 
-    private static string Describe(List<byte[][]> requests) => string.Join('\n', requests.Select(request => Testing.CommandLine.Format(request)));
+    private static string Describe(List<byte[][]> requests) => string.Join('\n', requests.Select(request => TestSupport.CommandLine.Format(request)));
 }

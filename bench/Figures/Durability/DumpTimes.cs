@@ -84,7 +84,7 @@ internal static class DumpTimes
         using ServerUnderTest server = Start(kind, figures);
         KeyLoader.Load(server, KeyForm.Memory, keys, valueBytes);
         figures.DataBytes = SavedData.ResidentBytes(server);
-        using RespConnection connection = server.Connect();
+        using SetupConnection connection = server.Connect();
         for (int i = 0; i < rounds; i++)
         {
             long start = Stopwatch.GetTimestamp();
@@ -100,7 +100,7 @@ internal static class DumpTimes
     {
         long start = Stopwatch.GetTimestamp();
         using ServerUnderTest server = Start(kind, figures);
-        using RespConnection connection = server.Connect();
+        using SetupConnection connection = server.Connect();
         while (connection.ReadInfo("persistence", "loading") == 1) Thread.Sleep(PollMs);
         figures.LoadSeconds.Add(Stopwatch.GetElapsedTime(start).TotalSeconds);
         figures.LoadCpu.Add(server.Cpu.TotalSeconds);

@@ -10,7 +10,7 @@ internal static class SavedData
     /// <summary>Runs BGSAVE to its end.</summary>
     /// <param name="sample">Called some twenty times a second meanwhile.</param>
     /// <returns>Its seconds.</returns>
-    internal static double Save(RespConnection connection, Action sample)
+    internal static double Save(SetupConnection connection, Action sample)
     {
         connection.Run("BGSAVE");
         while (connection.ReadInfo("persistence", "rdb_bgsave_in_progress") == 1)

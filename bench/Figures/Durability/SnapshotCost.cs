@@ -31,7 +31,7 @@ internal static class SnapshotCost
         {
             using ServerUnderTest server = ServerUnderTest.Start(kind, cpus: $"{Machine.ServerCpus},{Machine.LoadCpus}");
             KeyLoader.Load(server, KeyForm.Memtier, keys, ValueBytes);
-            using RespConnection connection = server.Connect();
+            using SetupConnection connection = server.Connect();
             (cpu[kind.Name], double idleSeconds) = MeasureIdle(server, connection, keys);
 
             Measured(server, keys, () => Thread.Sleep(QuietSeconds * 1000)); // not counted: the server compiles its code and grows its buffers
@@ -52,7 +52,7 @@ internal static class SnapshotCost
         if (cpu.TryGetValue("redkite", out double ours) && cpu.TryGetValue("redis", out double redis)) report.Targets.Add(Target.AtMost(1, "RedKite / Redis, CPU of a snapshot for each key", ours / redis));
     }
 
-    private static (double CpuNs, double Seconds) MeasureIdle(ServerUnderTest server, RespConnection connection, int keys)
+    private static (double CpuNs, double Seconds) MeasureIdle(ServerUnderTest server, SetupConnection connection, int keys)
     {
         double before = SavedData.CpuSeconds(server);
         long start = Stopwatch.GetTimestamp();

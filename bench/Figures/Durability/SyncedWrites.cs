@@ -61,7 +61,7 @@ internal static class SyncedWrites
     // The measurement is of the log alone, not of its rewriting.
     private static void Settle(ServerUnderTest server)
     {
-        using RespConnection connection = server.Connect();
+        using SetupConnection connection = server.Connect();
         connection.Run("CONFIG", "SET", "auto-aof-rewrite-percentage", "0");
     }
 }

@@ -26,7 +26,7 @@ internal static class EvictionCost
         using var servers = new ServerGroup(kinds.Select(kind => ServerUnderTest.Start(kind)));
         foreach (ServerUnderTest server in servers)
         {
-            using RespConnection connection = server.Connect();
+            using SetupConnection connection = server.Connect();
             connection.Run("CONFIG", "SET", "maxmemory", LimitBytes.ToString(CultureInfo.InvariantCulture), "maxmemory-policy", "allkeys-lru");
             load.RunSets(server.Port, Keys, valueBytes, options.Clients, Pipeline, FillingSets);
         }
@@ -52,7 +52,7 @@ internal static class EvictionCost
 
     private static Cost MeasureRound(ServerUnderTest server, LoadGenerator load, long sets, int valueBytes, Options options, Report report)
     {
-        using RespConnection connection = server.Connect();
+        using SetupConnection connection = server.Connect();
         long evictedBefore = connection.ReadInfo("stats", "evicted_keys") ?? 0;
         double before = server.Cpu.TotalSeconds;
         load.RunSets(server.Port, Keys, valueBytes, options.Clients, Pipeline, sets);

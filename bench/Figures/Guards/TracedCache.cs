@@ -24,7 +24,7 @@ internal sealed class TracedCache : IDisposable
     {
         _server = server;
         _socket.Connect(IPAddress.Loopback, server.Port);
-        using RespConnection connection = server.Connect();
+        using SetupConnection connection = server.Connect();
         connection.Run("CONFIG", "SET", "maxmemory-policy", policy, "maxmemory-samples", samples.ToString(CultureInfo.InvariantCulture));
         for (int i = 0; i < fitting; i += Batch) Write([.. Enumerable.Range(i, Math.Min(Batch, fitting - i)).Select(key => -1 - key)]);
         Thread.Sleep(SettleMs);
@@ -57,7 +57,7 @@ internal sealed class TracedCache : IDisposable
     /// <summary>The keys that the server holds now.</summary>
     internal int CountKeys()
     {
-        using RespConnection connection = _server.Connect();
+        using SetupConnection connection = _server.Connect();
         return int.Parse(connection.Run("DBSIZE"), CultureInfo.InvariantCulture);
     }
 

@@ -23,7 +23,7 @@ internal static class UserCost
         foreach (ServerUnderTest server in servers)
         {
             KeyLoader.Load(server, KeyForm.RedisBenchmark, keys, options.ValueBytes ?? ValueBytes);
-            using RespConnection connection = server.Connect();
+            using SetupConnection connection = server.Connect();
             string[] patterns = [.. Enumerable.Range(1, Patterns - 1).Select(number => $"~tenant{number}:*"), $"~{KeyForm.RedisBenchmark.Prefix}*"];
             connection.Run(["ACL", "SETUSER", "limited", "on", ">secret", "+@all", .. patterns]);
         }

@@ -42,7 +42,7 @@ internal static class ChurnScenario
         }
 
         using ServerUnderTest server = ServerUnderTest.Start(ServerKind.RedKite(options));
-        using RespConnection connection = server.Connect();
+        using SetupConnection connection = server.Connect();
         connection.Run("CONFIG", "SET", "maxmemory", LimitBytes.ToString(CultureInfo.InvariantCulture), "maxmemory-policy", "allkeys-lru");
         Measured measured = Churn(server, connection, keys, TimeSpan.FromMinutes(options.Minutes));
         if (measured.Resident.Count == 0)
@@ -61,7 +61,7 @@ internal static class ChurnScenario
 
     private sealed record Measured(List<double> Resident, double LargestUsed, double FullAfterSeconds, double CpuShare);
 
-    private static Measured Churn(ServerUnderTest server, RespConnection connection, int keys, TimeSpan duration)
+    private static Measured Churn(ServerUnderTest server, SetupConnection connection, int keys, TimeSpan duration)
     {
         using var pipe = new CommandPipe(server.Port);
         byte[] values = new byte[LargestBytes * 2];

@@ -79,7 +79,7 @@ internal static class ExpiryScenario
         KeyLoader.LoadExpiring(server, KeyForm.Memory, keys, valueBytes, expiry);
         loading = watch.Elapsed;
         long loaded = server.ResidentBytes;
-        using RespConnection connection = server.Connect();
+        using SetupConnection connection = server.Connect();
         if (CountExpiring(connection) != keys) return null;
 
         using var over = new CancellationTokenSource();
@@ -103,7 +103,7 @@ internal static class ExpiryScenario
         }
     }
 
-    private static (double Seconds, long Remaining) Watch(RespConnection connection)
+    private static (double Seconds, long Remaining) Watch(SetupConnection connection)
     {
         var watch = Stopwatch.StartNew();
         while (true)
@@ -114,7 +114,7 @@ internal static class ExpiryScenario
         }
     }
 
-    private static long CountExpiring(RespConnection connection)
+    private static long CountExpiring(SetupConnection connection)
     {
         const string Field = "expires=";
         string keyspace = connection.Run("INFO", "keyspace");
@@ -122,7 +122,7 @@ internal static class ExpiryScenario
         return at < 0 ? 0 : long.Parse(keyspace.AsSpan(at + Field.Length, keyspace.AsSpan(at + Field.Length).IndexOf(',')), CultureInfo.InvariantCulture);
     }
 
-    private static long SweepMs(RespConnection connection) =>
+    private static long SweepMs(SetupConnection connection) =>
         connection.ReadInfo("stats", "expire_cycle_cpu_milliseconds") ?? throw new CannotMeasureException("INFO has no expire_cycle_cpu_milliseconds");
 
     private readonly record struct Expiry(double Seconds, double Removed, double Share, double ResidentLeft);

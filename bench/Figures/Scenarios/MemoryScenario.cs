@@ -52,7 +52,7 @@ internal static class MemoryScenario
     private static (long Resident, long Used) Read(ServerUnderTest server)
     {
         Thread.Sleep(500); // Time for work that a server does after its replies.
-        using RespConnection connection = server.Connect();
+        using SetupConnection connection = server.Connect();
         long used = connection.ReadInfo("memory", "used_memory") ?? throw new CannotMeasureException($"{server.Name}: INFO has no used_memory");
         return (server.ResidentBytes, used);
     }

@@ -61,7 +61,7 @@ internal static class TypeMemory
         shape.Load(pipe, count);
         pipe.Flush();
         Growth after = Read(server);
-        using RespConnection connection = server.Connect();
+        using SetupConnection connection = server.Connect();
         string keys = connection.Run("DBSIZE");
         if (keys != (shape.IsOneValue ? "1" : $"{count}")) throw new CannotMeasureException($"{name} holds {keys} keys after {shape.Name} were loaded");
         return after - before;
@@ -70,7 +70,7 @@ internal static class TypeMemory
     private static Growth Read(ServerUnderTest server)
     {
         IdleWait.Run(server, Longest, Quiet);
-        using RespConnection connection = server.Connect();
+        using SetupConnection connection = server.Connect();
         long used = connection.ReadInfo("memory", "used_memory") ?? throw new CannotMeasureException($"{server.Name}: INFO has no used_memory");
         return new Growth(used, server.ResidentBytes);
     }

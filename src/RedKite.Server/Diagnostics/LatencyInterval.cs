@@ -1,4 +1,4 @@
-using RedKite.Server.Metrics;
+using RedKite.Net;
 
 namespace RedKite.Server.Diagnostics;
 

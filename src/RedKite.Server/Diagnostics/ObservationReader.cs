@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using RedKite.Net;
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
 using RedKite.Store.Keyspace;

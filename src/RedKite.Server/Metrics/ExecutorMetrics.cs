@@ -1,3 +1,4 @@
+using RedKite.Net;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Metrics;

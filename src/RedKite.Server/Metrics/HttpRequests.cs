@@ -1,3 +1,5 @@
+using RedKite.Net;
+
 namespace RedKite.Server.Metrics;
 
 /// <summary>The requests to one address of the dashboard.</summary>

@@ -34,7 +34,7 @@ internal static class EffectGenerator
         new("HSETEX", 8, random => Episode.Of("HSETEX", Hash(random), random.Pick("EX", "PX"), 1 + random.Below(3_000), "FIELDS", 1, "f" + random.Below(8), random.Value())),
         new("HEXPIRE", 10, random => Episode.Of(random.Pick("HEXPIRE", "HPEXPIRE"), Hash(random), random.Below(3_000), "FIELDS", 2, "f" + random.Below(8), "f" + random.Below(8))),
         new("HGETEX", 6, random => Episode.Of("HGETEX", Hash(random), random.Pick("EX", "PX"), 1 + random.Below(3_000), "FIELDS", 1, "f" + random.Below(8))),
-        new("RESTORE", 4, random => Episode.Of("RESTORE", "string:" + random.Below(4), random.Below(3_000), Testing.RedisDumps.OfRedis70["string"], "REPLACE")),
+        new("RESTORE", 4, random => Episode.Of("RESTORE", "string:" + random.Below(4), random.Below(3_000), TestSupport.RedisDumps.OfRedis70["string"], "REPLACE")),
         new("COPY", 6, random => Episode.Of("COPY", Any(random), Any(random), "REPLACE")),
         new("COPY elsewhere", 3, random => Episode.Of("COPY", Any(random), Any(random), "DB", random.Below(3), "REPLACE")),
         new("MOVE", 4, random => Episode.Of("MOVE", Any(random), random.Below(3))),

@@ -30,7 +30,7 @@ internal static class ExpiredKeyGenerator
         ["XADD", Key, "2-1", "a", "1"], ["XADD", Key, "NOMKSTREAM", "2-1", "a", "1"], ["XDEL", Key, "1-1"], ["XTRIM", Key, "MAXLEN", 0], ["XGROUP", "CREATE", Key, "g", "$", "MKSTREAM"], ["XREADGROUP", "GROUP", "g", "c", "STREAMS", Key, ">"],
         ["PFADD", Key, "b"], ["PFCOUNT", Key, "other:hll"], ["PFMERGE", "other:hll", Key], ["GEORADIUS", Key, "1", "1", "100", "km", "STORE", "other:zset"], ["GEOSEARCHSTORE", "other:zset", Key, "FROMLONLAT", 1, 1, "BYRADIUS", 100, "km"],
         ["SORT", Key, "STORE", "other:list"], ["RENAME", Key, "other"], ["RENAME", "other", Key], ["RENAMENX", "other", Key], ["COPY", Key, "other", "REPLACE"], ["COPY", "other", Key], ["MOVE", Key, 1], ["EXPIRE", Key, 100], ["PERSIST", Key], ["PEXPIREAT", Key, 1],
-        ["RESTORE", Key, 0, Testing.RedisDumps.OfRedis70["integer"]], ["RESTORE", Key, 0, Testing.RedisDumps.OfRedis70["list"], "REPLACE"], ["MGET", "other", Key], ["LCS", Key, "other"], ["SUBSTR", Key, 0, 1],
+        ["RESTORE", Key, 0, TestSupport.RedisDumps.OfRedis70["integer"]], ["RESTORE", Key, 0, TestSupport.RedisDumps.OfRedis70["list"], "REPLACE"], ["MGET", "other", Key], ["LCS", Key, "other"], ["SUBSTR", Key, 0, 1],
     ];
 
     public static readonly CommandFamily Family = new("expired-key",

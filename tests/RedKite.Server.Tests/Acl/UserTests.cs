@@ -1,4 +1,3 @@
-using RedKite.Server.Config;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Acl;

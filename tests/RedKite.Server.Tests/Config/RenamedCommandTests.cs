@@ -1,5 +1,3 @@
-using RedKite.Server.Config;
-
 namespace RedKite.Server.Tests.Config;
 
 /// <summary>Renamed commands that a server refuses to start with, with Redis's words.</summary>

@@ -1,6 +1,5 @@
 using System.Globalization;
 using System.Text;
-using RedKite.Server.Config;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;

@@ -1,5 +1,4 @@
 using System.Text;
-using RedKite.Server.Config;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;

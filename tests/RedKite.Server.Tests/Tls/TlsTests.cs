@@ -4,7 +4,6 @@ using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
 using System.Text;
-using RedKite.Server.Config;
 using RedKite.Server.Metrics;
 using RedKite.TestSupport;
 

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedKite.Net;
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;

@@ -1,4 +1,5 @@
 using System.Text;
+using RedKite.Net;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Commands.Debug;

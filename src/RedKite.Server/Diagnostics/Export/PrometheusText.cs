@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedKite.Net;
 using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Diagnostics.Export;

@@ -1,5 +1,6 @@
 using System.Text;
 using System.Text.Json;
+using RedKite.Net;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 

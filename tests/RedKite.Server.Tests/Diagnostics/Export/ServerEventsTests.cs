@@ -3,7 +3,6 @@ using System.Diagnostics;
 using System.Diagnostics.Metrics;
 using System.Diagnostics.Tracing;
 using System.Net.Sockets;
-using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Metrics;

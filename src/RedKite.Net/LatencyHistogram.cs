@@ -1,38 +1,48 @@
 using System.Numerics;
 
-namespace RedKite.Server.Metrics;
+namespace RedKite.Net;
 
 /// <summary>
-/// Durations in nanoseconds up to about 70 seconds, to three percent: 32 buckets for each doubling. One thread records;
-/// others may read meanwhile, and miss at most a few records.
+/// Durations in nanoseconds up to 18 minutes at least; longer ones count in the last bucket. One thread records; others may read meanwhile, and miss
+/// at most a few records. Shared by the server's metrics and the load generator, which needs a finer scale.
 /// </summary>
-internal sealed class LatencyHistogram
+/// <param name="subBits">The precision: 2 to its power buckets for each doubling. 5 is 3 percent in 9 KiB, 7 is 0.8 percent in 36 KiB.</param>
+internal sealed class LatencyHistogram(int subBits = 5)
 {
-    private const int SubBits = 5;
-    private const int SubCount = 1 << SubBits;
-    private const int Doublings = 32;
+    private const int Doublings = 36;
 
-    private readonly long[] _counts = new long[SubCount * Doublings];
+    private readonly long[] _counts = new long[Doublings << subBits];
+    private long _minNs = long.MaxValue;
 
     internal long Count { get; private set; }
 
+    internal long SumNs { get; private set; }
+
+    internal long MinNs => Count == 0 ? 0 : _minNs;
+
     internal long MaxNs { get; private set; }
 
-    internal void Record(long ns, long count)
+    internal double MeanNs => Count == 0 ? 0 : (double)SumNs / Count;
+
+    internal void Record(long ns, long count = 1)
     {
         if (ns > MaxNs) MaxNs = ns;
+        if (ns < _minNs) _minNs = Math.Max(ns, 0);
         _counts[BucketOf(ns)] += count;
         Count += count;
+        SumNs += ns * count;
     }
 
     internal void AddTo(LatencyHistogram sum)
     {
         for (int i = 0; i < _counts.Length; i++) sum._counts[i] += _counts[i];
         sum.Count += Count;
-        if (MaxNs > sum.MaxNs) sum.MaxNs = MaxNs;
+        sum.SumNs += SumNs;
+        sum.MaxNs = Math.Max(sum.MaxNs, MaxNs);
+        sum._minNs = Math.Min(sum._minNs, _minNs);
     }
 
-    /// <summary>Stores in a histogram the values that were recorded here since an earlier copy. Its maximum is that of the highest bucket.</summary>
+    /// <summary>Stores in a histogram the values that were recorded here since an earlier copy. Its least and its largest value are those of its buckets.</summary>
     internal void CopySince(LatencyHistogram earlier, LatencyHistogram difference)
     {
         difference.Clear();
@@ -43,13 +53,17 @@ internal sealed class LatencyHistogram
             difference._counts[i] = count;
             difference.Count += count;
             difference.MaxNs = Math.Min(UpperEnd(i), MaxNs);
+            difference._minNs = Math.Min(difference._minNs, difference.MaxNs);
         }
+
+        difference.SumNs = SumNs - earlier.SumNs;
     }
 
     internal void Clear()
     {
         Array.Clear(_counts);
-        Count = MaxNs = 0;
+        Count = SumNs = MaxNs = 0;
+        _minNs = long.MaxValue;
     }
 
     /// <summary>Returns the upper end of a percentile's bucket, at most the largest recorded value.</summary>
@@ -83,18 +97,18 @@ internal sealed class LatencyHistogram
         return seen;
     }
 
-    private static int BucketOf(long ns)
+    private int BucketOf(long ns)
     {
-        if (ns < SubCount) return (int)Math.Max(ns, 0);
-        int doubling = 63 - BitOperations.LeadingZeroCount((ulong)ns) - SubBits;
-        int bucket = ((doubling + 1) << SubBits) + (int)(ns >> doubling) - SubCount;
-        return Math.Min(bucket, (SubCount * Doublings) - 1);
+        if (ns < 1 << subBits) return (int)Math.Max(ns, 0);
+        int doubling = 63 - BitOperations.LeadingZeroCount((ulong)ns) - subBits;
+        int bucket = (doubling << subBits) + (int)(ns >> doubling);
+        return Math.Min(bucket, _counts.Length - 1);
     }
 
-    private static long UpperEnd(int bucket)
+    private long UpperEnd(int bucket)
     {
-        if (bucket < SubCount) return bucket;
-        int doubling = (bucket >> SubBits) - 1;
-        return ((long)((bucket & (SubCount - 1)) + SubCount + 1) << doubling) - 1;
+        if (bucket < 1 << subBits) return bucket;
+        int doubling = (bucket >> subBits) - 1;
+        return ((long)(bucket - (doubling << subBits) + 1) << doubling) - 1;
     }
 }
