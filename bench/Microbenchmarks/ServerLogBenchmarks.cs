@@ -22,21 +22,21 @@ public class ServerLogBenchmarks
         var settings = new Settings { LogLevel = LogLevel.Notice, LogFilePath = "server.log", DirectoryPath = _folder };
         _toFile = new ServerLog(settings, sink: null);
         _toMissingFolder = new ServerLog(new Settings { LogFilePath = "missing/server.log", DirectoryPath = _folder }, sink: null);
-        _toHost = new ServerLog(settings, text => _length += text.Length);
+        _toHost = new ServerLog(settings, entry => _length += entry.Message.Length);
     }
 
     [GlobalCleanup]
     public void Cleanup() => Directory.Delete(_folder, recursive: true);
 
     [Benchmark(Baseline = true)]
-    public void ToFile() => _toFile.Notice(Line);
+    public void ToFile() => _toFile.Notice(LogEvents.ClientMessage, Line);
 
     [Benchmark]
-    public void Lost() => _toMissingFolder.Warning(Line);
+    public void Lost() => _toMissingFolder.Warning(LogEvents.ClientMessage, Line);
 
     [Benchmark]
-    public void ToHost() => _toHost.Notice(Line);
+    public void ToHost() => _toHost.Notice(LogEvents.ClientMessage, Line);
 
     [Benchmark]
-    public void BelowTheLevel() => _toFile.Verbose(Line);
+    public void BelowTheLevel() => _toFile.Verbose(LogEvents.ClientMessage, Line);
 }

@@ -53,7 +53,7 @@ internal sealed class HttpWatch(HttpRequests requests, ServerLog? log) : IObserv
         long last = Volatile.Read(ref _logged);
         if (last != 0 && Stopwatch.GetElapsedTime(last) < LoggedEvery) return;
         Volatile.Write(ref _logged, Stopwatch.GetTimestamp());
-        log?.Warning($"The dashboard could not answer {endpoint}: {failure}");
+        log?.Warning(LogEvents.DashboardFailed, $"The dashboard could not answer {endpoint}: {failure}");
     }
 
     [UnconditionalSuppressMessage("Trimming", "IL2075", Justification = "The framework keeps the members of its events' payloads, which have no public type.")]

@@ -48,14 +48,14 @@ public sealed class RedKiteDashboard : IAsyncDisposable
         ServerLog log = server.Engine.Log;
         if (PortOf(settings, server) is not { } port)
         {
-            log.Notice("There is no dashboard because admin-port is 'auto' and the server has no port to which 2000 could be added.");
+            log.Notice(LogEvents.NoDashboard, "There is no dashboard because admin-port is 'auto' and the server has no port to which 2000 could be added.");
             return null;
         }
 
         if (port == 0) return null;
         if (server.Reports is null)
         {
-            log.Notice("There is no dashboard because the setting 'diagnostics' is off.");
+            log.Notice(LogEvents.NoDashboard, "There is no dashboard because the setting 'diagnostics' is off.");
             return null;
         }
 
@@ -65,13 +65,13 @@ public sealed class RedKiteDashboard : IAsyncDisposable
         try
         {
             RedKiteDashboard dashboard = await StartAsync(server.Reports, server, addresses, port).ConfigureAwait(false);
-            log.Notice(string.Create(CultureInfo.InvariantCulture, $"Dashboard on {(settings.AdminTls ? "https" : "http")}://{new IPEndPoint(addresses[0], port)}/"));
+            log.Notice(LogEvents.DashboardStarted, string.Create(CultureInfo.InvariantCulture, $"Dashboard on {(settings.AdminTls ? "https" : "http")}://{new IPEndPoint(addresses[0], port)}/"));
             _ = server.Stopped.ContinueWith(_ => dashboard.DisposeAsync().AsTask(), TaskScheduler.Default);
             return dashboard;
         }
         catch (IOException failure)
         {
-            log.Warning($"There is no dashboard: {failure.Message}");
+            log.Warning(LogEvents.NoDashboard, $"There is no dashboard: {failure.Message}");
             return null;
         }
     }
@@ -210,7 +210,7 @@ public sealed class RedKiteDashboard : IAsyncDisposable
             }
             else if (!isOptional)
             {
-                log.Warning($"There is no dashboard on {name}, port {port}: {obstacle}");
+                log.Warning(LogEvents.NoDashboard, $"There is no dashboard on {name}, port {port}: {obstacle}");
                 return null;
             }
         }

@@ -3,6 +3,7 @@ using RedKite.Bench;
 using RedKite.Dashboard;
 using RedKite.Server.Config;
 using RedKite.Server.Durability;
+using RedKite.Server.Logging;
 using RedKite.Server.Sessions;
 
 namespace RedKite.Host;
@@ -63,11 +64,19 @@ internal static class Program
     private static async Task<int> RunAsync(CommandLine commandLine)
     {
         var configuration = new Configuration(new Settings());
-        ConfigFile.Load(configuration, commandLine, Console.OpenStandardInput());
+        IReadOnlyList<string> faults = [];
+        try
+        {
+            ConfigFile.Load(configuration, commandLine, Console.OpenStandardInput());
+        }
+        catch (RedKiteConfigException failure)
+        {
+            faults = failure.Faults; // the server adds those that it finds itself
+        }
 
         // As redis-server; in a host's process nothing is saved unless the host says so.
         if (!configuration.IsGiven("save")) configuration.Set([new("save", SavePoint.ProgramDefault)]);
-        var server = new RedKiteServer(configuration, TimeProvider.System, log: null, ownsProcess: true);
+        var server = new RedKiteServer(configuration, faults, new RedKiteOptions { OwnsProcess = true, LogsToConsole = true });
         using OtlpExport? export = OtlpExport.Start(configuration.Settings, server.Engine.Run.RunId);
 
         // Registered before the start: a process that sees the port or the pid file may send a signal at once.
@@ -88,21 +97,21 @@ internal static class Program
         }
         catch (OperationCanceledException)
         {
-            server.Engine.Log.Notice("Stopped."); // by a signal or SHUTDOWN, while the data was being loaded
+            server.Engine.Log.Notice(LogEvents.Stopped, "Stopped."); // by a signal or SHUTDOWN, while the data was being loaded
             return 0;
         }
 
-        foreach (string line in server.Banner()) server.Engine.Log.Notice(line);
+        foreach (string line in server.Banner()) server.Engine.Log.Notice(LogEvents.Started, line);
         await using RedKiteDashboard? dashboard = await dashboardStart.ConfigureAwait(false);
         await server.Stopped.ConfigureAwait(false);
-        server.Engine.Log.Notice("Stopped.");
+        server.Engine.Log.Notice(LogEvents.Stopped, "Stopped.");
         if (server.Failure is not null) Environment.FailFast("RedKite stopped because of a bug.", server.Failure);
         return 0;
 
         void End(PosixSignalContext signal)
         {
             signal.Cancel = true; // The process ends by itself once the server has stopped.
-            server.Engine.Log.Warning($"Received {signal.Signal}, stopping.");
+            server.Engine.Log.Warning(LogEvents.SignalReceived, $"Received {signal.Signal}, stopping.");
             asked.TrySetResult(signal.Signal == PosixSignal.SIGINT ? configuration.Settings.ShutdownOnInterrupt : configuration.Settings.ShutdownOnTerminate);
         }
 
@@ -123,7 +132,7 @@ internal static class Program
                 StopSaving saving = options.Contains("nosave", StringComparison.Ordinal) ? StopSaving.Never
                     : options.Contains("save", StringComparison.Ordinal) ? StopSaving.Always : StopSaving.BySavePoints;
                 if (server.TryStop(saving) || (options.Contains("force", StringComparison.Ordinal) && server.TryStop(StopSaving.Never))) return;
-                server.Engine.Log.Warning("The data could not be saved, so the server goes on. SHUTDOWN NOSAVE ends it without saving.");
+                server.Engine.Log.Warning(LogEvents.SaveFailed, "The data could not be saved, so the server goes on. SHUTDOWN NOSAVE ends it without saving.");
             }
         }
     }

@@ -39,7 +39,7 @@ internal sealed class BehaviorPipeline : ICommandInterceptor
 #pragma warning restore CA1031
         {
             call.ReplyError("ERR a behavior failed, see the server's log"u8);
-            _log.Warning($"A behavior failed at '{command.FullName}': {exception}");
+            _log.Warning(LogEvents.BehaviorFailed, $"A behavior failed at '{command.FullName}': {exception}");
         }
 
         cmd = call.Context; // SELECT changes it

@@ -23,7 +23,7 @@ internal sealed class PidFile(Settings settings, ServerLog log)
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            log.Warning($"The pid file {path} cannot be changed: {failure.Message}");
+            log.Warning(LogEvents.PidFileUnwritable, $"The pid file {path} cannot be changed: {failure.Message}");
         }
     }
 }

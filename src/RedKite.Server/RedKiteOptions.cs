@@ -1,31 +1,51 @@
+using System.Globalization;
 using RedKite.Persistence.Files;
 using RedKite.Server.Config;
 
 namespace RedKite;
 
 /// <summary>
-/// How a server in this process is started. The settings are redis.conf's directives; nothing is read from files unless
-/// <see cref="ConfigFile"/> says so.
+/// How a server in this process is started. What most hosts decide has a member here; <see cref="Settings"/> are redis.conf's directives
+/// for everything else. Nothing is read from files unless <see cref="ConfigFile"/> or <see cref="DataDirectory"/> says so.
 /// </summary>
+/// <remarks>
+/// <see cref="Settings"/> take precedence over the other members, and those over the file. The options are read once, by
+/// <see cref="RedKiteServer.StartAsync(RedKiteOptions?, CancellationToken)"/>; the same object may start several servers.
+/// </remarks>
 public sealed class RedKiteOptions
 {
-    /// <summary>The TCP port, on the loopback interface unless the setting <c>bind</c> names other addresses; 0 takes a free one (see <see cref="RedKiteServer.Port"/>).
-    /// For none beside <c>unixsocket</c> or <c>tls-port</c>, set the directive <c>port</c> to 0 in <see cref="Settings"/>.</summary>
-    public int Port { get; set; } = 6379;
-
-    /// <summary>Further directives by name, e.g. <c>["requirepass"] = "secret"</c>; they take precedence over the file's.</summary>
-    public IDictionary<string, string> Settings { get; } = new Dictionary<string, string>(StringComparer.OrdinalIgnoreCase);
+    private int? _port = 6379;
+    private bool _portIsGiven;
 
     /// <summary>
-    /// Lines as in redis.conf, for directives with several values or that may occur more than once: <c>user alice on >secret ~* +@all</c>,
-    /// <c>rename-command KEYS ""</c>. They follow the file's; <see cref="Settings"/> follow them.
+    /// The TCP port, on the loopback interface unless the setting <c>bind</c> names other addresses; 0 takes a free one (see
+    /// <see cref="RedKiteServer.Port"/>). Null: none, so that only this process, a Unix socket or <c>tls-port</c> leads to the server.
     /// </summary>
-    public IList<string> ConfigLines { get; } = [];
+    public int? Port
+    {
+        get => _port;
+        set => (_port, _portIsGiven) = (value, true);
+    }
 
-    /// <summary>A redis.conf file to read first.</summary>
-    public string? ConfigFile { get; set; }
+    /// <summary>The path of a Unix socket to listen on, relative to the data's folder; null: none.</summary>
+    public string? UnixSocketPath { get; set; }
 
-    /// <summary>How the data is kept on disk. Other values than None need a <see cref="DataDirectory"/>; <see cref="Settings"/> take precedence.</summary>
+    /// <summary>The password of the default user (<c>requirepass</c>); null: it needs none. Calls in this process never need one.</summary>
+    public string? Password { get; set; }
+
+    /// <summary>The memory that the data may take, in bytes; 0: as much as there is. Null: the file's, otherwise 0.</summary>
+    public long? MaxMemory { get; set; }
+
+    /// <summary>What happens at <see cref="MaxMemory"/>; null: the file's policy, otherwise none is evicted and writes are refused.</summary>
+    public RedKiteEviction? Eviction { get; set; }
+
+    /// <summary>The number of event loops, each a thread that executes what it reads from its clients; null: one per core.</summary>
+    public int? Loops { get; set; }
+
+    /// <summary>The number of databases that SELECT can choose from; null: 16.</summary>
+    public int? Databases { get; set; }
+
+    /// <summary>How the data is kept on disk. Other values than None need a <see cref="DataDirectory"/>.</summary>
     public RedKitePersistence Persistence { get; set; }
 
     /// <summary>The folder of the data, which exists; what an earlier server has left there is loaded. Null: the setting <c>dir</c>, or the process's current folder.</summary>
@@ -34,8 +54,25 @@ public sealed class RedKiteOptions
     /// <summary>When the append-only file of <see cref="RedKitePersistence.Log"/> is synced.</summary>
     public RedKiteLogSync LogSync { get; set; }
 
+    /// <summary>
+    /// Whether the data that an earlier server has left in the folder is loaded. False: the server begins empty; what it saves replaces
+    /// the files that it has not loaded, and an append-only file begins anew at once.
+    /// </summary>
+    public bool LoadOnStart { get; set; } = true;
+
+    /// <summary>
+    /// Whether a client's SHUTDOWN command stops the server. False, as a host decides itself when its server stops: the reply is an error.
+    /// </summary>
+    public bool AllowShutdown { get; set; }
+
     /// <summary>The clock that determines when keys expire; tests may provide their own.</summary>
     public TimeProvider TimeProvider { get; set; } = TimeProvider.System;
+
+    /// <summary>A redis.conf file to read first.</summary>
+    public string? ConfigFile { get; set; }
+
+    /// <summary>Every other directive by name, e.g. <c>["maxclients"] = "100"</c>; a name may have several values. They take precedence over all else.</summary>
+    public RedKiteSettings Settings { get; } = [];
 
     /// <summary>
     /// The behaviors that wrap every command, the first one outermost. Read when the server starts; the same options may start
@@ -55,6 +92,12 @@ public sealed class RedKiteOptions
     /// </summary>
     public IProgress<RedKiteLoadProgress>? LoadProgress { get; set; }
 
+    /// <summary>
+    /// Receives the log, from any thread, instead of the file of the setting <c>logfile</c>; null: the file has it, or without one it is discarded.
+    /// It must not block. If it throws, the exception is ignored and the line is lost. <c>loglevel</c> decides which lines there are.
+    /// </summary>
+    public Action<RedKiteLogEntry>? Log { get; set; }
+
     /// <summary>Whether values are in the guarded arena of the tests.</summary>
     internal bool GuardsMemory { get; init; }
 
@@ -64,18 +107,73 @@ public sealed class RedKiteOptions
     /// <summary>The process is the server's own, as in the program: its memory counts as the server's. For tests.</summary>
     internal bool OwnsProcess { get; set; }
 
-    /// <summary>Receives log lines, from any thread, instead of the file of the setting <c>logfile</c>; null: the file has them, or without one they are discarded. If it throws, the exception is ignored and the line is lost.</summary>
-    public Action<string>? Log { get; set; }
+    /// <summary>Whether the log is written to standard output where there is neither <see cref="Log"/> nor a file for it.</summary>
+    internal bool LogsToConsole { get; init; }
 
-    /// <summary>The typed options as directives, in front of <see cref="Settings"/>.</summary>
-    /// <exception cref="RedKiteConfigException">They do not fit together.</exception>
-    internal IEnumerable<(string Name, string Value)> Directives()
+    /// <summary>Whether the server listens on no TCP port, also without another way in.</summary>
+    internal bool HasNoPort => Port is null && _portIsGiven && !Settings.ContainsKey("port");
+
+    /// <summary>Whether the server takes a free TCP port, whatever other ways in there are.</summary>
+    internal bool TakesFreePort => Port == 0 && !Settings.ContainsKey("port");
+
+    /// <summary>Reads everything into settings that are at their defaults.</summary>
+    /// <returns>All that is wrong; none of it has an effect.</returns>
+    internal List<string> Apply(Configuration configuration)
     {
-        if (Persistence != RedKitePersistence.None && DataDirectory is null && !Settings.ContainsKey("dir")) throw new RedKiteConfigException($"Persistence {Persistence} needs a DataDirectory");
+        var lines = new List<string>();
+        foreach ((string name, string value) in Directives().Concat(Settings.Select(line => (line.Key, line.Value)))) lines.Add(LineOf(name, value));
+        List<string> faults = [.. Conflicts()];
+        try
+        {
+            RedKite.Server.Config.ConfigFile.Load(configuration, CommandLine.OfHost(ConfigFile, lines), Stream.Null);
+        }
+        catch (RedKiteConfigException failure)
+        {
+            faults.AddRange(failure.Faults);
+        }
+
+        configuration.Settings.TakesFreePort = TakesFreePort;
+        configuration.Settings.HasNoPort = HasNoPort;
+        return faults;
+    }
+
+    private IEnumerable<string> Conflicts()
+    {
+        if (Persistence != RedKitePersistence.None && DataDirectory is null && !Settings.ContainsKey("dir")) yield return $"Persistence {Persistence} needs a DataDirectory";
+    }
+
+    // The members, in front of the settings.
+    private IEnumerable<(string Name, string Value)> Directives()
+    {
+        if (_portIsGiven || ConfigFile is null) yield return ("port", Text(Port ?? 0));
+        if (UnixSocketPath is not null) yield return ("unixsocket", UnixSocketPath);
+        if (Password is not null) yield return ("requirepass", Password);
+        if (MaxMemory is { } bytes) yield return ("maxmemory", Text(bytes));
+        if (Eviction is { } eviction) yield return ("maxmemory-policy", WordOf(eviction));
+        if (Loops is { } loops) yield return ("loops", Text(loops));
+        if (Databases is { } databases) yield return ("databases", Text(databases));
         if (DataDirectory is not null) yield return ("dir", DataDirectory);
         if (Persistence == RedKitePersistence.None) yield break;
         yield return ("appendonly", Persistence == RedKitePersistence.Log ? "yes" : "no");
-        yield return ("save", Persistence == RedKitePersistence.Log ? "" : SavePoint.ProgramDefault);
+        if (!Settings.ContainsKey("save")) yield return ("save", Persistence == RedKitePersistence.Log ? "" : SavePoint.ProgramDefault);
         yield return ("appendfsync", LogSync switch { RedKiteLogSync.Always => "always", RedKiteLogSync.WhenSystemDecides => "no", _ => "everysec" });
     }
+
+    private static string Text(long number) => number.ToString(CultureInfo.InvariantCulture);
+
+    private static string WordOf(RedKiteEviction eviction) => eviction switch
+    {
+        RedKiteEviction.LeastRecentlyUsed => "allkeys-lru",
+        RedKiteEviction.LeastFrequentlyUsed => "allkeys-lfu",
+        RedKiteEviction.Random => "allkeys-random",
+        RedKiteEviction.ExpiringLeastRecentlyUsed => "volatile-lru",
+        RedKiteEviction.ExpiringLeastFrequentlyUsed => "volatile-lfu",
+        RedKiteEviction.ExpiringRandom => "volatile-random",
+        RedKiteEviction.ExpiringSoonest => "volatile-ttl",
+        _ => "noeviction",
+    };
+
+    // A setting's value is one word, whatever it has in it; other directives have words.
+    private static string LineOf(string name, string value) =>
+        $"{name} {(SettingTable.Find(name) is null ? SettingText.FromNative(value) : ConfigLine.Quote(SettingText.FromNative(value)))}";
 }

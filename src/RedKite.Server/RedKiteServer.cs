@@ -46,101 +46,128 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly long _allocatedBytes; // managed, by the constructor
     private readonly UserChanges _userChanges;
     private readonly ServerMeter? _meter;
+    private readonly bool _loads;
     private volatile SessionLoop[] _loops = []; // a new array with each change: any thread may read
-    private RedKiteConfigException? _badRename; // thrown by Start, which releases what the constructor took
+    private readonly List<string> _faults; // of the configuration; thrown by Start, which releases what the constructor took
     private int _idleClientCount;
     private int _stopping;
+    private int _isBegun; // 1: Start has been called; 2: it may not be, because the server was stopped before
     private readonly CancellationTokenSource _loadCancellation = new();
     private readonly ManualResetEventSlim _loaded = new(); // or loading has failed
     private volatile bool _isLoaded;
     private readonly TaskCompletionSource _listening = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private volatile bool _savesAtStop = true;
 
-    internal RedKiteServer(Configuration configuration, TimeProvider timeProvider, Action<string>? log, IReadOnlyList<Behavior>? behaviors = null, bool guardsMemory = false, bool ownsProcess = false, IFiles? files = null)
+    /// <param name="configuration">What was read of it.</param>
+    /// <param name="faults">What was wrong with it.</param>
+    /// <param name="options">What is no setting.</param>
+    internal RedKiteServer(Configuration configuration, IEnumerable<string> faults, RedKiteOptions options)
     {
         long allocatedBefore = GC.GetAllocatedBytesForCurrentThread();
+        _faults = [.. faults];
         Settings settings = configuration.Settings;
-        var serverLog = new ServerLog(settings, log);
-        BehaviorPipeline? pipeline = behaviors is { Count: > 0 } ? new BehaviorPipeline(behaviors, serverLog) : null; // first: it throws if a behavior is refused
+        bool ownsProcess = options.OwnsProcess;
+        var serverLog = new ServerLog(settings, options.Log ?? (options.LogsToConsole || settings.LogFilePath.Length > 0 ? null : static _ => { }));
+        BehaviorPipeline? pipeline = options.Behaviors.Count > 0 ? new BehaviorPipeline([.. options.Behaviors], serverLog) : null; // first: it throws if a behavior is refused
         _loopCount = settings.Loops == 0 ? Environment.ProcessorCount : settings.Loops;
-        var keyspace = new Keyspace(StripesOf(settings, _loopCount, ownsProcess), settings.Databases, guardsMemory);
-        keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);
-        Engine = new Engine(configuration, keyspace, new ServerClock(timeProvider), serverLog, files)
+        Keyspace? keyspace = null;
+        try
         {
-            Blocked = new BlockedClients(keyspace)
+            keyspace = new Keyspace(StripesOf(settings, _loopCount, ownsProcess), settings.Databases, options.GuardsMemory);
+            keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);
+            Engine = new Engine(configuration, keyspace, new ServerClock(options.TimeProvider), serverLog, options.Files)
             {
-                Begun = client => LoopOf(client).Begin(client),
-                Finished = client => LoopOf(client).Blocked.Finish(client),
-            },
-            KeySurvey = () => Diagnostics?.Survey.Latest,
-            Listening = () => new ListeningFigures(_endpoints!.Port, [.. _endpoints.Describe()]),
-            Tls = () => _tls!.Figures(),
-            Blocking = BlockingFigures,
-            Observation = () => Diagnostics?.Latest,
-            Findings = () => Diagnostics?.Findings.Current ?? [],
-            Packages = () => Packages,
-            ReplyLater = ReplyLater,
-            EndPause = EndPause,
-            Shutdown = TryStop,
-            LoopCount = _loopCount,
-            Transport = UsesSockets(settings) ? "sockets" : "epoll",
-        };
-        if (pipeline is not null) Engine.Intercept(pipeline);
-        Engine.Memory.OwnsProcess = ownsProcess;
-        _quietHugePages = new QuietHugePages(keyspace);
-        _userChanges = new UserChanges(Engine.Attention, () => _loops);
-        _tls = new TlsSetup(settings, serverLog);
-        _endpoints = new Endpoints(settings, _tls.Server.NewLayer);
-        _reserve = new ReserveLoops(NewLoop, () => Array.Find(_loops, static loop => loop.Loop.IsCurrent), () => _endpoints.Sockets, serverLog);
-        Engine.WriteGate.Opened += ResumeHeld;
-        Engine.Script.BusyBegins = _reserve.Begin;
-        Engine.Script.BusyEnded = _reserve.End;
-        _clientLimit = new ClientLimit(settings, serverLog);
-        _sockets = new OpenSockets(() => settings.MaxClients + OpenSockets.RefusedMax);
-        _pidFile = new PidFile(settings, serverLog);
-        Engine.UseCommands(NewCommandTable());
-        if (settings.Diagnostics)
-        {
-            Diagnostics = new DiagnosticsService(Engine);
-            Reports = new LiveReports(Engine, Diagnostics);
-            PackageSources = new PackageSources(Engine, Diagnostics, InfoText);
-            Packages = new PackageService(PackageSources);
-            var automatic = new AutomaticPackages(Engine, Packages);
-            Diagnostics.Findings.Opened += finding =>
-            {
-                if (finding.Diagnosis.Severity == FindingSeverity.Critical) automatic.OnCritical(finding);
+                Blocked = new BlockedClients(keyspace)
+                {
+                    Begun = client => LoopOf(client).Begin(client),
+                    Finished = client => LoopOf(client).Blocked.Finish(client),
+                },
+                KeySurvey = () => Diagnostics?.Survey.Latest,
+                Listening = () => new ListeningFigures(_endpoints!.Port, [.. _endpoints.Describe()]),
+                Tls = () => _tls!.Figures(),
+                Blocking = BlockingFigures,
+                Observation = () => Diagnostics?.Latest,
+                Findings = () => Diagnostics?.Findings.Current ?? [],
+                Packages = () => Packages,
+                ReplyLater = ReplyLater,
+                EndPause = EndPause,
+                Shutdown = ownsProcess || options.AllowShutdown ? TryStop : null,
+                LoopCount = _loopCount,
+                Transport = UsesSockets(settings) ? "sockets" : "epoll",
             };
-            Diagnostics.Findings.Opened += ServerEvents.FindingOpened;
-            Diagnostics.Findings.HasEnded += ServerEvents.FindingEnded;
-            Engine.Timeline.Added = ServerEvents.OnTimeline;
-            _meter = new ServerMeter(Engine, Diagnostics);
-            keyspace.FailStop.Ending = WriteCrashPackage;
-        }
-
-        Engine.Users.Log.DescribeClient = ClientDescription.Of;
-        Engine.Users.Changed += _userChanges.Begin;
-        Engine.Users.Deleted += Engine.CloseAllOf;
-        configuration.OnChange("maxclients", _clientLimit.Check);
-        configuration.OnChange("appendonly", () =>
-        {
-            if (_isLoaded) Engine.Durability.ApplyAppendOnly();
-            return null;
-        });
-        foreach (string name in (string[])["appendfsync", "no-appendfsync-on-rewrite", "aof-timestamp-enabled"])
-        {
-            configuration.OnChange(name, () =>
+            if (pipeline is not null) Engine.Intercept(pipeline);
+            Engine.Memory.OwnsProcess = ownsProcess;
+            _quietHugePages = new QuietHugePages(keyspace);
+            _userChanges = new UserChanges(Engine.Attention, () => _loops);
+            _tls = new TlsSetup(settings, serverLog);
+            _endpoints = new Endpoints(settings, _tls.Server.NewLayer);
+            _reserve = new ReserveLoops(NewLoop, () => Array.Find(_loops, static loop => loop.Loop.IsCurrent), () => _endpoints.Sockets, serverLog);
+            Engine.WriteGate.Opened += ResumeHeld;
+            Engine.Script.BusyBegins = _reserve.Begin;
+            Engine.Script.BusyEnded = _reserve.End;
+            _clientLimit = new ClientLimit(settings, serverLog);
+            _sockets = new OpenSockets(() => settings.MaxClients + OpenSockets.RefusedMax);
+            _pidFile = new PidFile(settings, serverLog);
+            Engine.UseCommands(NewCommandTable());
+            if (settings.Diagnostics)
             {
-                Engine.Durability.Log.ApplySettings();
+                Diagnostics = new DiagnosticsService(Engine);
+                Reports = new LiveReports(Engine, Diagnostics);
+                PackageSources = new PackageSources(Engine, Diagnostics, InfoText);
+                Packages = new PackageService(PackageSources);
+                var automatic = new AutomaticPackages(Engine, Packages);
+                Diagnostics.Findings.Opened += finding =>
+                {
+                    if (finding.Diagnosis.Severity == FindingSeverity.Critical) automatic.OnCritical(finding);
+                };
+                Diagnostics.Findings.Opened += ServerEvents.FindingOpened;
+                Diagnostics.Findings.HasEnded += ServerEvents.FindingEnded;
+                Engine.Timeline.Added = ServerEvents.OnTimeline;
+                _meter = new ServerMeter(Engine, Diagnostics);
+                keyspace.FailStop.Ending = WriteCrashPackage;
+            }
+
+            Engine.Users.Log.DescribeClient = ClientDescription.Of;
+            Engine.Users.Changed += _userChanges.Begin;
+            Engine.Users.Deleted += Engine.CloseAllOf;
+            configuration.OnChange("maxclients", _clientLimit.Check);
+            configuration.OnChange("appendonly", () =>
+            {
+                if (_isLoaded) Engine.Durability.ApplyAppendOnly();
                 return null;
             });
-        }
+            foreach (string name in (string[])["appendfsync", "no-appendfsync-on-rewrite", "aof-timestamp-enabled"])
+            {
+                configuration.OnChange(name, () =>
+                {
+                    Engine.Durability.Log.ApplySettings();
+                    return null;
+                });
+            }
 
-        configuration.OnChange("port", () => ReopenTcp(isTls: false, "Unable to listen on this port. Check server logs."));
-        configuration.OnChange("bind", () => ReopenTcp(isTls: false, "Failed to bind to specified addresses.") ?? ReopenTcp(isTls: true, "Failed to bind to specified addresses."));
-        configuration.OnChange("tls-port", () => _tls.Change() ?? ReopenTcp(isTls: true, "Unable to listen on this port. Check server logs."));
-        foreach (string name in (string[])["tls-cert-file", "tls-key-file", "tls-key-file-pass", "tls-ca-cert-file", "tls-ca-cert-dir", "tls-auth-clients", "tls-protocols", "tls-ciphersuites", "tls-session-caching", "tls-handshakes-max", .. TlsSetup.UsersWithoutEffect])
+            configuration.OnChange("port", () => ReopenTcp(isTls: false, "Unable to listen on this port. Check server logs."));
+            configuration.OnChange("bind", () => ReopenTcp(isTls: false, "Failed to bind to specified addresses.") ?? ReopenTcp(isTls: true, "Failed to bind to specified addresses."));
+            configuration.OnChange("tls-port", () => _tls.Change() ?? ReopenTcp(isTls: true, "Unable to listen on this port. Check server logs."));
+            foreach (string name in (string[])["tls-cert-file", "tls-key-file", "tls-key-file-pass", "tls-ca-cert-file", "tls-ca-cert-dir", "tls-auth-clients", "tls-protocols", "tls-ciphersuites", "tls-session-caching", "tls-handshakes-max", .. TlsSetup.UsersWithoutEffect])
+            {
+                configuration.OnChange(name, _tls.Change);
+            }
+
+            if (options.BeforeFailStop is { } callback)
+            {
+                // The host comes first: both share the time that the process waits.
+                Action<CrashReport> host = crash => callback(new RedKiteCrash(crash.Failure, crash.Command, crash.Text, crash.Path));
+                keyspace.FailStop.Ending = host + keyspace.FailStop.Ending;
+            }
+
+            if (options.LoadProgress is { } progress) Engine.Durability.Loading.Advanced = (loaded, total, keys) => progress.Report(new RedKiteLoadProgress(loaded, total, keys));
+            _loads = options.LoadOnStart;
+            Engine.Attention.Set(ServerAttention.Loading, on: true); // until it has begun
+        }
+        catch
         {
-            configuration.OnChange(name, _tls.Change);
+            ReleaseUnstarted(keyspace);
+            throw;
         }
 
         _allocatedBytes = GC.GetAllocatedBytesForCurrentThread() - allocatedBefore;
@@ -193,31 +220,19 @@ public sealed class RedKiteServer : IAsyncDisposable
     public static async Task<RedKiteServer> StartAsync(RedKiteOptions? options = null, CancellationToken cancellationToken = default)
     {
         cancellationToken.ThrowIfCancellationRequested();
-        options ??= new RedKiteOptions();
-        var arguments = new List<string>();
-        if (options.ConfigFile is not null) arguments.Add(options.ConfigFile);
-        if (options.ConfigFile is null || options.Port != 6379) arguments.AddRange(["--port", options.Port.ToString(System.Globalization.CultureInfo.InvariantCulture)]);
-        foreach ((string name, string value) in options.Directives()) arguments.AddRange(["--" + name, value]);
-        foreach ((string name, string value) in options.Settings) arguments.AddRange(["--" + name, value]);
-
-        var configuration = new Configuration(new Settings());
-        CommandLine commandLine = CommandLine.Parse(arguments);
-        commandLine.Lines.InsertRange(0, options.ConfigLines.Select(SettingText.FromNative));
-        ConfigFile.Load(configuration, commandLine, Stream.Null);
-        configuration.Settings.TakesFreePort = options.Port == 0 && !options.Settings.ContainsKey("port");
-        Action<string>? log = options.Log ?? (configuration.Settings.LogFilePath.Length > 0 ? null : _ => { });
-        var server = new RedKiteServer(configuration, options.TimeProvider, log, [.. options.Behaviors], options.GuardsMemory, options.OwnsProcess, options.Files);
-        if (options.BeforeFailStop is { } callback)
-        {
-            // The host comes first: both share the time that the process waits.
-            Action<CrashReport> host = crash => callback(new RedKiteCrash(crash.Failure, crash.Command, crash.Text, crash.Path));
-            server.Engine.Keyspace.FailStop.Ending = host + server.Engine.Keyspace.FailStop.Ending;
-        }
-
-        if (options.LoadProgress is { } progress) server.Engine.Durability.Loading.Advanced = (loaded, total, keys) => progress.Report(new RedKiteLoadProgress(loaded, total, keys));
+        RedKiteServer server = Create(options ?? new RedKiteOptions());
         using CancellationTokenRegistration canceling = cancellationToken.Register(() => _ = server.StopAsync());
         await server.StartAsync().ConfigureAwait(false);
         return server;
+    }
+
+    /// <summary>A server that has not begun: until <see cref="StartAsync()"/> has, its data is loading.</summary>
+    /// <exception cref="ArgumentException">A behavior is refused.</exception>
+    internal static RedKiteServer Create(RedKiteOptions options)
+    {
+        var configuration = new Configuration(new Settings());
+        List<string> faults = options.Apply(configuration);
+        return new RedKiteServer(configuration, faults, options);
     }
 
     /// <summary>
@@ -284,6 +299,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         if (Interlocked.Exchange(ref _stopping, 1) == 0)
         {
             _loadCancellation.Cancel();
+            if (Interlocked.CompareExchange(ref _isBegun, 2, 0) == 0) _loaded.Set(); // no load will be waited for
             _ = Task.Run(Stop);
         }
 
@@ -319,8 +335,10 @@ public sealed class RedKiteServer : IAsyncDisposable
     public async ValueTask DisposeAsync() => await StopAsync().ConfigureAwait(false);
 
     /// <summary>Opens the ports, and completes when the data is loaded.</summary>
+    /// <exception cref="RedKiteConfigException">All that is wrong with the configuration, or a damaged file.</exception>
     internal async Task StartAsync()
     {
+        ObjectDisposedException.ThrowIf(Interlocked.CompareExchange(ref _isBegun, 1, 0) != 0, this);
         Open();
         try
         {
@@ -330,8 +348,8 @@ public sealed class RedKiteServer : IAsyncDisposable
         {
             // If it was stopped before the loading began, it refuses the client that loads.
             bool wasStopped = failure is OperationCanceledException || Volatile.Read(ref _stopping) != 0;
-            if (wasStopped) Engine.Log.Warning("The server was stopped while it loaded its data.");
-            else if (failure is IOException) Engine.Log.Warning(failure.Message);
+            if (wasStopped) Engine.Log.Warning(LogEvents.LoadingStopped, "The server was stopped while it loaded its data.");
+            else if (failure is IOException) Engine.Log.Warning(LogEvents.LoadingFailed, failure.Message);
             _loaded.Set();
             await StopAsync().ConfigureAwait(false);
             if (wasStopped) throw failure as OperationCanceledException ?? new OperationCanceledException(failure.Message, failure);
@@ -344,26 +362,18 @@ public sealed class RedKiteServer : IAsyncDisposable
     {
         try
         {
-            if (_badRename is not null) throw _badRename;
-            UserDeclarations.Apply(Engine.Configuration, Engine.Users);
-            Engine.Log.Open();
-            Engine.Configuration.CheckAtStart();
-            _clientLimit.ApplyAtStart(_loopCount);
-            _tls.Apply();
-            Engine.Durability.CheckAtStart();
-            _endpoints.Open();
+            Check(() => UserDeclarations.Apply(Engine.Configuration, Engine.Users));
+            Check(Engine.Log.Open);
+            Check(Engine.Configuration.CheckAtStart);
+            Check(() => _clientLimit.ApplyAtStart(_loopCount));
+            Check(() => _tls.Apply());
+            Check(Engine.Durability.CheckAtStart);
+            if (_faults.Count == 0) Check(_endpoints.Open); // otherwise the addresses may not be those that are meant
+            if (_faults.Count > 0) throw new RedKiteConfigException(_faults);
         }
         catch
         {
-            _meter?.Dispose();
-            Packages?.Dispose();
-            Diagnostics?.Dispose();
-            _endpoints.Dispose();
-            Engine.Keyspace.Dispose();
-            Engine.Script.Dispose();
-            Engine.Messages.Release();
-            Engine.Metrics.Runs.Dispose();
-            Engine.Buffers.Dispose();
+            ReleaseUnstarted(Engine.Keyspace);
             throw;
         }
 
@@ -376,6 +386,33 @@ public sealed class RedKiteServer : IAsyncDisposable
         Engine.Metrics.NoteStartup(Engine.Memory.OwnsProcess ? Math.Max(0, ProcessMemory.ResidentBytes - Engine.Keyspace.ResidentBytes) : _allocatedBytes);
         Diagnostics?.Start();
         _listening.SetResult();
+
+        void Check(Action step)
+        {
+            try
+            {
+                step();
+            }
+            catch (RedKiteConfigException failure)
+            {
+                _faults.AddRange(failure.Faults);
+            }
+        }
+    }
+
+    // What the constructor has taken, as far as it came.
+    private void ReleaseUnstarted(Keyspace? keyspace)
+    {
+        _meter?.Dispose();
+        Packages?.Dispose();
+        Diagnostics?.Dispose();
+        _endpoints?.Dispose();
+        keyspace?.Dispose();
+        if (Engine is null) return;
+        Engine.Script.Dispose();
+        Engine.Messages.Release();
+        Engine.Metrics.Runs.Dispose();
+        Engine.Buffers.Dispose();
     }
 
     // Clients are answered meanwhile: LOADING, to everything that uses the data.
@@ -384,7 +421,8 @@ public sealed class RedKiteServer : IAsyncDisposable
         using (var replay = Register(new InProcessClient(this, loads: true) { Expiry = ExpiryPolicy.Keep }))
         {
             var replies = new DiscardedReplies();
-            Engine.Durability.Load(requests => replay.Execute(requests, replies), LoadFunctions, Engine.Commands, cancellation);
+            if (_loads) Engine.Durability.Load(requests => replay.Execute(requests, replies), LoadFunctions, Engine.Commands, cancellation);
+            else Engine.Durability.LeaveData();
 
             string? LoadFunctions(byte[] code)
             {
@@ -446,7 +484,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         var commands = new CommandTable(CommandFamilies.Of(Engine));
         foreach (RenamedCommand renamed in Engine.Configuration.RenamedCommands)
         {
-            if (commands.Rename(renamed.Name, renamed.NewName) is { } error) _badRename ??= new RedKiteConfigException($"{renamed.Where}: rename-command {renamed.Name} {renamed.NewName}: {error}");
+            if (commands.Rename(renamed.Name, renamed.NewName) is { } error) _faults.Add($"{renamed.Where}: rename-command {renamed.Name} {renamed.NewName}: {error}");
         }
 
         return commands;
@@ -513,7 +551,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     {
         if (_loops.Length == 0) return null; // not started yet
         if (_endpoints.ReopenTcp(_loops[0].Loop, isTls) is not { } failure) return null;
-        Engine.Log.Warning(failure);
+        Engine.Log.Warning(LogEvents.ListeningFailed, failure);
         return error;
     }
 
@@ -548,7 +586,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     private void Crashed(Exception failure)
     {
         Failure = failure;
-        Engine.Log.Warning($"A bug ended an event loop: {failure}");
+        Engine.Log.Warning(LogEvents.LoopFailed, $"A bug ended an event loop: {failure}");
         _ = StopAsync();
     }
 

@@ -8,6 +8,7 @@ using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.Extensions.DependencyInjection;
 using RedKite.Server.Diagnostics.Package;
+using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.TestSupport;
 
@@ -47,7 +48,7 @@ public sealed class AdminApiTests : IAsyncDisposable
         {
             if (_server is not null) await _server.DisposeAsync();
             settings["admin-port"] = LoopbackPort.Next().ToString(System.Globalization.CultureInfo.InvariantCulture);
-            var options = new RedKiteOptions { Port = 0, Log = line => { lock (_log) _log.Add(line); } };
+            var options = new RedKiteOptions { Port = 0, Log = entry => { lock (_log) _log.Add(entry.Message); } };
             foreach ((string name, string value) in settings) options.Settings[name] = value;
             _server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
             _dashboard = await RedKiteDashboard.StartAsync(_server);
@@ -219,7 +220,7 @@ public sealed class AdminApiTests : IAsyncDisposable
         await Start();
         JsonElement log = await Get("/api/log?after=0");
         Assert.Contains(log.GetProperty("lines").EnumerateArray(), line => line.GetString()!.Contains("Dashboard on", StringComparison.Ordinal));
-        _server!.Engine.Log.Warning("one more");
+        _server!.Engine.Log.Warning(LogEvents.ClientMessage, "one more");
         JsonElement next = await Get($"/api/log?after={log.GetProperty("next").GetInt64()}");
         Assert.Single(next.GetProperty("lines").EnumerateArray(), line => line.GetString()!.EndsWith("# one more", StringComparison.Ordinal)); // a finding may stand beside it
         Assert.DoesNotContain(next.GetProperty("lines").EnumerateArray(), line => line.GetString()!.Contains("Dashboard on", StringComparison.Ordinal));
@@ -323,7 +324,7 @@ public sealed class AdminApiTests : IAsyncDisposable
         int port;
         do port = LoopbackPort.Next();
         while (Listens(port + 2000));
-        _server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = port, Log = line => { lock (_log) _log.Add(line); } }, TestContext.Current.CancellationToken);
+        _server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = port, Log = entry => { lock (_log) _log.Add(entry.Message); } }, TestContext.Current.CancellationToken);
         Assert.False(Listens(port + 2000), "nothing listens");
         _dashboard = await RedKiteDashboard.StartAsync(_server);
         Assert.NotNull(_dashboard);
@@ -340,7 +341,7 @@ public sealed class AdminApiTests : IAsyncDisposable
         _server = await RedKiteServer.StartAsync(new RedKiteOptions
         {
             Port = 0,
-            Log = line => { lock (_log) _log.Add(line); },
+            Log = entry => { lock (_log) _log.Add(entry.Message); },
             Settings = { ["port"] = "0", ["unixsocket"] = Path.Combine(folder.FullName, "s") },
         }, TestContext.Current.CancellationToken);
         _dashboard = await RedKiteDashboard.StartAsync(_server);
@@ -386,7 +387,7 @@ public sealed class AdminApiTests : IAsyncDisposable
         _server = await RedKiteServer.StartAsync(new RedKiteOptions
         {
             Port = 0,
-            Log = line => { lock (_log) _log.Add(line); },
+            Log = entry => { lock (_log) _log.Add(entry.Message); },
             Settings = { ["requirepass"] = password, ["admin-port"] = $"{port}", ["admin-bind"] = bind, ["loops"] = "1" },
         });
         _dashboard = await RedKiteDashboard.StartAsync(_server);

@@ -64,7 +64,7 @@ public sealed class AdminBindTests : IAsyncDisposable
         _server = await RedKiteServer.StartAsync(new RedKiteOptions
         {
             Port = 0,
-            Log = line => { lock (_log) _log.Add(line); },
+            Log = entry => { lock (_log) _log.Add(entry.Message); },
             Settings = { ["admin-bind"] = bind, ["admin-port"] = LoopbackPort.Next().ToString(CultureInfo.InvariantCulture), ["loops"] = "1" },
         });
         foreach (string[] command in commands) Assert.Equal("OK", _server.Execute(command).Text);

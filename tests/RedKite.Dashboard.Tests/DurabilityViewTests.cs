@@ -73,9 +73,7 @@ public sealed class DurabilityViewTests(Browser browser) : IDisposable
             return null;
         };
         int port = LoopbackPort.Next();
-        var configuration = new Configuration(new Settings());
-        ConfigFile.Load(configuration, Server.Config.CommandLine.Parse(["--port", "0", "--dir", _folder.Path, "--admin-port", port.ToString(CultureInfo.InvariantCulture)]), Stream.Null);
-        await using var server = new RedKiteServer(configuration, TimeProvider.System, log: _ => { }, files: _disk);
+        await using RedKiteServer server = RedKiteServer.Create(new RedKiteOptions { Port = 0, Files = _disk, DataDirectory = _folder.Path, Settings = { ["admin-port"] = port.ToString(CultureInfo.InvariantCulture) } });
         Task start = Task.Run(server.StartAsync, TestContext.Current.CancellationToken);
         try
         {

@@ -1,4 +1,5 @@
 using Microsoft.Playwright;
+using RedKite.Server.Logging;
 using RedKite.TestSupport;
 
 namespace RedKite.Dashboard.Tests;
@@ -10,7 +11,7 @@ public sealed class LogViewTests(Browser browser)
     public async Task Log_is_searched()
     {
         await using PageServer server = await PageServer.StartAsync();
-        server.Server.Engine.Log.Warning("a needle in the log");
+        server.Server.Engine.Log.Warning(LogEvents.ClientMessage, "a needle in the log");
         await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#log");
         await tab.ReadyAsync("log");
         ILocator lines = tab.Page.Locator("[aria-label='Log']");
@@ -19,7 +20,7 @@ public sealed class LogViewTests(Browser browser)
         string found = await lines.InnerTextAsync();
         Assert.EndsWith("a needle in the log", found, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', found);
-        server.Server.Engine.Log.Warning("another needle");
+        server.Server.Engine.Log.Warning(LogEvents.ClientMessage, "another needle");
         await Assertions.Expect(lines).ToContainTextAsync("another needle");
         await tab.Page.FillAsync("[aria-label='Search the log']", "nothing has this");
         Assert.Equal("No line matches.", await lines.InnerTextAsync());

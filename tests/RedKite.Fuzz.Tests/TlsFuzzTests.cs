@@ -38,9 +38,9 @@ public class TlsFuzzTests
             options.Settings["tls-cert-file"] = certificates.PathOf("server.crt");
             options.Settings["tls-key-file"] = certificates.PathOf("server.key");
             options.Settings["tls-auth-clients"] = "no";
-            options.Log = line =>
+            options.Log = entry =>
             {
-                if (line.Contains("unexpected error", StringComparison.Ordinal)) unexpected.Enqueue(line);
+                if (entry.Message.Contains("unexpected error", StringComparison.Ordinal)) unexpected.Enqueue(entry.Message);
             };
         });
         await FuzzRun.RunAsync(GateRounds, async seed =>

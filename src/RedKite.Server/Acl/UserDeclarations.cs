@@ -5,7 +5,7 @@ namespace RedKite.Server.Acl;
 /// <summary>The users that a starting server has: those of redis.conf's `user` lines, or of the file that `aclfile` names.</summary>
 internal static class UserDeclarations
 {
-    /// <exception cref="RedKiteConfigException">A declaration is wrong; nothing may be served with half of the rules.</exception>
+    /// <exception cref="RedKiteConfigException">Declarations are wrong, each of them a fault; nothing may be served with half of the rules.</exception>
     internal static void Apply(Configuration configuration, UserRegistry users)
     {
         var file = new AclFile(users, configuration.Settings);
@@ -18,18 +18,24 @@ internal static class UserDeclarations
 
         configuration.UserLines = () => [.. users.All.Select(rules => "user " + string.Join(' ', rules.Describe().Split(' ').Select(Quoted)))];
         List<UserRules> all = [];
+        List<string> faults = [];
         foreach (DeclaredUser declared in configuration.DeclaredUsers)
         {
-            string where = $"{declared.Where}: user {ConfigLine.Show(declared.Name)}";
-            if (RuleError.HasSpaceOrZero(declared.Name)) throw new RedKiteConfigException($"{where}: the name has a space");
-            if (all.Exists(rules => rules.Name == declared.Name)) throw new RedKiteConfigException($"{where}: {RuleError.Duplicate}");
             UserRules user = users.NewRules(declared.Name);
-            if (!UserRules.MergeSelectors(declared.Rules, out List<string> rules, out _)) throw new RedKiteConfigException($"{where}: {RuleError.WrongFormat}");
-            if (user.Apply(rules, out string failed) is { } error) throw new RedKiteConfigException($"{where}: {Shown(failed)}: {error}");
+            if (FaultOf(declared, user, all) is { } fault) faults.Add($"{declared.Where}: user {ConfigLine.Show(declared.Name)}: {fault}");
             all.Add(user);
         }
 
+        if (faults.Count > 0) throw new RedKiteConfigException(faults);
         users.Declare(all);
+    }
+
+    private static string? FaultOf(DeclaredUser declared, UserRules user, List<UserRules> earlier)
+    {
+        if (RuleError.HasSpaceOrZero(declared.Name)) return "the name has a space";
+        if (earlier.Exists(rules => rules.Name == declared.Name)) return RuleError.Duplicate;
+        if (!UserRules.MergeSelectors(declared.Rules, out List<string> rules, out _)) return RuleError.WrongFormat;
+        return user.Apply(rules, out string failed) is { } error ? $"{Shown(failed)}: {error}" : null;
     }
 
     // Words have no spaces. Whatever else has a meaning to the file's reader is quoted, so that the rules are read back unchanged.

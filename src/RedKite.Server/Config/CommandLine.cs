@@ -26,7 +26,13 @@ internal sealed class CommandLine
     public bool AsksForHelp { get; private set; }
 
     /// <summary>The directives as lines of a configuration file, in setting text.</summary>
-    internal List<string> Lines { get; } = [];
+    internal List<string> Lines { get; private init; } = [];
+
+    /// <summary>Where the lines come from, for messages.</summary>
+    internal string Source { get; private init; } = "arguments";
+
+    /// <summary>What a host has instead of arguments.</summary>
+    internal static CommandLine OfHost(string? filePath, List<string> lines) => new() { FilePath = filePath, Lines = lines, Source = "options" };
 
     /// <summary>Never fails: errors in directives are found when the lines are read.</summary>
     public static CommandLine Parse(IReadOnlyList<string> arguments)

@@ -5,7 +5,7 @@ namespace RedKite.Server.Config;
 
 /// <summary>
 /// Reads redis.conf syntax into a <see cref="Configuration"/>: the file, then standard input, then the program's
-/// arguments. The last line of a directive wins. An error throws a <see cref="RedKiteConfigException"/>.
+/// arguments. The last line of a directive wins. Every fault is collected; they are thrown together at the end.
 /// </summary>
 /// <remarks>
 /// A line is blank, a comment ('#' first), or a directive and its words. "include" is replaced by the files it names. Its
@@ -17,11 +17,13 @@ internal sealed class ConfigFile
 
     private readonly Configuration _configuration;
     private readonly HashSet<Setting> _accumulated = [];
+    private readonly List<string> _faults = [];
     private int _includeDepth;
 
     private ConfigFile(Configuration configuration) => _configuration = configuration;
 
     /// <summary>Reads everything that the command line names. <see cref="Configuration.CheckAtStart"/> is next.</summary>
+    /// <exception cref="RedKiteConfigException">Lines are wrong, or a file cannot be read. All other lines have taken effect.</exception>
     internal static void Load(Configuration configuration, CommandLine commandLine, Stream standardInput)
     {
         ConfigFile reader = new(configuration);
@@ -40,8 +42,10 @@ internal sealed class ConfigFile
 
         foreach (string line in commandLine.Lines)
         {
-            reader.ReadLine(line, "arguments");
+            reader.ReadLine(line, commandLine.Source);
         }
+
+        if (reader._faults.Count > 0) throw new RedKiteConfigException(reader._faults);
     }
 
     /// <summary>Splits a file's bytes into lines of setting text, without line ends.</summary>
@@ -65,7 +69,8 @@ internal sealed class ConfigFile
             string reason = exception is FileNotFoundException or DirectoryNotFoundException
                 ? "no such file"
                 : exception.Message.ReplaceLineEndings(" ");
-            throw new RedKiteConfigException($"{prefix}can't open the configuration file {ConfigLine.Show(SettingText.FromNative(path))}: {reason}", exception);
+            _faults.Add($"{prefix}can't open the configuration file {ConfigLine.Show(SettingText.FromNative(path))}: {reason}");
+            return;
         }
 
         ReadLines(path, SplitLines(bytes));
@@ -84,7 +89,10 @@ internal sealed class ConfigFile
         line = line.Trim(' ', '\t', '\r', '\n');
         if (line.Length == 0 || line[0] == '#') return;
         if (!ConfigLine.TrySplit(line, out List<string> words))
-            throw new RedKiteConfigException($"{where}: unbalanced quotes: a quote must be closed, and followed by a space or the line's end");
+        {
+            _faults.Add($"{where}: unbalanced quotes: a quote must be closed, and followed by a space or the line's end");
+            return;
+        }
 
         string name = words[0].ToLowerInvariant();
         words.RemoveAt(0);
@@ -106,7 +114,7 @@ internal sealed class ConfigFile
 
         bool counted = row.Has(SettingFlags.MultipleArguments) || words.Count == 1;
         string allowed = row.Expected is null ? error : $"expected {row.Expected}";
-        throw new RedKiteConfigException($"{line}: {(counted ? allowed : "expected one value")}");
+        _faults.Add($"{line}: {(counted ? allowed : "expected one value")}");
     }
 
     // The directives that are not settings: CONFIG GET does not know them.
@@ -115,38 +123,42 @@ internal sealed class ConfigFile
         switch (name)
         {
             case "include":
-                Expect(words.Count == 1, name, where, "one path");
-                Include(SettingText.ToNative(words[0]), where);
+                if (Expect(words.Count == 1, name, where, "one path")) Include(SettingText.ToNative(words[0]), where);
                 break;
             case "rename-command":
-                Expect(words.Count == 2, name, where, "a command and its new name (\"\" removes the command)");
-                _configuration.RenamedCommands.Add(new RenamedCommand(words[0], words[1], where));
+                if (Expect(words.Count == 2, name, where, "a command and its new name (\"\" removes the command)")) _configuration.RenamedCommands.Add(new RenamedCommand(words[0], words[1], where));
                 break;
             case "user":
-                Expect(words.Count >= 1, name, where, "a name and its rules");
-                _configuration.DeclaredUsers.Add(new DeclaredUser(words[0], words[1..], where));
+                if (Expect(words.Count >= 1, name, where, "a name and its rules")) _configuration.DeclaredUsers.Add(new DeclaredUser(words[0], words[1..], where));
                 break;
             case "loadmodule" or "loadmodule-ex":
-                throw new RedKiteConfigException($"{where}: {name}: modules are not supported");
+                _faults.Add($"{where}: {name}: modules are not supported");
+                break;
 
             // Obsolete directives that Redis accepts and ignores.
             case "list-max-ziplist-entries" or "list-max-ziplist-value" or "lua-replicate-commands" or "io-threads-do-reads":
                 Expect(words.Count == 1, name, where, "one value");
                 break;
             default:
-                throw new RedKiteConfigException($"{where}: {ConfigLine.Show(name)[1..^1]}: unknown directive; docs/reference/settings.md lists them all");
+                string near = SettingNames.Nearest(name) is { } nearest ? $"; did you mean {nearest}?" : "";
+                _faults.Add($"{where}: {ConfigLine.Show(name)[1..^1]}: unknown directive{near}");
+                break;
         }
     }
 
-    private static void Expect(bool condition, string name, string where, string allowed)
+    private bool Expect(bool condition, string name, string where, string allowed)
     {
-        if (!condition) throw new RedKiteConfigException($"{where}: {name}: expected {allowed}");
+        if (!condition) _faults.Add($"{where}: {name}: expected {allowed}");
+        return condition;
     }
 
     private void Include(string path, string where)
     {
         if (_includeDepth == IncludeDepthMax)
-            throw new RedKiteConfigException($"{where}: include {ConfigLine.Show(SettingText.FromNative(path))}: files include each other more than {IncludeDepthMax} deep");
+        {
+            _faults.Add($"{where}: include {ConfigLine.Show(SettingText.FromNative(path))}: files include each other more than {IncludeDepthMax} deep");
+            return;
+        }
 
         _includeDepth++;
         foreach (string file in path.IndexOfAny(['*', '?', '[']) < 0 ? [path] : ExpandWildcards(path))

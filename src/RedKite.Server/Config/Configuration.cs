@@ -159,16 +159,13 @@ internal sealed class Configuration(Settings settings)
     /// Checks the settings that the server starts with: a value that RedKite refuses prevents the start, and each setting that has
     /// no effect here but a value other than its default is logged as a warning.
     /// </summary>
-    /// <exception cref="RedKiteConfigException">A value is refused; the message is one line that says which and why.</exception>
+    /// <exception cref="RedKiteConfigException">Values are refused; the message has a line for each that says which and why.</exception>
     internal void CheckAtStart()
     {
         lock (_changing)
         {
-            foreach (Setting row in SettingTable.Rows)
-            {
-                if (row.Refusal is { } refusal && refusal.Applies(Settings)) throw new RedKiteConfigException($"{LineOf(row)}: {refusal.Reason}");
-            }
-
+            List<string> faults = [.. SettingTable.Rows.Where(row => row.Refusal?.Applies(Settings) == true).Select(row => $"{LineOf(row)}: {row.Refusal!.Reason}")];
+            if (faults.Count > 0) throw new RedKiteConfigException(faults);
             foreach (Setting row in SettingTable.Rows) WarnIfWithoutEffect(row, LineOf(row));
         }
     }

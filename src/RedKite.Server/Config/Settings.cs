@@ -115,6 +115,9 @@ internal sealed class Settings
     /// <summary>Whether a host wants a free TCP port, whatever other ways in there are. No directive.</summary>
     internal bool TakesFreePort { get; set; }
 
+    /// <summary>Whether a host wants no TCP port, also without other ways in. No directive.</summary>
+    internal bool HasNoPort { get; set; }
+
     public IReadOnlyList<string> AdminBind { get; set; } = [];
 
     /// <summary>Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto the dashboard believes.</summary>

@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Globalization;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Actions;
+using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Diagnostics;
@@ -64,7 +65,7 @@ internal sealed class DiagnosticsService : IDisposable
 
     internal void Start()
     {
-        if (HistoryPath is { } path && HistoryFile.Load(path, History, MetricTable.All, RankedHistories) is { } problem) _parts.Log.Warning(problem);
+        if (HistoryPath is { } path && HistoryFile.Load(path, History, MetricTable.All, RankedHistories) is { } problem) _parts.Log.Warning(LogEvents.MetricHistoryUnreadable, problem);
         _parts.Timeline.Add(TimelineKind.Started, _parts.Clock.NowMs, 0, "");
         _thread.Start();
         Survey.Start();
@@ -154,7 +155,7 @@ internal sealed class DiagnosticsService : IDisposable
     // One line for each kind of failure: it may fail every second.
     private void NoteFailure(Exception failure)
     {
-        if (_failure?.GetType() != failure.GetType()) _parts.Log.Warning($"The server could not be observed: {failure.Message}");
+        if (_failure?.GetType() != failure.GetType()) _parts.Log.Warning(LogEvents.ObservationFailed, $"The server could not be observed: {failure.Message}");
         _failure = failure;
     }
 
@@ -198,7 +199,7 @@ internal sealed class DiagnosticsService : IDisposable
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            _parts.Log.Warning($"The metric history {path} cannot be written: {failure.Message}");
+            _parts.Log.Warning(LogEvents.MetricHistoryUnwritable, $"The metric history {path} cannot be written: {failure.Message}");
         }
     }
 }

@@ -49,7 +49,7 @@ internal sealed class FindingTracker(IReadOnlyList<FindingRule> rules, ServerLog
             if (nowUnixMs - seenMs < QuietMs) continue;
             _open.Remove(name);
             ended.Add(finding with { EndedUnixMs = nowUnixMs });
-            log.Notice($"Finding {name} has ended: {finding.Diagnosis.Title}");
+            log.Notice(LogEvents.FindingEnded, $"Finding {name} has ended: {finding.Diagnosis.Title}");
             HasEnded?.Invoke(ended[^1]);
         }
 
@@ -61,7 +61,7 @@ internal sealed class FindingTracker(IReadOnlyList<FindingRule> rules, ServerLog
     private void Write(Diagnosis diagnosis, FindingRule rule)
     {
         string line = $"Finding {rule.Name}: {diagnosis.Title} ({diagnosis.Evidence}). {rule.Remedy}";
-        if (diagnosis.Severity == FindingSeverity.Notice) log.Notice(line);
-        else log.Warning(line);
+        if (diagnosis.Severity == FindingSeverity.Notice) log.Notice(LogEvents.FindingOpened, line);
+        else log.Warning(LogEvents.FindingOpened, line);
     }
 }

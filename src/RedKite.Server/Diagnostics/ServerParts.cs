@@ -25,7 +25,7 @@ internal abstract class ServerParts
     protected ServerParts(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log, IFiles? files)
     {
         Configuration = configuration;
-        Configuration.Warn = log.Warning;
+        Configuration.Warn = text => log.Warning(LogEvents.SettingWithoutEffect, text);
         Settings = configuration.Settings;
         Keyspace = keyspace;
         Clock = clock;
@@ -155,7 +155,7 @@ internal abstract class ServerParts
     internal WriteGate WriteGate { get; }
 
     /// <summary>Saves the data, if that is wanted, and begins to stop the server; false if saving failed: then the server goes on.</summary>
-    internal required Func<StopSaving, bool> Shutdown { get; init; }
+    internal required Func<StopSaving, bool>? Shutdown { get; init; }
 
     internal required int LoopCount { get; init; }
 

@@ -34,7 +34,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
 
         progress.Announce();
         double seconds = Math.Max(0.001, progress.Elapsed(clock.NowMs).TotalSeconds);
-        log.Notice(FormattableString.Invariant($"DB loaded from disk: {data.Keys} keys, {data.Expired} expired, {file.Length / 1048576.0:0.0} MB in {seconds:0.000} seconds ({data.Keys / seconds:0} keys/s)"));
+        log.Notice(LogEvents.DataLoaded, FormattableString.Invariant($"DB loaded from disk: {data.Keys} keys, {data.Expired} expired, {file.Length / 1048576.0:0.0} MB in {seconds:0.000} seconds ({data.Keys / seconds:0} keys/s)"));
     }
 
     /// <summary>Loads the files of the append-only file. At the start, an unfinished command at their end is cut off if the settings allow it.</summary>
@@ -65,7 +65,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
 
         progress.Announce();
         double seconds = Math.Max(0.001, progress.Elapsed(clock.NowMs).TotalSeconds);
-        log.Notice(FormattableString.Invariant($"DB loaded from append only file: {data.Keys} keys of the base and {replay.Commands} commands, {before / 1048576.0:0.0} MB in {seconds:0.000} seconds"));
+        log.Notice(LogEvents.DataLoaded, FormattableString.Invariant($"DB loaded from append only file: {data.Keys} keys of the base and {replay.Commands} commands, {before / 1048576.0:0.0} MB in {seconds:0.000} seconds"));
     }
 
     private long LoadRdb(IOpenFile file, LoadedData data, ExpiryClock expiry, long before, CancellationToken cancellation)
@@ -84,7 +84,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
             throw AofException.AtByte(path, reader.UnitEnd, $"the file ends within a command or transaction; {(isLast ? "set aof-load-truncated yes, or cut it with" : "only the last file may: inspect it with")} redkite check --fix");
         }
 
-        log.Warning($"{path} ends within a command or transaction: its last {reader.Length - reader.UnitEnd} bytes are cut off at byte {reader.UnitEnd}");
+        log.Warning(LogEvents.LogCutOff, $"{path} ends within a command or transaction: its last {reader.Length - reader.UnitEnd} bytes are cut off at byte {reader.UnitEnd}");
         using IOpenFile file = files.OpenWrite(path);
         file.SetLength(reader.UnitEnd);
         file.SyncData();

@@ -121,6 +121,14 @@ internal sealed class DurabilityService : IDisposable
         }
     }
 
+    /// <summary>Leaves what is on the disk alone instead of loading it; a log begins anew.</summary>
+    /// <exception cref="FileFailure">The log's folder cannot be read.</exception>
+    internal void LeaveData()
+    {
+        if (_settings.AppendOnly) Log.OpenAnew();
+        if (_settings.AppendOnly ? Log.Manifest.Files.Any() : Files.FileExists(DumpPath)) _log.Warning(LogEvents.DataNotLoaded, $"The data in '{_settings.DirectoryPath}' is not loaded, because the host wants an empty server; what is saved replaces it.");
+    }
+
     /// <summary>
     /// Saves all data to the dump file, as a part of another command: it does not count as a save. The caller holds the script mutex and every
     /// stripe.
@@ -139,7 +147,7 @@ internal sealed class DurabilityService : IDisposable
         }
         catch (FileFailure failure)
         {
-            _log.Warning($"The data could not be saved: {failure.Message}");
+            _log.Warning(LogEvents.SaveFailed, $"The data could not be saved: {failure.Message}");
             return failure;
         }
     }
@@ -220,14 +228,14 @@ internal sealed class DurabilityService : IDisposable
     internal FileFailure? SaveAtStop()
     {
         Log.Flush(); // what is logged is on the disk however long the save takes
-        _log.Notice($"Saving the final RDB snapshot before exiting.{Estimate()}");
+        _log.Notice(LogEvents.SaveBegun, $"Saving the final RDB snapshot before exiting.{Estimate()}");
         _running?.Abort();
         _saving.Wait();
         try
         {
             if (!CanLockScripts())
             {
-                _log.Warning("A script does not end, so the server stops without saving.");
+                _log.Warning(LogEvents.StopWithoutSave, "A script does not end, so the server stops without saving.");
                 return null;
             }
 
@@ -285,20 +293,20 @@ internal sealed class DurabilityService : IDisposable
             Saves.LastKeys = keys;
             Saves.Succeed(_clock.NowMs, changes, file.Bytes);
             _gate.Accept(WriteRefusal.Snapshot);
-            _log.Notice(FormattableString.Invariant($"DB saved on disk: {file.Bytes} bytes in {Saves.LastDurationMs / 1000.0:0.000} seconds"));
+            _log.Notice(LogEvents.SaveDone, FormattableString.Invariant($"DB saved on disk: {file.Bytes} bytes in {Saves.LastDurationMs / 1000.0:0.000} seconds"));
             return null;
         }
         catch (FileFailure failure) when (failure.Error == FileFailure.Canceled)
         {
             Saves.Cancel(_clock.NowMs);
-            _log.Notice("Background saving was aborted");
+            _log.Notice(LogEvents.SaveAborted, "Background saving was aborted");
             return failure;
         }
         catch (FileFailure failure)
         {
             Saves.Fail(_clock.NowMs, failure.Message);
             if (_settings.StopWritesOnBgsaveError && _settings.SavePoints.Count > 0) _gate.Refuse(WriteRefusal.Snapshot);
-            _log.Warning($"The data could not be saved: {failure.Message}");
+            _log.Warning(LogEvents.SaveFailed, $"The data could not be saved: {failure.Message}");
             return failure;
         }
     }
@@ -326,7 +334,7 @@ internal sealed class DurabilityService : IDisposable
     {
         if (Saves.BeganMs != 0)
         {
-            _log.Notice("Background saving will be aborted due to user request");
+            _log.Notice(LogEvents.SaveAborted, "Background saving will be aborted due to user request");
             _cancelsSave = true;
             if (Rewrites.BeganMs == 0) _running?.Abort();
             return SaveCancellation.Canceled;
@@ -390,12 +398,12 @@ internal sealed class DurabilityService : IDisposable
                 WriteInBackground(file, atCut);
             });
             Rewrites.Succeed(_clock.NowMs, changes: 0, Log.BaseBytes);
-            _log.Notice(FormattableString.Invariant($"Background AOF rewrite finished successfully: {Log.BaseBytes} bytes in {Rewrites.LastDurationMs / 1000.0:0.000} seconds"));
+            _log.Notice(LogEvents.RewriteDone, FormattableString.Invariant($"Background AOF rewrite finished successfully: {Log.BaseBytes} bytes in {Rewrites.LastDurationMs / 1000.0:0.000} seconds"));
         }
         catch (FileFailure failure)
         {
             Rewrites.Fail(_clock.NowMs, failure.Message);
-            _log.Warning($"The append-only file could not be rewritten: {failure.Message}");
+            _log.Warning(LogEvents.RewriteFailed, $"The append-only file could not be rewritten: {failure.Message}");
         }
     }
 
@@ -520,7 +528,7 @@ internal sealed class DurabilityService : IDisposable
         foreach (SavePoint point in _settings.SavePoints)
         {
             if (changes < Math.Max(1, point.Changes) || nowMs - Saves.LastSavedMs <= point.Seconds * 1000) continue;
-            _log.Notice(FormattableString.Invariant($"{point.Changes} changes in {point.Seconds} seconds. Saving..."));
+            _log.Notice(LogEvents.SaveBegun, FormattableString.Invariant($"{point.Changes} changes in {point.Seconds} seconds. Saving..."));
             return true;
         }
 
@@ -540,7 +548,7 @@ internal sealed class DurabilityService : IDisposable
         if ((ulong)total < _settings.AutoAofRewriteMinBytes) return false;
         long growth = (long)(((Int128)total * 100 / before) - 100);
         if (growth < _settings.AutoAofRewritePercentage) return false;
-        _log.Notice($"Starting automatic rewriting of AOF on {growth}% growth");
+        _log.Notice(LogEvents.RewriteBegun, $"Starting automatic rewriting of AOF on {growth}% growth");
         return true;
     }
 

@@ -29,6 +29,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     private volatile AppendOnlyLog? _log;
     private long _closedIncrementBytes; // of the increments before the current one
     private volatile bool _isSnapshotRunning;
+    private bool _beginsAnew; // what is on the disk is not continued
 
     /// <summary>The clients that wait for the log.</summary>
     internal SyncWaits Waits { get; } = new();
@@ -87,11 +88,22 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
             _manifest = _folder.ReadManifest();
             if (_folder.HasOldFile(_manifest))
             {
-                serverLog.Notice($"Taking over the append-only file {settings.AppendFileName} of an older server into the folder {_folder.FolderPath}");
+                serverLog.Notice(LogEvents.LogTakenOver, $"Taking over the append-only file {settings.AppendFileName} of an older server into the folder {_folder.FolderPath}");
                 _manifest = _folder.TakeOverOldFile();
             }
 
             return _manifest;
+        }
+    }
+
+    /// <summary>As <see cref="Open"/>, for a log that does not continue the one on the disk: its files are replaced when it starts.</summary>
+    /// <exception cref="AofException">The manifest is invalid.</exception>
+    internal void OpenAnew()
+    {
+        lock (_changing)
+        {
+            _manifest = _folder.ReadManifest();
+            _beginsAnew = true;
         }
     }
 
@@ -134,16 +146,17 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     }
 
     /// <summary>Begins to log after loading. Nothing else is executed.</summary>
-    /// <param name="writeBase">Writes all data as a base; it is called if there is none.</param>
+    /// <param name="writeBase">Writes all data as a base; it is called if there is none, or if the log begins anew.</param>
     internal void Start(Action<DumpFile> writeBase)
     {
         lock (_changing)
         {
             _folder.Create();
-            if (_manifest.Base is null && _manifest.Increments.IsEmpty)
+            if (_beginsAnew || (_manifest.Base is null && _manifest.Increments.IsEmpty))
             {
                 WriteBase(writeBase);
-                _manifest = _manifest.WithBase(settings.AppendFileName, isRdb: true, firstKept: 1);
+                _manifest = _manifest.WithBase(settings.AppendFileName, isRdb: true, firstKept: _manifest.LastIncrementSequence + 1);
+                _beginsAnew = false;
             }
 
             if (_manifest.Increments.IsEmpty) _manifest = _manifest.WithIncrement(settings.AppendFileName, startOffset: -1);
@@ -174,7 +187,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         if (_log is not { } log) return;
         changes.UnsubscribeFromEffects(log);
         bool written = log.Writer.Flush().Result;
-        if (!written) serverLog.Warning("The append-only file could not be completed: " + (log.Writer.Failure?.Message ?? "unknown reason"));
+        if (!written) serverLog.Warning(LogEvents.LogFailed, "The append-only file could not be completed: " + (log.Writer.Failure?.Message ?? "unknown reason"));
         _log = null;
         Ended?.Invoke();
         Waits.EndAll(Encoding.ASCII.GetBytes($"-{NoLogToWaitFor}\r\n"));
@@ -283,7 +296,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
             Failed = (failure, isSync) => OnFailed(log, failure, isSync),
             Recovered = () =>
             {
-                serverLog.Notice("The append-only file can be written again.");
+                serverLog.Notice(LogEvents.LogWorksAgain, "The append-only file can be written again.");
                 Changed?.Invoke(LogChange.Recovered, "");
             },
         };
@@ -298,7 +311,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     // Commands that write are refused by now. Those that had begun before are executed when all stripes were locked once.
     private void OnFailed(AppendOnlyLog log, FileFailure failure, bool isSync)
     {
-        serverLog.Warning(isSync
+        serverLog.Warning(LogEvents.LogFailed, isSync
             ? $"The append-only file could not be synced: {failure.Message}. What was written since the last sync may be lost; writes are refused until a rewrite has succeeded."
             : $"The append-only file could not be written: {failure.Message}. Writes are refused until it can be.");
         Changed?.Invoke(isSync ? LogChange.SyncFailed : LogChange.WriteFailed, failure.Reason);

@@ -96,7 +96,7 @@ internal sealed class Engine : ServerParts
         if (session.IsMonitor) Limits.Note(Limit.MonitorOutput);
         if (session.Type == ClientType.PubSub) Interlocked.Increment(ref Metrics.Server.SubscriberDisconnections);
         Note(TimelineKind.OverLimit, session);
-        Log.Warning($"Client id={session.Id} addr={connection.RemoteAddress} closed for overcoming of output buffer limits.");
+        Log.Warning(LogEvents.ClientOverOutputBuffer, $"Client id={session.Id} addr={connection.RemoteAddress} closed for overcoming of output buffer limits.");
     }
 
     /// <summary>Closes a client whose reply is larger than its output limit: nothing of it is sent, and only the earlier replies are.</summary>
@@ -171,7 +171,7 @@ internal sealed class Engine : ServerParts
         Apply("maxmemory", () =>
         {
             Memory.Apply(Metrics, reports: true);
-            if (Metrics is not null && Keyspace.Budget.IsExceeded) Log.Warning($"maxmemory {Settings.MaxMemoryBytes} is less than the memory in use: keys will be evicted, or writes refused, depending on maxmemory-policy.");
+            if (Metrics is not null && Keyspace.Budget.IsExceeded) Log.Warning(LogEvents.MemoryOverLimit, $"maxmemory {Settings.MaxMemoryBytes} is less than the memory in use: keys will be evicted, or writes refused, depending on maxmemory-policy.");
         });
 
         void MeasureReplies() =>

@@ -4,6 +4,7 @@ using RedKite.Protocol;
 using RedKite.Server.Acl;
 using RedKite.Server.Changes;
 using RedKite.Server.Execution.Blocking;
+using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -560,7 +561,7 @@ internal sealed class Invoker
             Reply.Truncate(replied);
             Interlocked.Increment(ref _engine.Metrics.Server.QueryBufferDisconnections);
             _engine.Note(TimelineKind.QueryTooLarge, session);
-            _engine.Log.Warning($"Closing client that reached max query buffer length: id={session.Id} addr={session.Address}");
+            _engine.Log.Warning(LogEvents.ClientOverQueryBuffer, $"Closing client that reached max query buffer length: id={session.Id} addr={session.Address}");
             session.CloseAfterReply();
         }
 
@@ -601,7 +602,7 @@ internal sealed class Invoker
     private bool CutsCrossProtocolAttack(scoped in CommandContext cmd)
     {
         if (!cmd.Is(0, "POST"u8) && !cmd.Is(0, "HOST:"u8)) return false;
-        _engine.Log.Warning("Possible SECURITY ATTACK detected: a client sends HTTP (POST or Host:). This is probably a cross-protocol scripting attack. Connection closed.");
+        _engine.Log.Warning(LogEvents.CrossProtocolRequest, "Possible SECURITY ATTACK detected: a client sends HTTP (POST or Host:). This is probably a cross-protocol scripting attack. Connection closed.");
         _engine.CloseAfterProtocolError(cmd.Session);
         if (cmd.Session.ClosesAfterReply) Reply.Truncate(0); // an attacker learns nothing
         return true;

@@ -10,7 +10,7 @@ namespace RedKite.Server.Logging;
 /// secret: callers log names and numbers, never arguments. What clients and scripts write themselves goes through OfClient. An entry is
 /// one line whatever its text is: control characters are escaped, so that no text can look like another entry or move a terminal's cursor.
 /// </summary>
-internal sealed class ServerLog(Settings settings, Action<string>? sink)
+internal sealed class ServerLog(Settings settings, Action<RedKiteLogEntry>? sink)
 {
     private readonly Lock _writing = new();
     private int _lost; // lines that could not be written
@@ -24,33 +24,34 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
     /// <exception cref="RedKiteConfigException">It cannot be opened.</exception>
     internal void Open()
     {
-        if (sink is not null && settings.LogFilePath.Length > 0) Warning($"logfile '{settings.LogFilePath}' is not written, because the host receives the log.");
+        if (sink is not null && settings.LogFilePath.Length > 0) Warning(LogEvents.LogFileUnused, $"logfile '{settings.LogFilePath}' is not written, because the host receives the log.");
         if (sink is null && !TryAppend("", out string? reason)) throw new RedKiteConfigException($"logfile '{settings.LogFilePath}': it cannot be opened: {reason}");
     }
 
     /// <summary>The last lines, regardless of where they are written.</summary>
     internal LogTail Tail { get; } = new();
 
-    internal void Debug(string text) => Write(LogLevel.Debug, '.', text);
+    internal void Debug(LogEvent kind, string text) => Write(kind, LogLevel.Debug, '.', text);
 
-    internal void Verbose(string text) => Write(LogLevel.Verbose, '-', text);
+    internal void Verbose(LogEvent kind, string text) => Write(kind, LogLevel.Verbose, '-', text);
 
-    internal void Notice(string text) => Write(LogLevel.Notice, '*', text);
+    internal void Notice(LogEvent kind, string text) => Write(kind, LogLevel.Notice, '*', text);
 
-    internal void Warning(string text) => Write(LogLevel.Warning, '#', text);
+    internal void Warning(LogEvent kind, string text) => Write(kind, LogLevel.Warning, '#', text);
 
     /// <summary>Writes text of a client or its script, or a name that it chose: a debug package leaves it out.</summary>
+    /// <param name="kind">The kind of line.</param>
     /// <param name="isWarning">Whether it is a warning, or a notice.</param>
     /// <param name="own">The server's own words before it.</param>
     /// <param name="text">The client's text.</param>
-    internal void OfClient(bool isWarning, string own, string text)
+    internal void OfClient(LogEvent kind, bool isWarning, string own, string text)
     {
-        if (isWarning) Write(LogLevel.Warning, '#', own + text, text.Length);
-        else Write(LogLevel.Notice, '*', own + text, text.Length);
+        if (isWarning) Write(kind, LogLevel.Warning, '#', own + text, text.Length);
+        else Write(kind, LogLevel.Notice, '*', own + text, text.Length);
     }
 
     // The last characters of the text may be a client's.
-    private void Write(LogLevel level, char mark, string text, int clientLength = 0)
+    private void Write(LogEvent kind, LogLevel level, char mark, string text, int clientLength = 0)
     {
         if (level < settings.LogLevel) return;
         string original = text;
@@ -63,7 +64,7 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
         Tail.Add(tail, clientLength == 0 ? tail.Length : Math.Min(ownLength, tail.Length));
         if (sink is not null)
         {
-            Hand(sink, text);
+            Hand(sink, new RedKiteLogEntry(kind.Level ?? LevelOf(level), kind.Category, kind.Id, kind.Name, text));
             return;
         }
 
@@ -75,11 +76,19 @@ internal sealed class ServerLog(Settings settings, Action<string>? sink)
         }
     }
 
-    private static void Hand(Action<string> sink, string text)
+    // .NET's word for Redis's level.
+    private static RedKiteLogLevel LevelOf(LogLevel level) => level switch
+    {
+        LogLevel.Debug or LogLevel.Verbose => RedKiteLogLevel.Debug,
+        LogLevel.Notice => RedKiteLogLevel.Information,
+        _ => RedKiteLogLevel.Warning,
+    };
+
+    private static void Hand(Action<RedKiteLogEntry> sink, RedKiteLogEntry entry)
     {
         try
         {
-            sink(text);
+            sink(entry);
         }
 #pragma warning disable CA1031 // The host's delegate may throw anything; the server continues.
         catch (Exception)

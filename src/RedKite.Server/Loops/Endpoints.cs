@@ -28,7 +28,8 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
     internal void Open()
     {
         // Port 0 lets the system choose, except next to another way in, where the directive means that there is none of this kind.
-        if (settings.Port != 0 || (settings.Bind.Count > 0 && (settings.TakesFreePort || (settings.UnixSocketPath.Length == 0 && settings.TlsPort == 0)))) OpenTcp(settings.Port, isTls: false);
+        bool isOnlyWay = settings.UnixSocketPath.Length == 0 && settings.TlsPort == 0 && !settings.HasNoPort;
+        if (settings.Port != 0 || (settings.Bind.Count > 0 && (settings.TakesFreePort || isOnlyWay))) OpenTcp(settings.Port, isTls: false);
         if (settings.TlsPort != 0) OpenTcp(settings.TlsPort, isTls: true);
         _systemChosePort = settings.Port == 0 && Port != 0;
         if (settings.UnixSocketPath.Length == 0) return;

@@ -42,7 +42,7 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?>
         SessionLoop? reserve = _loops.Find(loop => loop.Loop.ConnectionCount == 0);
         if (reserve is null && _loops.Count == LoopsMax)
         {
-            log.OfClient(isWarning: true, $"A script runs long, and all {LoopsMax} reserve loops have clients: new connections may wait until it ends. It is ", run.Name);
+            log.OfClient(LogEvents.ReserveLoopsInUse, isWarning: true, $"A script runs long, and all {LoopsMax} reserve loops have clients: new connections may wait until it ends. It is ", run.Name);
             return;
         }
 

@@ -5,6 +5,7 @@ using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Execution;
 using RedKite.Server.Execution.Copying;
+using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -184,7 +185,7 @@ internal sealed class SessionLoop : IConnectionHandler
         {
             Interlocked.Increment(ref _engine.Metrics.Server.QueryBufferDisconnections);
             _engine.Note(TimelineKind.QueryTooLarge, session);
-            _engine.Log.Warning($"Closing client that reached max query buffer length: id={session.Id} addr={connection.RemoteAddress}");
+            _engine.Log.Warning(LogEvents.ClientOverQueryBuffer, $"Closing client that reached max query buffer length: id={session.Id} addr={connection.RemoteAddress}");
             connection.Close();
         }
         else if (consumed < input.Length && _engine.ClientEviction.Evicts(session, input.Length - consumed))

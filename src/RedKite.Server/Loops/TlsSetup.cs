@@ -27,8 +27,8 @@ internal sealed class TlsSetup
         _log = log;
         Server = new TlsServer
         {
-            Failed = reason => log.Verbose("A TLS handshake failed: " + reason),
-            Unexpected = failure => log.Warning("An unexpected error ended a TLS connection: " + failure),
+            Failed = reason => log.Verbose(LogEvents.TlsHandshakeFailed, "A TLS handshake failed: " + reason),
+            Unexpected = failure => log.Warning(LogEvents.TlsConnectionFailed, "An unexpected error ended a TLS connection: " + failure),
         };
     }
 
@@ -70,7 +70,7 @@ internal sealed class TlsSetup
         }
         catch (RedKiteConfigException failure)
         {
-            _log.Warning(failure.Message);
+            _log.Warning(LogEvents.TlsSettingRefused, failure.Message);
             return "Unable to update TLS configuration. Check server logs.";
         }
     }

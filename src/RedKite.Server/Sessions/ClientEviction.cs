@@ -66,7 +66,7 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
         ulong limit = LimitBytes;
         if (limit == 0 || (ulong)requestBytes <= Math.Max(limit, LimitBytesMin)) return false;
         if (!session.TryMarkEvicted()) return true;
-        log.Warning($"Evicting client id={session.Id} addr={session.Address}: its incomplete request of {requestBytes} bytes exceeds maxmemory-clients.");
+        log.Warning(LogEvents.ClientEvicted, $"Evicting client id={session.Id} addr={session.Address}: its incomplete request of {requestBytes} bytes exceeds maxmemory-clients.");
         Evicting(session);
         return true;
     }
@@ -112,7 +112,7 @@ internal sealed class ClientEviction(Settings settings, ClientRegistry clients, 
         {
             if (session.TryMarkEvicted())
             {
-                log.Warning($"Evicting client id={session.Id} addr={session.Address}: all clients use {all} bytes, more than maxmemory-clients; this one uses {bytes}.");
+                log.Warning(LogEvents.ClientEvicted, $"Evicting client id={session.Id} addr={session.Address}: all clients use {all} bytes, more than maxmemory-clients; this one uses {bytes}.");
                 Evicting(session);
                 clients.Kill(session);
             }

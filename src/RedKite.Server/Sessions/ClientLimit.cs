@@ -43,7 +43,7 @@ internal sealed class ClientLimit(Settings settings, ServerLog log)
         string needs = $"maxclients {wanted} needs {wanted + _filesReserved} open files, {_filesReserved} of them for the server itself, but the system's limit (ulimit -n) is {limit}";
         if (fitting < 1) throw new RedKiteConfigException($"{needs}: not a single client fits");
         settings.MaxClients = fitting;
-        log.Warning($"{needs}. maxclients has been reduced to {fitting}. For more, raise the limit.");
+        log.Warning(LogEvents.ClientLimitReduced, $"{needs}. maxclients has been reduced to {fitting}. For more, raise the limit.");
     }
 
     /// <summary>Checks a new maxclients; returns the error text if that many do not fit.</summary>

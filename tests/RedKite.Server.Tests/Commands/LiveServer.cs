@@ -27,7 +27,7 @@ public sealed class LiveServer : IAsyncDisposable
     private static async Task<LiveServer> StartAsync(bool ownsProcess, string[] settings)
     {
         var lines = new List<string>();
-        var options = new RedKiteOptions { Port = 0, Log = line => { lock (lines) lines.Add(line); }, OwnsProcess = ownsProcess };
+        var options = new RedKiteOptions { Port = 0, Log = entry => { lock (lines) lines.Add(entry.Message); }, OwnsProcess = ownsProcess, AllowShutdown = true };
         options.Settings["bind"] = "127.0.0.1";
         options.Settings["loops"] = "2";
         for (int i = 0; i < settings.Length; i += 2) options.Settings[settings[i]] = settings[i + 1];

@@ -67,7 +67,7 @@ public class DiagnosticsServiceTests
     public async Task Findings_are_in_the_log_and_in_info()
     {
         var log = new System.Collections.Concurrent.ConcurrentQueue<string>();
-        RedKiteOptions options = new() { Port = 0, Log = log.Enqueue, Settings = { ["slowlog-log-slower-than"] = "-1" } };
+        RedKiteOptions options = new() { Port = 0, Log = entry => log.Enqueue(entry.Message), Settings = { ["slowlog-log-slower-than"] = "-1" } };
         await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
         Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "it is found");
         Assert.Contains(log, line => line.StartsWith("Finding slow-log-off: The slow log is off (slowlog-log-slower-than -1, slowlog-max-len 128)", StringComparison.Ordinal));
@@ -163,7 +163,7 @@ public class DiagnosticsServiceTests
         {
             string path = Path.Combine(folder, "metrics.history");
             var log = new System.Collections.Concurrent.ConcurrentQueue<string>();
-            RedKiteOptions options = new() { Port = 0, Log = log.Enqueue, Settings = { ["dir"] = folder, ["metrics-history-file"] = "metrics.history" } };
+            RedKiteOptions options = new() { Port = 0, Log = entry => log.Enqueue(entry.Message), Settings = { ["dir"] = folder, ["metrics-history-file"] = "metrics.history" } };
             await using (RedKiteServer first = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken)) Assert.Equal("PONG", first.Execute("PING").Text);
             byte[] damaged = File.ReadAllBytes(path);
             damaged[^1] ^= 1;

@@ -15,7 +15,7 @@ public class FindingTrackerTests
     public FindingTrackerTests()
     {
         var rule = new FindingRule("too-much", "Too much of it.", "Take less.", "memory", _ => _diagnosis);
-        _tracker = new FindingTracker([rule], new ServerLog(new Settings(), _log.Add));
+        _tracker = new FindingTracker([rule], new ServerLog(new Settings(), entry => _log.Add(entry.Message)));
     }
 
     [Fact]

@@ -37,7 +37,7 @@ internal sealed class DiskServer : IAsyncDisposable
 
     internal async Task StartAsync()
     {
-        var options = new RedKiteOptions { Port = 0, Files = Files, Log = Note };
+        var options = new RedKiteOptions { Port = 0, Files = Files, Log = Note, AllowShutdown = true };
         options.Settings["dir"] = _folder.Path;
         foreach ((string name, string value) in _settings) options.Settings[name] = value;
         _server = await RedKiteServer.StartAsync(options);
@@ -80,9 +80,9 @@ internal sealed class DiskServer : IAsyncDisposable
         return text[start..text.IndexOf('\r', start)];
     }
 
-    private void Note(string line)
+    private void Note(RedKiteLogEntry entry)
     {
-        lock (LogLines) LogLines.Add(line);
+        lock (LogLines) LogLines.Add(entry.Message);
     }
 
     public async ValueTask DisposeAsync()

@@ -99,7 +99,7 @@ public sealed class StartTests : IDisposable
     public async Task Persistence_needs_a_folder_and_settings_take_precedence()
     {
         var options = new RedKiteOptions { Port = 0, Files = _files, Persistence = RedKitePersistence.Log };
-        Assert.Equal("Persistence Log needs a DataDirectory", (await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken))).Message);
+        Assert.Equal("Persistence Log needs a DataDirectory", (await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken))).Faults[0]);
         options.Settings["dir"] = _folder.Path;
         options.Settings["appendfsync"] = "always";
         await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
@@ -118,7 +118,7 @@ public sealed class StartTests : IDisposable
 
     private RedKiteOptions Options(IProgress<RedKiteLoadProgress>? progress = null, int port = 0)
     {
-        var options = new RedKiteOptions { Port = port, Files = _files, LoadProgress = progress };
+        var options = new RedKiteOptions { Port = port, Files = _files, LoadProgress = progress, AllowShutdown = true };
         options.Settings["dir"] = _folder.Path;
         options.Settings["loops"] = "1";
         options.Settings["diagnostics"] = "no";

@@ -247,9 +247,9 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
         foreach (Behavior behavior in behaviors) options.Behaviors.Add(behavior);
         _server = await RedKiteServer.StartAsync(options);
 
-        void Log(string line)
+        void Log(RedKiteLogEntry entry)
         {
-            lock (_log) _log.Add(line);
+            lock (_log) _log.Add(entry.Message);
         }
     }
 

@@ -14,9 +14,9 @@ public sealed class ServerLogTests : IDisposable
     public void Lines_have_process_id_time_and_level_mark()
     {
         ServerLog log = ToFile("server.log");
-        log.Notice("one");
-        log.Verbose("not this one");
-        log.Warning("two");
+        log.Notice(LogEvents.ClientMessage, "one");
+        log.Verbose(LogEvents.ClientMessage, "not this one");
+        log.Warning(LogEvents.ClientMessage, "two");
         string[] lines = File.ReadAllLines(Path.Combine(_folder, "server.log"));
         Assert.Collection(lines, line => Assert.EndsWith(" * one", line), line => Assert.EndsWith(" # two", line));
         Assert.All(lines, line => Assert.StartsWith($"{Environment.ProcessId}:M ", line));
@@ -28,10 +28,10 @@ public sealed class ServerLogTests : IDisposable
         var settings = new Settings { LogFilePath = Path.Combine(_folder, "server.log"), LogLevel = LogLevel.Notice };
         var log = new ServerLog(settings, sink: null);
         settings.LogsJson = true;
-        log.Warning("a \"quoted\" path C:\\x and\na second line");
-        log.Notice("two");
+        log.Warning(LogEvents.ClientMessage, "a \"quoted\" path C:\\x and\na second line");
+        log.Notice(LogEvents.ClientMessage, "two");
         settings.LogsJson = false;
-        log.Notice("three");
+        log.Notice(LogEvents.ClientMessage, "three");
         string[] lines = File.ReadAllLines(settings.LogFilePath);
         using JsonDocument first = JsonDocument.Parse(lines[0]);
         Assert.Equal("a \"quoted\" path C:\\x and\na second line", first.RootElement.GetProperty("message").GetString());
@@ -50,8 +50,8 @@ public sealed class ServerLogTests : IDisposable
         const string Text = "a\r\n1:M 01 Jan 2026 00:00:00.000 * fake\x1b[2J\t\x85\u2028\0b";
         const string Shown = "a\\r\\n1:M 01 Jan 2026 00:00:00.000 * fake\\x1b[2J\\t\\x85\\u2028\\x00b";
         ServerLog log = ToFile("server.log");
-        log.OfClient(isWarning: false, "said: ", Text);
-        log.Warning(Text);
+        log.OfClient(LogEvents.ClientMessage, isWarning: false, "said: ", Text);
+        log.Warning(LogEvents.ClientMessage, Text);
         string[] lines = File.ReadAllText(Path.Combine(_folder, "server.log")).Split(Environment.NewLine);
         Assert.Equal(3, lines.Length);
         Assert.EndsWith(" * said: " + Shown, lines[0], StringComparison.Ordinal);
@@ -59,11 +59,11 @@ public sealed class ServerLogTests : IDisposable
         Assert.EndsWith(" * said: " + Shown, log.Tail.Lines[0], StringComparison.Ordinal);
 
         var handed = new List<string>();
-        new ServerLog(new Settings { LogLevel = LogLevel.Notice }, handed.Add).OfClient(isWarning: true, "said: ", Text);
+        new ServerLog(new Settings { LogLevel = LogLevel.Notice }, entry => handed.Add(entry.Message)).OfClient(LogEvents.ClientMessage, isWarning: true, "said: ", Text);
         Assert.Equal(["said: " + Shown], handed);
 
         var settings = new Settings { LogFilePath = Path.Combine(_folder, "json.log"), LogLevel = LogLevel.Notice, LogsJson = true };
-        new ServerLog(settings, sink: null).OfClient(isWarning: false, "said: ", Text);
+        new ServerLog(settings, sink: null).OfClient(LogEvents.ClientMessage, isWarning: false, "said: ", Text);
         string json = Assert.Single(File.ReadAllText(settings.LogFilePath).TrimEnd().Split(['\n', '\r', '\x85', '\u2028']));
         using JsonDocument line = JsonDocument.Parse(json);
         Assert.Equal("said: " + Text, line.RootElement.GetProperty("message").GetString());
@@ -87,11 +87,11 @@ public sealed class ServerLogTests : IDisposable
     {
         ServerLog log = ToFile("later/server.log");
         Assert.Throws<RedKiteConfigException>(log.Open);
-        log.Notice("one");
-        log.Notice("two");
+        log.Notice(LogEvents.ClientMessage, "one");
+        log.Notice(LogEvents.ClientMessage, "two");
         Directory.CreateDirectory(Path.Combine(_folder, "later"));
-        log.Notice("three");
-        log.Notice("four");
+        log.Notice(LogEvents.ClientMessage, "three");
+        log.Notice(LogEvents.ClientMessage, "four");
         Assert.Collection(
             File.ReadAllLines(Path.Combine(_folder, "later", "server.log")),
             line => Assert.EndsWith(" # 2 lines before this one could not be written", line),
@@ -103,10 +103,10 @@ public sealed class ServerLogTests : IDisposable
     public void Unwritable_lines_are_counted_as_JSON_too()
     {
         ServerLog log = ToFile("later/server.json", json: true);
-        log.Notice("one");
-        log.Notice("two");
+        log.Notice(LogEvents.ClientMessage, "one");
+        log.Notice(LogEvents.ClientMessage, "two");
         Directory.CreateDirectory(Path.Combine(_folder, "later"));
-        log.Notice("three");
+        log.Notice(LogEvents.ClientMessage, "three");
         Assert.Collection(
             File.ReadAllLines(Path.Combine(_folder, "later", "server.json")),
             line => Assert.Equal(("warning", "2 lines before this one could not be written"), Read(line)),
@@ -129,8 +129,8 @@ public sealed class ServerLogTests : IDisposable
             throw new ObjectDisposedException("logger");
         });
         log.Open();
-        log.Warning("one");
-        log.Warning("two");
+        log.Warning(LogEvents.ClientMessage, "one");
+        log.Warning(LogEvents.ClientMessage, "two");
         Assert.Equal(2, called);
     }
 

@@ -191,7 +191,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
     // DEBUG LOG message
     private void Log(scoped in CommandContext cmd)
     {
-        log.OfClient(isWarning: true, "DEBUG LOG: ", cmd.Text(2));
+        log.OfClient(LogEvents.ClientMessage, isWarning: true, "DEBUG LOG: ", cmd.Text(2));
         cmd.Reply.Ok();
     }
 

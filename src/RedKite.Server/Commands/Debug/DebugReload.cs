@@ -3,6 +3,7 @@ using RedKite.Persistence.Files;
 using RedKite.Protocol;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Durability;
+using RedKite.Server.Logging;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
@@ -53,13 +54,13 @@ internal sealed class DebugReload(ServerParts parts)
         }
         catch (IOException failure)
         {
-            parts.Log.Warning(failure.Message);
+            parts.Log.Warning(LogEvents.LoadingFailed, failure.Message);
             cmd.Reply.Error(DumpError);
             return;
         }
 
         if (!saves || !flushes) parts.Durability.NoteOtherData();
-        parts.Log.Notice("DB reloaded by DEBUG RELOAD");
+        parts.Log.Notice(LogEvents.DataLoaded, "DB reloaded by DEBUG RELOAD");
         End(cmd);
     }
 
@@ -80,13 +81,13 @@ internal sealed class DebugReload(ServerParts parts)
         }
         catch (IOException failure)
         {
-            parts.Log.Warning(failure.Message);
+            parts.Log.Warning(LogEvents.LoadingFailed, failure.Message);
             cmd.Reply.Error(LogError);
             return;
         }
 
         if (cmd.Environment.IsInUnit) parts.Durability.NoteOtherData(); // what the unit has changed before is logged at its end
-        parts.Log.Notice("Append Only File loaded by DEBUG LOADAOF");
+        parts.Log.Notice(LogEvents.DataLoaded, "Append Only File loaded by DEBUG LOADAOF");
         End(cmd);
     }
 

@@ -124,7 +124,7 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
         else _hasOwnError = true;
     }
 
-    internal override void Log(int level, string text) => log.OfClient(isWarning: level >= 3, "", text);
+    internal override void Log(int level, string text) => log.OfClient(LogEvents.ScriptMessage, isWarning: level >= 3, "", text);
 
     internal override string? Tick()
     {

@@ -10,7 +10,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Server commands. The table is their single declaration and this file's contents.</summary>
-internal sealed class ServerCommands(ServerInfo info, RunningScript script, ServerLog log, Func<StopSaving, bool> shutdown)
+internal sealed class ServerCommands(ServerInfo info, RunningScript script, ServerLog log, Func<StopSaving, bool>? shutdown)
 {
     internal static readonly CommandFamily KeyspaceFamily = new("server", "keyspace",
     [
@@ -155,6 +155,12 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
             return;
         }
 
+        if (shutdown is null)
+        {
+            cmd.Reply.Error("ERR SHUTDOWN is not allowed: the program that this server is a part of stops it (RedKiteOptions.AllowShutdown)"u8);
+            return;
+        }
+
         if (!discard && script.BusyReply is { } busy)
         {
             cmd.Reply.Error(busy);
@@ -162,7 +168,7 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
         }
 
         // There is no reply: the connection is closed.
-        log.Warning("User requested shutdown...");
+        log.Warning(LogEvents.ShutdownRequested, "User requested shutdown...");
         StopSaving saving = save ? StopSaving.Always : discard ? StopSaving.Never : StopSaving.BySavePoints;
         if (!shutdown(saving) && !(force && shutdown(StopSaving.Never)))
         {

@@ -47,7 +47,7 @@ internal sealed class StandaloneCommands(ServerLog log)
     // MODULE LOADEX path [CONFIG name value ...] [ARGS args ...]
     private void ModuleLoad(ref CommandContext cmd)
     {
-        log.Warning("MODULE LOAD: RedKite has no modules.");
+        log.Warning(LogEvents.ModuleRefused, "MODULE LOAD: RedKite has no modules.");
         cmd.Reply.Error("ERR Error loading the extension. Please check the server logs."u8);
     }
 

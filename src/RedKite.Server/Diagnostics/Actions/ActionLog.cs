@@ -68,7 +68,7 @@ internal sealed class ActionLog(Timeline timeline, ServerLog log, ServerClock cl
         string who = client is null ? "" : $" (client id={taken.ClientId} addr={taken.Address})";
         string others = taken.Unnoted == 0 ? "" : $", and {taken.Unnoted} times since the last such line";
         string line = $"Action {action.Name}: {detail}{who}{others}. The setting is {action.Setting}.";
-        if (action.TouchesClients) log.Warning(line);
-        else log.Notice(line);
+        if (action.TouchesClients) log.Warning(LogEvents.ActionTaken, line);
+        else log.Notice(LogEvents.ActionTaken, line);
     }
 }

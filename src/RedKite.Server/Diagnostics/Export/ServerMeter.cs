@@ -16,13 +16,21 @@ internal sealed class ServerMeter : IDisposable
     internal ServerMeter(ServerParts parts, DiagnosticsService diagnostics)
     {
         _meter = new Meter(new MeterOptions(Name) { Version = ServerVersion.Text, Tags = [new("redkite.run_id", parts.Run.RunId)] });
-        foreach (Metric metric in MetricTable.All)
+        try
         {
-            if (metric.Kind == MetricKind.Counter) _meter.CreateObservableCounter(metric.Name, () => Read(metric), UnitOf(metric.Unit), metric.Help);
-            else _meter.CreateObservableGauge(metric.Name, () => Read(metric), UnitOf(metric.Unit), metric.Help);
-        }
+            foreach (Metric metric in MetricTable.All)
+            {
+                if (metric.Kind == MetricKind.Counter) _meter.CreateObservableCounter(metric.Name, () => Read(metric), UnitOf(metric.Unit), metric.Help);
+                else _meter.CreateObservableGauge(metric.Name, () => Read(metric), UnitOf(metric.Unit), metric.Help);
+            }
 
-        _meter.CreateObservableGauge("finding", () => diagnostics.Findings.Current.Select(MeasurementOf), null, "Open findings: 1 for each.");
+            _meter.CreateObservableGauge("finding", () => diagnostics.Findings.Current.Select(MeasurementOf), null, "Open findings: 1 for each.");
+        }
+        catch
+        {
+            _meter.Dispose(); // a listener has thrown
+            throw;
+        }
 
         IEnumerable<Measurement<double>> Read(Metric metric)
         {

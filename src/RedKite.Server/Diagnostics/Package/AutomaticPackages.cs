@@ -1,6 +1,7 @@
 using System.Globalization;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Actions;
+using RedKite.Server.Logging;
 
 namespace RedKite.Server.Diagnostics.Package;
 
@@ -30,7 +31,7 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            parts.Log.Warning($"No debug package is written to {folder}: {failure.Message}");
+            parts.Log.Warning(LogEvents.PackageFailed, $"No debug package is written to {folder}: {failure.Message}");
             return;
         }
 
@@ -43,7 +44,7 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
         var bytesMax = (long)parts.Configuration.Settings.DebugPackagesBytesMax;
         if (package is null || package.Length > bytesMax)
         {
-            parts.Log.Warning($"The debug package for finding {finding} was not written: {error ?? $"its {package!.Length} bytes are more than debug-packages-max-bytes"}");
+            parts.Log.Warning(LogEvents.PackageFailed, $"The debug package for finding {finding} was not written: {error ?? $"its {package!.Length} bytes are more than debug-packages-max-bytes"}");
             return;
         }
 
@@ -54,11 +55,11 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
             File.WriteAllBytes(path + ".tmp", package);
             File.Move(path + ".tmp", path);
             parts.Actions.Note(ActionTable.WritePackage, $"finding {finding} is critical, and a debug package of {package.Length} bytes was written");
-            parts.Log.Warning($"Finding {finding} is critical: debug package {path} was written.");
+            parts.Log.Warning(LogEvents.PackageWritten, $"Finding {finding} is critical: debug package {path} was written.");
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            parts.Log.Warning($"The debug package for finding {finding} cannot be written: {failure.Message}");
+            parts.Log.Warning(LogEvents.PackageFailed, $"The debug package for finding {finding} cannot be written: {failure.Message}");
         }
     }
 

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Server.Diagnostics.Export;
+using RedKite.Server.Logging;
 
 namespace RedKite.Server.Diagnostics.Package;
 
@@ -46,7 +47,7 @@ internal sealed class PackageService(PackageSources sources) : IDisposable
         {
             package = DebugPackage.Build(sources, options, _stopping.Token);
             ServerEvents.PackageWritten(package.Length);
-            sources.Parts.Log.Notice(string.Create(System.Globalization.CultureInfo.InvariantCulture, $"A debug package of {package.Length} bytes was built in {Stopwatch.GetElapsedTime(start).TotalMilliseconds:0} ms."));
+            sources.Parts.Log.Notice(LogEvents.PackageBuilt, string.Create(System.Globalization.CultureInfo.InvariantCulture, $"A debug package of {package.Length} bytes was built in {Stopwatch.GetElapsedTime(start).TotalMilliseconds:0} ms."));
         }
 #pragma warning disable CA1031 // Whatever fails, the server continues and the caller gets an answer.
         catch (Exception failure)

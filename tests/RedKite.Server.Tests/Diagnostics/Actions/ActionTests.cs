@@ -122,7 +122,7 @@ public class ActionTests
         var lines = new List<string>();
         var timeline = new Timeline();
         var time = new ManualClock();
-        var log = new ActionLog(timeline, new ServerLog(new Settings(), lines.Add), new ServerClock(time));
+        var log = new ActionLog(timeline, new ServerLog(new Settings(), entry => lines.Add(entry.Message)), new ServerClock(time));
         for (int i = 0; i < 100; i++) log.Note(ActionTable.CloseHogs, "a reason");
         Assert.Equal(100, log.CountOf(ActionTable.CloseHogs));
         Assert.EndsWith("Action close-hogs: a reason. The setting is close-hogs-above.", Assert.Single(lines));

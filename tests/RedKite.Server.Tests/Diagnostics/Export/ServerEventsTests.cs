@@ -158,15 +158,45 @@ public class ServerEventsTests
     }
 
     [Theory]
-    [InlineData("")] // the port is taken
-    [InlineData("rename-command nosuch other")]
-    [InlineData("user alice +nosuch")]
-    public async Task Failed_start_leaves_no_meter(string badLine)
+    [InlineData("", "")] // the port is taken
+    [InlineData("rename-command", "nosuch other")]
+    [InlineData("user", "alice +nosuch")]
+    public async Task Failed_start_leaves_no_meter(string directive, string value)
     {
         using var taken = new System.Net.Sockets.TcpListener(System.Net.IPAddress.Loopback, 0);
         taken.Start();
-        int port = badLine.Length > 0 ? 0 : ((System.Net.IPEndPoint)taken.LocalEndpoint).Port;
-        int thread = 0; // other tests' servers start beside this one
+        var options = new RedKiteOptions { Port = directive.Length > 0 ? 0 : ((System.Net.IPEndPoint)taken.LocalEndpoint).Port };
+        if (directive.Length > 0) options.Settings[directive] = value;
+        (int published, int left) = await CountInstruments(() => Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(options)));
+        Assert.True(published > 0);
+        Assert.Equal(0, left);
+    }
+
+    [Fact]
+    public async Task Constructor_that_throws_leaves_no_meter()
+    {
+        int thread = Environment.CurrentManagedThreadId;
+        (int published, int left) = await CountInstruments(() =>
+        {
+            using var failing = new MeterListener
+            {
+                InstrumentPublished = (instrument, _) =>
+                {
+                    if (instrument is { Meter.Name: "RedKite", Name: "finding" } && Environment.CurrentManagedThreadId == thread) throw new InvalidOperationException("the listener fails");
+                },
+            };
+            failing.Start();
+            Assert.Throws<InvalidOperationException>(() => RedKiteServer.Create(new RedKiteOptions { Port = null }));
+            return Task.CompletedTask;
+        });
+        Assert.Equal(MetricTable.All.Count + 1, published);
+        Assert.Equal(0, left);
+    }
+
+    // Those of this thread: other tests' servers start beside this one.
+    private static async Task<(int Published, int Left)> CountInstruments(Func<Task> start)
+    {
+        int thread = 0;
         var published = new ConcurrentBag<Instrument>();
         var completed = new ConcurrentBag<Instrument>();
         using var listener = new MeterListener
@@ -181,10 +211,9 @@ public class ServerEventsTests
         };
         listener.Start();
         thread = Environment.CurrentManagedThreadId;
-        await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(new RedKiteOptions { Port = port, ConfigLines = { badLine } }, TestContext.Current.CancellationToken));
+        await start();
         thread = 0;
-        Assert.NotEmpty(published);
-        Assert.Empty(published.Except(completed));
+        return (published.Count, published.Except(completed).Count());
     }
 
     [Fact]

@@ -5,6 +5,7 @@ using System.Text;
 using System.Text.Json;
 using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Diagnostics.Reports;
+using RedKite.Server.Logging;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Diagnostics.Package;
@@ -18,7 +19,7 @@ public class DebugPackageTests
     public async Task Every_part_exists_without_an_error()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
-        server.Engine.Log.Notice("A line of the log");
+        server.Engine.Log.Notice(LogEvents.ClientMessage, "A line of the log");
         Dictionary<string, byte[]> entries = Entries(Build(server, PackageOptions.WithoutWatching));
         using JsonDocument manifest = JsonDocument.Parse(entries["manifest.json"]);
         JsonElement[] parts = [.. manifest.RootElement.GetProperty("parts").EnumerateArray()];
@@ -75,7 +76,7 @@ public class DebugPackageTests
         HoldNames(client, subscriber, blocked);
         Assert.True(SpinWait.SpinUntil(() => server.Engine.Blocked.Count == 1, 60_000), "a client is blocked");
         string address = client.LocalEndPoint.ToString()!;
-        server.Engine.Log.Warning($"Closing client addr={address} laddr=[2001:db8::7]:6379");
+        server.Engine.Log.Warning(LogEvents.ClientMessage, $"Closing client addr={address} laddr=[2001:db8::7]:6379");
 
         Dictionary<string, byte[]> entries = Entries(Build(server, PackageOptions.WithoutWatching with { Trace = TimeSpan.FromSeconds(1) }));
         string hash = Convert.ToHexStringLower(SHA256.HashData("planted-password-of-a-user"u8));
@@ -222,7 +223,7 @@ public class DebugPackageTests
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         PackagePart log = PackageTable.Rows.Single(part => part.Name == "log.txt");
-        using var timer = new Timer(_ => server.Engine.Log.Notice("A line of the time of the package"), null, 300, Timeout.Infinite);
+        using var timer = new Timer(_ => server.Engine.Log.Notice(LogEvents.ClientMessage, "A line of the time of the package"), null, 300, Timeout.Infinite);
         byte[] package = DebugPackage.Build([log], Sources(server), PackageOptions.WithoutWatching with { Log = TimeSpan.FromSeconds(3) }, TestContext.Current.CancellationToken);
         Assert.Contains("A line of the time of the package", Encoding.UTF8.GetString(Entries(package)["log.txt"]), StringComparison.Ordinal);
     }

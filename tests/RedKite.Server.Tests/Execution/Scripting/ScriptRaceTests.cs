@@ -162,7 +162,7 @@ public class ScriptRaceTests
     [InlineData("sockets", 2, 3, "while true do redis.call('GET', KEYS[1]) end")]
     public async Task Long_script_can_be_killed_over_a_new_connection(string transport, int loops, int waiting, string text)
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "200", ["transport"] = transport, ["loops"] = loops.ToString(CultureInfo.InvariantCulture) } }, TestContext.Current.CancellationToken);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, AllowShutdown = true, Settings = { ["busy-reply-threshold"] = "200", ["transport"] = transport, ["loops"] = loops.ToString(CultureInfo.InvariantCulture) } }, TestContext.Current.CancellationToken);
         for (int round = 0; round < 3; round++)
         {
             using var runs = RespConnection.Connect(server.Port);
@@ -307,7 +307,7 @@ public class ScriptRaceTests
     [Fact]
     public async Task Server_stops_although_a_script_runs()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "50", ["loops"] = "1" } }, TestContext.Current.CancellationToken);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, AllowShutdown = true, Settings = { ["busy-reply-threshold"] = "50", ["loops"] = "1" } }, TestContext.Current.CancellationToken);
         using var runs = RespConnection.Connect(server.Port);
         runs.SendCommand("EVAL \"redis.call('SET', 'x', 1) while true do end\" 0");
         Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(60)));
