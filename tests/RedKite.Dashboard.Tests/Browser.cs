@@ -5,14 +5,20 @@ using Microsoft.Playwright;
 using RedKite.TestSupport;
 
 [assembly: AssemblyFixture(typeof(RedKite.Dashboard.Tests.Browser))]
+// They wait for the page's updates more than they compute.
+[assembly: CollectionBehavior(MaxParallelThreads = 4)]
 
 namespace RedKite.Dashboard.Tests;
 
-/// <summary>Debian's Chromium, driven by Playwright. Tests are skipped where it is not installed.</summary>
+/// <summary>
+/// Debian's Chromium, driven by Playwright. Tests are skipped where it is not installed. Tabs are used again by later tests, without what the
+/// earlier one has left: to open one costs half of a test's CPU.
+/// </summary>
 public sealed class Browser : IAsyncLifetime
 {
     private const string Program = "/usr/bin/chromium";
 
+    private readonly ConcurrentBag<IPage> _idle = [];
     private IPlaywright? _playwright;
     private IBrowser? _browser;
 
@@ -27,15 +33,35 @@ public sealed class Browser : IAsyncLifetime
     internal async Task<PageUnderTest> OpenAsync(Uri address, string path = "", int width = 1440, int height = 1000, bool dark = false)
     {
         Assert.SkipWhen(_browser is null, $"{Program} is not installed");
-        IBrowserContext context = await _browser.NewContextAsync(new BrowserNewContextOptions
+        if (!_idle.TryTake(out IPage? page))
         {
-            ViewportSize = new ViewportSize { Width = width, Height = height },
-            ColorScheme = dark ? ColorScheme.Dark : ColorScheme.Light,
-            ReducedMotion = ReducedMotion.Reduce, // no colours on their way from one theme to the other
-        });
-        var page = new PageUnderTest(context, await context.NewPageAsync());
-        await page.Page.GotoAsync(new Uri(address, path).ToString());
-        return page;
+            IBrowserContext context = await _browser.NewContextAsync(new BrowserNewContextOptions { ReducedMotion = ReducedMotion.Reduce }); // no colours on their way from one theme to the other
+            page = await context.NewPageAsync();
+            page.SetDefaultTimeout(PageUnderTest.TimeoutMs);
+        }
+
+        await page.SetViewportSizeAsync(width, height);
+        var tab = new PageUnderTest(this, page);
+        await tab.SetDarkAsync(dark);
+        await page.GotoAsync(new Uri(address, path).ToString());
+        return tab;
+    }
+
+    /// <summary>Takes a tab back whose test has ended.</summary>
+    internal async Task ReturnAsync(IPage page)
+    {
+        try
+        {
+            await page.UnrouteAllAsync();
+            if (page.Url.StartsWith("http", StringComparison.Ordinal)) await page.EvaluateAsync("localStorage.clear(); sessionStorage.clear()");
+            await page.Context.ClearCookiesAsync();
+            await page.GotoAsync("about:blank"); // no more requests to the test's server
+            _idle.Add(page);
+        }
+        catch (PlaywrightException)
+        {
+            await page.Context.DisposeAsync(); // the test has left it in a state of its own: an open dialog, a lost page
+        }
     }
 
     public async ValueTask DisposeAsync()
@@ -52,23 +78,16 @@ internal sealed class PageUnderTest : IAsyncDisposable
 
     private static readonly string Screenshots = Path.Combine(RepositoryRoot.Path, "artifacts", "screenshots");
 
-    private readonly IBrowserContext _context;
+    private readonly Browser _browser;
+    private bool _isKept = true;
 
-    internal PageUnderTest(IBrowserContext context, IPage page)
+    internal PageUnderTest(Browser browser, IPage page)
     {
-        _context = context;
+        _browser = browser;
         Page = page;
-        page.SetDefaultTimeout(TimeoutMs);
-        page.Console += (_, message) =>
-        {
-            if (message.Type is "error" or "warning") Complaints.Enqueue(message.Text);
-        };
-        page.PageError += (_, error) => Complaints.Enqueue(error);
-        page.Request += (_, request) =>
-        {
-            if (request.Url.StartsWith("data:", StringComparison.Ordinal)) return; // may be too long for an Uri
-            if (!Uri.TryCreate(request.Url, UriKind.Absolute, out Uri? url) || !url.IsLoopback) Complaints.Enqueue($"asked another host: {request.Url}");
-        };
+        page.Console += OnConsole;
+        page.PageError += OnError;
+        page.Request += OnRequest;
     }
 
     internal IPage Page { get; }
@@ -79,7 +98,8 @@ internal sealed class PageUnderTest : IAsyncDisposable
     /// <summary>Counts the bytes that the page receives from now on, without the cache.</summary>
     internal async Task<ByteCounter> CountBytesAsync()
     {
-        ICDPSession session = await _context.NewCDPSessionAsync(Page);
+        _isKept = false; // the session and its settings stay
+        ICDPSession session = await Page.Context.NewCDPSessionAsync(Page);
         var counter = new ByteCounter();
         session.Event("Network.loadingFinished").OnEvent += (_, finished) => counter.Add(finished);
         await session.SendAsync("Network.enable");
@@ -128,15 +148,37 @@ internal sealed class PageUnderTest : IAsyncDisposable
         string axe = Path.Combine(RepositoryRoot.Path, "src", "RedKite.Dashboard", "node_modules", "axe-core", "axe.min.js");
         Assert.SkipUnless(File.Exists(axe), "axe-core is not installed: npm ci in src/RedKite.Dashboard");
         if (!await Page.EvaluateAsync<bool>("'axe' in window")) await Page.EvaluateAsync(await File.ReadAllTextAsync(axe, TestContext.Current.CancellationToken)); // not as a script element: the page's policy would refuse it
-        JsonElement result = await Page.EvaluateAsync<JsonElement>("axe.run().then(result => result.violations.map(v => ({ id: v.id, impact: v.impact, nodes: v.nodes.slice(0, 3).map(n => n.html) })))");
-        string[] serious = [.. result.EnumerateArray().Where(violation => violation.GetProperty("impact").GetString() is "serious" or "critical").Select(violation => violation.ToString())];
+        JsonElement result = await Page.EvaluateAsync<JsonElement>("""axe.run().then(result => ({ passed: result.passes.length, violations: result.violations.map(v => ({ id: v.id, impact: v.impact, nodes: v.nodes.slice(0, 3).map(n => n.html) })) }))""");
+        Assert.True(result.GetProperty("passed").GetInt32() > 0, "a rule was checked");
+        string[] serious = [.. result.GetProperty("violations").EnumerateArray().Where(violation => violation.GetProperty("impact").GetString() is "serious" or "critical").Select(violation => violation.ToString())];
         Assert.True(serious.Length == 0, string.Create(CultureInfo.InvariantCulture, $"{view}: {string.Join('\n', serious)}"));
     }
 
-    /// <summary>Saves a screenshot for reviewers of the page.</summary>
-    internal Task ShootAsync(string name) => Page.ScreenshotAsync(new PageScreenshotOptions { Path = Path.Combine(Screenshots, $"{name}.png"), FullPage = true });
+    /// <summary>Saves a screenshot for reviewers of the page, in a long run.</summary>
+    internal Task ShootAsync(string name) =>
+        TestScale.IsLong ? Page.ScreenshotAsync(new PageScreenshotOptions { Path = Path.Combine(Screenshots, $"{name}.png"), FullPage = true }) : Task.CompletedTask;
 
-    public async ValueTask DisposeAsync() => await _context.DisposeAsync();
+    public async ValueTask DisposeAsync()
+    {
+        Page.Console -= OnConsole;
+        Page.PageError -= OnError;
+        Page.Request -= OnRequest;
+        if (_isKept) await _browser.ReturnAsync(Page);
+        else await Page.Context.DisposeAsync();
+    }
+
+    private void OnConsole(object? sender, IConsoleMessage message)
+    {
+        if (message.Type is "error" or "warning") Complaints.Enqueue(message.Text);
+    }
+
+    private void OnError(object? sender, string error) => Complaints.Enqueue(error);
+
+    private void OnRequest(object? sender, IRequest request)
+    {
+        if (request.Url.StartsWith("data:", StringComparison.Ordinal)) return; // may be too long for an Uri
+        if (!Uri.TryCreate(request.Url, UriKind.Absolute, out Uri? url) || !url.IsLoopback) Complaints.Enqueue($"asked another host: {request.Url}");
+    }
 }
 
 /// <summary>Sums the bytes of the network's answers, headers included, as the browser reports them.</summary>
