@@ -9,16 +9,19 @@ public sealed class ScriptedClientTests(RunningServers servers)
 {
     public static TheoryData<string> Transports => RunningServers.Transports;
 
+    /// <summary>For software on a library whose own test runs on both: the other one in a long run.</summary>
+    public static TheoryData<string> TransportsInTurn => RedKite.TestSupport.TestScale.IsLong ? RunningServers.Transports : OneTransport;
+
     [Theory]
     [MemberData(nameof(Transports))]
     public Task Python_redis(string transport) => Python("client.py", transport);
 
     [Theory]
-    [MemberData(nameof(Transports))]
+    [MemberData(nameof(TransportsInTurn))]
     public Task Python_redis_transactions_messages_scripts_and_locks(string transport) => Python("atomicity.py", transport);
 
     [Theory]
-    [MemberData(nameof(Transports))]
+    [MemberData(nameof(TransportsInTurn))]
     public Task Python_rq(string transport) => Python("rq_jobs.py", transport);
 
     [Theory]
@@ -34,7 +37,7 @@ public sealed class ScriptedClientTests(RunningServers servers)
     public Task Node_redis(string transport) => Node("client.js", transport);
 
     [Theory]
-    [MemberData(nameof(Transports))]
+    [MemberData(nameof(TransportsInTurn))]
     public Task Node_bullmq_and_bee_queue(string transport) => Node("queues.js", transport);
 
     [Theory]
