@@ -10,7 +10,7 @@ public class CommandExecutorBenchmarks
 
     private readonly ArrayBufferWriter<byte> _replies = new(256 * 1024);
     private RedKiteServer _server = null!;
-    private InProcessClient _client = null!;
+    private RedKiteSession _client = null!;
     private byte[] _get = [];
     private byte[] _getPipeline = [];
     private byte[] _miss = [];
@@ -22,7 +22,7 @@ public class CommandExecutorBenchmarks
     public void Setup()
     {
         _server = RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1" } }).GetAwaiter().GetResult();
-        _client = _server.CreateClient();
+        _client = _server.CreateSession();
         _get = Request("GET", "key:00000000001");
         _getPipeline = [.. Enumerable.Repeat(_get, Pipeline).SelectMany(bytes => bytes)];
         _miss = Request("GET", "missing");

@@ -9,7 +9,7 @@ public class SetAlgebraCommandsBenchmarks
 {
     private readonly ArrayBufferWriter<byte> _replies = new(256 * 1024);
     private RedKiteServer _server = null!;
-    private InProcessClient _client = null!;
+    private RedKiteSession _client = null!;
 
     /// <summary>Members per set: integers stay packed up to 512, other members up to 128.</summary>
     [Params(100, 1_000)]
@@ -22,7 +22,7 @@ public class SetAlgebraCommandsBenchmarks
     public void Setup()
     {
         _server = RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1" } }).GetAwaiter().GetResult();
-        _client = _server.CreateClient();
+        _client = _server.CreateSession();
         for (int i = 0; i < Members; i++)
         {
             _client.Execute("SADD", "first", Member(i));

@@ -12,7 +12,7 @@ internal static class KeyBrowser
 
     internal static Task ListAsync(AdminSite site, HttpContext http)
     {
-        using InProcessClient? client = Client(site, http, out string database);
+        using RedKiteSession? client = Client(site, http, out string database);
         if (client is null) return RefuseAsync(http);
         string pattern = http.Request.Query["pattern"].ToString() is { Length: > 0 } given ? given : "*";
         string cursor = http.Request.Query["cursor"].ToString() is { Length: > 0 } last ? last : "0";
@@ -44,7 +44,7 @@ internal static class KeyBrowser
 
     internal static Task ValueAsync(AdminSite site, HttpContext http)
     {
-        using InProcessClient? client = Client(site, http, out _);
+        using RedKiteSession? client = Client(site, http, out _);
         if (client is null) return RefuseAsync(http);
         string key = http.Request.Query["key"].ToString();
         string type = client.Execute("TYPE", key).Text!;
@@ -78,9 +78,9 @@ internal static class KeyBrowser
     }
 
     // Null: there is no such database.
-    private static InProcessClient? Client(AdminSite site, HttpContext http, out string database)
+    private static RedKiteSession? Client(AdminSite site, HttpContext http, out string database)
     {
-        InProcessClient client = site.Server!.CreateObserver();
+        RedKiteSession client = site.Server!.CreateObserver();
         database = http.Request.Query["database"].ToString();
         if (database.Length == 0) database = "0";
         if (!client.Execute("SELECT", database).IsError) return client;
@@ -88,7 +88,7 @@ internal static class KeyBrowser
         return null;
     }
 
-    private static long Size(InProcessClient client, string type, string key)
+    private static long Size(RedKiteSession client, string type, string key)
     {
         string? command = type switch { "string" => "STRLEN", "list" => "LLEN", "set" => "SCARD", "hash" => "HLEN", "zset" => "ZCARD", "stream" => "XLEN", _ => null };
         return command is null ? 0 : client.Execute(command, key).Integer;

@@ -1,9 +1,9 @@
-using System.Collections.Concurrent;
 using RedKite.Net;
 using RedKite.Net.Tls;
 using RedKite.Persistence.Files;
 using RedKite.Server;
 using RedKite.Server.Acl;
+using RedKite.Server.Client;
 using RedKite.Server.Commands;
 using RedKite.Server.Commands.Connection;
 using RedKite.Server.Config;
@@ -29,17 +29,14 @@ namespace RedKite;
 /// </summary>
 public sealed class RedKiteServer : IAsyncDisposable
 {
-    // Clients kept for the next call of callers that have no client of their own: one for each call that can run at the same time.
-    private static readonly int IdleClientsMax = 2 * Environment.ProcessorCount;
-
     private readonly ReserveLoops _reserve;
     private readonly Endpoints _endpoints;
     private readonly TlsSetup _tls;
     private readonly ClientLimit _clientLimit;
     private readonly PidFile _pidFile;
     private readonly OpenSockets _sockets;
-    private readonly List<InProcessClient> _clients = [];
-    private readonly ConcurrentQueue<InProcessClient> _idleClients = new();
+    private readonly List<RedKiteSession> _clients = [];
+    private readonly RedKiteClient _client;
     private readonly TaskCompletionSource _stopped = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly QuietHugePages _quietHugePages;
     private readonly int _loopCount;
@@ -49,7 +46,6 @@ public sealed class RedKiteServer : IAsyncDisposable
     private readonly bool _loads;
     private volatile SessionLoop[] _loops = []; // a new array with each change: any thread may read
     private readonly List<string> _faults; // of the configuration; thrown by Start, which releases what the constructor took
-    private int _idleClientCount;
     private int _stopping;
     private int _isBegun; // 1: Start has been called; 2: it may not be, because the server was stopped before
     private readonly CancellationTokenSource _loadCancellation = new();
@@ -109,6 +105,8 @@ public sealed class RedKiteServer : IAsyncDisposable
             _sockets = new OpenSockets(() => settings.MaxClients + OpenSockets.RefusedMax);
             _pidFile = new PidFile(settings, serverLog);
             Engine.UseCommands(NewCommandTable());
+            Clients = new ClientParts(Engine);
+            _client = new RedKiteClient(Clients);
             if (settings.Diagnostics)
             {
                 Diagnostics = new DiagnosticsService(Engine);
@@ -235,42 +233,23 @@ public sealed class RedKiteServer : IAsyncDisposable
         return new RedKiteServer(configuration, faults, options);
     }
 
-    /// <summary>
-    /// Creates a client in this process, with its own selected database and state and without a socket. From any thread, one call
-    /// at a time. Dispose it when it is no longer used.
-    /// </summary>
-    public InProcessClient CreateClient() => Register(new InProcessClient(this));
+    /// <summary>The typed client, of database 0. It is thread-safe; one is enough.</summary>
+    public RedKiteClient CreateClient() => _client;
 
-    /// <summary>Creates a client whose commands leave no trace in access times, counts and hot keys. It is meant for reading.</summary>
-    internal InProcessClient CreateObserver() => Register(new InProcessClient(this, onlyLooks: true));
+    /// <summary>A session, for raw commands that need what a connection has: a selected database, MULTI, WATCH, a user.</summary>
+    /// <exception cref="ObjectDisposedException">The server has been stopped.</exception>
+    public RedKiteSession CreateSession() => Register(new RedKiteSession(Engine, Remove));
 
-    /// <summary>
-    /// Executes one command in this process, in database 0. From any thread. The reply to a command that only later commands of the same client
-    /// would notice (SELECT, MULTI, WATCH, SUBSCRIBE, ...) is an error: it needs a client of <see cref="CreateClient"/>.
-    /// </summary>
-    /// <exception cref="ArgumentException">There is no argument, or one is null.</exception>
-    public RedKiteReply Execute(params ReadOnlySpan<string> arguments)
-    {
-        if (_idleClients.TryDequeue(out InProcessClient? client)) Interlocked.Decrement(ref _idleClientCount);
-        else client = CreateClient();
-        bool isKept = false;
-        try
-        {
-            RedKiteReply reply = client.Execute(arguments);
-            if (client.HasState) reply = RedKiteReply.Error($"ERR {arguments[0].ToUpperInvariant()} has no effect here, because each call has a client of its own: use one of CreateClient()");
-            client.Reset();
-            isKept = Interlocked.Increment(ref _idleClientCount) <= IdleClientsMax;
-            if (isKept) _idleClients.Enqueue(client);
-            else Interlocked.Decrement(ref _idleClientCount);
-            return reply;
-        }
-        finally
-        {
-            if (!isKept) client.Dispose();
-        }
-    }
+    /// <summary>A session that leaves no trace in access times, counts and hot keys. It is meant for reading.</summary>
+    internal RedKiteSession CreateObserver() => Register(new RedKiteSession(Engine, Remove, onlyLooks: true));
 
-    private InProcessClient Register(InProcessClient client)
+    /// <summary>What the clients in the process share.</summary>
+    internal ClientParts Clients { get; }
+
+    /// <inheritdoc cref="RedKiteClient.Execute(ReadOnlySpan{string})"/>
+    public RedKiteReply Execute(params ReadOnlySpan<string> arguments) => _client.Execute(arguments);
+
+    private RedKiteSession Register(RedKiteSession client)
     {
         lock (_clients)
         {
@@ -418,7 +397,7 @@ public sealed class RedKiteServer : IAsyncDisposable
     // Clients are answered meanwhile: LOADING, to everything that uses the data.
     private void Load(CancellationToken cancellation)
     {
-        using (var replay = Register(new InProcessClient(this, loads: true) { Expiry = ExpiryPolicy.Keep }))
+        using (var replay = Register(new RedKiteSession(Engine, Remove, loads: true) { Expiry = ExpiryPolicy.Keep }))
         {
             var replies = new DiscardedReplies();
             if (_loads) Engine.Durability.Load(requests => replay.Execute(requests, replies), LoadFunctions, Engine.Commands, cancellation);
@@ -470,8 +449,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         yield return "Ready to accept connections";
     }
 
-    /// <summary>Removes an in-process client that was disposed.</summary>
-    internal void Remove(InProcessClient client)
+    private void Remove(RedKiteSession client)
     {
         lock (_clients) _clients.Remove(client);
     }
@@ -605,7 +583,7 @@ public sealed class RedKiteServer : IAsyncDisposable
         // A loop that broke may have left a stripe locked and its memory half changed: that is not touched again.
         if (Failure is null)
         {
-            EndInProcessClients();
+            EndCallers();
             _loaded.Wait();
             Engine.Durability.Log.Waits.Reply = null;
             Engine.Durability.Stop(_savesAtStop && _isLoaded);
@@ -628,10 +606,11 @@ public sealed class RedKiteServer : IAsyncDisposable
     private static int StripesOf(Settings settings, int loops, bool ownsProcess) =>
         settings.Stripes > 0 ? settings.Stripes : loops == 1 && ownsProcess ? 1 : StripeSet.StripesMax;
 
-    private void EndInProcessClients()
+    private void EndCallers()
     {
-        InProcessClient[] clients;
-        lock (_clients) clients = [.. _clients];
-        foreach (InProcessClient client in clients) client.End();
+        Clients.End();
+        RedKiteSession[] sessions;
+        lock (_clients) sessions = [.. _clients];
+        foreach (RedKiteSession session in sessions) session.End();
     }
 }

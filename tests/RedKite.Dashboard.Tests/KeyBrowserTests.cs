@@ -75,7 +75,7 @@ public class KeyBrowserTests
 
     private static void Restore(RedKiteServer server, string key, string option, string value)
     {
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         byte[] dump = client.Execute("DUMP", key).Bytes.ToArray();
         RedKiteReply reply = client.Execute("RESTORE"u8.ToArray(), System.Text.Encoding.UTF8.GetBytes(key), "0"u8.ToArray(), dump, "REPLACE"u8.ToArray(), System.Text.Encoding.UTF8.GetBytes(option), System.Text.Encoding.UTF8.GetBytes(value));
         Assert.Equal("OK", reply.Text);

@@ -13,8 +13,8 @@ public class InProcessFuzzTests
     public async Task Random_streams_leave_the_server_intact()
     {
         await using FuzzedServer server = await FuzzedServer.StartAsync("epoll");
-        InProcessClient client = server.Server.CreateClient();
-        InProcessClient witness = server.Server.CreateClient();
+        RedKiteSession client = server.Server.CreateSession();
+        RedKiteSession witness = server.Server.CreateSession();
         using var ended = new ManualResetEventSlim();
         var ending = new Thread(() => EndWaits(client, ended)) { IsBackground = true };
         ending.Start();
@@ -51,7 +51,7 @@ public class InProcessFuzzTests
     public async Task Streams_reach_every_command()
     {
         await using FuzzedServer server = await FuzzedServer.StartAsync("epoll");
-        InProcessClient client = server.Server.CreateClient();
+        RedKiteSession client = server.Server.CreateSession();
         using var ended = new ManualResetEventSlim();
         var ending = new Thread(() => EndWaits(client, ended)) { IsBackground = true };
         ending.Start();
@@ -68,13 +68,13 @@ public class InProcessFuzzTests
     }
 
     // A blocked in-process caller, as by BLPOP without a timeout, has no connection whose end would end its wait.
-    private static void EndWaits(InProcessClient client, ManualResetEventSlim ended)
+    private static void EndWaits(RedKiteSession client, ManualResetEventSlim ended)
     {
         while (!ended.Wait(millisecondsTimeout: 1)) client.EndWait();
     }
 
     // Like a connection: consumed bytes leave the buffer, incomplete ones wait for more.
-    private static void Feed(InProcessClient client, byte[] stream, Random random)
+    private static void Feed(RedKiteSession client, byte[] stream, Random random)
     {
         byte[] waiting = [];
         int sent = 0;

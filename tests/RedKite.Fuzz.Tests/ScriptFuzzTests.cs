@@ -19,8 +19,8 @@ public class ScriptFuzzTests
     public async Task Scripts_and_payloads_leave_the_server_intact()
     {
         await using FuzzedServer server = await FuzzedServer.StartAsync("epoll");
-        InProcessClient client = server.Server.CreateClient();
-        InProcessClient witness = server.Server.CreateClient();
+        RedKiteSession client = server.Server.CreateSession();
+        RedKiteSession witness = server.Server.CreateSession();
         // Damage turns a loop's end into 1e300 at times. What has written is ended as well, which SCRIPT KILL refuses.
         await using var watchdog = new Timer(_ => EndEndless(server), null, WatchedEveryMs, WatchedEveryMs);
         int rounds = 0, returned = 0, loaded = 0, restored = 0;
@@ -62,7 +62,7 @@ public class ScriptFuzzTests
         if (server.Server.Engine.Script.Current is { ElapsedNs: > EndlessNs } run) run.IsKilled = true;
     }
 
-    private static byte[][] Request(Random random, InProcessClient client) => random.Next(10) switch
+    private static byte[][] Request(Random random, RedKiteSession client) => random.Next(10) switch
     {
         < 5 => [Text(random.Next(4) == 0 ? "EVAL_RO" : "EVAL"), ScriptGrammar.Script(random), Text("2"), Text("k"), Text("l"), Text("1"), Text("x")],
         5 => [Text("FUNCTION"), Text("LOAD"), Text("REPLACE"), ScriptGrammar.Library(random)],
@@ -89,7 +89,7 @@ public class ScriptFuzzTests
     }
 
     // Reading walks over all of it.
-    private static void Read(InProcessClient client)
+    private static void Read(RedKiteSession client)
     {
         client.Execute("DEBUG", "DIGEST-VALUE", "restored");
         RedKiteReply dump = client.Execute("DUMP", "restored");
@@ -98,7 +98,7 @@ public class ScriptFuzzTests
     }
 
     // Scripts and functions are flushed too: their interpreters grow up to their limit only.
-    private static void Check(FuzzedServer server, InProcessClient witness)
+    private static void Check(FuzzedServer server, RedKiteSession witness)
     {
         server.AssertInvariants();
         if (witness.Execute("DEBUG", "DIGEST").IsError) throw new FuzzFailureException("DEBUG DIGEST failed.");

@@ -82,7 +82,7 @@ public abstract class ActiveExpiryTests : TranscriptTests
     private void Fill()
     {
         const int Batch = 1000;
-        InProcessClient client = Server.CreateClient();
+        RedKiteSession client = Server.CreateSession();
         var replies = new ArrayBufferWriter<byte>();
         var text = new StringBuilder();
         for (int i = 0; i < Keys; i += Batch)

@@ -11,7 +11,7 @@ public abstract class TranscriptTests : IAsyncLifetime
     // REDKITE_MOVES=1 runs all transcripts on guarded memory, and moves every block after every command.
     private static readonly bool MovesConstantly = Environment.GetEnvironmentVariable("REDKITE_MOVES") == "1";
 
-    private InProcessClient _client = null!;
+    private RedKiteSession _client = null!;
     private Defragmentation? _moves;
 
     /// <summary>The server's clock. It starts at a whole second.</summary>
@@ -28,7 +28,7 @@ public abstract class TranscriptTests : IAsyncLifetime
         options.Settings["loops"] = "1";
         options.Settings["stripes"] = Stripes.ToString(CultureInfo.InvariantCulture);
         Server = await RedKiteServer.StartAsync(options);
-        _client = Server.CreateClient();
+        _client = Server.CreateSession();
         if (MovesConstantly) _moves = new Defragmentation(Server.Engine.Keyspace, 0, 1);
     }
 

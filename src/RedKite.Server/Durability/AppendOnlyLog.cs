@@ -25,6 +25,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     private readonly WriteGate _gate;
     private readonly object _waiting = new(); // a monitor: callers in the process wait on it
     private readonly LogTotals _totals;
+    private TaskCompletionSource? _nextSync; // completes at the next sync or failure; null: no task waits for it
     private long _failures;
     private long _abandoned; // up to here callers in the process wait for nothing
     private volatile bool _holdsWrites;
@@ -127,6 +128,24 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
         return true;
     }
 
+    /// <summary>As <see cref="WaitUntilSynced"/>, without a thread that waits.</summary>
+    internal async ValueTask<bool> WhenSyncedAsync(long failures, CancellationToken cancellation)
+    {
+        long position = AwaitedPosition();
+        if (position == 0) return true;
+        while (Writer.SyncedPosition < position)
+        {
+            TaskCompletionSource next = Volatile.Read(ref _nextSync) ?? NewSignal();
+            if (Failures != failures) return false;
+            if (!RequiresSync || position <= Volatile.Read(ref _abandoned)) return true;
+            if (Writer.SyncedPosition >= position) return true;
+            await Task.WhenAny(next.Task, Task.Delay(WaitMs, cancellation)).ConfigureAwait(false);
+            cancellation.ThrowIfCancellationRequested();
+        }
+
+        return true;
+    }
+
     /// <summary>After a failure: notes that what was executed up to a position is not waited for.</summary>
     internal void Abandon(long position) => Volatile.Write(ref _abandoned, position);
 
@@ -193,6 +212,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     private void OnSynced(long position)
     {
         lock (_waiting) Monitor.PulseAll(_waiting);
+        Interlocked.Exchange(ref _nextSync, null)?.TrySetResult();
         Synced?.Invoke(position);
     }
 
@@ -201,6 +221,13 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
         _gate.Refuse(WriteRefusal.Log, failure.Reason);
         Interlocked.Increment(ref _failures);
         lock (_waiting) Monitor.PulseAll(_waiting);
+        Interlocked.Exchange(ref _nextSync, null)?.TrySetResult();
         Failed?.Invoke(failure, isSync);
+    }
+
+    private TaskCompletionSource NewSignal()
+    {
+        var signal = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        return Interlocked.CompareExchange(ref _nextSync, signal, null) ?? signal;
     }
 }

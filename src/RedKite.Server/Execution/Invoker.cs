@@ -219,6 +219,14 @@ internal sealed class Invoker
     /// </summary>
     internal void RunShort(ref CommandContext cmd, ulong firstKeyHash)
     {
+        RowHandler handler = default;
+        RunShort(ref cmd, firstKeyHash, ref handler);
+    }
+
+    /// <summary>The same with another handler, which has the same effects as the row's but replies in another form.</summary>
+    internal void RunShort<THandler>(ref CommandContext cmd, ulong firstKeyHash, scoped ref THandler handler)
+        where THandler : struct, IShortHandler, allows ref struct
+    {
         int index = _keyspace.StripeOf(firstKeyHash);
         Stripe stripe = _keyspace.Stripes[index];
         long errors = Reply.Errors;
@@ -228,7 +236,7 @@ internal sealed class Invoker
         {
             _recording.Begin(stripe);
             long changes = _environment.Metrics.Changes;
-            cmd.Command.Handler(ref cmd);
+            handler.Execute(ref cmd);
             if (_recording.IsOn)
             {
                 Publish(cmd, _environment.Metrics.Changes - changes);
@@ -632,4 +640,16 @@ internal sealed class Invoker
         if (end < 0) end = text.Length;
         return Encoding.Latin1.GetString(text[..Math.Min(end, bytesMax)]);
     }
+}
+
+/// <summary>What executes a short command whose stripe is locked.</summary>
+internal interface IShortHandler
+{
+    void Execute(ref CommandContext cmd);
+}
+
+/// <summary>The handler of the command's row.</summary>
+internal readonly struct RowHandler : IShortHandler
+{
+    public void Execute(ref CommandContext cmd) => cmd.Command.Handler(ref cmd);
 }

@@ -138,8 +138,12 @@ internal sealed class BlockedClient : IDisposable
     /// <summary>Sleeps until the wait has ended, at most for a time. For a caller in the process.</summary>
     internal bool Sleep(int milliseconds) => _ended!.Wait(milliseconds);
 
-    /// <summary>Wakes the caller in the process.</summary>
-    internal void Wake() => _ended!.Release();
+    /// <summary>Wakes the caller in the process, or continues what waits without a thread.</summary>
+    internal void Wake()
+    {
+        if (Session.Woken is { } woken) woken();
+        else _ended!.Release();
+    }
 
     /// <summary>Releases the reply, which was sent or is no longer needed.</summary>
     internal void ReleaseReply()

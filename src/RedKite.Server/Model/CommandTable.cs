@@ -52,6 +52,18 @@ internal sealed class CommandTable
         return FindSlow(name, word);
     }
 
+    /// <summary>A command by its own name, in lower case, whatever a configuration file has renamed it to.</summary>
+    internal Command? FindByOwnName(ReadOnlySpan<byte> name)
+    {
+        if (Find(name) is { } command && AsciiText.EqualsIgnoreCase(name, command.Name)) return command;
+        foreach (Command other in _all)
+        {
+            if (other.Parent is null && AsciiText.EqualsIgnoreCase(name, other.Name)) return other;
+        }
+
+        return null;
+    }
+
     /// <summary>A subcommand by its name in any case.</summary>
     internal static Command? FindSubcommand(Command container, ReadOnlySpan<byte> name)
     {

@@ -23,12 +23,16 @@ internal sealed class ServerClock
 
     internal ServerClock(TimeProvider provider)
     {
+        Provider = provider;
         _testProvider = ReferenceEquals(provider, TimeProvider.System) ? null : provider;
         Anchor();
         _steadyAnchor = _anchor;
         _steadyStartMs = NowMs;
         _testStart = provider.GetTimestamp();
     }
+
+    /// <summary>Where the time comes from, for timers.</summary>
+    internal TimeProvider Provider { get; }
 
     /// <summary>Converts ticks of <see cref="Stopwatch"/> to nanoseconds.</summary>
     internal static long TicksToNs(long ticks) => NsPerTick == 1 ? ticks : (long)(ticks * NsPerTick);

@@ -48,6 +48,12 @@ internal sealed class Session
     /// <summary>No earlier than the end of the client's last write in the append-only file.</summary>
     internal long LoggedPosition { get; set; }
 
+    /// <summary>Called when the blocked command of a caller in the process has ended, from any thread; null: its thread sleeps meanwhile. Set before the command.</summary>
+    internal Action? Woken { get; init; }
+
+    /// <summary>Called when something was delivered to a caller in the process, from any thread that holds no stripe or any. It must not wait.</summary>
+    internal Action<int>? Delivered { get; init; }
+
     /// <summary>The client's end, as CLIENT LIST and KILL write it.</summary>
     internal string Address => Connection?.RemoteAddress.ToString() ?? "?:0";
 
@@ -271,6 +277,7 @@ internal sealed class Session
         {
             payload.Buffer.AddReference();
             Other.Inbox.Enqueue(payload);
+            Delivered?.Invoke(payload.Length);
         }
         else if (_servingThread == Environment.CurrentManagedThreadId)
         {

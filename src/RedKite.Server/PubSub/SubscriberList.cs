@@ -29,7 +29,7 @@ internal sealed class SubscriberList
 
     internal void Add(Subscription subscription)
     {
-        EventLoop loop = subscription.Session.Connection!.Loop;
+        EventLoop? loop = subscription.Session.Connection?.Loop;
         int index = Array.FindIndex(_groups, group => group.Loop == loop);
         if (index < 0)
         {
@@ -46,7 +46,7 @@ internal sealed class SubscriberList
     /// <summary>Ends a subscription. On its client's loop.</summary>
     internal void Remove(Subscription subscription)
     {
-        EventLoop loop = subscription.Session.Connection!.Loop;
+        EventLoop? loop = subscription.Session.Connection?.Loop;
         ref Group group = ref _groups[Array.FindIndex(_groups, group => group.Loop == loop)];
         subscription.IsActive = false;
         Count--;
@@ -63,6 +63,12 @@ internal sealed class SubscriberList
         foreach (ref readonly Group group in _groups.AsSpan())
         {
             if (group.Length == group.Ended) continue;
+            if (group.Loop is null)
+            {
+                DeliverInProcess(group.Subscriptions.AsSpan(0, group.Length), message);
+                continue;
+            }
+
             if (group.Loop.IsCurrent && !group.Loop.HasMessages)
             {
                 Deliver(group.Subscriptions.AsSpan(0, group.Length), message, group.Loop.Pool);
@@ -70,6 +76,15 @@ internal sealed class SubscriberList
             }
 
             Post(group, message);
+        }
+    }
+
+    // To the inboxes of subscribers in the process, which read both protocols.
+    private static void DeliverInProcess(ReadOnlySpan<Subscription> subscriptions, in Payload message)
+    {
+        foreach (Subscription subscription in subscriptions)
+        {
+            if (subscription.IsActive) subscription.Session.Deliver(message);
         }
     }
 
@@ -81,7 +96,7 @@ internal sealed class SubscriberList
         var posted = new Posted(group, message);
         long waiting = Interlocked.Add(ref backlog.Bytes, message.Length);
         message.Buffer.AddReference();
-        group.Loop.Post(posted.Deliver, message.Buffer);
+        group.Loop!.Post(posted.Deliver, message.Buffer);
         if (waiting < LimitedBytesMin || !group.Loop.Handler.IsOverLimit(posted.AnyConnection, waiting)) return;
         backlog.IsOver = true;
         group.Loop.Post(posted.Close);
@@ -118,7 +133,7 @@ internal sealed class SubscriberList
     // Subscribers of one loop.
     private struct Group
     {
-        internal EventLoop Loop;
+        internal EventLoop? Loop; // null: they are in the process
         internal Subscription[] Subscriptions;
         internal int Length;
         internal int Ended;
@@ -137,7 +152,7 @@ internal sealed class SubscriberList
     {
         private readonly Subscription[] _subscriptions = group.Subscriptions;
         private readonly int _length = group.Length;
-        private readonly BufferPool _pool = group.Loop.Pool;
+        private readonly BufferPool _pool = group.Loop!.Pool;
         private readonly Backlog _backlog = group.Backlog;
 
         internal Connection AnyConnection => (Array.Find(_subscriptions, subscription => subscription is { IsActive: true }) ?? _subscriptions[0]).Session.Connection!;

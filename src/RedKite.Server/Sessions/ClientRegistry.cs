@@ -29,6 +29,12 @@ internal sealed class ClientRegistry
         return session;
     }
 
+    /// <summary>A caller in the process, which is not listed.</summary>
+    /// <param name="woken">See <see cref="Session.Woken"/>.</param>
+    /// <param name="delivered">See <see cref="Session.Delivered"/>.</param>
+    internal Session AddCaller(long nowMs, User user, Action? woken = null, Action<int>? delivered = null) =>
+        new(Interlocked.Increment(ref _lastId), connection: null, nowMs, user, authenticated: true) { Woken = woken, Delivered = delivered };
+
     internal void Remove(Session session)
     {
         if (_sessions.TryRemove(session.Id, out _)) Interlocked.Decrement(ref _count);

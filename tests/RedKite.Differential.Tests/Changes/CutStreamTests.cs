@@ -45,7 +45,7 @@ public sealed class CutStreamTests(ITestOutputHelper output)
 
     private static async Task RunSnapshotsAsync(RedKiteServer server, HeldClock clock, int seed)
     {
-        InProcessClient[] clients = NewClients(server);
+        RedKiteSession[] clients = NewClients(server);
         List<Step> steps = NewSteps(seed, StepCount / 4);
         var random = new Random(seed);
         for (int first = 0; first < steps.Count; first += StepsPerCut)
@@ -78,9 +78,9 @@ public sealed class CutStreamTests(ITestOutputHelper output)
         return loaded.Execute("DEBUG", "DIGEST").Text!;
     }
 
-    private static InProcessClient[] NewClients(RedKiteServer server)
+    private static RedKiteSession[] NewClients(RedKiteServer server)
     {
-        InProcessClient[] clients = [.. Enumerable.Range(0, StreamGenerator.Connections).Select(_ => server.CreateClient())];
+        RedKiteSession[] clients = [.. Enumerable.Range(0, StreamGenerator.Connections).Select(_ => server.CreateSession())];
         foreach (string command in WatchedServer.Restore) Execute(clients[0], CommandLine.Split(command));
         Execute(clients[0], CommandLine.Split("DEBUG SET-ACTIVE-EXPIRE 1"));
         return clients;
@@ -91,7 +91,7 @@ public sealed class CutStreamTests(ITestOutputHelper output)
 
     private void Run(RedKiteServer server, HeldClock clock, int seed)
     {
-        InProcessClient[] clients = NewClients(server);
+        RedKiteSession[] clients = NewClients(server);
         List<Step> steps = NewSteps(seed, StepCount);
         var random = new Random(seed);
         for (int first = 0; first < steps.Count; first += StepsPerCut)
@@ -110,7 +110,7 @@ public sealed class CutStreamTests(ITestOutputHelper output)
 
     private static bool Flushes(Episode episode) => episode.Commands.Any(command => CommandLine.Format(command[0]).Contains("FLUSH", StringComparison.OrdinalIgnoreCase));
 
-    private static void RunStep(InProcessClient client, HeldClock clock, Step step, List<string> ran)
+    private static void RunStep(RedKiteSession client, HeldClock clock, Step step, List<string> ran)
     {
         foreach (byte[][] command in step.Episode.Commands) Run(command);
         clock.Advance(step.Episode.WaitMs);
@@ -123,20 +123,20 @@ public sealed class CutStreamTests(ITestOutputHelper output)
         }
     }
 
-    private static void Execute(InProcessClient client, byte[][] command) => client.Execute(CommandLine.Encode(command), new ArrayBufferWriter<byte>());
+    private static void Execute(RedKiteSession client, byte[][] command) => client.Execute(CommandLine.Encode(command), new ArrayBufferWriter<byte>());
 
     // A walk on a thread of its own that goes on when it is allowed to, or when a command waits for it.
     private sealed class SlowSnapshot : IDisposable
     {
         private static readonly SnapshotBounds Bounds = new() { LargeBytes = 100, Entries = 1, Bytes = 60, Steps = 2, PieceBytes = 25 };
 
-        private readonly InProcessClient[] _clients;
+        private readonly RedKiteSession[] _clients;
         private readonly BackgroundSnapshot _snapshot;
         private readonly Thread _walk;
         private long _allowed;
         private Exception? _failure;
 
-        internal SlowSnapshot(RedKiteServer server, InProcessClient[] clients, List<byte> file)
+        internal SlowSnapshot(RedKiteServer server, RedKiteSession[] clients, List<byte> file)
         {
             _clients = clients;
             _snapshot = new BackgroundSnapshot(server.Engine.Keyspace, server.Engine.Settings, server.Engine.WriteGate, () => 0, Bounds);

@@ -9,17 +9,17 @@ internal sealed class EffectReplica : IDisposable
 {
     private readonly HeldClock _clock = new();
     private readonly RedKiteServer _server;
-    private readonly InProcessClient _replaying;
-    private readonly InProcessClient _asking;
+    private readonly RedKiteSession _replaying;
+    private readonly RedKiteSession _asking;
     private long _replayMs;
     private int _database;
 
     public EffectReplica()
     {
         _server = RedKiteServer.StartAsync(WatchedServer.RedKiteOptions(_clock)).GetAwaiter().GetResult();
-        _replaying = _server.CreateClient();
+        _replaying = _server.CreateSession();
         _replaying.Expiry = ExpiryPolicy.Keep;
-        _asking = _server.CreateClient();
+        _asking = _server.CreateSession();
         _asking.Expiry = ExpiryPolicy.Hide;
     }
 
@@ -70,7 +70,7 @@ internal sealed class EffectReplica : IDisposable
     // The reply itself, or one of a unit's replies.
     private static RespValue? Error(RespValue reply) => reply.IsError ? reply : reply.Items.FirstOrDefault(item => item.IsError);
 
-    private static RespValue Run(InProcessClient client, byte[][] command)
+    private static RespValue Run(RedKiteSession client, byte[][] command)
     {
         ArrayBufferWriter<byte> reply = new();
         client.Execute(CommandLine.Encode(command), reply);

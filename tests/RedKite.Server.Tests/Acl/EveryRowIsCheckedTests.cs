@@ -31,8 +31,8 @@ public sealed class EveryRowIsCheckedTests : IAsyncLifetime
     [Fact]
     public void Every_command_is_denied_to_a_user_with_all_other_commands()
     {
-        using InProcessClient admin = _server.CreateClient();
-        using InProcessClient client = _server.CreateClient();
+        using RedKiteSession admin = _server.CreateSession();
+        using RedKiteSession client = _server.CreateSession();
         int denied = 0;
         foreach (Command command in _server.Engine.Commands.All)
         {

@@ -188,7 +188,7 @@ public sealed class UserTests : NetworkTests, IDisposable
     public async Task In_process_callers_are_trusted_until_they_log_in()
     {
         await using RedKiteServer server = await StartAsync("auto");
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         client.Execute("ACL", "SETUSER", "default", "-@all");
         client.Execute("ACL", "SETUSER", "u", "on", "nopass", "+ping");
         Assert.Equal("PONG", client.Execute("PING").Text);

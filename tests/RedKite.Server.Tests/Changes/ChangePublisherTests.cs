@@ -77,7 +77,7 @@ public sealed class ChangePublisherTests : TranscriptTests
         Run("EXEC");
         Assert.Equal(1, _recorder.TakeRecords());
         Assert.Equal(["MULTI", "SET k v", "SADD s one", "SET k w", "INCR n", "EXEC"], _recorder.TakeEffects());
-        using InProcessClient client = Server.CreateClient();
+        using RedKiteSession client = Server.CreateSession();
         client.Execute("EVAL", "for i = 1, 3 do redis.call('LPUSH', 'list' .. i, i) end", "0");
         Assert.Equal(1, _recorder.TakeRecords());
         Assert.Equal(["MULTI", "LPUSH list1 1", "LPUSH list2 2", "LPUSH list3 3", "EXEC"], _recorder.TakeEffects());
@@ -131,7 +131,7 @@ public sealed class ChangePublisherTests : TranscriptTests
     [Fact]
     public void Functions_have_effects()
     {
-        using InProcessClient client = Server.CreateClient();
+        using RedKiteSession client = Server.CreateSession();
         string code = "#!lua name=l\nredis.register_function('f', function() return 1 end)";
         Assert.Equal("l", client.Execute("FUNCTION", "LOAD", code).Text);
         byte[] dump = client.Execute("FUNCTION", "DUMP").Bytes.ToArray();
@@ -268,7 +268,7 @@ public sealed class ChangePublisherTests : TranscriptTests
     [Fact]
     public async Task Served_client_is_a_separate_invocation_after_the_one_that_served_it()
     {
-        InProcessClient blocked = Server.CreateClient();
+        RedKiteSession blocked = Server.CreateSession();
         Task<RedKiteReply> pop = Task.Run(() => blocked.Execute("BLPOP", "other", "l", "0"), TestContext.Current.CancellationToken);
         Assert.True(SpinWait.SpinUntil(() => Server.Engine.Blocked.Count == 1, TimeSpan.FromSeconds(60)));
         Run("RPUSH l a b");

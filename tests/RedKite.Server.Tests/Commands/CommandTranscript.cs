@@ -10,12 +10,12 @@ public sealed class CommandTranscript : IAsyncLifetime
 {
     private readonly StandingClock _clock = new();
     private RedKiteServer _server = null!;
-    private InProcessClient _client = null!;
+    private RedKiteSession _client = null!;
 
     /// <summary>The clock's time in Unix milliseconds.</summary>
     internal long NowMs => _clock.GetUtcNow().ToUnixTimeMilliseconds();
 
-    internal InProcessClient Client => _client;
+    internal RedKiteSession Client => _client;
 
     public async ValueTask InitializeAsync()
     {
@@ -30,7 +30,7 @@ public sealed class CommandTranscript : IAsyncLifetime
             Settings = { ["loops"] = "1", ["stripes"] = "1", ["slowlog-log-slower-than"] = "-1", ["enable-debug-command"] = "yes" },
             TimeProvider = _clock,
         });
-        _client = _server.CreateClient();
+        _client = _server.CreateSession();
     }
 
     public async ValueTask DisposeAsync() => await _server.DisposeAsync();

@@ -47,8 +47,8 @@ public sealed class FindingProvocationTests : NetworkTests
     public async Task Commands_that_cost_or_fail()
     {
         await using RedKiteServer server = await StartObservedAsync();
-        InProcessClient client = server.CreateClient();
-        InProcessClient rival = server.CreateClient();
+        RedKiteSession client = server.CreateSession();
+        RedKiteSession rival = server.CreateSession();
         for (int i = 0; i < 10_001; i++) client.Execute("SET", $"key:{i}", "value");
         client.Execute("MULTI");
         for (int i = 0; i < 10_001; i++) client.Execute("PING");
@@ -80,7 +80,7 @@ public sealed class FindingProvocationTests : NetworkTests
     public async Task Key_that_gets_all_requests()
     {
         await using RedKiteServer server = await StartObservedAsync();
-        InProcessClient client = server.CreateClient();
+        RedKiteSession client = server.CreateSession();
         client.Execute("SET", "hot", "value");
         AssertFound(
             server,

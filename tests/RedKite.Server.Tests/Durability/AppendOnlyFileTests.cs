@@ -298,7 +298,7 @@ public class AppendOnlyFileTests
     private static void Fill(DiskServer disk)
     {
         foreach (string request in Requests) Assert.False(disk.Run(request).IsError, request);
-        using InProcessClient client = disk.Server.CreateClient();
+        using RedKiteSession client = disk.Server.CreateSession();
         client.Execute("SELECT", "3");
         client.Execute("HSET", "h3", "f", "v");
         client.Execute("MULTI");

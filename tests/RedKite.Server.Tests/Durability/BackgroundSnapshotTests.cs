@@ -51,7 +51,7 @@ public class BackgroundSnapshotTests
             writers[i] = new Thread(() =>
             {
                 cut.Wait();
-                using InProcessClient client = disk.Server.CreateClient();
+                using RedKiteSession client = disk.Server.CreateSession();
                 for (int step = 0; step < 20_000 && !Volatile.Read(ref stops); step++) Change(client, random);
             });
             writers[i].Start();
@@ -67,7 +67,7 @@ public class BackgroundSnapshotTests
 
     private static void Fill(DiskServer disk, Random random)
     {
-        using InProcessClient client = disk.Server.CreateClient();
+        using RedKiteSession client = disk.Server.CreateSession();
         for (int database = 0; database < 3; database++)
         {
             client.Execute("SELECT", Text(database));
@@ -88,7 +88,7 @@ public class BackgroundSnapshotTests
         client.Execute("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() return 7 end)");
     }
 
-    private static void Add(InProcessClient client, string key, Random random)
+    private static void Add(RedKiteSession client, string key, Random random)
     {
         string value = new('x', random.Next(100));
         switch (random.Next(7))
@@ -103,7 +103,7 @@ public class BackgroundSnapshotTests
         }
     }
 
-    private static void Change(InProcessClient client, Random random)
+    private static void Change(RedKiteSession client, Random random)
     {
         string key = "k" + Text(random.Next(2000)), other = "k" + Text(random.Next(2000));
         switch (random.Next(20))
@@ -129,7 +129,7 @@ public class BackgroundSnapshotTests
         }
     }
 
-    private static void ChangeLarge(InProcessClient client, Random random)
+    private static void ChangeLarge(RedKiteSession client, Random random)
     {
         string n = Text(random.Next(3000));
         switch (random.Next(11))

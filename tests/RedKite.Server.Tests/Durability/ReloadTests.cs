@@ -60,7 +60,7 @@ public class ReloadTests
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "rdbcompression", "no");
         Fill(disk);
         disk.Run("SET large " + new string('x', 4 << 20)); // the walk waits for the disk with it
-        using InProcessClient client = disk.Server.CreateClient();
+        using RedKiteSession client = disk.Server.CreateSession();
         using var stalls = new ManualResetEventSlim();
         using var reached = new ManualResetEventSlim();
         disk.Files.Plan = call =>
@@ -153,7 +153,7 @@ public class ReloadTests
 
     private static void Fill(DiskServer disk)
     {
-        using InProcessClient client = disk.Server.CreateClient();
+        using RedKiteSession client = disk.Server.CreateSession();
         client.Execute("FUNCTION"u8.ToArray(), "LOAD"u8.ToArray(), Library);
         disk.Run("SET a 1");
         disk.Run("RPUSH l a b c");

@@ -320,7 +320,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
     // A client on a thread of its own, because its commands may have to wait for the walk.
     private sealed class Actor(RedKiteServer server) : IDisposable
     {
-        private readonly InProcessClient _client = server.CreateClient();
+        private readonly RedKiteSession _client = server.CreateSession();
         private Task _running = Task.CompletedTask;
 
         internal List<RedKiteReply> Replies { get; } = [];

@@ -20,7 +20,7 @@ public class SyncWaitTests
         Assert.True(disk.Server.Engine.Durability.Log.Log!.Writer.SyncedPosition > 0);
         client.Run("WAITAOF 0 0 0").IsIntegers(1, 0);
         client.Run("WAITAOF 1 1 1").IsIntegers(1, 0); // there are no replicas to wait for
-        using InProcessClient inProcess = disk.Server.CreateClient();
+        using RedKiteSession inProcess = disk.Server.CreateSession();
         inProcess.Execute("SET", "c", "1");
         Assert.Equal("1 0", string.Join(' ', inProcess.Execute("WAITAOF", "1", "0", "0").Items.Select(item => item.ToString())));
     }

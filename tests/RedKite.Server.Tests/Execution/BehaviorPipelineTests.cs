@@ -29,7 +29,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     {
         var seen = new List<string>();
         await Start(new Recording(seen, "a"));
-        InProcessClient client = _server.CreateClient();
+        RedKiteSession client = _server.CreateSession();
         client.Execute("LPOP1");
         client.Execute("GET");
         Assert.Empty(seen); // unknown and malformed commands do not execute
@@ -47,7 +47,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     public async Task Select_takes_effect_behind_behaviors()
     {
         await Start(new Passing());
-        InProcessClient client = _server.CreateClient();
+        RedKiteSession client = _server.CreateSession();
         var replies = new ArrayBufferWriter<byte>();
         byte[] request = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\n0\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\n3\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"u8.ToArray();
         Assert.Equal(request.Length, client.Execute(request, replies));
@@ -106,7 +106,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     public async Task Pipelined_commands_are_counted_as_without_behaviors()
     {
         await Start(new Answering());
-        InProcessClient client = _server.CreateClient();
+        RedKiteSession client = _server.CreateSession();
         Assert.Equal(
             "+OK\r\n-ERR not for you\r\n-ERR value is not an integer or out of range\r\n:7\r\n$1\r\nv\r\n$1\r\nv\r\n",
             Pipeline(client, "SET k v", "GET error", "INCR k", "GET integer", "GET k", "GET k"));
@@ -122,7 +122,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     public async Task Keys_expire_between_pipelined_commands_of_a_slow_behavior()
     {
         await Start(new Sleeping(milliseconds: 30));
-        Assert.Equal("+OK\r\n$-1\r\n", Pipeline(_server.CreateClient(), "SET k v PX 10", "GET k"));
+        Assert.Equal("+OK\r\n$-1\r\n", Pipeline(_server.CreateSession(), "SET k v PX 10", "GET k"));
     }
 
     [Fact]
@@ -131,7 +131,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
         var sleeping = new Sleeping(milliseconds: 20);
         await Start(sleeping);
         long start = Stopwatch.GetTimestamp();
-        Pipeline(_server.CreateClient(), "GET a", "GET b", "GET c", "GET d", "GET e", "GET f", "GET g", "GET h");
+        Pipeline(_server.CreateSession(), "GET a", "GET b", "GET c", "GET d", "GET e", "GET f", "GET g", "GET h");
         TimeSpan all = Stopwatch.GetElapsedTime(start);
         Assert.Equal(8, sleeping.Elapsed.Count);
         Assert.All(sleeping.Elapsed, elapsed => Assert.True(elapsed >= TimeSpan.FromMilliseconds(20)));
@@ -144,7 +144,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
         await Start(new Passing());
         using var blocked = new TcpClient("127.0.0.1", _server.Port);
         blocked.GetStream().Write("*3\r\n$5\r\nBLPOP\r\n$1\r\nl\r\n$1\r\n0\r\n"u8);
-        InProcessClient client = _server.CreateClient();
+        RedKiteSession client = _server.CreateSession();
         Assert.True(SpinWait.SpinUntil(() => client.Execute("INFO", "clients").ToString().Contains("blocked_clients:1", StringComparison.Ordinal), 60_000));
         Assert.Equal(":1\r\n+OK\r\n:0\r\n", Pipeline(client, "RPUSH l x", "SET k v", "LLEN l"));
         const string expected = "*2\r\n$1\r\nl\r\n$1\r\nx\r\n";
@@ -154,7 +154,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     }
 
     // The replies to commands that arrive at once.
-    private static string Pipeline(InProcessClient client, params string[] commands)
+    private static string Pipeline(RedKiteSession client, params string[] commands)
     {
         var replies = new ArrayBufferWriter<byte>();
         byte[] requests = Encoding.ASCII.GetBytes(string.Concat(commands.Select(command =>
@@ -170,10 +170,10 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     public async Task Behavior_may_attach_a_tag_to_the_client()
     {
         await Start(new Throttling(3));
-        InProcessClient client = _server.CreateClient();
+        RedKiteSession client = _server.CreateSession();
         for (int i = 0; i < 3; i++) Assert.Equal("OK", client.Execute("SET", "k", "v").ToString());
         Assert.Equal("ERR too many commands", client.Execute("SET", "k", "v").ToString());
-        Assert.Equal("v", _server.CreateClient().Execute("GET", "k").ToString());
+        Assert.Equal("v", _server.CreateSession().Execute("GET", "k").ToString());
     }
 
     [Theory]
@@ -183,7 +183,7 @@ public sealed class BehaviorPipelineTests : IAsyncDisposable
     {
         Passing[] behaviors = [.. Enumerable.Range(0, depth).Select(_ => new Passing())];
         await Start([.. behaviors]);
-        InProcessClient client = _server.CreateClient();
+        RedKiteSession client = _server.CreateSession();
         byte[] request = [.. Enumerable.Repeat("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"u8.ToArray(), 1000).SelectMany(bytes => bytes)];
         var replies = new ArrayBufferWriter<byte>(1024 * 1024);
 

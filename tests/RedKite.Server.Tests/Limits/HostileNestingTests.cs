@@ -10,7 +10,7 @@ public sealed class HostileNestingTests
     public async Task Nothing_recurses_as_deep_as_a_request_is_long()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         client.Execute("RPUSH", "list", "a", "b");
         client.Execute("SET", "a", "x");
         client.Execute("SET", "long", new string('a', 1000));

@@ -52,7 +52,7 @@ public sealed class LimitTests : NetworkTests
     public async Task Resetstat_resets_the_counts()
     {
         await using RedKiteServer server = await StartAsync("auto", ("max-watched-keys", "1"));
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         client.Execute("WATCH", "a", "b");
         Assert.Equal(1, server.Engine.Limits[Limit.KeysWatched]);
         client.Execute("CONFIG", "RESETSTAT");

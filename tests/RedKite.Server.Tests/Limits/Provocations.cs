@@ -186,7 +186,7 @@ internal static class Provocations
         client.Run("ECHO " + LongName).IsSimple("QUEUED");
         client.Run("ECHO " + LongName).IsClosed();
         Assert.Equal(1, server.Engine.Metrics.Server.QueryBufferDisconnections);
-        using InProcessClient caller = server.CreateClient();
+        using RedKiteSession caller = server.CreateSession();
         caller.Execute("MULTI");
         caller.Execute("ECHO", LongName);
         Assert.Equal("ERR the transaction is larger than client-query-buffer-limit", caller.Execute("ECHO", LongName).Text);

@@ -167,7 +167,7 @@ public sealed class DeliveryOrderTests
         await using RedKiteServer server = await Start();
         using RespConnection subscriber = RespConnection.Connect(server.Port);
         subscriber.Run("SUBSCRIBE events");
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         Assert.Equal("ERR SUBSCRIBE needs a connection", client.Execute("SUBSCRIBE", "events").Text);
         Assert.Equal(1, client.Execute("PUBLISH", "events", "x").Integer);
         Assert.Equal("x", subscriber.ReadAny().Items[2].Text);

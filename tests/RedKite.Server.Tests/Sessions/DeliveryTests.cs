@@ -68,7 +68,7 @@ public class DeliveryTests : NetworkTests
     public async Task Deliveries_to_a_caller_in_process_follow_its_replies()
     {
         await using RedKiteServer server = await StartAsync(new Delivering(), "sockets");
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         var replies = new ArrayBufferWriter<byte>();
         client.Execute("PING\r\n"u8.ToArray(), replies);
         Assert.Equal("+PONG\r\n+after PING\r\n", Encoding.ASCII.GetString(replies.WrittenSpan));

@@ -35,7 +35,7 @@ public class LargeReplyTests : NetworkTests
         int valueBytes = TestScale.Of(gate: 1, full: 16) * Megabyte; // in a long run more than a gigabyte
         await using RedKiteServer server = await StartAsync("sockets");
         byte[] value = SetValue(server, "k", valueBytes);
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         byte[] request = Encoding.ASCII.GetBytes($"*{Keys + 1}\r\n$4\r\nMGET\r\n" + string.Concat(Enumerable.Repeat("$1\r\nk\r\n", Keys)));
         var replies = new DigestWriter();
         Assert.Equal(request.Length, client.Execute(request, replies));
@@ -47,7 +47,7 @@ public class LargeReplyTests : NetworkTests
     public async Task Large_reply_is_built_in_process_from_its_chunks()
     {
         await using RedKiteServer server = await StartAsync("sockets");
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         byte[] value = SetValue(server, "k", 3 * Megabyte);
         for (int i = 0; i < 2000; i++) client.Execute("RPUSH", "list", new string((char)('a' + (i % 26)), 1000 + i));
         Assert.True(client.Execute("GET", "k").Bytes.Span.SequenceEqual(value));
@@ -187,7 +187,7 @@ public class LargeReplyTests : NetworkTests
     {
         byte[] value = new byte[bytes];
         new Random(bytes).NextBytes(value);
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         client.Execute(Encoding.ASCII.GetBytes("SET"), Encoding.ASCII.GetBytes(key), value);
         return value;
     }

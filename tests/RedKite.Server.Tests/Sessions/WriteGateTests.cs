@@ -45,7 +45,7 @@ public sealed class WriteGateTests : TranscriptTests
     [Fact]
     public void Refusal_applies_to_transactions_and_scripts()
     {
-        using InProcessClient client = Server.CreateClient();
+        using RedKiteSession client = Server.CreateSession();
         Run("SET k v").IsOk();
         Run("MULTI").IsOk();
         Run("SET k w");
@@ -74,7 +74,7 @@ public sealed class WriteGateTests : TranscriptTests
     {
         Run("SET k v").IsOk();
         Gate.Close(WriteHold.Log);
-        using InProcessClient writer = Server.CreateClient();
+        using RedKiteSession writer = Server.CreateSession();
         Task<RedKiteReply> write = Task.Run(() => writer.Execute(command.Split(' ')), TestContext.Current.CancellationToken);
         Assert.True(SpinWait.SpinUntil(() => writer.IsHeld, TimeSpan.FromSeconds(30)));
         Run("GET k").IsText("v");
@@ -102,7 +102,7 @@ public sealed class WriteGateTests : TranscriptTests
     [Fact]
     public async Task Commands_are_queued_while_the_gate_is_closed_and_executed_when_it_opens()
     {
-        using InProcessClient writer = Server.CreateClient();
+        using RedKiteSession writer = Server.CreateSession();
         Gate.Close(WriteHold.Log);
         writer.Execute("MULTI").IsOk();
         Assert.Equal("QUEUED", writer.Execute("SET", "k", "v").Text);

@@ -46,8 +46,8 @@ internal sealed class SubscriptionCommands(MessageHub hub, BufferPool buffers)
     {
         Session session = cmd.Session;
 
-        // A caller in the process does not read messages, so they would accumulate.
-        if (session.Connection is null)
+        // A session in the process does not read messages, so they would accumulate.
+        if (session is { Connection: null, Delivered: null })
         {
             cmd.Reply.Error($"ERR {cmd.Command.Name.ToUpperInvariant()} needs a connection");
             return;

@@ -249,7 +249,7 @@ public class ConnectionCommandsTests : NetworkTests
     public async Task In_process_callers_need_no_password_and_cannot_be_closed()
     {
         await using RedKiteServer server = await StartAsync("auto", ("requirepass", "secret"));
-        InProcessClient client = server.CreateClient();
+        RedKiteSession client = server.CreateSession();
         Assert.Equal("RESET", client.Execute("RESET").Text);
         Assert.Equal("OK", client.Execute("QUIT").Text);
         Assert.Equal("PONG", client.Execute("PING").Text);

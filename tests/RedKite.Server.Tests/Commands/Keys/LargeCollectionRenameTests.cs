@@ -71,7 +71,7 @@ public sealed class LargeCollectionRenameTests : TranscriptTests
 
     private void Fill(string adds, string element, int elementsPerRequest)
     {
-        using InProcessClient client = Server.CreateClient();
+        using RedKiteSession client = Server.CreateSession();
         var replies = new ArrayBufferWriter<byte>();
         var text = new StringBuilder();
         for (int i = 0; i < Elements;)

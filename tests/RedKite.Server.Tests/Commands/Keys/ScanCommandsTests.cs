@@ -163,7 +163,7 @@ public abstract class ScanCommandsTests : TranscriptTests
         const int Stable = 5_000;
         for (int i = 0; i < Stable; i++) Run($"SET stable{i} 1").IsOk();
         using var stop = new CancellationTokenSource();
-        InProcessClient other = Server.CreateClient();
+        RedKiteSession other = Server.CreateSession();
         var swarm = new Thread(() =>
         {
             while (!stop.IsCancellationRequested)

@@ -282,7 +282,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
     [Fact]
     public async Task In_process_caller_waits_on_its_own_thread()
     {
-        InProcessClient waiting = _live.Server.CreateClient();
+        RedKiteSession waiting = _live.Server.CreateSession();
         Task<RedKiteReply> pop = Task.Run(() => waiting.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
         WaitUntilBlocked(1);
         Assert.Equal(1, _live.Server.Execute("RPUSH", "k", "x").Integer);
@@ -293,7 +293,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
     [Fact]
     public async Task Wait_of_an_in_process_caller_can_be_ended_by_another_thread()
     {
-        InProcessClient waiting = _live.Server.CreateClient();
+        RedKiteSession waiting = _live.Server.CreateSession();
         Assert.False(waiting.EndWait());
         Task<RedKiteReply> pop = Task.Run(() => waiting.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
 
@@ -308,7 +308,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
     public async Task Stopping_server_ends_the_wait_of_an_in_process_caller()
     {
         RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
-        InProcessClient waiting = server.CreateClient();
+        RedKiteSession waiting = server.CreateSession();
         Task<RedKiteReply> pop = Task.Run(() => waiting.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
         while (server.Engine.Blocked.Count == 0) await Task.Delay(1, TestContext.Current.CancellationToken);
         await server.StopAsync();

@@ -166,7 +166,7 @@ public class LargeCopyTests
     private static void Fill(RedKiteServer server, string command)
     {
         var format = CompositeFormat.Parse(command);
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         for (int first = 0; first < Elements; first += ElementsPerBatch)
         {
             var requests = new StringBuilder();

@@ -53,7 +53,7 @@ public sealed class EvictionStressTests
 
     private static void Use(RedKiteServer server, int thread, long end)
     {
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         var random = new Random(thread);
         var value = new string('v', 3000);
         while (Environment.TickCount64 < end)
@@ -79,7 +79,7 @@ public sealed class EvictionStressTests
     // A key that stays all the time is seen by every walk.
     private static void Walk(RedKiteServer server, long end)
     {
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         while (Environment.TickCount64 < end)
         {
             var seen = new HashSet<string>();
@@ -97,7 +97,7 @@ public sealed class EvictionStressTests
 
     private static void Block(RedKiteServer server, long end)
     {
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         while (Environment.TickCount64 < end) client.Execute("BLPOP", "queue0", "queue1", "queue2", "0.2");
     }
 }

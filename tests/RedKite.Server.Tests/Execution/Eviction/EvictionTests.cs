@@ -204,7 +204,7 @@ public sealed class EvictionTests : TranscriptTests
     public async Task Client_that_is_blocked_on_an_evicted_stream_gets_an_error()
     {
         Run("XGROUP CREATE s g $ MKSTREAM").IsOk();
-        using InProcessClient client = Server.CreateClient();
+        using RedKiteSession client = Server.CreateSession();
         Task<RedKiteReply> read = Task.Run(() => client.Execute("XREADGROUP", "GROUP", "g", "c", "BLOCK", "30000", "STREAMS", "s", ">"), TestContext.Current.CancellationToken);
         Assert.True(SpinWait.SpinUntil(() => Server.Engine.Blocked.Count == 1, TimeSpan.FromSeconds(60)));
         Run("CONFIG SET maxmemory-policy allkeys-random maxmemory 1");

@@ -31,13 +31,13 @@ public class ScriptRaceTests
         // Commands with several keys, which give way to scripts.
         void Read()
         {
-            using InProcessClient client = server.CreateClient();
+            using RedKiteSession client = server.CreateSession();
             while (!over.IsCancellationRequested) Assert.False(client.Execute("MGET", Name(1), Name(7), Name(13), Name(29)).IsError);
         }
 
         void Move(int thread)
         {
-            using InProcessClient client = server.CreateClient();
+            using RedKiteSession client = server.CreateSession();
             var random = new Random(thread);
             while (!over.IsCancellationRequested)
             {
@@ -57,7 +57,7 @@ public class ScriptRaceTests
 
         int Check()
         {
-            using InProcessClient client = server.CreateClient();
+            using RedKiteSession client = server.CreateSession();
             string[] declared = [.. Enumerable.Range(0, Accounts).Select(Name)];
             int checks = 0;
             while (!over.IsCancellationRequested)
@@ -80,7 +80,7 @@ public class ScriptRaceTests
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1", ["notify-keyspace-events"] = "Eg" } }, TestContext.Current.CancellationToken);
         using RespConnection subscriber = RespConnection.Connect(server.Port);
-        using InProcessClient scripted = server.CreateClient(), other = server.CreateClient();
+        using RedKiteSession scripted = server.CreateSession(), other = server.CreateSession();
         subscriber.Run("PSUBSCRIBE __keyevent*");
         for (int i = 0; i < 20; i++)
         {
@@ -391,7 +391,7 @@ public class ScriptRaceTests
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         string library = "#!lua name=lib\nredis.register_function('f', function() return 1 end)" + new string(' ', 100);
         server.Execute("FUNCTION", "LOAD", library);
-        using InProcessClient client = server.CreateClient();
+        using RedKiteSession client = server.CreateSession();
         byte[] payload = client.Execute("FUNCTION", "DUMP").Bytes.ToArray();
         var random = new Random(20261122);
         for (int i = 0; i < 3000; i++)
@@ -415,7 +415,7 @@ public class ScriptRaceTests
         Assert.Equal(1, client.Execute("FCALL", "f", "0").Integer);
     }
 
-    private static RedKiteReply Restore(InProcessClient client, byte[] payload, string policy)
+    private static RedKiteReply Restore(RedKiteSession client, byte[] payload, string policy)
     {
         ReadOnlySpan<ReadOnlyMemory<byte>> words = ["FUNCTION"u8.ToArray(), "RESTORE"u8.ToArray(), payload, Encoding.ASCII.GetBytes(policy)];
         return client.Execute(words);

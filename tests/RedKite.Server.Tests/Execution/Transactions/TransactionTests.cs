@@ -38,7 +38,7 @@ public sealed class TransactionTests : TranscriptTests
     [Fact]
     public void Client_that_ends_watches_nothing()
     {
-        using (InProcessClient other = Server.CreateClient())
+        using (RedKiteSession other = Server.CreateSession())
         {
             other.Execute("WATCH", "a", "b", "c");
             Assert.Equal((3, 1), (Server.Engine.Watched.Count, Server.Engine.Watched.Clients));
@@ -109,7 +109,7 @@ public sealed class TransactionTests : TranscriptTests
 
         void Watch()
         {
-            using InProcessClient reader = Server.CreateClient();
+            using RedKiteSession reader = Server.CreateSession();
             while (!ended.IsCancellationRequested)
             {
                 reader.Execute("MULTI");
@@ -121,7 +121,7 @@ public sealed class TransactionTests : TranscriptTests
         // Reads, then writes what it computed: right only if WATCH sees every change in between.
         int Transfer(int seed)
         {
-            using InProcessClient client = Server.CreateClient();
+            using RedKiteSession client = Server.CreateSession();
             var random = new Random(seed);
             int again = 0;
             for (int done = 0; done < Transfers;)

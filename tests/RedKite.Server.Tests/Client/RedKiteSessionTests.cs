@@ -3,8 +3,8 @@ using System.Text;
 
 namespace RedKite.Server.Tests;
 
-/// <summary>Clients in the server's own process: they leave no state behind.</summary>
-public sealed class InProcessClientTests : IAsyncDisposable
+/// <summary>Sessions in the server's own process: they leave no state behind.</summary>
+public sealed class RedKiteSessionTests : IAsyncDisposable
 {
     private readonly RedKiteServer _server = Start();
 
@@ -40,9 +40,9 @@ public sealed class InProcessClientTests : IAsyncDisposable
     }
 
     [Fact]
-    public void A_disposed_client_refuses_calls_and_the_server_does_not()
+    public void A_disposed_session_refuses_calls_and_the_server_does_not()
     {
-        InProcessClient client = _server.CreateClient();
+        RedKiteSession client = _server.CreateSession();
         client.Execute("SET", "k", "v");
         client.Dispose();
         client.Dispose();
@@ -56,13 +56,13 @@ public sealed class InProcessClientTests : IAsyncDisposable
     [InlineData("WATCH", "WATCH k")]
     [InlineData("HELLO", "HELLO 3")]
     [InlineData("CLIENT", "CLIENT REPLY OFF")]
-    public void What_only_later_commands_would_notice_needs_a_client(string name, string command)
+    public void What_only_later_commands_would_notice_needs_a_session(string name, string command)
     {
         RedKiteReply reply = _server.Execute(command.Split(' '));
         Assert.True(reply.IsError);
         Assert.StartsWith($"ERR {name} has no effect here", reply.Text, StringComparison.Ordinal);
         Assert.Equal("OK", _server.Execute("SELECT", "0").Text);
-        using InProcessClient client = _server.CreateClient();
+        using RedKiteSession client = _server.CreateSession();
         Assert.False(client.Execute(command.Split(' ')).IsError);
     }
 
@@ -88,7 +88,7 @@ public sealed class InProcessClientTests : IAsyncDisposable
     [Fact]
     public async Task A_client_that_is_disposed_ends_its_wait()
     {
-        InProcessClient client = _server.CreateClient();
+        RedKiteSession client = _server.CreateSession();
         Task waiting = Task.Run(() => client.Execute("BLPOP", "k", "0"), TestContext.Current.CancellationToken);
         NetworkTests.WaitFor(() => _server.Engine.Blocked.Count == 1, "it waits");
         client.Dispose();
@@ -99,7 +99,7 @@ public sealed class InProcessClientTests : IAsyncDisposable
     [Fact]
     public void Large_replies_of_a_pipeline_come_in_order()
     {
-        using InProcessClient client = _server.CreateClient();
+        using RedKiteSession client = _server.CreateSession();
         client.Execute("SETRANGE", "k", "1499999", "x");
         byte[] request = Encoding.ASCII.GetBytes(string.Concat(Enumerable.Range(0, 100).Select(i => $"GET k\r\nECHO {i}\r\n")));
         var replies = new ArrayBufferWriter<byte>();
@@ -119,7 +119,7 @@ public sealed class InProcessClientTests : IAsyncDisposable
 
     private WeakReference UseOne()
     {
-        using InProcessClient client = _server.CreateClient();
+        using RedKiteSession client = _server.CreateSession();
         Assert.Equal("v", client.Execute("GET", "k").Text);
         Assert.True(client.Execute("LPUSH", "k", "x").IsError);
         return new WeakReference(client);

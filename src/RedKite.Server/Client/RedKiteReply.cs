@@ -88,6 +88,27 @@ public sealed class RedKiteReply
         return Read(ref source);
     }
 
+    /// <summary>This, unless it is an error.</summary>
+    internal RedKiteReply OrThrow() => IsError ? throw ToException() : this;
+
+    internal RedKiteException ToException() => RedKiteException.Of(Bytes.Span);
+
+    /// <summary>Builds all replies that a writer holds.</summary>
+    internal static void ParseAll(ReplyWriter written, List<RedKiteReply> replies)
+    {
+        if (written.Length == 0) return;
+        var source = new Source(written);
+        while (source.HasMore) replies.Add(Read(ref source));
+    }
+
+    /// <summary>Builds the first reply of some bytes of the protocol.</summary>
+    internal static RedKiteReply Parse(ReadOnlySpan<byte> written)
+    {
+        if (written.IsEmpty) return NullReply;
+        var source = new Source(written);
+        return Read(ref source);
+    }
+
     private static RedKiteReply Read(scoped ref Source source)
     {
         ReplyElement element = source.Next();
@@ -128,13 +149,17 @@ public sealed class RedKiteReply
     // The writer's chunks one after the other, and its tail.
     private ref struct Source
     {
-        private readonly ReplyWriter _written;
+        private readonly ReplyWriter? _written; // null: all is in _input
         private ReplyReader _reader;
         private ReadOnlySpan<byte> _input;
         private int _at;
         private int _nextChunk;
 
         internal Source(ReplyWriter written) => _written = written;
+
+        internal Source(ReadOnlySpan<byte> written) => _input = written;
+
+        internal readonly bool HasMore => _at < _input.Length || (_written is not null && _nextChunk <= _written.Chunks.Length && (_nextChunk < _written.Chunks.Length || _written.Tail.Length > 0));
 
         internal ReplyElement Next()
         {
@@ -148,6 +173,7 @@ public sealed class RedKiteReply
         private void Continue()
         {
             ReadOnlySpan<byte> left = _input[_at..];
+            if (_written is null) throw new FormatException("The reply is incomplete.");
             ReadOnlySpan<byte> next = _nextChunk < _written.Chunks.Length ? _written.Chunks[_nextChunk].Bytes : _written.Tail;
             _nextChunk++;
             _input = left.IsEmpty ? next : (byte[])[.. left, .. next];

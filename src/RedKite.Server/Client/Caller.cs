@@ -1,0 +1,343 @@
+using System.Buffers;
+using RedKite.Protocol;
+using RedKite.Server.Durability;
+using RedKite.Server.Execution;
+using RedKite.Server.Execution.Copying;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Client;
+
+/// <summary>
+/// What executes commands on the threads of the host: an executor with a session, for one call at a time. A <see cref="RedKiteSession"/> owns
+/// one; a <see cref="RedKiteClient"/> takes one from a pool for each call.
+/// </summary>
+internal sealed class Caller : CallTarget
+{
+    /// <summary>The largest reply that is read as one object.</summary>
+    internal const long ReplyBytesMax = 1024 * 1024 * 1024;
+
+    // How often a waiting call checks a test's clock and whether the server has stopped.
+    private const int SleepMsMax = 100;
+
+    private readonly Engine _engine;
+    private readonly CommandExecutor _executor;
+    private readonly DirectRunner _direct;
+    private readonly CopyRunner _copies;
+    private readonly CallerPool? _pool;
+    private readonly bool _onlyLooks;
+    private Session _session;
+    private int _isTaken;
+    private volatile bool _ended;
+
+    /// <param name="engine">The server.</param>
+    /// <param name="pool">Where it returns to after each call of a client; null: a session owns it.</param>
+    /// <param name="onlyLooks">Whether its commands leave access times alone and are not counted as calls, hits or key uses.</param>
+    /// <param name="loads">Whether its commands are part of loading the data.</param>
+    internal Caller(Engine engine, CallerPool? pool = null, bool onlyLooks = false, bool loads = false)
+    {
+        _engine = engine;
+        _pool = pool;
+        _onlyLooks = onlyLooks;
+        _executor = new CommandExecutor(engine, loads);
+        if (onlyLooks || loads) engine.Metrics.Forget(_executor.Metrics);
+        _direct = new DirectRunner(_executor);
+        _copies = new CopyRunner(engine, _executor);
+        _session = NewSession();
+    }
+
+    internal override ReplyWriter Reply => _executor.Reply;
+
+    internal Session Session => _session;
+
+    /// <summary>What becomes of keys and fields that its commands find expired. Set while no call is in progress.</summary>
+    internal ExpiryPolicy Expiry
+    {
+        get => _executor.Time.CallersExpiry;
+        set => _executor.Time.CallersExpiry = value;
+    }
+
+    internal bool HasEnded => _ended;
+
+    /// <summary>Whether it is for one call only.</summary>
+    internal bool IsTemporary { get; init; }
+
+    /// <summary>Whether calls return before the append-only file has what they changed, whatever its policy is. Of the call in progress.</summary>
+    internal bool SkipsLogWait { get; set; }
+
+    /// <summary>The most memory that a reply may take. Of the call in progress.</summary>
+    internal long BytesMax { get; set; } = ReplyBytesMax;
+
+    /// <summary>Takes it for a call. From any thread.</summary>
+    internal bool TryTake() => Volatile.Read(ref _isTaken) == 0 && Interlocked.CompareExchange(ref _isTaken, 1, 0) == 0;
+
+    /// <summary>Returns it after a call.</summary>
+    internal void Release() => Volatile.Write(ref _isTaken, 0);
+
+    internal override void End()
+    {
+        _executor.Reply.Clear();
+        Request.Clear();
+        _pool!.Return(this);
+    }
+
+    /// <summary>Whether the last request has set something that only later ones of the same connection would notice, and that is forgotten.</summary>
+    internal bool WasStateful { get; set; }
+
+    /// <summary>Executes the request.</summary>
+    internal override void Execute()
+    {
+        int database = _session.DatabaseIndex;
+        AppendOnlyLog? log = _engine.Durability.Log.Log;
+        long failures = log?.Failures ?? 0;
+        Command? command = _engine.Commands.FindByOwnName(Request[0]);
+        RowHandler handler = default;
+        if (command is null || !_direct.TryRunShort(_session, command, Request.Bytes, Request.Slices, ref handler))
+        {
+            ExecuteFully(command, _session);
+            WasStateful = ForgetState(database);
+        }
+
+        if (log is not null) WaitForLog(log, failures);
+    }
+
+    /// <summary>Executes a GET that copies the value straight from the store to where the caller wants it.</summary>
+    /// <returns>The value's length; -1: there is none. Null: it has been executed by the whole sequence, and the reply is a string or error.</returns>
+    internal override int? ExecuteGet(Span<byte> destination)
+    {
+        AppendOnlyLog? log = _engine.Durability.Log.Log;
+        long failures = log?.Failures ?? 0;
+        Command? command = _engine.Commands.FindByOwnName(Request[0]);
+        var handler = new GetInto(destination);
+        bool isShort = command is not null && _direct.TryRunShort(_session, command, Request.Bytes, Request.Slices, ref handler);
+        if (!isShort) ExecuteFully(command, _session);
+        if (log is not null) WaitForLog(log, failures);
+        return isShort && Reply.Length == 0 ? handler.Length : null;
+    }
+
+    /// <summary>Executes the request for another session; if its command waits, <see cref="Session.Blocked"/> is set.</summary>
+    internal void ExecuteFor(Session session) => Invoke(_engine.Commands.FindByOwnName(Request[0]), session);
+
+    /// <summary>Executes the whole requests of a buffer in the protocol's form, until one has blocked or the replies have become large.</summary>
+    /// <returns>How many bytes of it were executed.</returns>
+    internal int Run(Session session, Span<byte> request, long bytesMax, out bool goesOn)
+    {
+        AppendOnlyLog? log = _engine.Durability.Log.Log;
+        long failures = log?.Failures ?? 0;
+        Reply.BytesMax = bytesMax;
+        _executor.Time.Read();
+        session.NoteUser(); // there is no loop that could
+        int consumed;
+        try
+        {
+            consumed = _executor.Run(session, request);
+            while (session.IsPaused)
+            {
+                WaitToRetry(session);
+                consumed += _executor.Run(session, request[consumed..]);
+            }
+        }
+        finally
+        {
+            _executor.Environment.ScriptTurn.End();
+        }
+
+        goesOn = WaitIfBlocked(session) || Reply.IsChained;
+        WaitForLog(log, failures);
+        CheckOverflow(bytesMax);
+        return consumed;
+    }
+
+    /// <summary>Executes all requests of some text in the protocol's form, and reads their replies. Ends nothing.</summary>
+    internal List<RedKiteReply> RunAll(Session session, ReadOnlySpan<byte> requests)
+    {
+        var replies = new List<RedKiteReply>();
+        byte[] copy = ArrayPool<byte>.Shared.Rent(requests.Length);
+        try
+        {
+            requests.CopyTo(copy);
+            int consumed = 0;
+            do
+            {
+                consumed += Run(session, copy.AsSpan(consumed, requests.Length - consumed), ReplyBytesMax, out _);
+                RedKiteReply.ParseAll(Reply, replies);
+                Reply.Clear();
+            }
+            while (consumed < requests.Length);
+        }
+        finally
+        {
+            ArrayPool<byte>.Shared.Return(copy);
+        }
+
+        return replies;
+    }
+
+    /// <summary>Forgets what the last commands have set for its session, if they have.</summary>
+    internal bool ForgetState(int database)
+    {
+        bool hasState = _session.DatabaseIndex != database;
+        _session.DatabaseIndex = 0;
+        if (!hasState && !_session.HasOwnState(_engine.Users.InProcess)) return false;
+        Reset();
+        return true;
+    }
+
+    /// <summary>Takes over the reply of a command that has waited, whose wait has ended, and cleans up behind it.</summary>
+    /// <param name="blocked">What the command waited as.</param>
+    internal void TakeReply(BlockedClient blocked)
+    {
+        blocked.Session.Blocked = null;
+        _engine.Blocked.Remove(blocked);
+        blocked.Dispose();
+        _executor.Time.Read();
+        if (!blocked.IsCallCounted) _executor.Account.CountWaited(blocked);
+        if (!blocked.DropsReply) WriteReplyOf(blocked);
+        blocked.ReleaseReply();
+    }
+
+    /// <summary>Forgets everything that commands have set for its session.</summary>
+    internal void Reset()
+    {
+        Discard(_session);
+        _session = NewSession();
+    }
+
+    /// <summary>Forgets what a session has set in the server.</summary>
+    internal void Discard(Session session)
+    {
+        while (session.TryTakeDelivery(out Payload delivery)) delivery.Buffer.Release();
+        session.Subscriptions?.End(session);
+        _engine.Watched.Closed(session);
+    }
+
+    /// <summary>Lets calls in progress end, which throw; what comes later throws, too.</summary>
+    internal void BeginEnd() => _ended = true;
+
+    /// <summary>Keeps its counts, and forgets everything else. After <see cref="BeginEnd"/> and the last call.</summary>
+    internal void Remove()
+    {
+        _engine.Metrics.Remove(_executor.Metrics);
+        Discard(_session);
+    }
+
+    private Session NewSession()
+    {
+        Session session = _engine.Clients.AddCaller(_engine.Clock.SteadyMs, _engine.Users.InProcess);
+        session.NoTouch = _onlyLooks;
+        return session;
+    }
+
+    // The whole sequence, on this thread up to the reply.
+    private void ExecuteFully(Command? command, Session session)
+    {
+        Invoke(command, session);
+        WaitIfBlocked(session);
+        CheckOverflow(BytesMax);
+    }
+
+    private void Invoke(Command? command, Session session)
+    {
+        Reply.BytesMax = BytesMax;
+        session.NoteUser();
+        try
+        {
+            while (!_direct.TryRun(session, command, Request.Bytes, Request.Slices)) WaitToRetry(session);
+        }
+        finally
+        {
+            _executor.Environment.ScriptTurn.End();
+        }
+    }
+
+    private void WaitForLog(AppendOnlyLog? log, long failures)
+    {
+        if (log is null || SkipsLogWait || log.WaitUntilSynced(failures)) return;
+        Reply.Clear();
+        throw new IOException($"The command was executed, but the append-only file cannot be written: {log.Writer.Failure?.Message ?? "it failed meanwhile"}");
+    }
+
+    private void CheckOverflow(long bytesMax)
+    {
+        if (!Reply.Overflowed) return;
+        Reply.Clear();
+        throw new InsufficientMemoryException($"The reply is larger than {bytesMax} bytes, which a caller in the process can take.");
+    }
+
+    // Sleeps while the next command must not write.
+    private void WaitToRetry(Session session)
+    {
+        _executor.Environment.ScriptTurn.End();
+        _engine.WriteGate.WaitToRetry();
+        session.IsPaused = false;
+        ThrowIfEnded();
+        _executor.Time.Read();
+    }
+
+    private void ThrowIfEnded()
+    {
+        if (!_ended) return;
+        Reply.Clear();
+        throw new ObjectDisposedException(CallerPool.ServerName);
+    }
+
+    // Sleeps while the command that was executed last waits for a key, and adds its reply; false when it does not wait.
+    private bool WaitIfBlocked(Session session)
+    {
+        if (session.Blocked is not { } blocked) return false;
+        if (blocked.Copy is not null) Copy(blocked);
+        while (!blocked.Sleep((int)Math.Clamp(blocked.DeadlineMs - _executor.Time.SteadyMs, 1, SleepMsMax)))
+        {
+            _executor.Time.Read();
+            if ((_ended || blocked.DeadlineMs <= _executor.Time.SteadyMs) && blocked.TryEnd()) break;
+        }
+
+        if (!_ended)
+        {
+            TakeReply(blocked);
+            return true;
+        }
+
+        session.Blocked = null;
+        _engine.Blocked.Remove(blocked);
+        blocked.Dispose();
+        blocked.ReleaseReply();
+        ThrowIfEnded();
+        return true;
+    }
+
+    // Makes the copy that the command waits for, unless the server stops meanwhile.
+    private void Copy(BlockedClient blocked)
+    {
+        while (_copies.RunSlice(blocked))
+        {
+            if (_ended && blocked.TryEnd()) blocked.Wake();
+            Thread.Yield(); // to threads that wait for the stripes
+            _executor.Time.Read();
+        }
+    }
+
+    private void WriteReplyOf(BlockedClient blocked)
+    {
+        if (blocked.Reply is null) Reply.Raw(blocked.Block.ReplyAtDeadline(blocked.Session.Resp3));
+        foreach (Payload part in blocked.Reply ?? []) Reply.Raw(part.Bytes);
+    }
+
+    // GET, whose reply is not built.
+    private ref struct GetInto(Span<byte> destination) : IShortHandler
+    {
+        private readonly Span<byte> _destination = destination;
+
+        internal int Length { get; private set; } = -1;
+
+        public void Execute(ref CommandContext cmd)
+        {
+            Entry entry = cmd.Find(cmd.Command.FirstKey);
+            if (!entry.Exists || !cmd.IsTypeOrReply(entry, DataType.String)) return;
+            ReadOnlySpan<byte> value = entry.Value;
+            Length = value.Length;
+            if (value.Length <= _destination.Length) value.CopyTo(_destination);
+            else value[.._destination.Length].CopyTo(_destination);
+        }
+    }
+}

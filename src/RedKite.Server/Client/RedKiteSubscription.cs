@@ -1,0 +1,160 @@
+using System.Collections.Concurrent;
+using System.Text;
+using RedKite.Server.Client;
+using RedKite.Server.Model;
+
+namespace RedKite;
+
+/// <summary>A message that a subscription has received.</summary>
+/// <param name="Channel">Its channel.</param>
+/// <param name="Pattern">The subscribed pattern that the channel matches; null: the channel itself was subscribed to.</param>
+/// <param name="Bytes">The message.</param>
+public sealed record RedKiteMessage(string Channel, string? Pattern, ReadOnlyMemory<byte> Bytes)
+{
+    /// <summary>The message as UTF-8.</summary>
+    public string Text => Encoding.UTF8.GetString(Bytes.Span);
+}
+
+/// <summary>
+/// A subscription to channels or patterns, from its creation to <see cref="Dispose"/>. Its messages are read by `await foreach`, by one reader at a time, which keeps
+/// no thread while there is none.
+/// </summary>
+/// <remarks>
+/// What is not read yet is kept, up to the hard limit of `client-output-buffer-limit pubsub` (32 MiB if that has none): beyond it the subscription ends, and reading
+/// on throws a <see cref="RedKiteException"/> of the class OVERFLOW.
+/// </remarks>
+public sealed class RedKiteSubscription : IAsyncEnumerable<RedKiteMessage>, IDisposable
+{
+    private const long PendingBytesDefault = 32L << 20;
+
+    private readonly ClientParts _parts;
+    private readonly Session _session;
+    private readonly SemaphoreSlim _arrived = new(0);
+    private readonly long _pendingBytesMax;
+    private long _pendingBytes;
+    private volatile bool _overflowed;
+    private volatile bool _serverStopped;
+    private volatile bool _disposed;
+
+    internal RedKiteSubscription(ClientParts parts, ReadOnlySpan<byte> command, ReadOnlySpan<string> names)
+    {
+        _parts = parts;
+        ulong limit = parts.Engine.Settings.PubSubClientLimit.HardBytes;
+        _pendingBytesMax = limit == 0 ? PendingBytesDefault : (long)Math.Min(limit, long.MaxValue);
+        Caller caller = parts.Callers.Take(0);
+        _session = parts.Engine.Clients.AddCaller(parts.Engine.Clock.SteadyMs, parts.Engine.Users.InProcess, delivered: Arrived);
+        _session.Resp3 = true;
+        try
+        {
+            new Call(caller).Add(command).Add(names);
+            caller.ExecuteFor(_session);
+            RedKiteReply.Parse(caller.Reply).OrThrow();
+        }
+        finally
+        {
+            caller.End();
+        }
+
+        parts.Subscriptions.Add(this);
+    }
+
+    /// <summary>The messages from now on, without end: until the subscription is disposed of, which ends the enumeration.</summary>
+    /// <exception cref="RedKiteException">OVERFLOW: too much was kept for the reader.</exception>
+    /// <exception cref="ObjectDisposedException">The server has stopped.</exception>
+    public async IAsyncEnumerator<RedKiteMessage> GetAsyncEnumerator(CancellationToken cancellationToken = default)
+    {
+        while (true)
+        {
+            while (TryTake(out RedKiteMessage? message))
+            {
+                if (message is not null) yield return message;
+            }
+
+            if (_disposed) yield break;
+            if (_overflowed) throw new RedKiteException("OVERFLOW", "OVERFLOW the subscription's reader is too slow, see client-output-buffer-limit pubsub");
+            if (_serverStopped) throw new ObjectDisposedException(CallerPool.ServerName);
+            await _arrived.WaitAsync(cancellationToken).ConfigureAwait(false);
+        }
+    }
+
+    /// <summary>Ends the subscription. What was not read is discarded.</summary>
+    public void Dispose()
+    {
+        if (_disposed) return;
+        _disposed = true;
+        _parts.Subscriptions.Remove(this);
+        End();
+        while (_session.TryTakeDelivery(out Payload payload)) payload.Buffer.Release();
+        _arrived.Release();
+    }
+
+    /// <summary>Ends the subscription with the server.</summary>
+    internal void Stop()
+    {
+        _serverStopped = true;
+        End();
+        while (_session.TryTakeDelivery(out Payload payload)) payload.Buffer.Release();
+        _arrived.Release();
+    }
+
+    private void End() => _session.Subscriptions?.End(_session);
+
+    // On the publisher's thread, which has a channel locked.
+    private void Arrived(int bytes)
+    {
+        if (_overflowed || Interlocked.Add(ref _pendingBytes, bytes) > _pendingBytesMax)
+        {
+            _overflowed = true;
+            while (_session.TryTakeDelivery(out Payload payload)) payload.Buffer.Release();
+        }
+
+        _arrived.Release();
+    }
+
+    private bool TryTake(out RedKiteMessage? message)
+    {
+        message = null;
+        if (!_session.TryTakeDelivery(out Payload payload)) return false;
+        RedKiteReply push;
+        try
+        {
+            push = RedKiteReply.Parse(payload.Bytes);
+        }
+        finally
+        {
+            Interlocked.Add(ref _pendingBytes, -payload.Length);
+            payload.Buffer.Release();
+        }
+
+        message = push.Items switch
+        {
+            [{ Text: "message" }, { } channel, { } bytes] => new RedKiteMessage(channel.Text!, null, bytes.Bytes),
+            [{ Text: "pmessage" }, { } pattern, { } channel, { } bytes] => new RedKiteMessage(channel.Text!, pattern.Text, bytes.Bytes),
+            _ => null,
+        };
+        return true;
+    }
+}
+
+/// <summary>The subscriptions of a server's host.</summary>
+internal sealed class SubscriptionRegistry
+{
+    private readonly ConcurrentDictionary<RedKiteSubscription, bool> _subscriptions = new();
+    private volatile bool _ended;
+
+    internal int Count => _subscriptions.Count;
+
+    internal void Add(RedKiteSubscription subscription)
+    {
+        _subscriptions[subscription] = true;
+        if (_ended) subscription.Stop();
+    }
+
+    internal void Remove(RedKiteSubscription subscription) => _subscriptions.TryRemove(subscription, out _);
+
+    internal void End()
+    {
+        _ended = true;
+        foreach (RedKiteSubscription subscription in _subscriptions.Keys) subscription.Stop();
+    }
+}

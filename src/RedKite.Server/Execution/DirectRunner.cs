@@ -1,0 +1,81 @@
+using System.Diagnostics;
+using RedKite.Protocol;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Execution;
+
+/// <summary>
+/// Executes single requests of a caller in the process. Its arguments are slices already, so nothing is parsed; the sequence is that of a
+/// batch of one: the short path where nothing else is needed (<see cref="TryRunShort"/>), otherwise <see cref="Invoker.TryInvoke"/>.
+/// </summary>
+internal sealed class DirectRunner(CommandExecutor executor)
+{
+    // Copying more takes long enough to be timed by itself.
+    private const int BytesToTime = 64 * 1024;
+
+    private readonly Engine _engine = executor.Engine;
+    private readonly Keyspace _keyspace = executor.Engine.Keyspace;
+
+    /// <summary>Executes a request that needs nothing but a lock, the handler and an unlock.</summary>
+    /// <returns>False if it needs more: nothing was done.</returns>
+    internal bool TryRunShort<THandler>(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, scoped ref THandler handler)
+        where THandler : struct, IShortHandler, allows ref struct
+    {
+        if (((int)session.Attention | (int)_engine.Attention.Flags) != 0 || _keyspace.Budget.IsExceeded || _engine.WriteGate.KeyRule is not null) return false;
+        if ((!command.IsShort && arguments.Length != command.OneKeyCount) || !command.Accepts(arguments.Length)) return false;
+        if (input.Length >= _engine.LargeRequests.Threshold || executor.Time.CallersExpiry == ExpiryPolicy.Hide) return false;
+        long start = Stopwatch.GetTimestamp();
+        executor.Meter.BeginDirect(start);
+        ReplyWriter reply = executor.Reply;
+        executor.Environment.Accesses.BeginClient(session);
+        executor.Recording.Changes.ClientId = session.Id;
+        ArgumentSlice key = arguments[command.FirstKey];
+        ulong hash = _keyspace.Hash(input.Slice(key.Start, key.Length));
+        Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
+        long waits = stripe.LockWaits;
+        var cmd = new CommandContext(executor.Environment, session, input, reply, session.DatabaseIndex);
+        cmd.Begin(command, arguments, hash);
+        executor.Invoker.RunShort(ref cmd, hash, ref handler);
+        executor.Meter.EndDirect(cmd, start, stripe.LockWaits != waits || reply.Length + input.Length > BytesToTime);
+        if (reply.Events != ReplyEvents.None) NoteEvents(cmd, session);
+        if (_engine.Tracking.HasBroadcast) _engine.Tracking.Broadcast(executor.Recording.Changes);
+        return true;
+    }
+
+    /// <summary>Executes a request by the whole sequence, up to its end or until its client blocks.</summary>
+    /// <returns>False when it must wait: nothing was done.</returns>
+    internal bool TryRun(Session session, Command? command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments)
+    {
+        long now = Stopwatch.GetTimestamp();
+        executor.Meter.BeginDirect(now);
+        executor.Meter.ForgetUnsent();
+        executor.Environment.Accesses.BeginClient(session);
+        executor.Recording.Changes.ClientId = session.Id;
+        executor.Reply.Resp3 = session.Resp3;
+        session.LastInteractionMs = executor.Time.SteadyMs;
+        session.IsExecuting = true;
+        var cmd = new CommandContext(executor.Environment, session, input, executor.Reply, session.DatabaseIndex);
+        var request = new CommandExecutor.Request { Command = command, Count = arguments.Length, End = input.Length };
+        if (command is { EarlyKey: > 0 } && command.EarlyKey < arguments.Length)
+        {
+            ArgumentSlice key = arguments[command.EarlyKey];
+            request.Hash = _keyspace.Hash(input.Slice(key.Start, key.Length));
+        }
+
+        bool isDone = executor.Invoker.TryInvoke(ref cmd, ref request, arguments, ref now);
+        session.IsExecuting = false;
+        if (executor.Reply.Events != ReplyEvents.None) NoteEvents(cmd, session);
+        if (_engine.Tracking.HasBroadcast) _engine.Tracking.Broadcast(executor.Recording.Changes);
+        return isDone;
+    }
+
+    private void NoteEvents(scoped in CommandContext cmd, Session session)
+    {
+        ReplyWriter reply = executor.Reply;
+        ReplyEvents events = reply.TakeEvents();
+        if ((events & ReplyEvents.Delivery) != 0) session.WriteHeldBack(reply);
+        if ((events & ReplyEvents.Large) != 0 && cmd.Command is { IsShort: true } && reply.Length >= _engine.LargeReplies.Threshold) executor.Account.NoteLarge(_engine.LargeReplies, cmd, reply.Length);
+    }
+}
