@@ -20,6 +20,7 @@ internal sealed class CommandTable
     private readonly Slot[] _slots = new Slot[Slots];
     private readonly List<Command> _all = [];
     private readonly List<Command> _named = [];
+    private bool _hasRenamed;
 
     internal CommandTable(IEnumerable<CommandFamily> families)
     {
@@ -55,7 +56,7 @@ internal sealed class CommandTable
     /// <summary>A command by its own name, in lower case, whatever a configuration file has renamed it to.</summary>
     internal Command? FindByOwnName(ReadOnlySpan<byte> name)
     {
-        if (Find(name) is { } command && AsciiText.EqualsIgnoreCase(name, command.Name)) return command;
+        if (!_hasRenamed || (Find(name) is { } command && AsciiText.EqualsIgnoreCase(name, command.Name))) return Find(name);
         foreach (Command other in _all)
         {
             if (other.Parent is null && AsciiText.EqualsIgnoreCase(name, other.Name)) return other;
@@ -82,6 +83,7 @@ internal sealed class CommandTable
         Command? command = Find(System.Text.Encoding.Latin1.GetBytes(name));
         if (command is null) return "No such command in rename-command";
         if (newName.Length > 0 && Find(System.Text.Encoding.Latin1.GetBytes(newName)) is { } taken && taken != command) return "Target command name already exists";
+        _hasRenamed = true;
         var remaining = new List<(string Name, Command Command)>();
         foreach (Slot slot in _slots)
         {
