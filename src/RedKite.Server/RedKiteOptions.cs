@@ -80,6 +80,9 @@ public sealed class RedKiteOptions
     /// </summary>
     public IList<Behavior> Behaviors { get; } = [];
 
+    /// <summary>Commands of the host's own. Read when the server starts.</summary>
+    public RedKiteCommandSet Commands { get; } = new();
+
     /// <summary>
     /// Called when the process is about to end because an exception escaped while keys were locked, so that they may be half
     /// changed. It runs on a separate thread for at most five seconds, and must not use the server.

@@ -7,6 +7,7 @@ using RedKite.Server.Client;
 using RedKite.Server.Commands;
 using RedKite.Server.Commands.Connection;
 using RedKite.Server.Config;
+using RedKite.Server.Custom;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Diagnostics.Package;
@@ -104,7 +105,7 @@ public sealed class RedKiteServer : IAsyncDisposable
             _clientLimit = new ClientLimit(settings, serverLog);
             _sockets = new OpenSockets(() => settings.MaxClients + OpenSockets.RefusedMax);
             _pidFile = new PidFile(settings, serverLog);
-            Engine.UseCommands(NewCommandTable());
+            Engine.UseCommands(NewCommandTable(options.Commands));
             Clients = new ClientParts(Engine);
             _client = new RedKiteClient(Clients);
             if (settings.Diagnostics)
@@ -457,9 +458,16 @@ public sealed class RedKiteServer : IAsyncDisposable
     private BlockedClientFigures BlockingFigures() =>
         new(Engine.Blocked.Count + Engine.Pause.Held(Engine.Clients), Engine.Blocked.WithDeadline, Engine.Blocked.Keys, Engine.Blocked.KeysWakingWhenGone);
 
-    private CommandTable NewCommandTable()
+    private CommandTable NewCommandTable(RedKiteCommandSet custom)
     {
-        var commands = new CommandTable(CommandFamilies.Of(Engine));
+        CommandFamily[] families = CommandFamilies.Of(Engine);
+        var commands = new CommandTable(families);
+        if (custom.Count > 0)
+        {
+            CommandFamily hosts = CustomCommands.Bind(custom, Engine.Log, name => commands.Find(System.Text.Encoding.UTF8.GetBytes(name)) is not null, _faults);
+            commands = new CommandTable([.. families, hosts]);
+        }
+
         foreach (RenamedCommand renamed in Engine.Configuration.RenamedCommands)
         {
             if (commands.Rename(renamed.Name, renamed.NewName) is { } error) _faults.Add($"{renamed.Where}: rename-command {renamed.Name} {renamed.NewName}: {error}");

@@ -1,6 +1,7 @@
 using System.Buffers;
 using System.Text;
 using RedKite.Protocol;
+using RedKite.Server.Model;
 
 namespace RedKite.Server.Client;
 
@@ -8,6 +9,9 @@ namespace RedKite.Server.Client;
 internal abstract class CallTarget
 {
     internal RequestBuffer Request { get; } = new();
+
+    /// <summary>The row of the request's command; null: there is none.</summary>
+    private protected Command? Find(CommandTable commands) => Request.HasOwnName ? commands.FindByOwnName(Request[0]) : commands.Find(Request[0]);
 
     /// <summary>Where the reply is, until <see cref="End"/>.</summary>
     internal abstract ReplyWriter Reply { get; }
@@ -26,40 +30,41 @@ internal abstract class CallTarget
 /// A call that is being made: arguments are added, then one of the methods with a result executes it, reads the reply and ends it. Each call is ended exactly
 /// once, even if it fails.
 /// </summary>
-internal readonly ref struct Call(CallTarget target)
+internal readonly ref struct ClientCall(CallTarget target)
 {
-    internal static Call Begin(CallTarget target, scoped ReadOnlySpan<byte> name)
+    internal static ClientCall Begin(CallTarget target, scoped ReadOnlySpan<byte> name)
     {
+        target.Request.HasOwnName = true;
         target.Request.Add(name);
-        return new Call(target);
+        return new ClientCall(target);
     }
 
-    internal Call Add(scoped RedKiteArgument argument)
+    internal ClientCall Add(scoped RedKiteArgument argument)
     {
         if (argument.Text is { } text) target.Request.Add(text);
         else target.Request.Add(argument.Bytes);
         return this;
     }
 
-    internal Call Add(scoped ReadOnlySpan<byte> word)
+    internal ClientCall Add(scoped ReadOnlySpan<byte> word)
     {
         target.Request.Add(word);
         return this;
     }
 
-    internal Call Add(long number)
+    internal ClientCall Add(long number)
     {
         target.Request.Add(number);
         return this;
     }
 
-    internal Call Add(double number)
+    internal ClientCall Add(double number)
     {
         target.Request.Add(number);
         return this;
     }
 
-    internal Call Add(scoped ReadOnlySpan<string> arguments)
+    internal ClientCall Add(scoped ReadOnlySpan<string> arguments)
     {
         for (int i = 0; i < arguments.Length; i++)
         {
@@ -70,21 +75,21 @@ internal readonly ref struct Call(CallTarget target)
         return this;
     }
 
-    internal Call Add(scoped ReadOnlySpan<ReadOnlyMemory<byte>> arguments)
+    internal ClientCall Add(scoped ReadOnlySpan<ReadOnlyMemory<byte>> arguments)
     {
         foreach (ReadOnlyMemory<byte> argument in arguments) target.Request.Add(argument.Span);
         return this;
     }
 
     /// <summary>Adds a word if it applies.</summary>
-    internal Call AddIf(bool applies, scoped ReadOnlySpan<byte> word)
+    internal ClientCall AddIf(bool applies, scoped ReadOnlySpan<byte> word)
     {
         if (applies) target.Request.Add(word);
         return this;
     }
 
     /// <summary>Adds a word and a number if there is one.</summary>
-    internal Call AddIf(scoped ReadOnlySpan<byte> word, long? number)
+    internal ClientCall AddIf(scoped ReadOnlySpan<byte> word, long? number)
     {
         if (number is not { } value) return this;
         target.Request.Add(word);

@@ -90,7 +90,7 @@ internal sealed class Caller : CallTarget
         int database = _session.DatabaseIndex;
         AppendOnlyLog? log = _engine.Durability.Log.Log;
         long failures = log?.Failures ?? 0;
-        Command? command = _engine.Commands.FindByOwnName(Request[0]);
+        Command? command = Find(_engine.Commands);
         RowHandler handler = default;
         if (command is null || !_direct.TryRunShort(_session, command, Request.Bytes, Request.Slices, ref handler))
         {
@@ -107,7 +107,7 @@ internal sealed class Caller : CallTarget
     {
         AppendOnlyLog? log = _engine.Durability.Log.Log;
         long failures = log?.Failures ?? 0;
-        Command? command = _engine.Commands.FindByOwnName(Request[0]);
+        Command? command = Find(_engine.Commands);
         var handler = new GetInto(destination);
         bool isShort = command is not null && _direct.TryRunShort(_session, command, Request.Bytes, Request.Slices, ref handler);
         if (!isShort) ExecuteFully(command, _session);
@@ -116,7 +116,7 @@ internal sealed class Caller : CallTarget
     }
 
     /// <summary>Executes the request for another session; if its command waits, <see cref="Session.Blocked"/> is set.</summary>
-    internal void ExecuteFor(Session session) => Invoke(_engine.Commands.FindByOwnName(Request[0]), session);
+    internal void ExecuteFor(Session session) => Invoke(Find(_engine.Commands), session);
 
     /// <summary>Executes the whole requests of a buffer in the protocol's form, until one has blocked or the replies have become large.</summary>
     /// <returns>How many bytes of it were executed.</returns>

@@ -9,10 +9,15 @@ internal static class LockedKeys
     [ThreadStatic]
     private static bool _areHeld;
 
-    internal static void Begin()
+    internal const string Message = "A custom command runs with its keys locked, so it must not call a server through a client or session: use the command's own RedKiteCommandKeys.";
+
+    /// <returns>Whether it is the outermost one of the thread, which calls <see cref="End"/>.</returns>
+    internal static bool Begin()
     {
+        if (_areHeld) return false;
         _areHeld = true;
         CallerPool.ForgetThread();
+        return true;
     }
 
     internal static void End() => _areHeld = false;
@@ -20,6 +25,6 @@ internal static class LockedKeys
     /// <exception cref="InvalidOperationException">The thread executes a custom command.</exception>
     internal static void ThrowIfHeld()
     {
-        if (_areHeld) throw new InvalidOperationException("A custom command runs with its keys locked, so it must not call a server through a client or session: use the command's own RedKiteCommandKeys.");
+        if (_areHeld) throw new InvalidOperationException(Message);
     }
 }

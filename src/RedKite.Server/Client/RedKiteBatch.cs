@@ -176,7 +176,7 @@ public sealed class RedKiteTransaction : RedKiteQueue, IDisposable
         Caller caller = Parts.Callers.Take(Database);
         try
         {
-            Call.Begin(caller, "WATCH"u8).Add(keys);
+            ClientCall.Begin(caller, "WATCH"u8).Add(keys);
             caller.ExecuteFor(_session);
             RedKiteReply.Parse(caller.Reply).OrThrow();
         }

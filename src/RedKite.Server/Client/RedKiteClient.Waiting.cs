@@ -26,7 +26,7 @@ public sealed partial class RedKiteClient
     public ValueTask<byte[]?> ListMoveAsync(RedKiteArgument source, RedKiteArgument destination, RedKiteEnd from, RedKiteEnd to, TimeSpan? timeout = null, CancellationToken cancellationToken = default)
     {
         var caller = (Caller)Target();
-        Call.Begin(caller, "BLMOVE"u8).Add(source).Add(destination).Add(from == RedKiteEnd.Left ? "LEFT"u8 : "RIGHT"u8).Add(to == RedKiteEnd.Left ? "LEFT"u8 : "RIGHT"u8).Add(Seconds(timeout));
+        ClientCall.Begin(caller, "BLMOVE"u8).Add(source).Add(destination).Add(from == RedKiteEnd.Left ? "LEFT"u8 : "RIGHT"u8).Add(to == RedKiteEnd.Left ? "LEFT"u8 : "RIGHT"u8).Add(Seconds(timeout));
         return ValueOf(RunAsync(caller, cancellationToken));
 
         static async ValueTask<byte[]?> ValueOf(ValueTask<RedKiteReply> reply) => (await reply.ConfigureAwait(false)).OrThrow() is { IsNull: false } value ? value.Bytes.ToArray() : null;
@@ -109,7 +109,7 @@ public sealed partial class RedKiteClient
     private ValueTask<RedKiteReply> Start(ReadOnlySpan<byte> name, RedKiteArgument key, TimeSpan? timeout, CancellationToken cancellation)
     {
         var caller = (Caller)Target();
-        Call.Begin(caller, name).Add(key).Add(Seconds(timeout));
+        ClientCall.Begin(caller, name).Add(key).Add(Seconds(timeout));
         return RunAsync(caller, cancellation);
     }
 

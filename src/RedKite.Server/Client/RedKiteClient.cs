@@ -62,7 +62,7 @@ public sealed partial class RedKiteClient : RedKiteCommands
     {
         ThrowIfNull(arguments);
         var target = (Caller)Target();
-        return Execute(target, new Call(target).Add(arguments));
+        return Execute(target, new ClientCall(target).Add(arguments));
     }
 
     /// <inheritdoc cref="Execute(ReadOnlySpan{string})"/>
@@ -70,7 +70,7 @@ public sealed partial class RedKiteClient : RedKiteCommands
     {
         ThrowIfEmpty(arguments.Length);
         var target = (Caller)Target();
-        return Execute(target, new Call(target).Add(arguments));
+        return Execute(target, new ClientCall(target).Add(arguments));
     }
 
     /// <summary>Executes any command; if it blocks, no thread waits. An error is a reply.</summary>
@@ -80,7 +80,7 @@ public sealed partial class RedKiteClient : RedKiteCommands
     {
         ThrowIfNull(arguments);
         var target = (Caller)Target();
-        _ = new Call(target).Add(arguments);
+        _ = new ClientCall(target).Add(arguments);
         return RunAsync(target, cancellationToken);
     }
 
@@ -100,7 +100,7 @@ public sealed partial class RedKiteClient : RedKiteCommands
     internal static IOException LogFailure(AppendOnlyLog log) =>
         new($"The command was executed, but the append-only file cannot be written: {log.Writer.Failure?.Message ?? "it failed meanwhile"}");
 
-    private static RedKiteReply Execute(Caller caller, Call call)
+    private static RedKiteReply Execute(Caller caller, ClientCall call)
     {
         string name = System.Text.Encoding.UTF8.GetString(caller.Request[0]);
         caller.WasStateful = false;

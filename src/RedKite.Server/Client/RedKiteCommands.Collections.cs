@@ -169,7 +169,7 @@ public abstract partial class RedKiteCommands
     public long SortedSetLength(RedKiteArgument key) => Begin("ZCARD"u8, key).Integer();
 
     /// <summary>Members between two inclusive positions, with their scores in pairs, from the lowest score or from the highest. ZRANGE WITHSCORES.</summary>
-    public RedKiteItems SortedSetRange(RedKiteArgument key, long start = 0, long stop = -1, bool fromHighest = false) =>
+    public RedKiteItems SortedSetRangeByRank(RedKiteArgument key, long start = 0, long stop = -1, bool fromHighest = false) =>
         Begin("ZRANGE"u8, key).Add(start).Add(stop).AddIf(fromHighest, "REV"u8).Add("WITHSCORES"u8).Items();
 
     /// <summary>Members with a score between two inclusive limits, with their scores in pairs. ZRANGE BYSCORE WITHSCORES.</summary>

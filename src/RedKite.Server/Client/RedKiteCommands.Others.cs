@@ -12,7 +12,7 @@ public abstract partial class RedKiteCommands
     public bool GeoAdd(RedKiteArgument key, RedKiteArgument member, double longitude, double latitude) => Begin("GEOADD"u8, key).Add(longitude).Add(latitude).Add(member).IsDone();
 
     /// <summary>The distance of two members in metres; null: one is missing. GEODIST.</summary>
-    public double? GeoDistance(RedKiteArgument key, RedKiteArgument member, RedKiteArgument other) => Begin("GEODIST"u8, key).Add(member).Add(other).DoubleOrNull();
+    public double? GeoDistanceOf(RedKiteArgument key, RedKiteArgument member, RedKiteArgument other) => Begin("GEODIST"u8, key).Add(member).Add(other).DoubleOrNull();
 
     /// <summary>The members within a radius in metres of a position in degrees, the nearest first. GEOSEARCH.</summary>
     public RedKiteItems GeoSearch(RedKiteArgument key, double longitude, double latitude, double radiusMetres) =>

@@ -5,7 +5,7 @@ namespace RedKite;
 
 /// <summary>
 /// The commands as .NET methods, by family: strings and keys here, the others in the files beside this one. Executed at once on the calling thread; a
-/// <see cref="RedKiteClient"/> locks the keys of each call, a custom command has them locked already.
+/// <see cref="RedKiteClient"/> locks the keys of each call, a custom command has them locked already (<see cref="RedKiteCommandKeys"/>).
 /// </summary>
 /// <remarks>
 /// Keys and values are bytes or strings, which are sent as UTF-8 (<see cref="RedKiteArgument"/>). Missing keys read as null, zero or empty. An error reply is
@@ -22,9 +22,9 @@ public abstract partial class RedKiteCommands
 
     internal abstract CallTarget Target();
 
-    private Call Begin(scoped ReadOnlySpan<byte> name) => Call.Begin(Target(), name);
+    private ClientCall Begin(scoped ReadOnlySpan<byte> name) => ClientCall.Begin(Target(), name);
 
-    private Call Begin(scoped ReadOnlySpan<byte> name, scoped RedKiteArgument key) => Begin(name).Add(key);
+    private ClientCall Begin(scoped ReadOnlySpan<byte> name, scoped RedKiteArgument key) => Begin(name).Add(key);
 
     /// <summary>Executes any command, given as strings that are sent as UTF-8. An error is a reply (<see cref="RedKiteReply.IsError"/>), not an exception.</summary>
     /// <exception cref="ArgumentException">There is no argument, or one is null.</exception>
@@ -36,7 +36,7 @@ public abstract partial class RedKiteCommands
             if (argument is null) throw new ArgumentException("An argument of the command is null.", nameof(arguments));
         }
 
-        return new Call(Target()).Add(arguments).TreeOrError();
+        return new ClientCall(Target()).Add(arguments).TreeOrError();
     }
 
     /// <summary>Executes any command, given as bytes. An error is a reply, not an exception.</summary>
@@ -44,7 +44,7 @@ public abstract partial class RedKiteCommands
     public virtual RedKiteReply Execute(params ReadOnlySpan<ReadOnlyMemory<byte>> arguments)
     {
         ThrowIfEmpty(arguments.Length);
-        return new Call(Target()).Add(arguments).TreeOrError();
+        return new ClientCall(Target()).Add(arguments).TreeOrError();
     }
 
     private protected static void ThrowIfEmpty(int arguments)

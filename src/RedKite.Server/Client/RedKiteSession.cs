@@ -136,6 +136,12 @@ public sealed class RedKiteSession : IDisposable
         }
     }
 
+    /// <summary>Forgets the selected database and everything else that commands set for this session.</summary>
+    internal void Reset()
+    {
+        lock (_calling) _caller.Reset();
+    }
+
     private void ThrowIfEnded()
     {
         if (_caller.HasEnded) throw new ObjectDisposedException(CallerPool.ServerName);

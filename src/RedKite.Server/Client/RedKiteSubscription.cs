@@ -46,7 +46,7 @@ public sealed class RedKiteSubscription : IAsyncEnumerable<RedKiteMessage>, IDis
         _session.Resp3 = true;
         try
         {
-            new Call(caller).Add(command).Add(names);
+            new ClientCall(caller).Add(command).Add(names);
             caller.ExecuteFor(_session);
             RedKiteReply.Parse(caller.Reply).OrThrow();
         }

@@ -25,12 +25,16 @@ internal sealed class RequestBuffer
 
     internal int Count => _count;
 
+    /// <summary>Whether the command has its own name, as a method of the typed client has; otherwise the one that a configuration file may have given it.</summary>
+    internal bool HasOwnName { get; set; }
+
     internal ReadOnlySpan<byte> this[int index] => _bytes.AsSpan(_slices[index].Start, _slices[index].Length);
 
     /// <summary>Forgets the last request.</summary>
     internal void Clear()
     {
         _length = _count = 0;
+        HasOwnName = false;
         if (_bytes.Length > KeptBytesMax) _bytes = new byte[InitialBytes];
     }
 

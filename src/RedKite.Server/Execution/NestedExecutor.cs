@@ -91,6 +91,30 @@ internal sealed class NestedExecutor : INestedExecutor
         _environment.IsScriptBusy = false;
     }
 
+    public bool TryCall(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply, List<ulong> keys)
+    {
+        CommandContext cmd = ContextOf(session, command, input, arguments, reply);
+        var extraction = new KeyExtraction(command);
+        while (extraction.MoveNext(cmd))
+        {
+            if (!keys.Contains(_engine.Keyspace.Hash(cmd[extraction.Argument]))) return false;
+        }
+
+        try
+        {
+            if (!_invoker.IsPermittedOrReply(cmd)) return true;
+            if (!_environment.HeldStripes.Contains(_invoker.StripesOfNested(cmd))) return false;
+            _environment.KeyHashes.Forget();
+            _keptRequest = null; // its memory is reused
+            _invoker.RunNested(ref cmd);
+            return true;
+        }
+        catch (Exception failure) when (_engine.Keyspace.FailStop.Ends(failure, _environment.HeldStripes, command.FullName))
+        {
+            throw;
+        }
+    }
+
     public int Replay(Session session, Span<byte> requests, ReplyWriter reply)
     {
         var parser = new RequestParser();

@@ -22,6 +22,16 @@ internal interface INestedExecutor
     /// <param name="reply">Where the reply goes.</param>
     void Call(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply);
 
+    /// <summary>Executes a command that a host's command calls, if its user may. Only inside a unit.</summary>
+    /// <param name="session">The client.</param>
+    /// <param name="command">The command's row, or its subcommand's.</param>
+    /// <param name="input">The bytes of all arguments, reused by later calls.</param>
+    /// <param name="arguments">The arguments, the name included.</param>
+    /// <param name="reply">Where the reply goes.</param>
+    /// <param name="keys">The hashes of the keys that it may use, whose stripes are locked.</param>
+    /// <returns>False if it uses another key, or needs further stripes: nothing was done.</returns>
+    bool TryCall(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply, List<ulong> keys);
+
     /// <summary>
     /// Executes the whole requests of a log's file, for which nothing expires. They are no part of the log again, and their units are part of the
     /// surrounding one. All stripes are locked, and no script runs.

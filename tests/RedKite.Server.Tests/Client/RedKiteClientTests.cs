@@ -139,7 +139,7 @@ public sealed class RedKiteClientTests : IAsyncLifetime
         Assert.Equal((3.5, double.PositiveInfinity, null), (_client.SortedSetScore("z", "a"), _client.SortedSetScore("z", "b"), _client.SortedSetScore("z", "c")));
         Assert.Equal((0L, 1L, null), (_client.SortedSetRank("z", "a"), _client.SortedSetRank("z", "a", fromHighest: true), _client.SortedSetRank("z", "c")));
         var scores = new List<double>();
-        using (RedKiteItems items = _client.SortedSetRange("z"))
+        using (RedKiteItems items = _client.SortedSetRangeByRank("z"))
         {
             foreach (RedKitePair pair in items.Pairs) scores.Add(pair.Second.ToDouble());
         }
@@ -151,7 +151,7 @@ public sealed class RedKiteClientTests : IAsyncLifetime
         Assert.Equal(0, _client.SortedSetLength("z"));
         Assert.True(_client.GeoAdd("g", "Palermo", 13.361389, 38.115556));
         Assert.True(_client.GeoAdd("g", "Catania", 15.087269, 37.502669));
-        Assert.InRange(_client.GeoDistance("g", "Palermo", "Catania")!.Value, 166274, 166275);
+        Assert.InRange(_client.GeoDistanceOf("g", "Palermo", "Catania")!.Value, 166274, 166275);
         Assert.Equal((string?[])["Catania", "Palermo"], _client.GeoSearch("g", 15, 37, 200_000).ToStrings());
     }
 
