@@ -338,7 +338,7 @@ internal sealed class Connection
     private OutputQueue Held()
     {
         if (_held is null && _awaiting is null) Loop.HoldThisTurn(this);
-        return _held ??= new OutputQueue(Loop.Pool);
+        return _held ??= new OutputQueue(Loop.Pool, OutputQueue.FirstHeldBytes);
     }
 
     // Output behind held output is held, too: it stays in order.

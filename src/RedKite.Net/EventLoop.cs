@@ -41,9 +41,6 @@ internal sealed partial class EventLoop : IDisposable
     private readonly ConcurrentQueue<Message> _mailbox = new();
     private readonly List<Connection> _unflushed = [];
     private readonly List<Connection> _closing = [];
-    private readonly List<Connection> _holding = []; // with output that was held in this turn
-    private readonly Queue<(long Position, Connection Connection)> _awaiting = new(); // by ascending positions
-    private long _awaitedPosition;
     private readonly Dictionary<Connection, long> _lingering = []; // until when
     private readonly HashSet<Connection> _connections = [];
     private readonly Thread _thread;
@@ -77,18 +74,6 @@ internal sealed partial class EventLoop : IDisposable
         Transport = newTransport(this);
         _thread = new Thread(Run) { Name = name, IsBackground = true };
     }
-
-    /// <summary>
-    /// Returns the position of a log up to which it must be synced before output may leave, 0 if output may leave now. Null: output never
-    /// waits. Output that must wait stays in its connection, in order, until <see cref="ReleaseOutput"/> is called with the position.
-    /// On the loop's thread.
-    /// </summary>
-    public Func<long>? OutputGate { get; private set; }
-
-    /// <summary>The lowest position that held output awaits; 0: none is held. From any thread.</summary>
-    public long AwaitedPosition => Volatile.Read(ref _awaitedPosition);
-
-    internal bool HoldsOutput => OutputGate!() != 0;
 
     /// <summary>The loop's number among the server's loops, from 0.</summary>
     public int Index { get; init; }
@@ -322,6 +307,7 @@ internal sealed partial class EventLoop : IDisposable
             return;
         }
 
+        _hasReceived = true;
         connection.BytesReceived += received;
         if (MessagesGoFirst)
         {
@@ -354,75 +340,6 @@ internal sealed partial class EventLoop : IDisposable
         if (connection.Layer is not null) ReceiveDecoded(connection);
     });
 
-    /// <summary>Sets or removes the gate of output. Removing it sends what was held. On the loop's thread, or before its start.</summary>
-    public void SetOutputGate(Func<long>? gate)
-    {
-        OutputGate = gate;
-        if (gate is null) ReleaseOutput(long.MaxValue);
-    }
-
-    /// <summary>Sends the output that awaits positions up to one that the log has reached. On the loop's thread.</summary>
-    public void ReleaseOutput(long position)
-    {
-        while (_awaiting.TryPeek(out (long Position, Connection Connection) next) && next.Position <= position)
-        {
-            _awaiting.Dequeue();
-            next.Connection.ReleaseAwaited();
-        }
-
-        Volatile.Write(ref _awaitedPosition, _awaiting.TryPeek(out (long Position, Connection Connection) first) ? first.Position : 0);
-    }
-
-    /// <summary>
-    /// Closes the connections whose output is held or awaits a position, because the log may never reach it: their clients must not take for
-    /// granted what was not written. On the loop's thread.
-    /// </summary>
-    /// <returns>How many were closed.</returns>
-    public int CloseAwaiting()
-    {
-        int closed = 0;
-        foreach (Connection connection in _holding)
-        {
-            if (connection.IsClosing) continue;
-            connection.Close();
-            closed++;
-        }
-
-        _holding.Clear();
-        while (_awaiting.TryDequeue(out (long Position, Connection Connection) next))
-        {
-            if (next.Connection.IsClosing) continue;
-            next.Connection.Close();
-            closed++;
-        }
-
-        Volatile.Write(ref _awaitedPosition, 0);
-        return closed;
-    }
-
-    /// <summary>Notes that output of a connection was held in this turn.</summary>
-    internal void HoldThisTurn(Connection connection) => _holding.Add(connection);
-
-    // What was held in the turn awaits the log's position of now, which covers everything that was executed before.
-    private void AwaitHeld()
-    {
-        long position = OutputGate?.Invoke() ?? 0;
-        foreach (Connection connection in _holding)
-        {
-            if (connection.AwaitHeld()) _awaiting.Enqueue((position, connection));
-        }
-
-        _holding.Clear();
-        if (position != 0 && _awaiting.TryPeek(out (long Position, Connection Connection) first))
-        {
-            // The log may have been synced before it could see that this loop waits for it, so the gate is asked once more.
-            Interlocked.Exchange(ref _awaitedPosition, first.Position);
-            position = OutputGate!();
-        }
-
-        if (position == 0) ReleaseOutput(long.MaxValue);
-    }
-
     /// <summary>Schedules a connection's queued output to be sent at the end of this turn.</summary>
     internal void FlushThisTurn(Connection connection) => _unflushed.Add(connection);
 
@@ -441,6 +358,7 @@ internal sealed partial class EventLoop : IDisposable
         }
 
         input.Commit(received);
+        _hasReceived = true;
         connection.BytesReceived += received;
         if (MessagesGoFirst) ConsumeBehindMessages(connection);
         else Consume(connection, input);
@@ -586,9 +504,10 @@ internal sealed partial class EventLoop : IDisposable
     // A flush that fails closes, and closing may let the handler queue for others.
     private void EndTurn()
     {
-        while (_unflushed.Count + _closing.Count + _holding.Count > 0)
+        bool gathers = _holding.Count > 0 && Gathers();
+        while (_unflushed.Count + _closing.Count + (gathers ? 0 : _holding.Count) > 0)
         {
-            if (_holding.Count > 0) AwaitHeld();
+            if (!gathers && _holding.Count > 0) AwaitHeld();
             for (int i = 0; i < _unflushed.Count; i++) _unflushed[i].FlushQueued();
             _unflushed.Clear();
             EndClosing();

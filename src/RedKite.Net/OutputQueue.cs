@@ -6,8 +6,11 @@ namespace RedKite.Net;
 /// The output that a connection has still to send, in order: copies of short messages, put together in blocks of the queue's own, and
 /// parts of shared buffers, which are not copied. It exists only while something waits. Blocks are released as they are sent.
 /// </summary>
-internal sealed class OutputQueue(BufferPool pool) : IDisposable
+internal sealed class OutputQueue(BufferPool pool, int firstBlockBytes = OutputQueue.FirstBlockBytes) : IDisposable
 {
+    /// <summary>The first block of output that waits for a log's sync: mostly a short reply, of a thousand connections at a time.</summary>
+    internal const int FirstHeldBytes = 512;
+
     private const int FirstBlockBytes = 16 * 1024;
 
     // Less than this is copied if the last block has room: that costs less than one more piece to send.
@@ -41,7 +44,8 @@ internal sealed class OutputQueue(BufferPool pool) : IDisposable
         {
             if (!_lastIsOwn || this[_count - 1].Room == 0)
             {
-                int blockBytes = _count == 0 && bytes.Length <= FirstBlockBytes ? FirstBlockBytes : BufferPool.ChunkBytes;
+                int blockBytes = _count == 0 && bytes.Length <= firstBlockBytes ? firstBlockBytes
+                    : _length <= FirstHeldBytes && bytes.Length <= FirstBlockBytes ? FirstBlockBytes : BufferPool.ChunkBytes;
                 Add(new Segment { Buffer = pool.Take(blockBytes), IsOwn = true });
                 _capacity += blockBytes;
                 _lastIsOwn = true;

@@ -51,7 +51,7 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
     internal override void Wait(EventLoop loop)
     {
         // Also without a wait: signals that were not consumed would pile up, and each would end a later wait at once.
-        bool idle = _ready.IsEmpty && !SkipsWait;
+        bool idle = _ready.IsEmpty && !SkipsWait && !Gathers;
         _signal.Wait(idle ? (int)Math.Clamp(_timerDue - Environment.TickCount64, 0, int.MaxValue) : 0);
         loop.BeginCycle();
         Interlocked.Exchange(ref _signaled, 0);

@@ -18,7 +18,8 @@ public class OutputGateTests
         log.WaitForAwaited(10);
         log.Reserve(20);
         second.Send("two"u8);
-        WaitForInput(server, 2, 3);
+        WaitForInput(server, 2, 6);
+        log.WaitForAsked(20);
         AssertSilent(first, second);
         log.Sync(10);
         Assert.Equal("one", Read(first, 3));
@@ -138,11 +139,14 @@ public class OutputGateTests
         private readonly EventLoop _loop;
         private long _reserved;
         private long _synced;
+        private long _asked;
 
         internal FakeLog(EventLoop loop)
         {
             _loop = loop;
-            EchoServer.RunOn(loop, () => loop.SetOutputGate(() => Volatile.Read(ref _reserved) > Volatile.Read(ref _synced) ? Volatile.Read(ref _reserved) : 0));
+            EchoServer.RunOn(loop, () => loop.SetOutputGate(
+                () => Volatile.Read(ref _reserved) > Volatile.Read(ref _synced) ? Volatile.Read(ref _reserved) : 0,
+                position => Volatile.Write(ref _asked, position)));
         }
 
         internal void Reserve(long position) => Volatile.Write(ref _reserved, position);
@@ -152,6 +156,8 @@ public class OutputGateTests
             Volatile.Write(ref _synced, position);
             EchoServer.RunOn(_loop, () => _loop.ReleaseOutput(position));
         }
+
+        internal void WaitForAsked(long position) => EchoServer.WaitFor(() => Volatile.Read(ref _asked) == position, $"a sync up to {position} that is asked for");
 
         internal void WaitForAwaited(long position) => EchoServer.WaitFor(() => _loop.AwaitedPosition == position, $"output that awaits {position}");
     }

@@ -97,7 +97,7 @@ internal sealed unsafe class EpollTransport : Transport
 
     internal override void Wait(EventLoop loop)
     {
-        int ready = LinuxCalls.EpollWait(_epoll, _events, EventsMax, _timerIsDue || SkipsWait ? 0 : -1);
+        int ready = LinuxCalls.EpollWait(_epoll, _events, EventsMax, _timerIsDue || SkipsWait || Gathers ? 0 : -1);
         loop.BeginCycle();
         if (_timerIsDue) loop.TimerFired();
         for (int i = 0; i < ready; i++)

@@ -38,7 +38,13 @@ internal sealed class FileReplacement : IDisposable
     {
         _file.Write(Length, bytes);
         Length += bytes.Length;
-        if (!_syncsWhileGrowing || Length - _synced < SyncedBytes) return;
+        if (_syncsWhileGrowing && Length - _synced >= SyncedBytes) Sync();
+    }
+
+    /// <summary>Syncs what was written, so that <see cref="Commit"/> does not wait for that.</summary>
+    internal void Sync()
+    {
+        if (_synced == Length && Length > 0) return;
         _file.SyncData();
         _synced = Length;
     }
@@ -46,7 +52,7 @@ internal sealed class FileReplacement : IDisposable
     /// <summary>Syncs the file and gives it its name in place of any file that had it.</summary>
     internal void Commit(string name)
     {
-        _file.SyncData();
+        Sync();
         _file.Dispose();
         _files.Rename(_temporary, Path.Combine(Folder, name));
         _committed = true;

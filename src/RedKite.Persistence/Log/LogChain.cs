@@ -86,6 +86,15 @@ internal sealed class LogChain
         }
     }
 
+    /// <summary>As <see cref="Begin"/>, with all bytes of a record of one database.</summary>
+    /// <returns>The position behind it.</returns>
+    internal long Append(int database, ReadOnlySpan<byte> record)
+    {
+        LogAppender appender = Begin(record.Length, database, database);
+        appender.Append(record);
+        return appender.End();
+    }
+
     /// <summary>
     /// Forgets the database of the last record, so that SELECT precedes the next one: a file begins there.
     /// </summary>

@@ -20,6 +20,7 @@ internal sealed class LogWriter : IDisposable
 
     // With no output waiting for it, the writer gathers for this long: some 200 system calls a second at most.
     private const int GatherMs = 5;
+    private const int GatheredBytesMax = 1 << 20; // more than this is written at once
     private const int IdleMs = 100; // also bounds how long a wake-up that was lost goes unnoticed
 
     private readonly LogChain _chain;
@@ -33,6 +34,7 @@ internal sealed class LogWriter : IDisposable
     private long _written; // position in the chain
     private long _fileLength;
     private long _synced;
+    private long _asked; // up to here output waits for a sync
     private long _annotatedSecond;
     private long _retryAtMs;
     private int _sleeps;
@@ -140,7 +142,24 @@ internal sealed class LogWriter : IDisposable
         if (Volatile.Read(ref _sleeps) != 0 && Interlocked.Exchange(ref _sleeps, 0) != 0) _wakes.Set();
     }
 
-    /// <summary>As <see cref="Wake"/>, behind a barrier: output waits for the records, so the wake-up must not be lost.</summary>
+    /// <summary>
+    /// Asks for a position to be synced, because output waits for it. With <see cref="FsyncPolicy.Always"/> the writer syncs when it is asked, so that
+    /// those who ask decide how much shares a sync. From any thread.
+    /// </summary>
+    internal void Ask(long position)
+    {
+        long asked = Volatile.Read(ref _asked);
+        while (asked < position)
+        {
+            long seen = Interlocked.CompareExchange(ref _asked, position, asked);
+            if (seen == asked) break;
+            asked = seen;
+        }
+
+        WakeSurely();
+    }
+
+    /// <summary>As <see cref="Wake"/>, behind a barrier: the wake-up must not be lost.</summary>
     internal void WakeSurely()
     {
         Interlocked.MemoryBarrier();
@@ -224,8 +243,13 @@ internal sealed class LogWriter : IDisposable
             EndFlush(!_isAbandoned);
         }
 
-        return _chain.Visible > end || _flush is not null;
+        return IsDue(_written + GatheredBytesMax) || _flush is not null;
     }
+
+    // Whether there is something to write now: it is asked for, or, if nothing waits for a sync, it ends beyond a position.
+    private bool IsDue(long beyond) => Policy == FsyncPolicy.Always && !SuspendsSyncs()
+        ? Volatile.Read(ref _asked) > Volatile.Read(ref _synced) && _chain.Visible > _written
+        : _chain.Visible > beyond;
 
     private void Write(long end)
     {
@@ -335,7 +359,7 @@ internal sealed class LogWriter : IDisposable
     {
         if (Policy != FsyncPolicy.Always && _flush is null && _flushing is null && !_stopping) Thread.Sleep(GatherMs);
         Interlocked.Exchange(ref _sleeps, 1);
-        if (_chain.Visible > _written && _failure is null && !_stopping)
+        if (IsDue(_written) && _failure is null && !_stopping)
         {
             Volatile.Write(ref _sleeps, 0);
             return;

@@ -1,3 +1,4 @@
+using System.Runtime.InteropServices;
 using RedKite.Persistence.Files;
 using RedKite.Store.Memory;
 
@@ -12,7 +13,7 @@ internal sealed class RdbBatch : IDisposable
     private readonly List<RdbItem> _items = [];
 
     /// <summary>The records, in the file's order.</summary>
-    internal IReadOnlyList<RdbItem> Items => _items;
+    internal ReadOnlySpan<RdbItem> Items => CollectionsMarshal.AsSpan(_items);
 
     /// <summary>The position in the file of the window's first byte.</summary>
     internal long Start { get; set; }

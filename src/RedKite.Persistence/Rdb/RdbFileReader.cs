@@ -103,8 +103,8 @@ internal sealed class RdbFileReader : IDisposable
     {
         batch.Clear();
         batch.File = _file;
-        while (!_ended && batch.Items.Count == 0) ReadWindow(batch);
-        return batch.Items.Count > 0;
+        while (!_ended && batch.Items.IsEmpty) ReadWindow(batch);
+        return !batch.Items.IsEmpty;
     }
 
     public void Dispose()

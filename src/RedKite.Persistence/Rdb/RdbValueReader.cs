@@ -74,6 +74,7 @@ internal static class RdbValueReader
         };
         scratch.Clear();
         if (!read) return Discard(target);
+        if (type == RdbType.String) return RdbOutcome.Loaded;
         return target.Database.Find(target.Key, target.Hash, target.Expiry).Exists ? RdbOutcome.Loaded : RdbOutcome.NothingLeft;
     }
 

@@ -22,6 +22,9 @@ internal sealed class ChangePublisher(Keyspace keyspace)
     /// <summary>Whether <see cref="Apply"/> has something to do.</summary>
     internal bool HasRequests => _hasRequests;
 
+    /// <summary>Whether all consumers of effects take requests as they were received. Read with a stripe locked.</summary>
+    internal bool TakesRequests { get; private set; }
+
     /// <summary>The observers of a command for which no stripe is locked.</summary>
     internal StripeObservers ObserversWithoutStripe => _effectConsumers.Length > 0 ? StripeObservers.Effects : StripeObservers.None;
 
@@ -77,6 +80,7 @@ internal sealed class ChangePublisher(Keyspace keyspace)
         {
             _consumers = _requested;
             _effectConsumers = _requestedEffects;
+            TakesRequests = Array.TrueForAll(_effectConsumers, static consumer => consumer.TakesRequests);
             _hasRequests = false;
         }
 
@@ -95,6 +99,12 @@ internal sealed class ChangePublisher(Keyspace keyspace)
     internal void Publish(scoped in EffectRecord record)
     {
         foreach (IEffectConsumer consumer in _effectConsumers) consumer.Published(record);
+    }
+
+    /// <summary>Publishes requests in the protocol's form, one behind the other; each is the only effect of its command.</summary>
+    internal void PublishRequests(int database, ReadOnlySpan<byte> requests)
+    {
+        foreach (IEffectConsumer consumer in _effectConsumers) consumer.PublishedRequests(database, requests);
     }
 
     private static bool TryChange<T>(ref T[] consumers, T consumer, bool isOn)

@@ -7,4 +7,12 @@ namespace RedKite.Server.Changes;
 internal interface IEffectConsumer
 {
     void Published(scoped in EffectRecord record);
+
+    /// <summary>
+    /// Whether the consumer takes requests that are effects as they were received (<see cref="PublishedRequests"/>), instead of in records.
+    /// </summary>
+    bool TakesRequests => false;
+
+    /// <summary>Receives requests in the protocol's form, one behind the other; each is the only effect of its command.</summary>
+    void PublishedRequests(int database, ReadOnlySpan<byte> requests) => throw new NotSupportedException();
 }

@@ -30,6 +30,9 @@ internal sealed class InvocationRecording
     /// <summary>Whether effects have consumers, so that they are worth preparing.</summary>
     internal bool TakesEffects => (Observers & StripeObservers.Effects) != 0;
 
+    /// <summary>Whether effects are the only thing that is observed, and the request is the effect, if it has one.</summary>
+    internal bool TakesRequestOnly => Observers == StripeObservers.Effects && Expiries.Count == 0 && Effects.Count == 0 && !Effects.ReplacesRequest;
+
     /// <summary>Whether a snapshot of the locked stripes is being written.</summary>
     internal bool IsInSnapshot => (Observers & StripeObservers.Snapshot) != 0;
 

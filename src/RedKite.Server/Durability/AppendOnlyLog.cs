@@ -66,6 +66,10 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     /// <summary>How often writing or syncing began to fail.</summary>
     internal long Failures => Volatile.Read(ref _failures);
 
+    public bool TakesRequests => true;
+
+    public void PublishedRequests(int database, ReadOnlySpan<byte> requests) => Appended(Chain.Append(database, requests));
+
     public void Published(scoped in EffectRecord record)
     {
         int commands = 0, first = 0, last = 0;
@@ -86,21 +90,18 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
         if (commands > 1) appender.Append(Multi);
         Append(appender, record, first);
         if (commands > 1) appender.Append(Exec);
-        long end = appender.End();
-        Writer.Wake();
-        if (end - Writer.WrittenPosition > PendingBytesMax) HoldWrites();
+        Appended(appender.End());
     }
 
     /// <summary>
-    /// The position that output of now must wait for; 0: it may leave. It also wakes the writer. From any thread.
+    /// The position that output of now must wait for; 0: it may leave. The writer has to be asked for it (<see cref="LogWriter.Ask"/>).
+    /// From any thread.
     /// </summary>
     internal long AwaitedPosition()
     {
         if (!RequiresSync) return 0;
         long end = Chain.Reserved;
-        if (end <= Writer.SyncedPosition) return 0;
-        Writer.WakeSurely();
-        return end;
+        return end <= Writer.SyncedPosition ? 0 : end;
     }
 
     /// <summary>
@@ -115,6 +116,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
         if (position == 0) return true;
         if (Failures != failures) return false;
         if (position <= Volatile.Read(ref _abandoned)) return true;
+        Writer.Ask(position);
         lock (_waiting)
         {
             while (Writer.SyncedPosition < position)
@@ -163,6 +165,13 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     private static ReadOnlySpan<byte> Multi => "*1\r\n$5\r\nMULTI\r\n"u8;
 
     private static ReadOnlySpan<byte> Exec => "*1\r\n$4\r\nEXEC\r\n"u8;
+
+    // With `always` the writer waits until it is asked, which is at the end of a turn: a group of commands shares a sync.
+    private void Appended(long end)
+    {
+        if (Writer.Policy != FsyncPolicy.Always) Writer.Wake();
+        if (end - Writer.WrittenPosition > PendingBytesMax) HoldWrites();
+    }
 
     private static void Append(LogAppender appender, scoped in EffectRecord record, int database)
     {

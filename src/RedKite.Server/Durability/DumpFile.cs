@@ -7,6 +7,7 @@ namespace RedKite.Server.Durability;
 internal sealed class DumpFile : IDisposable
 {
     private readonly FileReplacement _replacement;
+    private bool _hasEnded;
 
     /// <param name="files">The file system.</param>
     /// <param name="folder">The file's folder.</param>
@@ -22,10 +23,18 @@ internal sealed class DumpFile : IDisposable
 
     internal long Bytes => _replacement.Length;
 
-    /// <summary>Ends the data, syncs it, and gives the file its name.</summary>
-    internal void Commit(string name)
+    /// <summary>Ends the data and syncs it.</summary>
+    internal void End()
     {
         Writer.End();
+        _hasEnded = true;
+        _replacement.Sync();
+    }
+
+    /// <summary>Ends the data unless it has ended, syncs it, and gives the file its name.</summary>
+    internal void Commit(string name)
+    {
+        if (!_hasEnded) End();
         _replacement.Commit(name);
     }
 

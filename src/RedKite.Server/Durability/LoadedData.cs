@@ -9,6 +9,8 @@ namespace RedKite.Server.Durability;
 /// <summary>What is being loaded into a keyspace, and counts of it. From several threads.</summary>
 internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long> nowMs, Func<byte[], string?> loadFunctions)
 {
+    private const int KeysAhead = 16;
+
     private readonly RdbLimits _limits = new(
         new(settings.HashMaxListpackEntries, settings.HashMaxListpackValueBytes),
         new(settings.SetMaxIntsetEntries, settings.SetMaxListpackEntries, settings.SetMaxListpackValueBytes),
@@ -39,19 +41,49 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
     /// <returns>What is wrong with it; null: nothing.</returns>
     internal string? LoadFunctions(ReadOnlySpan<byte> code) => loadFunctions(code.ToArray());
 
-    /// <summary>Adds a key with its value.</summary>
-    /// <exception cref="RdbFileException">The value is damaged, or the key is there already.</exception>
-    internal void Build(RdbBatch batch, in RdbItem item, ExpiryClock expiry, RdbScratch scratch)
+    /// <summary>Adds the keys of a batch with their values.</summary>
+    /// <exception cref="RdbFileException">A value is damaged, or its key is there already.</exception>
+    internal void Build(RdbBatch batch, ExpiryClock expiry, RdbScratch scratch)
     {
-        if (item.ExpiryMs >= 0 && expiry.HasPassed(item.ExpiryMs))
+        // Some keys at a time, so that what they need of the tables arrives from memory together.
+        Span<ulong> hashes = stackalloc ulong[KeysAhead];
+        Span<nint> buckets = stackalloc nint[KeysAhead];
+        for (ReadOnlySpan<RdbItem> left = batch.Items; !left.IsEmpty; left = left[Math.Min(KeysAhead, left.Length)..])
         {
-            Interlocked.Increment(ref _expired);
-            return;
-        }
+            ReadOnlySpan<RdbItem> items = left[..Math.Min(KeysAhead, left.Length)];
+            for (int i = 0; i < items.Length; i++)
+            {
+                buckets[i] = 0;
+                if (items[i].Kind != RdbItemKind.Key) continue;
+                hashes[i] = keyspace.Hash(batch.NameOf(items[i]));
+                buckets[i] = keyspace.Databases[items[i].Database].PrefetchBucket(hashes[i]);
+            }
 
+            for (int i = 0; i < items.Length; i++)
+            {
+                if (buckets[i] != 0) Database.PrefetchEntry(buckets[i], hashes[i], mayAdd: true, bytes: 0);
+            }
+
+            long now = nowMs();
+            int keys = 0, expired = 0;
+            for (int i = 0; i < items.Length; i++)
+            {
+                if (items[i].Kind != RdbItemKind.Key) continue;
+                if (TryBuild(batch, items[i], hashes[i], now, expiry, scratch)) keys++;
+                else expired++;
+            }
+
+            Interlocked.Add(ref _keys, keys);
+            if (expired > 0) Interlocked.Add(ref _expired, expired);
+        }
+    }
+
+    // False: the key, or all fields of a hash, had expired.
+    private bool TryBuild(RdbBatch batch, in RdbItem item, ulong hash, long now, ExpiryClock expiry, RdbScratch scratch)
+    {
+        if (item.ExpiryMs >= 0 && expiry.HasPassed(item.ExpiryMs)) return false;
         Database database = keyspace.Databases[item.Database];
         ReadOnlySpan<byte> key = batch.NameOf(item);
-        ulong hash = keyspace.Hash(key);
         Stripe stripe = keyspace.Stripes[keyspace.StripeOf(hash)];
         if (!IsLocked) stripe.Enter();
         try
@@ -59,7 +91,6 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
             Entry existing = database.Find(key, hash, ExpiryClock.Never);
             if (existing.Exists && !_merges) throw batch.Failure(item, IsLocked ? "the key exists already" : "the key occurs twice");
             if (existing.Exists) database.Unlink(existing, UnlinkReason.Overwritten);
-            long now = nowMs();
             var target = new RdbTarget(database, key, hash, AccessClockOf(item, now), now, expiry, _limits);
             switch (batch.Build(item, target, scratch))
             {
@@ -67,11 +98,9 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
                     throw batch.Failure(item, "the value is damaged");
                 case RdbOutcome.Loaded:
                     if (item.ExpiryMs >= 0) database.WriteExpiry(database.Find(key, hash, ExpiryClock.Never), item.ExpiryMs);
-                    Interlocked.Increment(ref _keys);
-                    break;
+                    return true;
                 default:
-                    Interlocked.Increment(ref _expired); // all fields of a hash had expired
-                    break;
+                    return false;
             }
         }
         finally

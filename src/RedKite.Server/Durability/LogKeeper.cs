@@ -142,7 +142,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         // The log may have been synced, or have ended, before it could see the wait.
         if (log.Writer.SyncedPosition >= wait.Position) Waits.End(wait.Position);
         else if (_log != log) Waits.EndAll(Encoding.ASCII.GetBytes($"-{NoLogToWaitFor}\r\n"));
-        else log.Writer.WakeSurely();
+        else log.Writer.Ask(wait.Position);
     }
 
     /// <summary>Begins to log after loading. Nothing else is executed.</summary>
@@ -209,6 +209,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
             Task switched = Task.CompletedTask;
             writeSnapshot(file, () => switched = log.Writer.SwitchAt(log.Chain.ForgetDatabase(), OpenNext));
             switched.GetAwaiter().GetResult();
+            file.End(); // the long sync: who needs the manifest does not wait for it
             lock (_changing) Commit(file, _manifest, _manifest.LastIncrementSequence);
         }
         else if (settings.AppendOnly)
@@ -218,6 +219,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         else
         {
             writeSnapshot(file, () => { });
+            file.End();
             lock (_changing) Commit(file, _manifest, _manifest.LastIncrementSequence + 1); // as in Redis, a base alone
         }
     }
@@ -236,6 +238,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
                 changes.RequestEffects(began, isOn: true);
                 changes.ApplyLocked();
             });
+            file.End();
             lock (_changing) Commit(file, next, next.LastIncrementSequence);
         }
         catch

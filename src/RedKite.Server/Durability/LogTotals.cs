@@ -40,6 +40,9 @@ internal sealed class LogTotals
         Synced?.Invoke(elapsed);
     }
 
+    /// <summary>Counts delayed syncs from zero: CONFIG RESETSTAT.</summary>
+    internal void ResetDelayedSyncs() => Interlocked.Exchange(ref _delayedSyncs, 0);
+
     internal void NoteDelayedSync() => Interlocked.Increment(ref _delayedSyncs);
 }
 

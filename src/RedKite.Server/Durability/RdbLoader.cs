@@ -60,7 +60,7 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
         while (reader.TryRead(batch))
         {
             LoadFunctions(batch);
-            Build(batch, expiry, scratch);
+            data.Build(batch, expiry, scratch);
         }
     }
 
@@ -100,20 +100,12 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
 
     private void LoadFunctions(RdbBatch batch)
     {
-        foreach (RdbItem item in batch.Items)
+        foreach (ref readonly RdbItem item in batch.Items)
         {
             if (item.Kind != RdbItemKind.Function || data.LoadFunctions(batch.TextOf(item)) is not { } error) continue;
             string path = batch.File!.Path;
             batch.Dispose();
             throw new RdbFileException(path, item.Offset, $"a library of functions cannot be loaded: {error}");
-        }
-    }
-
-    private void Build(RdbBatch batch, ExpiryClock expiry, RdbScratch scratch)
-    {
-        foreach (RdbItem item in batch.Items)
-        {
-            if (item.Kind == RdbItemKind.Key) data.Build(batch, item, expiry, scratch);
         }
     }
 
@@ -124,7 +116,7 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
         {
             foreach (RdbBatch batch in _filled.GetConsumingEnumerable(_failed.Token))
             {
-                Build(batch, expiry, scratch);
+                data.Build(batch, expiry, scratch);
                 _free.Add(batch, CancellationToken.None);
             }
         }

@@ -303,12 +303,25 @@ internal sealed class Invoker
     {
         if (_recording.TakesEffects)
         {
-            if (changes > 0 && !_recording.Effects.ReplacesRequest) cmd.EffectRequest();
-            _nested.PublishEffects(cmd.Arguments.Input);
+            if (changes > 0 && !_recording.Effects.ReplacesRequest) PublishRequest(cmd);
+            else _nested.PublishEffects(cmd.Arguments.Input);
             if (changes > 0 && _engine.Durability.Log.Log is { } log) cmd.Session.LoggedPosition = log.Chain.Reserved;
         }
 
         PublishChanges();
+    }
+
+    // The request is the effect: usually it is handed over as it was received.
+    private void PublishRequest(scoped in CommandContext cmd)
+    {
+        if (_engine.Changes.TakesRequests && _recording.Expiries.Count == 0 && _nested.PublishesAtOnce && cmd.Arguments.TryGetRequest(out int start, out int end))
+        {
+            _engine.Changes.PublishRequests(cmd.Database.Index, cmd.Arguments.Input[start..end]);
+            return;
+        }
+
+        cmd.EffectRequest();
+        _nested.PublishEffects(cmd.Arguments.Input);
     }
 
     /// <summary>Publishes the changes that the store made by itself: keys that it found expired. The stripe is locked.</summary>

@@ -171,6 +171,9 @@ internal sealed class NestedExecutor : INestedExecutor
 
     public void Stop(Exception failure) => _engine.Keyspace.FailStop.End(failure, _environment.HeldStripes, "a script");
 
+    /// <summary>Whether what a command does is published when it ends: it is not part of a unit.</summary>
+    internal bool PublishesAtOnce => _depth == 0 && !_discardsEffects;
+
     /// <summary>Publishes the effects that a command has recorded or, inside a unit, collects them until its end. Its stripes are locked.</summary>
     /// <param name="request">The input of the command's request.</param>
     internal void PublishEffects(scoped ReadOnlySpan<byte> request)

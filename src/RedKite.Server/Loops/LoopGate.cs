@@ -18,7 +18,7 @@ internal sealed class LoopGate(EventLoop loop)
     {
         _log = log;
         _abandoned = 0;
-        loop.SetOutputGate(log is null ? null : AwaitedPosition);
+        loop.SetOutputGate(log is null ? null : AwaitedPosition, log is null ? null : log.Writer.Ask);
     }
 
     /// <summary>Closes the clients whose output waits, and does not wait for anything up to a position.</summary>

@@ -98,7 +98,7 @@ internal sealed unsafe partial class Database
         bool expires = expiryMs != NoExpiry;
         long bytes = EntryBlock.BytesFor(key.Length, valueLength, expires);
         byte* old = existing.Exists ? existing.Position.Entry : null;
-        bool isTaken = stripe.Observers != StripeObservers.None && NoteWrite(stripe, key, hash, existing) && TryTakeOver(stripe, existing.Position);
+        bool isTaken = (stripe.Observers & ~StripeObservers.Effects) != StripeObservers.None && NoteWrite(stripe, key, hash, existing) && TryTakeOver(stripe, existing.Position);
         bool inPlace = old != null && !isTaken && EntryBlock.Capacity(old) == BlockSize.RoundUp(bytes);
         if (inPlace && EntryBlock.HasStructure(old)) stripe.Values.Release(old);
         byte* block = inPlace ? old : stripe.Arena.Allocate(bytes);

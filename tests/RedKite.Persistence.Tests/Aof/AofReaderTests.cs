@@ -100,7 +100,7 @@ public sealed class AofReaderTests
         Assert.True(AofReader.BeginsWithRdb(file));
         using RdbFileReader rdb = RdbFileReader.Open(file, new RdbReadOptions());
         using var batch = new RdbBatch();
-        while (rdb.TryRead(batch)) Assert.All(batch.Items, item => Assert.Equal(RdbItemKind.Aux, item.Kind));
+        while (rdb.TryRead(batch)) Assert.All(batch.Items.ToArray(), item => Assert.Equal(RdbItemKind.Aux, item.Kind));
         Assert.Equal(file.Length - Text.Length, rdb.Position);
         using var reader = new AofReader(file, rdb.Position);
         Assert.Equal(AofRead.Timestamp, reader.Read());

@@ -1,4 +1,5 @@
 using System.Text.Json;
+using RedKite.Persistence.Log;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Durability;
@@ -70,6 +71,18 @@ public class DurabilityDiagnosticsTests
         totals.NoteSync(TimeSpan.FromSeconds(2.5));
         Assert.Equal([TimelineKind.SlowSync], Kinds(disk));
         Assert.Matches("^2[.][0-9] s within the last minute$", (await FoundAsync(disk, "fsync-slow")).Evidence);
+    }
+
+    [Fact]
+    public async Task Resetstat_forgets_delayed_syncs_and_memory_includes_the_log()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
+        disk.Run("SET key value");
+        disk.Server.Engine.Durability.Log.Totals.NoteDelayedSync();
+        Assert.Equal("1", disk.Info("aof_delayed_fsync"));
+        disk.Run("CONFIG RESETSTAT");
+        Assert.Equal("0", disk.Info("aof_delayed_fsync"));
+        Assert.Contains($"mem_aof_buffer:{LogChain.SegmentBytes}", disk.Run("INFO memory").Text, StringComparison.Ordinal);
     }
 
     [Fact]

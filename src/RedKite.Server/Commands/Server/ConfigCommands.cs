@@ -1,6 +1,7 @@
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Config;
+using RedKite.Server.Durability;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using static RedKite.Server.Model.CommandFlags;
@@ -8,7 +9,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Config commands, which call Configuration. The table is their single declaration and this file's contents.</summary>
-internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRegistry> metrics, Timeline timeline)
+internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRegistry> metrics, Func<LogTotals> logTotals, Timeline timeline)
 {
     private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
 
@@ -76,6 +77,7 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
     private void ResetStat(ref CommandContext cmd)
     {
         metrics().Reset();
+        logTotals().ResetDelayedSyncs();
         cmd.Reply.Ok();
     }
 

@@ -7,7 +7,7 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>INFO's memory section.</summary>
 internal static class MemoryInfo
 {
-    internal static void Write(MetricsRegistry registry, Configuration configuration, RunningScript script, InfoText text)
+    internal static void Write(MetricsRegistry registry, Configuration configuration, RunningScript script, long logBytes, InfoText text)
     {
         MemoryFigures memory = MemoryFigures.Of(registry);
         text.Section("Memory"u8);
@@ -47,7 +47,7 @@ internal static class MemoryInfo
         text.Line("mem_clients_slaves"u8, 0);
         text.Line("mem_clients_normal"u8, memory.Clients);
         text.Line("mem_cluster_links"u8, 0);
-        text.Line("mem_aof_buffer"u8, 0);
+        text.Line("mem_aof_buffer"u8, logBytes);
         text.Line("mem_allocator"u8, "redkite"u8);
         text.Line("mem_overhead_db_hashtable_rehashing"u8, 0);
         text.Line("active_defrag_running"u8, ServerTotals.Of(registry).DefragmentationCpuPercent);
