@@ -413,11 +413,8 @@ internal sealed class CommandExecutor
             if (Metrics.Changes == changesBefore) return true;
             if (cmd.Arguments.TryGetRequest(out int start, out int end))
             {
-                if (_loggedEnd != start)
-                {
-                    if (_loggedEnd > 0) PublishRun(cmd);
-                    _loggedStart = start;
-                }
+                if (_loggedEnd != start && _loggedEnd > 0) PublishRun(cmd);
+                if (_loggedEnd == 0) _loggedStart = start;
 
                 _loggedEnd = end;
                 return true;

@@ -19,8 +19,7 @@ public class LoggedRequestsTests
     public async Task Log_has_requests_in_their_shortest_form_and_order(string input, string logged, string before = "")
     {
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "save", "");
-        Execute(disk, before);
-        Execute(disk, input);
+        Execute(disk, before, input);
         Assert.True(await disk.Server.Engine.Durability.Log.Log!.Writer.Flush());
         Assert.Equal(Select + before + logged, Encoding.Latin1.GetString(disk.Files.Content(Path.Combine(disk.Folder, "appendonlydir", "appendonly.aof.1.incr.aof"))));
         string digest = disk.Digest();
@@ -42,14 +41,26 @@ public class LoggedRequestsTests
         Assert.Equal("2", disk.Run("GET a").Text);
     }
 
-    private static void Execute(DiskServer disk, string input)
+    [Fact]
+    public async Task Requests_of_one_client_after_the_other_are_logged_once()
     {
-        if (input.Length == 0) return;
+        const string Get = "*2\r\n$3\r\nGET\r\n$1\r\na\r\n", Set = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\nb\r\n", Append = "*3\r\n$6\r\nAPPEND\r\n$1\r\na\r\n$1\r\nz\r\n";
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "save", "");
+        Execute(disk, Get + Set, Set + Get + Append, Append, Get + Get + Append + Set);
+        Assert.True(await disk.Server.Engine.Durability.Log.Log!.Writer.Flush());
+        Assert.Equal(Select + Set + Set + Append + Append + Append + Set, Encoding.Latin1.GetString(disk.Files.Content(Path.Combine(disk.Folder, "appendonlydir", "appendonly.aof.1.incr.aof"))));
+    }
+
+    // The same executor for all inputs, as a loop has one for all clients.
+    private static void Execute(DiskServer disk, params string[] inputs)
+    {
         Engine engine = disk.Server.Engine;
         CommandExecutor executor = engine.NewExecutor();
         Session session = engine.Clients.Add(null, engine.Clock.NowMs, engine.Users.InProcess, authenticated: true);
-        byte[] bytes = Encoding.Latin1.GetBytes(input);
-        executor.Time.Read();
-        Assert.Equal(bytes.Length, executor.Run(session, bytes));
+        foreach (byte[] bytes in inputs.Select(Encoding.Latin1.GetBytes))
+        {
+            executor.Time.Read();
+            Assert.Equal(bytes.Length, executor.Run(session, bytes));
+        }
     }
 }
