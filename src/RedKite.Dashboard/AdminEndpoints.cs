@@ -80,7 +80,7 @@ internal static class AdminEndpoints
 
     private static async Task SourceAsync(AdminSite site, HttpContext http)
     {
-        bool needsLogin = !await site.Logins.AllowsAsync(http).ConfigureAwait(false);
+        bool needsLogin = !site.IsAllowedByHost(http) && !await site.Logins.AllowsAsync(http).ConfigureAwait(false);
         if (http.Response.StatusCode == StatusCodes.Status429TooManyRequests) return;
         await SendJsonAsync(http, json =>
         {
@@ -90,7 +90,7 @@ internal static class AdminEndpoints
             json.WriteString("version", ServerVersion.Text);
             json.WriteNumber("now", site.Source.NowUnixSeconds);
             json.WriteBoolean("needs_login", needsLogin);
-            json.WriteBoolean("has_login", site.Logins.IsNeeded);
+            json.WriteBoolean("has_login", site.Logins.IsNeeded && !site.IsAllowedByHost(http));
             json.WriteEndObject();
         }).ConfigureAwait(false);
     }

@@ -7,7 +7,9 @@ namespace RedKite.Dashboard;
 /// <summary>Answers requests: checks their origin and user, then passes them to a row of <see cref="AdminEndpoints"/>.</summary>
 /// <param name="source">What the page shows.</param>
 /// <param name="server">For what only a running server has; null: the source is a debug package.</param>
-internal sealed class AdminSite(IReportSource source, RedKiteServer? server, CancellationToken stopping)
+/// <param name="stopping">Cancelled when the dashboard ends.</param>
+/// <param name="isAllowedByHost">Whether the host has checked a request's user: then nothing else is asked for. Null: there is no host that could.</param>
+internal sealed class AdminSite(IReportSource source, RedKiteServer? server, CancellationToken stopping, Func<HttpContext, bool>? isAllowedByHost = null)
 {
     private const string ContentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -20,6 +22,9 @@ internal sealed class AdminSite(IReportSource source, RedKiteServer? server, Can
 
     internal Logins Logins { get; } = new(server);
 
+    /// <summary>Whether the host has let the request's user in.</summary>
+    internal bool IsAllowedByHost(HttpContext http) => isAllowedByHost?.Invoke(http) == true;
+
     internal async Task AnswerAsync(HttpContext http)
     {
         IHeaderDictionary headers = http.Response.Headers;
@@ -30,11 +35,12 @@ internal sealed class AdminSite(IReportSource source, RedKiteServer? server, Can
 
         AdminEndpoint? endpoint = AdminEndpoints.Find(http.Request.Path.Value ?? "/");
         bool isRead = HttpMethods.IsGet(http.Request.Method) || HttpMethods.IsHead(http.Request.Method); // the body of HEAD's answer is not sent
-        if (!IsForThisSite(http.Request, endpoint) || !MayComeFrom(http.Connection.RemoteIpAddress)) http.Response.StatusCode = StatusCodes.Status403Forbidden;
+        bool isAllowed = IsAllowedByHost(http);
+        if (!IsForThisSite(http.Request, endpoint, isAllowed) || !(isAllowed || MayComeFrom(http.Connection.RemoteIpAddress))) http.Response.StatusCode = StatusCodes.Status403Forbidden;
         else if (endpoint is null) http.Response.StatusCode = StatusCodes.Status404NotFound;
         else if (endpoint.Method == "GET" ? !isRead : http.Request.Method != endpoint.Method) RefuseMethod(http, endpoint);
         else if (endpoint.Method == "POST" && http.Request.Headers["X-RedKite"] != "1") http.Response.StatusCode = StatusCodes.Status403Forbidden;
-        else if (!endpoint.IsOpen && !await Logins.AllowsAsync(http).ConfigureAwait(false)) RefuseUser(http, endpoint);
+        else if (!endpoint.IsOpen && !isAllowed && !await Logins.AllowsAsync(http).ConfigureAwait(false)) RefuseUser(http, endpoint);
         else if (endpoint.NeedsServer && server is null) http.Response.StatusCode = StatusCodes.Status404NotFound;
         else await AnswerAsync(endpoint, http).ConfigureAwait(false);
     }
@@ -69,11 +75,11 @@ internal sealed class AdminSite(IReportSource source, RedKiteServer? server, Can
 
     // A name that an attacker's page resolves to this address is not this site's name; nor may another page send requests, whether it
     // can read the answers or not. A link on another page may lead to this one. Browsers send Sec-Fetch-Site with every request to
-    // HTTPS and loopback addresses, but Origin not with all; other programs send neither.
-    private static bool IsForThisSite(HttpRequest request, AdminEndpoint? endpoint)
+    // HTTPS and loopback addresses, but Origin not with all; other programs send neither. A host's users are known by the host's name alone.
+    private static bool IsForThisSite(HttpRequest request, AdminEndpoint? endpoint, bool isAllowedByHost)
     {
         string host = request.Host.Host.Trim('[', ']');
-        bool isKnown = IPAddress.TryParse(host, out _) || host.Equals("localhost", StringComparison.OrdinalIgnoreCase)
+        bool isKnown = isAllowedByHost || IPAddress.TryParse(host, out _) || host.Equals("localhost", StringComparison.OrdinalIgnoreCase)
             || host.Equals(Dns.GetHostName(), StringComparison.OrdinalIgnoreCase);
         string? origin = request.Headers.Origin;
         bool isOwn = string.IsNullOrEmpty(origin) || origin.Equals($"{request.Scheme}://{request.Host}", StringComparison.OrdinalIgnoreCase);

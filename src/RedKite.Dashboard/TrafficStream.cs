@@ -69,7 +69,7 @@ internal static class TrafficStream
             Volatile.Write(ref room, PerSecond);
             await http.Response.Body.WriteAsync(text.WrittenMemory, end.Token).ConfigureAwait(false);
             await http.Response.Body.FlushAsync(end.Token).ConfigureAwait(false);
-            if (!site.Logins.StillAllows(http)) return; // logged out
+            if (!site.IsAllowedByHost(http) && !site.Logins.StillAllows(http)) return; // logged out
         }
     }
 

@@ -113,11 +113,22 @@ public sealed class RedKiteOptions
     /// <summary>Whether the log is written to standard output where there is neither <see cref="Log"/> nor a file for it.</summary>
     internal bool LogsToConsole { get; init; }
 
+    /// <summary>What was wrong where the options were read from; reported by the start.</summary>
+    internal List<string> Faults { get; } = [];
+
     /// <summary>Whether the server listens on no TCP port, also without another way in.</summary>
     internal bool HasNoPort => Port is null && _portIsGiven && !Settings.ContainsKey("port");
 
     /// <summary>Whether the server takes a free TCP port, whatever other ways in there are.</summary>
     internal bool TakesFreePort => Port == 0 && !Settings.ContainsKey("port");
+
+    /// <summary>Takes a size as redis.conf has it: "256mb".</summary>
+    internal bool TrySetMaxMemory(string text)
+    {
+        if (text.Length == 0 || !MemorySize.TryParse(text, out ulong bytes) || bytes > long.MaxValue) return false;
+        MaxMemory = (long)bytes;
+        return true;
+    }
 
     /// <summary>Reads everything into settings that are at their defaults.</summary>
     /// <returns>All that is wrong; none of it has an effect.</returns>
@@ -125,7 +136,7 @@ public sealed class RedKiteOptions
     {
         var lines = new List<string>();
         foreach ((string name, string value) in Directives().Concat(Settings.Select(line => (line.Key, line.Value)))) lines.Add(LineOf(name, value));
-        List<string> faults = [.. Conflicts()];
+        List<string> faults = [.. Faults, .. Conflicts()];
         try
         {
             RedKite.Server.Config.ConfigFile.Load(configuration, CommandLine.OfHost(ConfigFile, lines), Stream.Null);

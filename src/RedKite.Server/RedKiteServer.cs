@@ -28,7 +28,7 @@ namespace RedKite;
 /// A RedKite server in this process: event loops on the network, and commands executed without a socket. Several servers can run in
 /// one process; they share nothing.
 /// </summary>
-public sealed class RedKiteServer : IAsyncDisposable
+public sealed class RedKiteServer : IAsyncDisposable, IDisposable
 {
     private readonly ReserveLoops _reserve;
     private readonly Endpoints _endpoints;
@@ -186,6 +186,9 @@ public sealed class RedKiteServer : IAsyncDisposable
     /// <summary>The exception that broke the server, if one did: a bug, never a client's fault.</summary>
     public Exception? Failure { get; private set; }
 
+    /// <summary>Whether the data is not loaded yet: commands on it are answered LOADING. From any thread.</summary>
+    public bool IsLoading => !_isLoaded;
+
     internal Engine Engine { get; }
 
     /// <summary>Watches the server; null: the setting `diagnostics` is off.</summary>
@@ -311,6 +314,9 @@ public sealed class RedKiteServer : IAsyncDisposable
         return true;
     }
 
+    /// <summary>Stops the server, and waits for it.</summary>
+    public void Dispose() => StopAsync().GetAwaiter().GetResult();
+
     /// <inheritdoc/>
     public async ValueTask DisposeAsync() => await StopAsync().ConfigureAwait(false);
 
@@ -353,7 +359,14 @@ public sealed class RedKiteServer : IAsyncDisposable
         }
         catch
         {
-            ReleaseUnstarted(Engine.Keyspace);
+            // Unless it is being stopped, which releases everything.
+            _loaded.Set();
+            if (Interlocked.Exchange(ref _stopping, 1) == 0)
+            {
+                ReleaseUnstarted(Engine.Keyspace);
+                _stopped.TrySetResult();
+            }
+
             throw;
         }
 

@@ -8,6 +8,9 @@ public class ProjectTests
     private static readonly Dictionary<string, string[]> AllowedReferences = new()
     {
         ["RedKite.Host"] = ["RedKite.Bench", "RedKite.Dashboard", "RedKite.Persistence", "RedKite.Protocol", "RedKite.Server", "RedKite.Traces"],
+        ["RedKite.Tool"] = [],
+        ["RedKite.Hosting"] = ["RedKite.Dashboard", "RedKite.Server"],
+        ["RedKite.Aspire.Hosting"] = [],
         ["RedKite.Bench"] = ["RedKite.Net", "RedKite.Protocol"],
         ["RedKite.Dashboard"] = ["RedKite.Server"],
         ["RedKite.Scripting"] = ["RedKite.Protocol"],

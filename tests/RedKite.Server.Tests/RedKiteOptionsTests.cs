@@ -176,6 +176,14 @@ public sealed class RedKiteOptionsTests : IDisposable
     }
 
     [Fact]
+    public async Task Server_that_could_not_begin_has_stopped()
+    {
+        await using RedKiteServer server = RedKiteServer.Create(new RedKiteOptions { Port = null, Loops = -1 });
+        await Assert.ThrowsAsync<RedKiteConfigException>(server.StartAsync);
+        Assert.True(server.Stopped.IsCompletedSuccessfully);
+    }
+
+    [Fact]
     public void Settings_keep_their_order_and_names_are_in_any_case()
     {
         RedKiteSettings settings = new() { { "user", "a" }, { "maxclients", "1" }, { "USER", "b" } };

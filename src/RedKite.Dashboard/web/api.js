@@ -1,4 +1,4 @@
-// The admin port's addresses. A response that requires a login is a separate exception.
+// The page's addresses, relative to it: a host may have it below a path. A response that requires a login is a separate exception.
 export class LoginNeeded extends Error {}
 
 export async function get(path, signal) {
@@ -9,11 +9,11 @@ export async function get(path, signal) {
   return response.json();
 }
 
-export const report = (name, signal) => get(`/api/reports/${name}`, signal);
+export const report = (name, signal) => get(`api/reports/${name}`, signal);
 
 export function history(metrics, from, to, points, signal) {
   const query = new URLSearchParams({ metrics: metrics.join(','), from: Math.floor(from), to: Math.floor(to), points });
-  return get(`/api/history?${query}`, signal);
+  return get(`api/history?${query}`, signal);
 }
 
 export const postForFile = path => fetch(path, { method: 'POST', headers: { 'X-RedKite': '1' } });

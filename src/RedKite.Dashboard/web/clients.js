@@ -47,7 +47,7 @@ export function clients({ source, zoom, chosen }) {
   const flags = row => [row.blocked && 'blocked', row.paused && 'paused', row.suspended && 'not reading'].filter(Boolean).join(', ');
   const kill = row => h('button', { type: 'button', class: 'danger', onclick: async () => {
     if (!confirm(`Close client ${row.id} (${row.name || row.address})?`)) return;
-    status.textContent = await api.post(`/api/clients/${row.id}/kill`) === 204 ? `Client ${row.id} was closed.` : `Client ${row.id} was gone already.`;
+    status.textContent = await api.post(`api/clients/${row.id}/kill`) === 204 ? `Client ${row.id} was closed.` : `Client ${row.id} was gone already.`;
   } }, 'Close');
   const list = table({ caption: 'Clients', key: row => String(row.id), first: 50, filter: true, emptyText: 'No client is connected.', columns: [
     { title: 'Id', number: true, get: row => row.id }, { title: 'Name', get: row => row.name }, { title: 'Address', get: row => row.address },

@@ -141,7 +141,7 @@ function browser() {
     if (anew) [cursor, rows] = ['0', []];
     const query = new URLSearchParams({ pattern: pattern.value, cursor, count: 100, database: database.value });
     more.disabled = true; // a second click would read the same keys again
-    const found = await api.get(`/api/keys?${query}`);
+    const found = await api.get(`api/keys?${query}`);
     more.disabled = false;
     rows = [...rows, ...found?.keys ?? []];
     cursor = found?.cursor ?? '0';
@@ -150,7 +150,7 @@ function browser() {
   }
 
   async function look(key) {
-    const found = await api.get(`/api/keys/value?${new URLSearchParams({ key, database: database.value })}`);
+    const found = await api.get(`api/keys/value?${new URLSearchParams({ key, database: database.value })}`);
     shown.hidden = false;
     shown.replaceChildren(...found
       ? [h('dl', { class: 'facts' }, ...Object.entries({ key, type: found.type, size: found.size }).flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, String(text))])), h('pre', { class: 'log', tabindex: 0 }, found.elements.join('\n'))]

@@ -25,7 +25,7 @@ export function log({ source }) {
       if (!source.live) {
         if (lines.length === 0) lines.push(...await api.report('log', signal) ?? []);
       } else {
-        const tail = await api.get(`/api/log?after=${next}`, signal);
+        const tail = await api.get(`api/log?after=${next}`, signal);
         if (tail.lines.length === 0 && next > 0) return;
         next = tail.next;
         lines.push(...tail.lines);
@@ -48,7 +48,7 @@ export function traffic() {
 
   function open() {
     stream?.close();
-    stream = new EventSource(`/api/traffic${values.checked ? '?values=1' : ''}`);
+    stream = new EventSource(`api/traffic${values.checked ? '?values=1' : ''}`);
     stream.onmessage = event => {
       const commands = JSON.parse(event.data);
       rate.textContent = commands.length === 0 ? 'No command in the last second.' : `${commands.length.toLocaleString('en')} commands of the last second are shown, at most the first 200.`;

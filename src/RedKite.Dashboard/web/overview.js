@@ -32,7 +32,7 @@ function download() {
   const button = h('button', { type: 'button', onclick: async () => {
     button.disabled = true;
     status.textContent = 'The package is being built. This takes ' + (log.value === '0' ? 'a few seconds.' : `at least ${log.value} seconds.`);
-    const response = await api.postForFile(`/api/debug-package?log=${log.value}`);
+    const response = await api.postForFile(`api/debug-package?log=${log.value}`);
     button.disabled = false;
     if (!response.ok) {
       status.textContent = response.status === 409 ? 'Another package is being built. Try again in a few seconds.' : `No package: ${response.status}.`;

@@ -211,7 +211,7 @@ function logIn() {
   const user = h('input', { name: 'user', autocomplete: 'username', value: 'default', required: true });
   const form = h('form', { class: 'login panel', onsubmit: async event => {
     event.preventDefault();
-    const status = await api.post('/login', { user: user.value, password: password.value });
+    const status = await api.post('login', { user: user.value, password: password.value });
     if (status === 204) show();
     else problem.textContent = status === 429 ? 'Too many attempts are waiting. Try again in a few seconds.' : 'Wrong user or password. Only users that may do everything can log in.';
   } }, h('h1', {}, 'Log in'), h('label', {}, 'User', user), h('label', {}, 'Password', password), h('button', { type: 'submit' }, 'Log in'), problem);
@@ -240,7 +240,7 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => show
 addEventListener('resize', () => shown?.view.charts?.forEach(chart => chart.redraw()));
 
 try {
-  source = await api.get('/api/source');
+  source = await api.get('api/source');
   await show();
 } catch (failure) {
   console.error(failure);
