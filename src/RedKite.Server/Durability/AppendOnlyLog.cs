@@ -135,6 +135,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     {
         long position = AwaitedPosition();
         if (position == 0) return true;
+        Writer.Ask(position);
         while (Writer.SyncedPosition < position)
         {
             TaskCompletionSource next = Volatile.Read(ref _nextSync) ?? NewSignal();
