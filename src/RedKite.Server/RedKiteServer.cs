@@ -1,9 +1,7 @@
 using RedKite.Net;
 using RedKite.Net.Tls;
-using RedKite.Persistence.Files;
 using RedKite.Server;
 using RedKite.Server.Acl;
-using RedKite.Server.Client;
 using RedKite.Server.Commands;
 using RedKite.Server.Commands.Connection;
 using RedKite.Server.Config;

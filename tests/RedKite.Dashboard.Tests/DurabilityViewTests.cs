@@ -1,7 +1,6 @@
 using System.Globalization;
 using System.Net;
 using Microsoft.Playwright;
-using RedKite.Server.Config;
 using RedKite.TestSupport;
 
 namespace RedKite.Dashboard.Tests;

@@ -1,6 +1,4 @@
 using NRedisStack;
-using NRedisStack.DataTypes;
-using NRedisStack.RedisStackCommands;
 using RedKite.TestSupport;
 using StackExchange.Redis;
 
@@ -27,6 +25,6 @@ public sealed class NRedisStackTests
         Assert.Equal("b", (string?)database.BLMove("jobs", "taken", ListSide.Left, ListSide.Right, 0.1));
         await database.StreamAddAsync("events", "kind", "opened");
         var read = database.XRead("events", "0", count: 10, timeoutMilliseconds: 10)!;
-        Assert.Equal("opened", (string?)read[0].Entries[0].Values[0].Value);
+        Assert.Equal("opened", (string?)read[0]["kind"]);
     }
 }

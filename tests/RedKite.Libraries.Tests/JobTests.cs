@@ -9,7 +9,7 @@ public sealed class JobTests(Servers servers)
 {
     public static TheoryData<string> Names => Servers.Names;
 
-    private static readonly Jobs Done = new();
+    internal static readonly Jobs Done = new();
 
     [Theory]
     [MemberData(nameof(Names))]
@@ -19,13 +19,13 @@ public sealed class JobTests(Servers servers)
         var storage = new RedisStorage(multiplexer, new RedisStorageOptions { Prefix = "{jobs}:", FetchTimeout = TimeSpan.FromSeconds(1) });
         var client = new BackgroundJobClient(storage);
         Done.Clear();
-        string first = client.Enqueue(() => Run("now"));
-        client.ContinueJobWith(first, () => Run("after"));
-        client.Schedule(() => Run("later"), TimeSpan.FromMilliseconds(200));
+        string first = client.Enqueue(() => Work.Run("now"));
+        client.ContinueJobWith(first, () => Work.Run("after"));
+        client.Schedule(() => Work.Run("later"), TimeSpan.FromMilliseconds(200));
         var recurring = new RecurringJobManager(storage);
-        recurring.AddOrUpdate("nightly", () => Run("nightly"), Cron.Daily);
+        recurring.AddOrUpdate("nightly", () => Work.Run("nightly"), Cron.Daily);
         recurring.Trigger("nightly");
-        client.Enqueue(() => FailOnce());
+        client.Enqueue(() => Work.FailOnce());
         using (new BackgroundJobServer(new BackgroundJobServerOptions { WorkerCount = 2, SchedulePollingInterval = TimeSpan.FromMilliseconds(100), ServerName = "tests" }, storage))
         {
             await Done.WaitForAsync(["now", "after", "later", "nightly", "second try"]);
@@ -35,16 +35,7 @@ public sealed class JobTests(Servers servers)
         Assert.Equal(0, storage.GetMonitoringApi().FailedCount());
     }
 
-    public static void Run(string name) => Done.Add(name);
-
-    [AutomaticRetry(Attempts = 3, DelaysInSeconds = [0])]
-    public static void FailOnce()
-    {
-        if (Done.IsFirstTry()) throw new InvalidOperationException("the first try fails");
-        Done.Add("second try");
-    }
-
-    private sealed class Jobs
+    internal sealed class Jobs
     {
         private readonly Lock _lock = new();
         private readonly HashSet<string> _names = [];
@@ -72,5 +63,18 @@ public sealed class JobTests(Servers servers)
         {
             lock (_lock) return _names.IsSupersetOf(names);
         }
+    }
+}
+
+/// <summary>What the jobs do: Hangfire calls public methods.</summary>
+public static class Work
+{
+    public static void Run(string name) => JobTests.Done.Add(name);
+
+    [AutomaticRetry(Attempts = 3, DelaysInSeconds = [0])]
+    public static void FailOnce()
+    {
+        if (JobTests.Done.IsFirstTry()) throw new InvalidOperationException("the first try fails");
+        JobTests.Done.Add("second try");
     }
 }

@@ -54,7 +54,7 @@ public sealed class LockTests(Servers servers)
         await using ConnectionMultiplexer multiplexer = await ConnectionMultiplexer.ConnectAsync(servers.On(server));
         var semaphore = new RedisDistributedSemaphore("workers", maxCount: 2, multiplexer.GetDatabase());
         await using IDistributedSynchronizationHandle? first = await semaphore.TryAcquireAsync(cancellationToken: Cancellation);
-        IDistributedSynchronizationHandle? second = await semaphore.TryAcquireAsync(cancellationToken: Cancellation);
+        RedisDistributedSemaphoreHandle? second = await semaphore.TryAcquireAsync(cancellationToken: Cancellation);
         Assert.NotNull(first);
         Assert.NotNull(second);
         Assert.Null(await semaphore.TryAcquireAsync(cancellationToken: Cancellation));

@@ -1,4 +1,3 @@
-using RedKite.Protocol;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Client;
@@ -58,7 +57,7 @@ internal sealed class AsyncWait : IThreadPoolWorkItem
         try
         {
             if (_isCanceled) Fail(new OperationCanceledException(_cancellation));
-            else if (_waits.HasEnded) Fail(new ObjectDisposedException(CallerPool.ServerName));
+            else if (_waits.HasEnded) Fail(CallerPool.ServerStopped());
             else Complete();
         }
 #pragma warning disable CA1031 // The waiting task gets whatever it is.

@@ -278,7 +278,7 @@ internal sealed class Caller : CallTarget
     {
         if (!_ended) return;
         Reply.Clear();
-        throw new ObjectDisposedException(CallerPool.ServerName);
+        throw CallerPool.ServerStopped();
     }
 
     // Sleeps while the command that was executed last waits for a key, and adds its reply; false when it does not wait.

@@ -9,7 +9,7 @@ namespace RedKite.Server.Client;
 internal sealed class CallerPool(Engine engine)
 {
     /// <summary>What has been disposed when a call comes too late.</summary>
-    internal const string ServerName = "RedKiteServer";
+    internal static ObjectDisposedException ServerStopped() => new("RedKiteServer");
 
     // A power of two. Each has a buffer for replies, 64 KiB.
     private static readonly int KeptMax = (int)System.Numerics.BitOperations.RoundUpToPowerOf2((uint)Math.Max(4, 2 * Environment.ProcessorCount));
@@ -94,7 +94,7 @@ internal sealed class CallerPool(Engine engine)
 
             lock (_adding)
             {
-                if (_ended) throw new ObjectDisposedException(ServerName);
+                if (_ended) throw ServerStopped();
                 if (_kept[index] is not null) continue;
                 var caller = new Caller(engine, this);
                 caller.TryTake();
@@ -105,7 +105,7 @@ internal sealed class CallerPool(Engine engine)
 
         lock (_adding)
         {
-            if (_ended) throw new ObjectDisposedException(ServerName);
+            if (_ended) throw ServerStopped();
             var caller = new Caller(engine, this) { IsTemporary = true };
             _others.Add(caller);
             return caller;

@@ -1,5 +1,3 @@
-using RedKite.Server.Client;
-
 namespace RedKite;
 
 /// <content>Geospatial indexes, streams, scripts and messages.</content>

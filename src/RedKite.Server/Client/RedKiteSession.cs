@@ -1,5 +1,4 @@
 using System.Buffers;
-using System.Globalization;
 using System.Text;
 using RedKite.Server.Client;
 using RedKite.Server.Execution;
@@ -144,7 +143,7 @@ public sealed class RedKiteSession : IDisposable
 
     private void ThrowIfEnded()
     {
-        if (_caller.HasEnded) throw new ObjectDisposedException(CallerPool.ServerName);
+        if (_caller.HasEnded) throw CallerPool.ServerStopped();
     }
 
     private void BeginRequest(int count)

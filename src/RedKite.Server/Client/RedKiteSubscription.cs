@@ -72,7 +72,7 @@ public sealed class RedKiteSubscription : IAsyncEnumerable<RedKiteMessage>, IDis
 
             if (_disposed) yield break;
             if (_overflowed) throw new RedKiteException("OVERFLOW", "OVERFLOW the subscription's reader is too slow, see client-output-buffer-limit pubsub");
-            if (_serverStopped) throw new ObjectDisposedException(CallerPool.ServerName);
+            if (_serverStopped) throw CallerPool.ServerStopped();
             await _arrived.WaitAsync(cancellationToken).ConfigureAwait(false);
         }
     }

@@ -1,4 +1,3 @@
-using RedKite.Protocol;
 using RedKite.Server.Client;
 using RedKite.Server.Custom;
 using RedKite.Server.Model;

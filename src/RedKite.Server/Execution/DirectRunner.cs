@@ -1,6 +1,5 @@
 using System.Diagnostics;
 using RedKite.Protocol;
-using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 

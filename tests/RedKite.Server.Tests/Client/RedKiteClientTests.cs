@@ -263,7 +263,7 @@ public sealed class RedKiteClientTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Calls_are_counted_and_seen_by_monitor_and_notifications()
+    public async Task Calls_are_counted_and_seen_by_monitor_and_notifications()
     {
         _client.Execute("CONFIG", "SET", "notify-keyspace-events", "KEA");
         using RedKiteSubscription subscription = _client.SubscribePatterns("__keyspace@0__:*");
@@ -274,7 +274,7 @@ public sealed class RedKiteClientTests : IAsyncLifetime
         Assert.Contains("keyspace_hits:1", stats, StringComparison.Ordinal);
         Assert.Contains("cmdstat_get:calls=2,", stats, StringComparison.Ordinal);
         IAsyncEnumerator<RedKiteMessage> messages = subscription.GetAsyncEnumerator(TestContext.Current.CancellationToken);
-        Assert.True(messages.MoveNextAsync().AsTask().Wait(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken));
+        Assert.True(await messages.MoveNextAsync());
         Assert.Equal(("__keyspace@0__:k", "set"), (messages.Current.Channel, messages.Current.Text));
     }
 
@@ -302,6 +302,6 @@ public sealed class RedKiteClientTests : IAsyncLifetime
         Assert.Throws<ObjectDisposedException>(() => _client.Get("k"));
         Assert.Throws<ObjectDisposedException>(() => _client.Execute("PING"));
         Assert.Throws<ObjectDisposedException>(() => _client.Subscribe("c"));
-        await Assert.ThrowsAsync<ObjectDisposedException>(async () => await _client.ListPopLeftAsync("l"));
+        await Assert.ThrowsAsync<ObjectDisposedException>(async () => await _client.ListPopLeftAsync("l", cancellationToken: TestContext.Current.CancellationToken));
     }
 }

@@ -167,7 +167,7 @@ public class ServerEventsTests
         taken.Start();
         var options = new RedKiteOptions { Port = directive.Length > 0 ? 0 : ((System.Net.IPEndPoint)taken.LocalEndpoint).Port };
         if (directive.Length > 0) options.Settings[directive] = value;
-        (int published, int left) = await CountInstruments(() => Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(options)));
+        (int published, int left) = await CountInstruments(() => Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken)));
         Assert.True(published > 0);
         Assert.Equal(0, left);
     }
