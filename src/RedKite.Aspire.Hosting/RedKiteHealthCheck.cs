@@ -1,6 +1,5 @@
 using System.Net.Sockets;
 using System.Text;
-using Aspire.Hosting.ApplicationModel;
 using Microsoft.Extensions.Diagnostics.HealthChecks;
 
 namespace RedKite.Aspire.Hosting;

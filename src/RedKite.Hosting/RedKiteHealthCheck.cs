@@ -1,6 +1,5 @@
 using Microsoft.Extensions.Diagnostics.HealthChecks;
 using RedKite.Server.Diagnostics;
-using RedKite.Server.Sessions;
 
 namespace RedKite.Hosting;
 
