@@ -8,7 +8,7 @@ namespace RedKite.Hosting;
 /// <param name="isReadiness">Whether loading and open findings count.</param>
 internal sealed class RedKiteHealthCheck(RedKiteServer server, bool isReadiness) : IHealthCheck
 {
-    public Task<HealthCheckResult> CheckHealthAsync(HealthCheckContext context, CancellationToken cancellationToken = default) => 
+    public Task<HealthCheckResult> CheckHealthAsync(HealthCheckContext context, CancellationToken cancellationToken = default) =>
         Task.FromResult(Check(server.Diagnostics?.Findings.Current ?? []));
 
     /// <param name="findings">Those that are open.</param>
