@@ -27,7 +27,7 @@ public class ProjectTests
         ["RedKite.Bench", "RedKite.Net", "RedKite.Persistence", "RedKite.Protocol", "RedKite.Server", "RedKite.Store"];
 
     // Suites that cover several projects.
-    private static readonly string[] CrossCuttingSuites = ["Differential", "EndToEnd", "Fuzz", "Libraries", "Repo"];
+    private static readonly string[] CrossCuttingSuites = ["Differential", "EndToEnd", "Fuzz", "Libraries", "Repo", "Samples"];
 
     // Shared by the suites: server processes, a client, transcripts.
     private const string TestSupport = "RedKite.TestSupport";
