@@ -495,12 +495,8 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     }
 
     // INFO as a package has it.
-    private string InfoText()
-    {
-        return Section("everything") + Section("findings");
-
-        string Section(string name) => Execute("INFO", name) is { IsError: false, Text: { } text } ? text : throw new InvalidOperationException("INFO cannot be executed.");
-    }
+    private string InfoText() =>
+        Execute("INFO", "everything") is { IsError: false, Text: { } text } ? text : throw new InvalidOperationException("INFO cannot be executed.");
 
     private void ReplyLater(Session session, byte[] wait, byte[] reply)
     {

@@ -89,16 +89,16 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
 
     // The first line says how bad it is and how many checks found nothing; findings follow before all numbers.
     [Theory]
-    [InlineData("", "The server is healthy. All 63 checks pass.")]
-    [InlineData("notice", "The server is healthy. 1 note. All other checks (of 63) pass.")]
-    [InlineData("warning notice notice", "The server works, but something needs attention. 1 warning, 2 notes. All other checks (of 63) pass.")]
-    [InlineData("critical warning warning", "Clients are affected, or data is at risk. 1 critical finding, 2 warnings. All other checks (of 63) pass.")]
+    [InlineData("", "The server is healthy. All 64 checks pass.")]
+    [InlineData("notice", "The server is healthy. 1 note. All other checks (of 64) pass.")]
+    [InlineData("warning notice notice", "The server works, but something needs attention. 1 warning, 2 notes. All other checks (of 64) pass.")]
+    [InlineData("critical warning warning", "Clients are affected, or data is at risk. 1 critical finding, 2 warnings. All other checks (of 64) pass.")]
     public async Task Verdict_is_the_first_line_and_findings_follow(string severities, string verdict)
     {
         string[] open = [.. severities.Split(' ', StringSplitOptions.RemoveEmptyEntries).Select((severity, i) =>
             $$"""{"name":"finding-{{i}}","severity":"{{severity}}","title":"Title {{i}}","evidence":"evidence {{i}}","remedy":"Remedy {{i}}.","view":"memory","since_unix_ms":1,"ended_unix_ms":0}""")];
         await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address, "/#log");
-        await tab.Page.RouteAsync("**/api/reports/findings", route => route.FulfillAsync(new RouteFulfillOptions { ContentType = "application/json", Body = $$"""{"open":[{{string.Join(',', open)}}],"ended":[],"rules":63}""" }));
+        await tab.Page.RouteAsync("**/api/reports/findings", route => route.FulfillAsync(new RouteFulfillOptions { ContentType = "application/json", Body = $$"""{"open":[{{string.Join(',', open)}}],"ended":[],"rules":64}""" }));
         await tab.Page.GotoAsync(new Uri(loaded.Server.Address, "/#overview").ToString());
         await tab.ReadyAsync("overview");
         ILocator line = tab.Page.Locator(".verdict p");

@@ -204,7 +204,7 @@ export function loops({ zoom, go }) {
   const stripes = table({ caption: 'Stripes', sort: 3, descending: true, first: 16, columns: [
     { title: 'Stripe', number: true, get: row => row.index },
     { title: 'Memory', number: true, get: row => row.bytes, show: row => format.text(format.bytes(row.bytes)) },
-    { title: 'Share of the data, by an even one', number: true, get: row => row.share, show: row => row.share === null ? 'none' : row.share.toFixed(2) },
+    { title: 'Times its even share', number: true, get: row => row.share, show: row => row.share === null ? 'none' : row.share.toFixed(2) },
     { title: 'Found locked', number: true, get: row => row.held_percent ?? 0, show: row => format.text(format.percent(row.held_percent)) },
     { title: 'Waits', number: true, get: row => row.lock_waits, show: row => format.orNone(row.lock_waits) },
     { title: 'Slept', number: true, get: row => row.lock_parks, show: row => format.orNone(row.lock_parks) },

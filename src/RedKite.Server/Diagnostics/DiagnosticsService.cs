@@ -97,7 +97,7 @@ internal sealed class DiagnosticsService : IDisposable
         Configuration configuration = _parts.Configuration;
         return new DiagnosticsView(History, [.. _totals], nowUnixSeconds, configuration.Get)
         {
-            Facts = new Dictionary<string, string>([.. SystemFacts.Current, .. DurabilityFacts]),
+            Facts = new Dictionary<string, string>([.. SystemFacts.Current, .. DurabilityFacts]) { ["memory_refused_client"] = _parts.Metrics.Server.LastClientWithoutMemory.ToString(System.Globalization.CultureInfo.InvariantCulture) },
             SettingsWithoutEffect = [.. SettingTable.Rows.Where(row => row.NoEffect is not null && configuration.Get(row.Name) != row.DefaultText).Select(row => row.Name)],
         };
     }

@@ -111,7 +111,7 @@ internal sealed class DurabilityReader(ServerParts parts, LatencyInterval.Scratc
             WritesHeldMs = parts.WriteGate.HeldTime.TotalMilliseconds,
             ClientsHeld = parts.WriteGate.Waits ? parts.Clients.All.Count(session => session.IsPaused) : 0,
             Refusal = parts.WriteGate.Cause,
-            CommandsRefused = ReadRefused(),
+            CommandsRefused = parts.Metrics.ErrorsOf("MISCONF"),
             LoadSeconds = loading.StartedMs == 0 ? 0 : Math.Max(0, loading.Elapsed(nowMs).TotalSeconds),
             LoadKeys = loading.Keys,
             LoadBytes = loading.LoadedBytes,
@@ -123,16 +123,5 @@ internal sealed class DurabilityReader(ServerParts parts, LatencyInterval.Scratc
     {
         LatencyFigures ended = _syncs.Read(totals.Syncs.AddTo);
         return current.TotalMicroseconds > (double.IsNaN(ended.Max) ? 0 : ended.Max) ? ended with { Max = current.TotalMicroseconds } : ended;
-    }
-
-    private long ReadRefused()
-    {
-        long refused = 0;
-        foreach (ExecutorMetrics executor in parts.Metrics.Executors)
-        {
-            lock (executor.ErrorsByClass) refused += executor.ErrorsByClass.GetValueOrDefault("MISCONF");
-        }
-
-        return refused;
     }
 }

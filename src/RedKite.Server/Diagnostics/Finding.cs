@@ -29,7 +29,11 @@ internal sealed record Diagnosis(string Title, string Evidence, FindingSeverity 
 /// <param name="View">The view of the dashboard that shows it: overview, commands, loops, memory, clients, slow, keys,
 /// durability, machine, security, configuration, log.</param>
 /// <param name="Check">Returns what is wrong, or null.</param>
-internal sealed record FindingRule(string Name, string Meaning, string Remedy, string View, Func<DiagnosticsView, Diagnosis?> Check);
+internal sealed record FindingRule(string Name, string Meaning, string Remedy, string View, Func<DiagnosticsView, Diagnosis?> Check)
+{
+    /// <summary>Whether the finding stays open although the rule finds nothing, because what it found is not over; null: it ends with that.</summary>
+    internal Func<DiagnosticsView, bool>? Lasts { get; init; }
+}
 
 /// <summary>A finding that is open, or was.</summary>
 internal sealed record Finding(FindingRule Rule, Diagnosis Diagnosis, long SinceUnixMs)

@@ -33,6 +33,9 @@ internal static class FindingTable
         return string.Create(CultureInfo.InvariantCulture, $"{bytes.ToString(unit == 0 ? "0" : "0.##", CultureInfo.InvariantCulture)} {units[unit]}");
     }
 
+    /// <summary>A number of things: "1 client", "3 clients".</summary>
+    internal static string Times(double count, string noun) => Text($"{count:0} {noun}{(Math.Round(count) == 1 ? "" : "s")}");
+
     /// <summary>A duration for people: "about 40 minutes".</summary>
     internal static string About(double seconds) => seconds switch
     {

@@ -33,9 +33,15 @@ internal sealed class FindingTracker(IReadOnlyList<FindingRule> rules, ServerLog
     {
         foreach (FindingRule rule in rules)
         {
-            if (rule.Check(view) is not { } diagnosis) continue;
             bool isNew = !_open.TryGetValue(rule.Name, out (Finding Finding, long SeenMs) known);
+            if (rule.Check(view) is not { } diagnosis)
+            {
+                if (!isNew && rule.Lasts?.Invoke(view) == true) _open[rule.Name] = (known.Finding, nowUnixMs);
+                continue;
+            }
+
             bool isWorse = !isNew && diagnosis.Severity > known.Finding.Diagnosis.Severity;
+            if (!isNew && !isWorse) diagnosis = diagnosis with { Severity = known.Finding.Diagnosis.Severity }; // the worst until it ends
             var finding = new Finding(rule, diagnosis, isNew ? nowUnixMs : known.Finding.SinceUnixMs);
             _open[rule.Name] = (finding, nowUnixMs);
             if (!isNew && !isWorse) continue;

@@ -140,6 +140,7 @@ internal static class MetricTable
     internal static readonly Metric MaxMemory = Row("maxmemory", Gauge, Bytes, "The limit of memory; 0: none.", o => o.MaxMemoryBytes);
 
     internal static readonly Metric MemoryExceeded = Row("total_eviction_exceeded_time", Counter, Milliseconds, "Time that memory exceeded maxmemory after eviction.", o => o.Server.ExceededMs);
+    internal static readonly Metric MemoryRefusals = Row("maxmemory_refused_commands", Counter, Count, "Commands refused with OOM, because memory exceeds maxmemory.", o => o.MemoryRefusals);
 
     // The runtime
     internal static readonly Metric ManagedHeap = Row("managed_heap_bytes", Gauge, Bytes, "Managed heap in use after the last collection.", o => o.Runtime.HeapBytes);

@@ -96,6 +96,9 @@ internal sealed record Observation
 
     internal required long MaxMemoryBytes { get; init; }
 
+    /// <summary>Commands refused with OOM.</summary>
+    internal required long MemoryRefusals { get; init; }
+
     internal required double UptimeSeconds { get; init; }
 }
 

@@ -119,6 +119,7 @@ internal sealed class ObservationReader : IDisposable
             Users = _parts.Users.Figures,
             MaxClients = settings.MaxClients,
             MaxMemoryBytes = (long)settings.MaxMemoryBytes,
+            MemoryRefusals = registry.ErrorsOf("OOM"),
             UptimeSeconds = (_parts.Clock.NowMs - _parts.Run.StartedMs) / 1000.0,
         };
         _stallMs = 0;

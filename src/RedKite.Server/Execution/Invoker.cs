@@ -474,6 +474,7 @@ internal sealed class Invoker
         if (!IsPermittedOrReply(cmd)) return false;
         if (isOutOfMemory && (MayUseMoreMemory(cmd, command) || command.NeedsMemory?.Invoke(cmd) == true))
         {
+            _engine.Metrics.Server.LastClientWithoutMemory = cmd.Session.Id;
             Reject(command, "OOM command not allowed when used memory > 'maxmemory'.");
             return false;
         }

@@ -33,6 +33,18 @@ internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, Limit
         }
     }
 
+    /// <summary>The error replies of a class so far: MISCONF, OOM, ...</summary>
+    internal long ErrorsOf(string errorClass)
+    {
+        long errors = 0;
+        foreach (ExecutorMetrics executor in Executors)
+        {
+            lock (executor.ErrorsByClass) errors += executor.ErrorsByClass.GetValueOrDefault(errorClass);
+        }
+
+        return errors;
+    }
+
     internal ExecutorMetrics NewExecutor()
     {
         var metrics = new ExecutorMetrics(commandCount, limits);

@@ -6,8 +6,8 @@ namespace RedKite.Differential.Tests.Introspection;
 /// <summary>The fields of INFO are Redis's, apart from those that rows of <see cref="NotCopied"/> name.</summary>
 public sealed partial class InfoFieldsTests
 {
-    // One line for each command, error, user of a database, or loop: as many as there are.
-    private static readonly string[] Numbered = ["cmdstat_", "latency_percentiles_usec_", "errorstat_", "db", "io_thread_"];
+    // One line for each command, error, database, loop or open finding: as many as there are.
+    private static readonly string[] Numbered = ["cmdstat_", "latency_percentiles_usec_", "errorstat_", "db", "io_thread_", "finding_"];
 
     [Theory]
     [InlineData("")]

@@ -18,6 +18,7 @@ public class FindingRulesTests
     {
         ["memory-near-limit"] = new(Critical, (MaxMemory, 100 * MiB), (UsedMemory, 96 * MiB)),
         ["eviction-young"] = new(Warning, (EvictedKeys, 100), (EvictedYoungKeys, 90)),
+        ["commands-refused-by-memory"] = new(Critical, (MemoryRefusals, 3), (MaxMemory, 100 * MiB), (UsedMemory, 101 * MiB)) { Facts = { ["memory_refused_client"] = "7" } },
         ["memory-over-limit"] = new(Critical, (MemoryExceeded, 950), (MaxMemory, 100 * MiB), (UsedMemory, 101 * MiB)),
         ["clients-evicted"] = new(Warning, (EvictedClients, 0.1)),
         ["container-memory"] = new(Critical, (CgroupMemoryLimit, 1000 * MiB), (CgroupMemory, 960 * MiB)),
@@ -28,7 +29,7 @@ public class FindingRulesTests
         ["buffers-large"] = new(Warning, (BufferBytes, 70 * MiB), (UsedMemory, 200 * MiB)),
         ["big-key"] = new(Notice, (LargestKey, 70 * MiB)),
         ["managed-heap-large"] = new(Warning, (ManagedCommitted, 600 * MiB), (Resident, 1000 * MiB)),
-        ["cpu-saturated"] = new(Warning, (MachineCpu, 97)),
+        ["cpu-saturated"] = new(Warning, (MachineCpu, 97), (CpuUser, 2.5)),
         ["cpu-stolen"] = new(Warning, (MachineSteal, 12)),
         ["cpu-throttled"] = new(Warning, (Throttled, 0.06), (CgroupCpuLimit, 0.5)),
         ["cpu-pressure"] = new(Notice, (CpuPressure, 55)),
@@ -158,7 +159,7 @@ public class FindingRulesTests
         var history = new MetricHistory(values.Length);
         for (int second = HistorySeconds - 1; second >= 0; second--) history.Add(Now - second, values);
         Configuration configuration = new(new Settings());
-        Dictionary<string, string> facts = new() { ["transparent_huge_pages"] = "madvise", ["somaxconn"] = "4096", ["data_file_system"] = "ext4" };
+        Dictionary<string, string> facts = new() { ["transparent_huge_pages"] = "madvise", ["somaxconn"] = "4096", ["cpus"] = "4", ["data_file_system"] = "ext4" };
         foreach ((string name, string value) in cause.Facts) facts[name] = value;
         return new DiagnosticsView(history, values, Now, name => cause.Settings.GetValueOrDefault(name) ?? configuration.Get(name))
         {
@@ -176,7 +177,7 @@ public class FindingRulesTests
         (UsedMemory, GiB), (Resident, 1.2 * GiB), (Dataset, 0.9 * GiB), (BufferBytes, 4 * MiB), (AllocatorAllocated, GiB), (AllocatorActive, 1.1 * GiB),
         (ManagedHeap, 20 * MiB), (ManagedCommitted, 60 * MiB), (PauseTime, 0.3), (Collections2, 0), (ThreadPoolThreads, 4),
         (OpenFiles, 200), (OpenFilesMax, 20_000), (MachineCpu, 55), (MachineSteal, 0.2), (MachineMemory, 16 * GiB), (MachineAvailable, 9 * GiB),
-        (CpuPressure, 6), (MemoryPressure, 0), (IoPressure, 1), (CgroupMemoryLimit, 8 * GiB), (CgroupMemory, 1.3 * GiB), (CgroupCpuLimit, 4), (DiskFree, 100 * GiB), (Stall, 3),
+        (CpuPressure, 6), (CpuUser, 1), (CpuSystem, 0.5), (MemoryRefusals, 0), (MemoryPressure, 0), (IoPressure, 1), (CgroupMemoryLimit, 8 * GiB), (CgroupMemory, 1.3 * GiB), (CgroupCpuLimit, 4), (DiskFree, 100 * GiB), (Stall, 3),
         (LogSize, 1.5 * GiB), (LogBase, GiB), (LogSyncP99, 4_000), (LogSyncMax, 9_000), (SaveAge, 250), (ChangesSinceSave, 90), (SaveBytes, GiB), (LoadSeconds, 12), (LoadBytes, GiB), (Uptime, 100_000),
     ];
 

@@ -44,7 +44,7 @@ internal sealed class ServerInfo
             new("keysizes", (scoped in CommandContext cmd, InfoText text) => KeySizes.Write(cmd, text)),
             new("limits", Limits, ByDefault: false, OnlyByName: true),
             new("metrics", MetricValues, ByDefault: false, OnlyByName: true),
-            new("findings", Findings, ByDefault: false, OnlyByName: true),
+            new("findings", Findings),
         ];
     }
 

@@ -82,7 +82,7 @@ internal static class DurabilityRules
     private static Diagnosis? SyncIsSlow(DiagnosticsView view)
     {
         double longest = view.Max(LogSyncMax, RecentSeconds);
-        double delayed = Math.Round(view.Mean(LogDelayedSyncs, RecentSeconds) * RecentSeconds);
+        double delayed = view.Growth(LogDelayedSyncs, RecentSeconds);
         if (delayed > 0) return new("Commands that write waited for slow syncs", Text($"{Times(delayed, "time")} in the last minute; the longest sync took {Duration(longest)}"), delayed >= 3 ? Critical : Warning);
         return longest > SlowSyncMicroseconds ? new("A sync of the append-only file took long", Text($"{Duration(longest)} within the last minute"), Warning) : null;
     }
@@ -154,8 +154,6 @@ internal static class DurabilityRules
         double.TryParse(view.Setting(setting), CultureInfo.InvariantCulture, out double number) ? number : double.NaN;
 
     private static string Reason(DiagnosticsView view, string fact) => view.Facts.GetValueOrDefault(fact) is { Length: > 0 } reason ? reason : "the log has the reason";
-
-    private static string Times(double count, string noun) => Text($"{count:0} {noun}{(count == 1 ? "" : "s")}");
 
     private static string Duration(double microseconds) => microseconds >= 1e6 ? Text($"{microseconds / 1e6:0.#} s") : Text($"{microseconds / 1000:0.#} ms");
 }

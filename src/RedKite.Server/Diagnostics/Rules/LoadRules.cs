@@ -7,6 +7,9 @@ namespace RedKite.Server.Diagnostics.Rules;
 /// <summary>Rules on the server's own work: loops, locks, commands, the runtime.</summary>
 internal static class LoadRules
 {
+    private const int PercentileCommandsMin = 1000;
+    private const int SlowSecondsMin = 10;
+
     internal static FindingRule[] All =>
     [
         new("loop-saturated", "The busiest event loop worked for more than 95 % of the last 10 seconds. Its clients wait for each other.",
@@ -24,24 +27,24 @@ internal static class LoadRules
         new("stripe-uneven", "One stripe holds more than eight times its even share of the data, and more than 256 MiB: a very large key.",
             "Find the key with redis-cli --bigkeys, and split it.", "keys",
             view => view[LargestStripe] > 8 && view[Dataset] > 256 << 20 ? new("A single key holds much of the data", Text($"its stripe has {view[LargestStripe]:0.#} times its share of {Bytes(view[Dataset])}"), Notice) : null),
-        new("slow-commands", "One in a hundred commands of the last 30 seconds took longer than 10 ms.",
-            "The slow log has them. Commands on whole collections or the whole keyspace delay others.", "slow",
-            view => view.Mean(LatencyP99, 30) > 10_000 && HasEnough(view) ? new("Commands are slow", Text($"99th percentile {view.Mean(LatencyP99, 30) / 1000:0.#} ms"), Warning) : null),
-        new("commands-wait", "One in a hundred commands of the last 30 seconds waited longer than 10 ms for its turn on the event loop.",
+        new("slow-commands", "One in a hundred commands took longer than 10 ms in at least 10 of the last 30 seconds, in which there were at least 1,000.",
+            "The slow log has the slow commands. Commands on whole collections or the whole keyspace delay others.", "slow",
+            view => SlowSeconds(view, LatencyP99) is >= SlowSecondsMin and var seconds ? new("Commands are slow", Text($"the 99th percentile was above 10 ms in {seconds} of the last 30 seconds, {view.Max(LatencyP99, 30) / 1000:0.#} ms at most"), Warning) : null),
+        new("commands-wait", "One in a hundred commands waited longer than 10 ms for its turn on the event loop in at least 10 of the last 30 seconds, in which there were at least 1,000.",
             "Look for slow commands of other clients in the slow log: they share the loop. More loops spread the clients.", "commands",
-            view => view.Mean(WaitingP99, 30) > 10_000 && HasEnough(view) ? new("Commands wait for their turn", Text($"the 99th percentile of the waits is {view.Mean(WaitingP99, 30) / 1000:0.#} ms"), Warning) : null),
-        new("hot-key", "A single key was used by more than a quarter of more than 50,000 requests a second. Its stripe admits one thread at a time.",
-            "HOTKEYS names it. Cache it in the client, or split it into several keys.", "keys",
-            view => view[HottestKey] > 25 && view.Mean(CommandsProcessed, 30) > 50_000 ? new("One key gets much of the load", Text($"{view[HottestKey]:0} % of {view.Mean(CommandsProcessed, 30):0} requests a second use it"), Notice) : null),
+            view => SlowSeconds(view, WaitingP99) is >= SlowSecondsMin and var seconds ? new("Commands wait for their turn", Text($"the 99th percentile of the waits was above 10 ms in {seconds} of the last 30 seconds, {view.Max(WaitingP99, 30) / 1000:0.#} ms at most"), Warning) : null),
+        new("hot-key", "A single key was used by more than a quarter of more than 50,000 requests a second, over the last 30 seconds. Its stripe admits one thread at a time.",
+            "HOTKEYS names the key. Cache it in the client, or split it into several keys.", "keys",
+            view => view.Min(HottestKey, 30) > 25 && view.Mean(CommandsProcessed, 30) > 50_000 ? new("One key gets much of the load", Text($"{view.Mean(HottestKey, 30):0} % of {view.Mean(CommandsProcessed, 30):0} requests a second use it, over the last 30 seconds"), Notice) : null),
         new("command-stall", "A command took longer than a second within the last minute. Every client of its loop waited.",
-            "The slow log has it. Use SCAN and its variants instead, or split the work into smaller commands.", "slow",
-            view => view.Max(LatencyMax, 60) > 1_000_000 ? new("A command stopped a loop for seconds", Text($"it took {view.Max(LatencyMax, 60) / 1e6:0.#} s"), Critical) : null),
+            "The slow log has the command. Use SCAN and its variants instead, or split the work into smaller commands.", "slow",
+            view => view.Max(LatencyMax, 60) > 1_000_000 ? new("A command stopped a loop for seconds", Text($"one command took {view.Max(LatencyMax, 60) / 1e6:0.#} s"), Critical) : null),
         new("large-transaction", "A transaction of more than 10,000 commands was executed within the last minute. Its keys are locked until it ends, and so is its event loop.",
-            "Split it: transactions of a few hundred commands are hardly slower.", "commands",
-            view => view.Max(LargestTransaction, 60) > 10_000 ? new("A transaction is very large", Text($"it has {view.Max(LargestTransaction, 60):0} commands"), Warning) : null),
+            "Split the transaction: transactions of a few hundred commands are hardly slower.", "commands",
+            view => view.Max(LargestTransaction, 60) > 10_000 ? new("A transaction is very large", Text($"the largest has {Times(view.Max(LargestTransaction, 60), "command")}"), Warning) : null),
         new("long-script", "A script or function ran for more than 100 ms within the last minute. No other script runs meanwhile, its keys are locked, and so is its event loop.",
-            "Look for it in SLOWLOG, and split its work: a script should take microseconds.", "commands",
-            view => view.Max(LongestScript, 60) > 100_000 ? new("A script runs long", Text($"it ran for {view.Max(LongestScript, 60) / 1000:0} ms"), Warning) : null),
+            "The slow log has the script. Split its work: a script should take microseconds.", "commands",
+            view => view.Max(LongestScript, 60) > 100_000 ? new("A script runs long", Text($"the longest ran for {view.Max(LongestScript, 60) / 1000:0} ms"), Warning) : null),
         new("transactions-refused", "More than half of the transactions of the last minute were refused, and more than ten a second: clients compete for the keys that they watch.",
             "Use a script or a single command instead of WATCH, or let the clients work on different keys.", "commands",
             view => view.Mean(TransactionsRefused, 60) > 10 && view.Mean(TransactionsRefused, 60) > view.Mean(Transactions, 60) ? new("Most transactions are refused", Text($"{view.Mean(TransactionsRefused, 60):0} a second, {view.Mean(Transactions, 60):0} executed"), Notice) : null),
@@ -64,16 +67,18 @@ internal static class LoadRules
             view => view.Mean(Collections2, 30) > 1 ? new("Full garbage collections are frequent", Text($"{view.Mean(Collections2, 30):0.#} a second"), Notice) : null),
         new("threadpool-starved", "More than 100 work items waited for the thread pool throughout the last 10 seconds.",
             "Code in the process blocks the pool's threads; the debug package has their stacks.", "loops",
-            view => view.Min(ThreadPoolQueue, 10) > 100 ? new("The thread pool is starved", Text($"{view[ThreadPoolQueue]:0} pieces of work wait, {view[ThreadPoolThreads]:0} threads"), Warning) : null),
+            view => view.Min(ThreadPoolQueue, 10) > 100 ? new("The thread pool is starved", Text($"{Times(view[ThreadPoolQueue], "work item")} in the queue, {Times(view[ThreadPoolThreads], "thread")}"), Warning) : null),
     ];
 
-    // One slow command in a quiet half minute makes no percentile.
-    private static bool HasEnough(DiagnosticsView view) => view.Mean(CommandsProcessed, 30) * 30 >= 100;
+    // A 99th percentile of fewer commands is the time of a handful of them, and a single slow second says little of thirty.
+    private static int SlowSeconds(DiagnosticsView view, Metric percentile) =>
+        view.Growth(CommandsProcessed, 30) >= PercentileCommandsMin ? view.SecondsOver(percentile, 30, 10_000) : 0;
 
     private static Diagnosis? LowHitRatio(DiagnosticsView view)
     {
         double hits = view.Mean(KeyspaceHits, 600);
         double lookups = hits + view.Mean(KeyspaceMisses, 600);
-        return lookups > 1000 && hits < lookups / 5 ? new("Most lookups find nothing", Text($"{hits / lookups * 100:0} % of {lookups:0} lookups a second hit"), Notice) : null;
+        double now = view.Mean(KeyspaceHits, 60) + view.Mean(KeyspaceMisses, 60); // not the rest of a load that has ended
+        return lookups > 1000 && now > 1000 && hits < lookups / 5 ? new("Most lookups find nothing", Text($"{hits / lookups * 100:0} % of {lookups:0} lookups a second hit"), Notice) : null;
     }
 }

@@ -13,18 +13,19 @@ internal static class MachineRules
 
     internal static FindingRule[] All =>
     [
-        new("cpu-saturated", "All CPUs of the machine were busy for more than 95 % of the last 30 seconds.",
-            "Move other programs away, or add CPUs. The machine view shows how much of it is the process.", "machine",
-            view => view.Min(MachineCpu, 30) > 95 ? new("The machine's CPUs are saturated", Text($"{view.Mean(MachineCpu, 30):0} % busy for 30 seconds"), Warning) : null),
+        new("cpu-saturated", "All CPUs of the machine were busy for more than 95 % of each of the last 30 seconds. A notice if other programs use most of them. It ends when they were busy for less than 80 % of a whole minute.",
+            "Move other programs away, or add CPUs. The machine view shows how much of the time is the server's.", "machine", CpuSaturated)
+        { Lasts = view => !(view.Mean(MachineCpu, 60) < 80) },
         new("cpu-stolen", "The hypervisor gave more than 10 % of the CPU time of the last 30 seconds to other machines.",
             "Move the virtual machine to a host with free CPUs, or rent one with dedicated CPUs.", "machine",
             view => view.Mean(MachineSteal, 30) > 10 ? new("The hypervisor takes CPU time away", Text($"{view.Mean(MachineSteal, 30):0.#} % stolen for 30 seconds"), Warning) : null),
         new("cpu-throttled", "The container was stopped for more than 5 % of the last 30 seconds because it had used its share of CPU. Every stop delays all clients.",
             "Raise the container's CPU limit, or remove it and use shares.", "machine",
             view => view.Mean(Throttled, 30) > 0.05 ? new("The container's CPU limit stops the server", Text($"stopped {view.Mean(Throttled, 30) * 100:0.#} % of the time, limit {view[CgroupCpuLimit]:0.##} CPUs"), Warning) : null),
-        new("cpu-pressure", "Tasks waited for a CPU during more than 50 % of the last 10 seconds (pressure stall information).",
+        new("cpu-pressure", "Tasks waited for a CPU during more than 50 % of each of the last 30 seconds (pressure stall information). It ends when they waited for less than 25 % of a whole minute.",
             "Move other programs away, or add CPUs.", "machine",
-            view => view.Min(CpuPressure, 30) > 50 ? new("Tasks wait for CPUs", Text($"tasks waited {view.Mean(CpuPressure, 30):0} % of the last 30 seconds"), Notice) : null),
+            view => view.Min(CpuPressure, 30) > 50 ? new("Tasks wait for CPUs", Text($"tasks waited {view.Mean(CpuPressure, 30):0} % of the last 30 seconds"), Notice) : null)
+        { Lasts = view => !(view.Mean(CpuPressure, 60) < 25) },
         new("io-pressure", "Tasks waited for disks during more than 30 % of the last 30 seconds (pressure stall information).",
             "Find what uses the disk; with a disk of its own, the server does not suffer from other programs.", "machine",
             view => view.Min(IoPressure, 30) > 30 ? new("Disks are overloaded", Text($"tasks waited {view.Mean(IoPressure, 30):0} % of the last 30 seconds"), Warning) : null),
@@ -51,6 +52,18 @@ internal static class MachineRules
             view => view.Facts.GetValueOrDefault("transparent_huge_pages") == "always" && view[Resident] > view[UsedMemory] * 1.5 && view[Resident] > 4 * Gibibyte
                 ? new("Transparent huge pages waste memory", Text($"{Bytes(view[Resident])} resident for {Bytes(view[UsedMemory])} in use"), Notice) : null),
     ];
+
+    private static double Cpus(DiagnosticsView view) => double.TryParse(view.Facts.GetValueOrDefault("cpus"), System.Globalization.CultureInfo.InvariantCulture, out double cpus) ? cpus : 1;
+
+    private static Diagnosis? CpuSaturated(DiagnosticsView view)
+    {
+        if (!(view.Min(MachineCpu, 30) > 95)) return null;
+        double all = view.Mean(MachineCpu, 30);
+        double own = Math.Min(all, (view.Mean(CpuUser, 30) + view.Mean(CpuSystem, 30)) * 100 / Cpus(view)); // seconds a second, of all CPUs
+        return own < all / 2
+            ? new("Other programs keep the machine's CPUs busy", Text($"other programs use {all - own:0} % of the machine's CPUs, the server {own:0} %, for 30 seconds"), Notice)
+            : new("The machine's CPUs are saturated", Text($"the server uses {own:0} % of the machine's CPUs, other programs {all - own:0} %, for 30 seconds"), Warning);
+    }
 
     // A disk that is rarely used has few seconds with a latency; a single slow request is no finding.
     private static Diagnosis? Slow(DiagnosticsView view, Metric latency) =>

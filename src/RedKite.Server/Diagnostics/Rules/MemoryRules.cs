@@ -14,22 +14,26 @@ internal static class MemoryRules
 
     internal static FindingRule[] All =>
     [
-        new("memory-near-limit", "Memory is above 95 % of maxmemory, or will reach it within an hour at the growth of the last ten minutes.",
+        new("memory-near-limit", "Memory is above 95 % of maxmemory, or will reach it within an hour at the growth of the last ten minutes that the last minute continues.",
             "Raise maxmemory, remove data, or give keys expiries. The memory view shows what holds the memory.", "memory",
             view => IsCache(view) ? null : NearLimit(view, "Memory", MaxMemory, UsedMemory)),
         new("eviction-young", "Most of the keys that are evicted were used within the last minute, at more than ten a second: the data that clients use does not fit into maxmemory.",
             "Raise maxmemory. Under an LRU or LFU policy, low hit rates are the consequence; check that the policy suits the use.", "memory",
             view => view.Mean(EvictedYoungKeys, RecentSeconds) is > 10 and var young && young > view.Mean(EvictedKeys, RecentSeconds) / 2
                 ? new("Keys are evicted while they are in use", Text($"{young:0} of {view.Mean(EvictedKeys, RecentSeconds):0} evicted keys a second had been used within a minute"), Warning) : null),
+        new("commands-refused-by-memory", "Commands were refused with OOM within the last minute: memory exceeds maxmemory, and no key may be evicted or evictions do not keep up.",
+            "Raise maxmemory, remove data, or choose a maxmemory-policy that evicts. If evictions do not keep up, raise maxmemory-eviction-tenacity.", "memory",
+            view => view.Growth(MemoryRefusals, RecentSeconds) is > 0 and var refused
+                ? new("Commands are refused because memory is full", Text($"{Times(refused, "command")} in the last minute, {view[MemoryRefusals]:0} since the start; the last one of client {view.Facts.GetValueOrDefault("memory_refused_client", "unknown")}; {Bytes(view[UsedMemory])} are in use, maxmemory is {Bytes(view[MaxMemory])}"), Critical) : null),
         new("memory-over-limit", "Memory exceeded maxmemory for most of the last minute, because no key may be evicted or evictions do not keep up. Commands that may use more memory are refused with OOM errors.",
             "Raise maxmemory, remove data, or choose a maxmemory-policy that evicts. If evictions do not keep up, raise maxmemory-eviction-tenacity.", "memory",
             view => view.Mean(MemoryExceeded, RecentSeconds) > 800
                 ? new("Memory is over its limit", Text($"{Bytes(view[UsedMemory])} are in use, maxmemory is {Bytes(view[MaxMemory])}"), Critical) : null),
         new("clients-evicted", "Clients were closed within the last minute because all clients together exceeded maxmemory-clients.",
-            "The log names them. Find out why they do not read their replies or send very large requests, or raise the limit.", "clients",
-            view => view.Mean(EvictedClients, RecentSeconds) > 0
-                ? new("Clients are closed because of their memory", Text($"{view.Mean(EvictedClients, RecentSeconds) * RecentSeconds:0} in the last minute"), Warning) : null),
-        new("container-memory", "The container uses more than 95 % of its memory limit, or will reach it within an hour at the growth of the last ten minutes. At the limit the kernel ends the process.",
+            "The log names the clients. Find out why they do not read their replies or send very large requests, or raise the limit.", "clients",
+            view => view.Growth(EvictedClients, RecentSeconds) is > 0 and var closed
+                ? new("Clients are closed because of their memory", Text($"{Times(closed, "client")} in the last minute"), Warning) : null),
+        new("container-memory", "The container uses more than 95 % of its memory limit, or will reach it within an hour at the growth of the last ten minutes that the last minute continues. At the limit the kernel ends the process.",
             "Raise the container's limit, or remove data.", "memory",
             view => NearLimit(view, "The container's memory", CgroupMemoryLimit, CgroupMemory)),
         new("machine-memory", "Less than 5 % of the machine's memory is available. Further growth makes the machine swap or end processes.",
@@ -47,7 +51,7 @@ internal static class MemoryRules
             view => view[BufferBytes] > Tangible && view[BufferBytes] > view[UsedMemory] / 4
                 ? new("Clients' buffers take much of the memory", Text($"{Bytes(view[BufferBytes])} of {Bytes(view[UsedMemory])} in use"), Warning) : null),
         new("big-key", "A single key takes more than 64 MiB, according to the background survey. Commands on it take long and replies are large.",
-            "BIGKEYS names it. Split it, or read and delete it in parts.", "keys",
+            "BIGKEYS names the key. Split it, or read and delete it in parts.", "keys",
             view => view[LargestKey] > Tangible ? new("A key is very large", Text($"the largest takes {Bytes(view[LargestKey])}"), view[LargestKey] > 8 * Tangible ? Warning : Notice) : null),
         new("managed-heap-large", "The managed heap has committed more than 512 MiB and more than half of the process's memory. Data is not kept there.",
             "A host application in the process may hold it. Otherwise take a debug package and report a bug.", "memory",
@@ -64,7 +68,7 @@ internal static class MemoryRules
         double used = view[usedMetric];
         if (!(limit > 0)) return null;
         if (used > limit * 0.95) return new($"{what} is nearly exhausted", Text($"{Bytes(used)} of {Bytes(limit)} are in use"), Critical);
-        double slope = view.Slope(usedMetric, TrendSeconds);
+        double slope = view.LastingGrowth(usedMetric, TrendSeconds);
         double secondsLeft = slope > 0 ? (limit - used) / slope : double.PositiveInfinity;
         return used > limit * 0.5 && secondsLeft < SoonSeconds
             ? new($"{what} will reach its limit in {About(secondsLeft)}", Text($"{Bytes(used)} of {Bytes(limit)} are in use, growing by {Bytes(slope * 60)} a minute"), Warning)
