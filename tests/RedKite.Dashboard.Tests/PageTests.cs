@@ -197,6 +197,14 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
         Assert.InRange(to - from, 299, 302);
         Assert.InRange(DateTimeOffset.UtcNow.ToUnixTimeSeconds() - to, 70, 100);
 
+        // The focus stays on the chart, so that the next key works too.
+        await tab.Page.Keyboard.PressAsync("ArrowLeft");
+        await Assertions.Expect(tab.Page).Not.ToHaveURLAsync(new System.Text.RegularExpressions.Regex($"from={from}&"));
+        Assert.InRange(from - RangeOf(tab.Page.Url).From, 70, 80);
+        await tab.Page.Keyboard.PressAsync("-");
+        await Assertions.Expect(tab.Page.Locator("#range button[aria-pressed='true']")).ToContainTextAsync("to");
+        Assert.True(await tab.Page.EvaluateAsync<bool>("document.activeElement.classList.contains('plot')"), "the focus is on the chart");
+
         // Before the server's start there was nothing slow.
         await tab.Page.GotoAsync(new Uri(loaded.Server.Address, $"/#slow?from={from - 90_000}&to={to - 90_000}").ToString());
         await tab.Page.GetByText("No command was slower than slowlog-log-slower-than in this time.").WaitForAsync();
@@ -205,7 +213,6 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
         await Assertions.Expect(tab.Page).Not.ToHaveURLAsync(new System.Text.RegularExpressions.Regex($"from={from - 90_000}&"));
         (long nearer, long end) = RangeOf(tab.Page.Url);
         Assert.InRange(end - nearer, 149, 153);
-        await tab.Page.Locator(".chart .plot").First.FocusAsync();
         await tab.Page.Keyboard.PressAsync("Escape");
         await Assertions.Expect(tab.Page).ToHaveURLAsync(new System.Text.RegularExpressions.Regex("#slow$"));
         await rows.Nth(1).WaitForAsync();

@@ -103,7 +103,7 @@ export function chart({ title, unit, series, zoom }) {
   }
 
   function move(event) {
-    if (!last || last.times.length < 2 || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (!last || event.ctrlKey || event.altKey || event.metaKey) return;
     const [from, to] = [last.from, last.to];
     const length = to - from;
     const by = { ArrowLeft: [-length / 4, -length / 4], ArrowRight: [length / 4, length / 4], '+': [length / 4, -length / 4], '-': [-length / 2, length / 2], Escape: null }[event.key];

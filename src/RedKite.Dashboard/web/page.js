@@ -220,7 +220,13 @@ function logIn() {
   password.focus();
 }
 
-addEventListener('hashchange', () => source && show().then(found => found || main.focus({ preventScroll: true })));
+// A new view has the focus; within a view it stays where it is, so that the keys of a chart go on working.
+addEventListener('hashchange', async () => {
+  if (!source) return;
+  const before = shown?.name;
+  const found = await show();
+  if (!found && shown?.name !== before) main.focus({ preventScroll: true });
+});
 addEventListener('click', event => {
   const target = event.target.closest?.('a')?.getAttribute('href');
   if (target === '#view') { // the address holds the view: the browser would leave it
