@@ -22,6 +22,7 @@ public ref struct CommandCall
     private readonly long _replyStart;
     private long _errorsCounted; // of the writer, up to what the handler replied
     private bool _wasExecuted;
+    private bool _isSilent;
 
     internal CommandCall(Invoker path, CommandContext context, ReadOnlySpan<ArgumentSlice> arguments, ulong firstKeyHash, long start, bool isShort)
     {
@@ -90,7 +91,7 @@ public ref struct CommandCall
     /// <summary>The first exception of the handler itself.</summary>
     internal Exception? Fault { readonly get; private set; }
 
-    internal readonly bool HasReply => _wasExecuted || Context.Reply.Length != _replyStart || Context.Reply.Overflowed;
+    internal readonly bool HasReply => _wasExecuted || _isSilent || Context.Reply.Length != _replyStart || Context.Reply.Overflowed;
 
     /// <summary>Whether the reply is a behavior's error.</summary>
     internal readonly bool IsRejected => Context.Reply.Errors != _errorsCounted && RepliedError;
@@ -115,6 +116,13 @@ public ref struct CommandCall
 
     /// <summary>Replies bytes that already are one whole reply in the client's protocol, such as a copy of <see cref="Reply"/>.</summary>
     public readonly void ReplyRaw(ReadOnlySpan<byte> reply) => Restarted().Raw(reply);
+
+    /// <summary>Replies nothing at all, which no client expects: for a test.</summary>
+    internal void ReplyNothing()
+    {
+        Restarted();
+        _isSilent = true;
+    }
 
     /// <summary>Ends the connection once the reply is sent. A caller in the process has none to end.</summary>
     public readonly void CloseAfterReply() => Context.Session.CloseAfterReply();

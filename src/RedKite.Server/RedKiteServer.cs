@@ -28,6 +28,8 @@ namespace RedKite;
 /// </summary>
 public sealed class RedKiteServer : IAsyncDisposable, IDisposable
 {
+    private const int DueCheckMs = 50;
+
     private readonly ReserveLoops _reserve;
     private readonly Endpoints _endpoints;
     private readonly TlsSetup _tls;
@@ -244,6 +246,29 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
 
     /// <summary>A session that leaves no trace in access times, counts and hot keys. It is meant for reading.</summary>
     internal RedKiteSession CreateObserver() => Register(new RedKiteSession(Engine, Remove, onlyLooks: true));
+
+    /// <summary>
+    /// Does at once what is due by the clock, and returns when it is done: timeouts, keys that have expired, held commands. A test's clock calls it.
+    /// </summary>
+    internal void RunDue()
+    {
+        using var done = new CountdownEvent(_loops.Length);
+        foreach (SessionLoop loop in _loops)
+        {
+            loop.Loop.Post(() =>
+            {
+                loop.RunDue();
+                done.Signal();
+            });
+        }
+
+        // A loop that ends does not handle what is posted.
+        while (!done.Wait(DueCheckMs) && _stopping == 0)
+        {
+        }
+
+        SpinWait.SpinUntil(() => _stopping != 0 || !Clients.Waits.HasOverdue);
+    }
 
     /// <summary>What the clients in the process share.</summary>
     internal ClientParts Clients { get; }

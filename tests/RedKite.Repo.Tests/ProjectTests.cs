@@ -13,6 +13,7 @@ public class ProjectTests
         ["RedKite.Aspire.Hosting"] = [],
         ["RedKite.Bench"] = ["RedKite.Net", "RedKite.Protocol"],
         ["RedKite.Dashboard"] = ["RedKite.Server"],
+        ["RedKite.Testing"] = ["RedKite.Server"],
         ["RedKite.Scripting"] = ["RedKite.Protocol"],
         ["RedKite.Server"] = ["RedKite.Net", "RedKite.Protocol", "RedKite.Persistence", "RedKite.Scripting", "RedKite.Store"],
         ["RedKite.Persistence"] = ["RedKite.Protocol", "RedKite.Store"],
@@ -24,7 +25,7 @@ public class ProjectTests
 
     // The bottom of the graph references only the base library.
     private static readonly string[] ProjectsWithoutPackages =
-        ["RedKite.Bench", "RedKite.Net", "RedKite.Persistence", "RedKite.Protocol", "RedKite.Server", "RedKite.Store"];
+        ["RedKite.Bench", "RedKite.Net", "RedKite.Persistence", "RedKite.Protocol", "RedKite.Server", "RedKite.Store", "RedKite.Testing"];
 
     // Suites that cover several projects.
     private static readonly string[] CrossCuttingSuites = ["Differential", "EndToEnd", "Fuzz", "Libraries", "Repo", "Samples"];

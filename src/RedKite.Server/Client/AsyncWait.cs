@@ -27,6 +27,8 @@ internal sealed class AsyncWait : IThreadPoolWorkItem
         Session.DatabaseIndex = database;
     }
 
+    internal long DeadlineMs => _blocked!.DeadlineMs;
+
     /// <summary>The client whose command waits.</summary>
     internal Session Session { get; }
 

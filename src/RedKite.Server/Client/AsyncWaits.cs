@@ -16,6 +16,16 @@ internal sealed class AsyncWaits(Engine engine, CallerPool callers)
 
     internal bool HasEnded => _ended;
 
+    /// <summary>Whether a wait whose deadline has passed has not ended yet.</summary>
+    internal bool HasOverdue
+    {
+        get
+        {
+            long nowMs = engine.Clock.SteadyMs;
+            return _waits.Keys.Any(wait => wait.DeadlineMs <= nowMs);
+        }
+    }
+
     /// <summary>How many wait.</summary>
     internal int Count => _waits.Count;
 

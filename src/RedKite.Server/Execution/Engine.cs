@@ -81,6 +81,15 @@ internal sealed class Engine : ServerParts
         Attention.Set(ServerAttention.HasBehaviors, on: true);
     }
 
+    /// <summary>Whether a connection's command must wait for a test; null: there is no test server. Its clients try again when they are resumed, and with each tick.</summary>
+    internal RequestRule? HeldByTest { get; private set; }
+
+    internal void HoldForTest(RequestRule rule)
+    {
+        HeldByTest = rule;
+        Attention.Set(ServerAttention.HeldByTest, on: true);
+    }
+
     internal CommandExecutor NewExecutor() => new(this);
 
     /// <summary>Closes a client that has more output waiting than its class allows.</summary>

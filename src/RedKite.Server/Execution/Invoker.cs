@@ -78,7 +78,7 @@ internal sealed class Invoker
         cmd.Begin(command!, arguments, request.Hash);
         if (Resolve(ref cmd, ref command) && IsAllowed(ref cmd, command!, isOutOfMemory))
         {
-            if (_engine.Pause.Holds(cmd, command!, _time.SteadyMs) || (!IsQueued(cmd, command!) && HeldWrites.Holds(cmd, command!)))
+            if (IsHeldByTest(cmd) || _engine.Pause.Holds(cmd, command!, _time.SteadyMs) || (!IsQueued(cmd, command!) && HeldWrites.Holds(cmd, command!)))
             {
                 session.ReplyMode = replies;
                 return false;
@@ -534,6 +534,13 @@ internal sealed class Invoker
 
     private static bool RunsScript(scoped in CommandContext cmd, Command command) =>
         command.Is(CommandFlags.RunsScript) || command.ExcludesScripts?.Invoke(cmd) == true || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.RunsScript) != 0);
+
+    private bool IsHeldByTest(scoped in CommandContext cmd)
+    {
+        if (_engine.HeldByTest is not { } rule || cmd.Session.Connection is null || !rule(cmd)) return false;
+        cmd.Session.IsPaused = true;
+        return true;
+    }
 
     private static bool IsQueued(scoped in CommandContext cmd, Command command) => cmd.Session.Transaction is not null && !command.Is(CommandFlags.NotQueued);
 

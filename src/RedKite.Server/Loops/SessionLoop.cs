@@ -330,6 +330,15 @@ internal sealed class SessionLoop : IConnectionHandler
         return restMs;
     }
 
+    /// <summary>Does everything that is due by the clock, however long it takes. On the loop's thread.</summary>
+    internal void RunDue()
+    {
+        ResumePaused();
+        while (Tick() == 1 && _loop.IsCurrent)
+        {
+        }
+    }
+
     /// <summary>Resumes clients that were held by CLIENT PAUSE or because they may not write. On the loop's thread.</summary>
     internal void ResumePaused()
     {

@@ -63,6 +63,9 @@ internal enum ServerAttention
 
     /// <summary>Data is being loaded: commands that use it are refused.</summary>
     Loading = 1 << 7,
+
+    /// <summary>The test server may make commands wait.</summary>
+    HeldByTest = 1 << 9,
 }
 
 /// <summary>The server's word of attention flags: read once per batch, changed by any thread.</summary>
