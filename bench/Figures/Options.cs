@@ -27,6 +27,7 @@ internal sealed record Options
           durability  synced and logged writes, snapshots and loads against Redis and Valkey: rate, CPU, latency, memory
           types    data types against Redis and Valkey: CPU per operation, memory, delays while a value is freed
           messages  scripts, transactions, messages and tracking against Redis: CPU per operation
+          embedding  the server in the process: calls of the typed client, a distributed cache against one over loopback, start of a test server
           churn    an hour: resident memory of a full server against maxmemory while values shrink and grow back
           all      everything but churn, with types in its quick form; each section is written when it is measured
 

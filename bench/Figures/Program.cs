@@ -26,6 +26,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["durability"] = DurabilityScenario.Run,
     ["types"] = TypesScenario.Run,
     ["messages"] = MessagesScenario.Run,
+    ["embedding"] = EmbeddingScenario.Run,
     [ChurnScenario.Name] = ChurnScenario.Run,
 };
 

@@ -14,12 +14,13 @@ namespace RedKite;
 /// </remarks>
 public sealed class RedKiteOptions
 {
-    private int? _port = 6379;
+    private int? _port;
     private bool _portIsGiven;
 
     /// <summary>
     /// The TCP port, on the loopback interface unless the setting <c>bind</c> names other addresses; 0 takes a free one (see
-    /// <see cref="RedKiteServer.Port"/>). Null: none, so that only this process, a Unix socket or <c>tls-port</c> leads to the server.
+    /// <see cref="RedKiteServer.Port"/>). Null, the default: none, so that only this process, a Unix socket or <c>tls-port</c> leads to the server; with a
+    /// <see cref="ConfigFile"/> and never set, the file's.
     /// </summary>
     public int? Port
     {
@@ -117,7 +118,7 @@ public sealed class RedKiteOptions
     internal List<string> Faults { get; } = [];
 
     /// <summary>Whether the server listens on no TCP port, also without another way in.</summary>
-    internal bool HasNoPort => Port is null && _portIsGiven && !Settings.ContainsKey("port");
+    internal bool HasNoPort => Port is null && (_portIsGiven || ConfigFile is null) && !Settings.ContainsKey("port");
 
     /// <summary>Whether the server takes a free TCP port, whatever other ways in there are.</summary>
     internal bool TakesFreePort => Port == 0 && !Settings.ContainsKey("port");

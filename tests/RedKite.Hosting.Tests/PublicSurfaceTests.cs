@@ -20,6 +20,7 @@ public partial class PublicSurfaceTests
         ["RedKite"] = ["RedKite.Net", "RedKite.Persistence", "RedKite.Protocol", "RedKite.Scripting", "RedKite.Server", "RedKite.Store"],
         ["RedKite.Aspire.Hosting"] = ["RedKite.Aspire.Hosting"],
         ["RedKite.Hosting"] = ["RedKite.Dashboard", "RedKite.Hosting"],
+        ["RedKite.Testing"] = ["RedKite.Testing"],
     };
 
     public static TheoryData<string> Names => [.. Packages.Keys];

@@ -15,6 +15,7 @@ internal sealed class AsyncWait : IThreadPoolWorkItem
     private readonly AsyncWaits _waits;
     private readonly CancellationToken _cancellation;
     private BlockedClient? _blocked;
+    private bool _hasBegun;
     private ITimer? _timer;
     private CancellationTokenRegistration _registration;
     private bool _isCanceled;
@@ -39,6 +40,7 @@ internal sealed class AsyncWait : IThreadPoolWorkItem
         _waits.Add(this);
         if (blocked.HasDeadline) _timer = _waits.Engine.Clock.Provider.CreateTimer(static wait => ((AsyncWait)wait!).LookAtDeadline(), this, RestOf(blocked), LookAgain);
         _registration = _cancellation.UnsafeRegister(static wait => ((AsyncWait)wait!).Cancel(), this);
+        Volatile.Write(ref _hasBegun, true);
         if (_waits.HasEnded) Stop();
         return _result.Task;
     }
@@ -52,8 +54,8 @@ internal sealed class AsyncWait : IThreadPoolWorkItem
     // The wait has ended; no thread has any of its locks.
     void IThreadPoolWorkItem.Execute()
     {
-        // A command may be served before the thread that executes it has begun to wait.
-        SpinWait.SpinUntil(() => Volatile.Read(ref _blocked) is not null);
+        // A command may be served before the thread that executes it has begun to wait: what that creates is released here.
+        SpinWait.SpinUntil(() => Volatile.Read(ref _hasBegun));
         _registration.Unregister();
         _timer?.Dispose();
         try

@@ -87,6 +87,7 @@ internal sealed class Caller : CallTarget
     /// <summary>Executes the request.</summary>
     internal override void Execute()
     {
+        if (RefusesSize()) return;
         int database = _session.DatabaseIndex;
         AppendOnlyLog? log = _engine.Durability.Log.Log;
         long failures = log?.Failures ?? 0;
@@ -105,6 +106,7 @@ internal sealed class Caller : CallTarget
     /// <returns>The value's length; -1: there is none. Null: it has been executed by the whole sequence, and the reply is a string or error.</returns>
     internal override int? ExecuteGet(Span<byte> destination)
     {
+        if (RefusesSize()) return null;
         AppendOnlyLog? log = _engine.Durability.Log.Log;
         long failures = log?.Failures ?? 0;
         Command? command = Find(_engine.Commands);
@@ -116,7 +118,10 @@ internal sealed class Caller : CallTarget
     }
 
     /// <summary>Executes the request for another session; if its command waits, <see cref="Session.Blocked"/> is set.</summary>
-    internal void ExecuteFor(Session session) => Invoke(Find(_engine.Commands), session);
+    internal void ExecuteFor(Session session)
+    {
+        if (!RefusesSize()) Invoke(Find(_engine.Commands), session);
+    }
 
     /// <summary>Executes the whole requests of a buffer in the protocol's form, until one has blocked or the replies have become large.</summary>
     /// <returns>How many bytes of it were executed.</returns>
@@ -159,9 +164,11 @@ internal sealed class Caller : CallTarget
             int consumed = 0;
             do
             {
-                consumed += Run(session, copy.AsSpan(consumed, requests.Length - consumed), ReplyBytesMax, out _);
+                int executed = Run(session, copy.AsSpan(consumed, requests.Length - consumed), ReplyBytesMax, out _);
                 RedKiteReply.ParseAll(Reply, replies);
                 Reply.Clear();
+                if (executed == 0) throw replies.Count > 0 && replies[^1].IsError ? replies[^1].ToException() : new InvalidOperationException("The requests cannot be read.");
+                consumed += executed;
             }
             while (consumed < requests.Length);
         }
@@ -226,6 +233,15 @@ internal sealed class Caller : CallTarget
         Session session = _engine.Clients.AddCaller(_engine.Clock.SteadyMs, _engine.Users.InProcess);
         session.NoTouch = _onlyLooks;
         return session;
+    }
+
+    // What the parser checks of a connection's requests.
+    private bool RefusesSize()
+    {
+        if (Request.LargestArgument <= _engine.Settings.ProtoMaxBulkLength && !Request.IsTooLarge) return false;
+        _engine.Limits.Note(Metrics.Limit.ArgumentBytes);
+        Reply.Error("ERR an argument is larger than proto-max-bulk-len"u8);
+        return true;
     }
 
     // The whole sequence, on this thread up to the reply.

@@ -13,6 +13,7 @@ internal sealed class RequestBuffer
     private const int InitialBytes = 1024;
     private const int KeptBytesMax = 64 * 1024;
     private const int NumberBytesMax = 32;
+    private const int Utf8BytesMax = 3; // of one UTF-16 unit
 
     private byte[] _bytes = new byte[InitialBytes];
     private ArgumentSlice[] _slices = new ArgumentSlice[16];
@@ -25,6 +26,12 @@ internal sealed class RequestBuffer
 
     internal int Count => _count;
 
+    /// <summary>The longest argument's bytes.</summary>
+    internal int LargestArgument { get; private set; }
+
+    /// <summary>Whether an argument was left out because all together do not fit into one buffer.</summary>
+    internal bool IsTooLarge { get; private set; }
+
     /// <summary>Whether the command has its own name, as a method of the typed client has; otherwise the one that a configuration file may have given it.</summary>
     internal bool HasOwnName { get; set; }
 
@@ -34,30 +41,28 @@ internal sealed class RequestBuffer
     internal void Clear()
     {
         _length = _count = 0;
-        HasOwnName = false;
+        LargestArgument = 0;
+        HasOwnName = IsTooLarge = false;
         if (_bytes.Length > KeptBytesMax) _bytes = new byte[InitialBytes];
     }
 
     internal void Add(ReadOnlySpan<byte> argument)
     {
-        argument.CopyTo(Append(argument.Length));
+        if (!TryReserve(argument.Length)) return;
+        argument.CopyTo(_bytes.AsSpan(_length));
+        NoteArgument(argument.Length);
     }
 
     /// <summary>Adds text as UTF-8.</summary>
     internal void Add(ReadOnlySpan<char> text)
     {
-        int start = _length;
-        Reserve(Encoding.UTF8.GetMaxByteCount(text.Length) > _bytes.Length - _length ? Encoding.UTF8.GetByteCount(text) : 0);
-        _length += Encoding.UTF8.GetBytes(text, _bytes.AsSpan(_length));
-        NoteArgument(start);
+        if (text.Length > (_bytes.Length - _length) / Utf8BytesMax && !TryReserve(Encoding.UTF8.GetByteCount(text))) return;
+        NoteArgument(Encoding.UTF8.GetBytes(text, _bytes.AsSpan(_length)));
     }
 
     internal void Add(long number)
     {
-        int start = _length;
-        Reserve(NumberBytesMax);
-        _length += RespNumber.Format(number, _bytes.AsSpan(_length));
-        NoteArgument(start);
+        if (TryReserve(NumberBytesMax)) NoteArgument(RespNumber.Format(number, _bytes.AsSpan(_length)));
     }
 
     /// <summary>Adds a number in its shortest form that reads back as the same.</summary>
@@ -69,31 +74,26 @@ internal sealed class RequestBuffer
             return;
         }
 
-        int start = _length;
-        Reserve(NumberBytesMax);
+        if (!TryReserve(NumberBytesMax)) return;
         number.TryFormat(_bytes.AsSpan(_length), out int written, "R", CultureInfo.InvariantCulture);
-        _length += written;
-        NoteArgument(start);
+        NoteArgument(written);
     }
 
-    private Span<byte> Append(int bytes)
-    {
-        if (_bytes.Length - _length < bytes) Reserve(bytes);
-        int start = _length;
-        _length += bytes;
-        NoteArgument(start);
-        return _bytes.AsSpan(start, bytes);
-    }
-
-    private void NoteArgument(int start)
+    private void NoteArgument(int bytes)
     {
         if (_count == _slices.Length) Array.Resize(ref _slices, _count * 2);
-        _slices[_count++] = new ArgumentSlice(start, _length - start);
+        _slices[_count++] = new ArgumentSlice(_length, bytes);
+        _length += bytes;
+        if (bytes > LargestArgument) LargestArgument = bytes;
     }
 
-    private void Reserve(int bytes)
+    private bool TryReserve(int bytes) => _bytes.Length - _length >= bytes || TryGrow(bytes);
+
+    private bool TryGrow(int bytes)
     {
-        if (_bytes.Length - _length >= bytes) return;
-        Array.Resize(ref _bytes, (int)Math.Min(Math.Max((long)_length + bytes, _bytes.Length * 2L), Array.MaxLength));
+        long needed = (long)_length + bytes;
+        IsTooLarge |= needed > Array.MaxLength;
+        if (!IsTooLarge) Array.Resize(ref _bytes, (int)Math.Min(Math.Max(needed, _bytes.Length * 2L), Array.MaxLength));
+        return !IsTooLarge;
     }
 }

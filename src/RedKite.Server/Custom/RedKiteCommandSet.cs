@@ -83,6 +83,7 @@ public sealed class RedKiteCommandOptions
 }
 
 /// <summary>Marks a static method as a custom command; see <see cref="RedKiteCommandSet.Add(Type)"/>.</summary>
+/// <param name="name">The command's name.</param>
 [AttributeUsage(AttributeTargets.Method)]
 public sealed class RedKiteCommandAttribute(string name) : Attribute
 {

@@ -295,6 +295,28 @@ public sealed class RedKiteClientTests : IAsyncLifetime
     }
 
     [Fact]
+    public void Arguments_have_the_limit_of_the_protocol()
+    {
+        _client.Execute("CONFIG", "SET", "proto-max-bulk-len", "1mb");
+        byte[] large = new byte[(1 << 20) + 1];
+        Assert.Equal("ERR an argument is larger than proto-max-bulk-len", Assert.Throws<RedKiteException>(() => _client.Set("k", large)).Message);
+        RedKiteBatch batch = _client.CreateBatch();
+        batch.Set("k", large);
+        Assert.Contains("invalid bulk length", Assert.Throws<RedKiteException>(batch.Execute).Message, StringComparison.Ordinal);
+        _client.Set("k", large.AsSpan(1));
+        Assert.Equal(1 << 20, _client.StringLength("k"));
+    }
+
+    [Fact]
+    public async Task Without_a_port_there_is_no_listener()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(cancellationToken: TestContext.Current.CancellationToken);
+        Assert.Equal(0, server.Port);
+        server.CreateClient().Set("k", "v");
+        Assert.Equal("v", server.CreateClient().GetString("k"));
+    }
+
+    [Fact]
     public async Task A_stopped_server_refuses_calls()
     {
         _client.Set("k", "v");
