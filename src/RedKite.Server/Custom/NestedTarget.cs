@@ -5,7 +5,7 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Custom;
 
 /// <summary>Executes the calls that a custom command makes, inside it and under its locks.</summary>
-internal sealed class NestedTarget(RedKiteCommandKeys owner) : CallTarget
+internal sealed class NestedTarget : CallTarget
 {
     private readonly ReplyWriter _reply = new();
     private readonly List<ulong> _keys = []; // hashes of the surrounding command's keys
@@ -37,7 +37,6 @@ internal sealed class NestedTarget(RedKiteCommandKeys owner) : CallTarget
 
     internal override void Execute()
     {
-        _ = owner;
         CommandEnvironment environment = _environment!;
         Command? command = Find(environment.Commands);
         if (command is { Subcommands.Length: > 0 } && Request.Count > 1) command = CommandTable.FindSubcommand(command, Request[1]);

@@ -10,9 +10,11 @@ namespace RedKite;
 /// </summary>
 public sealed class RedKiteCommandKeys : RedKiteCommands
 {
-    private readonly NestedTarget _target;
+    private readonly NestedTarget _target = new();
 
-    internal RedKiteCommandKeys() => _target = new NestedTarget(this);
+    internal RedKiteCommandKeys()
+    {
+    }
 
     /// <summary>The user that the client is logged in as.</summary>
     public string User => _target.Session.User.Name;
