@@ -22,6 +22,7 @@ if /i "%verb%"=="test" goto test
 if /i "%verb%"=="bench" goto bench
 if /i "%verb%"=="fmt" goto fmt
 if /i "%verb%"=="fuzz" goto fuzz
+if /i "%verb%"=="pack" goto pack
 if /i "%verb%"=="help" goto help
 echo dev: unknown verb '%verb%'; 'dev help' lists the verbs 1>&2
 exit /b 2
@@ -41,10 +42,17 @@ echo                      'dev bench compare HEAD --filter *NameLookup*' finds r
 echo                      'dev bench record' appends figures to bench/results.ndjson, 'dev bench history' charts them
 echo   fmt                format the sources
 echo   fuzz [seconds]     run the fuzz suite for so long (default 60 seconds per test)
+echo   pack [platform]    write the packages to artifacts\package\release, and the program as a single file to artifacts\program
 echo   help               show this list
 exit /b 0
 
+:pack
+dotnet pack RedKite.slnx -c Release -v quiet || exit /b 1
+for %%r in (%arguments%) do dotnet publish src\RedKite.Host -c Release -r %%r -p:PublishSingleFile=true -o artifacts\program\%%r -v quiet || exit /b 1
+exit /b 0
+
 :run
+echo dev: building the server 1>&2
 dotnet build src\RedKite.Host\RedKite.Host.csproj -c Release -v quiet 1>&2 || exit /b 1
 dotnet artifacts\bin\RedKite.Host\release\redkite.dll%arguments%
 exit /b %errorlevel%

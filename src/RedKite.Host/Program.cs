@@ -11,6 +11,8 @@ namespace RedKite.Host;
 /// <summary>The <c>redkite</c> program: arguments, signals, composition. Exit status 1: an invalid configuration or an unusable address.</summary>
 internal static class Program
 {
+    private const string PasswordVariable = "REDKITE_PASSWORD";
+
     private static async Task<int> Main(string[] arguments)
     {
         if (arguments is ["bench", .. string[] options]) return BenchProgram.Run(options, Console.Out, Console.Error);
@@ -29,8 +31,7 @@ internal static class Program
 
         if (commandLine.AsksForHelp)
         {
-            Console.WriteLine(Usage);
-            return 0;
+            return PrintHelp(arguments);
         }
 
         if (!ClientLimit.ProcessMayStart()) return 1;
@@ -45,21 +46,13 @@ internal static class Program
         }
     }
 
-    private const string Usage = """
-        Usage: redkite [FILE | -] [--directive value ...]
-
-        FILE is a redis.conf file; - reads one from standard input. Directives are redis.conf's.
-          redkite
-          redkite --port 7000 --loops 2
-          redkite /etc/redkite.conf --loglevel verbose
-          redkite --version | --help
-          redkite bench --help                  the load generator
-          redkite debug-package --help          writes what a running server knows about itself into one file
-          redkite analyze PACKAGE [--serve]     reports what is wrong with that server
-          redkite check FILE|FOLDER             verifies RDB and append-only files, and says what they hold
-          redkite export ADDRESS FILE           writes the data of a running server into an RDB file
-          redkite import ADDRESS                copies the data of a running server into another
-        """;
+    private static int PrintHelp(string[] arguments)
+    {
+        bool isKnown = true;
+        string text = arguments.Length > 1 ? HelpText.Of(arguments[1], out isKnown) : HelpText.Overview();
+        (isKnown ? Console.Out : Console.Error).WriteLine(text);
+        return isKnown ? 0 : 1;
+    }
 
     private static async Task<int> RunAsync(CommandLine commandLine)
     {
@@ -76,6 +69,8 @@ internal static class Program
 
         // As redis-server; in a host's process nothing is saved unless the host says so.
         if (!configuration.IsGiven("save")) configuration.Set([new("save", SavePoint.ProgramDefault)]);
+        if (!configuration.IsGiven("requirepass") && Environment.GetEnvironmentVariable(PasswordVariable) is { Length: > 0 } password) configuration.Set([new("requirepass", SettingText.FromNative(password))]);
+        ServiceNotification.Loading();
         var server = new RedKiteServer(configuration, faults, new RedKiteOptions { OwnsProcess = true, LogsToConsole = true });
         using OtlpExport? export = OtlpExport.Start(configuration.Settings, server.Engine.Run.RunId);
 
@@ -102,6 +97,7 @@ internal static class Program
         }
 
         foreach (string line in server.Banner()) server.Engine.Log.Notice(LogEvents.Started, line);
+        ServiceNotification.Ready();
         await using RedKiteDashboard? dashboard = await dashboardStart.ConfigureAwait(false);
         await server.Stopped.ConfigureAwait(false);
         server.Engine.Log.Notice(LogEvents.Stopped, "Stopped.");
@@ -111,6 +107,7 @@ internal static class Program
         void End(PosixSignalContext signal)
         {
             signal.Cancel = true; // The process ends by itself once the server has stopped.
+            ServiceNotification.Stopping();
             server.Engine.Log.Warning(LogEvents.SignalReceived, $"Received {signal.Signal}, stopping.");
             asked.TrySetResult(signal.Signal == PosixSignal.SIGINT ? configuration.Settings.ShutdownOnInterrupt : configuration.Settings.ShutdownOnTerminate);
         }

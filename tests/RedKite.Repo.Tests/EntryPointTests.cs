@@ -33,8 +33,8 @@ public class EntryPointTests
     [Fact]
     public void Both_scripts_define_the_same_verbs()
     {
-        Assert.Equal(["bench", "fmt", "fuzz", "help", "run", "test"], VerbsOf(Repository.Read("dev"), BashVerb));
-        Assert.Equal(["bench", "fmt", "fuzz", "help", "run", "test"], VerbsOf(Repository.Read("dev.cmd"), BatchVerb));
+        Assert.Equal(["bench", "fmt", "fuzz", "help", "pack", "run", "test"], VerbsOf(Repository.Read("dev"), BashVerb));
+        Assert.Equal(["bench", "fmt", "fuzz", "help", "pack", "run", "test"], VerbsOf(Repository.Read("dev.cmd"), BatchVerb));
     }
 
     [Fact]

@@ -202,6 +202,8 @@ public sealed class RedKiteOptionsTests : IDisposable
         Assert.Equal(LogEvents.All.Count, LogEvents.All.Select(kind => kind.Id).Distinct().Count());
         Assert.Equal(LogEvents.All.Count, LogEvents.All.Select(kind => kind.Name).Distinct().Count());
         Assert.Equal(LogEvents.All.Count, typeof(LogEvents).GetFields(System.Reflection.BindingFlags.Static | System.Reflection.BindingFlags.NonPublic).Count(field => field.FieldType == typeof(LogEvent)));
+        string page = File.ReadAllText(Path.Combine(RepositoryRoot.Path, "docs", "hosting.md"));
+        Assert.All(LogEvents.All.GroupBy(kind => kind.Category), category => Assert.Contains($"| {category.Key} | {string.Join(", ", category.Select(kind => $"{kind.Id} {kind.Name}"))} |", page, StringComparison.Ordinal));
         Assert.All(LogEvents.All.GroupBy(kind => kind.Id / 100), category => Assert.Single(category.Select(kind => kind.Category).Distinct()));
     }
 

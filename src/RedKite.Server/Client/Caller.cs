@@ -1,5 +1,7 @@
 using System.Buffers;
+using System.Diagnostics;
 using RedKite.Protocol;
+using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 using RedKite.Server.Execution.Copying;
@@ -26,6 +28,7 @@ internal sealed class Caller : CallTarget
     private readonly CopyRunner _copies;
     private readonly CallerPool? _pool;
     private readonly bool _onlyLooks;
+    private readonly bool _loads;
     private Session _session;
     private int _isTaken;
     private volatile bool _ended;
@@ -39,6 +42,7 @@ internal sealed class Caller : CallTarget
         _engine = engine;
         _pool = pool;
         _onlyLooks = onlyLooks;
+        _loads = loads;
         _executor = new CommandExecutor(engine, loads);
         if (onlyLooks || loads) engine.Metrics.Forget(_executor.Metrics);
         _direct = new DirectRunner(_executor);
@@ -58,6 +62,9 @@ internal sealed class Caller : CallTarget
     }
 
     internal bool HasEnded => _ended;
+
+    /// <summary>Whether its calls are spans: they are the host's, and something listens.</summary>
+    internal bool MakesSpans => CommandSpans.HasListeners && !_onlyLooks && !_loads;
 
     /// <summary>Whether it is for one call only.</summary>
     internal bool IsTemporary { get; init; }
@@ -87,6 +94,27 @@ internal sealed class Caller : CallTarget
     /// <summary>Executes the request.</summary>
     internal override void Execute()
     {
+        if (MakesSpans) ExecuteWithSpan();
+        else ExecuteNow();
+    }
+
+    private void ExecuteWithSpan()
+    {
+        using Activity? span = CommandSpans.Begin(Find(_engine.Commands)?.FullName ?? "unknown", _session.DatabaseIndex);
+        try
+        {
+            ExecuteNow();
+            CommandSpans.NoteReply(span, Reply);
+        }
+        catch (Exception failure)
+        {
+            CommandSpans.NoteFailure(span, failure);
+            throw;
+        }
+    }
+
+    private void ExecuteNow()
+    {
         if (RefusesSize()) return;
         int database = _session.DatabaseIndex;
         AppendOnlyLog? log = _engine.Durability.Log.Log;
@@ -106,6 +134,7 @@ internal sealed class Caller : CallTarget
     /// <returns>The value's length; -1: there is none. Null: it has been executed by the whole sequence, and the reply is a string or error.</returns>
     internal override int? ExecuteGet(Span<byte> destination)
     {
+        using Activity? span = MakesSpans ? CommandSpans.Begin("GET", _session.DatabaseIndex) : null;
         if (RefusesSize()) return null;
         AppendOnlyLog? log = _engine.Durability.Log.Log;
         long failures = log?.Failures ?? 0;
@@ -113,6 +142,7 @@ internal sealed class Caller : CallTarget
         var handler = new GetInto(destination);
         bool isShort = command is not null && _direct.TryRunShort(_session, command, Request.Bytes, Request.Slices, ref handler);
         if (!isShort) ExecuteFully(command, _session);
+        CommandSpans.NoteReply(span, Reply);
         if (log is not null) WaitForLog(log, failures);
         return isShort && Reply.Length == 0 ? handler.Length : null;
     }

@@ -1,6 +1,8 @@
 using System.Buffers;
+using System.Diagnostics;
 using System.Text;
 using RedKite.Server.Client;
+using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Execution;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -60,7 +62,7 @@ public sealed class RedKiteSession : IDisposable
                 _request.Write("\r\n"u8);
             }
 
-            return Run();
+            return _caller.MakesSpans ? RunWithSpan(Encoding.UTF8.GetBytes(arguments[0])) : Run();
         }
     }
 
@@ -74,7 +76,7 @@ public sealed class RedKiteSession : IDisposable
             ThrowIfEnded();
             BeginRequest(arguments.Length);
             foreach (ReadOnlyMemory<byte> argument in arguments) RequestText.AddArgument(_request, argument.Span);
-            return Run();
+            return _caller.MakesSpans ? RunWithSpan(arguments[0].Span) : Run();
         }
     }
 
@@ -151,6 +153,22 @@ public sealed class RedKiteSession : IDisposable
         if (count == 0) throw new ArgumentException("A command has at least its name.");
         _request.ResetWrittenCount();
         RequestText.Begin(_request, count);
+    }
+
+    private RedKiteReply RunWithSpan(ReadOnlySpan<byte> name)
+    {
+        using Activity? span = CommandSpans.Begin(_engine.Commands.Find(name)?.FullName ?? "unknown", _caller.Session.DatabaseIndex);
+        try
+        {
+            RedKiteReply reply = Run();
+            if (reply.IsError) CommandSpans.NoteError(span, reply.Text!);
+            return reply;
+        }
+        catch (Exception failure)
+        {
+            CommandSpans.NoteFailure(span, failure);
+            throw;
+        }
     }
 
     private RedKiteReply Run()

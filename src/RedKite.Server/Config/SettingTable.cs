@@ -112,7 +112,7 @@ internal static class SettingTable
         Text("syslog-ident", "redis", flags: Immutable).WithoutEffect(NoSyslog),
         Choice("syslog-facility", ["user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"], "local0", flags: Immutable).WithoutEffect(NoSyslog),
         Flag("daemonize", false, flags: Immutable).WithoutEffect("the process stays in the foreground; run it under a service manager"),
-        Choice("supervised", ["upstart", "systemd", "auto", "no"], "no", flags: Immutable).WithoutEffect("the supervisor is not notified; for systemd use Type=exec"),
+        Choice("supervised", ["upstart", "systemd", "auto", "no"], "no", flags: Immutable).WithoutEffect("a service manager is notified whenever it asks for it (NOTIFY_SOCKET), as systemd does with Type=notify"),
         Flag("always-show-logo", false, flags: Immutable).WithoutEffect("there is no logo"),
         Flag("set-proc-title", true, flags: Immutable).WithoutEffect("the process keeps its title"),
         Text("proc-title-template", "{title} {listen-addr} {server-mode}", parse: SettingParsers.ProcessTitle).WithoutEffect("the process keeps its title"),

@@ -19,10 +19,22 @@ public class SettingsPageTests
         Assert.Equal(page, File.ReadAllText(PagePath));
     }
 
+    [Fact]
+    public void Every_setting_that_works_has_one_purpose()
+    {
+        string[] grouped = [.. SettingGroups.All.SelectMany(group => group.Names)];
+        Assert.Equal(grouped.Length, grouped.Distinct().Count());
+        Assert.Equal(Working().Select(row => row.Name).Order(StringComparer.Ordinal), grouped.Order(StringComparer.Ordinal));
+        Assert.Equal(20, SettingGroups.First.Count);
+        Assert.Empty(SettingGroups.First.Keys.Except(grouped));
+    }
+
+    private static IEnumerable<Setting> Working() => SettingTable.Rows.Where(row => !row.Has(SettingFlags.Hidden) && row.NoEffect is null && (row.Refusal is null || row.IsTyped));
+
     private static string Page()
     {
         Setting[] rows = [.. SettingTable.Rows.Where(row => !row.Has(SettingFlags.Hidden)).OrderBy(row => row.Name, StringComparer.Ordinal)];
-        Setting[] working = [.. rows.Where(row => row.NoEffect is null && (row.Refusal is null || row.IsTyped))];
+        Setting[] working = [.. Working()];
         Setting[] refusing = [.. rows.Where(row => row.Refusal is not null)];
         Setting[] ineffective = [.. rows.Where(row => row.NoEffect is not null)];
 
@@ -33,17 +45,28 @@ public class SettingsPageTests
         page.Append("the server refuses values that would be dangerous to ignore. CONFIG GET and CONFIG SET know all of them. `include`,\n");
         page.Append("`rename-command` and `user` work in files; `loadmodule` is refused.\n\n");
 
-        page.Append("## Settings that work\n\n");
+        page.Append("## The first twenty\n\n");
+        page.Append("What people change first. `redkite --help SETTING` describes any setting.\n\n");
+        page.Append("| Setting | Default | |\n|---|---|---|\n");
+        foreach ((string name, string text) in SettingGroups.First) page.Append($"| {name} | {DefaultOf(SettingTable.Find(name)!)} | {Sentence(text)} |\n");
+
+        page.Append("\n## Settings that work\n\n");
         page.Append("\"start\" means that the value is read once, when the server starts; \"protected\" that CONFIG SET needs\n");
         page.Append("`enable-protected-configs`. Every other setting can change at any time.\n\n");
-        page.Append("| Setting | Default | Values | Changes | |\n|---|---|---|---|---|\n");
-        foreach (Setting row in working)
+        foreach (SettingGroup group in SettingGroups.All)
         {
-            string changes = row.Has(SettingFlags.Immutable) ? "start" : row.Has(SettingFlags.Protected) ? "protected" : "";
-            page.Append($"| {NameOf(row)} | {DefaultOf(row)} | {row.Expected} | {changes} | {Sentence(row.Remark)} |\n");
+            page.Append($"### {group.Title}\n\n");
+            page.Append("| Setting | Default | Values | Changes | |\n|---|---|---|---|---|\n");
+            foreach (Setting row in group.Names.Select(name => working.Single(row => row.Name == name)))
+            {
+                string changes = row.Has(SettingFlags.Immutable) ? "start" : row.Has(SettingFlags.Protected) ? "protected" : "";
+                page.Append($"| {NameOf(row)} | {DefaultOf(row)} | {row.Expected} | {changes} | {Sentence(row.Remark ?? SettingGroups.First.GetValueOrDefault(row.Name))} |\n");
+            }
+
+            page.Append('\n');
         }
 
-        page.Append("\n## Values that are refused\n\n");
+        page.Append("## Values that are refused\n\n");
         page.Append("The server does not start with such a value, and CONFIG SET fails. One line says which setting and why.\n\n");
         page.Append("| Setting | Default | Refused values | Why |\n|---|---|---|---|\n");
         foreach (Setting row in refusing) page.Append($"| {NameOf(row)} | {DefaultOf(row)} | {row.Refusal!.Values} | {Sentence(row.Refusal.Reason)} |\n");

@@ -97,7 +97,7 @@ internal static class ServerEvents
         using Activity? span = Spans.CreateActivity(slow.Command, ActivityKind.Server);
         if (span is null) return;
         span.SetStartTime(end.AddMicroseconds(-slow.Microseconds));
-        span.SetTag("db.system.name", "redis").SetTag("db.operation.name", slow.Command).SetTag("redkite.client_id", slow.ClientId);
+        span.SetTag("db.system.name", "redis").SetTag("db.operation.name", slow.Command).SetTag("network.peer.address", slow.Address).SetTag("redkite.client_id", slow.ClientId);
         span.Start();
         span.SetEndTime(end);
     }

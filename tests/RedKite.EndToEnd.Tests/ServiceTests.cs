@@ -1,0 +1,95 @@
+using System.Diagnostics;
+using System.Net.Sockets;
+using System.Text;
+using RedKite.TestSupport;
+
+namespace RedKite.EndToEnd.Tests;
+
+/// <summary>The program under a service manager, and what it says about itself.</summary>
+public class ServiceTests
+{
+    private static readonly string Program = Path.Combine(RepositoryRoot.Path, "artifacts", "bin", "RedKite.Host", "release", "redkite.dll");
+
+    [Fact]
+    public void Service_manager_learns_of_the_start_and_the_stop()
+    {
+        if (!OperatingSystem.IsLinux()) return;
+        using var folder = new TemporaryFolder();
+        string address = Path.Combine(folder.Path, "notify");
+        using var manager = new Socket(AddressFamily.Unix, SocketType.Dgram, ProtocolType.Unspecified) { ReceiveTimeout = 60_000 };
+        manager.Bind(new UnixDomainSocketEndPoint(address));
+        int port = LoopbackPort.Next();
+        using Process process = Start([("NOTIFY_SOCKET", address), ("REDKITE_PASSWORD", "secret")], "--port", $"{port}", "--admin-port", "0", "--dir", folder.Path, "--save", "");
+        try
+        {
+            Assert.Equal("STATUS=Loading the data", Receive());
+            Assert.Equal("READY=1\nSTATUS=Ready to accept connections", Receive());
+            using (RespConnection client = RespConnection.Connect(port))
+            {
+                client.Run("PING").IsError("NOAUTH Authentication required.");
+                client.Run("AUTH secret").IsSimple("OK");
+            }
+
+            using (Process.Start("kill", $"-TERM {process.Id}"))
+            {
+            }
+
+            Assert.Equal("STOPPING=1\nSTATUS=Stopping", Receive());
+            Assert.True(process.WaitForExit(60_000));
+            Assert.Equal(0, process.ExitCode);
+        }
+        finally
+        {
+            if (!process.HasExited) process.Kill();
+        }
+
+        string Receive()
+        {
+            var datagram = new byte[512];
+            return Encoding.UTF8.GetString(datagram, 0, manager.Receive(datagram));
+        }
+    }
+
+    [Fact]
+    public void Help_describes_settings_and_knows_what_is_meant()
+    {
+        (int status, string output, string error) = Run("--help", "maxmemory");
+        Assert.Equal((0, ""), (status, error));
+        Assert.StartsWith("maxmemory\n  Memory\n\n  The most memory that the server uses; then maxmemory-policy decides.\n", output, StringComparison.Ordinal);
+        Assert.DoesNotContain(".md", output, StringComparison.Ordinal);
+        Assert.Contains("\n  Default: 0\n  Changes: by CONFIG SET at any time", output, StringComparison.Ordinal);
+        (status, output, error) = Run("--help", "--max-memroy");
+        Assert.Equal((1, "", "redkite: there is no setting 'max-memroy'; did you mean maxmemory?\n"), (status, output, error));
+        (status, output, _) = Run("--help");
+        Assert.Equal(0, status);
+        Assert.All(output.Split('\n'), line => Assert.InRange(line.Length, 0, 120));
+        foreach (string section in (string[])["USAGE", "EXAMPLES", "COMMANDS", "ENVIRONMENT", "SIGNALS", "EXIT STATUS", "SETTINGS"]) Assert.Contains($"\n{section}\n", output, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Every_fault_is_a_line_and_names_no_file_that_a_user_lacks()
+    {
+        (int status, string output, string error) = Run("--maxmemroy", "1gb", "--port", "nosuch", "--cluster-enabled", "yes");
+        Assert.Equal((1, ""), (status, output));
+        string[] lines = error.TrimEnd('\n').Split('\n');
+        Assert.Equal(["arguments: maxmemroy: unknown directive; did you mean maxmemory?", "arguments: port 'nosuch': expected an integer from 0 to 65535"], lines[..2]);
+        Assert.StartsWith("arguments: cluster-enabled 'yes': ", Assert.Single(lines[2..]), StringComparison.Ordinal);
+        Assert.DoesNotContain(".md", error, StringComparison.Ordinal);
+    }
+
+    private static (int Status, string Output, string Error) Run(params string[] arguments)
+    {
+        using Process process = Start([], arguments);
+        Task<string> error = process.StandardError.ReadToEndAsync();
+        string output = process.StandardOutput.ReadToEnd();
+        process.WaitForExit();
+        return (process.ExitCode, output.ReplaceLineEndings("\n"), error.Result.ReplaceLineEndings("\n"));
+    }
+
+    private static Process Start((string Name, string Value)[] environment, params string[] arguments)
+    {
+        var start = new ProcessStartInfo("dotnet", [Program, .. arguments]) { RedirectStandardOutput = true, RedirectStandardError = true };
+        foreach ((string name, string value) in environment) start.Environment[name] = value;
+        return Process.Start(start)!;
+    }
+}
