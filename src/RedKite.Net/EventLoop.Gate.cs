@@ -25,6 +25,9 @@ internal sealed partial class EventLoop
     /// <summary>The lowest position that held output awaits; 0: none is held. From any thread.</summary>
     public long AwaitedPosition => Volatile.Read(ref _awaitedPosition);
 
+    /// <summary>Whether output is held or awaits a position. On the loop's thread.</summary>
+    public bool HasHeldOutput => _holding.Count > 0 || _awaiting.Count > 0;
+
     internal bool HoldsOutput => OutputGate!() != 0;
 
     /// <summary>Sets or removes the gate of output. Removing it sends what was held. On the loop's thread, or before its start.</summary>

@@ -170,7 +170,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     // With `always` the writer waits until it is asked, which is at the end of a turn: a group of commands shares a sync.
     private void Appended(long end)
     {
-        if (Writer.Policy != FsyncPolicy.Always) Writer.Wake();
+        if (!RequiresSync) Writer.Wake();
         if (end - Writer.WrittenPosition > PendingBytesMax) HoldWrites();
     }
 

@@ -29,6 +29,12 @@ internal sealed class LoopGate(EventLoop loop)
         _abandoned = position;
     }
 
+    /// <summary>At the end of a turn that holds no output: asks for the sync of what was executed without a reply.</summary>
+    internal void EndTurn()
+    {
+        if (_log is { } log && !loop.HasHeldOutput && AwaitedPosition() is > 0 and long position) log.Writer.Ask(position);
+    }
+
     private long AwaitedPosition()
     {
         long position = _log!.AwaitedPosition();

@@ -200,6 +200,7 @@ internal sealed class SessionLoop : IConnectionHandler
     public void TurnEnded()
     {
         Executor.Environment.ScriptTurn.End();
+        Gate.EndTurn();
         if (Home is { } home) _loop.MoveIdle(home._loop, MayMove);
     }
 
