@@ -1,5 +1,4 @@
 using RedKite.Server.Durability;
-using RedKite.Server.Metrics;
 using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Diagnostics;

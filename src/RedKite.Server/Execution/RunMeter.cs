@@ -283,7 +283,7 @@ internal sealed class RunMeter
 
     /// <summary>
     /// Counts a short command of a caller in the process. The clock, whose reading takes as long as the whole command, is read for some of
-    /// them: for a random sample, which stands for those in between, and for each that may have taken long.
+    /// them: for a random sample, whose last one of a command stands for the calls of it in between, and for each that may have taken long.
     /// </summary>
     internal void EndDirect(scoped in CommandContext cmd, long start, bool mayBeSlow)
     {
@@ -292,7 +292,8 @@ internal sealed class RunMeter
         metrics.TotalNs += _directNs;
         _metrics.CommandsProcessed++;
         if (--_untilSample < 0) SampleDirect(cmd);
-        if (--_untilDirect < 0 || mayBeSlow) TimeDirect(cmd, metrics, start);
+        if (--_untilDirect < 0 || mayBeSlow || metrics.SampledNs == 0) TimeDirect(cmd, metrics, start);
+        else if (_engine.Settings.LatencyTracking) metrics.Latency.Record(metrics.SampledNs);
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -305,9 +306,11 @@ internal sealed class RunMeter
         {
             _untilDirect = _directGap.Next(DirectStride);
             if (ns < Timeline.NoticeableNs) _directNs = ((_directNs * 7) + ns) / 8;
-            if (_engine.Settings.LatencyTracking) metrics.Latency.Record(ns, DirectStride);
+            metrics.SampledNs = ns;
         }
 
+        if (metrics.SampledNs == 0) metrics.SampledNs = ns;
+        if (_engine.Settings.LatencyTracking) metrics.Latency.Record(ns);
         NoteLong(cmd, ns, end);
     }
 

@@ -195,6 +195,9 @@ internal sealed class CommandMetrics
     /// <summary>How long calls executed, waiting for locks included.</summary>
     internal LatencyHistogram Latency { get; } = new();
 
+    /// <summary>What the last timed call of a caller in the process took: it stands for the calls until the next one that is timed.</summary>
+    internal long SampledNs { get; set; }
+
     /// <summary>
     /// How long calls waited for their turn, since the loop had begun to serve the clients that were ready together: sampled, but
     /// all long waits are included.
