@@ -376,14 +376,28 @@ internal sealed class Caller : CallTarget
 
         internal int Length { get; private set; } = -1;
 
+        public bool ReadsClock => true;
+
         public void Execute(ref CommandContext cmd)
         {
             Entry entry = cmd.Find(cmd.Command.FirstKey);
+            if (cmd.Time.MayBeStale && entry.Exists && entry.ExpiryMs != Database.NoExpiry) entry = FindAgain(cmd);
             if (!entry.Exists || !cmd.IsTypeOrReply(entry, DataType.String)) return;
             ReadOnlySpan<byte> value = entry.Value;
             Length = value.Length;
             if (value.Length <= _destination.Length) value.CopyTo(_destination);
             else value[.._destination.Length].CopyTo(_destination);
+        }
+
+        // By the time of now, it may have expired.
+        private static Entry FindAgain(scoped in CommandContext cmd)
+        {
+            cmd.Time.Read();
+            Entry entry = cmd.Peek(cmd.Command.FirstKey);
+            if (entry.Exists) return entry;
+            cmd.Metrics.KeyspaceHits--;
+            cmd.Metrics.KeyspaceMisses++;
+            return entry;
         }
     }
 }

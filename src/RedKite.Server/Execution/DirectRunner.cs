@@ -16,6 +16,7 @@ internal sealed class DirectRunner(CommandExecutor executor)
 
     private readonly Engine _engine = executor.Engine;
     private readonly Keyspace _keyspace = executor.Engine.Keyspace;
+    private int _clockTurn; // of the last reading of the clock
 
     /// <summary>Executes a request that needs nothing but a lock, the handler and an unlock.</summary>
     /// <returns>False if it needs more: nothing was done.</returns>
@@ -25,8 +26,7 @@ internal sealed class DirectRunner(CommandExecutor executor)
         if (((int)session.Attention | (int)_engine.Attention.Flags) != 0 || _keyspace.Budget.IsExceeded || _engine.WriteGate.KeyRule is not null) return false;
         if ((!command.IsShort && arguments.Length != command.OneKeyCount) || !command.Accepts(arguments.Length)) return false;
         if (input.Length >= _engine.LargeRequests.Threshold || executor.Time.CallersExpiry == ExpiryPolicy.Hide) return false;
-        long start = Stopwatch.GetTimestamp();
-        executor.Meter.BeginDirect(start);
+        long start = BeginTime(handler.ReadsClock);
         ReplyWriter reply = executor.Reply;
         executor.Environment.Accesses.BeginClient(session);
         executor.Recording.Changes.ClientId = session.Id;
@@ -37,10 +37,26 @@ internal sealed class DirectRunner(CommandExecutor executor)
         var cmd = new CommandContext(executor.Environment, session, input, reply, session.DatabaseIndex);
         cmd.Begin(command, arguments, hash);
         executor.Invoker.RunShort(ref cmd, hash, ref handler);
-        executor.Meter.EndDirect(cmd, start, stripe.LockWaits != waits || reply.Length + input.Length > BytesToTime);
+        executor.Meter.EndDirect(cmd, start, start != 0 && (stripe.LockWaits != waits || reply.Length + input.Length > BytesToTime));
         if (reply.Events != ReplyEvents.None) NoteEvents(cmd, session);
         if (_engine.Tracking.HasBroadcast) _engine.Tracking.Broadcast(executor.Recording.Changes);
         return true;
+    }
+
+    // Reading the clock takes as long as half of a GET. Without it the time is at most as old as the last turn of the server's clock, a tenth of a second.
+    private long BeginTime(bool mayBeStale)
+    {
+        int turn = _engine.Clock.Turns;
+        if (mayBeStale && turn == _clockTurn && _engine.Clock.IsSystem && !executor.Meter.TimesNextDirect)
+        {
+            executor.Time.MayBeStale = true;
+            return 0;
+        }
+
+        _clockTurn = turn;
+        long start = Stopwatch.GetTimestamp();
+        executor.Meter.BeginDirect(start);
+        return start;
     }
 
     /// <summary>Executes a request by the whole sequence, up to its end or until its client blocks.</summary>

@@ -281,6 +281,9 @@ internal sealed class RunMeter
         _time.Set(timestamp);
     }
 
+    /// <summary>Whether the next short command of a caller in the process is timed.</summary>
+    internal bool TimesNextDirect => _untilDirect <= 0;
+
     /// <summary>
     /// Counts a short command of a caller in the process. The clock, whose reading takes as long as the whole command, is read for some of
     /// them: for a random sample, whose last one of a command stands for the calls of it in between, and for each that may have taken long.

@@ -25,6 +25,9 @@ internal sealed class CommandTime
     /// <summary>The timestamp at the start of the loop's turn.</summary>
     internal long TurnStart { get; set; }
 
+    /// <summary>Whether the time may be that of a command shortly before: see <see cref="Read"/>.</summary>
+    internal bool MayBeStale { get; set; }
+
     /// <summary>The time of the commands, in Unix milliseconds.</summary>
     internal long NowMs { get; private set; }
 
@@ -60,6 +63,7 @@ internal sealed class CommandTime
 
     internal void Set(long timestamp)
     {
+        MayBeStale = false;
         _timestamp = timestamp;
         NowMs = Clock.MsAt(timestamp);
         Expiry = new ExpiryClock(NowMs, Expiry.Policy);

@@ -19,6 +19,7 @@ internal sealed class ServerClock
     private readonly long _steadyAnchor; // as it was at the start
     private readonly long _steadyStartMs; // of a test's clock
     private readonly long _testStart;
+    private int _turns;
     private long _anchor; // the Unix time at timestamp 0, in the timestamp's ticks: milliseconds would make it jump by one
 
     internal ServerClock(TimeProvider provider)
@@ -30,6 +31,12 @@ internal sealed class ServerClock
         _steadyStartMs = NowMs;
         _testStart = provider.GetTimestamp();
     }
+
+    /// <summary>How often the clock was adjusted: some ten times a second.</summary>
+    internal int Turns => Volatile.Read(ref _turns);
+
+    /// <summary>Whether it is the system's clock.</summary>
+    internal bool IsSystem => _testProvider is null;
 
     /// <summary>Where the time comes from, for timers.</summary>
     internal TimeProvider Provider { get; }
@@ -74,5 +81,6 @@ internal sealed class ServerClock
 
         var ticks = (long)((Int128)microseconds * Stopwatch.Frequency / 1_000_000);
         Volatile.Write(ref _anchor, ticks - before - ((after - before) / 2));
+        _turns++;
     }
 }

@@ -306,6 +306,23 @@ public sealed class RedKiteClientTests : IAsyncLifetime
     }
 
     [Fact]
+    public async Task A_value_is_gone_when_its_time_has_passed_although_the_clock_is_seldom_read()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(cancellationToken: TestContext.Current.CancellationToken);
+        RedKiteClient client = server.CreateClient();
+        byte[] buffer = new byte[8];
+        for (int i = 0; i < 20; i++)
+        {
+            client.Set("k", "v", TimeSpan.FromMilliseconds(1));
+            long set = System.Diagnostics.Stopwatch.GetTimestamp();
+            while (System.Diagnostics.Stopwatch.GetElapsedTime(set).TotalMilliseconds < 5) Thread.SpinWait(10);
+            Assert.Equal(-1, client.Get("k", buffer));
+        }
+
+        Assert.Contains("keyspace_misses:20", client.Execute("INFO", "stats").Text, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task Without_a_port_there_is_no_listener()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(cancellationToken: TestContext.Current.CancellationToken);
