@@ -31,7 +31,9 @@ public sealed record RedKiteReceivedCommand(long Number, DateTimeOffset Time, lo
 /// The commands that connections have sent, the oldest first, up to the last 10,000. Those with an unknown name or a wrong number of arguments are not among them, nor
 /// are calls in the process. Enumerating sees a copy. Thread-safe.
 /// </summary>
+#pragma warning disable CA1710 // Tests read as sentences: redis.Received.Expect(...).
 public sealed class RedKiteReceived : IReadOnlyCollection<RedKiteReceivedCommand>
+#pragma warning restore CA1710
 {
     private const int KeptMax = 10_000;
     private const int ShownMax = 20;

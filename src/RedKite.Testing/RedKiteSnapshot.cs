@@ -6,7 +6,7 @@ namespace RedKite.Testing;
 /// <summary>The data of a test server at some moment. Immutable; it may be restored any number of times, also to another server.</summary>
 public sealed class RedKiteSnapshot
 {
-    private readonly IReadOnlyList<Entry> _entries;
+    private readonly List<Entry> _entries;
 
     private RedKiteSnapshot(List<Entry> entries) => _entries = entries;
 

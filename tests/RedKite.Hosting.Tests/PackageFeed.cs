@@ -85,7 +85,6 @@ internal sealed class PackageFeed : IDisposable
             <TargetFramework>net10.0</TargetFramework>
             <Nullable>enable</Nullable>
             <ImplicitUsings>enable</ImplicitUsings>
-            <UseAppHost>false</UseAppHost>
             <TreatWarningsAsErrors>true</TreatWarningsAsErrors>
             <NuGetAudit>false</NuGetAudit>
             <RestoreFallbackFolders>{UserPackages}</RestoreFallbackFolders>

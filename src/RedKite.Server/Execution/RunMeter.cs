@@ -288,6 +288,9 @@ internal sealed class RunMeter
     /// Counts a short command of a caller in the process. The clock, whose reading takes as long as the whole command, is read for some of
     /// them: for a random sample, whose last one of a command stands for the calls of it in between, and for each that may have taken long.
     /// </summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="start">When it began; 0: the clock was not read.</param>
+    /// <param name="mayBeSlow">Whether it may have taken long; false where the clock was not read.</param>
     internal void EndDirect(scoped in CommandContext cmd, long start, bool mayBeSlow)
     {
         CommandMetrics metrics = _metrics.Of(cmd.Command.Index);
@@ -295,8 +298,8 @@ internal sealed class RunMeter
         metrics.TotalNs += _directNs;
         _metrics.CommandsProcessed++;
         if (--_untilSample < 0) SampleDirect(cmd);
-        if (--_untilDirect < 0 || mayBeSlow || metrics.SampledNs == 0) TimeDirect(cmd, metrics, start);
-        else if (_engine.Settings.LatencyTracking) metrics.Latency.Record(metrics.SampledNs);
+        if (--_untilDirect < 0 || mayBeSlow || (start != 0 && metrics.SampledNs == 0)) TimeDirect(cmd, metrics, start);
+        else if (_engine.Settings.LatencyTracking) metrics.Latency.Record(metrics.SampledNs > 0 ? metrics.SampledNs : _directNs);
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
