@@ -202,7 +202,7 @@ public sealed class RedKiteTestServerTests : IAsyncLifetime
         Assert.False(_redis.Client.Exists("new"));
         using RespConnection client = Connect();
         Assert.Equal("v", client.Execute("GET", "k").Text);
-        Assert.Equal(1, _redis.Received.Count);
+        Assert.Single(_redis.Received);
     }
 
     [Fact]
