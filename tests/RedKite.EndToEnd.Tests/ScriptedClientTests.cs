@@ -1,3 +1,5 @@
+using RedKite.TestSupport;
+
 namespace RedKite.EndToEnd.Tests;
 
 /// <summary>
@@ -10,7 +12,7 @@ public sealed class ScriptedClientTests(RunningServers servers)
     public static TheoryData<string> Transports => RunningServers.Transports;
 
     /// <summary>For software on a library whose own test runs on both: the other one in a long run.</summary>
-    public static TheoryData<string> TransportsInTurn => RedKite.TestSupport.TestScale.IsLong ? RunningServers.Transports : OneTransport;
+    public static TheoryData<string> TransportsInTurn => TestScale.IsLong ? RunningServers.Transports : OneTransport;
 
     [Theory]
     [MemberData(nameof(Transports))]
@@ -24,10 +26,12 @@ public sealed class ScriptedClientTests(RunningServers servers)
     [MemberData(nameof(TransportsInTurn))]
     public Task Python_rq(string transport) => Python("rq_jobs.py", transport);
 
+    [Long]
     [Theory]
     [MemberData(nameof(OneTransport))]
     public Task Python_celery(string transport) => Python("celery_jobs.py", transport);
 
+    [Long]
     [Theory]
     [MemberData(nameof(OneTransport))]
     public Task Ruby_sidekiq(string transport) => Passes("ruby", [Script("ruby", "sidekiq_jobs.rb")], transport);
@@ -49,7 +53,7 @@ public sealed class ScriptedClientTests(RunningServers servers)
     public Task Node_socket_io_over_two_processes(string transport) => Node("chat.js", transport);
 
     /// <summary>For software whose test mostly waits for its own timers and processes.</summary>
-    public static TheoryData<string> OneTransport => [RedKite.TestSupport.ServerProgram.Transports[0]];
+    public static TheoryData<string> OneTransport => [ServerProgram.Transports[0]];
 
     // Debian's own interpreter sees Debian's packages.
     private Task Python(string script, string transport) =>

@@ -176,6 +176,7 @@ public sealed class TlsClientTests : IDisposable
         Assert.Equal("PONG", (await Cli(port, "", "PING")).Succeeded().Output.Trim());
     }
 
+    [Long]
     [Theory]
     [MemberData(nameof(Servers))]
     public async Task Handshake_at_the_plain_port(string name)

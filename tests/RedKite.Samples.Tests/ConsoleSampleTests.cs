@@ -42,6 +42,13 @@ public sealed class ConsoleSampleTests
         await RunAsync("Behavior"));
     }
 
+    [Fact]
+    public async Task Tests_of_the_test_double_pass()
+    {
+        string[] lines = await RunAsync("TestDouble", "-noLogo", "-noColor");
+        Assert.Contains(lines, line => line.Contains("Total: 3, Errors: 0, Failed: 0, Skipped: 0", StringComparison.Ordinal));
+    }
+
     private static async Task<string[]> RunAsync(string sample, params string[] arguments)
     {
         string program = Path.Combine(RepositoryRoot.Path, "artifacts", "bin", sample, "release", sample + ".dll");

@@ -54,11 +54,12 @@ export function range() {
   return { from: now - Number(parameters.get('last') ?? 300), to: now };
 }
 
-// Null: back to the last five minutes. A range that would reach into the future ends now.
+// Null: back to the last five minutes. A range that would reach into the future ends now. Returns the range; null: it moves on with time.
 function zoom(from, to) {
-  if (from === null) return go(address().name, { from: null, to: null, last: null });
-  const late = Math.max(0, to - (source.live ? Date.now() / 1000 : source.now));
-  return go(address().name, { from: Math.floor(from - late), to: Math.ceil(to - late), last: null });
+  const late = from === null ? 0 : Math.max(0, to - (source.live ? Date.now() / 1000 : source.now));
+  const chosen = from === null ? null : [Math.floor(from - late), Math.ceil(to - late)];
+  go(address().name, { from: chosen && chosen[0], to: chosen && chosen[1], last: null });
+  return chosen;
 }
 
 // The events that a table shows: all of them, or those in the range that was chosen on a chart.

@@ -82,8 +82,8 @@ public class ServerCommandsTests
     public async Task Info_has_requested_sections_in_order()
     {
         await using LiveServer server = await LiveServer.StartAsync();
-        Assert.Equal("Server Clients Memory Persistence Threads Stats Replication CPU Modules Errorstats Cluster Keyspace Keysizes", Sections("INFO"));
-        Assert.Equal("Server Clients Memory Persistence Threads Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster Keyspace Keysizes", Sections("INFO everything"));
+        Assert.Equal("Server Clients Memory Persistence Threads Stats Replication CPU Modules Errorstats Cluster Keyspace Keysizes Findings", Sections("INFO"));
+        Assert.Equal("Server Clients Memory Persistence Threads Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster Keyspace Keysizes Findings", Sections("INFO everything"));
         Assert.Equal("Cluster Keyspace", Sections("INFO keyspace nonsense CLUSTER"));
         server.Run("INFO nonsense").IsBulk("");
 
