@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
 using RedKite.Server.Metrics;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Commands.Server;
 
@@ -12,6 +13,7 @@ public sealed class MeasuresTheHeap;
 [Collection(nameof(MeasuresTheHeap))]
 public sealed class ConnectionMemoryTests
 {
+    [Alone] // what earlier tests have left may be freed meanwhile
     [Fact]
     public async Task Connections_count_roughly_their_actual_memory()
     {
