@@ -112,7 +112,10 @@ public sealed class CrashLedgerTests(ITestOutputHelper output) : IDisposable
         switch (happens)
         {
             case Event.Rewrite:
-                Expect(control, "BGREWRITEAOF");
+                // One that has begun by itself, because the log has grown, is the same event.
+                RespValue rewrite = control.Run("BGREWRITEAOF");
+                if (rewrite.IsError && rewrite.ToString().Contains("already in progress", StringComparison.Ordinal)) break;
+                Expect("BGREWRITEAOF", rewrite);
                 break;
             case Event.Save:
                 Expect(control, "BGSAVE SCHEDULE");
@@ -152,9 +155,10 @@ public sealed class CrashLedgerTests(ITestOutputHelper output) : IDisposable
         return long.Parse(info.Split("\naof_rewrites:")[1].Split('\r')[0], CultureInfo.InvariantCulture);
     }
 
-    private static void Expect(RespConnection control, string command)
+    private static void Expect(RespConnection control, string command) => Expect(command, control.Run(command));
+
+    private static void Expect(string command, RespValue reply)
     {
-        RespValue reply = control.Run(command);
         if (reply.IsError || reply.IsClosed || reply.IsTimeout) throw new LedgerException($"{command}: {reply}");
     }
 
