@@ -454,7 +454,8 @@ internal sealed class BackgroundSnapshot : IDisposable
         if (_holdsWrites) _gate.Open(WriteHold.Snapshot);
     }
 
-    // Works for a millisecond at a time, and rests as long while commands are executed.
+    // Works for a millisecond at a time, and rests as long while commands are executed. Between two slices a thread that waits for this
+    // core goes first: otherwise a loop would wait for a turn of the scheduler, some milliseconds.
     private struct Pace(Func<long> commands)
     {
         private long _start = Stopwatch.GetTimestamp();
@@ -462,7 +463,12 @@ internal sealed class BackgroundSnapshot : IDisposable
 
         internal void Rest()
         {
-            if (Stopwatch.GetElapsedTime(_start).TotalMilliseconds < WorkTicksMs) return;
+            if (Stopwatch.GetElapsedTime(_start).TotalMilliseconds < WorkTicksMs)
+            {
+                Thread.Yield();
+                return;
+            }
+
             long now = commands();
             if (now != _commands) Thread.Sleep(1);
             _commands = now;
