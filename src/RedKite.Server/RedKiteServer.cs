@@ -114,10 +114,10 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
                 Reports = new LiveReports(Engine, Diagnostics);
                 PackageSources = new PackageSources(Engine, Diagnostics, InfoText);
                 Packages = new PackageService(PackageSources);
-                var automatic = new AutomaticPackages(Engine, Packages);
+                AutomaticPackages = new AutomaticPackages(Engine, Packages);
                 Diagnostics.Findings.Opened += finding =>
                 {
-                    if (finding.Diagnosis.Severity == FindingSeverity.Critical) automatic.OnCritical(finding);
+                    if (finding.Diagnosis.Severity == FindingSeverity.Critical) AutomaticPackages.OnCritical(finding);
                 };
                 Diagnostics.Findings.Opened += ServerEvents.FindingOpened;
                 Diagnostics.Findings.HasEnded += ServerEvents.FindingEnded;
@@ -202,6 +202,9 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
 
     /// <summary>Builds debug packages; null: the setting `diagnostics` is off.</summary>
     internal PackageService? Packages { get; }
+
+    /// <summary>Writes packages without a request; null: as above.</summary>
+    internal AutomaticPackages? AutomaticPackages { get; }
 
     /// <summary>The server's listeners.</summary>
     internal IEnumerable<ListeningSocket> Sockets => _endpoints.Sockets;

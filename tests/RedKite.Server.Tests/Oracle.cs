@@ -143,10 +143,17 @@ public sealed class Oracle : IDisposable
         StringBuilder line = new();
         for (int next = _stream.ReadByte(); next != '\n'; next = _stream.ReadByte())
         {
-            if (next < 0) throw new EndOfStreamException();
+            if (next < 0) throw new EndOfStreamException(Describe());
             line.Append((char)next);
         }
 
         return line.ToString().TrimEnd('\r');
+    }
+
+    private string Describe()
+    {
+        string state = _process.HasExited ? $"exited with code {_process.ExitCode}" : "runs";
+        string log = Path.Combine(Folder, "log");
+        return $"redis-server closed the connection and {state}. Its log: {(File.Exists(log) ? File.ReadAllText(log) : "none")}";
     }
 }

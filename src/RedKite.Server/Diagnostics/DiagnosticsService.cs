@@ -29,6 +29,7 @@ internal sealed class DiagnosticsService : IDisposable
     private volatile Observation? _latest;
     private volatile bool _stopping;
     private Exception? _failure;
+    private int _skippedSeconds;
     private TimeSpan _paused = GC.GetTotalPauseDuration();
 
     internal DiagnosticsService(ServerParts parts)
@@ -71,6 +72,9 @@ internal sealed class DiagnosticsService : IDisposable
         Survey.Start();
     }
 
+    /// <summary>Ends the current second at the next sample: tests do not wait for the wall clock.</summary>
+    internal void SkipSecond() => Interlocked.Increment(ref _skippedSeconds);
+
     /// <summary>Ends the thread, and saves the history.</summary>
     public void Dispose()
     {
@@ -102,6 +106,8 @@ internal sealed class DiagnosticsService : IDisposable
         };
     }
 
+    private DateTimeOffset Now => DateTimeOffset.UtcNow.AddSeconds(Volatile.Read(ref _skippedSeconds));
+
     private string? HistoryPath
     {
         get
@@ -116,7 +122,7 @@ internal sealed class DiagnosticsService : IDisposable
         RunWatch runs = _parts.Metrics.Runs;
         long period = Stopwatch.Frequency / SamplesPerSecond;
         long due = Stopwatch.GetTimestamp() + period;
-        long second = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
+        long second = Now.ToUnixTimeSeconds();
         int observed = 0;
         while (true)
         {
@@ -132,7 +138,7 @@ internal sealed class DiagnosticsService : IDisposable
             NoteStalls(lateMs);
 
             // When the wall clock's second ends, so that each second has exactly one observation.
-            long now = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
+            long now = Now.ToUnixTimeSeconds();
             if (now == second) continue;
             try
             {
@@ -171,7 +177,7 @@ internal sealed class DiagnosticsService : IDisposable
 
     private void Observe(long second)
     {
-        Observation observation = _reader.Read();
+        Observation observation = _reader.Read(Now.ToUnixTimeMilliseconds());
         var values = new double[MetricTable.All.Count];
         foreach (Metric metric in MetricTable.All)
         {

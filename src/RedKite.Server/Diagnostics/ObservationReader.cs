@@ -59,7 +59,7 @@ internal sealed class ObservationReader : IDisposable
 
     public void Dispose() => _machine.Dispose();
 
-    internal Observation Read()
+    internal Observation Read(long? unixMs = null)
     {
         long timestamp = Stopwatch.GetTimestamp();
         double seconds = Stopwatch.GetElapsedTime(_lastTimestamp, timestamp).TotalSeconds;
@@ -78,7 +78,7 @@ internal sealed class ObservationReader : IDisposable
 
         var observation = new Observation
         {
-            UnixMs = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds(),
+            UnixMs = unixMs ?? DateTimeOffset.UtcNow.ToUnixTimeMilliseconds(),
             Seconds = seconds,
             Totals = ServerTotals.Of(registry),
             Server = registry.Server,

@@ -137,7 +137,8 @@ internal sealed unsafe class EntryCopy
         _block = null;
     }
 
-    private void Step()
+    /// <summary>Copies the next part, in a few microseconds.</summary>
+    internal void Step()
     {
         if (_hasStructure)
         {

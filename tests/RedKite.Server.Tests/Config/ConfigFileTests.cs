@@ -57,8 +57,8 @@ public sealed class ConfigFileTests : IDisposable
     public void Lines_have_the_same_effect_as_in_redis(string lines)
     {
         string path = WriteFile("redis.conf", lines);
-        using Oracle oracle = new(path);
         Configuration configuration = Load(path);
+        using Oracle oracle = new(path); // the connection is used at once: some lines limit how long it may be idle
 
         // The line may have set a password that the connection would need.
         string password = configuration.Settings.RequirePass;

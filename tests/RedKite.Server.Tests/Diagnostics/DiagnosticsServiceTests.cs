@@ -6,16 +6,14 @@ namespace RedKite.Server.Tests.Diagnostics;
 /// <summary>A running server observes itself.</summary>
 public class DiagnosticsServiceTests
 {
-    private const int PatienceMs = 60_000;
-
     [Fact]
     public async Task Every_second_has_values_of_every_metric_that_is_known_here()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         DiagnosticsService diagnostics = server.Diagnostics!;
-        WaitForSeconds(diagnostics, 1);
+        ObservedSeconds.Pass(server, 1);
         for (int i = 0; i < 1000; i++) server.Execute("SET", $"key:{i}", "value");
-        WaitForSeconds(diagnostics, diagnostics.History.Seconds(0, 0, long.MaxValue).Count + 2);
+        ObservedSeconds.Pass(server, 2);
 
         DiagnosticsView view = diagnostics.View(diagnostics.History.LatestSecond);
         Assert.Equal(1000, view[MetricTable.Keys]);
@@ -31,13 +29,12 @@ public class DiagnosticsServiceTests
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["loops"] = "2" } }, TestContext.Current.CancellationToken);
         DiagnosticsService diagnostics = server.Diagnostics!;
-        WaitForSeconds(diagnostics, 1); // the first may be a part of one
+        ObservedSeconds.Pass(server, 1); // the first may be a part of one
         for (int i = 0; i < 1000; i++) server.Execute("SET", "key", "value");
         for (int i = 0; i < 20; i++) server.Execute("LPUSH", "key", "value"); // an error
         server.Execute("CLIENT", "ID");
-        Assert.True(SpinWait.SpinUntil(() => Sum("set", "command_calls") > 0 && Sum("lpush", "command_failures") > 0 && Sum("client|id", "command_calls") > 0, PatienceMs), "the calls are observed");
-        WaitForSeconds(diagnostics, 3);
-        Assert.InRange(Sum("set", "command_calls"), 500, 1500); // seconds are not exactly as long
+        ObservedSeconds.Until(server, () => Sum("set", "command_calls") > 0 && Sum("lpush", "command_failures") > 0 && Sum("client|id", "command_calls") > 0, "the calls are observed");
+        ObservedSeconds.Pass(server, 3);
         Assert.True(Sum("set", "command_microseconds") > 0);
         Assert.Equal(0, Sum("get", "command_calls"));
         Assert.Equal(0, Sum("set", "command_failures"));
@@ -69,12 +66,12 @@ public class DiagnosticsServiceTests
         var log = new System.Collections.Concurrent.ConcurrentQueue<string>();
         RedKiteOptions options = new() { Port = 0, Log = entry => log.Enqueue(entry.Message), Settings = { ["slowlog-log-slower-than"] = "-1" } };
         await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
-        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "it is found");
+        ObservedSeconds.Until(server, () => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), "it is found");
         Assert.Contains(log, line => line.StartsWith("Finding slow-log-off: The slow log is off (slowlog-log-slower-than -1, slowlog-max-len 128)", StringComparison.Ordinal));
         Assert.Matches("finding_slow-log-off:severity=notice,since=[0-9]+,title=The slow log is off,evidence=slowlog-log-slower-than -1", server.Execute("INFO", "findings").Text);
 
         server.Execute("CONFIG", "SET", "slowlog-log-slower-than", "10000");
-        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Ended.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "it has ended");
+        ObservedSeconds.Until(server, () => server.Diagnostics!.Findings.Ended.Any(finding => finding.Rule.Name == "slow-log-off"), "it has ended");
         Assert.DoesNotContain("slow-log-off", server.Execute("INFO", "findings").Text, StringComparison.Ordinal);
     }
 
@@ -83,15 +80,12 @@ public class DiagnosticsServiceTests
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["maxmemory"] = "1mb", ["maxmemory-policy"] = "noeviction", ["enable-debug-command"] = "yes" } }, TestContext.Current.CancellationToken);
         server.Execute("DEBUG", "SLEEP", "1.1");
-        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Count(finding => finding.Rule.Name is "memory-near-limit" or "command-stall") == 2, PatienceMs), "both are found");
+        ObservedSeconds.Until(server, () => server.Diagnostics!.Findings.Current.Count(finding => finding.Rule.Name is "memory-near-limit" or "command-stall") == 2, "both are found");
         string report = server.Execute("MEMORY", "DOCTOR").Text!;
         Assert.StartsWith("Hi Sam, ", report, StringComparison.Ordinal);
         Assert.Contains("Findings:\n\n- Memory is nearly exhausted (memory-near-limit): ", report, StringComparison.Ordinal);
         Assert.Contains("(command-stall)", server.Execute("LATENCY", "DOCTOR").Text, StringComparison.Ordinal);
     }
-
-    private static void WaitForSeconds(DiagnosticsService diagnostics, int seconds) =>
-        Assert.True(SpinWait.SpinUntil(() => diagnostics.History.Seconds(0, 0, long.MaxValue).Count >= seconds, PatienceMs), $"{seconds} seconds were observed");
 
     [Fact]
     public async Task Setting_switches_diagnostics_off()
@@ -105,7 +99,7 @@ public class DiagnosticsServiceTests
     public async Task Every_metric_has_its_name_in_INFO_and_in_the_report_of_the_page()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
-        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Latest is not null, PatienceMs), "a second was observed");
+        ObservedSeconds.Pass(server, 1);
         string[] names = [.. MetricTable.All.Select(metric => metric.Name)];
         string[] lines = server.Execute("INFO", "metrics").Text!.TrimEnd().Split("\r\n");
         Assert.Equal("# Metrics", lines[0]);
@@ -174,7 +168,7 @@ public class DiagnosticsServiceTests
             {
                 Assert.Single(log, line => line.Contains(path, StringComparison.Ordinal) && line.Contains("is damaged", StringComparison.Ordinal));
                 Assert.Equal(damaged, File.ReadAllBytes(path + ".damaged"));
-                WaitForSeconds(second.Diagnostics!, 1);
+                ObservedSeconds.Pass(second, 1);
                 Assert.Equal("PONG", second.Execute("PING").Text);
             }
 

@@ -5,6 +5,7 @@ using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using RedKite.Server.Metrics;
+using RedKite.Server.Tests.Diagnostics;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests;
@@ -164,7 +165,7 @@ public sealed class TlsTests : IDisposable
     public async Task Certificate_that_expires_soon_is_found()
     {
         await using RedKiteServer server = await Start(("tls-auth-clients", "no"));
-        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "certificate-expires"), TimeoutMs), "10 days are left");
+        ObservedSeconds.Until(server, () => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "certificate-expires"), "10 days are left");
     }
 
     // TLS 1.3 lets the client send before the server has finished the handshake.

@@ -21,9 +21,14 @@ internal sealed unsafe class MemberTableWorld : IDisposable
     private bool _freed;
 
     internal MemberTableWorld()
+        : this(new KeyHasher())
+    {
+    }
+
+    internal MemberTableWorld(KeyHasher hasher)
     {
         _arena = new Arena(_source, _guard);
-        _hasher = new KeyHasher();
+        _hasher = hasher;
         _model = [];
         Table = new MemberTable<Layout>(_arena, _hasher, MemberTable<Layout>.Create(_arena));
     }

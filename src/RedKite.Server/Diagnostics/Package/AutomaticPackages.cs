@@ -15,7 +15,7 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
     private const string Pattern = "redkite-package-*.zip";
 
     /// <summary>The contents of a package.</summary>
-    internal PackageOptions Options { get; init; } = PackageOptions.Default;
+    internal PackageOptions Options { get; set; } = PackageOptions.Default;
 
     /// <summary>Begins a package for a finding that has become critical. On the diagnostics thread; the package is built on another one.</summary>
     internal void OnCritical(Finding finding)

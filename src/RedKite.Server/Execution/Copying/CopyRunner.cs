@@ -14,16 +14,8 @@ internal sealed class CopyRunner(Engine engine, CommandExecutor executor)
     private readonly Keyspace _keyspace = engine.Keyspace;
     private readonly CommandEnvironment _environment = executor.Environment;
 
-    private static readonly long LongTicks = Stopwatch.Frequency / 1000;
-
-    /// <summary>The longest time for which a slice held its stripes since <see cref="ForgetSlices"/>, in <see cref="Stopwatch"/> ticks.</summary>
-    internal long LongestSliceTicks { get; private set; }
-
-    /// <summary>Slices that were run since then.</summary>
+    /// <summary>Slices that were run.</summary>
     internal long Slices { get; private set; }
-
-    /// <summary>Those of them that held their stripes for more than a millisecond: the thread was interrupted.</summary>
-    internal long LongSlices { get; private set; }
 
     /// <summary>Runs a slice of a client's copy. It waits for no stripe: if one is busy, it does nothing.</summary>
     /// <returns>Whether the client still waits.</returns>
@@ -50,17 +42,12 @@ internal sealed class CopyRunner(Engine engine, CommandExecutor executor)
         long end = Stopwatch.GetTimestamp();
         long ticks = end - start;
         Slices++;
-        if (ticks > LongTicks) LongSlices++;
-        LongestSliceTicks = Math.Max(LongestSliceTicks, ticks);
         executor.Metrics.Of(client.Request.Command.Index).TotalNs += ServerClock.TicksToNs(ticks);
         client.ExecutedTicks += ticks;
         if (!waits) executor.Account.NoteWaited(client, end); // before the reply: the client may read the log next
         executor.Invoker.DeliverServed();
         return waits;
     }
-
-    /// <summary>Counts slices from now on. No copy is in progress.</summary>
-    internal void ForgetSlices() => LongestSliceTicks = Slices = LongSlices = 0;
 
     /// <summary>Frees the copy of a client that has ended, and waits for its stripes.</summary>
     internal void Discard(BlockedClient client)

@@ -102,7 +102,10 @@ internal sealed class Evictor
             bool isFreeing = freeing.IsLocked || freeing.HasDropped;
             if (isFreeing && !FreeSlice(_engine.Memory.FreeingStripe)) Thread.Yield();
             if (!isFreeing && !EvictOne()) return !_keyspace.Budget.IsExceeded || MayEvict();
-            if ((isFreeing || evictions % EvictionsPerReading == 0) && Stopwatch.GetTimestamp() >= deadline) return true;
+            if (!isFreeing && evictions % EvictionsPerReading != 0) continue;
+
+            // A stripe may be locked for other reasons than to free a value: that alone lets no command pass.
+            if (Stopwatch.GetTimestamp() >= deadline) return !_keyspace.Budget.IsExceeded || freeing.HasDropped || MayEvict();
         }
 
         return true;

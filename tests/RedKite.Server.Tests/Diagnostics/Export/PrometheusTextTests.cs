@@ -11,8 +11,6 @@ namespace RedKite.Server.Tests.Diagnostics.Export;
 /// <summary>The text for Prometheus, read by Prometheus itself and its promtool where they are installed.</summary>
 public partial class PrometheusTextTests
 {
-    private const int PatienceMs = 60_000;
-
     private static readonly string Folder = Path.Combine(RepositoryRoot.Path, "docs", "prometheus");
 
     [Fact]
@@ -91,7 +89,7 @@ public partial class PrometheusTextTests
         RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "-1" } });
         for (int i = 0; i < 100; i++) server.Execute("SET", "key", "value");
         server.Execute("LPUSH", "key", "value");
-        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "it is observed");
+        ObservedSeconds.Until(server, () => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), "it is observed");
         return server;
     }
 

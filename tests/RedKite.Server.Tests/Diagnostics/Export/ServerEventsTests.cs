@@ -128,7 +128,7 @@ public class ServerEventsTests
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         for (int i = 0; i < 100; i++) server.Execute("SET", $"key:{i}", "value");
-        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.View(server.Diagnostics.History.LatestSecond)[MetricTable.Keys] == 100, PatienceMs), "it is observed");
+        ObservedSeconds.Until(server, () => server.Diagnostics!.View(server.Diagnostics.History.LatestSecond)[MetricTable.Keys] == 100, "it is observed");
         var values = new ConcurrentDictionary<string, double>();
         var instruments = new ConcurrentQueue<Instrument>();
         using var listener = new MeterListener
@@ -239,10 +239,10 @@ public class ServerEventsTests
 
         server.Execute("CONFIG", "SET", "slowlog-max-len", "7");
         Assert.False(server.Execute("DEBUG", "PACKAGE", "LOG", "0").IsError);
-        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "the finding opens");
+        ObservedSeconds.Until(server, () => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), "the finding opens");
         server.Execute("CONFIG", "SET", "slowlog-log-slower-than", "10000");
         server.Execute("DEBUG", "SLEEP", "0.02");
-        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Ended.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "the finding ends");
+        ObservedSeconds.Until(server, () => server.Diagnostics!.Findings.Ended.Any(finding => finding.Rule.Name == "slow-log-off"), "the finding ends");
     }
 
     private sealed class Events : EventListener

@@ -6,13 +6,11 @@ namespace RedKite.Server.Tests.Diagnostics.Package;
 /// <summary>Packages that are opened again, and the verdicts of the rules.</summary>
 public class PackageReaderTests
 {
-    private const int PatienceMs = 60_000;
-
     [Fact]
     public async Task Rules_find_the_same_in_the_package_as_in_the_server()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["slowlog-log-slower-than"] = "-1" } }, TestContext.Current.CancellationToken);
-        Assert.True(SpinWait.SpinUntil(() => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), PatienceMs), "the server finds it");
+        ObservedSeconds.Until(server, () => server.Diagnostics!.Findings.Current.Any(finding => finding.Rule.Name == "slow-log-off"), "the server finds it");
         PackageReader package = PackageReader.Open(new MemoryStream(DebugPackageTests.Build(server, PackageOptions.WithoutWatching)));
         PackageVerdict verdict = PackageVerdict.Of(package);
         Assert.Contains(verdict.Found, found => found.Rule.Name == "slow-log-off");
@@ -28,7 +26,7 @@ public class PackageReaderTests
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         for (int i = 0; i < 100; i++) server.Execute("SET", $"key:{i}", "value");
         MetricHistory history = server.Diagnostics!.History;
-        Assert.True(SpinWait.SpinUntil(() => history.Seconds(MetricTable.Keys.Index, 0, long.MaxValue).Any(point => point.Value == 100), PatienceMs), "the keys are observed");
+        ObservedSeconds.Until(server, () => history.Seconds(MetricTable.Keys.Index, 0, long.MaxValue).Any(point => point.Value == 100), "the keys are observed");
         PackageReader package = PackageReader.Open(new MemoryStream(DebugPackageTests.Build(server, PackageOptions.WithoutWatching)));
         Assert.Equal(100, package.View[MetricTable.Keys]);
         List<HistoryPoint> read = package.History.Seconds(MetricTable.UsedMemory.Index, 0, long.MaxValue);
@@ -99,7 +97,7 @@ public class PackageReaderTests
         long minute = (DateTimeOffset.UtcNow.ToUnixTimeSeconds() / 60) - 10;
         commands.RestoreMinute(minute, [(ushort)set], [1, 2, 3, 4, 5]);
         for (int i = 0; i < 100; i++) server.Execute("SET", $"key:{i}", "value");
-        Assert.True(SpinWait.SpinUntil(() => commands.Seconds(set, calls, 0, long.MaxValue).Any(point => point.Value > 0), PatienceMs), "the calls are observed");
+        ObservedSeconds.Until(server, () => commands.Seconds(set, calls, 0, long.MaxValue).Any(point => point.Value > 0), "the calls are observed");
         PackageReader package = PackageReader.Open(new MemoryStream(DebugPackageTests.Build(server, PackageOptions.WithoutWatching)));
         RankedHistory read = package.RankedHistories.Single(history => history.Kind == RankedTable.Commands);
         List<HistoryPoint> seconds = read.Seconds(read.Find("set"), calls, 0, long.MaxValue);

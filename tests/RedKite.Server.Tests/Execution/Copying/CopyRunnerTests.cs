@@ -3,6 +3,8 @@ using System.Text;
 using RedKite.Server.Execution;
 using RedKite.Server.Execution.Copying;
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Copying;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Execution.Copying;
@@ -17,6 +19,31 @@ public sealed class CopyRunnerTests : IAsyncDisposable
     private readonly RedKiteServer _server = Start();
 
     public async ValueTask DisposeAsync() => await _server.DisposeAsync();
+
+    // A slice looks at the clock between steps.
+    [Theory]
+    [InlineData("set")]
+    [InlineData("hash")]
+    [InlineData("zset")]
+    [InlineData("list")]
+    [InlineData("stream")]
+    public void A_step_copies_little(string kind)
+    {
+        Fill("a", kind);
+        Keyspace keyspace = _server.Engine.Keyspace;
+        Database database = keyspace.Databases[0];
+        EntryCopy copy = EntryCopy.Begin(database.FindByHash(keyspace.Hash("a"u8)), database, "b"u8, keyspace.Hash("b"u8));
+        long largest = 0;
+        while (!copy.IsComplete)
+        {
+            long before = keyspace.UsedBytes;
+            copy.Step();
+            largest = Math.Max(largest, keyspace.UsedBytes - before);
+        }
+
+        copy.Discard();
+        Assert.InRange(largest, 1, BlockCopy.PieceBytes);
+    }
 
     [Theory]
     [InlineData("set")]

@@ -1,5 +1,4 @@
 using System.Buffers;
-using System.Diagnostics;
 using System.Globalization;
 using System.Text;
 using RedKite.Server.Execution.Copying;
@@ -19,9 +18,8 @@ public class LargeCopyTests
 
     private const int StringBytes = 200_000_000;
 
-    // A slice takes about 100 microseconds, and never more than a millisecond unless the machine interrupts it.
-    private const int CopiesMax = 20;
-    private const double LongSharesMax = 0.005; // of slices of more than a millisecond
+    // A slice takes about 100 microseconds: 80 of them for the list, thousands for the others. CopyRunnerTests has how much a step copies.
+    private const int SlicesMin = 20;
 
     [Theory]
     [InlineData("SADD a m{0}", "SCARD {0}")]
@@ -29,54 +27,41 @@ public class LargeCopyTests
     [InlineData("ZADD a {0} m{0}", "ZCARD {0}")]
     [InlineData("RPUSH a element:{0}", "LLEN {0}")]
     [InlineData("XADD a * f v{0}", "XLEN {0}")]
-    [Alone]
     public async Task Copy_of_two_million_elements_holds_its_stripes_in_slices(string command, string count)
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1");
         Fill(server.Server, command);
-        AssertSlicesAreShort(server, count);
+        AssertSlices(server, count);
     }
 
     [Fact]
-    [Alone]
     public async Task Copy_of_a_large_string_holds_its_stripes_in_slices()
     {
         await using LiveServer server = await LiveServer.StartAsync("loops", "1");
         server.Server.Execute("SETRANGE", "a", $"{StringBytes - 1}", "x");
-        AssertSlicesAreShort(server, "STRLEN {0}");
+        AssertSlices(server, "STRLEN {0}");
     }
 
-    // The machine interrupts a thread for milliseconds now and then, so a few slices of most copies are long: the copy with the fewest counts.
-    private static void AssertSlicesAreShort(LiveServer server, string count)
+    private static void AssertSlices(LiveServer server, string count)
     {
         using RespConnection other = RespConnection.Connect(server.Server.Port);
         CopyRunner runner = RunnerOf(server);
-        double share = double.MaxValue;
-        for (int copies = 1; copies <= CopiesMax && share > LongSharesMax; copies++)
+        server.Client.SendCommand("COPY a b");
+        NetworkTests.WaitFor(() => server.Server.Engine.Blocked.Count == 1, "the client waits");
+
+        // The same loop serves other clients meanwhile, also those of the same stripes.
+        int served = 0;
+        while (server.Server.Engine.Blocked.Count == 1)
         {
-            server.Run("DEL b");
-            runner.ForgetSlices();
-            server.Client.SendCommand("COPY a b");
-            NetworkTests.WaitFor(() => server.Server.Engine.Blocked.Count == 1, "the client waits");
-
-            // The same loop serves other clients meanwhile, also those of the same stripes.
-            int served = 0;
-            while (server.Server.Engine.Blocked.Count == 1)
-            {
-                other.Run("EXISTS b");
-                Assert.Equal(1, other.Run("EXISTS a").Number);
-                served++;
-            }
-
-            Assert.Equal(1, server.Client.Read().Number);
-            Assert.InRange(served, 10, int.MaxValue);
-            Assert.Equal(other.Run(string.Format(CultureInfo.InvariantCulture, count, "a")).Number, other.Run(string.Format(CultureInfo.InvariantCulture, count, "b")).Number);
-            double longestMs = runner.LongestSliceTicks * 1e3 / Stopwatch.Frequency;
-            TestContext.Current.TestOutputHelper!.WriteLine($"{count}: {runner.Slices} slices, {runner.LongSlices} of them long, the longest {longestMs:F3} ms; {served} other commands");
-            share = Math.Min(share, (double)runner.LongSlices / runner.Slices);
+            other.Run("EXISTS b");
+            Assert.Equal(1, other.Run("EXISTS a").Number);
+            served++;
         }
 
-        Assert.InRange(share, 0, LongSharesMax);
+        Assert.Equal(1, server.Client.Read().Number);
+        Assert.InRange(served, 10, int.MaxValue);
+        Assert.InRange(runner.Slices, SlicesMin, long.MaxValue);
+        Assert.Equal(other.Run(string.Format(CultureInfo.InvariantCulture, count, "a")).Number, other.Run(string.Format(CultureInfo.InvariantCulture, count, "b")).Number);
     }
 
     [Fact]

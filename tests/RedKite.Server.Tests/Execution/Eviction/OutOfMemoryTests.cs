@@ -1,6 +1,8 @@
+using System.Text;
 using RedKite.Server.Config;
 using RedKite.Server.Execution.Eviction;
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Execution.Eviction;
@@ -69,6 +71,26 @@ public sealed class OutOfMemoryTests : TranscriptTests
         Run("SET k v").IsError(Error);
         Run("UNLINK s").IsInteger(1);
         Run("SET k v").IsOk();
+    }
+
+    // The sweep holds it, say, or a slow command.
+    [Fact]
+    public void Locked_stripe_does_not_count_as_memory_that_is_being_freed()
+    {
+        Run("CONFIG SET maxmemory-policy volatile-lru").IsOk();
+        Run("CONFIG SET maxmemory 1").IsOk();
+        Keyspace keyspace = Server.Engine.Keyspace;
+        int locked = Server.Engine.Memory.FreeingStripe;
+        string key = Enumerable.Range(0, 1000).Select(i => $"k{i}").First(key => keyspace.StripeOf(keyspace.Hash(Encoding.ASCII.GetBytes(key))) != locked);
+        keyspace.Stripes[locked].Enter();
+        try
+        {
+            Run($"SET {key} v").IsError(Error);
+        }
+        finally
+        {
+            keyspace.Stripes[locked].Exit();
+        }
     }
 
     // The removed set takes more than one slice to free, and the time is over after the first.
