@@ -11,7 +11,7 @@ namespace RedKite.Server.Tests;
 internal sealed class StarvedServer : IAsyncDisposable
 {
     private readonly DirectoryInfo _folder = Directory.CreateTempSubdirectory("redkite-crash");
-    private readonly TaskCompletionSource<RedKiteCrash> _crash = new();
+    private readonly TaskCompletionSource<RedKiteCrash> _crash = new(TaskCreationOptions.RunContinuationsAsynchronously); // the server waits for its callback
     private readonly Starving _starving = new();
 
     internal RedKiteServer Server { get; private set; } = null!;

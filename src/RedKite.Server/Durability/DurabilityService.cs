@@ -16,12 +16,14 @@ namespace RedKite.Server.Durability;
 /// What a server keeps on the disk: it loads the data at the start, saves it to the dump file, and owns the append-only file.
 /// </summary>
 /// <remarks>
-/// One save at a time: <see cref="_saving"/> is held by the thread that writes a snapshot, whatever it is for. Files change in an order that
+/// One snapshot in the background at a time: <see cref="_saving"/> is held while it is written, whatever it is for. <see cref="_dumping"/> is held
+/// by what writes the dump file: a snapshot, or SAVE, which also works while the append-only file is rewritten. Files change in an order that
 /// leaves a loadable state at each moment (<see cref="FileReplacement"/>, <see cref="AofFolder"/>).
 /// </remarks>
 internal sealed class DurabilityService : IDisposable
 {
     private const int ScriptPollMs = 20;
+    private const int SavePollMs = 1;
     private const int ScriptAtStopMs = 5000; // how long stopping waits for a script
     private const long RepairPauseMs = 1000;
     private const long RepairPauseMsMax = 60_000;
@@ -34,6 +36,8 @@ internal sealed class DurabilityService : IDisposable
     private readonly WriteGate _gate;
     private readonly DataLoader _loader;
     private readonly SemaphoreSlim _saving = new(1, 1);
+    private readonly SemaphoreSlim _dumping = new(1, 1); // taken inside the other
+    private volatile bool _dumpsInBackground;
     private volatile BackgroundSnapshot? _running;
     private volatile bool _saveIsScheduled;
     private volatile bool _cancelsSave;
@@ -198,6 +202,7 @@ internal sealed class DurabilityService : IDisposable
         if (saves && SavesAtStop(StopSaving.BySavePoints)) SaveAtStop();
         _running?.Abort();
         _saving.Wait(); // a save in progress ends first
+        _dumping.Wait();
     }
 
     // Clients wait, so no other script begins: whether the one that runs ends soon.
@@ -231,6 +236,7 @@ internal sealed class DurabilityService : IDisposable
         _log.Notice(LogEvents.SaveBegun, $"Saving the final RDB snapshot before exiting.{Estimate()}");
         _running?.Abort();
         _saving.Wait();
+        _dumping.Wait();
         try
         {
             if (!CanLockScripts())
@@ -243,6 +249,7 @@ internal sealed class DurabilityService : IDisposable
         }
         finally
         {
+            _dumping.Release();
             _saving.Release();
         }
     }
@@ -264,19 +271,27 @@ internal sealed class DurabilityService : IDisposable
     }
 
     /// <summary>
-    /// Saves all data to the dump file, while nothing else is executed. The current thread holds neither the script mutex nor a stripe.
+    /// Saves all data to the dump file, while nothing else is executed. The current thread holds neither the script mutex nor a stripe. It
+    /// waits for another thread that does the same.
     /// </summary>
-    /// <returns>What failed; null: nothing.</returns>
-    internal FileFailure? Save()
+    /// <param name="failure">What failed; null: nothing.</param>
+    /// <returns>False: the data is being saved in the background.</returns>
+    internal bool TrySave(out FileFailure? failure)
     {
-        if (!_saving.Wait(0)) throw new InvalidOperationException("a save is in progress");
+        failure = null;
+        while (!_dumping.Wait(SavePollMs))
+        {
+            if (_dumpsInBackground) return false;
+        }
+
         try
         {
-            return Save(WriteLocked);
+            failure = Save(WriteLocked);
+            return true;
         }
         finally
         {
-            _saving.Release();
+            _dumping.Release();
         }
     }
 
@@ -323,20 +338,32 @@ internal sealed class DurabilityService : IDisposable
             return BackgroundStart.Scheduled;
         }
 
+        if (!_dumping.Wait(0))
+        {
+            _saving.Release();
+            return BackgroundStart.SaveInProgress;
+        }
+
+        _dumpsInBackground = true;
         _cancelsSave = false;
         Saves.Begin(_clock.NowMs);
-        Run("redkite-save", () => Save(WriteInBackground));
+        Run("redkite-save", () =>
+        {
+            Save(WriteInBackground);
+            _dumpsInBackground = false;
+            _dumping.Release();
+        });
         return BackgroundStart.Started;
     }
 
     /// <summary>Ends the save in progress in the background without a file, or forgets the one that is scheduled.</summary>
     internal SaveCancellation CancelSave()
     {
-        if (Saves.BeganMs != 0)
+        if (_dumpsInBackground)
         {
             _log.Notice(LogEvents.SaveAborted, "Background saving will be aborted due to user request");
             _cancelsSave = true;
-            if (Rewrites.BeganMs == 0) _running?.Abort();
+            _running?.Abort();
             return SaveCancellation.Canceled;
         }
 
@@ -556,9 +583,13 @@ internal sealed class DurabilityService : IDisposable
     internal bool RewriteIsScheduled => _rewriteIsScheduled;
 
     /// <summary>Whether a snapshot is being written.</summary>
-    internal bool IsSaving => _saving.CurrentCount == 0;
+    internal bool IsSaving => _saving.CurrentCount == 0 || _dumping.CurrentCount == 0;
 
-    public void Dispose() => _saving.Dispose();
+    public void Dispose()
+    {
+        _saving.Dispose();
+        _dumping.Dispose();
+    }
 
     private DumpOptions Options => new(_settings.RdbCompression, _settings.RdbChecksum, _settings.RdbSaveIncrementalFsync);
 

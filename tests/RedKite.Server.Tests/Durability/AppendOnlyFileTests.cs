@@ -226,6 +226,38 @@ public class AppendOnlyFileTests
     }
 
     [Fact]
+    public async Task Save_works_while_the_log_is_rewritten()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
+        Fill(disk);
+        using var stalls = new ManualResetEventSlim();
+        using var reached = new ManualResetEventSlim();
+        disk.Files.Plan = call =>
+        {
+            if (call.Operation != "write" || !call.Path.Contains("appendonlydir", StringComparison.Ordinal) || !call.Path.EndsWith(".rdb", StringComparison.Ordinal)) return null;
+            reached.Set();
+            stalls.Wait(CancellationToken.None);
+            return null;
+        };
+        disk.Run("BGREWRITEAOF");
+        Assert.True(reached.Wait(60_000, TestContext.Current.CancellationToken), "the rewrite does not get there");
+        disk.Run("SET during rewrite");
+        Assert.StartsWith("ERR Another child process is active (AOF?)", disk.Run("BGSAVE").Text, StringComparison.Ordinal);
+        Assert.Equal("OK", disk.Run("SAVE").Text);
+        Assert.Equal("1", disk.Info("aof_rewrite_in_progress"));
+        Assert.Equal("0", disk.Info("rdb_changes_since_last_save"));
+        stalls.Set();
+        disk.WaitFor(() => disk.Info("aof_rewrites") != "0" && !disk.Server.Engine.Durability.IsSaving, "the rewrite");
+        Assert.Equal("ok", disk.Info("aof_last_bgrewrite_status"));
+        string digest = disk.Digest();
+        await disk.RestartAsync();
+        Assert.Equal(digest, disk.Digest());
+        disk.Set("appendonly", "no");
+        await disk.RestartAsync();
+        Assert.Equal(digest, disk.Digest());
+    }
+
+    [Fact]
     public async Task Full_disk_refuses_writes_and_they_go_on_when_there_is_room()
     {
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "everysec");

@@ -102,6 +102,7 @@ public class SnapshotTests
         await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1", "rdbcompression", "no");
         Assert.Equal("ERR Background saving is currently not in progress or scheduled", disk.Run("BGSAVE CANCEL").Text);
         using ManualResetEventSlim stalls = await StallBackgroundSaveAsync(disk);
+        Assert.Equal("ERR Background save already in progress", disk.Run("SAVE").Text);
         Assert.Equal("Background saving cancelled", disk.Run("BGSAVE CANCEL").Text);
         Assert.Equal("ERR Background save already in progress", disk.Run("BGSAVE").Text);
         stalls.Set();

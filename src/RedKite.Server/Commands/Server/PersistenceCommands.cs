@@ -1,3 +1,4 @@
+using RedKite.Persistence.Files;
 using RedKite.Server.Durability;
 using RedKite.Server.Model;
 using static RedKite.Server.Model.CommandFlags;
@@ -20,8 +21,8 @@ internal sealed class PersistenceCommands(DurabilityService durability)
     // SAVE
     private void Save(ref CommandContext cmd)
     {
-        if (durability.IsSaving) cmd.Reply.Error("ERR Background save already in progress"u8);
-        else if (durability.Save() is null) cmd.Reply.Ok();
+        if (!durability.TrySave(out FileFailure? failure)) cmd.Reply.Error("ERR Background save already in progress"u8);
+        else if (failure is null) cmd.Reply.Ok();
         else cmd.Reply.Error("ERR"u8);
     }
 

@@ -19,7 +19,7 @@ public class ScriptRaceTests
         for (int i = 0; i < Accounts; i++) server.Execute("SET", Name(i), PerAccount.ToString(CultureInfo.InvariantCulture));
         server.Execute("FUNCTION", "LOAD", "#!lua name=bank\nredis.register_function('transfer', function(keys, args) redis.call('decrby', args[1], args[3]) redis.call('incrby', args[2], args[3]) return 1 end)");
 
-        using var over = new CancellationTokenSource(TimeSpan.FromSeconds(3));
+        using var over = new CancellationTokenSource(TimeSpan.FromSeconds(TestScale.Of(gate: 2, full: 3)));
         long transfers = 0;
         Task[] movers = [.. Enumerable.Range(0, 4).Select(thread => Task.Run(() => Move(thread), TestContext.Current.CancellationToken))];
         Task<int> checker = Task.Run(Check, TestContext.Current.CancellationToken);

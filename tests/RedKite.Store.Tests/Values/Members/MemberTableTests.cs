@@ -1,5 +1,6 @@
 using FsCheck;
 using FsCheck.Fluent;
+using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Members;
 
 namespace RedKite.Store.Tests.Structures;
