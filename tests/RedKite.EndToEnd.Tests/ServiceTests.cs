@@ -77,6 +77,49 @@ public class ServiceTests
         Assert.DoesNotContain(".md", error, StringComparison.Ordinal);
     }
 
+    [Fact]
+    public void Unit_is_written_as_the_dry_run_shows_it()
+    {
+        if (!OperatingSystem.IsLinux()) return;
+        using var folder = new TemporaryFolder();
+        string path = folder.File("cache.service");
+        string[] options = ["--unit", path, "--program", "/opt/red kite/redkite", "--config", "/etc/100%.conf", "--user", "cache"];
+        (int status, string output, string error) = Run(["service", "install", "--dry-run", .. options]);
+        Assert.Equal((0, ""), (status, error));
+        Assert.False(File.Exists(path));
+        (status, string installed, error) = Run(["service", "install", .. options]);
+        Assert.Equal((0, ""), (status, error));
+        string unit = File.ReadAllText(path);
+        Assert.StartsWith($"# {path}\n{unit}\n# Afterwards:\n", output, StringComparison.Ordinal);
+        Assert.StartsWith("[Unit]\n", unit, StringComparison.Ordinal);
+        Assert.Contains("\nExecStart=\"/opt/red kite/redkite\" /etc/100%%.conf\n", unit, StringComparison.Ordinal);
+        Assert.Contains("\nUser=cache\nGroup=cache\n", unit, StringComparison.Ordinal);
+        foreach (string left in (string[])["useradd --system --no-create-home cache", "redkite service config > /etc/100%.conf", "systemctl enable --now cache"]) Assert.Contains(left, installed, StringComparison.Ordinal);
+
+        Assert.Equal(0, Run(["service", "install", .. options]).Status); // the same again
+        (status, _, error) = Run("service", "install", "--unit", path, "--program", "/opt/other");
+        Assert.Equal((1, $"redkite service: '{path}' exists and is another one: remove it first, or see the new one with --dry-run\n"), (status, error));
+        Assert.Equal(unit, File.ReadAllText(path));
+    }
+
+    [Fact]
+    public void Service_is_refused_what_its_unit_hides_and_arguments_that_are_wrong()
+    {
+        if (!OperatingSystem.IsLinux()) return;
+        (int status, _, string error) = Run("service", "install", "--dry-run", "--program", "/root/.dotnet/tools/redkite");
+        Assert.Equal(1, status);
+        Assert.StartsWith("redkite service: '/root/.dotnet/tools/redkite' is in a folder that the unit keeps from the service", error, StringComparison.Ordinal);
+        foreach (string[] arguments in (string[][])[[], ["remove"], ["install", "--nosuch"], ["install", "--user"], ["install", "--user", "a b"]])
+        {
+            (status, _, error) = Run(["service", .. arguments]);
+            Assert.Equal(2, status);
+            Assert.EndsWith("; redkite service --help\n", error, StringComparison.Ordinal);
+        }
+
+        (status, string config, _) = Run("service", "config");
+        Assert.Equal((0, File.ReadAllText(Path.Combine(RepositoryRoot.Path, "packaging", "redkite.conf"))), (status, config));
+    }
+
     private static (int Status, string Output, string Error) Run(params string[] arguments)
     {
         using Process process = Start([], arguments);

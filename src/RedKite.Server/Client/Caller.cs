@@ -66,6 +66,9 @@ internal sealed class Caller : CallTarget
     /// <summary>Whether its calls are spans: they are the host's, and something listens.</summary>
     internal bool MakesSpans => CommandSpans.HasListeners && !_onlyLooks && !_loads;
 
+    /// <summary>The request's command, as spans name it.</summary>
+    internal string CommandName => Find(_engine.Commands)?.FullName ?? CommandSpans.Unknown;
+
     /// <summary>Whether it is for one call only.</summary>
     internal bool IsTemporary { get; init; }
 
@@ -100,7 +103,7 @@ internal sealed class Caller : CallTarget
 
     private void ExecuteWithSpan()
     {
-        using Activity? span = CommandSpans.Begin(Find(_engine.Commands)?.FullName ?? "unknown", _session.DatabaseIndex);
+        using Activity? span = CommandSpans.Begin(CommandName, _session.DatabaseIndex);
         try
         {
             ExecuteNow();
@@ -151,6 +154,14 @@ internal sealed class Caller : CallTarget
     internal void ExecuteFor(Session session)
     {
         if (!RefusesSize()) Invoke(Find(_engine.Commands), session);
+    }
+
+    /// <summary>Executes the request for another session, as a span.</summary>
+    internal void ExecuteForWithSpan(Session session)
+    {
+        using Activity? span = MakesSpans ? CommandSpans.Begin(CommandName, session.DatabaseIndex) : null;
+        ExecuteFor(session);
+        CommandSpans.NoteReply(span, Reply);
     }
 
     /// <summary>Executes the whole requests of a buffer in the protocol's form, until one has blocked or the replies have become large.</summary>

@@ -1,4 +1,6 @@
+using System.Diagnostics;
 using RedKite.Server.Client;
+using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 
@@ -124,7 +126,26 @@ public sealed partial class RedKiteClient : RedKiteCommands
         return result;
     }
 
-    private ValueTask<RedKiteReply> RunAsync(Caller caller, CancellationToken cancellation)
+    private ValueTask<RedKiteReply> RunAsync(Caller caller, CancellationToken cancellation) => caller.MakesSpans ? RunWithSpanAsync(caller, cancellation) : RunNowAsync(caller, cancellation);
+
+    // The wait is a part of the span.
+    private async ValueTask<RedKiteReply> RunWithSpanAsync(Caller caller, CancellationToken cancellation)
+    {
+        using Activity? span = CommandSpans.Begin(caller.CommandName, _database);
+        try
+        {
+            RedKiteReply reply = await RunNowAsync(caller, cancellation).ConfigureAwait(false);
+            if (reply.IsError) CommandSpans.NoteError(span, reply.Text!);
+            return reply;
+        }
+        catch (Exception failure)
+        {
+            CommandSpans.NoteFailure(span, failure);
+            throw;
+        }
+    }
+
+    private ValueTask<RedKiteReply> RunNowAsync(Caller caller, CancellationToken cancellation)
     {
         ValueTask<RedKiteReply> reply = _parts.Waits.Run(caller, _database, cancellation);
         return _skipsLogWait || _parts.Engine.Durability.Log.Log is null ? reply : AfterLog(reply, cancellation);

@@ -82,7 +82,7 @@ public sealed class RedKiteSession : IDisposable
 
     /// <summary>
     /// Executes the whole requests of a buffer, in the protocol's form, and writes their replies as bytes, large ones in
-    /// pieces. Nothing is allocated. Messages that were delivered to the session follow the replies. The request is read in place
+    /// pieces. Nothing is allocated, unless spans are listened to. Messages that were delivered to the session follow the replies. The request is read in place
     /// and may be changed (inline requests are unquoted).
     /// </summary>
     /// <returns>How many bytes of the request were executed.</returns>
@@ -92,11 +92,13 @@ public sealed class RedKiteSession : IDisposable
         lock (_calling)
         {
             ThrowIfEnded();
+            using Activity? span = _caller.MakesSpans ? CommandSpans.Begin(CommandSpans.Pipeline, _engine.Commands, request, _caller.Session.DatabaseIndex) : null;
             int consumed = 0;
             bool goesOn;
             do
             {
                 consumed += _caller.Run(_caller.Session, request[consumed..], _engine.MemoryBytesMax, out goesOn);
+                CommandSpans.NoteReply(span, _caller.Reply);
                 WriteReplies(replies);
             }
             while (goesOn);
@@ -157,7 +159,7 @@ public sealed class RedKiteSession : IDisposable
 
     private RedKiteReply RunWithSpan(ReadOnlySpan<byte> name)
     {
-        using Activity? span = CommandSpans.Begin(_engine.Commands.Find(name)?.FullName ?? "unknown", _caller.Session.DatabaseIndex);
+        using Activity? span = CommandSpans.Begin(_engine.Commands.Find(name)?.FullName ?? CommandSpans.Unknown, _caller.Session.DatabaseIndex);
         try
         {
             RedKiteReply reply = Run();

@@ -47,7 +47,7 @@ public sealed class RedKiteSubscription : IAsyncEnumerable<RedKiteMessage>, IDis
         try
         {
             new ClientCall(caller).Add(command).Add(names);
-            caller.ExecuteFor(_session);
+            caller.ExecuteForWithSpan(_session);
             RedKiteReply.Parse(caller.Reply).OrThrow();
         }
         finally
