@@ -18,7 +18,8 @@ public sealed class RobustnessTests
     private const string PipelineReplies =
         "+OK\r\n:n\r\n+PONG\r\n$5\r\na\r\nbc\r\n$3\r\nx y\r\n-ERR wrong number of arguments for 'get' command\r\n";
 
-    public static TheoryData<string> Transports => RunningServers.Transports;
+    /// <summary>In the gate only the first one: the suites of the network and the server have many of these cases on both.</summary>
+    public static TheoryData<string> Transports => [.. ServerProgram.Transports.Take(TestScale.Of(gate: 1, full: int.MaxValue))];
 
     [Theory]
     [MemberData(nameof(Transports))]
@@ -160,6 +161,7 @@ public sealed class RobustnessTests
     public void Memory_stays_bounded_for_a_client_that_does_not_read(string transport)
     {
         const int allowedBytes = 40 * Megabyte;
+        int unread = TestScale.Of(gate: 100, full: 500); // replies of a megabyte
         using ServerProcess server = Start(transport, "--requirepass", "secret");
         using RespConnection watcher = server.Connect();
         watcher.Run("AUTH secret").IsOk();
@@ -176,13 +178,13 @@ public sealed class RobustnessTests
         // And values, of which the client wants none.
         using RespConnection greedy = server.Connect();
         greedy.Run("AUTH secret").IsOk();
-        Thread values = new(() => greedy.Send(string.Concat(Enumerable.Repeat("GET big\r\n", 500)))) { IsBackground = true };
+        Thread values = new(() => greedy.Send(string.Concat(Enumerable.Repeat("GET big\r\n", unread)))) { IsBackground = true };
         values.Start();
         Eventually(() => Info(watcher, "suspended_clients") == 1, "the greedy client is suspended");
         Thread.Sleep(200);
         Assert.InRange(server.ResidentBytes - residentBefore, long.MinValue, allowedBytes);
 
-        for (int i = 0; i < 500; i++) Assert.Equal(Megabyte, greedy.Read().Payload!.Length);
+        for (int i = 0; i < unread; i++) Assert.Equal(Megabyte, greedy.Read().Payload!.Length);
         Eventually(() => Info(watcher, "suspended_clients") == 0, "no client is suspended");
         Assert.InRange(server.ResidentBytes - residentBefore, long.MinValue, allowedBytes);
     }
@@ -249,7 +251,7 @@ public sealed class RobustnessTests
     [MemberData(nameof(Transports))]
     public void Very_long_pipeline_is_answered_in_order(string transport)
     {
-        const int commands = 200_000;
+        int commands = TestScale.Of(gate: 50_000, full: 200_000);
         using ServerProcess server = Start(transport);
         using RespConnection connection = server.Connect();
         Thread sender = new(() => connection.Send(string.Concat(Enumerable.Range(0, commands).Select(i => $"ECHO {i}\r\n"))));
@@ -264,7 +266,7 @@ public sealed class RobustnessTests
     {
         using ServerProcess server = Start(transport);
         using RespConnection connection = server.Connect();
-        byte[] value = new byte[64 * Megabyte];
+        byte[] value = new byte[TestScale.Of(gate: 16, full: 64) * Megabyte];
         new Random(1).NextBytes(value);
         connection.Run("SET"u8.ToArray(), "k"u8.ToArray(), value).IsOk();
         Assert.True(connection.Run("GET k").Payload.AsSpan().SequenceEqual(value));

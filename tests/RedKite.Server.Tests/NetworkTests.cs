@@ -1,6 +1,9 @@
 using System.Diagnostics;
 using RedKite.TestSupport;
 
+// Many wait for a server or for the clock.
+[assembly: CollectionBehavior(MaxParallelThreads = 4)]
+
 namespace RedKite.Server.Tests;
 
 /// <summary>Tests over real sockets: a server with two loops in this process, on a free port, with either transport.</summary>

@@ -106,6 +106,12 @@ public sealed class RdbFileTests
         AssertRefused(new RdbBytes("REDIS0010").Key(8, "k"), "unknown type 8");
         AssertRefused(new RdbBytes("REDIS0010").Key(0, "k").Raw(0xC4), "at byte 9: the value is damaged (type string, database 0, key 'k')");
         AssertRefused(new RdbBytes("REDIS0010").Key(2, "k").Length(2).Text("a").Text("a"), "at byte 9: the value is damaged (type set, database 0, key 'k')");
+        AssertRefused(new RdbBytes("REDIS0014").Key(28, "k"), "at byte 9: an array of Redis");
+        AssertRefused(new RdbBytes("REDIS0014").Key(0, "first").Text("x").Key(29, "k"), "at byte 18: a packed hash with the fields of a template");
+        AssertRefused(new RdbBytes("REDIS0014").Key(33, "k"), "at byte 9: a rate limiter (GCRA) of Redis");
+        AssertRefused(new RdbBytes("VALKEY080").Key(23, "k"), "at byte 9: a hash of paths of Valkey");
+        AssertRefused(new RdbBytes("VALKEY081").Key(0, "first").Text("x").Key(24, "stream"), "at byte 18: unknown type 24"); // from 9.2 on
+        AssertRefused(new RdbBytes("VALKEY082").Key(0, "k").Text("x"), "at byte 0: version 82 of Valkey's format; RedKite reads 80 to 81");
         Assert.Contains("not an RDB file", Refusal("SOMETHING ELSE"u8.ToArray()), StringComparison.Ordinal);
         Assert.Contains("its version is no number", Refusal("REDIS00x1----"u8.ToArray()), StringComparison.Ordinal);
         byte[] wrong = new RdbBytes("REDIS0010").Key(0, "k").Text("x").End();

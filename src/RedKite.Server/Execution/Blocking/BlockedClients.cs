@@ -60,11 +60,13 @@ internal sealed class BlockedClients(Keyspace keyspace)
             Arrival = ArrivalOf(cmd.Session, turnStart),
             DropsReply = cmd.Session.ReplyMode != ReplyMode.On,
         };
-        Interlocked.Increment(ref _count);
-        if (client.HasDeadline) Interlocked.Increment(ref _withDeadline);
         if (block.Type is not null) EnqueueKeys(cmd, client);
         client.IsCounted = true;
         cmd.Session.Blocked = client;
+
+        // Last: another thread that reads the count finds the client by its session, and may unblock or kill it.
+        Interlocked.Increment(ref _count);
+        if (client.HasDeadline) Interlocked.Increment(ref _withDeadline);
         return client;
     }
 
