@@ -24,6 +24,7 @@ internal sealed class DurabilityService : IDisposable
 {
     private const int ScriptPollMs = 20;
     private const int SavePollMs = 1;
+    private const int ReleaseMsMax = 1000;
     private const int ScriptAtStopMs = 5000; // how long stopping waits for a script
     private const long RepairPauseMs = 1000;
     private const long RepairPauseMsMax = 60_000;
@@ -330,7 +331,7 @@ internal sealed class DurabilityService : IDisposable
     /// <param name="schedules">Whether it is saved later if the append-only file is being rewritten.</param>
     internal BackgroundStart BeginSave(bool schedules)
     {
-        if (!_saving.Wait(0))
+        if (!TryBegin())
         {
             if (Saves.BeganMs != 0) return BackgroundStart.SaveInProgress;
             if (!schedules) return BackgroundStart.RewriteInProgress;
@@ -378,7 +379,7 @@ internal sealed class DurabilityService : IDisposable
     /// <summary>Begins to rewrite the append-only file on another thread; without one in use, to begin one if the settings want it.</summary>
     internal BackgroundStart BeginRewrite()
     {
-        if (!_saving.Wait(0))
+        if (!TryBegin())
         {
             if (Rewrites.BeganMs != 0) return BackgroundStart.RewriteInProgress;
             _rewriteIsScheduled = true;
@@ -390,6 +391,9 @@ internal sealed class DurabilityService : IDisposable
         Run("redkite-rewrite", Rewrite);
         return BackgroundStart.Started;
     }
+
+    // One whose end INFO shows already is released soon.
+    private bool TryBegin() => _saving.Wait(0) || (Saves.BeganMs == 0 && Rewrites.BeganMs == 0 && _saving.Wait(ReleaseMsMax));
 
     /// <summary>Begins or ends the append-only file, as the setting says now.</summary>
     internal void ApplyAppendOnly()

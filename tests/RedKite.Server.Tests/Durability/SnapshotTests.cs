@@ -96,6 +96,21 @@ public class SnapshotTests
         Assert.Equal(saves ? ["dump.rdb"] : [], disk.Files.List(disk.Folder));
     }
 
+    // INFO may show the end of a save before its thread has ended.
+    [Theory]
+    [InlineData("BGSAVE", "Background saving started")]
+    [InlineData("BGREWRITEAOF", "Background append only file rewriting started")]
+    public async Task Save_follows_at_once_when_INFO_shows_the_end_of_the_last_one(string command, string reply)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        using var goesOn = new ManualResetEventSlim();
+        disk.Server.Engine.Durability.Saves.Ended += _ => goesOn.Wait(50, CancellationToken.None);
+        disk.Run("BGSAVE");
+        disk.WaitFor(() => disk.Info("rdb_bgsave_in_progress") == "0", "the end");
+        Assert.Equal(reply, disk.Run(command).Text);
+        goesOn.Set();
+    }
+
     [Fact]
     public async Task Bgsave_cancel_ends_the_save_and_counts_no_failure()
     {
