@@ -17,7 +17,7 @@ public class PrometheusTests
             $"[{{job_name: redkite, basic_auth: {{username: default, password: secret}}, static_configs: [{{targets: ['127.0.0.1:{server.Dashboard.Port}']}}]}}, "
             + $"{{job_name: stranger, static_configs: [{{targets: ['127.0.0.1:{server.Dashboard.Port}']}}]}}]",
             cancellation);
-        Assert.Equal("100", await prometheus.QueryAsync("redkite_command_calls_total{command=\"set\"}", cancellation));
+        Assert.Equal("100", await prometheus.QueryAsync("redkite_calls_total{command=\"set\"}", cancellation));
         Assert.Equal("1", await prometheus.QueryAsync("up{job=\"redkite\"}", cancellation));
         Assert.Equal("1", await prometheus.QueryAsync("redkite_finding{name=\"slow-log-off\"}", cancellation));
         Assert.Equal("0", await prometheus.QueryAsync("up{job=\"stranger\"}", cancellation)); // without the password

@@ -21,8 +21,8 @@ public class OtlpTests
         client.Run("SET secret-key secret-value").IsOk();
         client.Run("DEBUG SLEEP 0.05").IsOk();
 
-        receiver.Await("/otel/v1/metrics", "used_memory", "total_commands_processed", "redkite.run_id", "service.name");
-        receiver.Await("/otel/v1/traces", "debug", "db.operation.name", "redkite.client_id");
+        receiver.Await("/otel/v1/metrics", "redkite.memory.used", "redkite.commands.processed", "db.operation.name", "redkite.run_id", "service.name");
+        receiver.Await("/otel/v1/traces", "DEBUG", "db.operation.name", "redkite.client_id");
         Assert.All(receiver.Requests, request => Assert.Equal("application/x-protobuf", request.ContentType));
         Assert.DoesNotContain(receiver.Requests, request => request.Body.Contains("secret", StringComparison.Ordinal));
     }

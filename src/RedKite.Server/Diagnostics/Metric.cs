@@ -23,12 +23,12 @@ internal enum MetricUnit
 }
 
 /// <summary>
-/// One number about the server: a row of <see cref="MetricTable"/>. INFO, the page, the exports, findings, the
-/// debug package and the documentation use its name.
+/// One number about the server: a row of <see cref="MetricTable"/>. INFO, the page, findings, the debug package and the documentation use
+/// its name; exports have names as their systems want them.
 /// </summary>
 internal sealed class Metric
 {
-    internal Metric(int index, string name, MetricKind kind, MetricUnit unit, string help, Func<Observation, double> read)
+    internal Metric(int index, string name, MetricKind kind, MetricUnit unit, string help, Func<Observation, double> read, string? export = null)
     {
         Index = index;
         Name = name;
@@ -36,6 +36,7 @@ internal sealed class Metric
         Unit = unit;
         Help = help;
         Read = read;
+        Export = export is null ? null : ExportName.Parse(export);
     }
 
     /// <summary>The metric's position in every array of values.</summary>
@@ -46,6 +47,9 @@ internal sealed class Metric
     internal MetricKind Kind { get; }
 
     internal MetricUnit Unit { get; }
+
+    /// <summary>What exports call it; null: they do not have it.</summary>
+    internal ExportName? Export { get; }
 
     /// <summary>One sentence for documentation and exports.</summary>
     internal string Help { get; }

@@ -64,17 +64,25 @@ public partial class DiagnosticsPagesTests
         var page = new StringBuilder();
         page.Append("# Metrics\n\n");
         page.Append("What the server knows about itself, every second for an hour and every minute for two weeks. Generated from the table of\n");
-        page.Append("metrics: run the server's tests with `REDKITE_WRITE_DOCS=1` to regenerate this page. `INFO metrics`, the page, the exports, findings\n");
-        page.Append("and the debug package use these names. A counter's history is its growth per second. `INFO metrics` is RedKite's own section, shown by its name\n");
-        page.Append("alone: the values of the last second, as totals and in the units of this table; `nan` is unknown.\n\n");
-        page.Append("| Metric | Kind | Unit | |\n|---|---|---|---|\n");
-        foreach (Metric metric in MetricTable.All) page.Append($"| {metric.Name} | {Lower(metric.Kind)} | {Lower(metric.Unit)} | {metric.Help} |\n");
+        page.Append("metrics: run the server's tests with `REDKITE_WRITE_DOCS=1` to regenerate this page. `INFO metrics`, the page, findings and the debug package\n");
+        page.Append("use these names. A counter's history is its growth per second. `INFO metrics` is RedKite's own section, shown by its name\n");
+        page.Append("alone: the values of the last second, as totals and in the units of this table; `nan` is unknown. Prometheus and OpenTelemetry get the\n");
+        page.Append("names on the right, and base units ([exports.md](../exports.md)). Rows without one are exported for each command and each error instead.\n\n");
+        page.Append("| Metric | Kind | Unit | | Prometheus |\n|---|---|---|---|---|\n");
+        foreach (Metric metric in MetricTable.All) page.Append($"| {metric.Name} | {Lower(metric.Kind)} | {Lower(metric.Unit)} | {metric.Help} | {Exported(metric)} |\n");
         page.Append("\n## Each command and each event loop\n\n");
         page.Append("These series have the same history and are on the page and in the debug package alone. A second and a minute keep the\n");
         page.Append($"{RankedTable.Commands.RecordsMax} commands that executed longest and the {RankedTable.Loops.RecordsMax} busiest loops. A minute has the mean of its seconds, or the largest value.\n\n");
         page.Append("| Series | Of a minute | Unit | |\n|---|---|---|---|\n");
         foreach (RankedSeries series in (RankedSeries[])[.. RankedTable.Commands.Series, .. RankedTable.Loops.Series]) page.Append($"| {series.Name} | {(series.IsPeak ? "largest" : "mean")} | {Lower(series.Unit)} | {series.Help} |\n");
         return page.ToString();
+    }
+
+    private static string Exported(Metric metric)
+    {
+        if (metric.Export is null) return "";
+        string labels = PrometheusText.LabelsOf(metric);
+        return $"`{ExportedMetrics.Of(metric).PrometheusName}{(labels.Length > 0 ? $"{{{labels}}}" : "")}`";
     }
 
     private static string FindingsPage()

@@ -28,7 +28,7 @@ internal static class CommandSpans
     /// <param name="database">The number of the database.</param>
     internal static Activity? Begin(string operation, int database)
     {
-        string name = operation.Replace('|', ' ').ToUpperInvariant(); // as the conventions have it
+        string name = OperationOf(operation);
         Activity? span = Source.StartActivity(name, ActivityKind.Client);
         if (span is not { IsAllDataRequested: true }) return span;
         span.SetTag("db.system.name", "redis");
@@ -73,6 +73,9 @@ internal static class CommandSpans
 
         return (count, common);
     }
+
+    /// <summary>A command's name as the conventions have it: "CONFIG GET".</summary>
+    internal static string OperationOf(string fullName) => fullName.Replace('|', ' ').ToUpperInvariant();
 
     /// <summary>Notes the class of an error.</summary>
     internal static void NoteReply(Activity? span, ReplyWriter reply)

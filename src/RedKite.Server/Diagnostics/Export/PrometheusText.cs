@@ -6,17 +6,21 @@ using RedKite.Server.Metrics;
 namespace RedKite.Server.Diagnostics.Export;
 
 /// <summary>
-/// The metrics in Prometheus's text exposition format 0.0.4. A name is "redkite_", the metric's name, its base unit, and "_total" for
-/// a counter; values are in base units (seconds, bytes, ratios), so that `used_cpu_user` is `redkite_used_cpu_user_seconds_total`.
+/// The metrics in Prometheus's text exposition format 0.0.4. Names are those of <see cref="ExportedMetrics"/>; values are in base units (seconds,
+/// bytes, ratios). Times of commands are classic histograms: the buckets of several servers can be added up, quantiles cannot. The format
+/// has no native ones.
 /// </summary>
 internal static class PrometheusText
 {
     internal const string ContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-    // A unit in a metric's own name is replaced by the base unit.
-    private static readonly string[] UnitsInNames = ["_milliseconds", "_microseconds", "_seconds", "_bytes", "_percent", "_perc", "_ratio"];
-
-    private static readonly (string Label, double Percentile)[] Quantiles = [("0.5", 50), ("0.99", 99), ("0.999", 99.9), ("1", 100)];
+    // The upper ends of a histogram's buckets, as Go writes them: a microsecond is a quick GET, and ten seconds are beyond every timeout.
+    private static readonly (long Ns, string Le)[] Bounds =
+    [
+        (1_000, "1e-06"), (2_500, "2.5e-06"), (5_000, "5e-06"), (10_000, "1e-05"), (25_000, "2.5e-05"), (50_000, "5e-05"),
+        (100_000, "0.0001"), (250_000, "0.00025"), (500_000, "0.0005"), (1_000_000, "0.001"), (2_500_000, "0.0025"), (5_000_000, "0.005"),
+        (10_000_000, "0.01"), (25_000_000, "0.025"), (50_000_000, "0.05"), (100_000_000, "0.1"), (500_000_000, "0.5"), (1_000_000_000, "1"), (10_000_000_000, "10"),
+    ];
 
     /// <summary>All metrics as of the latest observation; commands, errors and findings as of now.</summary>
     internal static string Write(ServerParts parts, DiagnosticsService diagnostics)
@@ -24,114 +28,90 @@ internal static class PrometheusText
         var text = new StringBuilder(64 * 1024);
         Head(text, "redkite_build_info", "gauge", "The server's version.");
         text.Append(CultureInfo.InvariantCulture, $"redkite_build_info{{version=\"{Escape(ServerVersion.Text)}\",redis_version=\"{Escape(ServerVersion.Redis)}\"}} 1\n");
-        if (diagnostics.Latest is { } observation) WriteMetrics(text, observation);
+        if (diagnostics.Latest is { } observation) WriteTable(text, observation);
         WriteCommands(text, parts);
         WriteErrors(text, parts);
         WriteFindings(text, diagnostics.Findings.Current);
         return text.ToString();
     }
 
-    /// <summary>The name under which Prometheus knows a metric.</summary>
-    internal static string NameOf(Metric metric)
-    {
-        string name = metric.Name;
-        if (metric.Unit != MetricUnit.Count && UnitsInNames.FirstOrDefault(unit => name.EndsWith(unit, StringComparison.Ordinal)) is { } suffix) name = name[..^suffix.Length];
-        string unit = metric.Unit switch
-        {
-            MetricUnit.Bytes => "_bytes",
-            MetricUnit.Seconds or MetricUnit.Milliseconds or MetricUnit.Microseconds => "_seconds",
-            MetricUnit.Percent or MetricUnit.Ratio => "_ratio",
-            _ => "",
-        };
-        return "redkite_" + name + unit + (metric.Kind == MetricKind.Counter ? "_total" : "");
-    }
+    /// <summary>The labels of one metric of the table, as they stand between the braces.</summary>
+    internal static string LabelsOf(Metric metric) => string.Join(',', metric.Export!.Labels.Select(label => $"{label.Name}=\"{label.Value}\""));
 
-    /// <summary>A metric's value in its base unit.</summary>
-    internal static double InBaseUnit(Metric metric, double value) => metric.Unit switch
+    private static void WriteTable(StringBuilder text, Observation observation)
     {
-        MetricUnit.Milliseconds => value / 1e3,
-        MetricUnit.Microseconds => value / 1e6,
-        MetricUnit.Percent => value / 100,
-        _ => value,
-    };
-
-    private static void WriteMetrics(StringBuilder text, Observation observation)
-    {
-        foreach (Metric metric in MetricTable.All)
+        foreach ((ExportedMetric metric, Metric[] rows) in ExportedMetrics.OfTable)
         {
-            double value = metric.Read(observation);
-            if (double.IsNaN(value)) continue;
-            string name = NameOf(metric);
-            Head(text, name, metric.Kind == MetricKind.Counter ? "counter" : "gauge", metric.Help);
-            Sample(text, name, "", InBaseUnit(metric, value));
+            (Metric Row, double Value)[] known = [.. rows.Select(row => (row, row.Read(observation))).Where(sample => !double.IsNaN(sample.Item2))];
+            if (known.Length == 0) continue;
+            Head(text, metric);
+            foreach ((Metric row, double value) in known) Sample(text, metric.PrometheusName, LabelsOf(row), metric.InBaseUnit(value));
         }
     }
 
     private static void WriteCommands(StringBuilder text, ServerParts parts)
     {
-        ExecutorMetrics[] executors = parts.Metrics.Executors;
-        (string Labels, CommandMetrics Metrics)[] called =
-        [
-            .. parts.Commands.All
-                .Select(command => (Labels: $"command=\"{Escape(command.FullName)}\"", Metrics: CommandMetrics.SumOf(executors, command.Index)))
-                .Where(command => command.Metrics.Calls + command.Metrics.Rejected + command.Metrics.Failed > 0),
-        ];
-        Counter("redkite_command_calls_total", "Calls of a command.", metrics => metrics.Calls);
-        Counter("redkite_command_failed_calls_total", "Calls that executed and replied an error.", metrics => metrics.Failed);
-        Counter("redkite_command_rejected_calls_total", "Calls that were refused before they executed.", metrics => metrics.Rejected);
-        Summary("redkite_command_executing_seconds", "How long calls executed, waiting for locks included.", metrics => metrics.Latency, metrics => metrics.TotalNs / 1e9);
-        Summary("redkite_command_waiting_seconds", "How long calls waited for their turn on the loop.", metrics => metrics.Waiting, sum: null);
-        Summary("redkite_command_sending_seconds", "How long it took until the system had taken the replies (sampled).", metrics => metrics.Sending, sum: null);
+        (string Labels, CommandMetrics[] Counts)[] called =
+            [.. ExportedMetrics.CalledCommands(parts).Select(each => ($"family=\"{each.Command.Family.Group}\",command=\"{Escape(each.Command.FullName)}\"", each.Counts))];
 
-        void Counter(string name, string help, Func<CommandMetrics, long> read)
+        Head(text, ExportedMetrics.Calls);
+        foreach ((string labels, CommandMetrics[] counts) in called) Sample(text, ExportedMetrics.Calls.PrometheusName, labels, counts.Sum(each => each.Calls));
+
+        Head(text, ExportedMetrics.CallErrors);
+        foreach ((string labels, CommandMetrics[] counts) in called)
         {
-            Head(text, name, "counter", help);
-            foreach ((string labels, CommandMetrics metrics) in called) Sample(text, name, labels, read(metrics));
+            Sample(text, ExportedMetrics.CallErrors.PrometheusName, $"{labels},outcome=\"failed\"", counts.Sum(each => each.Failed));
+            Sample(text, ExportedMetrics.CallErrors.PrometheusName, $"{labels},outcome=\"rejected\"", counts.Sum(each => each.Rejected));
         }
 
-        void Summary(string name, string help, Func<CommandMetrics, LatencyHistogram> read, Func<CommandMetrics, double>? sum)
+        Histograms("redkite_call_duration_seconds", "How long calls executed, waiting for locks included.", counts => counts.Latency);
+        Histograms("redkite_call_waiting_seconds", "How long calls waited for their turn on the loop (sampled, all long waits included).", counts => counts.Waiting);
+        Histograms("redkite_call_sending_seconds", "How long it took until the system had taken the replies (sampled).", counts => counts.Sending);
+
+        void Histograms(string name, string help, Func<CommandMetrics, LatencyHistogram> read)
         {
-            Head(text, name, "summary", help);
-            foreach ((string labels, CommandMetrics metrics) in called)
+            Head(text, name, "histogram", help);
+            foreach ((string labels, CommandMetrics[] counts) in called)
             {
-                LatencyHistogram histogram = read(metrics);
-                if (histogram.Count == 0) continue;
-                foreach ((string quantile, double percentile) in Quantiles) Sample(text, name, $"{labels},quantile=\"{quantile}\"", histogram.PercentileNs(percentile) / 1e9);
-                if (sum is not null) Sample(text, name + "_sum", labels, sum(metrics));
-                Sample(text, name + "_count", labels, histogram.Count);
+                var sum = new LatencyHistogram();
+                foreach (CommandMetrics each in counts) read(each).AddTo(sum);
+                if (sum.Count > 0) Histogram(text, name, labels, sum);
             }
         }
+    }
+
+    // A bound counts the histogram's own buckets that end at it or before: it is exact to their precision of 3 percent.
+    private static void Histogram(StringBuilder text, string name, string labels, LatencyHistogram histogram)
+    {
+        long seen = 0;
+        int next = 0;
+        foreach ((long upperNs, long count) in histogram.Buckets())
+        {
+            for (; next < Bounds.Length && Bounds[next].Ns < upperNs; next++) Bucket(Bounds[next].Le);
+            seen += count;
+        }
+
+        for (; next < Bounds.Length; next++) Bucket(Bounds[next].Le);
+        Bucket("+Inf");
+        Sample(text, name + "_sum", labels, histogram.SumNs / 1e9);
+        Sample(text, name + "_count", labels, seen);
+
+        void Bucket(string le) => Sample(text, name + "_bucket", $"{labels},le=\"{le}\"", seen);
     }
 
     private static void WriteErrors(StringBuilder text, ServerParts parts)
     {
-        var counts = new SortedDictionary<string, long>(StringComparer.Ordinal);
-        foreach (ExecutorMetrics executor in parts.Metrics.Executors)
-        {
-            lock (executor.ErrorsByClass)
-            {
-                foreach ((string errorClass, long count) in executor.ErrorsByClass) counts[errorClass] = counts.GetValueOrDefault(errorClass) + count;
-            }
-        }
-
-        Head(text, "redkite_errors_total", "counter", "Error replies by their first word.");
-        foreach ((string errorClass, long count) in counts) Sample(text, "redkite_errors_total", $"class=\"{Escape(errorClass)}\"", count);
+        Head(text, ExportedMetrics.ErrorReplies);
+        foreach ((string errorClass, long count) in ExportedMetrics.ErrorsByClass(parts)) Sample(text, ExportedMetrics.ErrorReplies.PrometheusName, $"class=\"{Escape(errorClass)}\"", count);
     }
 
     private static void WriteFindings(StringBuilder text, IReadOnlyList<Finding> findings)
     {
-        Head(text, "redkite_finding", "gauge", "Open findings: 1 for each, with its name and severity.");
-        foreach (Finding finding in findings)
-        {
-            string severity = finding.Diagnosis.Severity switch
-            {
-                FindingSeverity.Critical => "critical",
-                FindingSeverity.Warning => "warning",
-                _ => "notice",
-            };
-            Sample(text, "redkite_finding", $"name=\"{finding.Rule.Name}\",severity=\"{severity}\"", 1);
-        }
+        Head(text, ExportedMetrics.Finding);
+        foreach (Finding finding in findings) Sample(text, ExportedMetrics.Finding.PrometheusName, $"name=\"{finding.Rule.Name}\",severity=\"{ServerEvents.Word(finding.Diagnosis.Severity)}\"", 1);
     }
+
+    private static void Head(StringBuilder text, ExportedMetric metric) => Head(text, metric.PrometheusName, metric.Kind == MetricKind.Counter ? "counter" : "gauge", metric.Help);
 
     private static void Head(StringBuilder text, string name, string type, string help)
     {

@@ -94,10 +94,11 @@ internal static class ServerEvents
         if (!Spans.HasListeners()) return;
 
         // The command has ended: its span is made afterwards, with the times that were measured.
-        using Activity? span = Spans.CreateActivity(slow.Command, ActivityKind.Server);
+        string operation = CommandSpans.OperationOf(slow.Command);
+        using Activity? span = Spans.CreateActivity(operation, ActivityKind.Server);
         if (span is null) return;
         span.SetStartTime(end.AddMicroseconds(-slow.Microseconds));
-        span.SetTag("db.system.name", "redis").SetTag("db.operation.name", slow.Command).SetTag("network.peer.address", slow.Address).SetTag("redkite.client_id", slow.ClientId);
+        span.SetTag("db.system.name", "redis").SetTag("db.operation.name", operation).SetTag("network.peer.address", slow.Address).SetTag("redkite.client_id", slow.ClientId);
         span.Start();
         span.SetEndTime(end);
     }

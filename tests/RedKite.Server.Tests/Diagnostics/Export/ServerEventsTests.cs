@@ -15,6 +15,9 @@ public class ServerEventsTests
 {
     private const int PatienceMs = 60_000;
 
+    // The instruments that are no rows of the table of metrics; the last is made last.
+    private static readonly string[] OfCommands = ["redkite.calls", "redkite.call.errors", "redkite.call.time", "redkite.error_replies", "redkite.finding"];
+
     [Fact]
     public async Task Diagnostic_listener_gets_every_event_with_its_payload()
     {
@@ -113,18 +116,18 @@ public class ServerEventsTests
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["enable-debug-command"] = "yes" } }, TestContext.Current.CancellationToken);
         DateTime before = DateTime.UtcNow.AddMilliseconds(-50);
         server.Execute("DEBUG", "SLEEP", "0.05");
-        Activity span = Assert.Single(spans, span => span.OperationName == "debug" && span.StartTimeUtc >= before);
+        Activity span = Assert.Single(spans, span => span is { OperationName: "DEBUG", Kind: ActivityKind.Server } && span.StartTimeUtc >= before);
         Assert.InRange(span.Duration.TotalMilliseconds, 50, PatienceMs);
         Assert.Equal("redis", span.GetTagItem("db.system.name"));
 
         // What the slow log takes is traced, however fast it is.
         server.Execute("CONFIG", "SET", "slowlog-log-slower-than", "0");
         server.Execute("LPUSH", "traced", "value");
-        Assert.Contains(spans, span => span.OperationName == "lpush" && span.Duration < TimeSpan.FromSeconds(1));
+        Assert.Contains(spans, span => span is { OperationName: "LPUSH", Kind: ActivityKind.Server } && span.Duration < TimeSpan.FromSeconds(1));
     }
 
     [Fact]
-    public async Task Meter_has_every_metric_under_its_name()
+    public async Task Meter_has_every_exported_metric_in_base_units()
     {
         await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
         for (int i = 0; i < 100; i++) server.Execute("SET", $"key:{i}", "value");
@@ -141,20 +144,25 @@ public class ServerEventsTests
                 listening.EnableMeasurementEvents(instrument);
             },
         };
-        listener.SetMeasurementEventCallback<double>((instrument, value, _, _) => values[instrument.Name] = value);
+        listener.SetMeasurementEventCallback<double>((instrument, value, tags, _) => values[$"{instrument.Name}{{{string.Join(',', tags.ToArray().Select(tag => $"{tag.Key}={tag.Value}"))}}}"] = value);
         listener.Start();
         // A second that was not observed on a busy machine has no values.
         Assert.True(SpinWait.SpinUntil(
             () =>
             {
                 listener.RecordObservableInstruments();
-                return values.ContainsKey("keys");
+                return values.ContainsKey("redkite.keyspace.keys{}");
             },
             PatienceMs));
-        Assert.Equal([.. MetricTable.All.Select(metric => metric.Name), "finding"], instruments.Select(instrument => instrument.Name));
-        Assert.Equal(100, values["keys"]);
-        Assert.True(values["used_memory"] > 0);
-        Assert.Equal("By", instruments.Single(instrument => instrument.Name == "used_memory").Unit);
+        Assert.Equal([.. ExportedMetrics.OfTable.Select(each => each.Metric.Name), .. OfCommands], instruments.Select(instrument => instrument.Name));
+        Assert.Equal(100, values["redkite.keyspace.keys{}"]);
+        Assert.Equal(100, values["redkite.calls{family=string,db.operation.name=SET}"]);
+        Assert.Equal(0, values["redkite.call.errors{family=string,db.operation.name=SET,outcome=rejected}"]);
+        Assert.InRange(values["redkite.call.time{family=string,db.operation.name=SET}"], 1e-9, 60);
+        Assert.InRange(values["redkite.network.io{direction=receive}"], 0, double.MaxValue);
+        Assert.InRange(values["redkite.memory.used{}"], 1, double.MaxValue);
+        Assert.Equal("By", instruments.Single(instrument => instrument.Name == "redkite.memory.used").Unit);
+        Assert.Equal("s", instruments.Single(instrument => instrument.Name == "redkite.latency").Unit);
     }
 
     [Theory]
@@ -183,7 +191,7 @@ public class ServerEventsTests
             {
                 InstrumentPublished = (instrument, _) =>
                 {
-                    if (fails && instrument is { Meter.Name: "RedKite", Name: "finding" } && Environment.CurrentManagedThreadId == thread) throw new InvalidOperationException("the listener fails");
+                    if (fails && instrument is { Meter.Name: "RedKite", Name: "redkite.finding" } && Environment.CurrentManagedThreadId == thread) throw new InvalidOperationException("the listener fails");
                 },
             };
             failing.Start();
@@ -191,7 +199,7 @@ public class ServerEventsTests
             Assert.Throws<InvalidOperationException>(() => RedKiteServer.Create(new RedKiteOptions { Port = null }));
             return Task.CompletedTask;
         });
-        Assert.Equal(MetricTable.All.Count + 1, published);
+        Assert.Equal(ExportedMetrics.OfTable.Count + OfCommands.Length, published);
         Assert.Equal(0, left);
     }
 
