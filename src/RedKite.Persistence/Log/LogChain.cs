@@ -95,6 +95,16 @@ internal sealed class LogChain
         return appender.End();
     }
 
+    /// <summary>Appends bytes of another server's stream, which select databases themselves. From one thread at a time.</summary>
+    /// <returns>The position behind them.</returns>
+    internal long AppendUnchanged(ReadOnlySpan<byte> bytes)
+    {
+        long position = Reserved;
+        Write(position, bytes);
+        Volatile.Write(ref _end.Value, ((position + bytes.Length) << DatabaseBits) | UnknownDatabase);
+        return position + bytes.Length;
+    }
+
     /// <summary>
     /// Forgets the database of the last record, so that SELECT precedes the next one: a file begins there.
     /// </summary>

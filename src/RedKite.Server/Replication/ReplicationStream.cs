@@ -1,0 +1,190 @@
+using RedKite.Persistence.Log;
+using RedKite.Server.Changes;
+
+namespace RedKite.Server.Replication;
+
+/// <summary>
+/// The bytes that replicas receive, of which the last ones are kept as the backlog. A position in it is a replication offset: the number of
+/// bytes before it. On a primary, executors append the effects of what they execute; on a replica, its link appends what the primary sent.
+/// </summary>
+/// <remarks>
+/// <para>It has a chain of its own beside the append-only log's: messages, PING and REPLCONF GETACK are in this one only. See docs/adr/0011.</para>
+/// <para>Without a chain (<see cref="HasBacklog"/>) nothing is appended, and the offset stands still.</para>
+/// <para>Who reads pins a position (<see cref="ReplicaPosition"/>): nothing behind it is released.</para>
+/// </remarks>
+internal sealed class ReplicationStream : IEffectConsumer
+{
+    private readonly Func<long> _backlogBytes; // the setting
+    private readonly Lock _readers = new(); // the list, the chain's change and its release
+    private ReplicaPosition[] _positions = [];
+    private volatile LogChain? _chain;
+    private long _offset; // without a chain
+
+    /// <param name="backlogBytes">How many bytes are kept.</param>
+    internal ReplicationStream(Func<long> backlogBytes) => _backlogBytes = backlogBytes;
+
+    /// <summary>Called after something was appended, on the thread that did it, perhaps with stripes locked. It must be quick.</summary>
+    internal Action? Appended { get; set; }
+
+    internal bool HasBacklog => _chain is not null;
+
+    /// <summary>The replication offset: the end of what was appended.</summary>
+    internal long Offset => _chain?.Reserved ?? Volatile.Read(ref _offset);
+
+    /// <summary>The end of what can be read: everything before it is complete.</summary>
+    internal long Visible => _chain?.Visible ?? Volatile.Read(ref _offset);
+
+    /// <summary>The position of the oldest byte of the backlog.</summary>
+    internal long BacklogStart => _chain is { } chain ? Math.Max(chain.Released, FirstKept(chain, chain.Reserved)) : Offset;
+
+    /// <summary>The number of bytes that are kept, for the backlog or for replicas that are behind.</summary>
+    internal long KeptBytes => _chain is { } chain ? chain.Reserved - chain.Released : 0;
+
+    /// <summary>Memory of the segments.</summary>
+    internal long MemoryBytes => _chain?.MemoryBytes ?? 0;
+
+    public bool TakesRequests => true;
+
+    /// <summary>Begins to keep a backlog, at the offset of now. On a primary with all stripes locked, and the stream is then made a consumer of effects.</summary>
+    internal void Begin()
+    {
+        lock (_readers) _chain ??= new LogChain(Volatile.Read(ref _offset));
+    }
+
+    /// <summary>Ends the backlog. The stream is no consumer any more. Replicas that read it are closed first.</summary>
+    internal void End()
+    {
+        lock (_readers)
+        {
+            Volatile.Write(ref _offset, Offset);
+            _chain = null;
+        }
+    }
+
+    /// <summary>Goes on at another offset, with an empty backlog: the data is another. Nothing is appended meanwhile, and no replica reads.</summary>
+    internal void Reset(long offset)
+    {
+        lock (_readers)
+        {
+            Volatile.Write(ref _offset, offset);
+            _chain = new LogChain(offset);
+        }
+    }
+
+    /// <summary>Appends bytes of a primary's stream unchanged. On a replica, from one thread.</summary>
+    internal void Append(ReadOnlySpan<byte> bytes)
+    {
+        if (_chain is not { } chain) return;
+        NoteAppended(chain, chain.AppendUnchanged(bytes), bytes.Length);
+    }
+
+    public void PublishedRequests(int database, ReadOnlySpan<byte> requests)
+    {
+        if (_chain is not { } chain) return;
+        NoteAppended(chain, chain.Append(database, requests), requests.Length);
+    }
+
+    public void Published(scoped in EffectRecord record)
+    {
+        if (_chain is not { } chain) return;
+        int first = record[0].Database, last = first;
+        long bytes = 0;
+        for (int i = 0; i < record.Count; i++)
+        {
+            EffectCommand command = record[i];
+            if (command.Database != last) bytes += SelectCommand.Length(command.Database);
+            last = command.Database;
+            bytes += command.Bytes;
+        }
+
+        if (record.IsFramed) bytes += Multi.Length + Exec.Length;
+        LogAppender appender = chain.Begin(bytes, first, last);
+        if (record.IsFramed) appender.Append(Multi);
+        Append(appender, record, first);
+        if (record.IsFramed) appender.Append(Exec);
+        NoteAppended(chain, appender.End(), bytes);
+    }
+
+    /// <summary>SELECT precedes the next record: a replica begins there. With all stripes locked.</summary>
+    /// <returns>The offset of that moment.</returns>
+    internal long ForgetDatabase() => _chain!.ForgetDatabase();
+
+    /// <summary>Begins to read at a position, if the bytes from there on are kept.</summary>
+    /// <returns>Null: they are not.</returns>
+    internal ReplicaPosition? TryPin(long offset)
+    {
+        lock (_readers)
+        {
+            if (_chain is not { } chain || offset < chain.Released || offset > chain.Reserved) return null;
+            var position = new ReplicaPosition(offset);
+            _positions = [.. _positions, position];
+            return position;
+        }
+    }
+
+    internal void Unpin(ReplicaPosition position)
+    {
+        lock (_readers) _positions = [.. _positions.Where(other => other != position)];
+        Trim();
+    }
+
+    /// <summary>The bytes from a pinned position on, as far as one segment holds them, and not beyond <see cref="Visible"/>.</summary>
+    internal ReadOnlyMemory<byte> Read(ReplicaPosition position, long visible, int bytesMax) =>
+        _chain is { } chain && visible > position.Offset ? chain.Read(position.Offset, Math.Min(bytesMax, visible - position.Offset)) : default;
+
+    /// <summary>Releases what neither the backlog nor a replica needs.</summary>
+    internal void Trim()
+    {
+        if (!_readers.TryEnter()) return;
+        try
+        {
+            if (_chain is not { } chain) return;
+            long kept = FirstKept(chain, chain.Visible);
+            foreach (ReplicaPosition position in _positions) kept = Math.Min(kept, position.Offset);
+            if (kept > chain.Released) chain.Release(kept);
+        }
+        finally
+        {
+            _readers.Exit();
+        }
+    }
+
+    private static ReadOnlySpan<byte> Multi => "*1\r\n$5\r\nMULTI\r\n"u8;
+
+    private static ReadOnlySpan<byte> Exec => "*1\r\n$4\r\nEXEC\r\n"u8;
+
+    private long FirstKept(LogChain chain, long end) => Math.Max(chain.Released, end - _backlogBytes());
+
+    // Once for each segment, so that a burst is trimmed while it lasts.
+    private void NoteAppended(LogChain chain, long end, long bytes)
+    {
+        if (end / LogChain.SegmentBytes != (end - bytes) / LogChain.SegmentBytes && chain.Reserved - chain.Released > _backlogBytes()) Trim();
+        Appended?.Invoke();
+    }
+
+    private static void Append(LogAppender appender, scoped in EffectRecord record, int database)
+    {
+        Span<byte> select = stackalloc byte[SelectCommand.LengthMax];
+        for (int i = 0; i < record.Count; i++)
+        {
+            EffectCommand command = record[i];
+            if (command.Database != database)
+            {
+                database = command.Database;
+                appender.Append(select[..SelectCommand.Format(database, select)]);
+            }
+
+            foreach (ReadOnlySpan<byte> piece in command) appender.Append(piece);
+        }
+    }
+}
+
+/// <summary>How far a replica has been sent the stream. Its loop advances it.</summary>
+internal sealed class ReplicaPosition(long offset)
+{
+    private long _offset = offset;
+
+    internal long Offset => Volatile.Read(ref _offset);
+
+    internal void Advance(long bytes) => Volatile.Write(ref _offset, _offset + bytes);
+}
