@@ -227,6 +227,12 @@ internal sealed class Connection
     /// <summary>Enables TCP keepalive.</summary>
     public void SetKeepAlive(int seconds) => Loop.Transport.SetKeepAlive(this, seconds);
 
+    /// <summary>Sets whether small packets are sent at once (TCP_NODELAY), which they are at first.</summary>
+    public void SetNoDelay(bool on)
+    {
+        if (!RemoteAddress.IsUnix) Loop.Transport.SetNoDelay(this, on);
+    }
+
     /// <summary>Whether everything was sent, and input is only read and discarded until the peer ends its side too.</summary>
     internal bool IsLingering { get; private set; }
 

@@ -83,6 +83,18 @@ internal sealed class SocketsTransport(EventLoop loop) : Transport
         ArmReceive(connection, state);
     }
 
+    internal override void SetNoDelay(Connection connection, bool on)
+    {
+        try
+        {
+            SocketOf(connection).NoDelay = on;
+        }
+        catch (SocketException)
+        {
+            // The peer has closed already; receiving will report it too.
+        }
+    }
+
     internal override void SetKeepAlive(Connection connection, int seconds)
     {
         if (connection.RemoteAddress.IsUnix) return;

@@ -51,6 +51,9 @@ internal abstract class Transport : IDisposable
 
     internal abstract void SetKeepAlive(Connection connection, int seconds);
 
+    /// <summary>Sets whether small packets are sent at once, which they are at first.</summary>
+    internal abstract void SetNoDelay(Connection connection, bool on);
+
     /// <summary>Bytes received, 0 at the peer's end, or <see cref="WouldBlock"/> or <see cref="Failed"/>.</summary>
     internal abstract int Receive(Connection connection, Span<byte> buffer);
 

@@ -126,6 +126,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
                 keyspace.FailStop.Ending = WriteCrashPackage;
             }
 
+            Engine.Replicas.Reply = ReplyLater;
             Engine.Users.Log.DescribeClient = ClientDescription.Of;
             Engine.Users.Changed += _userChanges.Begin;
             Engine.Users.Deleted += Engine.CloseAllOf;
@@ -562,7 +563,12 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     {
         ServerTotals totals = Engine.Metrics.Sample(nowMs);
         Engine.Memory.Apply(Engine.Metrics, reports: true);
-        if (_isLoaded && _stopping == 0) Engine.Durability.Tick(nowMs);
+        if (_isLoaded && _stopping == 0)
+        {
+            Engine.Replicas.Tick(nowMs); // first: a synchronization does not wait behind saves that follow each other
+            Engine.Durability.Tick(nowMs);
+        }
+
         Engine.ClientEviction.Run(nowMs);
         _quietHugePages.IsEnabled = Engine.Settings.QuietHugePages;
         _quietHugePages.Use(nowMs, totals.LoopMicroseconds, totals.KeyspaceHits);

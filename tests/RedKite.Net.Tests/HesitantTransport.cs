@@ -33,6 +33,8 @@ internal sealed class HesitantTransport(Transport inner) : Transport
 
     internal override void Register(Connection connection) => inner.Register(connection);
 
+    internal override void SetNoDelay(Connection connection, bool on) => inner.SetNoDelay(connection, on);
+
     internal override void SetKeepAlive(Connection connection, int seconds) => inner.SetKeepAlive(connection, seconds);
 
     internal override int Receive(Connection connection, Span<byte> buffer) => inner.Receive(connection, buffer);

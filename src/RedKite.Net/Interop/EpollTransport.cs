@@ -163,6 +163,8 @@ internal sealed unsafe class EpollTransport : Transport
         LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollDelete, connection.Descriptor, 0);
     }
 
+    internal override void SetNoDelay(Connection connection, bool on) => LinuxCalls.SetOption(connection.Descriptor, IpProtoTcp, TcpNoDelay, on ? 1 : 0);
+
     internal override void SetKeepAlive(Connection connection, int seconds)
     {
         if (connection.RemoteAddress.IsUnix) return;

@@ -27,6 +27,13 @@ internal sealed class LogAppender
         Append(command[..SelectCommand.Format(first, command)]);
     }
 
+    /// <summary>Begins a record that is for no database.</summary>
+    internal void Begin(long bytes)
+    {
+        Volatile.Write(ref _unfinished.Value, _chain.Reserved);
+        _next = _chain.Reserve(bytes);
+    }
+
     internal void Append(ReadOnlySpan<byte> bytes)
     {
         _chain.Write(_next, bytes);

@@ -77,13 +77,9 @@ internal sealed class LogChain
     /// <param name="last">The database that is selected at its end.</param>
     internal LogAppender Begin(long bytes, int first, int last)
     {
-        for (int i = Environment.CurrentManagedThreadId; ; i++)
-        {
-            LogAppender appender = _appenders[i & (AppenderCount - 1)];
-            if (!appender.TryTake()) continue;
-            appender.Begin(bytes, first, last);
-            return appender;
-        }
+        LogAppender appender = Take();
+        appender.Begin(bytes, first, last);
+        return appender;
     }
 
     /// <summary>As <see cref="Begin"/>, with all bytes of a record of one database.</summary>
@@ -95,14 +91,14 @@ internal sealed class LogChain
         return appender.End();
     }
 
-    /// <summary>Appends bytes of another server's stream, which select databases themselves. From one thread at a time.</summary>
+    /// <summary>Appends bytes that are for no database, or select it themselves: SELECT does not precede them.</summary>
     /// <returns>The position behind them.</returns>
     internal long AppendUnchanged(ReadOnlySpan<byte> bytes)
     {
-        long position = Reserved;
-        Write(position, bytes);
-        Volatile.Write(ref _end.Value, ((position + bytes.Length) << DatabaseBits) | UnknownDatabase);
-        return position + bytes.Length;
+        LogAppender appender = Take();
+        appender.Begin(bytes.Length);
+        appender.Append(bytes);
+        return appender.End();
     }
 
     /// <summary>
@@ -162,6 +158,9 @@ internal sealed class LogChain
         }
     }
 
+    /// <summary>Takes the place of bytes that are for no database.</summary>
+    internal long Reserve(long bytes) => (Interlocked.Add(ref _end.Value, bytes << DatabaseBits) >> DatabaseBits) - bytes;
+
     internal void Write(long position, ReadOnlySpan<byte> bytes)
     {
         while (!bytes.IsEmpty)
@@ -171,6 +170,15 @@ internal sealed class LogChain
             bytes[..length].CopyTo(Segment(position).AsSpan(offset));
             bytes = bytes[length..];
             position += length;
+        }
+    }
+
+    private LogAppender Take()
+    {
+        for (int i = Environment.CurrentManagedThreadId; ; i++)
+        {
+            LogAppender appender = _appenders[i & (AppenderCount - 1)];
+            if (appender.TryTake()) return appender;
         }
     }
 

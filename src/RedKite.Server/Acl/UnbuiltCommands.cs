@@ -24,12 +24,8 @@ internal static class UnbuiltCommands
             ]),
             new("server", "",
             [
-                Row("FAILOVER", -1, Admin | NoScript | Stale),
-                Row("PSYNC", -3, Saves | NoMulti),
-                Row("REPLCONF", -1, Admin | NoScript | Loading | Stale | AllowBusy),
                 Row("REPLICAOF", 3, Saves | Stale),
                 Row("SLAVEOF", 3, Saves | Stale),
-                Row("SYNC", 1, Saves | NoMulti),
             ]),
 
             // The vector sets of Redis are a module, whose commands are in no category.

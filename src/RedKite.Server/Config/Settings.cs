@@ -345,6 +345,33 @@ internal sealed class Settings
     /// <summary>Whether snapshots say how long each key was not used: the eviction policy goes by that.</summary>
     internal bool SavesIdleTimes => MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLru or MaxMemoryPolicy.VolatileLru;
 
+    // Replication, on a primary.
+    /// <summary>The bytes of the stream that are kept for replicas that come back.</summary>
+    public ulong ReplicationBacklogBytes { get; set; }
+
+    /// <summary>How long they are kept without replicas; 0: forever.</summary>
+    public long BacklogSeconds { get; set; }
+
+    /// <summary>How long a full synchronization waits for further replicas.</summary>
+    public int ReplicaSyncDelaySeconds { get; set; }
+
+    /// <summary>It begins as soon as this many replicas wait; 0: after the delay.</summary>
+    public int ReplicaSyncsMax { get; set; }
+
+    /// <summary>Whether small packets for replicas may be gathered (no TCP_NODELAY).</summary>
+    public bool ReplicaTcpDelay { get; set; }
+
+    public int ReplicaPingSeconds { get; set; }
+
+    /// <summary>A peer that is silent for this long is given up, on both sides.</summary>
+    public int ReplicationTimeoutSeconds { get; set; }
+
+    /// <summary>Writes are refused with fewer good replicas; 0: never.</summary>
+    public int ReplicasToWriteMin { get; set; }
+
+    /// <summary>A good replica has sent an acknowledgement in this many seconds.</summary>
+    public int ReplicaLagSecondsMax { get; set; }
+
     // Diagnostics.
     /// <summary>Commands slower than this are logged; 0: all; -1: none.</summary>
     public long SlowLogSlowerThanMicroseconds { get; set; }

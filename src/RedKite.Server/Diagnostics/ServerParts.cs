@@ -10,6 +10,7 @@ using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.PubSub;
+using RedKite.Server.Replication;
 using RedKite.Server.Sessions;
 using RedKite.Server.Tracking;
 using RedKite.Store.Keyspace;
@@ -49,6 +50,7 @@ internal abstract class ServerParts
             Changes = () => ServerTotals.Of(Metrics).Changes,
             Commands = () => ServerTotals.Of(Metrics).Commands,
         };
+        Replicas = new ReplicaService(Replication, Settings, keyspace, Changes, clock, log, WriteGate, Durability, Buffers);
         DurabilityEvents.Begin(Durability, WriteGate, Settings, Timeline, LatencyMonitor, clock);
     }
 
@@ -150,6 +152,15 @@ internal abstract class ServerParts
 
     /// <summary>What is kept on the disk.</summary>
     internal DurabilityService Durability { get; }
+
+    /// <summary>Which history the data has, and which primary the server follows.</summary>
+    internal ReplicationState Replication { get; } = new();
+
+    /// <summary>The server's replicas.</summary>
+    internal ReplicaService Replicas { get; }
+
+    /// <summary>What the server's replicas receive.</summary>
+    internal ReplicationStream ReplicaStream => Replicas.Stream;
 
     /// <summary>Whether commands that write may begin.</summary>
     internal WriteGate WriteGate { get; }

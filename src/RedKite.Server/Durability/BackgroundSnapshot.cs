@@ -81,6 +81,9 @@ internal sealed class BackgroundSnapshot : IDisposable
     /// <summary>Whether nothing is written any more.</summary>
     internal bool Fails => _fails;
 
+    /// <summary>Whether commands wait for it.</summary>
+    internal bool IsAwaited => !MayRest;
+
     /// <summary>Begins. All stripes are locked, and the script mutex is held.</summary>
     internal void Cut(IEnumerable<byte[]> functions)
     {

@@ -43,6 +43,7 @@ internal sealed class DurabilityService : IDisposable
     private volatile bool _saveIsScheduled;
     private volatile bool _cancelsSave;
     private volatile bool _rewriteIsScheduled;
+    private volatile bool _isSynchronizing;
 
     internal DurabilityService(Settings settings, Keyspace keyspace, ServerClock clock, ServerLog log, ChangePublisher changes, WriteGate gate, IFiles? files = null)
     {
@@ -69,6 +70,9 @@ internal sealed class DurabilityService : IDisposable
 
     /// <summary>The texts of the libraries of functions. While the script mutex is held, or nothing is executed.</summary>
     internal Func<IReadOnlyList<byte[]>> Functions { get; set; } = () => [];
+
+    /// <summary>The place in the stream for replicas that the data of now belongs to; null: there is none. With all stripes locked.</summary>
+    internal Func<RdbReplication?> Replication { get; set; } = static () => null;
 
     /// <summary>The changes that commands have counted since the start.</summary>
     internal Func<long> Changes { get; set; } = () => 0;
@@ -303,8 +307,11 @@ internal sealed class DurabilityService : IDisposable
         {
             long changes = 0, keys = 0;
             using var file = new DumpFile(Files, _settings.DirectoryPath, Options);
-            file.Writer.Begin(NewInfo(isLogBase: false));
-            writeSnapshot(file, () => (changes, keys) = (Changes(), CountKeys()));
+            writeSnapshot(file, () =>
+            {
+                (changes, keys) = (Changes(), CountKeys());
+                file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = Replication() });
+            });
             file.Commit(_settings.DumpFileName);
             Saves.LastKeys = keys;
             Saves.Succeed(_clock.NowMs, changes, file.Bytes);
@@ -333,7 +340,7 @@ internal sealed class DurabilityService : IDisposable
     {
         if (!TryBegin())
         {
-            if (Saves.BeganMs != 0) return BackgroundStart.SaveInProgress;
+            if (Saves.BeganMs != 0 || _isSynchronizing) return BackgroundStart.SaveInProgress;
             if (!schedules) return BackgroundStart.RewriteInProgress;
             _saveIsScheduled = true;
             return BackgroundStart.Scheduled;
@@ -350,7 +357,7 @@ internal sealed class DurabilityService : IDisposable
         Saves.Begin(_clock.NowMs);
         Run("redkite-save", () =>
         {
-            Save(WriteInBackground);
+            Save((file, atCut) => WriteInBackground(file.Writer, atCut));
             _dumpsInBackground = false;
             _dumping.Release();
         });
@@ -393,7 +400,35 @@ internal sealed class DurabilityService : IDisposable
     }
 
     // One whose end INFO shows already is released soon.
-    private bool TryBegin() => _saving.Wait(0) || (Saves.BeganMs == 0 && Rewrites.BeganMs == 0 && _saving.Wait(ReleaseMsMax));
+    private bool TryBegin() => _saving.Wait(0) || (!_isSynchronizing && Saves.BeganMs == 0 && Rewrites.BeganMs == 0 && _saving.Wait(ReleaseMsMax));
+
+    /// <summary>Begins to write all data to replicas on another thread, unless a snapshot is being written.</summary>
+    /// <param name="work">Calls <see cref="WriteForReplicas"/>.</param>
+    internal bool TryBeginSynchronization(Action work)
+    {
+        if (!_saving.Wait(0)) return false;
+        _cancelsSave = false;
+        _isSynchronizing = true;
+        Run("redkite-sync", () =>
+        {
+            work();
+            _isSynchronizing = false;
+        });
+        return true;
+    }
+
+    /// <summary>Writes all data to replicas, on the thread of <see cref="TryBeginSynchronization"/>.</summary>
+    /// <param name="writer">Receives the data. The caller ends it.</param>
+    /// <param name="atCut">Called with all stripes locked; returns the place in the stream that the data belongs to.</param>
+    /// <exception cref="FileFailure">It could not be sent.</exception>
+    internal void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atCut) =>
+        WriteInBackground(writer, () => writer.Begin(NewInfo(isLogBase: false) with { Replication = atCut() }));
+
+    /// <summary>Whether commands wait for the snapshot that is being written.</summary>
+    internal bool SnapshotIsAwaited => _running is { IsAwaited: true };
+
+    /// <summary>Whether the snapshot ends without having been written.</summary>
+    internal bool SnapshotEnds => _running is { Fails: true };
 
     /// <summary>Begins or ends the append-only file, as the setting says now.</summary>
     internal void ApplyAppendOnly()
@@ -426,7 +461,7 @@ internal sealed class DurabilityService : IDisposable
             Log.Rewrite((file, atCut) =>
             {
                 file.Writer.Begin(NewInfo(isLogBase: true));
-                WriteInBackground(file, atCut);
+                WriteInBackground(file.Writer, atCut);
             });
             Rewrites.Succeed(_clock.NowMs, changes: 0, Log.BaseBytes);
             _log.Notice(LogEvents.RewriteDone, FormattableString.Invariant($"Background AOF rewrite finished successfully: {Log.BaseBytes} bytes in {Rewrites.LastDurationMs / 1000.0:0.000} seconds"));
@@ -457,7 +492,7 @@ internal sealed class DurabilityService : IDisposable
         thread.Start();
     }
 
-    private void WriteInBackground(DumpFile file, Action atCut)
+    private void WriteInBackground(RdbFileWriter writer, Action atCut)
     {
         using var snapshot = new BackgroundSnapshot(_keyspace, _settings, _gate, () => _clock.NowMs, Bounds);
         LastCut = WithAllLocked(() =>
@@ -472,7 +507,7 @@ internal sealed class DurabilityService : IDisposable
         try
         {
             if (_cancelsSave) snapshot.Abort();
-            snapshot.Write(file.Writer, Commands);
+            snapshot.Write(writer, Commands);
         }
         finally
         {

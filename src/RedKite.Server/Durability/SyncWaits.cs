@@ -15,7 +15,7 @@ internal sealed class SyncWaits
     private readonly Dictionary<Session, SyncWait> _waits = []; // the last of each
     private int _sweepCount = SweepCountMin;
 
-    /// <summary>Ends the wait of a client by a reply: the session, its reply at the deadline, the reply. Null: nothing replies any more.</summary>
+    /// <summary>Ends the wait of a client by a reply: the session, what identifies the wait, the reply. Null: nothing replies any more.</summary>
     internal Action<Session, byte[], byte[]>? Reply { get; set; }
 
     /// <summary>Waits that are remembered.</summary>
@@ -46,8 +46,7 @@ internal sealed class SyncWaits
     {
         foreach (SyncWait wait in Take(wait => wait.Position <= synced))
         {
-            if (wait.WaitsForReplicas) SyncWait.NoteSynced(wait.TimeoutReply);
-            else Finish(wait, SyncWait.NewReply(isSynced: true));
+            if (wait.Reply() is { } reply) Finish(wait, reply);
         }
     }
 
@@ -75,27 +74,19 @@ internal sealed class SyncWaits
     private void Finish(SyncWait wait, byte[] reply)
     {
         if (Reply is not { } finish) return;
-        if (wait.Session.Connection is not null) finish(wait.Session, wait.TimeoutReply, reply);
-        else ThreadPool.QueueUserWorkItem(_ => finish(wait.Session, wait.TimeoutReply, reply));
+        if (wait.Session.Connection is not null) finish(wait.Session, wait.Identity, reply);
+        else ThreadPool.QueueUserWorkItem(_ => finish(wait.Session, wait.Identity, reply));
     }
 }
 
 /// <summary>A client that waits until the log is synced.</summary>
 /// <param name="Session">The client.</param>
 /// <param name="Position">The log's position.</param>
-/// <param name="TimeoutReply">The reply at the deadline, which identifies the wait.</param>
+/// <param name="Identity">The array that identifies the wait.</param>
 /// <param name="RequiresLog">Whether it is an error that the log ends.</param>
-/// <param name="WaitsForReplicas">Whether it waits for replicas too, and so until the deadline.</param>
-internal sealed record SyncWait(Session Session, long Position, byte[] TimeoutReply, bool RequiresLog, bool WaitsForReplicas)
+/// <param name="Reply">Makes the reply once the position is synced; null: the client waits for replicas, too.</param>
+internal sealed record SyncWait(Session Session, long Position, byte[] Identity, bool RequiresLog, Func<byte[]?> Reply)
 {
-    private const int SyncedDigit = 5;
-
     // The client's command sets its wait while it executes.
-    internal bool IsWaiting => Session.IsExecuting || Session.Blocked?.Block.TimeoutReply == TimeoutReply;
-
-    /// <summary>The reply of WAITAOF: whether the log is synced, and the number of replicas, which there are none of.</summary>
-    internal static byte[] NewReply(bool isSynced) => isSynced ? "*2\r\n:1\r\n:0\r\n"u8.ToArray() : "*2\r\n:0\r\n:0\r\n"u8.ToArray();
-
-    /// <summary>Makes a reply say that the log is synced.</summary>
-    internal static void NoteSynced(byte[] reply) => reply[SyncedDigit] = (byte)'1';
+    internal bool IsWaiting => Session.IsExecuting || Session.Blocked?.Block.TimeoutReply == Identity;
 }

@@ -429,7 +429,7 @@ internal sealed class CommandExecutor
     {
         Engine.Changes.PublishRequests(cmd.Database.Index, cmd.Arguments.Input[_loggedStart.._loggedEnd]);
         _loggedEnd = 0;
-        if (Engine.Durability.Log.Log is { } log) cmd.Session.LoggedPosition = log.Chain.Reserved;
+        Engine.NoteWritten(cmd.Session);
     }
 
     // Publishes what a command of the short path changed, and serves blocked clients; true if its stripe was released for that. It

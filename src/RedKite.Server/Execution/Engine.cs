@@ -75,6 +75,13 @@ internal sealed class Engine : ServerParts
     /// </summary>
     internal long OneReplyBytesMax { get; private set; } = long.MaxValue;
 
+    /// <summary>Notes where what a client has written ends in the append-only file and in the stream for replicas: WAIT and WAITAOF wait for that.</summary>
+    internal void NoteWritten(Session session)
+    {
+        if (Durability.Log.Log is { } log) session.LoggedPosition = log.Chain.Reserved;
+        if (ReplicaStream.HasBacklog) session.ReplicatedOffset = ReplicaStream.Offset;
+    }
+
     internal void Intercept(ICommandInterceptor interceptor)
     {
         Interceptor = interceptor;

@@ -7,6 +7,7 @@ using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
+using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Execution;
@@ -305,7 +306,7 @@ internal sealed class Invoker
         {
             if (changes > 0 && !_recording.Effects.ReplacesRequest) PublishRequest(cmd);
             else _nested.PublishEffects(cmd.Arguments.Input);
-            if (changes > 0 && _engine.Durability.Log.Log is { } log) cmd.Session.LoggedPosition = log.Chain.Reserved;
+            if (changes > 0) _engine.NoteWritten(cmd.Session);
         }
 
         PublishChanges();
@@ -440,7 +441,7 @@ internal sealed class Invoker
             return false;
         }
 
-        if (cmd.Session.IsMonitor && command.Is(CommandFlags.Write | CommandFlags.ReadOnly | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite))
+        if ((cmd.Session.IsMonitor || cmd.Session.Type == ClientType.Replica) && command.Is(CommandFlags.Write | CommandFlags.ReadOnly | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite))
         {
             Reject(command, "ERR Replica can't interact with the keyspace");
             return false;
@@ -482,6 +483,12 @@ internal sealed class Invoker
         if (_engine.WriteGate.Refusal is { } refused && (command.IsRefusedWithWrites || Writes(cmd, command)))
         {
             Reject(command, refused);
+            return false;
+        }
+
+        if (_engine.WriteGate.LacksReplicas && Writes(cmd, command))
+        {
+            Reject(command, WriteGate.TooFewReplicas);
             return false;
         }
 

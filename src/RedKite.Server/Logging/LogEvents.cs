@@ -14,6 +14,7 @@ internal static class LogEvents
     private const string Configuration = "RedKite.Configuration";
     private const string Clients = "RedKite.Clients";
     private const string Persistence = "RedKite.Persistence";
+    private const string Replication = "RedKite.Replication";
     private const string Scripting = "RedKite.Scripting";
     private const string Diagnostics = "RedKite.Diagnostics";
     private const string Dashboard = "RedKite.Dashboard";
@@ -77,6 +78,16 @@ internal static class LogEvents
     internal static readonly LogEvent NoDashboard = new(701, nameof(NoDashboard), Dashboard);
     internal static readonly LogEvent DashboardFailed = new(702, nameof(DashboardFailed), Dashboard, RedKiteLogLevel.Error);
 
+    internal static readonly LogEvent ReplicaSyncWanted = new(800, nameof(ReplicaSyncWanted), Replication);
+    internal static readonly LogEvent ReplicaSyncSent = new(801, nameof(ReplicaSyncSent), Replication);
+    internal static readonly LogEvent ReplicaSyncFailed = new(802, nameof(ReplicaSyncFailed), Replication);
+    internal static readonly LogEvent ReplicaContinues = new(803, nameof(ReplicaContinues), Replication);
+    internal static readonly LogEvent ReplicaNeedsAll = new(804, nameof(ReplicaNeedsAll), Replication);
+    internal static readonly LogEvent ReplicaOnline = new(805, nameof(ReplicaOnline), Replication);
+    internal static readonly LogEvent ReplicaLost = new(806, nameof(ReplicaLost), Replication);
+    internal static readonly LogEvent ReplicaClosed = new(807, nameof(ReplicaClosed), Replication);
+    internal static readonly LogEvent BacklogReleased = new(808, nameof(BacklogReleased), Replication);
+
     /// <summary>All of them, by number.</summary>
     internal static IReadOnlyList<LogEvent> All { get; } =
     [
@@ -88,5 +99,6 @@ internal static class LogEvents
         ScriptMessage, ClientMessage, ReserveLoopsInUse,
         FindingOpened, FindingEnded, ActionTaken, PackageBuilt, PackageWritten, PackageFailed, ObservationFailed, MetricHistoryUnreadable, MetricHistoryUnwritable,
         DashboardStarted, NoDashboard, DashboardFailed,
+        ReplicaSyncWanted, ReplicaSyncSent, ReplicaSyncFailed, ReplicaContinues, ReplicaNeedsAll, ReplicaOnline, ReplicaLost, ReplicaClosed, BacklogReleased,
     ];
 }

@@ -8,6 +8,7 @@ using RedKite.Server.Execution.Copying;
 using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
+using RedKite.Server.Replication;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Loops;
@@ -42,6 +43,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private readonly EventLoop _loop;
     private readonly BackgroundSweep _sweep;
     private readonly ActiveDefragmentation _defragmentation;
+    private readonly ReplicaFeeder _replicas;
     private readonly bool _isFirst;
     private long _commandsAtLastSweep;
     private long _commandsAtLastCopy;
@@ -56,6 +58,7 @@ internal sealed class SessionLoop : IConnectionHandler
         _loop = loop;
         _isFirst = index == 0;
         Gate = new LoopGate(loop);
+        _replicas = engine.Replicas.NewFeeder(loop);
         Executor = engine.NewExecutor();
         Metrics = new LoopMetrics(loop, Executor.Metrics);
         engine.Metrics.Add(Metrics);
@@ -133,7 +136,7 @@ internal sealed class SessionLoop : IConnectionHandler
     // The others are in lists of this loop, or messages for them must stay in order.
     private static bool MayMove(Connection connection) => SessionOf(connection) is
     {
-        Blocked: null, Tracking: null, Subscriptions: null or { Count: 0 },
+        Type: not ClientType.Replica, Blocked: null, Tracking: null, Subscriptions: null or { Count: 0 },
         IsExecuting: false, IsMonitor: false, ClosesAfterReply: false, IsPaused: false, IsSuspended: false,
     };
 
@@ -201,6 +204,7 @@ internal sealed class SessionLoop : IConnectionHandler
     {
         Executor.Environment.ScriptTurn.End();
         Gate.EndTurn();
+        if (_replicas.IsInUse) _replicas.Feed();
         if (Home is { } home) _loop.MoveIdle(home._loop, MayMove);
     }
 
@@ -217,6 +221,7 @@ internal sealed class SessionLoop : IConnectionHandler
 
         if (_engine.ClientEviction.IsOn) _engine.ClientEviction.Note(session, connection.InputBytes);
         ClientOutputBufferLimit limit = LimitOf(session);
+        if (session.Type == ClientType.Replica) return; // it is fed only as fast as it reads, and limited by how far it is behind
         if (connection.OutputBytes > SuspendedOutputBytes && !session.IsSuspended) Suspend(session, connection);
         var waiting = (ulong)connection.OutputBytes;
         bool overSoft = limit.SoftBytes > 0 && waiting > limit.SoftBytes;
@@ -230,7 +235,6 @@ internal sealed class SessionLoop : IConnectionHandler
     private ClientOutputBufferLimit LimitOf(Session session) => session.Type switch
     {
         ClientType.PubSub => _engine.Settings.PubSubClientLimit,
-        ClientType.Replica => _engine.Settings.ReplicaClientLimit,
         _ when session.IsMonitor && _engine.Settings.NormalClientLimit is { HardBytes: 0, SoftBytes: 0 } => _engine.Settings.PubSubClientLimit,
         _ => _engine.Settings.NormalClientLimit,
     };
@@ -238,6 +242,12 @@ internal sealed class SessionLoop : IConnectionHandler
     public void OnOutputDrained(Connection connection)
     {
         Session session = SessionOf(connection);
+        if (!session.IsSuspended)
+        {
+            _engine.Replicas.Drained(session);
+            return;
+        }
+
         session.IsSuspended = false;
         _engine.Note(TimelineKind.ReadsAgain, session);
         Metrics.AddSuspendedClients(-1);
@@ -283,6 +293,7 @@ internal sealed class SessionLoop : IConnectionHandler
         if (ServerEvents.HearsConnections) ServerEvents.ConnectionClosed(session.Id, session.Address);
         Blocked.Closed(session);
         if (session.IsMonitor) _engine.Monitors.Remove(session);
+        _engine.Replicas.Closed(session);
         _engine.Messages.EndAll(session);
         _engine.Watched.Closed(session);
         _engine.Tracking.End(session);
@@ -445,7 +456,7 @@ internal sealed class SessionLoop : IConnectionHandler
                 continue;
             }
 
-            if (timeoutMs == 0 || session.IsPaused || session.Blocked is not null || session.Type == ClientType.PubSub || nowMs - session.LastInteractionMs <= timeoutMs) continue;
+            if (timeoutMs == 0 || session.IsPaused || session.Blocked is not null || session.Type != ClientType.Normal || nowMs - session.LastInteractionMs <= timeoutMs) continue;
             _engine.Note(TimelineKind.Idle, session);
             connection.Close();
         }

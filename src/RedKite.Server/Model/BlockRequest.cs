@@ -20,7 +20,10 @@ internal sealed class BlockRequest
     /// <summary>The reply at the deadline; null: a null reply.</summary>
     internal byte[]? TimeoutReply { get; init; }
 
-    internal ReadOnlySpan<byte> ReplyAtDeadline(bool resp3) => TimeoutReply ?? (resp3 ? "_\r\n"u8 : "*-1\r\n"u8);
+    /// <summary>Makes the reply at the deadline; null: it is <see cref="TimeoutReply"/>, which then only identifies the wait.</summary>
+    internal Func<byte[]>? LateReply { get; init; }
+
+    internal ReadOnlySpan<byte> ReplyAtDeadline(bool resp3) => LateReply?.Invoke() ?? TimeoutReply ?? (resp3 ? "_\r\n"u8 : "*-1\r\n"u8);
 
     /// <summary>The copy that the client waits for, which is made in slices; null: none.</summary>
     internal EntryCopy? Copy { get; init; }

@@ -26,6 +26,15 @@ internal static class CommandBlocking
     internal static bool BlockUntil(this scoped in CommandContext cmd, long deadlineMs, byte[] timeoutReply) =>
         Block(cmd, new BlockRequest { DeadlineMs = deadlineMs, TimeoutReply = timeoutReply });
 
+    /// <summary>Blocks the client, once the handler returns, until a time or CLIENT UNBLOCK. The handler must not reply.</summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="deadlineMs">When the wait ends, by the steady clock.</param>
+    /// <param name="identity">An array that identifies the wait.</param>
+    /// <param name="lateReply">Makes the reply at the deadline.</param>
+    /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
+    internal static bool BlockUntil(this scoped in CommandContext cmd, long deadlineMs, byte[] identity, Func<byte[]> lateReply) =>
+        Block(cmd, new BlockRequest { DeadlineMs = deadlineMs, TimeoutReply = identity, LateReply = lateReply });
+
     /// <summary>
     /// Blocks the client, once the handler returns, until a copy is complete or its source has
     /// changed; then the command executes again, and attaches the copy or starts over. The handler must not reply.

@@ -13,9 +13,6 @@ internal sealed class ServerRun(long startedMs)
     /// <summary>A random identifier of this run: run_id.</summary>
     internal string RunId { get; } = NewId();
 
-    /// <summary>Identifies the history of the data that replicas would follow: master_replid.</summary>
-    internal string ReplicationId { get; private set; } = NewId();
-
     /// <summary>Whether the background sweep removes expired keys (DEBUG SET-ACTIVE-EXPIRE).</summary>
     internal bool ExpiresActively { get; set; } = true;
 
@@ -30,9 +27,6 @@ internal sealed class ServerRun(long startedMs)
 
     /// <summary>How long a client's peak reply size is remembered (DEBUG REPLYBUFFER PEAK-RESET-TIME).</summary>
     internal long ReplyPeakMs { get; set; } = DefaultReplyPeakMs;
-
-    /// <summary>DEBUG CHANGE-REPL-ID.</summary>
-    internal void ChangeReplicationId() => ReplicationId = NewId();
 
     private static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(20));
 }

@@ -48,6 +48,9 @@ internal sealed class Session
     /// <summary>No earlier than the end of the client's last write in the append-only file.</summary>
     internal long LoggedPosition { get; set; }
 
+    /// <summary>No earlier than the end of the client's last write in the stream for replicas.</summary>
+    internal long ReplicatedOffset { get; set; }
+
     /// <summary>Called when the blocked command of a caller in the process has ended, from any thread; null: its thread sleeps meanwhile. Set before the command.</summary>
     internal Action? Woken { get; init; }
 

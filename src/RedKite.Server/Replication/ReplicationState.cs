@@ -7,7 +7,7 @@ namespace RedKite.Server.Replication;
 /// (<see cref="ReplicationStream"/>). From any thread.
 /// </summary>
 /// <remarks>
-/// After a promotion the new primary has two ids: replicas of the old primary know its data by the second one, up to <see cref="SecondOffset"/>.
+/// After a promotion the new primary has two ids: replicas of the old primary know its data by the second one, up to <see cref="ReplicationIds.SecondOffset"/>.
 /// </remarks>
 internal sealed class ReplicationState
 {
@@ -36,7 +36,10 @@ internal sealed class ReplicationState
     internal Func<ReplicaLinkStatus?> Link { get; set; } = static () => null;
 
     /// <summary>Called after the server began to follow another primary, or became a primary: with no lock held, on the thread that changed it.</summary>
-    internal Action? RoleChanged { get; set; }
+    internal event Action? RoleChanged;
+
+    /// <summary>Called when the server has taken over its primary's id: its own replicas must learn it.</summary>
+    internal event Action? HistoryChanged;
 
     /// <summary>Follows a primary from now on. The ids stay until it names its own.</summary>
     internal void FollowNew(string host, int port)
@@ -49,6 +52,7 @@ internal sealed class ReplicationState
     internal void AdoptHistory(string id)
     {
         lock (_lock) _ids = new ReplicationIds(id, NoId, -1);
+        HistoryChanged?.Invoke();
     }
 
     /// <summary>After a partial resynchronization with a primary whose id is new: what was known by the old id up to an offset stays known by it.</summary>
@@ -58,8 +62,11 @@ internal sealed class ReplicationState
     {
         lock (_lock)
         {
-            if (id != _ids.Id) _ids = new ReplicationIds(id, _ids.Id, offset + 1);
+            if (id == _ids.Id) return;
+            _ids = new ReplicationIds(id, _ids.Id, offset + 1);
         }
+
+        HistoryChanged?.Invoke();
     }
 
     /// <summary>Becomes a primary: a new history begins at an offset, and the old id becomes the second one.</summary>

@@ -43,6 +43,9 @@ internal sealed class ReplicationStream : IEffectConsumer
     /// <summary>Memory of the segments.</summary>
     internal long MemoryBytes => _chain?.MemoryBytes ?? 0;
 
+    /// <summary>Memory of the segments that hold the backlog.</summary>
+    internal long BacklogMemoryBytes => HasBacklog ? Math.Min(MemoryBytes, (Offset - BacklogStart + LogChain.SegmentBytes - 1) / LogChain.SegmentBytes * LogChain.SegmentBytes) : 0;
+
     public bool TakesRequests => true;
 
     /// <summary>Begins to keep a backlog, at the offset of now. On a primary with all stripes locked, and the stream is then made a consumer of effects.</summary>
@@ -61,7 +64,7 @@ internal sealed class ReplicationStream : IEffectConsumer
         }
     }
 
-    /// <summary>Goes on at another offset, with an empty backlog: the data is another. Nothing is appended meanwhile, and no replica reads.</summary>
+    /// <summary>Goes on at another offset, with an empty backlog: the data is another. Nothing is appended meanwhile.</summary>
     internal void Reset(long offset)
     {
         lock (_readers)
@@ -116,7 +119,7 @@ internal sealed class ReplicationStream : IEffectConsumer
         lock (_readers)
         {
             if (_chain is not { } chain || offset < chain.Released || offset > chain.Reserved) return null;
-            var position = new ReplicaPosition(offset);
+            var position = new ReplicaPosition(chain, offset);
             _positions = [.. _positions, position];
             return position;
         }
@@ -130,7 +133,7 @@ internal sealed class ReplicationStream : IEffectConsumer
 
     /// <summary>The bytes from a pinned position on, as far as one segment holds them, and not beyond <see cref="Visible"/>.</summary>
     internal ReadOnlyMemory<byte> Read(ReplicaPosition position, long visible, int bytesMax) =>
-        _chain is { } chain && visible > position.Offset ? chain.Read(position.Offset, Math.Min(bytesMax, visible - position.Offset)) : default;
+        position.Chain == _chain && visible > position.Offset ? position.Chain.Read(position.Offset, Math.Min(bytesMax, visible - position.Offset)) : default;
 
     /// <summary>Releases what neither the backlog nor a replica needs.</summary>
     internal void Trim()
@@ -140,7 +143,11 @@ internal sealed class ReplicationStream : IEffectConsumer
         {
             if (_chain is not { } chain) return;
             long kept = FirstKept(chain, chain.Visible);
-            foreach (ReplicaPosition position in _positions) kept = Math.Min(kept, position.Offset);
+            foreach (ReplicaPosition position in _positions)
+            {
+                if (position.Chain == chain) kept = Math.Min(kept, position.Offset);
+            }
+
             if (kept > chain.Released) chain.Release(kept);
         }
         finally
@@ -180,8 +187,11 @@ internal sealed class ReplicationStream : IEffectConsumer
 }
 
 /// <summary>How far a replica has been sent the stream. Its loop advances it.</summary>
-internal sealed class ReplicaPosition(long offset)
+internal sealed class ReplicaPosition(LogChain chain, long offset)
 {
+    /// <summary>What it reads; if the stream has another one, there is nothing more to read.</summary>
+    internal LogChain Chain => chain;
+
     private long _offset = offset;
 
     internal long Offset => Volatile.Read(ref _offset);

@@ -43,6 +43,9 @@ internal enum WriteRefusal
 /// </remarks>
 internal sealed class WriteGate(AttentionWord attention) : IDisposable
 {
+    /// <summary>The error of a command that writes while <see cref="LacksReplicas"/>.</summary>
+    internal const string TooFewReplicas = "NOREPLICAS Not enough good replicas to write.";
+
     private const int GateWaitMs = 100; // then a caller looks whether the server stops
     private const int KeyWaitMs = 1;
 
@@ -51,6 +54,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     private volatile WriteHold _holds;
     private volatile string? _snapshotError;
     private volatile string? _logError;
+    private volatile bool _lacksReplicas;
     private long _closedTimestamp; // 0: it is open
     private long _heldTicks;
 
@@ -82,6 +86,21 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// The error with which commands that write, and PING, are refused; null: they are not. As in Redis, a failed snapshot comes first.
     /// </summary>
     internal string? Refusal => _snapshotError ?? _logError;
+
+    /// <summary>Whether commands that write are refused because too few replicas would get them (min-replicas-to-write).</summary>
+    internal bool LacksReplicas
+    {
+        get => _lacksReplicas;
+        set
+        {
+            if (_lacksReplicas == value) return;
+            lock (_changing)
+            {
+                _lacksReplicas = value;
+                Apply();
+            }
+        }
+    }
 
     /// <summary>
     /// The rule of the snapshot that is being written; null: there is none. Changes only while all stripes are locked, together with
@@ -170,5 +189,5 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
 
     public void Dispose() => _opened.Dispose();
 
-    private void Apply() => attention.Set(ServerAttention.WritesGated, Waits || Refusal is not null);
+    private void Apply() => attention.Set(ServerAttention.WritesGated, Waits || Refusal is not null || _lacksReplicas);
 }

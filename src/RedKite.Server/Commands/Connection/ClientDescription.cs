@@ -58,6 +58,7 @@ internal static class ClientDescription
     private static string Flags(Session session)
     {
         var flags = new StringBuilder();
+        if (session.Type == ClientType.Replica) flags.Append('S');
         if (session.IsMonitor) flags.Append('O');
         if (session.Type == ClientType.PubSub) flags.Append('P');
         if (session.Transaction is not null) flags.Append('x');

@@ -9,6 +9,7 @@ using RedKite.Server.Commands.Keys;
 using RedKite.Server.Config;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
+using RedKite.Server.Replication;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Debug;
@@ -17,7 +18,7 @@ namespace RedKite.Server.Commands.Debug;
 /// DEBUG, for tests of servers and clients. As in Redis, the table has no subcommands for it, so that it names no keys: the
 /// subcommands lock the stripes that they access.
 /// </summary>
-internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand package, DebugReload reload)
+internal sealed class DebugCommand(ServerRun run, ReplicationState replication, ServerLog log, PackageCommand package, DebugReload reload)
 {
     // As in Redis.
     private const ulong PackedThresholdBytesMax = 1UL << 32;
@@ -184,7 +185,7 @@ internal sealed class DebugCommand(ServerRun run, ServerLog log, PackageCommand 
     // DEBUG CHANGE-REPL-ID
     private void ChangeReplicationId(scoped in CommandContext cmd)
     {
-        run.ChangeReplicationId();
+        replication.ChangeId();
         cmd.Reply.Ok();
     }
 

@@ -7,13 +7,14 @@ using RedKite.Server.Diagnostics;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
+using RedKite.Server.Replication;
 using RedKite.Store.Keyspace;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Memory commands. The table is their single declaration and this file's contents.</summary>
-internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool buffers, Func<IReadOnlyList<Finding>> findings, RunningScript script)
+internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool buffers, Func<IReadOnlyList<Finding>> findings, RunningScript script, ReplicationStream stream)
 {
     // A key's share of its table: a slot and its tag at the average fill of segments.
     private const int TableBytesPerKey = 10;
@@ -78,9 +79,9 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
         Field(reply, "peak.allocated"u8, memory.Peak);
         Field(reply, "total.allocated"u8, memory.Used);
         Field(reply, "startup.allocated"u8, memory.Startup);
-        Field(reply, "replication.backlog"u8, 0);
+        Field(reply, "replication.backlog"u8, stream.BacklogMemoryBytes);
         Field(reply, "replica.fullsync.buffer"u8, 0);
-        Field(reply, "clients.slaves"u8, 0);
+        Field(reply, "clients.slaves"u8, Math.Max(0, stream.MemoryBytes - stream.BacklogMemoryBytes));
         Field(reply, "clients.normal"u8, memory.Clients);
         Field(reply, "cluster.links"u8, 0);
         Field(reply, "aof.buffer"u8, 0);

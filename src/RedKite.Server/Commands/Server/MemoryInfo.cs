@@ -1,5 +1,6 @@
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
+using RedKite.Server.Replication;
 using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Commands.Server;
@@ -7,7 +8,7 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>INFO's memory section.</summary>
 internal static class MemoryInfo
 {
-    internal static void Write(MetricsRegistry registry, Configuration configuration, RunningScript script, long logBytes, InfoText text)
+    internal static void Write(MetricsRegistry registry, Configuration configuration, RunningScript script, long logBytes, ReplicationStream stream, InfoText text)
     {
         MemoryFigures memory = MemoryFigures.Of(registry);
         text.Section("Memory"u8);
@@ -41,10 +42,10 @@ internal static class MemoryInfo
         text.Line("mem_fragmentation_ratio"u8, memory.FragmentationRatio, 2);
         text.Line("mem_fragmentation_bytes"u8, memory.Resident - memory.Used);
         text.Line("mem_not_counted_for_evict"u8, 0);
-        text.Line("mem_replication_backlog"u8, 0);
-        text.Line("mem_total_replication_buffers"u8, 0);
+        text.Line("mem_replication_backlog"u8, stream.BacklogMemoryBytes);
+        text.Line("mem_total_replication_buffers"u8, stream.MemoryBytes);
         text.Line("mem_replica_full_sync_buffer"u8, 0);
-        text.Line("mem_clients_slaves"u8, 0);
+        text.Line("mem_clients_slaves"u8, Math.Max(0, stream.MemoryBytes - stream.BacklogMemoryBytes));
         text.Line("mem_clients_normal"u8, memory.Clients);
         text.Line("mem_cluster_links"u8, 0);
         text.Line("mem_aof_buffer"u8, logBytes);

@@ -1,15 +1,18 @@
+using System.Globalization;
+using System.Text;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Durability;
 using RedKite.Server.Model;
+using RedKite.Server.Replication;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>
 /// Commands that wait until replicas or the disk have received the connection's writes. The table is their single declaration
-/// and this file's contents. There are no replicas, so a wait for them times out.
+/// and this file's contents.
 /// </summary>
-internal sealed class ReplicationWaits(LogKeeper log)
+internal sealed class ReplicationWaits(LogKeeper log, ReplicaService replicas)
 {
     internal CommandFamily Family => new("generic", "connection",
     [
@@ -20,10 +23,25 @@ internal sealed class ReplicationWaits(LogKeeper log)
     ]);
 
     // WAIT numreplicas timeout
-    private static void Wait(ref CommandContext cmd)
+    private void Wait(ref CommandContext cmd)
     {
-        if (!cmd.TryIntegerOrReply(1, out long replicas) || !TimeoutArgument.TryMillisecondsOrReply(cmd, 2, out long deadlineMs)) return;
-        if (replicas <= 0 || !cmd.BlockUntil(deadlineMs, ":0\r\n"u8.ToArray())) cmd.Reply.Integer(0);
+        if (replicas.State.IsReplica)
+        {
+            cmd.Reply.Error("ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be writable (which is not the default) writes to replicas are just local and are not propagated."u8);
+            return;
+        }
+
+        if (!cmd.TryIntegerOrReply(1, out long wanted) || !TimeoutArgument.TryMillisecondsOrReply(cmd, 2, out long deadlineMs)) return;
+        long offset = OffsetOf(cmd);
+        int acknowledged = replicas.CountAcknowledged(offset, onDisk: false);
+        byte[] identity = [];
+        if (acknowledged >= wanted || !cmd.BlockUntil(deadlineMs, identity = NewIdentity(), () => Integer(replicas.CountAcknowledged(offset, onDisk: false))))
+        {
+            cmd.Reply.Integer(acknowledged);
+            return;
+        }
+
+        replicas.Await(new AckWait(cmd.Session, offset, wanted, OnDisk: false, identity, Integer));
     }
 
     // WAITAOF numlocal numreplicas timeout
@@ -36,7 +54,13 @@ internal sealed class ReplicationWaits(LogKeeper log)
             return;
         }
 
-        if (!cmd.TryCountOrReply(2, out long replicas) || !TimeoutArgument.TryMillisecondsOrReply(cmd, 3, out long deadlineMs)) return;
+        if (!cmd.TryCountOrReply(2, out long wanted) || !TimeoutArgument.TryMillisecondsOrReply(cmd, 3, out long deadlineMs)) return;
+        if (replicas.State.IsReplica)
+        {
+            cmd.Reply.Error("ERR WAITAOF cannot be used with replica instances. Please also note that writes to replicas are just local and are not propagated."u8);
+            return;
+        }
+
         AppendOnlyLog? current = log.Log;
         if (local > 0 && current is null)
         {
@@ -46,9 +70,29 @@ internal sealed class ReplicationWaits(LogKeeper log)
 
         // As in Redis, a script has written nothing yet.
         long position = cmd.Environment.IsInScript || current is null ? 0 : Math.Min(cmd.Session.LoggedPosition, current.Chain.Reserved);
-        bool isSynced = current is not null && position <= current.Writer.SyncedPosition;
-        byte[] reply = SyncWait.NewReply(isSynced);
-        if ((replicas == 0 && (local == 0 || isSynced)) || !cmd.BlockUntil(deadlineMs, reply)) cmd.Reply.Raw(reply);
-        else if (!isSynced && current is not null) log.Await(current, new SyncWait(cmd.Session, position, reply, RequiresLog: local > 0, WaitsForReplicas: replicas > 0));
+        long offset = OffsetOf(cmd);
+        bool IsSynced() => current is not null && position <= current.Writer.SyncedPosition;
+        byte[] Reply(int count) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*2\r\n:{(IsSynced() ? 1 : 0)}\r\n:{count}\r\n"));
+        byte[] Late() => Reply(replicas.CountAcknowledged(offset, onDisk: true));
+        int acknowledged = replicas.CountAcknowledged(offset, onDisk: true);
+        bool isSynced = IsSynced();
+        byte[] identity = [];
+        if ((acknowledged >= wanted && (local == 0 || isSynced)) || !cmd.BlockUntil(deadlineMs, identity = NewIdentity(), Late))
+        {
+            cmd.Reply.Raw(Reply(acknowledged));
+            return;
+        }
+
+        if (!isSynced && current is not null) log.Await(current, new SyncWait(cmd.Session, position, identity, RequiresLog: local > 0, () => replicas.CountAcknowledged(offset, onDisk: true) >= wanted ? Late() : null));
+        if (acknowledged >= wanted) return;
+        replicas.Await(new AckWait(cmd.Session, offset, wanted, OnDisk: true, identity, count => local == 0 || IsSynced() ? Reply(count) : null));
     }
+
+    // As in Redis, a script has written nothing yet.
+    private long OffsetOf(scoped in CommandContext cmd) => cmd.Environment.IsInScript ? 0 : Math.Min(cmd.Session.ReplicatedOffset, replicas.Stream.Offset);
+
+    // An array of its own for each wait.
+    private static byte[] NewIdentity() => [(byte)'_'];
+
+    private static byte[] Integer(int value) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $":{value}\r\n"));
 }

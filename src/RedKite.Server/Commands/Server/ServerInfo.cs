@@ -29,11 +29,11 @@ internal sealed class ServerInfo
         [
             new("server", Server),
             new("clients", Clients),
-            new("memory", (scoped in CommandContext _, InfoText text) => MemoryInfo.Write(Metrics, parts.Configuration, parts.Script, parts.Durability.Log.Log?.Chain.MemoryBytes ?? 0, text)),
+            new("memory", (scoped in CommandContext _, InfoText text) => MemoryInfo.Write(Metrics, parts.Configuration, parts.Script, parts.Durability.Log.Log?.Chain.MemoryBytes ?? 0, parts.ReplicaStream, text)),
             new("persistence", (scoped in CommandContext _, InfoText text) => PersistenceInfo.Write(parts, text)),
             new("threads", Threads),
-            new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, _parts.Messages, _parts.Tracking, _parts.Script, _parts.Durability, text)),
-            new("replication", Replication),
+            new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, _parts.Messages, _parts.Tracking, _parts.Script, _parts.Durability, _parts.Replicas, text)),
+            new("replication", (scoped in CommandContext _, InfoText text) => new ReplicationInfo(parts.Replication, parts.Replicas, parts.Configuration, parts.Clock).Write(text)),
             new("cpu", Cpu),
             new("modules", (scoped in CommandContext _, InfoText text) => text.Section("Modules"u8)),
             new("commandstats", (scoped in CommandContext cmd, InfoText text) => CommandStatistics.WriteCalls(Metrics, cmd.Environment.Commands, text), ByDefault: false),
@@ -181,22 +181,6 @@ internal sealed class ServerInfo
         {
             text.Line(string.Create(CultureInfo.InvariantCulture, $"io_thread_{i}:clients={loops[i].Connections},reads={loops[i].Reads},writes={loops[i].Writes}"));
         }
-    }
-
-    private void Replication(scoped in CommandContext cmd, InfoText text)
-    {
-        text.Section("Replication"u8);
-        text.Line("role"u8, "master"u8);
-        text.Line("connected_slaves"u8, 0);
-        text.Line("master_failover_state"u8, "no-failover"u8);
-        text.Line("master_replid"u8, _parts.Run.ReplicationId);
-        text.Line("master_replid2"u8, "0000000000000000000000000000000000000000"u8);
-        text.Line("master_repl_offset"u8, 0);
-        text.Line("second_repl_offset"u8, -1);
-        text.Line("repl_backlog_active"u8, 0);
-        text.Line("repl_backlog_size"u8, _parts.Configuration.Get("repl-backlog-size"));
-        text.Line("repl_backlog_first_byte_offset"u8, 0);
-        text.Line("repl_backlog_histlen"u8, 0);
     }
 
     private static void Cpu(scoped in CommandContext cmd, InfoText text)

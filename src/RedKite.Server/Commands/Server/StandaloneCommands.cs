@@ -5,8 +5,8 @@ using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
 
-/// <summary>The replies about clusters, replicas, snapshots and modules of a server that has none of them.</summary>
-internal sealed class StandaloneCommands(ServerLog log)
+/// <summary>The replies about clusters and modules of a server that has none of them, and ROLE.</summary>
+internal sealed class StandaloneCommands(ServerLog log, ReplicationInfo replication)
 {
     private const CommandFlags ModuleFlags = Admin | NoScript | NoAsyncLoading | Protected;
     private const CommandFlags ClusterFlags = Loading | Stale | Fast;
@@ -20,7 +20,7 @@ internal sealed class StandaloneCommands(ServerLog log)
 
     internal CommandFamily Family => new("server", "",
     [
-        new("ROLE", 1, NoScript | Loading | Stale | Fast, KeySpecs.None, Role, new("2.8.12", "O(1)", "Returns the server's role in replication: a primary without replicas.")) { Categories = AclCategory.Admin | AclCategory.Dangerous },
+        new("ROLE", 1, NoScript | Loading | Stale | Fast, KeySpecs.None, Role, new("2.8.12", "O(1)", "Returns the server's role in replication.")) { Categories = AclCategory.Admin | AclCategory.Dangerous },
         new("MODULE", -2, None, KeySpecs.None, ModuleHelp, new("4.0.0", "Depends on subcommand.", "A container for commands on modules, of which there are none."),
         [
             new("HELP", 2, Loading | Stale, KeySpecs.None, ModuleHelp, new("5.0.0", "O(1)", "Lists the subcommands.")),
@@ -32,13 +32,7 @@ internal sealed class StandaloneCommands(ServerLog log)
     ]);
 
     // ROLE
-    private static void Role(ref CommandContext cmd)
-    {
-        cmd.Reply.Array(3);
-        cmd.Reply.Bulk("master"u8);
-        cmd.Reply.Integer(0);
-        cmd.Reply.Array(0);
-    }
+    private void Role(ref CommandContext cmd) => replication.Role(cmd);
 
     // MODULE LIST
     private static void ModuleList(ref CommandContext cmd) => cmd.Reply.Array(0);

@@ -4,6 +4,7 @@ using RedKite.Server.Metrics;
 using RedKite.Server.PubSub;
 using RedKite.Server.Sessions;
 using RedKite.Server.Tracking;
+using RedKite.Server.Replication;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Server;
@@ -11,7 +12,7 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>INFO's stats section: counts since the start or the last CONFIG RESETSTAT.</summary>
 internal static class StatsInfo
 {
-    internal static void Write(MetricsRegistry registry, MessageHub messages, KeyTracking tracking, RunningScript script, DurabilityService durability, InfoText text)
+    internal static void Write(MetricsRegistry registry, MessageHub messages, KeyTracking tracking, RunningScript script, DurabilityService durability, ReplicaService replicas, InfoText text)
     {
         ServerTotals totals = ServerTotals.Of(registry);
         ServerMetrics stats = registry.Server;
@@ -23,15 +24,15 @@ internal static class StatsInfo
         text.Line("total_net_input_bytes"u8, totals.BytesReceived);
         text.Line("total_net_output_bytes"u8, totals.BytesSent);
         text.Line("total_net_repl_input_bytes"u8, 0);
-        text.Line("total_net_repl_output_bytes"u8, 0);
+        text.Line("total_net_repl_output_bytes"u8, replicas.StreamedBytes);
         text.Line("instantaneous_input_kbps"u8, received / 1024, 2);
         text.Line("instantaneous_output_kbps"u8, sent / 1024, 2);
         text.Line("instantaneous_input_repl_kbps"u8, 0, 2);
         text.Line("instantaneous_output_repl_kbps"u8, 0, 2);
         text.Line("rejected_connections"u8, stats.ConnectionsRejected);
-        text.Line("sync_full"u8, 0);
-        text.Line("sync_partial_ok"u8, 0);
-        text.Line("sync_partial_err"u8, 0);
+        text.Line("sync_full"u8, replicas.FullSynchronizations);
+        text.Line("sync_partial_ok"u8, replicas.PartialSynchronizations);
+        text.Line("sync_partial_err"u8, replicas.PartialsRefused);
         text.Line("expired_subkeys"u8, registry.Keyspace.ExpiredFields - stats.ExpiredFieldsAtReset);
         text.Line("expired_keys"u8, registry.Keyspace.ExpiredKeys - stats.ExpiredKeysAtReset);
         text.Line("expired_stale_perc"u8, StalePercent(registry), 2);

@@ -1,0 +1,198 @@
+using RedKite.Protocol;
+using RedKite.Server.Model;
+using RedKite.Server.Replication;
+using static RedKite.Server.Model.CommandFlags;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>Commands that replicas send to their primary. The table is their single declaration and this file's contents.</summary>
+internal sealed class ReplicationCommands(ReplicaService replicas)
+{
+    private const CommandFlags Attaches = Admin | NoScript | NoAsyncLoading | NoMulti;
+
+    internal CommandFamily Family => new("server", "",
+    [
+        new("REPLCONF", -1, Admin | NoScript | Loading | Stale | AllowBusy, KeySpecs.None, ReplConf, new("3.0.0", "O(1)", "Lets a replica introduce itself to its primary, and acknowledge what it has executed.") { IsSystemCommand = true }),
+        new("PSYNC", -3, Attaches, KeySpecs.None, Psync, new("2.8.0", "", "Makes the client a replica, from an offset of a history if that is kept.", "replicationid:string offset:integer")),
+        new("SYNC", 1, Attaches, KeySpecs.None, Sync, new("1.0.0", "", "Makes the client a replica that gets all data, as replicas before 2.8 did.")),
+    ]);
+
+    // REPLCONF [option value ...]
+    private void ReplConf(ref CommandContext cmd)
+    {
+        if (cmd.Count % 2 == 0)
+        {
+            cmd.ReplySyntaxError();
+            return;
+        }
+
+        // A caller in the process can be no replica.
+        if (cmd.Session.Connection is null)
+        {
+            cmd.Reply.Error("ERR REPLCONF needs a connection"u8);
+            return;
+        }
+
+        Replica replica = replicas.Introduce(cmd.Session);
+        for (int option = 1; option < cmd.Count; option += 2)
+        {
+            if (cmd.Is(option, "ACK"u8))
+            {
+                Acknowledge(cmd, replica, option);
+                return; // without a reply
+            }
+
+            if (cmd.Is(option, "GETACK"u8))
+            {
+                replicas.OffsetRequested?.Invoke();
+                return; // without a reply
+            }
+
+            if (!TrySetOrReply(cmd, replica, option)) return;
+        }
+
+        cmd.Reply.Ok();
+    }
+
+    private static bool TrySetOrReply(scoped in CommandContext cmd, Replica replica, int option)
+    {
+        int value = option + 1;
+        if (cmd.Is(option, "LISTENING-PORT"u8))
+        {
+            if (!cmd.TryIntegerOrReply(value, out long port)) return false;
+            replica.ListeningPort = (int)port;
+        }
+        else if (cmd.Is(option, "IP-ADDRESS"u8))
+        {
+            const int AddressBytesMax = 255;
+            if (cmd[value].Length > AddressBytesMax)
+            {
+                cmd.Reply.Error($"ERR REPLCONF ip-address provided by replica instance is too long: {cmd[value].Length} bytes");
+                return false;
+            }
+
+            replica.AnnouncedAddress = cmd.Text(value);
+        }
+        else if (cmd.Is(option, "CAPA"u8))
+        {
+            // What is not known is ignored, as in Redis.
+            if (cmd.Is(value, "EOF"u8)) replica.Capabilities |= ReplicaCapabilities.Eof;
+            else if (cmd.Is(value, "PSYNC2"u8)) replica.Capabilities |= ReplicaCapabilities.Psync2;
+        }
+        else if (cmd.Is(option, "RDB-ONLY"u8))
+        {
+            if (!TryFlagOrReply(cmd, value, out bool on)) return false;
+            replica.OnlyData = on;
+        }
+        else if (cmd.Is(option, "RDB-FILTER-ONLY"u8))
+        {
+            return TryFilterOrReply(cmd, replica, value);
+        }
+        else
+        {
+            cmd.Reply.Error($"ERR Unrecognized REPLCONF option: {cmd.ShownText(option)}");
+            return false;
+        }
+
+        return true;
+    }
+
+    private static bool TryFlagOrReply(scoped in CommandContext cmd, int value, out bool on)
+    {
+        on = false;
+        if (!cmd.TryIntegerOrReply(value, out long number)) return false;
+        on = number == 1;
+        if (number is 0 or 1) return true;
+        cmd.Reply.Error("ERR value is out of range, value must between 0 and 1"u8);
+        return false;
+    }
+
+    // The parts of the data that are wanted; there is one to choose.
+    private static bool TryFilterOrReply(scoped in CommandContext cmd, Replica replica, int value)
+    {
+        bool wantsFunctions = false;
+        foreach (Range range in cmd[value].Split((byte)' '))
+        {
+            ReadOnlySpan<byte> part = cmd[value][range];
+            if (part.IsEmpty) continue;
+            if (!AsciiText.EqualsIgnoreCase(part, "functions"))
+            {
+                cmd.Reply.Error($"ERR Unsupported rdb-filter-only option: {System.Text.Encoding.Latin1.GetString(part)}");
+                return false;
+            }
+
+            wantsFunctions = true;
+        }
+
+        replica.WithoutKeys = true;
+        replica.WithoutFunctions = !wantsFunctions;
+        return true;
+    }
+
+    // REPLCONF ACK offset [FACK offset]
+    private void Acknowledge(scoped in CommandContext cmd, Replica replica, int option)
+    {
+        if (!RespNumber.TryParseInt64(cmd[option + 1], out long offset)) return;
+        long? synced = cmd.Count > option + 3 && cmd.Is(option + 2, "FACK"u8) && RespNumber.TryParseInt64(cmd[option + 3], out long onDisk) ? onDisk : null;
+        replicas.Acknowledge(replica, offset, synced);
+    }
+
+    // PSYNC replicationid offset [FAILOVER]
+    private void Psync(ref CommandContext cmd)
+    {
+        if (cmd.Session.Type == ClientType.Replica) return;
+        if (!cmd.TryIntegerOrReply(2, out long offset)) return;
+        if (cmd.Count > 3 && cmd.Is(3, "FAILOVER"u8) && !TryTakeOverOrReply(cmd)) return;
+        if (!MayAttachOrReply(cmd)) return;
+        Replica replica = replicas.Introduce(cmd.Session);
+        if (replicas.TryContinue(replica, cmd.Text(1), offset) is { } reply) cmd.Reply.Raw(System.Text.Encoding.Latin1.GetBytes(reply));
+        else replicas.Synchronize(replica);
+        cmd.Session.ReplyMode = ReplyMode.Off;
+    }
+
+    // SYNC
+    private void Sync(ref CommandContext cmd)
+    {
+        if (cmd.Session.Type == ClientType.Replica || !MayAttachOrReply(cmd)) return;
+        Replica replica = replicas.Introduce(cmd.Session);
+        replica.IsBeforePsync = true;
+        replicas.Synchronize(replica);
+        cmd.Session.ReplyMode = ReplyMode.Off;
+    }
+
+    // A primary hands its role over to this replica, if both have the same history.
+    private bool TryTakeOverOrReply(scoped in CommandContext cmd)
+    {
+        if (!replicas.State.IsReplica)
+        {
+            cmd.Reply.Error("ERR PSYNC FAILOVER can't be sent to a master."u8);
+            return false;
+        }
+
+        if (!cmd.Is(1, System.Text.Encoding.ASCII.GetBytes(replicas.State.Id)))
+        {
+            cmd.Reply.Error("ERR PSYNC FAILOVER replid must match my replid."u8);
+            return false;
+        }
+
+        replicas.TakeOver?.Invoke();
+        return true;
+    }
+
+    private bool MayAttachOrReply(scoped in CommandContext cmd)
+    {
+        if (replicas.State.IsReplica && replicas.State.Link() is not { State: ReplicaLinkState.Connected })
+        {
+            cmd.Reply.Error("NOMASTERLINK Can't SYNC while not connected with my master"u8);
+            return false;
+        }
+
+        if (cmd.Session.Connection is not { } connection || cmd.Reply.Length > 0 || connection.OutputBytes > 0)
+        {
+            cmd.Reply.Error("ERR SYNC and PSYNC are invalid with pending output"u8);
+            return false;
+        }
+
+        return true;
+    }
+}

@@ -1,0 +1,128 @@
+using System.Globalization;
+using RedKite.Server.Config;
+using RedKite.Server.Model;
+using RedKite.Server.Replication;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>INFO's section on replication, and ROLE, of a primary and of a replica, with Redis 8.0's fields in its order.</summary>
+internal sealed class ReplicationInfo(ReplicationState state, ReplicaService replicas, Configuration configuration, ServerClock clock)
+{
+    /// <summary>Writes INFO's section.</summary>
+    internal void Write(InfoText text)
+    {
+        text.Section("Replication"u8);
+        if (state.Primary is { } primary) WriteLink(text, primary);
+        else text.Line("role"u8, "master"u8);
+        WriteReplicas(text);
+        ReplicationStream stream = replicas.Stream;
+        ReplicationIds ids = state.Ids;
+        bool hasBacklog = stream.HasBacklog;
+        long start = stream.BacklogStart, offset = stream.Offset;
+        text.Line("master_failover_state"u8, "no-failover"u8);
+        text.Line("master_replid"u8, ids.Id);
+        text.Line("master_replid2"u8, ids.SecondId);
+        text.Line("master_repl_offset"u8, offset);
+        text.Line("second_repl_offset"u8, ids.SecondOffset);
+        text.Line("repl_backlog_active"u8, hasBacklog ? 1 : 0);
+        text.Line("repl_backlog_size"u8, configuration.Get("repl-backlog-size"));
+        text.Line("repl_backlog_first_byte_offset"u8, hasBacklog ? start + 1 : 0);
+        text.Line("repl_backlog_histlen"u8, hasBacklog ? Math.Max(0, offset - start) : 0);
+    }
+
+    /// <summary>Replies ROLE.</summary>
+    internal void Role(scoped in CommandContext cmd)
+    {
+        if (state.Primary is { } primary)
+        {
+            cmd.Reply.Array(5);
+            cmd.Reply.Bulk("slave"u8);
+            cmd.Reply.Bulk(System.Text.Encoding.Latin1.GetBytes(primary.Host));
+            cmd.Reply.Integer(primary.Port);
+            ReplicaLinkStatus? link = state.Link();
+            cmd.Reply.Bulk(StateName(link?.State ?? ReplicaLinkState.Connect));
+            cmd.Reply.Integer(link is { State: ReplicaLinkState.Connected } ? link.Value.AppliedOffset : -1);
+            return;
+        }
+
+        Replica[] online = [.. replicas.Replicas.Where(static replica => replica.State == ReplicaState.Online)];
+        cmd.Reply.Array(3);
+        cmd.Reply.Bulk("master"u8);
+        cmd.Reply.Integer(replicas.Stream.Offset);
+        cmd.Reply.Array(online.Length);
+        foreach (Replica replica in online)
+        {
+            cmd.Reply.Array(3);
+            cmd.Reply.Bulk(System.Text.Encoding.Latin1.GetBytes(replica.Host));
+            cmd.Reply.Bulk(Digits(replica.ListeningPort));
+            cmd.Reply.Bulk(Digits(replica.AcknowledgedOffset));
+        }
+    }
+
+    private static byte[] Digits(long value) => System.Text.Encoding.ASCII.GetBytes(value.ToString(CultureInfo.InvariantCulture));
+
+    private static ReadOnlySpan<byte> StateName(ReplicaLinkState link) => link switch
+    {
+        ReplicaLinkState.Connect => "connect"u8,
+        ReplicaLinkState.Connecting => "connecting"u8,
+        ReplicaLinkState.Handshake => "handshake"u8,
+        ReplicaLinkState.Sync => "sync"u8,
+        _ => "connected"u8,
+    };
+
+    private void WriteLink(InfoText text, PrimaryAddress primary)
+    {
+        ReplicaLinkStatus link = state.Link() ?? new ReplicaLinkStatus(ReplicaLinkState.Connect, -1, replicas.Stream.Offset, replicas.Stream.Offset, -1, 0, 0, 0);
+        bool isUp = link.State == ReplicaLinkState.Connected;
+        bool isSyncing = link.State == ReplicaLinkState.Sync;
+        text.Line("role"u8, "slave"u8);
+        text.Line("master_host"u8, primary.Host);
+        text.Line("master_port"u8, primary.Port);
+        text.Line("master_link_status"u8, isUp ? "up"u8 : "down"u8);
+        text.Line("master_last_io_seconds_ago"u8, isUp ? Seconds(link.LastIoMs) : -1);
+        text.Line("master_sync_in_progress"u8, isSyncing ? 1 : 0);
+        text.Line("slave_read_repl_offset"u8, link.ReadOffset);
+        text.Line("slave_repl_offset"u8, link.AppliedOffset);
+        text.Line("replica_full_sync_buffer_size"u8, 0);
+        text.Line("replica_full_sync_buffer_peak"u8, 0);
+        if (isSyncing)
+        {
+            double percent = link.SyncTotalBytes > 0 ? 100.0 * link.SyncReadBytes / link.SyncTotalBytes : 0;
+            text.Line("master_sync_total_bytes"u8, link.SyncTotalBytes);
+            text.Line("master_sync_read_bytes"u8, link.SyncReadBytes);
+            text.Line("master_sync_left_bytes"u8, link.SyncTotalBytes - link.SyncReadBytes);
+            text.Line("master_sync_perc"u8, percent, 2);
+            text.Line("master_sync_last_io_seconds_ago"u8, Seconds(link.SyncLastIoMs));
+        }
+
+        if (!isUp) text.Line("master_link_down_since_seconds"u8, link.DownMs < 0 ? -1 : Seconds(link.DownMs));
+        text.Line("slave_priority"u8, configuration.Get("replica-priority"));
+        text.Line("slave_read_only"u8, configuration.Get("replica-read-only") == "yes" ? 1 : 0);
+        text.Line("replica_announced"u8, configuration.Get("replica-announced") == "yes" ? 1 : 0);
+    }
+
+    private void WriteReplicas(InfoText text)
+    {
+        IReadOnlyList<Replica> all = replicas.Replicas;
+        text.Line("connected_slaves"u8, all.Count);
+        if (configuration.Settings is { ReplicasToWriteMin: > 0, ReplicaLagSecondsMax: > 0 }) text.Line("min_slaves_good_slaves"u8, replicas.GoodReplicas);
+        long nowMs = clock.SteadyMs;
+        int index = 0;
+        foreach (Replica replica in all)
+        {
+            if (Name(replica.State) is not { } name) continue;
+            long lag = replica.State == ReplicaState.Online ? Seconds(nowMs - replica.AcknowledgedMs) : 0;
+            text.Line(string.Create(CultureInfo.InvariantCulture, $"slave{index++}:ip={replica.Host},port={replica.ListeningPort},state={name},offset={replica.AcknowledgedOffset},lag={lag}"));
+        }
+    }
+
+    private static string? Name(ReplicaState replica) => replica switch
+    {
+        ReplicaState.Waiting or ReplicaState.Receiving => "wait_bgsave",
+        ReplicaState.Loading or ReplicaState.Online => "online",
+        ReplicaState.Served => "rdb_transmitted",
+        _ => null,
+    };
+
+    private static long Seconds(long ms) => Math.Max(0, ms / 1000);
+}

@@ -1,0 +1,233 @@
+using System.Collections.Concurrent;
+using RedKite.Net;
+using RedKite.Net.Interop;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Replication;
+
+/// <summary>What a replica can do, as it says with REPLCONF capa.</summary>
+[Flags]
+internal enum ReplicaCapabilities : byte
+{
+    None = 0,
+
+    /// <summary>It accepts data of unknown length with a mark at its end.</summary>
+    Eof = 1,
+
+    /// <summary>It takes over a new id with +CONTINUE.</summary>
+    Psync2 = 2,
+}
+
+/// <summary>How far a replica is.</summary>
+internal enum ReplicaState : byte
+{
+    /// <summary>The client has introduced itself with REPLCONF, and asked for nothing yet.</summary>
+    None,
+
+    /// <summary>It waits for a full synchronization to begin.</summary>
+    Waiting,
+
+    /// <summary>It is being sent the data.</summary>
+    Receiving,
+
+    /// <summary>It has been sent the data, and gets the stream once it acknowledges that.</summary>
+    Loading,
+
+    /// <summary>It gets the stream.</summary>
+    Online,
+
+    /// <summary>It only wanted the data, and has got it.</summary>
+    Served,
+}
+
+/// <summary>
+/// A replica's connection on its primary. Its own loop sends; the thread of a full synchronization hands blocks over, and others read its state.
+/// </summary>
+internal sealed class Replica(Session session)
+{
+    // A portion of the stream: what the socket does not take of it waits as a copy.
+    private const int PortionBytes = 64 * 1024;
+
+    // Portions in one turn of the loop, so that other clients are served between them.
+    private const int PortionsPerTurnMax = 16;
+
+    // Blocks are moved to the connection below this, so that a slow peer leaves them where the synchronization counts them.
+    private const int ConnectionBytesMax = 256 * 1024;
+
+    private readonly ConcurrentQueue<(SharedBuffer Buffer, int Length)> _blocks = new();
+    private long _unsentBytes;
+    private int _pumpIsPosted;
+    private volatile bool _hasAllBlocks;
+    private int _closes;
+
+    internal Session Session => session;
+
+    internal Connection Connection => session.Connection!;
+
+    internal volatile ReplicaState State;
+
+    // What it has said about itself.
+    internal int ListeningPort { get; set; }
+
+    internal string AnnouncedAddress { get; set; } = "";
+
+    internal ReplicaCapabilities Capabilities { get; set; }
+
+    /// <summary>Whether it wants the data and no stream.</summary>
+    internal bool OnlyData { get; set; }
+
+    /// <summary>Which parts of the data it does not want.</summary>
+    internal bool WithoutFunctions { get; set; }
+
+    internal bool WithoutKeys { get; set; }
+
+    /// <summary>Whether it came with SYNC: it knows no ids and acknowledges nothing.</summary>
+    internal bool IsBeforePsync { get; set; }
+
+    /// <summary>Where it is in the stream; null: it is not served yet.</summary>
+    internal ReplicaPosition? Position { get; set; }
+
+    /// <summary>The offset that it has acknowledged.</summary>
+    internal long AcknowledgedOffset { get; set; }
+
+    /// <summary>The offset of which it has said that it is in its append-only file.</summary>
+    internal long SyncedOffset { get; set; }
+
+    /// <summary>When it last acknowledged something, or was told to go on; steady.</summary>
+    internal long AcknowledgedMs { get; set; }
+
+    /// <summary>When it began to wait for a full synchronization; steady.</summary>
+    internal long WaitsSinceMs { get; set; }
+
+    /// <summary>When it was last seen to take something of the data; steady.</summary>
+    internal long ProgressMs { get; set; }
+
+    /// <summary>Since when it is further behind than the soft limit; 0: it is not. Steady.</summary>
+    internal long OverSoftLimitSinceMs { get; set; }
+
+    /// <summary>Bytes of the data that wait for its loop.</summary>
+    internal long UnsentBytes => Interlocked.Read(ref _unsentBytes);
+
+    /// <summary>The address that others are told.</summary>
+    internal string Host => AnnouncedAddress.Length > 0 ? AnnouncedAddress : session.Connection!.RemoteAddress.Host;
+
+    /// <summary>As Redis's log names it.</summary>
+    internal string Name => ListeningPort > 0 || AnnouncedAddress.Length > 0 ? $"{Host}:{(ListeningPort > 0 ? ListeningPort.ToString(System.Globalization.CultureInfo.InvariantCulture) : "<unknown-replica-port>")}" : session.Address;
+
+    /// <summary>Called on its loop when blocks were sent.</summary>
+    internal Action<Replica>? Progressed { get; set; }
+
+    /// <summary>Called on its loop when it has been sent all of the data.</summary>
+    internal Action<Replica>? HasData { get; set; }
+
+    /// <summary>Whether its connection still stands.</summary>
+    internal bool IsConnected => Volatile.Read(ref _closes) == 0;
+
+    /// <summary>Closes the connection. From any thread.</summary>
+    /// <returns>False if it is closing already.</returns>
+    internal bool Close()
+    {
+        if (Interlocked.Exchange(ref _closes, 1) != 0) return false;
+        if (Connection.Loop.IsCurrent) Connection.Close();
+        else EventLoop.Post(Connection, Connection.Close);
+        return true;
+    }
+
+    /// <summary>The connection was closed: nothing is sent any more.</summary>
+    internal void Closed()
+    {
+        Interlocked.Exchange(ref _closes, 1);
+        while (_blocks.TryDequeue(out (SharedBuffer Buffer, int Length) block)) block.Buffer.Release();
+        Interlocked.Exchange(ref _unsentBytes, 0);
+    }
+
+    /// <summary>Hands over a block of the data, whose reference stays with the caller.</summary>
+    internal void Add(SharedBuffer buffer, int length)
+    {
+        if (!IsConnected) return;
+        buffer.AddReference();
+        Interlocked.Add(ref _unsentBytes, length);
+        _blocks.Enqueue((buffer, length));
+        PumpSoon();
+    }
+
+    /// <summary>Everything was handed over.</summary>
+    internal void EndBlocks()
+    {
+        _hasAllBlocks = true;
+        PumpSoon();
+    }
+
+    /// <summary>Sends a part of the stream, as far as the peer takes it. On the loop's thread, at the end of a turn.</summary>
+    /// <param name="stream">The stream.</param>
+    /// <param name="visible">Its end.</param>
+    /// <returns>Whether there is more to send at once.</returns>
+    /// <param name="sent">Receives the number of bytes that were sent.</param>
+    internal bool Feed(ReplicationStream stream, long visible, out long sent)
+    {
+        sent = 0;
+        if (State != ReplicaState.Online || Position is not { } position) return false;
+        Connection connection = Connection;
+        for (int portion = 0; portion < PortionsPerTurnMax; portion++)
+        {
+            if (connection.IsClosing || connection.OutputBytes > 0) break;
+            ReadOnlyMemory<byte> bytes = stream.Read(position, visible, PortionBytes);
+            if (bytes.IsEmpty) return false;
+            position.Advance(bytes.Length);
+            connection.Send(bytes.Span);
+            session.BytesSent += bytes.Length;
+            sent += bytes.Length;
+        }
+
+        if (connection.IsClosing) return false;
+        if (connection.OutputBytes == 0) return true;
+        connection.NotifyWhenDrained(0);
+        return false;
+    }
+
+    /// <summary>Moves blocks to the connection, as far as the peer takes them. On the loop's thread.</summary>
+    internal void Pump()
+    {
+        Volatile.Write(ref _pumpIsPosted, 0);
+        Interlocked.MemoryBarrier();
+        Connection connection = Connection;
+        bool moved = false;
+        while (!connection.IsClosing && connection.OutputBytes < ConnectionBytesMax && _blocks.TryDequeue(out (SharedBuffer Buffer, int Length) block))
+        {
+            connection.Queue(block.Buffer, 0, block.Length);
+            block.Buffer.Release();
+            Interlocked.Add(ref _unsentBytes, -block.Length);
+            session.BytesSent += block.Length;
+            moved = true;
+        }
+
+        if (connection.IsClosing)
+        {
+            Closed();
+            Progressed?.Invoke(this);
+            return;
+        }
+
+        if (moved) Progressed?.Invoke(this);
+        connection.Flush();
+        if (connection.OutputBytes > 0)
+        {
+            connection.NotifyWhenDrained(Math.Min(ConnectionBytesMax / 2, connection.OutputBytes - 1));
+        }
+        else if (!_blocks.IsEmpty)
+        {
+            PumpSoon();
+        }
+        else if (_hasAllBlocks)
+        {
+            _hasAllBlocks = false;
+            HasData?.Invoke(this);
+        }
+    }
+
+    /// <summary>Has the replica's loop move blocks. From any thread.</summary>
+    internal void PumpSoon()
+    {
+        if (Interlocked.Exchange(ref _pumpIsPosted, 1) == 0) EventLoop.Post(Connection, Pump);
+    }
+}

@@ -1,0 +1,491 @@
+using System.Collections.Concurrent;
+using RedKite.Net;
+using RedKite.Net.Interop;
+using RedKite.Persistence.Log;
+using RedKite.Persistence.Rdb;
+using RedKite.Server.Changes;
+using RedKite.Server.Config;
+using RedKite.Server.Durability;
+using RedKite.Server.Logging;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Replication;
+
+/// <summary>
+/// A server's replicas: it attaches them to the stream, by what they have of it or with all data first, and watches them.
+/// </summary>
+/// <remarks>
+/// Locks: <see cref="_lock"/> guards the lists. It may be taken with stripes locked; nothing is locked with it held but the stream's.
+/// </remarks>
+internal sealed class ReplicaService
+{
+    /// <summary>How often a replica's limit is doubled while it synchronizes, because its last synchronizations were too slow for it.</summary>
+    internal const int LimitDoublingsMax = 3;
+
+    private const int RememberedOverflowsMax = 64; // replicas
+    private const int SecondMs = 1000;
+
+    private readonly Settings _settings;
+    private readonly Keyspace _keyspace;
+    private readonly ChangePublisher _changes;
+    private readonly ServerClock _clock;
+    private readonly ServerLog _log;
+    private readonly WriteGate _gate;
+    private readonly DurabilityService _durability;
+    private readonly BufferPool _buffers;
+    private readonly Lock _lock = new();
+    private readonly ConcurrentDictionary<Session, Replica> _introduced = new();
+    private readonly ConcurrentDictionary<EventLoop, ReplicaFeeder> _feederOf = new();
+    private readonly Dictionary<string, int> _overflows = []; // by a replica's name: how often its synchronizations in a row were too slow
+    private volatile Replica[] _replicas = [];
+    private volatile ReplicaFeeder[] _feeders = []; // of loops that have replicas
+    private volatile int _introducedCount;
+    private long _withoutReplicasSinceMs;
+    private long _nextSecondMs;
+    private long _nextPingMs;
+    private long _askedOffset = -1; // the stream's end behind the last REPLCONF GETACK
+    private volatile int _goodReplicas;
+
+    internal ReplicaService(ReplicationState state, Settings settings, Keyspace keyspace, ChangePublisher changes, ServerClock clock, ServerLog log, WriteGate gate, DurabilityService durability, BufferPool buffers)
+    {
+        State = state;
+        _settings = settings;
+        _keyspace = keyspace;
+        _changes = changes;
+        _clock = clock;
+        _log = log;
+        _gate = gate;
+        _durability = durability;
+        _buffers = buffers;
+        Stream = new ReplicationStream(() => (long)Math.Min(settings.ReplicationBacklogBytes, (ulong)LogChain.KeptBytesMax / 2)) { Appended = Wake };
+        State.RoleChanged += OnRoleChanged;
+        State.HistoryChanged += CloseAll;
+    }
+
+    internal ReplicationState State { get; }
+
+    internal ReplicationStream Stream { get; }
+
+    /// <summary>The clients that wait for acknowledgements.</summary>
+    internal AckWaits Waits { get; } = new();
+
+    /// <summary>Ends the wait of a client by a reply: the session, what identifies the wait, the reply.</summary>
+    internal Action<Session, byte[], byte[]>? Reply { get; set; }
+
+    /// <summary>Called when a primary asks this server for its offset.</summary>
+    internal Action? OffsetRequested { get; set; }
+
+    /// <summary>Makes this server a primary, because its own primary hands the role over.</summary>
+    internal Action? TakeOver { get; set; }
+
+    /// <summary>Bytes of the stream that replicas were sent.</summary>
+    internal long StreamedBytes
+    {
+        get
+        {
+            long bytes = 0;
+            foreach (ReplicaFeeder feeder in _feederOf.Values) bytes += feeder.StreamedBytes;
+            return bytes;
+        }
+    }
+
+    /// <summary>The replicas, in the order in which they came.</summary>
+    internal IReadOnlyList<Replica> Replicas => _replicas;
+
+    /// <summary>Full synchronizations that replicas have got or wait for.</summary>
+    internal long FullSynchronizations { get; private set; }
+
+    /// <summary>Replicas that went on with what was kept.</summary>
+    internal long PartialSynchronizations { get; private set; }
+
+    /// <summary>Replicas that wanted to go on and could not.</summary>
+    internal long PartialsRefused { get; private set; }
+
+    /// <summary>Why the last one could not; empty: none yet.</summary>
+    internal string LastRefusal { get; private set; } = "";
+
+    /// <summary>Replicas that were closed because they were too far behind.</summary>
+    internal long Overflows { get; private set; }
+
+    /// <summary>Online replicas that have acknowledged within min-replicas-max-lag.</summary>
+    internal int GoodReplicas => _goodReplicas;
+
+    /// <summary>A full synchronization is being sent, or replicas wait for one.</summary>
+    internal bool IsSynchronizing => Array.Exists(_replicas, static replica => replica.State is ReplicaState.Waiting or ReplicaState.Receiving or ReplicaState.Loading);
+
+    /// <summary>How far a replica may be behind: its output limit, and at least the backlog.</summary>
+    internal long LimitBytes
+    {
+        get
+        {
+            ulong hard = _settings.ReplicaClientLimit.HardBytes;
+            long most = LogChain.KeptBytesMax / 2;
+            return hard == 0 ? most : (long)Math.Min(Math.Max(hard, _settings.ReplicationBacklogBytes), (ulong)most);
+        }
+    }
+
+    /// <summary>The feeder of a loop, which calls it.</summary>
+    internal ReplicaFeeder NewFeeder(EventLoop loop) => _feederOf[loop] = new ReplicaFeeder(loop, Stream);
+
+    /// <summary>The replica that a client is or is about to be; on its loop.</summary>
+    internal Replica Introduce(Session session)
+    {
+        if (Find(session) is { } known) return known;
+        var replica = new Replica(session) { HasData = OnHasData };
+        _introduced[session] = replica;
+        Interlocked.Increment(ref _introducedCount);
+        return replica;
+    }
+
+    internal Replica? Find(Session session) => _introducedCount == 0 ? null : _introduced.GetValueOrDefault(session);
+
+    /// <summary>Lets a replica go on from an offset of a history, if the stream still has it. On the replica's loop.</summary>
+    /// <param name="replica">The replica.</param>
+    /// <param name="id">The history that it knows; "?": none.</param>
+    /// <param name="offset">The first byte that it wants, counted from 1.</param>
+    /// <returns>The reply; null: it needs all data.</returns>
+    internal string? TryContinue(Replica replica, string id, long offset)
+    {
+        ReplicationIds ids = State.Ids;
+        bool isKnown = id.Equals(ids.Id, StringComparison.OrdinalIgnoreCase) || (id.Equals(ids.SecondId, StringComparison.OrdinalIgnoreCase) && offset <= ids.SecondOffset);
+        if (isKnown && offset > 0 && Stream.TryPin(offset - 1) is { } position)
+        {
+            PartialSynchronizations++;
+            replica.Position = position;
+            replica.AcknowledgedMs = _clock.SteadyMs;
+            Attach(replica, ReplicaState.Online);
+            _log.Notice(LogEvents.ReplicaContinues, FormattableString.Invariant($"Replica {replica.Name} goes on at offset {offset}, {Stream.Offset - position.Offset} bytes behind."));
+            return (replica.Capabilities & ReplicaCapabilities.Psync2) != 0 ? $"+CONTINUE {ids.Id}\r\n" : "+CONTINUE\r\n";
+        }
+
+        if (id == "?") return null;
+        PartialsRefused++;
+        LastRefusal = !isKnown
+            ? $"its history {id} up to {offset} is not this server's ({ids.Id}, {ids.SecondId} up to {ids.SecondOffset})"
+            : $"its offset {offset} is not kept: the backlog begins at {Stream.BacklogStart + 1} (repl-backlog-size)";
+        _log.Notice(LogEvents.ReplicaNeedsAll, $"Replica {replica.Name} cannot go on: {LastRefusal}.");
+        return null;
+    }
+
+    /// <summary>Has a replica wait for all data. On the replica's loop.</summary>
+    internal void Synchronize(Replica replica)
+    {
+        FullSynchronizations++;
+        if (!Stream.HasBacklog && _replicas.Length == 0) State.ChangeId(); // nothing was kept, so no replica can know an offset of this history
+        replica.WaitsSinceMs = replica.ProgressMs = replica.AcknowledgedMs = _clock.SteadyMs;
+        Attach(replica, ReplicaState.Waiting);
+        _log.Notice(LogEvents.ReplicaSyncWanted, $"Replica {replica.Name} gets a full synchronization.");
+        BeginIfDue(_clock.SteadyMs);
+    }
+
+    /// <summary>A replica acknowledges an offset. On its loop.</summary>
+    /// <param name="replica">The replica.</param>
+    /// <param name="offset">What it has executed.</param>
+    /// <param name="synced">What it has on the disk; null: it does not say.</param>
+    internal void Acknowledge(Replica replica, long offset, long? synced)
+    {
+        if (replica.State is ReplicaState.None) return;
+        replica.AcknowledgedOffset = Math.Max(replica.AcknowledgedOffset, offset);
+        if (synced is { } syncedOffset) replica.SyncedOffset = Math.Max(replica.SyncedOffset, syncedOffset);
+        replica.AcknowledgedMs = _clock.SteadyMs;
+        if (replica.State == ReplicaState.Loading)
+        {
+            replica.State = ReplicaState.Online;
+            lock (_lock) _overflows.Remove(replica.Name);
+            CountGood(_clock.SteadyMs);
+            _log.Notice(LogEvents.ReplicaOnline, $"Replica {replica.Name} has loaded the data.");
+            _feederOf[replica.Connection.Loop].Wake();
+        }
+
+        EndWaits();
+    }
+
+    /// <summary>A connection was closed. On its loop.</summary>
+    internal void Closed(Session session)
+    {
+        if (_introducedCount == 0 || !_introduced.TryRemove(session, out Replica? replica)) return;
+        Interlocked.Decrement(ref _introducedCount);
+        ReplicaState state = replica.State;
+        replica.Closed();
+        if (state == ReplicaState.None) return;
+        _feederOf[replica.Connection.Loop].Remove(replica);
+        lock (_lock)
+        {
+            _replicas = [.. _replicas.Where(other => other != replica)];
+            _feeders = [.. _replicas.Select(other => _feederOf[other.Connection.Loop]).Distinct()];
+            if (_replicas.Length == 0) _withoutReplicasSinceMs = _clock.SteadyMs;
+        }
+
+        if (replica.Position is { } position) Stream.Unpin(position);
+        replica.Progressed?.Invoke(replica);
+        CountGood(_clock.SteadyMs);
+        _log.Notice(LogEvents.ReplicaLost, $"The connection to replica {replica.Name} has ended.");
+    }
+
+    /// <summary>Output of a replica's connection was taken. On its loop.</summary>
+    internal void Drained(Session session)
+    {
+        if (Find(session) is not { } replica) return;
+        if (replica.State != ReplicaState.Online) replica.PumpSoon(); // an online one is fed at the end of this turn
+    }
+
+    /// <summary>Closes all replicas: the history that they follow is no more. From any thread.</summary>
+    internal void CloseAll()
+    {
+        foreach (Replica replica in _replicas) replica.Close();
+    }
+
+    /// <summary>The number of online replicas that have acknowledged an offset.</summary>
+    internal int CountAcknowledged(long offset, bool onDisk)
+    {
+        int count = 0;
+        foreach (Replica replica in _replicas)
+        {
+            if (replica.State == ReplicaState.Online && (onDisk ? replica.SyncedOffset : replica.AcknowledgedOffset) >= offset) count++;
+        }
+
+        return count;
+    }
+
+    /// <summary>Has a client wait for replicas.</summary>
+    internal void Await(AckWait wait)
+    {
+        Waits.Add(wait);
+        AskForOffsets();
+        EndWaits(); // they may have acknowledged before they could see the wait
+    }
+
+    // Asks all replicas, unless they were asked already behind everything that was executed.
+    private void AskForOffsets()
+    {
+        if (_replicas.Length == 0 || Stream.Offset == Volatile.Read(ref _askedOffset)) return;
+        Stream.Append("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
+        Volatile.Write(ref _askedOffset, Stream.Offset);
+    }
+
+    /// <summary>Ends the waits whose replicas have acknowledged.</summary>
+    internal void EndWaits()
+    {
+        foreach ((AckWait wait, byte[] reply) in Waits.TakeEnded(CountAcknowledged)) End(wait, reply);
+    }
+
+    /// <summary>
+    /// The cut of a full synchronization: all stripes are locked. The stream begins if there was none, and the replicas that wait receive.
+    /// </summary>
+    internal (Replica[] Replicas, RdbReplication Place) BeginSynchronization()
+    {
+        if (!Stream.HasBacklog)
+        {
+            Stream.Begin();
+            _changes.RequestEffects(Stream, isOn: !State.IsReplica);
+            _changes.ApplyLocked();
+        }
+
+        long offset = State.IsReplica ? Stream.Visible : Stream.ForgetDatabase();
+        lock (_lock)
+        {
+            Replica[] group = [.. _replicas.Where(static replica => replica is { State: ReplicaState.Waiting, IsConnected: true })];
+            foreach (Replica replica in group)
+            {
+                replica.Position = Stream.TryPin(offset);
+                replica.State = ReplicaState.Receiving;
+                replica.ProgressMs = _clock.SteadyMs;
+            }
+
+            return (group, new RdbReplication(0, State.Id, offset));
+        }
+    }
+
+    /// <summary>Does what is due. Called some ten times a second.</summary>
+    internal void Tick(long nowMs)
+    {
+        if (_replicas.Length > 0)
+        {
+            CloseOverLimit(nowMs);
+            BeginIfDue(nowMs);
+            CountGood(nowMs);
+        }
+
+        if (nowMs < _nextSecondMs) return;
+        _nextSecondMs = nowMs + SecondMs;
+        CountGood(nowMs);
+        if (_replicas.Length > 0) TickOfSecond(nowMs);
+        else EndBacklogIfDue(nowMs);
+        if (Stream.HasBacklog) Stream.Trim();
+    }
+
+    private void TickOfSecond(long nowMs)
+    {
+        // A replica of another primary passes that one's PING on.
+        if (!State.IsReplica && nowMs >= _nextPingMs)
+        {
+            _nextPingMs = nowMs + (_settings.ReplicaPingSeconds * (long)SecondMs);
+            if (Stream.HasBacklog) Stream.Append("*1\r\n$4\r\nPING\r\n"u8);
+        }
+
+        long timeoutMs = _settings.ReplicationTimeoutSeconds * (long)SecondMs;
+        foreach (Replica replica in _replicas)
+        {
+            if (replica.State == ReplicaState.Waiting)
+            {
+                EventLoop.Post(replica.Connection, () =>
+                {
+                    if (replica.State == ReplicaState.Waiting) replica.Connection.Send("\n"u8);
+                });
+            }
+            else if (replica.State is ReplicaState.Online or ReplicaState.Loading && !replica.IsBeforePsync && nowMs - Math.Max(replica.AcknowledgedMs, replica.ProgressMs) > timeoutMs)
+            {
+                if (replica.Close()) _log.Warning(LogEvents.ReplicaClosed, $"Replica {replica.Name} is closed: it has acknowledged nothing for {_settings.ReplicationTimeoutSeconds} seconds (repl-timeout).");
+            }
+            else if (replica.State == ReplicaState.Served && nowMs - replica.ProgressMs > timeoutMs)
+            {
+                replica.Close();
+            }
+        }
+    }
+
+    private void Wake()
+    {
+        foreach (ReplicaFeeder feeder in _feeders) feeder.Wake();
+    }
+
+    private void Attach(Replica replica, ReplicaState state)
+    {
+        replica.State = state;
+        replica.Session.Type = ClientType.Replica;
+        if (_settings.ReplicaTcpDelay) replica.Connection.SetNoDelay(false);
+        ReplicaFeeder feeder = _feederOf[replica.Connection.Loop];
+        feeder.Add(replica);
+        lock (_lock)
+        {
+            _replicas = [.. _replicas, replica];
+            if (!_feeders.Contains(feeder)) _feeders = [.. _feeders, feeder];
+        }
+
+        CountGood(_clock.SteadyMs);
+    }
+
+    // On the replica's loop.
+    private void OnHasData(Replica replica)
+    {
+        replica.ProgressMs = replica.AcknowledgedMs = _clock.SteadyMs;
+        replica.State = replica.OnlyData ? ReplicaState.Served : ReplicaState.Loading;
+        if (replica.OnlyData && replica.Position is { } position)
+        {
+            replica.Position = null;
+            Stream.Unpin(position);
+        }
+
+        if (!replica.IsBeforePsync || replica.OnlyData) return;
+
+        // It will acknowledge nothing, so it cannot be waited for.
+        replica.State = ReplicaState.Online;
+        _feederOf[replica.Connection.Loop].Wake();
+    }
+
+    private void BeginIfDue(long nowMs)
+    {
+        int waiting = 0;
+        long sinceMs = nowMs;
+        foreach (Replica replica in _replicas)
+        {
+            if (replica.State != ReplicaState.Waiting) continue;
+            waiting++;
+            sinceMs = Math.Min(sinceMs, replica.WaitsSinceMs);
+        }
+
+        if (waiting == 0) return;
+        bool isFull = _settings.ReplicaSyncsMax > 0 && waiting >= _settings.ReplicaSyncsMax;
+        if (!isFull && nowMs - sinceMs < _settings.ReplicaSyncDelaySeconds * (long)SecondMs) return;
+        _durability.TryBeginSynchronization(() => new FullSynchronization(this, _settings, _durability, _buffers, _clock, _log).Run());
+    }
+
+    // Beyond the limit the stream is not kept for a replica any more. It would only synchronize again and fail in the same way, so it gets more the next time.
+    private void CloseOverLimit(long nowMs)
+    {
+        ClientOutputBufferLimit limit = _settings.ReplicaClientLimit;
+        long end = Stream.Offset;
+        foreach (Replica replica in _replicas)
+        {
+            if (replica.Position is not { } position || !replica.IsConnected) continue;
+            long behind = end - position.Offset;
+            bool isOnline = replica.State == ReplicaState.Online;
+            long most = LimitBytes;
+            if (!isOnline)
+            {
+                lock (_lock) most = Math.Min(most << _overflows.GetValueOrDefault(replica.Name), LogChain.KeptBytesMax / 2);
+            }
+
+            bool isOverSoft = isOnline && limit.SoftBytes > 0 && (ulong)behind > Math.Max(limit.SoftBytes, _settings.ReplicationBacklogBytes);
+            if (!isOverSoft) replica.OverSoftLimitSinceMs = 0;
+            else if (replica.OverSoftLimitSinceMs == 0) replica.OverSoftLimitSinceMs = nowMs;
+            bool isTooLong = isOverSoft && nowMs - replica.OverSoftLimitSinceMs > limit.SoftSeconds * (long)SecondMs;
+            if (behind <= most && !isTooLong) continue;
+            if (!replica.Close()) continue;
+            Overflows++;
+            if (!isOnline) RememberOverflow(replica.Name);
+            _log.Warning(LogEvents.ReplicaClosed, isOnline
+                ? FormattableString.Invariant($"Replica {replica.Name} is closed: it is {behind} bytes behind (client-output-buffer-limit replica).")
+                : FormattableString.Invariant($"Replica {replica.Name} is closed: {behind} bytes were written while it was sent the data and loaded it, and {most} may wait (client-output-buffer-limit replica). Its next synchronization may be {Math.Min(most * 2, LimitBytes << LimitDoublingsMax)} bytes behind."));
+        }
+    }
+
+    private void RememberOverflow(string name)
+    {
+        lock (_lock)
+        {
+            if (_overflows.Count >= RememberedOverflowsMax && !_overflows.ContainsKey(name)) _overflows.Clear();
+            _overflows[name] = Math.Min(LimitDoublingsMax, _overflows.GetValueOrDefault(name) + 1);
+        }
+    }
+
+    private void CountGood(long nowMs)
+    {
+        int good = 0;
+        foreach (Replica replica in _replicas)
+        {
+            if (replica.State == ReplicaState.Online && nowMs - replica.AcknowledgedMs <= _settings.ReplicaLagSecondsMax * (long)SecondMs) good++;
+        }
+
+        _goodReplicas = good;
+        bool tooFew = !State.IsReplica && _settings.ReplicasToWriteMin > 0 && _settings.ReplicaLagSecondsMax > 0 && good < _settings.ReplicasToWriteMin;
+        _gate.LacksReplicas = tooFew;
+    }
+
+    private void EndBacklogIfDue(long nowMs)
+    {
+        if (!Stream.HasBacklog || State.IsReplica || _settings.BacklogSeconds == 0 || nowMs - _withoutReplicasSinceMs <= _settings.BacklogSeconds * SecondMs) return;
+        using LockScope locked = _keyspace.LockAll();
+        lock (_lock)
+        {
+            if (_replicas.Length > 0) return;
+
+            // Offsets stand still from here on, so this history must not be known any more.
+            State.ChangeId();
+            _changes.RequestEffects(Stream, isOn: false);
+            _changes.ApplyLocked();
+            Stream.End();
+        }
+
+        _log.Notice(LogEvents.BacklogReleased, $"The replication backlog is released: there were no replicas for {_settings.BacklogSeconds} seconds (repl-backlog-ttl).");
+    }
+
+    private void OnRoleChanged()
+    {
+        CountGood(_clock.SteadyMs);
+        if (State.IsReplica)
+        {
+            foreach (AckWait wait in Waits.TakeAll()) End(wait, "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n"u8.ToArray());
+        }
+    }
+
+    // A caller in the process may only be about to wait.
+    private void End(AckWait wait, byte[] reply)
+    {
+        if (Reply is not { } end) return;
+        if (wait.Session.Connection is not null) end(wait.Session, wait.Identity, reply);
+        else ThreadPool.QueueUserWorkItem(_ => end(wait.Session, wait.Identity, reply));
+    }
+}
