@@ -145,6 +145,15 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
                 });
             }
 
+            foreach (string name in (string[])["min-replicas-to-write", "min-replicas-max-lag"])
+            {
+                configuration.OnChange(name, () =>
+                {
+                    Engine.Replicas.CountGood();
+                    return null;
+                });
+            }
+
             configuration.OnChange("port", () => ReopenTcp(isTls: false, "Unable to listen on this port. Check server logs."));
             configuration.OnChange("bind", () => ReopenTcp(isTls: false, "Failed to bind to specified addresses.") ?? ReopenTcp(isTls: true, "Failed to bind to specified addresses."));
             configuration.OnChange("tls-port", () => _tls.Change() ?? ReopenTcp(isTls: true, "Unable to listen on this port. Check server logs."));
@@ -399,6 +408,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
 
         _pidFile.Write();
         Engine.Attention.Set(ServerAttention.Loading, on: Engine.Durability.HasWorkAtStart);
+        Engine.Replicas.CountGood();
         for (int i = 0; i < _loopCount; i++) NewLoop();
         foreach (ListeningSocket listener in _endpoints.Sockets) _loops[0].Loop.Listen(listener);
         foreach (SessionLoop loop in _loops) loop.Loop.Start();

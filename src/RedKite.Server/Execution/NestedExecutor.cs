@@ -33,7 +33,7 @@ internal sealed class NestedExecutor : INestedExecutor
     /// <summary>Errors that nested commands replied into the executor's own reply: they are not the surrounding command's.</summary>
     internal long Errors { get; private set; }
 
-    public string? WriteRefusal => _engine.WriteGate.Refusal;
+    public string? WriteRefusal => _engine.WriteGate.NestedRefusal;
 
     public void BeginUnit()
     {

@@ -31,7 +31,7 @@ internal sealed class FullSynchronization(ReplicaService service, Settings setti
 
     private readonly object _progress = new(); // a monitor: the walk waits on it
     private readonly byte[] _mark = Encoding.ASCII.GetBytes(Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(MarkBytes / 2)));
-    private Replica[] _replicas = [];
+    private ReplicaClient[] _replicas = [];
 
     /// <summary>Sends the data to the replicas that wait.</summary>
     internal void Run()
@@ -43,13 +43,13 @@ internal sealed class FullSynchronization(ReplicaService service, Settings setti
             durability.WriteForReplicas(writer, Cut);
             writer.End();
             Send(_mark);
-            foreach (Replica replica in _replicas) replica.EndBlocks();
+            foreach (ReplicaClient replica in _replicas) replica.EndBlocks();
             log.Notice(LogEvents.ReplicaSyncSent, FormattableString.Invariant($"Full synchronization: {writer.Bytes} bytes for {_replicas.Count(static replica => replica.IsConnected)} replicas in {(clock.SteadyMs - startMs) / 1000.0:0.000} seconds"));
         }
         catch (FileFailure failure)
         {
             if (_replicas.Length > 0) log.Warning(LogEvents.ReplicaSyncFailed, $"A full synchronization has ended early: {(failure.Error == FileFailure.Canceled ? "no replica is left, or the server stops" : failure.Message)}");
-            foreach (Replica replica in _replicas) replica.Close();
+            foreach (ReplicaClient replica in _replicas) replica.Close();
         }
     }
 
@@ -57,7 +57,7 @@ internal sealed class FullSynchronization(ReplicaService service, Settings setti
     private RdbReplication Cut()
     {
         (_replicas, RdbReplication place) = service.BeginSynchronization();
-        foreach (Replica replica in _replicas)
+        foreach (ReplicaClient replica in _replicas)
         {
             replica.Progressed = OnProgress;
             string head = replica.IsBeforePsync ? "" : FormattableString.Invariant($"+FULLRESYNC {place.Id} {place.Offset}\r\n");
@@ -76,7 +76,7 @@ internal sealed class FullSynchronization(ReplicaService service, Settings setti
             WaitForReplicas();
             int length = Math.Min(piece.Length, BlockBytes);
             SharedBuffer block = buffers.Copy(piece[..length]);
-            foreach (Replica replica in _replicas) replica.Add(block, length);
+            foreach (ReplicaClient replica in _replicas) replica.Add(block, length);
             block.Release();
             piece = piece[length..];
         }
@@ -102,7 +102,7 @@ internal sealed class FullSynchronization(ReplicaService service, Settings setti
     private void CloseSlow()
     {
         long nowMs = clock.SteadyMs;
-        foreach (Replica replica in _replicas)
+        foreach (ReplicaClient replica in _replicas)
         {
             if (durability.SnapshotIsAwaited && replica.UnsentBytes > service.LimitBytes)
             {
@@ -116,7 +116,7 @@ internal sealed class FullSynchronization(ReplicaService service, Settings setti
     }
 
     // On the replica's loop.
-    private void OnProgress(Replica replica)
+    private void OnProgress(ReplicaClient replica)
     {
         replica.ProgressMs = clock.SteadyMs;
         lock (_progress) Monitor.PulseAll(_progress);

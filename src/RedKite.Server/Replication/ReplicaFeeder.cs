@@ -8,7 +8,7 @@ namespace RedKite.Server.Replication;
 /// </summary>
 internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream)
 {
-    private readonly List<Replica> _replicas = [];
+    private readonly List<ReplicaClient> _replicas = [];
     private int _isAwake = 1; // whether the loop will look at the stream
 
     /// <summary>Bytes of the stream that the loop's replicas were sent. A moment old when another thread reads it.</summary>
@@ -18,14 +18,14 @@ internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream)
     internal bool IsInUse => _replicas.Count > 0;
 
     /// <summary>Adds a replica of the loop. On its thread.</summary>
-    internal void Add(Replica replica)
+    internal void Add(ReplicaClient replica)
     {
         _replicas.Add(replica);
         Volatile.Write(ref _isAwake, 1);
     }
 
     /// <summary>Removes a replica whose connection was closed. On the loop's thread.</summary>
-    internal void Remove(Replica replica) => _replicas.Remove(replica);
+    internal void Remove(ReplicaClient replica) => _replicas.Remove(replica);
 
     /// <summary>The stream has more. From any thread, perhaps with stripes locked: one post for each turn of the loop.</summary>
     internal void Wake()
@@ -42,7 +42,7 @@ internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream)
         Interlocked.MemoryBarrier();
         long visible = stream.Visible;
         bool more = false;
-        foreach (Replica replica in _replicas)
+        foreach (ReplicaClient replica in _replicas)
         {
             more |= replica.Feed(stream, visible, out long sent);
             StreamedBytes += sent;

@@ -36,10 +36,10 @@ internal sealed class ReplicaService
     private readonly DurabilityService _durability;
     private readonly BufferPool _buffers;
     private readonly Lock _lock = new();
-    private readonly ConcurrentDictionary<Session, Replica> _introduced = new();
+    private readonly ConcurrentDictionary<Session, ReplicaClient> _introduced = new();
     private readonly ConcurrentDictionary<EventLoop, ReplicaFeeder> _feederOf = new();
     private readonly Dictionary<string, int> _overflows = []; // by a replica's name: how often its synchronizations in a row were too slow
-    private volatile Replica[] _replicas = [];
+    private volatile ReplicaClient[] _replicas = [];
     private volatile ReplicaFeeder[] _feeders = []; // of loops that have replicas
     private volatile int _introducedCount;
     private long _withoutReplicasSinceMs;
@@ -92,7 +92,7 @@ internal sealed class ReplicaService
     }
 
     /// <summary>The replicas, in the order in which they came.</summary>
-    internal IReadOnlyList<Replica> Replicas => _replicas;
+    internal IReadOnlyList<ReplicaClient> Replicas => _replicas;
 
     /// <summary>Full synchronizations that replicas have got or wait for.</summary>
     internal long FullSynchronizations { get; private set; }
@@ -130,23 +130,23 @@ internal sealed class ReplicaService
     internal ReplicaFeeder NewFeeder(EventLoop loop) => _feederOf[loop] = new ReplicaFeeder(loop, Stream);
 
     /// <summary>The replica that a client is or is about to be; on its loop.</summary>
-    internal Replica Introduce(Session session)
+    internal ReplicaClient Introduce(Session session)
     {
         if (Find(session) is { } known) return known;
-        var replica = new Replica(session) { HasData = OnHasData };
+        var replica = new ReplicaClient(session) { HasData = OnHasData };
         _introduced[session] = replica;
         Interlocked.Increment(ref _introducedCount);
         return replica;
     }
 
-    internal Replica? Find(Session session) => _introducedCount == 0 ? null : _introduced.GetValueOrDefault(session);
+    internal ReplicaClient? Find(Session session) => _introducedCount == 0 ? null : _introduced.GetValueOrDefault(session);
 
     /// <summary>Lets a replica go on from an offset of a history, if the stream still has it. On the replica's loop.</summary>
     /// <param name="replica">The replica.</param>
     /// <param name="id">The history that it knows; "?": none.</param>
     /// <param name="offset">The first byte that it wants, counted from 1.</param>
     /// <returns>The reply; null: it needs all data.</returns>
-    internal string? TryContinue(Replica replica, string id, long offset)
+    internal string? TryContinue(ReplicaClient replica, string id, long offset)
     {
         ReplicationIds ids = State.Ids;
         bool isKnown = id.Equals(ids.Id, StringComparison.OrdinalIgnoreCase) || (id.Equals(ids.SecondId, StringComparison.OrdinalIgnoreCase) && offset <= ids.SecondOffset);
@@ -170,7 +170,7 @@ internal sealed class ReplicaService
     }
 
     /// <summary>Has a replica wait for all data. On the replica's loop.</summary>
-    internal void Synchronize(Replica replica)
+    internal void Synchronize(ReplicaClient replica)
     {
         FullSynchronizations++;
         if (!Stream.HasBacklog && _replicas.Length == 0) State.ChangeId(); // nothing was kept, so no replica can know an offset of this history
@@ -184,7 +184,7 @@ internal sealed class ReplicaService
     /// <param name="replica">The replica.</param>
     /// <param name="offset">What it has executed.</param>
     /// <param name="synced">What it has on the disk; null: it does not say.</param>
-    internal void Acknowledge(Replica replica, long offset, long? synced)
+    internal void Acknowledge(ReplicaClient replica, long offset, long? synced)
     {
         if (replica.State is ReplicaState.None) return;
         replica.AcknowledgedOffset = Math.Max(replica.AcknowledgedOffset, offset);
@@ -194,7 +194,7 @@ internal sealed class ReplicaService
         {
             replica.State = ReplicaState.Online;
             lock (_lock) _overflows.Remove(replica.Name);
-            CountGood(_clock.SteadyMs);
+            CountGood();
             _log.Notice(LogEvents.ReplicaOnline, $"Replica {replica.Name} has loaded the data.");
             _feederOf[replica.Connection.Loop].Wake();
         }
@@ -205,7 +205,7 @@ internal sealed class ReplicaService
     /// <summary>A connection was closed. On its loop.</summary>
     internal void Closed(Session session)
     {
-        if (_introducedCount == 0 || !_introduced.TryRemove(session, out Replica? replica)) return;
+        if (_introducedCount == 0 || !_introduced.TryRemove(session, out ReplicaClient? replica)) return;
         Interlocked.Decrement(ref _introducedCount);
         ReplicaState state = replica.State;
         replica.Closed();
@@ -220,7 +220,7 @@ internal sealed class ReplicaService
 
         if (replica.Position is { } position) Stream.Unpin(position);
         replica.Progressed?.Invoke(replica);
-        CountGood(_clock.SteadyMs);
+        CountGood();
         _log.Notice(LogEvents.ReplicaLost, $"The connection to replica {replica.Name} has ended.");
     }
 
@@ -234,14 +234,14 @@ internal sealed class ReplicaService
     /// <summary>Closes all replicas: the history that they follow is no more. From any thread.</summary>
     internal void CloseAll()
     {
-        foreach (Replica replica in _replicas) replica.Close();
+        foreach (ReplicaClient replica in _replicas) replica.Close();
     }
 
     /// <summary>The number of online replicas that have acknowledged an offset.</summary>
     internal int CountAcknowledged(long offset, bool onDisk)
     {
         int count = 0;
-        foreach (Replica replica in _replicas)
+        foreach (ReplicaClient replica in _replicas)
         {
             if (replica.State == ReplicaState.Online && (onDisk ? replica.SyncedOffset : replica.AcknowledgedOffset) >= offset) count++;
         }
@@ -274,7 +274,7 @@ internal sealed class ReplicaService
     /// <summary>
     /// The cut of a full synchronization: all stripes are locked. The stream begins if there was none, and the replicas that wait receive.
     /// </summary>
-    internal (Replica[] Replicas, RdbReplication Place) BeginSynchronization()
+    internal (ReplicaClient[] Replicas, RdbReplication Place) BeginSynchronization()
     {
         if (!Stream.HasBacklog)
         {
@@ -286,8 +286,8 @@ internal sealed class ReplicaService
         long offset = State.IsReplica ? Stream.Visible : Stream.ForgetDatabase();
         lock (_lock)
         {
-            Replica[] group = [.. _replicas.Where(static replica => replica is { State: ReplicaState.Waiting, IsConnected: true })];
-            foreach (Replica replica in group)
+            ReplicaClient[] group = [.. _replicas.Where(static replica => replica is { State: ReplicaState.Waiting, IsConnected: true })];
+            foreach (ReplicaClient replica in group)
             {
                 replica.Position = Stream.TryPin(offset);
                 replica.State = ReplicaState.Receiving;
@@ -305,12 +305,12 @@ internal sealed class ReplicaService
         {
             CloseOverLimit(nowMs);
             BeginIfDue(nowMs);
-            CountGood(nowMs);
+            CountGood();
         }
 
         if (nowMs < _nextSecondMs) return;
         _nextSecondMs = nowMs + SecondMs;
-        CountGood(nowMs);
+        CountGood();
         if (_replicas.Length > 0) TickOfSecond(nowMs);
         else EndBacklogIfDue(nowMs);
         if (Stream.HasBacklog) Stream.Trim();
@@ -326,7 +326,7 @@ internal sealed class ReplicaService
         }
 
         long timeoutMs = _settings.ReplicationTimeoutSeconds * (long)SecondMs;
-        foreach (Replica replica in _replicas)
+        foreach (ReplicaClient replica in _replicas)
         {
             if (replica.State == ReplicaState.Waiting)
             {
@@ -351,7 +351,7 @@ internal sealed class ReplicaService
         foreach (ReplicaFeeder feeder in _feeders) feeder.Wake();
     }
 
-    private void Attach(Replica replica, ReplicaState state)
+    private void Attach(ReplicaClient replica, ReplicaState state)
     {
         replica.State = state;
         replica.Session.Type = ClientType.Replica;
@@ -364,11 +364,11 @@ internal sealed class ReplicaService
             if (!_feeders.Contains(feeder)) _feeders = [.. _feeders, feeder];
         }
 
-        CountGood(_clock.SteadyMs);
+        CountGood();
     }
 
     // On the replica's loop.
-    private void OnHasData(Replica replica)
+    private void OnHasData(ReplicaClient replica)
     {
         replica.ProgressMs = replica.AcknowledgedMs = _clock.SteadyMs;
         replica.State = replica.OnlyData ? ReplicaState.Served : ReplicaState.Loading;
@@ -389,7 +389,7 @@ internal sealed class ReplicaService
     {
         int waiting = 0;
         long sinceMs = nowMs;
-        foreach (Replica replica in _replicas)
+        foreach (ReplicaClient replica in _replicas)
         {
             if (replica.State != ReplicaState.Waiting) continue;
             waiting++;
@@ -407,7 +407,7 @@ internal sealed class ReplicaService
     {
         ClientOutputBufferLimit limit = _settings.ReplicaClientLimit;
         long end = Stream.Offset;
-        foreach (Replica replica in _replicas)
+        foreach (ReplicaClient replica in _replicas)
         {
             if (replica.Position is not { } position || !replica.IsConnected) continue;
             long behind = end - position.Offset;
@@ -441,10 +441,12 @@ internal sealed class ReplicaService
         }
     }
 
-    private void CountGood(long nowMs)
+    /// <summary>Counts the replicas that are good enough, and refuses writes if there are too few (min-replicas-to-write).</summary>
+    internal void CountGood()
     {
+        long nowMs = _clock.SteadyMs;
         int good = 0;
-        foreach (Replica replica in _replicas)
+        foreach (ReplicaClient replica in _replicas)
         {
             if (replica.State == ReplicaState.Online && nowMs - replica.AcknowledgedMs <= _settings.ReplicaLagSecondsMax * (long)SecondMs) good++;
         }
@@ -474,7 +476,7 @@ internal sealed class ReplicaService
 
     private void OnRoleChanged()
     {
-        CountGood(_clock.SteadyMs);
+        CountGood();
         if (State.IsReplica)
         {
             foreach (AckWait wait in Waits.TakeAll()) End(wait, "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n"u8.ToArray());

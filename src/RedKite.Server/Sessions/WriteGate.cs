@@ -102,6 +102,9 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
         }
     }
 
+    /// <summary>The error of a script's or a host's command that writes; null: it is not refused.</summary>
+    internal string? NestedRefusal => Refusal ?? (_lacksReplicas ? TooFewReplicas : null);
+
     /// <summary>
     /// The rule of the snapshot that is being written; null: there is none. Changes only while all stripes are locked, together with
     /// <see cref="StripeObservers.Snapshot"/>.

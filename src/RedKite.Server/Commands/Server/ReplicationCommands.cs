@@ -33,7 +33,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
             return;
         }
 
-        Replica replica = replicas.Introduce(cmd.Session);
+        ReplicaClient replica = replicas.Introduce(cmd.Session);
         for (int option = 1; option < cmd.Count; option += 2)
         {
             if (cmd.Is(option, "ACK"u8))
@@ -54,7 +54,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
         cmd.Reply.Ok();
     }
 
-    private static bool TrySetOrReply(scoped in CommandContext cmd, Replica replica, int option)
+    private static bool TrySetOrReply(scoped in CommandContext cmd, ReplicaClient replica, int option)
     {
         int value = option + 1;
         if (cmd.Is(option, "LISTENING-PORT"u8))
@@ -108,7 +108,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
     }
 
     // The parts of the data that are wanted; there is one to choose.
-    private static bool TryFilterOrReply(scoped in CommandContext cmd, Replica replica, int value)
+    private static bool TryFilterOrReply(scoped in CommandContext cmd, ReplicaClient replica, int value)
     {
         bool wantsFunctions = false;
         foreach (Range range in cmd[value].Split((byte)' '))
@@ -130,7 +130,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
     }
 
     // REPLCONF ACK offset [FACK offset]
-    private void Acknowledge(scoped in CommandContext cmd, Replica replica, int option)
+    private void Acknowledge(scoped in CommandContext cmd, ReplicaClient replica, int option)
     {
         if (!RespNumber.TryParseInt64(cmd[option + 1], out long offset)) return;
         long? synced = cmd.Count > option + 3 && cmd.Is(option + 2, "FACK"u8) && RespNumber.TryParseInt64(cmd[option + 3], out long onDisk) ? onDisk : null;
@@ -144,7 +144,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
         if (!cmd.TryIntegerOrReply(2, out long offset)) return;
         if (cmd.Count > 3 && cmd.Is(3, "FAILOVER"u8) && !TryTakeOverOrReply(cmd)) return;
         if (!MayAttachOrReply(cmd)) return;
-        Replica replica = replicas.Introduce(cmd.Session);
+        ReplicaClient replica = replicas.Introduce(cmd.Session);
         if (replicas.TryContinue(replica, cmd.Text(1), offset) is { } reply) cmd.Reply.Raw(System.Text.Encoding.Latin1.GetBytes(reply));
         else replicas.Synchronize(replica);
         cmd.Session.ReplyMode = ReplyMode.Off;
@@ -154,7 +154,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
     private void Sync(ref CommandContext cmd)
     {
         if (cmd.Session.Type == ClientType.Replica || !MayAttachOrReply(cmd)) return;
-        Replica replica = replicas.Introduce(cmd.Session);
+        ReplicaClient replica = replicas.Introduce(cmd.Session);
         replica.IsBeforePsync = true;
         replicas.Synchronize(replica);
         cmd.Session.ReplyMode = ReplyMode.Off;

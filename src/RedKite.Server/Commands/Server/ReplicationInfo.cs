@@ -45,12 +45,12 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
             return;
         }
 
-        Replica[] online = [.. replicas.Replicas.Where(static replica => replica.State == ReplicaState.Online)];
+        ReplicaClient[] online = [.. replicas.Replicas.Where(static replica => replica.State == ReplicaState.Online)];
         cmd.Reply.Array(3);
         cmd.Reply.Bulk("master"u8);
         cmd.Reply.Integer(replicas.Stream.Offset);
         cmd.Reply.Array(online.Length);
-        foreach (Replica replica in online)
+        foreach (ReplicaClient replica in online)
         {
             cmd.Reply.Array(3);
             cmd.Reply.Bulk(System.Text.Encoding.Latin1.GetBytes(replica.Host));
@@ -103,12 +103,12 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
 
     private void WriteReplicas(InfoText text)
     {
-        IReadOnlyList<Replica> all = replicas.Replicas;
+        IReadOnlyList<ReplicaClient> all = replicas.Replicas;
         text.Line("connected_slaves"u8, all.Count);
         if (configuration.Settings is { ReplicasToWriteMin: > 0, ReplicaLagSecondsMax: > 0 }) text.Line("min_slaves_good_slaves"u8, replicas.GoodReplicas);
         long nowMs = clock.SteadyMs;
         int index = 0;
-        foreach (Replica replica in all)
+        foreach (ReplicaClient replica in all)
         {
             if (Name(replica.State) is not { } name) continue;
             long lag = replica.State == ReplicaState.Online ? Seconds(nowMs - replica.AcknowledgedMs) : 0;

@@ -43,7 +43,7 @@ internal enum ReplicaState : byte
 /// <summary>
 /// A replica's connection on its primary. Its own loop sends; the thread of a full synchronization hands blocks over, and others read its state.
 /// </summary>
-internal sealed class Replica(Session session)
+internal sealed class ReplicaClient(Session session)
 {
     // A portion of the stream: what the socket does not take of it waits as a copy.
     private const int PortionBytes = 64 * 1024;
@@ -115,10 +115,10 @@ internal sealed class Replica(Session session)
     internal string Name => ListeningPort > 0 || AnnouncedAddress.Length > 0 ? $"{Host}:{(ListeningPort > 0 ? ListeningPort.ToString(System.Globalization.CultureInfo.InvariantCulture) : "<unknown-replica-port>")}" : session.Address;
 
     /// <summary>Called on its loop when blocks were sent.</summary>
-    internal Action<Replica>? Progressed { get; set; }
+    internal Action<ReplicaClient>? Progressed { get; set; }
 
     /// <summary>Called on its loop when it has been sent all of the data.</summary>
-    internal Action<Replica>? HasData { get; set; }
+    internal Action<ReplicaClient>? HasData { get; set; }
 
     /// <summary>Whether its connection still stands.</summary>
     internal bool IsConnected => Volatile.Read(ref _closes) == 0;
