@@ -13,8 +13,8 @@ public static class AbsentCommands
         ["module"] = ["VADD", "VCARD", "VDIM", "VEMB", "VGETATTR", "VINFO", "VISMEMBER", "VLINKS", "VRANDMEMBER", "VREM", "VSETATTR", "VSIM"],
         ["server"] =
         [
-            "failover", "psync", "replconf", "replicaof",
-            "slaveof", "sync",
+            "failover", "replicaof",
+            "slaveof",
         ],
     };
 

@@ -237,7 +237,7 @@ internal static class SettingTable
         Integer("replica-priority", 0, int.MaxValue, 100, alias: "slave-priority").WithoutEffect(NoReplication),
         Memory("replica-full-sync-buffer-limit", 0, LongMax, 0).WithoutEffect(NoReplication),
         Choice("propagation-error-behavior", ["ignore", "panic", "panic-on-replicas"], "ignore").WithoutEffect(NoReplication),
-        Flag("repl-diskless-sync", true).WithRemark("`no` has no effect: a synchronization never needs a file"),
+        Flag("repl-diskless-sync", true).WithoutEffect("a full synchronization never needs a file here"),
         Integer("repl-diskless-sync-delay", 0, int.MaxValue, 5, s => s.ReplicaSyncDelaySeconds, (s, v) => s.ReplicaSyncDelaySeconds = (int)v),
         Integer("repl-diskless-sync-max-replicas", 0, int.MaxValue, 0, s => s.ReplicaSyncsMax, (s, v) => s.ReplicaSyncsMax = (int)v),
         Choice("repl-diskless-load", ["disabled", "on-empty-db", "swapdb"], "disabled").WithoutEffect(NoReplication),

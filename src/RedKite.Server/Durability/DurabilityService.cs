@@ -44,6 +44,7 @@ internal sealed class DurabilityService : IDisposable
     private volatile bool _cancelsSave;
     private volatile bool _rewriteIsScheduled;
     private volatile bool _isSynchronizing;
+    private volatile bool _stops;
 
     internal DurabilityService(Settings settings, Keyspace keyspace, ServerClock clock, ServerLog log, ChangePublisher changes, WriteGate gate, IFiles? files = null)
     {
@@ -239,9 +240,11 @@ internal sealed class DurabilityService : IDisposable
     {
         Log.Flush(); // what is logged is on the disk however long the save takes
         _log.Notice(LogEvents.SaveBegun, $"Saving the final RDB snapshot before exiting.{Estimate()}");
+        _stops = true;
         _running?.Abort();
         _saving.Wait();
         _dumping.Wait();
+        _stops = false; // if saving fails, the server goes on
         try
         {
             if (!CanLockScripts())
@@ -428,7 +431,7 @@ internal sealed class DurabilityService : IDisposable
     internal bool SnapshotIsAwaited => _running is { IsAwaited: true };
 
     /// <summary>Whether the snapshot ends without having been written.</summary>
-    internal bool SnapshotEnds => _running is { Fails: true };
+    internal bool SnapshotEnds => _stops || _running is { Fails: true };
 
     /// <summary>Begins or ends the append-only file, as the setting says now.</summary>
     internal void ApplyAppendOnly()

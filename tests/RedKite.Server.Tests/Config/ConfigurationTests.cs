@@ -48,7 +48,6 @@ public class ConfigurationTests
 
     [Theory]
     [InlineData("slaveof 10.0.0.1 6379", "slaveof '10.0.0.1' '6379': there is no replication yet, so the server would be an empty primary")]
-    [InlineData("min-slaves-to-write 1", "min-slaves-to-write '1': there is no replication yet, so writes would be accepted that no replica has")]
     [InlineData("cluster-enabled yes", "cluster-enabled 'yes': there is no cluster mode yet, so every node would accept every key")]
     public void Dangerous_settings_are_refused_at_the_start_in_one_line(string lines, string message)
     {
@@ -97,17 +96,6 @@ public class ConfigurationTests
             "CONFIG SET activerehashing 'no': no effect: tables grow by one segment at a time, in the command that fills it",
             "CONFIG SET masterauth: no effect: there is no replication yet",
         ], warnings);
-    }
-
-    [Fact]
-    public void Dangerous_settings_are_errors_of_config_set_and_change_nothing()
-    {
-        Assert.Equal(
-            "CONFIG SET failed (possibly related to argument 'min-replicas-to-write') - there is no replication yet, so writes would be accepted that no replica has",
-            _configuration.Set([new("timeout", "5"), new("Min-Replicas-To-Write", "1")]));
-        Assert.Equal(("0", "0"), (_configuration.Get("min-replicas-to-write"), _configuration.Get("timeout")));
-
-        Assert.Null(Set("min-replicas-to-write", "0"));
     }
 
     [Fact]
