@@ -1,4 +1,3 @@
-using RedKite.Server.Replication;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Replication;
