@@ -63,6 +63,12 @@ internal readonly struct ExtendedDouble
     /// <summary>Whether the text fits <see cref="ShortTextBytesMax"/>: below 2^128.</summary>
     public bool TextIsShort => _exponent <= 128 - MantissaBits;
 
+    /// <summary>The largest finite number.</summary>
+    public static ExtendedDouble MaxValue => new(negative: false, ulong.MaxValue, ExponentMax);
+
+    /// <summary>Whether the number has a minus.</summary>
+    public bool IsNegative => _negative;
+
     private static ExtendedDouble NotFinite => new(notFinite: true);
 
     /// <summary>
@@ -119,6 +125,16 @@ internal readonly struct ExtendedDouble
         if (a._negative == b._negative) return Round(a._negative, larger + smaller, exponent);
         if (larger == smaller) return default;
         return larger > smaller ? Round(a._negative, larger - smaller, exponent) : Round(b._negative, smaller - larger, exponent);
+    }
+
+    public static ExtendedDouble operator -(ExtendedDouble value) => value._notFinite ? value : new ExtendedDouble(!value._negative, value._mantissa, value._exponent);
+
+    /// <summary>Compares two finite numbers.</summary>
+    public int CompareTo(ExtendedDouble other)
+    {
+        ExtendedDouble difference = this + -other;
+        if (!difference.IsFinite) return _negative ? -1 : 1; // of opposite signs, and both very large
+        return difference._mantissa == 0 ? 0 : difference._negative ? -1 : 1;
     }
 
     /// <summary>

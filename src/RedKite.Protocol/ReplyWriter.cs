@@ -321,7 +321,12 @@ internal sealed class ReplyWriter
     public void Double(double value)
     {
         Span<byte> text = stackalloc byte[RespDouble.TextMax];
-        text = text[..RespDouble.Format(value, text)];
+        Double(text[..RespDouble.Format(value, text)]);
+    }
+
+    /// <summary>A floating-point number by its digits; RESP2 has a bulk string.</summary>
+    public void Double(ReadOnlySpan<byte> text)
+    {
         if (Resp3) Line((byte)',', text);
         else Bulk(text);
     }

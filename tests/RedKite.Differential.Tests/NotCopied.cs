@@ -209,6 +209,15 @@ internal static class NotCopied
             _ => false),
     ];
 
+    /// <summary>What RedKite has of newer versions of Redis and Valkey, by the version that introduced it.</summary>
+    public static readonly (string Version, string What)[] Newer =
+    [
+        ("Redis 8.4", "DELEX, DIGEST, MSETEX; IFEQ, IFNE, IFDEQ and IFDNE of SET"),
+        ("Redis 8.8", "INCREX"),
+        ("Valkey 8.1", "COMMANDLOG"),
+        ("Valkey 9.0", "DELIFEQ"),
+    ];
+
     // The script and the number of its keys come before the arguments, which are a command in streams.
     private const int ScriptArgumentsAt = 3;
 

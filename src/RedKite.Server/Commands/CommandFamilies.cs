@@ -26,7 +26,9 @@ internal static class CommandFamilies
     internal static CommandFamily[] Of(ServerParts parts) =>
     [
         StringCommands.Family,
+        ConditionalStringCommands.Family,
         CounterCommands.Family,
+        BoundedCounterCommands.Family,
         BitmapCommands.Family,
         BitFieldCommands.Family,
         HyperLogLogCommands.Family,

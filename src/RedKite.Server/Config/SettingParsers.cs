@@ -291,6 +291,13 @@ internal static partial class SettingParsers
         return Array.IndexOf(ByteLocales, canonical) < 0 ? "Invalid locale name" : null;
     }
 
+    /// <summary>Three numbers with dots between them.</summary>
+    internal static string? RedisVersion(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = SettingText.UpToZero(words[0]);
+        return RedisVersionForm().IsMatch(canonical) ? null : "argument must be a version of Redis, such as 8.0.2";
+    }
+
     /// <summary>Known variables only, "{{" for a brace, and some text besides {title} and {server-mode}.</summary>
     internal static string? ProcessTitle(ReadOnlySpan<string> words, string current, out string canonical)
     {
@@ -313,6 +320,9 @@ internal static partial class SettingParsers
         return text.Length == 0
             || long.TryParse(text, NumberStyles.AllowLeadingSign | NumberStyles.AllowLeadingWhite, CultureInfo.InvariantCulture, out value);
     }
+
+    [GeneratedRegex(@"^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}$")]
+    private static partial Regex RedisVersionForm();
 
     [GeneratedRegex(@"\A(?:[^{]|\{(?:title|listen-addr|server-mode|port|tls-port|unixsocket|config-file)\})+\z")]
     private static partial Regex ProcessTitleTemplate();

@@ -123,6 +123,9 @@ internal sealed class Settings
     /// <summary>Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto the dashboard believes.</summary>
     public IReadOnlyList<string> AdminTrustedProxies { get; set; } = [];
 
+    /// <summary>The version of Redis that INFO and HELLO report.</summary>
+    public string ReportedRedisVersion { get; set; } = "";
+
     // Clients.
     /// <summary>The password of the default user, one character per byte; empty: clients need none.</summary>
     public string RequirePass { get; set; } = "";

@@ -28,6 +28,9 @@ internal sealed record CommandDoc(string Since, string Complexity, string Summar
     /// <summary>Later changes of the command, oldest first.</summary>
     internal (string Version, string Change)[] History { get; init; } = [];
 
+    /// <summary>Whether <see cref="Since"/> is a version of Valkey, whose command it is.</summary>
+    internal bool IsOfValkey { get; init; }
+
     /// <summary>Intended for servers and their developers, not for applications.</summary>
     internal bool IsSystemCommand { get; init; }
 }

@@ -82,7 +82,7 @@ internal static class CommandEntries
     {
         for (int i = 0; i < docs.Items.Count; i += 2)
         {
-            RespValue entry = docs.Items[i + 1];
+            RespValue entry = WithoutNewer(docs.Items[i + 1]);
             Dictionary<string, string> parts = [];
             parts["fields"] = $"{entry.Marker} {string.Join(' ', entry.Items.Where((_, at) => at % 2 == 0).Select(field => field.Text))}";
             for (int at = 0; at < entry.Items.Count; at += 2)
@@ -100,6 +100,26 @@ internal static class CommandEntries
             entries.Add(docs.Items[i].Text, parts);
             if (entry["subcommands"] is { } subcommands) AddDocs(entries, subcommands);
         }
+    }
+
+    // An entry or argument without the changes and arguments of newer versions.
+    private static RespValue WithoutNewer(RespValue entry)
+    {
+        List<RespValue> fields = [];
+        for (int i = 0; i < entry.Items.Count; i += 2)
+        {
+            RespValue value = entry.Items[i + 1];
+            RespValue[] kept = entry.Items[i].Text switch
+            {
+                "history" => [.. value.Items.Where(change => !RedisVersion.IsNewer(change.Items[0].Text))],
+                "arguments" => [.. value.Items.Where(argument => !RedisVersion.IsNewer(argument["since"]?.Text ?? "")).Select(WithoutNewer)],
+                _ => [.. value.Items],
+            };
+            if (kept.Length < value.Items.Count && kept.Length == 0) continue;
+            fields.AddRange([entry.Items[i], value.IsAggregate ? RespValue.Aggregate(value.Marker, kept) : value]);
+        }
+
+        return RespValue.Aggregate(entry.Marker, fields);
     }
 
     // Notes are sentences in RedKite's own words; both servers must have one.

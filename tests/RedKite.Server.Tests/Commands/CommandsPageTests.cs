@@ -29,16 +29,17 @@ public class CommandsPageTests
         page.Append("# Commands\n\n");
         page.Append("All commands of RedKite, generated from the command tables. Run the server's tests with `REDKITE_WRITE_DOCS=1` to\n");
         page.Append("regenerate this page. Arity includes the name; a negative one is a minimum. Flags are those of COMMAND INFO, and Since\n");
-        page.Append("is the Redis version that introduced the command. COMMAND DOCS has the details.\n\n");
-        page.Append("Tests compare COMMAND INFO, COMMAND DOCS and COMMAND GETKEYS of every row with Redis 8.0.2. Only sentences differ: summaries,\n");
-        page.Append("notes and long complexities are in RedKite's own words.\n\n");
+        page.Append("is the Redis version that introduced the command, or Valkey's where it says so. COMMAND DOCS has the details.\n\n");
+        page.Append("Tests compare COMMAND INFO, COMMAND DOCS and COMMAND GETKEYS of every row with Redis 8.0.2, as far as it is not newer. Only sentences\n");
+        page.Append("differ: summaries, notes and long complexities are in RedKite's own words. What is newer: [differences.md](differences.md).\n\n");
         page.Append("| Command | Group | Arity | Flags | Since |\n");
         page.Append("|---|---|---|---|---|\n");
         foreach (Command command in commands)
         {
             string name = command.FullName.ToUpperInvariant().Replace('|', ' ');
             string flags = string.Join(' ', CommandInfo.NamesOf(command.Flags));
-            page.Append($"| {name} | {command.Family.Group} | {command.Arity} | {flags} | {command.Doc.Since} |\n");
+            string since = (command.Doc.IsOfValkey ? "Valkey " : "") + command.Doc.Since;
+            page.Append($"| {name} | {command.Family.Group} | {command.Arity} | {flags} | {since} |\n");
         }
 
         AppendAbsent(page, commands);

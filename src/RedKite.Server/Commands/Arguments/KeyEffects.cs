@@ -1,4 +1,6 @@
+using RedKite.Server.Changes;
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Arguments;
 
@@ -15,6 +17,15 @@ internal static class KeyEffects
     internal static void EffectExpireAt(this scoped in CommandContext cmd, int key, long expiryMs)
     {
         if (cmd.Recording.TakesEffects) cmd.Effect("PEXPIREAT"u8, 3).Argument(cmd[key]).Argument(expiryMs);
+    }
+
+    /// <summary>Records a string with the expiry that it has now, in Unix milliseconds.</summary>
+    internal static void EffectSet(this scoped in CommandContext cmd, int key, scoped ReadOnlySpan<byte> value, long expiryMs)
+    {
+        if (!cmd.Recording.TakesEffects) return;
+        bool expires = expiryMs != Database.NoExpiry;
+        EffectArguments effect = cmd.Effect("SET"u8, expires ? 5 : 3).Argument(cmd[key]).Argument(value);
+        if (expires) effect.Argument("PXAT"u8).Argument(expiryMs);
     }
 
     /// <summary>Records a string with an absolute expiry, in Unix milliseconds.</summary>

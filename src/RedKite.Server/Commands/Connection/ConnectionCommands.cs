@@ -208,7 +208,7 @@ internal sealed class ConnectionCommands
         reply.Bulk("server"u8);
         reply.Bulk("redis"u8);
         reply.Bulk("version"u8);
-        reply.Bulk(ServerVersion.Redis);
+        reply.Bulk(cmd.Settings.ReportedRedisVersion);
         reply.Bulk("proto"u8);
         reply.Integer(cmd.Session.Resp3 ? 3 : 2);
         reply.Bulk("id"u8);

@@ -14,12 +14,12 @@ internal sealed class CommandLogCommands(ServerParts parts)
 
     internal CommandFamily Family => new("server", "",
     [
-        new("COMMANDLOG", -2, None, KeySpecs.None, Help, new("8.1.0", "Depends on subcommand.", "A container for commands on the logs of slow and large requests."),
+        new("COMMANDLOG", -2, None, KeySpecs.None, Help, new("8.1.0", "Depends on subcommand.", "A container for commands on the logs of slow and large requests.") { IsOfValkey = true },
         [
-            new("GET", 4, Admin | Loading | Stale, KeySpecs.None, Get, new("8.1.0", "O(N) where N is the number of entries returned", "Returns the newest entries of a log.", "count " + Type)) { Tips = ["request_policy:all_nodes", "nondeterministic_output"] },
-            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("8.1.0", "O(1)", "Lists the subcommands.")),
-            new("LEN", 3, Admin | Loading | Stale, KeySpecs.None, Length, new("8.1.0", "O(1)", "Returns the number of entries in a log.", Type)) { Tips = ["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"] },
-            new("RESET", 3, Admin | Loading | Stale, KeySpecs.None, Reset, new("8.1.0", "O(N) where N is the number of entries in the log", "Removes all entries from a log.", Type)) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
+            new("GET", 4, Admin | Loading | Stale, KeySpecs.None, Get, new("8.1.0", "O(N) where N is the number of entries returned", "Returns the newest entries of a log.", "count " + Type) { IsOfValkey = true }) { Tips = ["request_policy:all_nodes", "nondeterministic_output"] },
+            new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("8.1.0", "O(1)", "Lists the subcommands.") { IsOfValkey = true }),
+            new("LEN", 3, Admin | Loading | Stale, KeySpecs.None, Length, new("8.1.0", "O(1)", "Returns the number of entries in a log.", Type) { IsOfValkey = true }) { Tips = ["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"] },
+            new("RESET", 3, Admin | Loading | Stale, KeySpecs.None, Reset, new("8.1.0", "O(N) where N is the number of entries in the log", "Removes all entries from a log.", Type) { IsOfValkey = true }) { Tips = ["request_policy:all_nodes", "response_policy:all_succeeded"] },
         ]),
     ]);
 

@@ -195,7 +195,7 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
         }
 
         string picture = draws ? KitePicture.Draw(columns, rows, Random.Shared) : "";
-        string text = string.Create(CultureInfo.InvariantCulture, $"{picture}Redis ver. {ServerVersion.Redis}\n");
+        string text = string.Create(CultureInfo.InvariantCulture, $"{picture}Redis ver. {cmd.Settings.ReportedRedisVersion}\n");
         cmd.Reply.Verbatim("txt"u8, System.Text.Encoding.UTF8.GetBytes(text));
     }
 }

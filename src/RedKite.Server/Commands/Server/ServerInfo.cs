@@ -120,7 +120,7 @@ internal sealed class ServerInfo
         ListeningFigures listening = _parts.Listening();
         long uptimeSeconds = ((nowMicroseconds / 1000) - _parts.Run.StartedMs) / 1000;
         text.Section("Server"u8);
-        text.Line("redis_version"u8, ServerVersion.Redis);
+        text.Line("redis_version"u8, Settings.ReportedRedisVersion);
         text.Line("redis_git_sha1"u8, "00000000"u8);
         text.Line("redis_git_dirty"u8, 0);
         text.Line("redis_build_id"u8, BuildId);

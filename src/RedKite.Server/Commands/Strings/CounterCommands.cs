@@ -104,8 +104,8 @@ internal static class CounterCommands
         cmd.Reply.Bulk(text);
     }
 
-    // In place if the length is unchanged, which is the usual case. The expiry is kept.
-    private static void WriteNumber(scoped in CommandContext cmd, Entry entry, scoped ReadOnlySpan<byte> text, ValueEncoding encoding)
+    /// <summary>Writes a number's text: in place if the length is unchanged, which is the usual case. The expiry is kept.</summary>
+    internal static void WriteNumber(scoped in CommandContext cmd, Entry entry, scoped ReadOnlySpan<byte> text, ValueEncoding encoding)
     {
         if (!entry.Exists)
         {

@@ -17,7 +17,7 @@ internal static class StringCommands
     private const int StringBytesMax = 1 << 30;
 
     private const string SetSyntax =
-        "key value condition:[NX | XX]@2.6.12 [GET@6.2.0] expiration:[EX@2.6.12 seconds | PX@2.6.12 milliseconds "
+        "key value condition:[NX | XX | IFEQ@8.4.0 ifeq-value | IFNE@8.4.0 ifne-value | IFDEQ@8.4.0 ifdeq-digest | IFDNE@8.4.0 ifdne-digest]@2.6.12 [GET@6.2.0] expiration:[EX@2.6.12 seconds | PX@2.6.12 milliseconds "
         + "| EXAT@6.2.0 unix-time-seconds | PXAT@6.2.0 unix-time-milliseconds | KEEPTTL@6.0.0]";
 
     private static readonly (string Version, string Change)[] SetHistory =
@@ -26,6 +26,7 @@ internal static class StringCommands
         ("6.0.0", "Adds `KEEPTTL`."),
         ("6.2.0", "Adds `GET`, `EXAT` and `PXAT`."),
         ("7.0.0", "`GET` may be combined with `NX`."),
+        ("8.4.0", "Adds `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE`."),
     ];
 
     private const string GetExSyntax = "key expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]";
@@ -78,7 +79,7 @@ internal static class StringCommands
         cmd.Reply.Bulk(entry.Value);
     }
 
-    // SET key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]
+    // SET key value [NX | XX | IFEQ value | IFNE value | IFDEQ digest | IFDNE digest] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]
     private static void Set(ref CommandContext cmd)
     {
         if (cmd.Count > 3)
@@ -92,12 +93,12 @@ internal static class StringCommands
         cmd.Reply.Ok();
     }
 
-    // SET reads the old value only with GET.
+    // SET reads the old value only with GET or a condition on it.
     private static KeyFlags SetKeyFlags(scoped in CommandContext cmd, int start)
     {
         for (int i = start + 3; i < cmd.Count; i++)
         {
-            if (cmd.Is(i, "GET"u8)) return ReadWrite | Access | Update;
+            if (cmd.Is(i, "GET"u8) || ValueCondition.IsWord(cmd, i)) return ReadWrite | Access | Update;
         }
 
         return Overwrite | Update;
@@ -110,9 +111,10 @@ internal static class StringCommands
 
         // With GET this is also a read: it counts a hit or miss, and another type than a string is an error.
         Entry entry = options.ReturnsOld ? cmd.Find(1) : cmd.FindToReplace(1);
-        if (options.ReturnsOld && !cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if ((options.ReturnsOld || options.Condition.Exists) && !cmd.IsTypeOrReply(entry, DataType.String)) return;
         if (options.ReturnsOld) ReplyValueOrNull(cmd, entry);
-        if (entry.Exists ? options.OnlyNew : options.OnlyExisting)
+        bool isMet = options.Condition.Exists ? options.Condition.IsMetBy(cmd, entry) : entry.Exists ? !options.OnlyNew : !options.OnlyExisting;
+        if (!isMet)
         {
             if (!options.ReturnsOld) cmd.Reply.Null();
             return;
@@ -122,6 +124,7 @@ internal static class StringCommands
         cmd.WriteString(1, entry, cmd[2], expiryMs);
         cmd.Changed(1, KeyEvent.Set);
         if (options.HasExpiry) ReportExpiry(cmd, 2, expiryMs);
+        else if (options.Condition.Exists) cmd.EffectSet(1, cmd[2], expiryMs); // a replica may be of a version without conditions
         if (!options.ReturnsOld) cmd.Reply.Ok();
     }
 

@@ -4,7 +4,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Strings;
 
-/// <summary>The options of SET and GETEX. Each command accepts its own subset.</summary>
+/// <summary>The options of SET, MSETEX and GETEX. Each command accepts its own subset.</summary>
 /// <remarks>Only one kind of time is allowed. As in Redis, it may be repeated, and the last one counts.</remarks>
 internal struct StringOptions
 {
@@ -16,6 +16,9 @@ internal struct StringOptions
 
     /// <summary>XX: only if the key exists.</summary>
     internal bool OnlyExisting { get; private set; }
+
+    /// <summary>IFEQ, IFNE, IFDEQ or IFDNE.</summary>
+    internal ValueCondition Condition { get; private set; }
 
     /// <summary>GET: reply the previous value.</summary>
     internal bool ReturnsOld { get; private set; }
@@ -39,9 +42,26 @@ internal struct StringOptions
         var options = new OptionReader(cmd, first: 3);
         while (options.More)
         {
+            if (!result.OnlyExisting && !result.Condition.Exists && options.Take("NX"u8)) result.OnlyNew = true;
+            else if (!result.OnlyNew && !result.Condition.Exists && options.Take("XX"u8)) result.OnlyExisting = true;
+            else if (!result.HasCondition && ValueCondition.TryTake(ref options, out ValueCondition condition)) result.Condition = condition;
+            else if (options.Take("GET"u8)) result.ReturnsOld = true;
+            else if (!result.HasExpiry && options.Take("KEEPTTL"u8)) result.KeepsExpiry = true;
+            else if (result.KeepsExpiry || !result.TakeTime(ref options)) return SyntaxError(cmd);
+        }
+
+        return result.Condition.IsValidOrReply(cmd);
+    }
+
+    /// <summary>Parses MSETEX's options. A time is located here and parsed by <see cref="TryExpiryOrReply"/>.</summary>
+    internal static bool TryParseMSetExOrReply(scoped in CommandContext cmd, int first, out StringOptions result)
+    {
+        result = default;
+        var options = new OptionReader(cmd, first);
+        while (options.More)
+        {
             if (!result.OnlyExisting && options.Take("NX"u8)) result.OnlyNew = true;
             else if (!result.OnlyNew && options.Take("XX"u8)) result.OnlyExisting = true;
-            else if (options.Take("GET"u8)) result.ReturnsOld = true;
             else if (!result.HasExpiry && options.Take("KEEPTTL"u8)) result.KeepsExpiry = true;
             else if (result.KeepsExpiry || !result.TakeTime(ref options)) return SyntaxError(cmd);
         }
@@ -56,10 +76,17 @@ internal struct StringOptions
         var options = new OptionReader(cmd, first: 2);
         while (options.More)
         {
-            if (!result.HasExpiry && options.Take("PERSIST"u8)) result.Persists = true;
-            else if (result.Persists || !result.TakeTime(ref options)) return SyntaxError(cmd);
+            if (!result.TryTakeTimeOrPersist(ref options)) return SyntaxError(cmd);
         }
 
+        return true;
+    }
+
+    /// <summary>Takes the next option if it is a time, or PERSIST, and does not contradict an earlier one.</summary>
+    internal bool TryTakeTimeOrPersist(ref OptionReader options)
+    {
+        if (HasExpiry || !options.Take("PERSIST"u8)) return !Persists && TakeTime(ref options);
+        Persists = true;
         return true;
     }
 
@@ -69,6 +96,8 @@ internal struct StringOptions
         expiryMs = Database.NoExpiry;
         return !HasExpiry || ExpiryArgument.TryPositiveOrReply(cmd, _expiryArgument, _unit, out expiryMs);
     }
+
+    private readonly bool HasCondition => OnlyNew || OnlyExisting || Condition.Exists;
 
     private bool TakeTime(ref OptionReader options) =>
         TakeTime(ref options, "EX"u8, ExpiryUnit.Seconds)

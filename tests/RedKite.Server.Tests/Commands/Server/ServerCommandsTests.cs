@@ -48,6 +48,18 @@ public class ServerCommandsTests
     }
 
     [Fact]
+    public async Task Reported_version_is_that_of_the_setting()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        Assert.Equal("8.0.2", server.Info("server", "redis_version"));
+        server.Run("CONFIG SET reported-redis-version 8.4.0").IsOk();
+        Assert.Equal("8.4.0", server.Info("server", "redis_version"));
+        server.Run("HELLO")["version"]!.IsBulk("8.4.0");
+        Assert.EndsWith("Redis ver. 8.4.0\n", server.Run("LOLWUT").Text, StringComparison.Ordinal);
+        Assert.True(server.Run("CONFIG SET reported-redis-version 8").IsError);
+    }
+
+    [Fact]
     public async Task Time_replies_seconds_and_microseconds_of_the_clock()
     {
         await using LiveServer server = await LiveServer.StartAsync();

@@ -1,0 +1,10 @@
+namespace RedKite.TestSupport;
+
+/// <summary>The version of Redis that RedKite is compared with, reply by reply.</summary>
+public static class RedisVersion
+{
+    private static readonly Version Compared = new(8, 0, 2);
+
+    /// <summary>Whether something came with a version above it, so that the oracle does not have it. A name may stand before the version.</summary>
+    public static bool IsNewer(string since) => Version.TryParse(since.Split(' ')[^1], out Version? version) && version > Compared;
+}
