@@ -13,6 +13,7 @@ using RedKite.Server.Diagnostics.Reports;
 using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 using RedKite.Server.Execution.Blocking;
+using RedKite.Server.Following;
 using RedKite.Server.Logging;
 using RedKite.Server.Loops;
 using RedKite.Server.Metrics;
@@ -44,6 +45,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     private readonly long _allocatedBytes; // managed, by the constructor
     private readonly UserChanges _userChanges;
     private readonly ServerMeter? _meter;
+    private readonly Follower _follower;
     private readonly bool _loads;
     private volatile SessionLoop[] _loops = []; // a new array with each change: any thread may read
     private readonly List<string> _faults; // of the configuration; thrown by Start, which releases what the constructor took
@@ -88,6 +90,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
                 Packages = () => Packages,
                 ReplyLater = ReplyLater,
                 EndPause = EndPause,
+                ChangeRole = primary => _follower!.Change(primary),
                 Shutdown = ownsProcess || options.AllowShutdown ? TryStop : null,
                 LoopCount = _loopCount,
                 Transport = UsesSockets(settings) ? "sockets" : "epoll",
@@ -107,6 +110,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
             _pidFile = new PidFile(settings, serverLog);
             Engine.UseCommands(NewCommandTable(options.Commands));
             Clients = new ClientParts(Engine);
+            _follower = new Follower(Engine, WaitForLoops, _tls.ClientOptions);
             _client = new RedKiteClient(Clients);
             if (settings.Diagnostics)
             {
@@ -157,7 +161,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
             configuration.OnChange("port", () => ReopenTcp(isTls: false, "Unable to listen on this port. Check server logs."));
             configuration.OnChange("bind", () => ReopenTcp(isTls: false, "Failed to bind to specified addresses.") ?? ReopenTcp(isTls: true, "Failed to bind to specified addresses."));
             configuration.OnChange("tls-port", () => _tls.Change() ?? ReopenTcp(isTls: true, "Unable to listen on this port. Check server logs."));
-            foreach (string name in (string[])["tls-cert-file", "tls-key-file", "tls-key-file-pass", "tls-ca-cert-file", "tls-ca-cert-dir", "tls-auth-clients", "tls-protocols", "tls-ciphersuites", "tls-session-caching", "tls-handshakes-max", .. TlsSetup.UsersWithoutEffect])
+            foreach (string name in (string[])["tls-cert-file", "tls-key-file", "tls-key-file-pass", "tls-ca-cert-file", "tls-ca-cert-dir", "tls-auth-clients", "tls-protocols", "tls-ciphersuites", "tls-session-caching", "tls-handshakes-max", "tls-replication", "tls-client-cert-file", "tls-client-key-file", "tls-client-key-file-pass", .. TlsSetup.UsersWithoutEffect])
             {
                 configuration.OnChange(name, _tls.Change);
             }
@@ -473,6 +477,16 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         _isLoaded = true;
         _loaded.Set();
         Engine.Attention.Set(ServerAttention.Loading, on: false);
+        _follower.Begin();
+    }
+
+    // Until every loop has ended the commands that it executes now. A loop that ends does not handle what is posted.
+    private void WaitForLoops(CancellationToken cancellation)
+    {
+        SessionLoop[] loops = _loops;
+        var done = new CountdownEvent(loops.Length); // not disposed of: a loop may still signal it
+        foreach (SessionLoop loop in loops) loop.Loop.Post(() => done.Signal());
+        done.Wait(cancellation);
     }
 
     private void ForEachLoop(Action<SessionLoop> action)
@@ -644,6 +658,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         {
             EndCallers();
             _loaded.Wait();
+            _follower.Dispose();
             Engine.Durability.Log.Waits.Reply = null;
             Engine.Durability.Stop(_savesAtStop && _isLoaded);
             foreach (SessionLoop loop in _loops) loop.Copies.DiscardAll();

@@ -32,6 +32,9 @@ public sealed class Oracle : IDisposable
         _stream = new BufferedStream(_client.GetStream());
     }
 
+    /// <summary>Another server than redis-server 8: of this system, or Valkey. The test is skipped if there is none.</summary>
+    internal static Oracle Of(ServerProgram? program, params string[] arguments) => new(program?.CommandLine.Split('"')[1], arguments);
+
     public string Folder { get; }
 
     public int Port { get; }

@@ -11,11 +11,7 @@ public static class AbsentCommands
     {
         ["generic"] = ["migrate"],
         ["module"] = ["VADD", "VCARD", "VDIM", "VEMB", "VGETATTR", "VINFO", "VISMEMBER", "VLINKS", "VRANDMEMBER", "VREM", "VSETATTR", "VSIM"],
-        ["server"] =
-        [
-            "failover", "replicaof",
-            "slaveof",
-        ],
+        ["server"] = ["failover"],
     };
 
     private static readonly HashSet<string> Names = [.. Groups.Values.SelectMany(names => names)];

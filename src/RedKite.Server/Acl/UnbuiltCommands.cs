@@ -10,8 +10,6 @@ namespace RedKite.Server.Acl;
 /// </summary>
 internal static class UnbuiltCommands
 {
-    private const CommandFlags Saves = Admin | NoScript | NoAsyncLoading;
-
     /// <summary>Rows of these commands, for rules only. Their indexes follow those of the built ones.</summary>
     /// <param name="first">The first index.</param>
     internal static IReadOnlyList<Command> Create(int first)
@@ -22,11 +20,7 @@ internal static class UnbuiltCommands
             [
                 Row("MIGRATE", -6, Write, [new(3, 3, 1, ReadWrite | Access | KeyFlags.Delete), new(1, -1, 1, ReadWrite | Access | KeyFlags.Delete | Incomplete) { Keyword = "KEYS", StartFrom = -2 }], AclCategory.Dangerous),
             ]),
-            new("server", "",
-            [
-                Row("REPLICAOF", 3, Saves | Stale),
-                Row("SLAVEOF", 3, Saves | Stale),
-            ]),
+            new("server", "", [Row("FAILOVER", -1, Admin | NoScript | Stale)]),
 
             // The vector sets of Redis are a module, whose commands are in no category.
             new("module", "",

@@ -28,7 +28,7 @@ internal sealed class Caller : CallTarget
     private readonly CopyRunner _copies;
     private readonly CallerPool? _pool;
     private readonly bool _onlyLooks;
-    private readonly bool _loads;
+    private readonly CommandOrigin _origin;
     private Session _session;
     private int _isTaken;
     private volatile bool _ended;
@@ -36,15 +36,15 @@ internal sealed class Caller : CallTarget
     /// <param name="engine">The server.</param>
     /// <param name="pool">Where it returns to after each call of a client; null: a session owns it.</param>
     /// <param name="onlyLooks">Whether its commands leave access times alone and are not counted as calls, hits or key uses.</param>
-    /// <param name="loads">Whether its commands are part of loading the data.</param>
-    internal Caller(Engine engine, CallerPool? pool = null, bool onlyLooks = false, bool loads = false)
+    /// <param name="origin">Where its commands come from.</param>
+    internal Caller(Engine engine, CallerPool? pool = null, bool onlyLooks = false, CommandOrigin origin = CommandOrigin.Client)
     {
         _engine = engine;
         _pool = pool;
         _onlyLooks = onlyLooks;
-        _loads = loads;
-        _executor = new CommandExecutor(engine, loads);
-        if (onlyLooks || loads) engine.Metrics.Forget(_executor.Metrics);
+        _origin = origin;
+        _executor = new CommandExecutor(engine, origin);
+        if (onlyLooks || origin == CommandOrigin.Log) engine.Metrics.Forget(_executor.Metrics);
         _direct = new DirectRunner(_executor);
         _copies = new CopyRunner(engine, _executor);
         _session = NewSession();
@@ -64,7 +64,7 @@ internal sealed class Caller : CallTarget
     internal bool HasEnded => _ended;
 
     /// <summary>Whether its calls are spans: they are the host's, and something listens.</summary>
-    internal bool MakesSpans => CommandSpans.HasListeners && !_onlyLooks && !_loads;
+    internal bool MakesSpans => CommandSpans.HasListeners && !_onlyLooks && _origin == CommandOrigin.Client;
 
     /// <summary>The request's command, as spans name it.</summary>
     internal string CommandName => Find(_engine.Commands)?.FullName ?? CommandSpans.Unknown;
@@ -177,10 +177,13 @@ internal sealed class Caller : CallTarget
         try
         {
             consumed = _executor.Run(session, request);
+            UnitStart = _executor.UnitStart;
             while (session.IsPaused)
             {
                 WaitToRetry(session);
+                int before = consumed;
                 consumed += _executor.Run(session, request[consumed..]);
+                if (_executor.UnitStart >= 0) UnitStart = before + _executor.UnitStart;
             }
         }
         finally
@@ -189,10 +192,13 @@ internal sealed class Caller : CallTarget
         }
 
         goesOn = WaitIfBlocked(session) || Reply.IsChained;
-        WaitForLog(log, failures);
+        if (_origin == CommandOrigin.Client) WaitForLog(log, failures);
         CheckOverflow(bytesMax);
         return consumed;
     }
+
+    /// <summary>Where in the input of the last <see cref="Run"/> a transaction of a primary's stream began that has not ended; -1: nowhere.</summary>
+    internal int UnitStart { get; private set; }
 
     /// <summary>Executes all requests of some text in the protocol's form, and reads their replies. Ends nothing.</summary>
     internal List<RedKiteReply> RunAll(Session session, ReadOnlySpan<byte> requests)

@@ -30,7 +30,7 @@ public sealed class RedKiteSession : IDisposable
     {
         _engine = engine;
         _removed = removed;
-        _caller = new Caller(engine, onlyLooks: onlyLooks, loads: loads);
+        _caller = new Caller(engine, onlyLooks: onlyLooks, origin: loads ? CommandOrigin.Log : CommandOrigin.Client);
     }
 
     /// <summary>What becomes of keys and fields that its commands find expired. Set while no call is in progress.</summary>

@@ -87,6 +87,25 @@ internal sealed class Settings
     public TlsClientAuthentication TlsAuthClients { get; set; }
     public string TlsProtocols { get; set; } = "";
     public string TlsCipherSuites { get; set; } = "";
+    public string TlsClientCertFile { get; set; } = "";
+    public string TlsClientKeyFile { get; set; } = "";
+    public string TlsClientKeyFilePass { get; set; } = "";
+    public bool TlsReplication { get; set; }
+
+    /// <summary>"HOST PORT" of the primary; empty: the server is a primary. It changes with REPLICAOF.</summary>
+    public string ReplicaOf { get; set; } = "";
+
+    public string MasterAuth { get; set; } = "";
+    public string MasterUser { get; set; } = "";
+    public bool ReplicaServeStaleData { get; set; }
+    public bool ReplicaReadOnly { get; set; }
+    public bool ReplicaIgnoreMaxMemory { get; set; }
+    public bool ReplicaIgnoreDiskWriteErrors { get; set; }
+    public string ReplicaAnnounceIp { get; set; } = "";
+    public int ReplicaAnnouncePort { get; set; }
+
+    /// <summary>The local address of connections that the server opens; empty: the system chooses.</summary>
+    public string BindSourceAddress { get; set; } = "";
     public bool TlsSessionCaching { get; set; }
     public int TlsHandshakesMax { get; set; }
     public int TlsHandshakeTimeoutSeconds { get; set; }

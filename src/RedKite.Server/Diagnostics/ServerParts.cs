@@ -162,6 +162,9 @@ internal abstract class ServerParts
     /// <summary>What the server's replicas receive.</summary>
     internal ReplicationStream ReplicaStream => Replicas.Stream;
 
+    /// <summary>Follows a primary from now on, or becomes a primary itself: null. On a thread that has no stripe locked.</summary>
+    internal required Action<PrimaryAddress?> ChangeRole { get; init; }
+
     /// <summary>Whether commands that write may begin.</summary>
     internal WriteGate WriteGate { get; }
 

@@ -18,14 +18,14 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
     /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
     internal LoadedData Begin(Func<byte[], string?> loadFunctions) => new(keyspace, settings, () => clock.NowMs, loadFunctions);
 
-    /// <summary>Loads an RDB file. Keys that have expired are left out.</summary>
+    /// <summary>Loads an RDB file. Keys that have expired are left out, unless the server follows a primary, which removes them.</summary>
     /// <exception cref="IOException">It is damaged or cannot be read.</exception>
-    internal void LoadDump(IOpenFile file, LoadedData data, CancellationToken cancellation)
+    internal void LoadDump(IOpenFile file, LoadedData data, ExpiryClock expiry, CancellationToken cancellation)
     {
         progress.Begin(file.Path, file.Length, clock.NowMs, () => data.Keys);
         try
         {
-            LoadRdb(file, data, ExpiryClock.RemovingAt(clock.NowMs), 0, cancellation);
+            LoadRdb(file, data, expiry, 0, cancellation);
         }
         finally
         {

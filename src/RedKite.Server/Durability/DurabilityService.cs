@@ -127,7 +127,7 @@ internal sealed class DurabilityService : IDisposable
         else if (Files.FileExists(DumpPath))
         {
             using IOpenFile file = Files.OpenRead(DumpPath);
-            _loader.LoadDump(file, data, cancellation);
+            _loader.LoadDump(file, data, _settings.ReplicaOf.Length > 0 ? ExpiryClock.Never : ExpiryClock.RemovingAt(_clock.NowMs), cancellation);
         }
     }
 
@@ -169,8 +169,43 @@ internal sealed class DurabilityService : IDisposable
     /// <exception cref="IOException">It is damaged or cannot be read.</exception>
     internal void ReloadDump(IOpenFile file, Func<byte[], string?> loadFunctions, bool merges)
     {
-        _loader.LoadDump(file, _loader.Begin(loadFunctions).WithLockedStripes(merges), CancellationToken.None);
+        _loader.LoadDump(file, _loader.Begin(loadFunctions).WithLockedStripes(merges), ExpiryClock.RemovingAt(_clock.NowMs), CancellationToken.None);
         Saves.NoteLoaded(_clock.NowMs, Changes());
+    }
+
+    /// <summary>
+    /// Replaces the data by what a primary has sent. No other client uses keys meanwhile, and nothing is saved; afterwards the append-only file is rewritten, and the data is saved if there are save points.
+    /// </summary>
+    /// <param name="file">The file that was received.</param>
+    /// <param name="removeAll">Removes the old data.</param>
+    /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
+    /// <param name="cancellation">Ends loading early.</param>
+    /// <exception cref="IOException">The data is damaged or cannot be read.</exception>
+    internal void LoadReceived(IOpenFile file, Action removeAll, Func<byte[], string?> loadFunctions, CancellationToken cancellation)
+    {
+        _running?.Abort();
+        _saving.Wait(cancellation);
+        try
+        {
+            _dumping.Wait(cancellation);
+            try
+            {
+                removeAll();
+                _loader.LoadDump(file, _loader.Begin(loadFunctions), ExpiryClock.Never, cancellation);
+                Saves.NoteLoaded(_clock.NowMs, Changes());
+            }
+            finally
+            {
+                _dumping.Release();
+            }
+        }
+        finally
+        {
+            _saving.Release();
+        }
+
+        NoteOtherData();
+        _saveIsScheduled |= _settings.SavePoints.Count > 0;
     }
 
     /// <summary>
@@ -642,32 +677,4 @@ internal sealed class DurabilityService : IDisposable
         UsedMemoryBytes = _keyspace.Budget.UsedBytes,
         IsLogBase = isLogBase,
     };
-}
-
-/// <summary>How a request to cancel a save ends.</summary>
-internal enum SaveCancellation
-{
-    /// <summary>There is none to cancel.</summary>
-    Nothing,
-
-    /// <summary>The save in progress ends soon.</summary>
-    Canceled,
-
-    /// <summary>The one that was scheduled is forgotten.</summary>
-    Unscheduled,
-}
-
-/// <summary>How a request for a save in the background ends.</summary>
-internal enum BackgroundStart
-{
-    Started,
-
-    /// <summary>It begins when the one in progress has ended.</summary>
-    Scheduled,
-
-    /// <summary>The data is being saved.</summary>
-    SaveInProgress,
-
-    /// <summary>The append-only file is being rewritten.</summary>
-    RewriteInProgress,
 }

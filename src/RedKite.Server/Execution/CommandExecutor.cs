@@ -43,11 +43,12 @@ internal sealed class CommandExecutor
     private byte[] _inlineLine = []; // the batch's inline request as it came, if it has quotes
 
     /// <param name="engine">What all executors share.</param>
-    /// <param name="loads">Whether its commands are part of loading the data.</param>
-    internal CommandExecutor(Engine engine, bool loads = false)
+    /// <param name="origin">Where its commands come from.</param>
+    internal CommandExecutor(Engine engine, CommandOrigin origin = CommandOrigin.Client)
     {
-        Loads = loads;
-        if (loads) _heeded = ~(int)ServerAttention.Loading;
+        Origin = origin;
+        if (origin == CommandOrigin.Log) _heeded = ~(int)(ServerAttention.Loading | ServerAttention.IsReplica);
+        else if (origin == CommandOrigin.Primary) _heeded = ~(int)(ServerAttention.Loading | ServerAttention.IsReplica | ServerAttention.ScriptBusy | ServerAttention.HasBehaviors | ServerAttention.HeldByTest);
         Engine = engine;
         Reply = new ReplyWriter(engine.Buffers);
         _keyspace = engine.Keyspace;
@@ -64,8 +65,11 @@ internal sealed class CommandExecutor
 
     internal Engine Engine { get; }
 
-    /// <summary>Whether its commands are part of loading the data.</summary>
-    internal bool Loads { get; }
+    /// <summary>Where its commands come from.</summary>
+    internal CommandOrigin Origin { get; }
+
+    /// <summary>Whether its commands come from no client, so that no rule for clients refuses them: they were executed before, here or on a primary.</summary>
+    internal bool IsTrusted => Origin != CommandOrigin.Client;
 
     internal ReplyWriter Reply { get; }
 
@@ -81,6 +85,9 @@ internal sealed class CommandExecutor
 
     internal RunMeter Meter { get; }
 
+    /// <summary>Where in the input of the last run MULTI began the transaction that its session is in; -1: not in this input. Of a primary's stream.</summary>
+    internal int UnitStart { get; set; }
+
     /// <summary>Keeps memory under its limit.</summary>
     internal Evictor Evictor { get; }
 
@@ -95,6 +102,7 @@ internal sealed class CommandExecutor
     internal int Run(Session session, Span<byte> input)
     {
         session.IsExecuting = true;
+        UnitStart = -1;
         Recording.Changes.ClientId = session.Id;
         Meter.ForgetUnsent();
         int consumed = ExecuteInput(session, input);
@@ -203,7 +211,7 @@ internal sealed class CommandExecutor
         _parser.Clear();
         _inlineLine = [];
         bool trusted = session.Authenticated || !Engine.RequiresLogin(session);
-        RequestLimits limits = Loads ? RequestLimits.OfLog : new RequestLimits(Engine.Settings.ProtoMaxBulkLength, trusted, Engine.Settings.RequestArgumentsMax);
+        RequestLimits limits = IsTrusted ? RequestLimits.OfLog : new RequestLimits(Engine.Settings.ProtoMaxBulkLength, trusted, Engine.Settings.RequestArgumentsMax);
         int batchMax = trusted ? BatchMax : 1; // AUTH changes the limits of later requests
         int count = 0;
         status = ParseStatus.Complete;

@@ -10,6 +10,7 @@ using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.PubSub;
+using RedKite.Server.Replication;
 using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 
@@ -27,7 +28,7 @@ internal sealed class Engine : ServerParts
     internal Engine(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log, IFiles? files = null)
         : base(configuration, keyspace, clock, log, files)
     {
-        Memory = new MemoryLimit(Settings, keyspace);
+        Memory = new MemoryLimit(Settings, keyspace) { IsSuspended = () => Replication.IsReplica && Settings.ReplicaIgnoreMaxMemory };
         Shedding = new ConnectionShedding(Settings, Actions);
         Hogs = new HogClosing(Settings, Actions);
         ClientEviction = new ClientEviction(Settings, Clients, log) { Evicting = NoteEvicted };
@@ -38,7 +39,10 @@ internal sealed class Engine : ServerParts
     }
 
     /// <summary>Whether keys may expire and be evicted now.</summary>
-    internal bool MayRemoveKeys(long steadyMs) => Pause.HasEnded(steadyMs) && !WriteGate.Waits;
+    internal bool MayRemoveKeys(long steadyMs) => Pause.HasEnded(steadyMs) && !WriteGate.Waits && !Replication.IsReplica;
+
+    /// <summary>Whether clients are refused, because the link to the primary is down and the data is stale.</summary>
+    internal bool RefusesStale => Replication.IsReplica && !Settings.ReplicaServeStaleData && Replication.Link() is not { State: ReplicaLinkState.Connected };
 
     /// <summary>Clients whose commands block.</summary>
     internal required BlockedClients Blocked { get; init; }

@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Acl;
 using RedKite.Server.Changes;
@@ -23,7 +22,6 @@ namespace RedKite.Server.Execution;
 /// </remarks>
 internal sealed class Invoker
 {
-    private const int ArgumentsShownBytesMax = 128;
     private const long Waits = -1; // a command, instead of an end
 
     private readonly CommandExecutor _executor;
@@ -46,6 +44,7 @@ internal sealed class Invoker
         _keyspace = _engine.Keyspace;
         _blocked = new BlockedClientServer(this, _engine, _environment);
         _nested = new NestedExecutor(this, _engine, _environment);
+        ReplicaRules = new ReplicaRules(_engine, executor);
         HeldWrites = new HeldWrites(_engine, _environment, Reply);
         _environment.Nested = _nested;
         _environment.PublishRecorded = PublishRecorded;
@@ -55,6 +54,9 @@ internal sealed class Invoker
     internal bool MayServe => _blocked.HasNoted;
 
     internal ReplyWriter Reply => _executor.Reply;
+
+    /// <summary>What clients may not do because the server follows a primary.</summary>
+    internal ReplicaRules ReplicaRules { get; }
 
     /// <summary>The commands that wait until they may write.</summary>
     internal HeldWrites HeldWrites { get; }
@@ -90,7 +92,7 @@ internal sealed class Invoker
                 Reject(command!, busy);
                 AbortTransaction(session, command);
             }
-            else if (_engine.Interceptor is { } interceptor)
+            else if (_engine.Interceptor is { } interceptor && _executor.Origin != CommandOrigin.Primary)
             {
                 if (!interceptor.Execute(this, ref cmd, command!, arguments, request.Hash, now, isShort: false)) session.Transaction?.Abort();
                 now = Stopwatch.GetTimestamp();
@@ -117,6 +119,7 @@ internal sealed class Invoker
         }
 
         if (replies != ReplyMode.On) DropReply(session, Reply, length);
+        if (command is { BeginsUnit: true } && session.Transaction is { Commands.Count: 0 }) _executor.UnitStart = request.Start;
         return true;
     }
 
@@ -260,7 +263,7 @@ internal sealed class Invoker
         _recording.Begin(held);
         long changes = _environment.Metrics.Changes;
         if (_engine.Monitors.IsOn) _engine.Monitors.ShowScript(cmd);
-        ExpiryPolicy outer = _time.BeginExpiry(cmd.Command, isFrozen: !_engine.Pause.HasEnded(_time.SteadyMs));
+        ExpiryPolicy outer = _time.BeginExpiry(cmd.Command, isFrozen: _engine.Replication.IsReplica || !_engine.Pause.HasEnded(_time.SteadyMs));
         cmd.Command.Handler(ref cmd);
         _time.EndExpiry(outer);
         if (cmd.Session.Tracking is { } tracking) NoteTracked(cmd, tracking);
@@ -378,7 +381,7 @@ internal sealed class Invoker
         if (command is null)
         {
             if (CutsCrossProtocolAttack(cmd)) return false;
-            Reject(null, UnknownCommand(cmd));
+            Reject(null, UnknownCommandText.Of(cmd));
             return false;
         }
 
@@ -387,7 +390,7 @@ internal sealed class Invoker
             Command? subcommand = CommandTable.FindSubcommand(command, cmd[1]);
             if (subcommand is null)
             {
-                string name = Shown(cmd[1]);
+                string name = UnknownCommandText.Shown(cmd[1]);
                 Reject(null, $"ERR unknown subcommand '{name}'. Try {cmd.ContainerText()} HELP.");
                 return false;
             }
@@ -434,6 +437,12 @@ internal sealed class Invoker
 
     private bool IsAllowed(ref CommandContext cmd, Command command, bool isOutOfMemory)
     {
+        if (_executor.Origin == CommandOrigin.Primary)
+        {
+            cmd.Resolve(command);
+            return true;
+        }
+
         if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(cmd.Session, command) && !IsUnprotected(cmd, command))
         {
             string name = (command.Parent ?? command).Name;
@@ -453,7 +462,7 @@ internal sealed class Invoker
             return false;
         }
 
-        if ((_engine.Attention.Flags & ServerAttention.Loading) != 0 && !command.Is(CommandFlags.Loading) && !_executor.Loads)
+        if ((_engine.Attention.Flags & ServerAttention.Loading) != 0 && !command.Is(CommandFlags.Loading) && !_executor.IsTrusted)
         {
             Reject(command, "LOADING Redis is loading the dataset in memory");
             return false;
@@ -492,6 +501,12 @@ internal sealed class Invoker
             return false;
         }
 
+        if (ReplicaRules.Refusal(cmd, command) is { } refusedHere)
+        {
+            Reject(command, refusedHere);
+            return false;
+        }
+
         if (_engine.DangerousCommands.Refusal(cmd, command) is { } refusal)
         {
             Reject(command, refusal);
@@ -501,6 +516,12 @@ internal sealed class Invoker
         if (cmd.Session.IsSubscriber && !command.Is(CommandFlags.AllowedToSubscribers))
         {
             Reject(command, $"ERR Can't execute '{command.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context");
+            return false;
+        }
+
+        if (ReplicaRules.RefusesStale && !ReplicaRules.AllowsStale(cmd, command))
+        {
+            Reject(command, "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
             return false;
         }
 
@@ -536,7 +557,7 @@ internal sealed class Invoker
     private static bool MayUseMoreMemory(scoped in CommandContext cmd, Command command) =>
         command.Is(CommandFlags.DenyOom) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.DenyOom) != 0);
 
-    private static bool Writes(scoped in CommandContext cmd, Command command) =>
+    internal static bool Writes(scoped in CommandContext cmd, Command command) =>
         command.Is(CommandFlags.Write) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.Write) != 0);
 
     private static bool RunsScript(scoped in CommandContext cmd, Command command) =>
@@ -556,7 +577,7 @@ internal sealed class Invoker
     {
         while (!_environment.ScriptTurn.Begin(now))
         {
-            if (_engine.Script.BusyReply is { } busy) return busy;
+            if (_engine.Script.BusyReply is { } busy && _executor.Origin != CommandOrigin.Primary) return busy;
         }
 
         return null;
@@ -574,11 +595,11 @@ internal sealed class Invoker
     private void QueueInTransaction(scoped in CommandContext cmd, Transaction transaction)
     {
         long replied = Reply.Length;
-        if (transaction.Commands.Count >= _engine.Settings.TransactionCommandsMax)
+        if (!_executor.IsTrusted && transaction.Commands.Count >= _engine.Settings.TransactionCommandsMax)
         {
             RejectInTransaction(Limit.QueuedCommands, "ERR the transaction has too many commands, see max-transaction-commands");
         }
-        else if (transaction.Bytes + cmd.Arguments.Bytes > _engine.Settings.ClientQueryBufferLimit)
+        else if (!_executor.IsTrusted && transaction.Bytes + cmd.Arguments.Bytes > _engine.Settings.ClientQueryBufferLimit)
         {
             CloseOrReject(cmd.Session);
         }
@@ -642,31 +663,6 @@ internal sealed class Invoker
         _engine.CloseAfterProtocolError(cmd.Session);
         if (cmd.Session.ClosesAfterReply) Reply.Truncate(0); // an attacker learns nothing
         return true;
-    }
-
-    private static string UnknownCommand(scoped in CommandContext cmd)
-    {
-        var text = new StringBuilder("ERR unknown command '").Append(Shown(cmd[0])).Append("', with args beginning with: ");
-        int shown = 0;
-        for (int i = 1; i < cmd.Count && shown < ArgumentsShownBytesMax; i++)
-        {
-            ReadOnlySpan<byte> argument = cmd[i];
-            string part = Printable(argument, ArgumentsShownBytesMax - shown);
-            text.Append('\'').Append(part).Append("' ");
-            shown += part.Length + 3;
-        }
-
-        return text.ToString();
-    }
-
-    private static string Shown(ReadOnlySpan<byte> name) => Printable(name, ArgumentsShownBytesMax);
-
-    // A NUL ends the text, as for a C string.
-    private static string Printable(ReadOnlySpan<byte> text, int bytesMax)
-    {
-        int end = text.IndexOf((byte)0);
-        if (end < 0) end = text.Length;
-        return Encoding.Latin1.GetString(text[..Math.Min(end, bytesMax)]);
     }
 }
 

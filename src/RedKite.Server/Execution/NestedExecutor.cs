@@ -33,7 +33,11 @@ internal sealed class NestedExecutor : INestedExecutor
     /// <summary>Errors that nested commands replied into the executor's own reply: they are not the surrounding command's.</summary>
     internal long Errors { get; private set; }
 
-    public string? WriteRefusal => _engine.WriteGate.NestedRefusal;
+    public string? WriteRefusal => _invoker.ReplicaRules.NestedRefusal;
+
+    public bool IsReadOnlyReplica => _invoker.ReplicaRules.IsReadOnly;
+
+    public bool RefusesStale => _invoker.ReplicaRules.RefusesStale;
 
     public void BeginUnit()
     {

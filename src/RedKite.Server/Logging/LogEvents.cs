@@ -14,10 +14,10 @@ internal static class LogEvents
     private const string Configuration = "RedKite.Configuration";
     private const string Clients = "RedKite.Clients";
     private const string Persistence = "RedKite.Persistence";
-    private const string Replication = "RedKite.Replication";
     private const string Scripting = "RedKite.Scripting";
     private const string Diagnostics = "RedKite.Diagnostics";
     private const string Dashboard = "RedKite.Dashboard";
+    private const string Replication = "RedKite.Replication";
 
     internal static readonly LogEvent Started = new(100, nameof(Started), Server);
     internal static readonly LogEvent Stopped = new(101, nameof(Stopped), Server);
@@ -87,6 +87,12 @@ internal static class LogEvents
     internal static readonly LogEvent ReplicaLost = new(806, nameof(ReplicaLost), Replication);
     internal static readonly LogEvent ReplicaClosed = new(807, nameof(ReplicaClosed), Replication);
     internal static readonly LogEvent BacklogReleased = new(808, nameof(BacklogReleased), Replication);
+    internal static readonly LogEvent RoleChanged = new(820, nameof(RoleChanged), Replication);
+    internal static readonly LogEvent LinkConnected = new(821, nameof(LinkConnected), Replication);
+    internal static readonly LogEvent LinkFailed = new(822, nameof(LinkFailed), Replication);
+    internal static readonly LogEvent SyncBegun = new(823, nameof(SyncBegun), Replication);
+    internal static readonly LogEvent PrimaryRefuses = new(824, nameof(PrimaryRefuses), Replication);
+    internal static readonly LogEvent StreamError = new(825, nameof(StreamError), Replication, RedKiteLogLevel.Error);
 
     /// <summary>All of them, by number.</summary>
     internal static IReadOnlyList<LogEvent> All { get; } =
@@ -100,5 +106,6 @@ internal static class LogEvents
         FindingOpened, FindingEnded, ActionTaken, PackageBuilt, PackageWritten, PackageFailed, ObservationFailed, MetricHistoryUnreadable, MetricHistoryUnwritable,
         DashboardStarted, NoDashboard, DashboardFailed,
         ReplicaSyncWanted, ReplicaSyncSent, ReplicaSyncFailed, ReplicaContinues, ReplicaNeedsAll, ReplicaOnline, ReplicaLost, ReplicaClosed, BacklogReleased,
+        RoleChanged, LinkConnected, LinkFailed, SyncBegun, PrimaryRefuses, StreamError,
     ];
 }

@@ -18,8 +18,8 @@ internal sealed class TlsSetup
     private readonly ServerLog _log;
     private volatile TlsCertificate? _certificate;
 
-    /// <summary>Settings that need a certificate and have no effect: there are no replicas and no cluster yet.</summary>
-    internal static readonly string[] UsersWithoutEffect = ["tls-replication", "tls-cluster"];
+    /// <summary>A setting that needs a certificate and has no effect: there is no cluster yet.</summary>
+    internal static readonly string[] UsersWithoutEffect = ["tls-cluster"];
 
     internal TlsSetup(Settings settings, ServerLog log)
     {
@@ -75,19 +75,47 @@ internal sealed class TlsSetup
         }
     }
 
+    /// <summary>How the connection to a primary uses TLS; null: it does not.</summary>
+    /// <exception cref="RedKiteConfigException">The settings are not as they must be.</exception>
+    internal SslClientAuthenticationOptions? ClientOptions()
+    {
+        if (!_settings.TlsReplication) return null;
+        try
+        {
+            (string certificate, string key, string pass) = _settings.TlsClientCertFile.Length > 0
+                ? (_settings.TlsClientCertFile, _settings.TlsClientKeyFile, _settings.TlsClientKeyFilePass)
+                : (_settings.TlsCertFile, _settings.TlsKeyFile, _settings.TlsKeyFilePass);
+            var options = new SslClientAuthenticationOptions
+            {
+                ClientCertificates = [ReadCertificate(certificate, key, pass)],
+                EnabledSslProtocols = Protocols(),
+                AllowRenegotiation = false,
+                CipherSuitesPolicy = CipherSuites(),
+                TargetHost = "",
+                CertificateChainPolicy = ChainPolicy(Trusted(), purpose: null),
+
+                // As in Redis, any name: the certificate is of an authority that both trust.
+                RemoteCertificateValidationCallback = (_, certificate, _, errors) => certificate is not null && (errors & ~SslPolicyErrors.RemoteCertificateNameMismatch) == SslPolicyErrors.None,
+            };
+            return options;
+        }
+        catch (Exception failure) when (failure is CryptographicException or IOException or UnauthorizedAccessException or ArgumentException or PlatformNotSupportedException)
+        {
+            throw new RedKiteConfigException($"TLS cannot be used: {failure.Message}", failure);
+        }
+    }
+
     private bool IsUsed => User is not null;
 
-    // The setting that needs a certificate. Those for replicas and nodes of a cluster have no other effect, but need one as in Redis.
-    private string? User => _settings.TlsPort != 0 ? "tls-port" : _settings.AdminTls ? "admin-tls" : UsersWithoutEffect.FirstOrDefault(name => _settings.Remembered[name] == "yes");
+    // The setting that needs a certificate.
+    private string? User => _settings.TlsPort != 0 ? "tls-port" : _settings.AdminTls ? "admin-tls" : _settings.TlsReplication ? "tls-replication" : UsersWithoutEffect.FirstOrDefault(name => _settings.Remembered[name] == "yes");
 
     private SslServerAuthenticationOptions Load()
     {
         if (_settings.TlsCertFile.Length == 0) throw new RedKiteConfigException($"TLS cannot be used: {User} needs tls-cert-file");
         if (_settings.TlsKeyFile.Length == 0) throw new RedKiteConfigException($"TLS cannot be used: {User} needs tls-key-file");
         string certificateFile = PathOf(_settings.TlsCertFile);
-        X509Certificate2 certificate = _settings.TlsKeyFilePass.Length == 0
-            ? X509Certificate2.CreateFromPemFile(certificateFile, PathOf(_settings.TlsKeyFile))
-            : X509Certificate2.CreateFromEncryptedPemFile(certificateFile, _settings.TlsKeyFilePass, PathOf(_settings.TlsKeyFile));
+        X509Certificate2 certificate = ReadCertificate(_settings.TlsCertFile, _settings.TlsKeyFile, _settings.TlsKeyFilePass);
         var chain = new X509Certificate2Collection();
         chain.ImportFromPemFile(certificateFile);
         if (chain.Count > 0) chain.RemoveAt(0); // the certificate itself
@@ -110,16 +138,26 @@ internal sealed class TlsSetup
         if (trusted.Count == 0) throw new RedKiteConfigException("TLS cannot be used: tls-auth-clients needs tls-ca-cert-file or tls-ca-cert-dir with the trusted certificates");
         bool isOptional = _settings.TlsAuthClients == TlsClientAuthentication.Optional;
         options.ClientCertificateRequired = true;
-        options.CertificateChainPolicy = new X509ChainPolicy
+        options.CertificateChainPolicy = ChainPolicy(trusted, ClientAuthentication);
+        options.RemoteCertificateValidationCallback = (_, certificate, _, errors) => certificate is null ? isOptional : errors == SslPolicyErrors.None;
+    }
+
+    private static X509ChainPolicy ChainPolicy(X509Certificate2Collection trusted, string? purpose)
+    {
+        var policy = new X509ChainPolicy
         {
             TrustMode = X509ChainTrustMode.CustomRootTrust,
             RevocationMode = X509RevocationMode.NoCheck,
             DisableCertificateDownloads = true,
         };
-        options.CertificateChainPolicy.CustomTrustStore.AddRange(trusted);
-        options.CertificateChainPolicy.ApplicationPolicy.Add(new Oid(ClientAuthentication));
-        options.RemoteCertificateValidationCallback = (_, certificate, _, errors) => certificate is null ? isOptional : errors == SslPolicyErrors.None;
+        policy.CustomTrustStore.AddRange(trusted);
+        if (purpose is not null) policy.ApplicationPolicy.Add(new Oid(purpose));
+        return policy;
     }
+
+    private X509Certificate2 ReadCertificate(string certificate, string key, string pass) => pass.Length == 0
+        ? X509Certificate2.CreateFromPemFile(PathOf(certificate), PathOf(key))
+        : X509Certificate2.CreateFromEncryptedPemFile(PathOf(certificate), pass, PathOf(key));
 
     private X509Certificate2Collection Trusted()
     {

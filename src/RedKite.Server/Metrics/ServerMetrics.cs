@@ -35,6 +35,7 @@ internal sealed class ServerMetrics
     internal long OutputBufferDisconnections;
     internal long SubscriberDisconnections; // of those
     internal long EvictedClients;
+    internal long StreamErrors; // replied to commands of a primary's stream
     internal long DashboardLoginsDenied;
 
     /// <summary>Means over the last samples: commands, bytes received and bytes sent per second.</summary>

@@ -66,6 +66,9 @@ internal enum ServerAttention
 
     /// <summary>The test server may make commands wait.</summary>
     HeldByTest = 1 << 9,
+
+    /// <summary>The server follows a primary: what has expired is hidden, and clients may not write.</summary>
+    IsReplica = 1 << 10,
 }
 
 /// <summary>The server's word of attention flags: read once per batch, changed by any thread.</summary>

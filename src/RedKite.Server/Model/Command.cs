@@ -138,6 +138,9 @@ internal sealed class Command
     /// <summary>Whether the command executes what its client has queued: EXEC.</summary>
     internal bool RunsQueued { get; init; }
 
+    /// <summary>Whether it begins a transaction.</summary>
+    internal bool BeginsUnit { get; init; }
+
     /// <summary>Whether the command is refused together with those that write: PING, by which clients find out.</summary>
     internal bool IsRefusedWithWrites { get; init; }
 

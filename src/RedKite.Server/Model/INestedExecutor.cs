@@ -42,6 +42,12 @@ internal interface INestedExecutor
     /// <summary>The error with which commands that write are refused at the moment; null: they are not.</summary>
     string? WriteRefusal { get; }
 
+    /// <summary>Whether its commands may only read, because the server follows a primary.</summary>
+    bool IsReadOnlyReplica { get; }
+
+    /// <summary>Whether only commands that allow stale data may be executed: the link to the primary is down.</summary>
+    bool RefusesStale { get; }
+
     /// <summary>Counts the error that was just replied to a script instead of executing its command.</summary>
     /// <param name="command">The command; null: there is none of that name.</param>
     /// <param name="reply">The reply.</param>

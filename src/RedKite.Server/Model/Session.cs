@@ -45,6 +45,9 @@ internal sealed class Session
     /// <summary>The connection; null for a caller in the process.</summary>
     internal Connection? Connection { get; }
 
+    /// <summary>The server's own connection to its primary, for the session that executes the primary's stream; null for all others.</summary>
+    internal OutgoingEnd? Outgoing { get; init; }
+
     /// <summary>No earlier than the end of the client's last write in the append-only file.</summary>
     internal long LoggedPosition { get; set; }
 
@@ -58,10 +61,10 @@ internal sealed class Session
     internal Action<int>? Delivered { get; init; }
 
     /// <summary>The client's end, as CLIENT LIST and KILL write it.</summary>
-    internal string Address => Connection?.RemoteAddress.ToString() ?? "?:0";
+    internal string Address => Connection?.RemoteAddress.ToString() ?? Outgoing?.RemoteAddress ?? "?:0";
 
     /// <summary>The server's end, as CLIENT LIST and KILL write it.</summary>
-    internal string LocalAddress => Connection?.LocalAddress.ToString() ?? "?:0";
+    internal string LocalAddress => Connection?.LocalAddress.ToString() ?? Outgoing?.LocalAddress ?? "?:0";
 
     /// <summary>What CLIENT LIST and KILL take the client for.</summary>
     internal ClientType Type { get; set; }
@@ -355,7 +358,7 @@ internal sealed class Session
     }
 
     /// <summary>Ends the connection once the replies so far are sent. A caller in the process has none to end.</summary>
-    internal void CloseAfterReply() => ClosesAfterReply = Connection is not null;
+    internal void CloseAfterReply() => ClosesAfterReply = Connection is not null || Outgoing is not null;
 
     /// <summary>Takes notice of a change of the user's permissions. On the session's thread.</summary>
     internal void NoteUser() => SetAttention(SessionAttention.IsRestricted, _user.Permissions is not null);

@@ -24,6 +24,9 @@ internal sealed class Transaction
     /// </summary>
     internal CommandFlags Flags { get; private set; }
 
+    /// <summary>Whether all of its commands may be executed on a replica whose data is stale.</summary>
+    internal bool AllowsStale { get; private set; } = true;
+
     /// <summary>Whether a command was refused instead of being queued, so that EXEC refuses all.</summary>
     internal bool IsAborted { get; private set; }
 
@@ -42,6 +45,7 @@ internal sealed class Transaction
         CommandFlags flags = request.Command.Flags;
         if (request.Command.OnlyReads?.Invoke(cmd) == true) flags &= ~CommandFlags.PausedAsWrite;
         Flags |= flags;
+        AllowsStale &= (flags & CommandFlags.Stale) != 0;
         if (cmd.Command.ExcludesScripts?.Invoke(cmd) == true) Flags |= CommandFlags.RunsScript;
         if (cmd.Command.NeedsMemory?.Invoke(cmd) == true) Flags |= CommandFlags.DenyOom;
     }

@@ -35,6 +35,15 @@ internal sealed class ClientRegistry
     internal Session AddCaller(long nowMs, User user, Action? woken = null, Action<int>? delivered = null) =>
         new(Interlocked.Increment(ref _lastId), connection: null, nowMs, user, authenticated: true) { Woken = woken, Delivered = delivered };
 
+    /// <summary>The session of the primary whose stream the server executes.</summary>
+    internal Session AddPrimary(OutgoingEnd outgoing, long nowMs, User user, int database)
+    {
+        var session = new Session(Interlocked.Increment(ref _lastId), connection: null, nowMs, user, authenticated: true) { Outgoing = outgoing, Type = ClientType.Master, DatabaseIndex = database };
+        _sessions[session.Id] = session;
+        Interlocked.Increment(ref _count);
+        return session;
+    }
+
     internal void Remove(Session session)
     {
         if (_sessions.TryRemove(session.Id, out _)) Interlocked.Decrement(ref _count);
@@ -51,7 +60,7 @@ internal sealed class ClientRegistry
     {
         foreach (Session session in _sessions.Values)
         {
-            if (session.User != user) continue;
+            if (session.User != user || session.Outgoing is not null) continue;
             ending(session);
             if (session.IsExecuting && session.Connection!.Loop.IsCurrent) continue;
             session.Blocked?.TryEnd();
@@ -63,6 +72,12 @@ internal sealed class ClientRegistry
     internal void Kill(Session session)
     {
         Remove(session);
+        if (session.Outgoing is { } outgoing)
+        {
+            outgoing.Close();
+            return;
+        }
+
         Connection connection = session.Connection!;
 
         // On its own loop it executes nothing more; on another, what it sent before may still be executed.

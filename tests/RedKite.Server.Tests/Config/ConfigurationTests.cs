@@ -47,7 +47,6 @@ public class ConfigurationTests
     }
 
     [Theory]
-    [InlineData("slaveof 10.0.0.1 6379", "slaveof '10.0.0.1' '6379': there is no replication yet, so the server would be an empty primary")]
     [InlineData("cluster-enabled yes", "cluster-enabled 'yes': there is no cluster mode yet, so every node would accept every key")]
     public void Dangerous_settings_are_refused_at_the_start_in_one_line(string lines, string message)
     {
@@ -77,24 +76,22 @@ public class ConfigurationTests
     {
         List<string> warnings = [];
         _configuration.Warn = warnings.Add;
-        Load("io-threads 4|masterauth secret|timeout 5|maxmemory 1gb|maxmemory-policy allkeys-lru|activerehashing yes");
+        Load("io-threads 4|rdb-del-sync-files yes|timeout 5|maxmemory 1gb|maxmemory-policy allkeys-lru|activerehashing yes");
 
         _configuration.CheckAtStart();
         Assert.Equal(
         [
             "arguments: io-threads '4': no effect: every event loop reads, executes and writes; loops sets their number",
-            "arguments: masterauth: no effect: there is no replication yet",
+            "arguments: rdb-del-sync-files 'yes': no effect: the file that a full synchronization is received in never stays",
         ], warnings);
 
         warnings.Clear();
         Assert.Null(Set("activerehashing", "no"));
         Assert.Null(Set("activerehashing", "no"));
         Assert.Null(Set("activerehashing", "yes"));
-        Assert.Null(Set("masterauth", "new secret"));
         Assert.Equal(
         [
             "CONFIG SET activerehashing 'no': no effect: tables grow by one segment at a time, in the command that fills it",
-            "CONFIG SET masterauth: no effect: there is no replication yet",
         ], warnings);
     }
 

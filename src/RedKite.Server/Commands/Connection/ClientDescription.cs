@@ -41,7 +41,7 @@ internal static class ClientDescription
             + $" flags={Flags(session)} db={session.DatabaseIndex} sub={Subscriptions(session, SubscriptionKind.Channel)} psub={Subscriptions(session, SubscriptionKind.Pattern)} ssub={Subscriptions(session, SubscriptionKind.ShardChannel)} multi={session.Transaction?.Commands.Count ?? -1} watch={session.Watch?.Keys.Count ?? 0}"
             + $" qbuf={inputBytes} qbuf-free={Math.Max(0, bufferBytes - outputCapacity - ownInputBytes)} argv-mem={argumentBytes} multi-mem={session.Transaction?.Bytes ?? 0}"
             + $" rbs={replyCapacity} rbp={session.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputBytes} tot-mem={totalBytes}"
-            + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={session.User.Name}"
+            + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={(session.Outgoing is null ? session.User.Name : "(superuser)")}"
             + $" redir={session.Tracking?.RedirectTo ?? -1} resp={(session.Resp3 ? 3 : 2)} lib-name={Shown(session.LibraryName)} lib-ver={Shown(session.LibraryVersion)}"
             + $" io-thread={session.Connection?.Loop.Index ?? 0}\n");
     }
@@ -60,6 +60,7 @@ internal static class ClientDescription
         var flags = new StringBuilder();
         if (session.Type == ClientType.Replica) flags.Append('S');
         if (session.IsMonitor) flags.Append('O');
+        if (session.Type == ClientType.Master) flags.Append('M');
         if (session.Type == ClientType.PubSub) flags.Append('P');
         if (session.Transaction is not null) flags.Append('x');
         if (session.IsPaused || session.Blocked is not null) flags.Append('b');

@@ -64,11 +64,23 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
             return;
         }
 
+        if (_nested.RefusesStale && !command.Is(CommandFlags.Stale))
+        {
+            Refuse(command, "ERR Can not execute the command on a stale replica"u8, reply);
+            return;
+        }
+
         if (command.Is(CommandFlags.Write | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite))
         {
             if (_deniesWrites)
             {
                 Refuse(command, "ERR Write commands are not allowed from read-only scripts."u8, reply);
+                return;
+            }
+
+            if (command.Is(CommandFlags.Write) && _nested.IsReadOnlyReplica)
+            {
+                Refuse(command, "READONLY You can't write against a read only replica."u8, reply);
                 return;
             }
 

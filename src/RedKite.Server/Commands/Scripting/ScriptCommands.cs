@@ -88,6 +88,18 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptInvocation invocat
     /// <summary>Whether flags allow a run now, or replies why not.</summary>
     internal static bool IsAllowedOrReply(scoped in CommandContext cmd, ScriptFlags flags, bool readOnly)
     {
+        if ((flags & ScriptFlags.AllowStale) == 0 && cmd.Environment.Nested.RefusesStale)
+        {
+            cmd.Reply.Error("MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and 'allow-stale' flag is not set on the script."u8);
+            return false;
+        }
+
+        if ((flags & ScriptFlags.NoWrites) == 0 && cmd.Environment.Nested.IsReadOnlyReplica)
+        {
+            cmd.Reply.Error("READONLY Can not run script with write flag on readonly replica."u8);
+            return false;
+        }
+
         if ((flags & ScriptFlags.NoWrites) == 0 && cmd.Environment.Nested.WriteRefusal is { } refusal)
         {
             cmd.Reply.Error(refusal);

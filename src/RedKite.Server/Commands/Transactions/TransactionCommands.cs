@@ -13,7 +13,7 @@ internal sealed class TransactionCommands(WatchedKeys watched, TransactionFigure
     [
         new("DISCARD", 1, NoScript | Loading | Stale | Fast | AllowBusy | NotQueued, KeySpecs.None, Discard, new("2.0.0", "O(N), when N is the number of queued commands", "Ends a transaction without executing its commands.")) { UsesStripes = WatchedStripes },
         new("EXEC", 1, NoScript | Loading | Stale | SkipSlowLog | NotQueued, KeySpecs.None, Exec, new("1.2.0", "Depends on commands in the transaction", "Executes the commands of a transaction.")) { UsesStripes = TransactionStripes, RunsQueued = true },
-        new("MULTI", 1, NoScript | Loading | Stale | Fast | AllowBusy | NotQueued, KeySpecs.None, Multi, new("1.2.0", "O(1)", "Begins a transaction: commands are queued until EXEC.")),
+        new("MULTI", 1, NoScript | Loading | Stale | Fast | AllowBusy | NotQueued, KeySpecs.None, Multi, new("1.2.0", "O(1)", "Begins a transaction: commands are queued until EXEC.")) { BeginsUnit = true },
         new("UNWATCH", 1, NoScript | Loading | Stale | Fast | AllowBusy, KeySpecs.None, Unwatch, new("2.2.0", "O(1)", "Watches no key any more.")) { UsesStripes = WatchedStripes },
         new("WATCH", -2, NoScript | Loading | Stale | Fast | AllowBusy | NotQueued, KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly), Watch, new("2.2.0", "O(1) for every key.", "Makes EXEC refuse if one of the keys changes until then.", "key [key ...]")),
     ]);

@@ -38,6 +38,9 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
     /// </summary>
     internal bool OwnsProcess { get; set; }
 
+    /// <summary>Whether there is no limit at the moment, whatever the setting says: on a replica, whose primary evicts.</summary>
+    internal Func<bool> IsSuspended { get; init; } = static () => false;
+
     /// <summary>For tests: called between the measurement and its application.</summary>
     internal Action? Measured { get; set; }
 
@@ -74,7 +77,7 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
 
     // With the lock.
     private void Limit(ulong limit, bool reports) =>
-        keyspace.LimitMemory(limit == 0 ? null : Math.Max(-1, (long)Math.Min(limit, long.MaxValue / 4) - _othersBytes), reports);
+        keyspace.LimitMemory(limit == 0 || IsSuspended() ? null : Math.Max(-1, (long)Math.Min(limit, long.MaxValue / 4) - _othersBytes), reports);
 
     private static long Growth(MetricsRegistry registry, ulong limit)
     {

@@ -1,0 +1,59 @@
+using RedKite.Server.Model;
+using RedKite.Server.Replication;
+using RedKite.Protocol;
+using static RedKite.Server.Model.CommandFlags;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>REPLICAOF and its older name: the server follows a primary, or becomes one.</summary>
+internal sealed class RoleCommands(ReplicationState state, Action<PrimaryAddress?> changeRole)
+{
+    private const string Syntax = "args:<host-port:<host port:integer> | no-one:<NO ONE>>";
+
+    internal CommandFamily Family => new("server", "",
+    [
+        new("REPLICAOF", 3, Admin | NoScript | NoAsyncLoading | Stale, KeySpecs.None, ReplicaOf, new("5.0.0", "O(1)", "Makes the server follow a primary, or ends that.", Syntax)),
+        new("SLAVEOF", 3, Admin | NoScript | NoAsyncLoading | Stale, KeySpecs.None, ReplicaOf, new("1.0.0", "O(1)", "Makes the server follow a primary, or ends that.", Syntax) { DeprecatedSince = "5.0.0", ReplacedBy = "`REPLICAOF`" }),
+    ]);
+
+    // REPLICAOF host port
+    // REPLICAOF NO ONE
+    private void ReplicaOf(ref CommandContext cmd)
+    {
+        if (cmd.Is(1, "no"u8) && cmd.Is(2, "one"u8))
+        {
+            if (state.IsReplica) Change(cmd, null);
+            cmd.Reply.Ok();
+            return;
+        }
+
+        if (cmd.Session.Type == ClientType.Replica)
+        {
+            cmd.Reply.Error("ERR Command is not valid when client is a replica."u8);
+            return;
+        }
+
+        if (!RespNumber.TryParseInt64(cmd[2], out long port) || port is < 0 or > ushort.MaxValue)
+        {
+            cmd.Reply.Error("ERR Invalid master port"u8);
+            return;
+        }
+
+        var primary = new PrimaryAddress(cmd.Text(1), (int)port);
+        if (state.Primary is { } current && current.Port == primary.Port && current.Host.Equals(primary.Host, StringComparison.OrdinalIgnoreCase))
+        {
+            cmd.Reply.SimpleString("OK Already connected to specified master"u8);
+            return;
+        }
+
+        Change(cmd, primary);
+        cmd.Reply.Ok();
+    }
+
+    // The link may have to wait for a stripe before it ends: in a transaction that uses keys, the role changes right after it.
+    private void Change(scoped in CommandContext cmd, PrimaryAddress? primary)
+    {
+        if (cmd.Environment.HeldStripes.IsEmpty) changeRole(primary);
+        else ThreadPool.UnsafeQueueUserWorkItem(static change => change.ChangeRole(change.Primary), (ChangeRole: changeRole, Primary: primary), preferLocal: false);
+    }
+}

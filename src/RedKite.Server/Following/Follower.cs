@@ -1,0 +1,130 @@
+using System.Globalization;
+using RedKite.Server.Execution;
+using RedKite.Server.Logging;
+using RedKite.Server.Model;
+using RedKite.Server.Replication;
+
+namespace RedKite.Server.Following;
+
+/// <summary>
+/// Changes the server's role: it follows a primary by one <see cref="ReplicaLink"/>, another one, or none. One change at a time.
+/// </summary>
+internal sealed class Follower : IDisposable
+{
+    private readonly Engine _engine;
+    private readonly LinkServices _services;
+    private readonly LinkHistory _history = new();
+    private readonly Lock _changing = new();
+    private ReplicaLink? _link;
+    private bool _hasEnded;
+    private long _awaitedOffset = -1; // with the log's position of that moment
+    private long _awaitedPosition;
+    private long _syncedOffset;
+
+    /// <param name="engine">The server.</param>
+    /// <param name="waitForLoops">See <see cref="LinkServices"/>.</param>
+    /// <param name="tls">See <see cref="LinkServices"/>.</param>
+    internal Follower(Engine engine, Action<CancellationToken> waitForLoops, Func<System.Net.Security.SslClientAuthenticationOptions?> tls)
+    {
+        _engine = engine;
+        _services = new LinkServices(waitForLoops, tls, SyncedOffset);
+        engine.Replicas.OffsetRequested = () => _link?.AcknowledgeSoon();
+        engine.Replicas.TakeOver = () => Change(null);
+    }
+
+    /// <summary>Full and partial synchronizations so far.</summary>
+    internal LinkHistory History => _history;
+
+    /// <summary>Follows the primary that the settings name, if they do. At the start, when the data is loaded.</summary>
+    internal void Begin()
+    {
+        if (AddressOf(_engine.Settings.ReplicaOf) is { } primary) Change(primary);
+    }
+
+    /// <summary>Follows a primary from now on, or becomes one: null. The current thread has no stripe locked.</summary>
+    internal void Change(PrimaryAddress? primary)
+    {
+        lock (_changing)
+        {
+            if (_hasEnded) return;
+            EndLink();
+            if (primary is null) Promote();
+            else Follow(primary);
+        }
+    }
+
+    /// <summary>Ends the link with the server.</summary>
+    public void Dispose()
+    {
+        lock (_changing)
+        {
+            _hasEnded = true;
+            EndLink();
+        }
+    }
+
+    /// <summary>The address in the setting replicaof; null: it is empty.</summary>
+    internal static PrimaryAddress? AddressOf(string setting)
+    {
+        int space = setting.LastIndexOf(' ');
+        return space < 0 ? null : new PrimaryAddress(setting[..space], int.Parse(setting.AsSpan(space + 1), CultureInfo.InvariantCulture));
+    }
+
+    private void Follow(PrimaryAddress primary)
+    {
+        bool wasPrimary = !_engine.Replication.IsReplica;
+        if (wasPrimary) _history.IsKnown |= _engine.ReplicaStream.HasBacklog;
+        _engine.Settings.ReplicaOf = string.Create(CultureInfo.InvariantCulture, $"{primary.Host} {primary.Port}");
+        _engine.Attention.Set(ServerAttention.IsReplica, on: true);
+        _engine.Replication.FollowNew(primary.Host, primary.Port);
+        _engine.Memory.Apply(_engine.Metrics, reports: false);
+        if (wasPrimary) EndWaits();
+        _engine.Replicas.CloseAll();
+        var link = new ReplicaLink(_engine, primary, _services, _history);
+        _engine.Replication.Link = () => link.Status();
+        _link = link;
+        _engine.Log.Notice(LogEvents.RoleChanged, $"Connecting to MASTER {primary.Host}:{primary.Port}");
+        link.Start();
+    }
+
+    private void Promote()
+    {
+        if (!_engine.Replication.IsReplica) return;
+        _engine.Settings.ReplicaOf = "";
+        if (_engine.ReplicaStream.HasBacklog) _engine.Changes.SubscribeToEffects(_engine.ReplicaStream);
+        _engine.Replication.Promote(_engine.ReplicaStream.Offset);
+        _engine.Attention.Set(ServerAttention.IsReplica, on: false);
+        _engine.Memory.Apply(_engine.Metrics, reports: false);
+        _engine.Replicas.CloseAll(); // they ask again, and learn the new id
+        _engine.Log.Notice(LogEvents.RoleChanged, "MASTER MODE enabled");
+    }
+
+    private void EndLink()
+    {
+        _link?.Dispose();
+        _link = null;
+        _engine.Replication.Link = static () => null;
+    }
+
+    // What clients wait for may never come to a replica.
+    private void EndWaits()
+    {
+        foreach (Session session in _engine.Clients.All)
+        {
+            if (session.Blocked is not { } blocked || !blocked.TryEnd()) continue;
+            blocked.Reply = [Payload.Of(_engine.Buffers, "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n"u8)];
+            session.CloseAfterReply();
+            _engine.Blocked.Finish(blocked);
+        }
+    }
+
+    // One moment at a time: the offset of then is synced when the log is up to its position of then.
+    private long? SyncedOffset(long offset)
+    {
+        if (_engine.Durability.Log.Log is not { } log) return null;
+        if (_awaitedOffset >= 0 && log.Writer.SyncedPosition >= _awaitedPosition) (_syncedOffset, _awaitedOffset) = (_awaitedOffset, -1);
+        if (_awaitedOffset < 0) (_awaitedOffset, _awaitedPosition) = (offset, log.Chain.Reserved);
+        if (log.Writer.SyncedPosition >= _awaitedPosition) (_syncedOffset, _awaitedOffset) = (_awaitedOffset, -1);
+        return _syncedOffset;
+    }
+}

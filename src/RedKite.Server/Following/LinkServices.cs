@@ -1,0 +1,25 @@
+using System.Net.Security;
+
+namespace RedKite.Server.Following;
+
+/// <summary>What a link needs of the server around it.</summary>
+/// <param name="WaitForLoops">Waits until every loop has ended the commands that it executes. From a thread that is no loop's.</param>
+/// <param name="Tls">How the connection to the primary uses TLS; null: it does not.</param>
+/// <param name="SyncedOffset">The offset up to which the append-only file has what the stream did, as far as it is known; null: there is no such file.</param>
+internal sealed record LinkServices(Action<CancellationToken> WaitForLoops, Func<SslClientAuthenticationOptions?> Tls, Func<long, long?> SyncedOffset);
+
+/// <summary>What outlives single links: whether the data is a state of a primary's history, from which a link can go on, and counts.</summary>
+internal sealed class LinkHistory
+{
+    /// <summary>Whether the data is that of the current id at the stream's offset.</summary>
+    internal bool IsKnown { get; set; }
+
+    /// <summary>The database that the stream has selected at its offset.</summary>
+    internal int Database { get; set; }
+
+    /// <summary>Full synchronizations so far.</summary>
+    internal long FullSyncs { get; set; }
+
+    /// <summary>Partial synchronizations so far.</summary>
+    internal long PartialSyncs { get; set; }
+}

@@ -1,0 +1,294 @@
+using System.Security.Authentication;
+using RedKite.Persistence.Files;
+using RedKite.Server.Client;
+using RedKite.Server.Execution;
+using RedKite.Server.Logging;
+using RedKite.Server.Model;
+using RedKite.Server.Replication;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Following;
+
+/// <summary>
+/// The link of a replica to one primary, on a thread of its own: it connects, receives all data or what is missing of the stream, executes the
+/// stream, and connects again when the link breaks, until it is stopped.
+/// </summary>
+/// <remarks>
+/// The stream's offset is <see cref="ReplicationStream.Offset"/>, and moves when commands were executed: of a MULTI without its EXEC nothing was, so
+/// that a link that breaks in between goes on at the MULTI.
+/// </remarks>
+internal sealed class ReplicaLink : IDisposable
+{
+    private const int TickMs = 1000; // as in Redis: acknowledgements and timeouts
+    private const int RetryMsMin = 100;
+    private const int RetryMsMax = 1000;
+
+    private readonly Engine _engine;
+    private readonly PrimaryAddress _primary;
+    private readonly LinkServices _services;
+    private readonly LinkHistory _history;
+    private readonly Caller _caller;
+    private readonly CancellationTokenSource _stop = new();
+    private readonly Thread _thread;
+    private readonly Timer _timer;
+    private volatile PrimaryConnection? _connection;
+    private volatile SyncReceiver? _receiving;
+    private volatile StreamApplier? _applier;
+    private volatile ReplicaLinkState _state;
+    private volatile bool _isLoading;
+    private bool _acknowledgesSoon;
+    private long _downSinceMs = -1; // by Environment.TickCount64; -1: it never was connected
+
+    internal ReplicaLink(Engine engine, PrimaryAddress primary, LinkServices services, LinkHistory history)
+    {
+        _engine = engine;
+        _primary = primary;
+        _services = services;
+        _history = history;
+        _caller = new Caller(engine, origin: CommandOrigin.Primary) { Expiry = ExpiryPolicy.Keep };
+        _thread = new Thread(Work) { Name = "redkite-replica", IsBackground = true };
+        _timer = new Timer(_ => Tick(), null, TickMs, TickMs);
+    }
+
+    internal void Start() => _thread.Start();
+
+    /// <summary>Acknowledges the offset when what was received is executed. On the link's thread.</summary>
+    internal void AcknowledgeSoon() => _acknowledgesSoon = true;
+
+    /// <summary>How far it is.</summary>
+    internal ReplicaLinkStatus Status()
+    {
+        long nowMs = Environment.TickCount64;
+        ReplicaLinkState state = _state;
+        long applied = _engine.ReplicaStream.Offset;
+        SyncReceiver? receiving = _receiving;
+        long downSince = Volatile.Read(ref _downSinceMs);
+        return new ReplicaLinkStatus(
+            state,
+            state == ReplicaLinkState.Connected && _connection is { } connection ? nowMs - connection.LastReceivedMs : -1,
+            applied + (_applier?.WaitingBytes ?? 0),
+            applied,
+            downSince < 0 ? -1 : nowMs - downSince,
+            receiving?.TotalBytes ?? 0,
+            receiving?.ReceivedBytes ?? 0,
+            receiving is null ? -1 : nowMs - receiving.LastReceivedMs);
+    }
+
+    /// <summary>Ends the link, and waits until nothing more of the stream is executed. The current thread has no stripe locked.</summary>
+    public void Dispose()
+    {
+        _stop.Cancel();
+        _caller.BeginEnd();
+        _connection?.Close();
+        if (_thread.ThreadState != System.Threading.ThreadState.Unstarted) _thread.Join();
+        _timer.Dispose();
+        _caller.Remove();
+        _stop.Dispose();
+    }
+
+    private void Work()
+    {
+        int retryMs = 0;
+        try
+        {
+            _services.WaitForLoops(_stop.Token);
+            _engine.Changes.UnsubscribeFromEffects(_engine.ReplicaStream); // commands that began before the server became a replica have ended
+        }
+        catch (OperationCanceledException)
+        {
+            return;
+        }
+
+        while (!_stop.IsCancellationRequested)
+        {
+            bool wasConnected = false;
+            try
+            {
+                Run(ref wasConnected);
+            }
+            catch (Exception failure) when (failure is OperationCanceledException or ObjectDisposedException)
+            {
+                // It is stopped, or the attempt has taken too long.
+                if (!_stop.IsCancellationRequested) _engine.Log.Warning(LogEvents.LinkFailed, $"Timeout connecting to the MASTER {_primary.Host}:{_primary.Port}");
+            }
+            catch (Exception failure) when (failure is IOException or AuthenticationException or RedKiteConfigException or InsufficientMemoryException)
+            {
+                if (!_stop.IsCancellationRequested) _engine.Log.Warning(LogEvents.LinkFailed, $"MASTER <-> REPLICA sync with {_primary.Host}:{_primary.Port}: {failure.Message}");
+            }
+
+            _state = ReplicaLinkState.Connect;
+            if (wasConnected) Volatile.Write(ref _downSinceMs, Environment.TickCount64);
+            retryMs = wasConnected ? RetryMsMin : Math.Min(RetryMsMax, Math.Max(RetryMsMin, retryMs * 2));
+            _stop.Token.WaitHandle.WaitOne(retryMs);
+        }
+    }
+
+    // Up to the link's end.
+    private void Run(ref bool wasConnected)
+    {
+        _state = ReplicaLinkState.Connecting;
+        using var connecting = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
+        connecting.CancelAfter(TimeSpan.FromSeconds(_engine.Settings.ReplicationTimeoutSeconds));
+        using PrimaryConnection connection = PrimaryConnection.Open(_primary.Host, _primary.Port, _engine.Settings.BindSourceAddress, _services.Tls(), connecting.Token);
+        _connection = connection;
+        Session? session = null;
+        try
+        {
+            if (_stop.IsCancellationRequested) return;
+            _state = ReplicaLinkState.Handshake;
+            var handshake = new PrimaryHandshake(connection, _engine.Settings, _engine.Log, _engine.Listening().Port);
+            handshake.Introduce();
+            SyncAnswer answer = handshake.AskForStream(_history.IsKnown ? _engine.Replication.Id : null, _engine.ReplicaStream.Offset);
+            if (answer.IsFull) Synchronize(connection, answer);
+            else Continue(answer);
+
+            _acknowledgesSoon = false;
+            session = _engine.Clients.AddPrimary(
+                new OutgoingEnd(connection.RemoteAddress, connection.LocalAddress, connection.Close), _engine.Clock.SteadyMs, _engine.Users.InProcess, _history.Database);
+            var applier = new StreamApplier(_engine, _caller, session);
+            _applier = applier;
+            wasConnected = true;
+            _state = ReplicaLinkState.Connected;
+            Acknowledge(connection); // a primary sends the stream only then
+            while (true)
+            {
+                applier.Receive(connection);
+                _history.Database = session.Transaction is null ? session.DatabaseIndex : _history.Database;
+                if (!_acknowledgesSoon) continue;
+                _acknowledgesSoon = false;
+                Acknowledge(connection);
+            }
+        }
+        finally
+        {
+            _state = ReplicaLinkState.Connect;
+            _connection = null;
+            _applier = null;
+            if (session is not null)
+            {
+                _caller.Discard(session);
+                _engine.Clients.Remove(session);
+                if (!_stop.IsCancellationRequested) _engine.Log.Notice(LogEvents.LinkFailed, "Connection with master lost. What is missing of the stream will be requested when it is back.");
+            }
+        }
+    }
+
+    private void Continue(in SyncAnswer answer)
+    {
+        if (!_engine.ReplicaStream.HasBacklog) _engine.ReplicaStream.Begin();
+        if (answer.Id is { } id) _engine.Replication.AdoptId(id, _engine.ReplicaStream.Offset);
+        _history.PartialSyncs++;
+        _engine.Log.Notice(LogEvents.LinkConnected, "MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.");
+    }
+
+    private void Synchronize(PrimaryConnection connection, in SyncAnswer answer)
+    {
+        _engine.Log.Notice(LogEvents.SyncBegun, $"Full resync from master: {answer.Id ?? "an unknown history"}:{answer.Offset}");
+        _state = ReplicaLinkState.Sync;
+        IFiles files = _engine.Durability.Files;
+        string path = Path.Combine(_engine.Settings.DirectoryPath, $"temp-sync-{Environment.ProcessId}-{_engine.Listening().Port}.rdb");
+        try
+        {
+            using IOpenFile file = files.Create(path);
+            var receiver = new SyncReceiver(connection, file);
+            _receiving = receiver;
+            receiver.Receive();
+            Load(file, answer);
+        }
+        finally
+        {
+            _receiving = null;
+            files.Delete(path);
+        }
+    }
+
+    private void Load(IOpenFile file, in SyncAnswer answer)
+    {
+        _engine.Log.Notice(LogEvents.SyncBegun, "MASTER <-> REPLICA sync: Loading DB in memory");
+        _isLoading = true;
+        _history.IsKnown = false; // the data is none of any history until it is whole
+        _engine.Attention.Set(ServerAttention.Loading, on: true);
+        try
+        {
+            _services.WaitForLoops(_stop.Token);
+            _engine.Replicas.CloseAll();
+            _engine.Durability.LoadReceived(file, RemoveAll, LoadFunctions, _stop.Token);
+            if (answer.Id is { } id) _engine.Replication.AdoptHistory(id);
+            else _engine.Replication.ChangeId();
+            _engine.ReplicaStream.Reset(Math.Max(0, answer.Offset));
+            _history.Database = 0; // the primary selects it first
+            _history.IsKnown = answer.Id is not null;
+            _history.FullSyncs++;
+        }
+        catch (FileFailure failure)
+        {
+            throw new IOException($"the data could not be loaded: {failure.Message}", failure);
+        }
+        finally
+        {
+            // What a stopped or failed load has left is not the primary's data: the next synchronization replaces it.
+            _engine.Attention.Set(ServerAttention.Loading, on: false);
+            _isLoading = false;
+            _connection?.NoteAlive();
+        }
+
+        _engine.Log.Notice(LogEvents.LinkConnected, "MASTER <-> REPLICA sync: Finished with success");
+    }
+
+    // Clients that watch keys or track them notice.
+    private void RemoveAll()
+    {
+        Execute("*2\r\n$8\r\nFLUSHALL\r\n$5\r\nASYNC\r\n"u8.ToArray());
+        Execute("*3\r\n$8\r\nFUNCTION\r\n$5\r\nFLUSH\r\n$4\r\nSYNC\r\n"u8.ToArray());
+    }
+
+    private string? LoadFunctions(byte[] code)
+    {
+        byte[] head = System.Text.Encoding.ASCII.GetBytes($"*4\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n$7\r\nREPLACE\r\n${code.Length}\r\n");
+        return Execute([.. head, .. code, .. "\r\n"u8]);
+    }
+
+    private string? Execute(byte[] request)
+    {
+        long errors = _caller.Reply.Errors;
+        _caller.Run(_caller.Session, request, Caller.ReplyBytesMax, out _);
+        string? error = _caller.Reply.Errors == errors ? null : System.Text.Encoding.UTF8.GetString(_caller.Reply.Tail).TrimEnd();
+        _caller.Reply.Clear();
+        return error;
+    }
+
+    // On the timer's thread.
+    private void Tick()
+    {
+        if (_connection is not { } connection) return;
+        try
+        {
+            if (_isLoading) connection.SendEmptyLine();
+            else if (Environment.TickCount64 - connection.LastReceivedMs > _engine.Settings.ReplicationTimeoutSeconds * 1000L) CloseSilent(connection);
+            else if (_state == ReplicaLinkState.Connected) Acknowledge(connection);
+        }
+        catch (Exception failure) when (failure is IOException or ObjectDisposedException or InvalidOperationException)
+        {
+            connection.Close();
+        }
+    }
+
+    private void CloseSilent(PrimaryConnection connection)
+    {
+        _engine.Log.Warning(LogEvents.LinkFailed, _state == ReplicaLinkState.Connected
+            ? "MASTER timeout: no data nor PING received..."
+            : "Timeout receiving bulk data from MASTER... If the problem persists try to set the 'repl-timeout' parameter in redis.conf to a larger value.");
+        connection.Close();
+    }
+
+    // A primary from before PSYNC takes none.
+    private void Acknowledge(PrimaryConnection connection)
+    {
+        if (!_history.IsKnown) return;
+        long offset = _engine.ReplicaStream.Offset;
+        if (_services.SyncedOffset(offset) is { } synced) connection.Send("REPLCONF", "ACK", Text(offset), "FACK", Text(synced));
+        else connection.Send("REPLCONF", "ACK", Text(offset));
+
+        static string Text(long number) => number.ToString(System.Globalization.CultureInfo.InvariantCulture);
+    }
+}

@@ -1,0 +1,102 @@
+using System.Buffers;
+using System.Text;
+using RedKite.Server.Client;
+using RedKite.Server.Execution;
+using RedKite.Server.Logging;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Following;
+
+/// <summary>
+/// Executes a primary's stream in its order, as a pipeline of a client for which nothing expires and nothing is refused, and appends what was executed
+/// to the server's own stream, unchanged. Of a unit (MULTI to EXEC) all or nothing was executed.
+/// </summary>
+internal sealed class StreamApplier(Engine engine, Caller caller, Session session)
+{
+    private const int BufferBytes = 256 * 1024;
+    private const int KeptBufferBytesMax = 16 * BufferBytes;
+    private const int ErrorBytesShown = 200;
+    private const int RefusedPollMs = 100;
+
+    private readonly ArrayBufferWriter<byte> _unit = new(); // the requests of a unit that has begun
+    private byte[] _buffer = GC.AllocateUninitializedArray<byte>(BufferBytes);
+    private int _filled;
+
+    /// <summary>Bytes that were received and not executed yet. From any thread.</summary>
+    internal long WaitingBytes => Volatile.Read(ref _filled) + _unit.WrittenCount;
+
+    /// <summary>Errors that commands of the stream have replied.</summary>
+    internal long Errors { get; private set; }
+
+    /// <summary>Receives a portion of the stream, and executes the whole requests of what has come.</summary>
+    /// <exception cref="IOException">The link has ended, or what came is no stream.</exception>
+    internal void Receive(PrimaryConnection connection)
+    {
+        if (_filled == _buffer.Length) Array.Resize(ref _buffer, checked(_buffer.Length * 2)); // a request that is longer
+        int received = connection.ReceiveInto(_buffer.AsSpan(_filled));
+        Volatile.Write(ref _filled, _filled + received);
+        session.BytesReceived += received;
+        WaitWhileRefused(connection);
+        int executed = Execute(_buffer.AsSpan(0, _filled));
+        if (executed == 0) return;
+        int left = _filled - executed;
+        _buffer.AsSpan(executed, left).CopyTo(_buffer);
+        if (_buffer.Length > KeptBufferBytesMax && left < BufferBytes) _buffer = _buffer[..BufferBytes];
+        Volatile.Write(ref _filled, left);
+    }
+
+    private int Execute(Span<byte> input)
+    {
+        int position = 0;
+        bool goesOn = true;
+        while (goesOn && position < input.Length)
+        {
+            long errors = caller.Reply.Errors;
+            int executed = caller.Run(session, input[position..], engine.MemoryBytesMax, out goesOn);
+            if (caller.Reply.Errors != errors) NoteErrors(caller.Reply.Errors - errors);
+            caller.Reply.Clear();
+            if (session.ClosesAfterReply) throw new IOException("the primary's stream is none: it has a malformed request");
+            NoteExecuted(input.Slice(position, executed));
+            position += executed;
+        }
+
+        return position;
+    }
+
+    // What was executed becomes part of the server's own stream, with a unit as a whole.
+    private void NoteExecuted(ReadOnlySpan<byte> requests)
+    {
+        int whole = session.Transaction is null ? requests.Length : Math.Max(0, caller.UnitStart);
+        if (whole > 0)
+        {
+            if (_unit.WrittenCount > 0) engine.ReplicaStream.Append(_unit.WrittenSpan);
+            _unit.ResetWrittenCount();
+            engine.ReplicaStream.Append(requests[..whole]);
+        }
+
+        if (whole < requests.Length) _unit.Write(requests[whole..]);
+    }
+
+    // A replica that cannot keep what it executes goes no further.
+    private void WaitWhileRefused(PrimaryConnection connection)
+    {
+        while (engine.WriteGate.Refusal is not null && !engine.Settings.ReplicaIgnoreDiskWriteErrors)
+        {
+            if (caller.HasEnded || connection.IsClosed) throw new IOException("the link was closed");
+            Thread.Sleep(RefusedPollMs);
+        }
+    }
+
+    private void NoteErrors(long errors)
+    {
+        if (Errors == 0)
+        {
+            string text = Encoding.UTF8.GetString(caller.Reply.Tail[..Math.Min(caller.Reply.Tail.Length, ErrorBytesShown)]);
+            int error = Math.Max(0, text.IndexOf('-', StringComparison.Ordinal));
+            engine.Log.Warning(LogEvents.StreamError, $"== CRITICAL == This replica is sending an error to its master: '{text[error..].Split('\r')[0]}' after processing the command '{session.LastCommand?.FullName ?? "<unknown>"}'. Its data may differ from the primary's.");
+        }
+
+        Errors += errors;
+        Interlocked.Add(ref engine.Metrics.Server.StreamErrors, errors);
+    }
+}
