@@ -1,5 +1,6 @@
 using System.Net.Sockets;
 using System.Text;
+using Aspire.Hosting.ApplicationModel;
 using Microsoft.Extensions.Diagnostics.HealthChecks;
 
 namespace RedKite.Aspire.Hosting;

@@ -1,6 +1,6 @@
-using Aspire.Hosting.ApplicationModel;
+using RedKite.Aspire.Hosting;
 
-namespace RedKite.Aspire.Hosting;
+namespace Aspire.Hosting.ApplicationModel;
 
 /// <summary>
 /// A RedKite server of an Aspire application: the program <c>redkite</c> on this machine. Its connection string is understood by every Redis

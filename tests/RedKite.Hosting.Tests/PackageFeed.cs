@@ -87,6 +87,7 @@ internal sealed class PackageFeed : IDisposable
             <ImplicitUsings>enable</ImplicitUsings>
             <TreatWarningsAsErrors>true</TreatWarningsAsErrors>
             <NuGetAudit>false</NuGetAudit>
+            <NoWarn>$(NoWarn);ASPIRE010</NoWarn>
             <RestoreFallbackFolders>{UserPackages}</RestoreFallbackFolders>
           </PropertyGroup>
           <ItemGroup>
@@ -110,7 +111,7 @@ internal sealed class PackageFeed : IDisposable
     }
 
     /// <summary>Runs a project that was built, and returns its output.</summary>
-    internal string Run(string folder) => Execute("dotnet", folder, Path.Combine(folder, "out", Path.GetFileName(folder) + ".dll"));
+    internal string Run(string folder, params string[] arguments) => Execute("dotnet", folder, [Path.Combine(folder, "out", Path.GetFileName(folder) + ".dll"), .. arguments]);
 
     /// <summary>Installs the tool, and returns its path.</summary>
     internal string InstallTool()

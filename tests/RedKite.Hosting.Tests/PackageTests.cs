@@ -85,14 +85,20 @@ public sealed class PackageTests : IDisposable
             """));
         Assert.Contains("Total: 1, Errors: 0, Failed: 0", _feed.Run(tests), StringComparison.Ordinal);
 
-        _feed.NewProject("apphost", _feed.AppHost(), ("Program.cs", """
-            IDistributedApplicationBuilder builder = DistributedApplication.CreateBuilder(args);
-            var cache = builder.AddRedKite("cache", password: builder.AddParameter("pw", secret: true)).WithDataFolder("data");
-            Console.WriteLine(cache.Resource.ConnectionStringExpression.ValueExpression);
-            """));
-
         string tool = _feed.InstallTool();
         Assert.StartsWith("RedKite v=0.1.0", _feed.Execute(tool, "--version"), StringComparison.Ordinal);
+
+        string appHost = _feed.NewProject("apphost", _feed.AppHost(), ("Program.cs", """
+            var builder = DistributedApplication.CreateBuilder(new DistributedApplicationOptions { Args = args, DisableDashboard = true });
+            var cache = builder.AddRedKite("cache", password: builder.AddParameter("pw", "secret", secret: true)).WithDataFolder("data").WithProgram(args[0]);
+            await using var app = builder.Build();
+            await app.StartAsync();
+            await app.ResourceNotifications.WaitForResourceHealthyAsync("cache");
+            Console.WriteLine($"healthy at {await cache.Resource.ConnectionStringExpression.GetValueAsync(default)};");
+            await app.StopAsync();
+            """));
+        Assert.Matches("healthy at localhost:[0-9]+,password=secret;", _feed.Run(appHost, tool));
+
         using var server = ServerProcess.Start(new ServerProgram("tool", $"{tool} --port {{port}} --admin-port 0", IsRedKite: true));
         using RespConnection connection = RespConnection.Connect(server.Port);
         connection.Run("PING").IsSimple("PONG");

@@ -1,7 +1,7 @@
 namespace RedKite.Store.Keyspace;
 
 /// <summary>The type of a key's value, numbered as in Redis's RDB format and module interface.</summary>
-public enum DataType
+internal enum DataType
 {
     String = 0,
     List = 1,
@@ -12,7 +12,7 @@ public enum DataType
 }
 
 /// <summary>How a value is stored, under the name that OBJECT ENCODING returns.</summary>
-public enum ValueEncoding
+internal enum ValueEncoding
 {
     /// <summary>A string whose bytes are a 64-bit integer in canonical form.</summary>
     Integer = 0,

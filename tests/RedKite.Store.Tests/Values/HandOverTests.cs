@@ -19,12 +19,13 @@ public sealed class HandOverTests
 
     private static readonly ListLimits Lists = new(16, 0);
 
-    public static TheoryData<DataType> Structures => [DataType.Hash, DataType.Set, DataType.SortedSet, DataType.List, DataType.Stream];
+    public static TheoryData<string> Structures => [.. Enum.GetNames<DataType>().Except([nameof(DataType.String)])];
 
     [Theory]
     [MemberData(nameof(Structures))]
-    public void Rename_to_another_stripe_moves_no_element(DataType type)
+    public void Rename_to_another_stripe_moves_no_element(string typeName)
     {
+        DataType type = Enum.Parse<DataType>(typeName);
         using var store = new KeyStore(2, 1, guarded: true);
         Database database = store.Databases[0];
         byte[] source = KeyIn(store, 0);
@@ -42,8 +43,9 @@ public sealed class HandOverTests
 
     [Theory]
     [MemberData(nameof(Structures))]
-    public void Value_from_another_stripe_grows_shrinks_and_is_freed(DataType type)
+    public void Value_from_another_stripe_grows_shrinks_and_is_freed(string typeName)
     {
+        DataType type = Enum.Parse<DataType>(typeName);
         using var store = new KeyStore(2, 1, guarded: true);
         Database database = store.Databases[0];
         byte[][] keys = [KeyIn(store, 0), KeyIn(store, 1)];
@@ -70,8 +72,9 @@ public sealed class HandOverTests
     // Held for blocks and used by none: what is left in slabs, beside the segments of the stripe's own table.
     [Theory]
     [MemberData(nameof(Structures))]
-    public void Slabs_of_a_large_value_waste_less_than_a_tenth(DataType type)
+    public void Slabs_of_a_large_value_waste_less_than_a_tenth(string typeName)
     {
+        DataType type = Enum.Parse<DataType>(typeName);
         using var store = new KeyStore(1, 1);
         byte[] key = KeyIn(store, 0);
         for (int i = 0; i < LargeElements; i++) Add(store, key, type, i);

@@ -259,7 +259,7 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
 
     protected RespValue Run(string line) => _transcript.Run(line);
 
-    protected ValueEncoding? EncodingOf(string key) => _transcript.EncodingOf(key);
+    private protected ValueEncoding? EncodingOf(string key) => _transcript.EncodingOf(key);
 
     private long Now => _transcript.NowMs;
 
