@@ -90,7 +90,7 @@ internal static class DebugPackageProgram
     private static byte[] Receive(ServerLink link)
     {
         ReplyElement element = link.ReadElement();
-        if (element.Marker == (byte)'-') throw link.Refused(element);
+        if (element.Marker == (byte)'-') throw element.Bytes.StartsWith("NOAUTH"u8) ? link.Fail("the server needs a password: use --pass (and --user), or the variable REDKITE_PASSWORD") : link.Refused(element);
         if (!element.IsString || element.Number is < 0 or > PackageBytesMax) throw link.Fail("the server did not reply with a package");
         var package = new byte[element.Number];
         int received = 0;

@@ -20,7 +20,7 @@ internal sealed class RedKiteHealthCheck(RedKiteServer server, bool isReadiness)
         if (server.IsLoading) return HealthCheckResult.Unhealthy("The server is loading its data.");
         Finding[] open = [.. findings.Where(finding => finding.Diagnosis.Severity != FindingSeverity.Notice)];
         if (open.Length == 0) return HealthCheckResult.Healthy("The server is ready.");
-        Dictionary<string, object> data = open.ToDictionary(finding => finding.Rule.Name, finding => (object)$"{finding.Diagnosis.Title}: {finding.Diagnosis.Evidence}");
+        Dictionary<string, object> data = open.ToDictionary(finding => finding.Rule.Name, finding => (object)$"{finding.Diagnosis.Title}: {finding.Diagnosis.Details}");
         string description = string.Join(" ", open.Select(finding => finding.Diagnosis.Title.TrimEnd('.') + "."));
         bool isCritical = Array.Exists(open, finding => finding.Diagnosis.Severity == FindingSeverity.Critical);
         return isCritical ? HealthCheckResult.Unhealthy(description, data: data) : HealthCheckResult.Degraded(description, data: data);

@@ -69,7 +69,7 @@ public sealed class DebugPackageTests : IDisposable
         (await ChildProgram.Run(OracleProgram.Cli, ["-p", Port(server), "CONFIG", "SET", "requirepass", "secret"])).Succeeded();
         ChildProgram refused = await RedKite("debug-package", "--port", Port(server), "--output", package);
         Assert.Equal(1, refused.ExitCode);
-        Assert.Equal($"redkite debug-package: 127.0.0.1:{server.Port}: the server replied: NOAUTH Authentication required.", refused.Errors.TrimEnd());
+        Assert.Equal($"redkite debug-package: 127.0.0.1:{server.Port}: the server needs a password: use --pass (and --user), or the variable REDKITE_PASSWORD", refused.Errors.TrimEnd());
         Assert.False(File.Exists(package));
         (await RedKite("debug-package", "--port", Port(server), "--user", "default", "--pass", "secret", "--trace", "1", "--log", "0", "--output", package)).Succeeded();
         using (ZipArchive zip = ZipFile.OpenRead(package)) Assert.Contains(zip.Entries, entry => entry.FullName == "trace.nettrace" && entry.Length > 10_000);
@@ -188,12 +188,21 @@ public sealed class DebugPackageTests : IDisposable
     {
         string text = Path.Combine(_folder, "text.zip");
         File.WriteAllText(text, "this is no zip file");
+        string dump = Path.Combine(_folder, "dump.rdb");
+        File.WriteAllText(dump, "REDIS0012");
         string damaged = Package("{", "[]");
-        foreach (string path in new[] { text, damaged, Path.Combine(_folder, "missing.zip") })
+        (string Path, string Line)[] files =
+        [
+            (text, "it is not a debug package; redkite debug-package --output FILE fetches one from a running server"),
+            (dump, "it is not a debug package; redkite check verifies dump files and append-only files"),
+            (damaged, "the package is damaged: "),
+            (Path.Combine(_folder, "missing.zip"), "Could not find file"),
+        ];
+        foreach ((string path, string line) in files)
         {
             ChildProgram analyzed = await RedKite("analyze", path);
             Assert.Equal(3, analyzed.ExitCode);
-            Assert.StartsWith($"redkite analyze: {path}: ", Assert.Single(analyzed.Errors.TrimEnd().Split('\n')), StringComparison.Ordinal);
+            Assert.StartsWith($"redkite analyze: {path}: {line}", Assert.Single(analyzed.Errors.TrimEnd().Split('\n')), StringComparison.Ordinal);
         }
     }
 

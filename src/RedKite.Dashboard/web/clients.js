@@ -44,26 +44,27 @@ export function clients({ source, zoom, chosen }) {
     chart({ title: 'Output waiting to be sent', unit: 'bytes', series: [{ metric: 'client_output_bytes', label: 'all' }, { metric: 'client_largest_output_bytes', label: 'largest', peak: true }], zoom }),
   ];
   const status = h('p', { role: 'status', class: 'lead' });
-  const flags = row => [row.blocked && 'blocked', row.paused && 'paused', row.suspended && 'not reading'].filter(Boolean).join(', ');
+  const flags = row => row.left_unix_ms ? `left ${format.time(row.left_unix_ms)}${row.closed_for ? `, ${kinds[row.closed_for]?.[0] ?? row.closed_for}` : ''}` : [row.blocked && 'blocked', row.paused && 'paused', row.suspended && 'not reading'].filter(Boolean).join(', ');
   const kill = row => h('button', { type: 'button', class: 'danger', onclick: async () => {
     if (!confirm(`Close client ${row.id} (${row.name || row.address})?`)) return;
     status.textContent = await api.post(`api/clients/${row.id}/kill`) === 204 ? `Client ${row.id} was closed.` : `Client ${row.id} was gone already.`;
   } }, 'Close');
-  const list = table({ caption: 'Clients', key: row => String(row.id), first: 50, filter: true, emptyText: 'No client is connected.', columns: [
+  const list = table({ caption: 'Clients', key: row => row.left_unix_ms ? `${row.id} left` : String(row.id), first: 50, filter: true, emptyText: 'No client is connected.', columns: [
     { title: 'Id', number: true, get: row => row.id }, { title: 'Name', get: row => row.name }, { title: 'Address', get: row => row.address },
     { title: 'Library', get: row => [row.library, row.library_version].filter(Boolean).join(' ') }, { title: 'Last command', get: row => row.last_command ?? '', link: row => row.last_command ? here('commands', { find: row.last_command }) : null },
     { title: 'State', get: flags }, { title: 'Commands', number: true, get: row => row.commands, show: row => format.text(format.count(row.commands)) },
     { title: 'Age', number: true, get: row => row.age_seconds, show: row => format.text(format.seconds(row.age_seconds)) },
-    { title: 'Idle', number: true, get: row => row.idle_seconds, show: row => format.text(format.seconds(row.idle_seconds)) },
-    { title: 'Input', number: true, get: row => row.input_bytes, show: row => bytesOrNone(row.input_bytes) },
-    { title: 'Output waiting', number: true, get: row => row.output_bytes, show: row => bytesOrNone(row.output_bytes) },
-    { title: 'Memory', number: true, get: row => row.memory_bytes, show: row => bytesText(row.memory_bytes) },
-    { title: 'Loop', number: true, get: row => row.loop },
+    { title: 'Idle', number: true, get: row => row.idle_seconds, show: row => row.left_unix_ms ? '' : format.text(format.seconds(row.idle_seconds)) },
+    { title: 'Input', number: true, get: row => row.input_bytes, show: row => row.left_unix_ms ? '' : bytesOrNone(row.input_bytes) },
+    { title: 'Output waiting', number: true, get: row => row.output_bytes, show: row => row.left_unix_ms ? '' : bytesOrNone(row.output_bytes) },
+    { title: 'Memory', number: true, get: row => row.memory_bytes, show: row => row.left_unix_ms ? '' : bytesText(row.memory_bytes) },
+    { title: 'Sent to it', number: true, get: row => row.bytes_sent, show: row => bytesOrNone(row.bytes_sent) },
+    { title: 'Loop', number: true, get: row => row.left_unix_ms ? '' : row.loop },
     { title: 'Delays', get: () => '', show: row => h('button', { type: 'button', title: 'What delayed this client', onclick: () => {
       timeline.filterBy(row.name || row.address);
       timeline.reveal();
     } }, 'Why?'), keep: true },
-    ...source.live ? [{ title: 'Close', get: () => '', show: kill, keep: true }] : [],
+    ...source.live ? [{ title: 'Close', get: () => '', show: row => row.left_unix_ms ? '' : kill(row), keep: true }] : [],
   ] });
   const libraries = table({ caption: 'Libraries', sort: 1, descending: true, emptyText: 'No client is connected.', columns: [{ title: 'Library', get: row => row.name, link: row => row.told ? here('clients', { find: row.name }) : null }, { title: 'Clients', number: true, get: row => row.count }] });
   const messages = table({ caption: 'Subscriptions and transactions', key: row => String(row.id), emptyText: 'No client has a subscription, a transaction or a watched key.', columns: [
@@ -80,7 +81,7 @@ export function clients({ source, zoom, chosen }) {
     { title: 'Detail', get: row => row.detail },
   ] });
   return {
-    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Connected clients'), status, list.element, h('h2', {}, 'Libraries'), libraries.element, h('h2', {}, 'Subscriptions and transactions'), messages.element,
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Clients'), status, list.element, h('h2', {}, 'Libraries'), libraries.element, h('h2', {}, 'Subscriptions and transactions'), messages.element,
       h('h2', {}, 'Why did this client time out?'), h('p', { class: 'lead' }, 'Filter by the client’s name or address; events that affected all clients stay. A range chosen on a chart limits the list.'), timeline.element],
     charts,
     async update(signal) {
@@ -89,7 +90,7 @@ export function clients({ source, zoom, chosen }) {
       messages.update(taking?.clients);
       timeline.update(chosen(events, row => row.unix_ms / 1000)?.slice(-500));
       const counts = new Map();
-      for (const row of rows) counts.set(row.library || 'not told', (counts.get(row.library || 'not told') ?? 0) + 1);
+      for (const row of rows.filter(each => !each.left_unix_ms)) counts.set(row.library || 'not told', (counts.get(row.library || 'not told') ?? 0) + 1);
       libraries.update([...counts].map(([name, count]) => ({ name, count, told: name !== 'not told' })));
     },
     look(what) {

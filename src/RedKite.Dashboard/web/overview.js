@@ -14,6 +14,7 @@ export function findingCard(finding, go) {
     h('p', { class: 'meta' }, h('span', { class: `severity ${finding.severity}` }, words[finding.severity]), finding.ended_unix_ms > 0 ? `${format.time(finding.since_unix_ms)} to ${format.time(finding.ended_unix_ms)}` : `since ${format.time(finding.since_unix_ms)}`),
     h('h3', {}, finding.title),
     h('p', { class: 'evidence' }, sentence(finding.evidence)),
+    finding.culprit ? h('p', { class: 'culprit' }, sentence(finding.culprit)) : null,
     h('p', {}, h('b', { class: 'todo' }, 'What to do'), finding.remedy),
     h('p', { class: 'meta' }, `${finding.name} · `,
       h('a', { href: `#${finding.view}`, onclick: event => {

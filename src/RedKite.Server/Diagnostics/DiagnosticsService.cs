@@ -24,6 +24,7 @@ internal sealed class DiagnosticsService : IDisposable
     private readonly MemoryReturn _memoryReturn;
     private readonly BackgroundSlowdown _slowdown;
     private readonly Thread _thread;
+    private readonly Culprits _culprits;
     private readonly string _fileSystem;
     private readonly double[] _totals = new double[MetricTable.All.Count];
     private volatile Observation? _latest;
@@ -44,6 +45,7 @@ internal sealed class DiagnosticsService : IDisposable
         CommandHistory = new RankedHistory(RankedTable.Commands, parts.Commands.All.Select(command => command.FullName));
         LoopHistory = new RankedHistory(RankedTable.Loops, Enumerable.Range(0, parts.LoopCount).Select(loop => loop.ToString(CultureInfo.InvariantCulture)));
         Findings = new FindingTracker(FindingTable.Rules, parts.Log);
+        _culprits = new Culprits(parts, this);
         _thread = new Thread(Run) { Name = "diagnostics", IsBackground = true, Priority = ThreadPriority.BelowNormal };
     }
 
@@ -101,7 +103,8 @@ internal sealed class DiagnosticsService : IDisposable
         Configuration configuration = _parts.Configuration;
         return new DiagnosticsView(History, [.. _totals], nowUnixSeconds, configuration.Get)
         {
-            Facts = new Dictionary<string, string>([.. SystemFacts.Current, .. DurabilityFacts]) { ["memory_refused_client"] = _parts.Metrics.Server.LastClientWithoutMemory.ToString(System.Globalization.CultureInfo.InvariantCulture) },
+            Facts = new Dictionary<string, string>([.. SystemFacts.Current, .. DurabilityFacts]),
+            Culprits = _culprits,
             SettingsWithoutEffect = [.. SettingTable.Rows.Where(row => row.NoEffect is not null && configuration.Get(row.Name) != row.DefaultText).Select(row => row.Name)],
         };
     }

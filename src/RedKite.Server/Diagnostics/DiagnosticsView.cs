@@ -28,6 +28,9 @@ internal sealed class DiagnosticsView
     /// <summary>Facts that are text: the mode of transparent huge pages, the overcommit setting, ...</summary>
     internal IReadOnlyDictionary<string, string> Facts { get; init; } = new Dictionary<string, string>();
 
+    /// <summary>Names causes by their keys, clients and scripts; null: in a debug package.</summary>
+    internal Culprits? Culprits { get; init; }
+
     /// <summary>The latest value of a gauge, or the latest total of a counter. NaN: unknown.</summary>
     internal double this[Metric metric] => _latest[metric.Index];
 

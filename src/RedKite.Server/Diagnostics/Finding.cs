@@ -18,7 +18,17 @@ internal enum FindingSeverity
 /// <param name="Title">A full statement: "Memory will reach its limit in about 40 minutes".</param>
 /// <param name="Evidence">The numbers and names that show it.</param>
 /// <param name="Severity">How bad it is now.</param>
-internal sealed record Diagnosis(string Title, string Evidence, FindingSeverity Severity);
+internal sealed record Diagnosis(string Title, string Evidence, FindingSeverity Severity)
+{
+    /// <summary>
+    /// Who or what causes it, with names, keys and addresses: "client 7 (worker, 10.0.0.3:4711, user alice)". Empty: unknown. A debug package
+    /// does not have it.
+    /// </summary>
+    internal string Culprit { get; init; } = "";
+
+    /// <summary>The evidence with the culprit.</summary>
+    internal string Details => Culprit.Length > 0 ? $"{Evidence}; {Culprit}" : Evidence;
+}
 
 /// <summary>
 /// A rule that turns numbers into a sentence: a row of <see cref="FindingTable"/>.
@@ -33,6 +43,9 @@ internal sealed record FindingRule(string Name, string Meaning, string Remedy, s
 {
     /// <summary>Whether the finding stays open although the rule finds nothing, because what it found is not over; null: it ends with that.</summary>
     internal Func<DiagnosticsView, bool>? Lasts { get; init; }
+
+    /// <summary>Names who or what causes it, on a running server; null: the rule cannot.</summary>
+    internal Func<Culprits, string>? Culprit { get; init; }
 }
 
 /// <summary>A finding that is open, or was.</summary>

@@ -13,7 +13,11 @@ internal sealed class FindingTracker(IReadOnlyList<FindingRule> rules, ServerLog
     // A finding ends when its rule has been silent for this long, so that one near its threshold does not flap.
     private const long QuietMs = 10_000;
 
+    // To look for the culprit again takes some milliseconds; it may have changed.
+    private const long CulpritMs = 10_000;
+
     private readonly Dictionary<string, (Finding Finding, long SeenMs)> _open = [];
+    private readonly Dictionary<string, long> _namedMs = [];
     private volatile IReadOnlyList<Finding> _current = [];
     private volatile IReadOnlyList<Finding> _ended = [];
 
@@ -42,6 +46,7 @@ internal sealed class FindingTracker(IReadOnlyList<FindingRule> rules, ServerLog
 
             bool isWorse = !isNew && diagnosis.Severity > known.Finding.Diagnosis.Severity;
             if (!isNew && !isWorse) diagnosis = diagnosis with { Severity = known.Finding.Diagnosis.Severity }; // the worst until it ends
+            diagnosis = diagnosis with { Culprit = CulpritOf(rule, view, isNew || isWorse, isNew ? "" : known.Finding.Diagnosis.Culprit, nowUnixMs) };
             var finding = new Finding(rule, diagnosis, isNew ? nowUnixMs : known.Finding.SinceUnixMs);
             _open[rule.Name] = (finding, nowUnixMs);
             if (!isNew && !isWorse) continue;
@@ -64,10 +69,22 @@ internal sealed class FindingTracker(IReadOnlyList<FindingRule> rules, ServerLog
         if (ended.Count > 0) _ended = [.. ended, .. _ended.Take(EndedMax - ended.Count)];
     }
 
+    // What was found before stays if nothing is found any more: the client may have left.
+    private string CulpritOf(FindingRule rule, DiagnosticsView view, bool isNeeded, string before, long nowUnixMs)
+    {
+        if (rule.Culprit is null || view.Culprits is null) return before;
+        if (!isNeeded && nowUnixMs - _namedMs.GetValueOrDefault(rule.Name) < CulpritMs) return before;
+        _namedMs[rule.Name] = nowUnixMs;
+        return rule.Culprit(view.Culprits) is { Length: > 0 } found ? found : isNeeded ? "" : before;
+    }
+
+    // The culprit is text of clients: a debug package has the line without it.
     private void Write(Diagnosis diagnosis, FindingRule rule)
     {
         string line = $"Finding {rule.Name}: {diagnosis.Title} ({diagnosis.Evidence}). {rule.Remedy}";
-        if (diagnosis.Severity == FindingSeverity.Notice) log.Notice(LogEvents.FindingOpened, line);
-        else log.Warning(LogEvents.FindingOpened, line);
+        bool isWarning = diagnosis.Severity != FindingSeverity.Notice;
+        if (diagnosis.Culprit.Length > 0) log.OfClient(LogEvents.FindingOpened, isWarning, line + " Seen: ", diagnosis.Culprit);
+        else if (isWarning) log.Warning(LogEvents.FindingOpened, line);
+        else log.Notice(LogEvents.FindingOpened, line);
     }
 }

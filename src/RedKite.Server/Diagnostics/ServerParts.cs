@@ -114,6 +114,12 @@ internal abstract class ServerParts
     /// <summary>Events that may have delayed clients.</summary>
     internal Timeline Timeline { get; } = new();
 
+    /// <summary>Connections by address, refused ones included.</summary>
+    internal RecentTally<string> Arrivals { get; } = new();
+
+    /// <summary>Calls of commands on a whole database, by the command's name and its client's id.</summary>
+    internal RecentTally<(string Command, long ClientId)> WholeDatabaseCalls { get; } = new();
+
     /// <summary>The server's own actions, within the limits that settings allow.</summary>
     internal ActionLog Actions { get; }
 

@@ -138,8 +138,11 @@ internal sealed class Engine : ServerParts
     }
 
     /// <summary>Notes an event that may have delayed or disconnected a client.</summary>
-    internal void Note(TimelineKind kind, Session session, long durationNs = 0, string detail = "") =>
+    internal void Note(TimelineKind kind, Session session, long durationNs = 0, string detail = "")
+    {
+        if (kind.ClosesClient()) session.IsClosedByServer = true;
         Timeline.Add(new TimelineEvent(Clock.NowMs, kind, durationNs / 1000, session.Id, session.Address, session.Name, detail));
+    }
 
     /// <summary>Whether a client must log in before it may do anything else. If the default user needs no password, every client is logged in.</summary>
     internal bool RequiresLogin(Session session) => !session.Authenticated && !Users.AllowsAnonymous;

@@ -507,6 +507,7 @@ internal sealed class Invoker
             return false;
         }
 
+        if (command.Is(CommandFlags.AllStripes)) _engine.WholeDatabaseCalls.Note((command.FullName, cmd.Session.Id), _engine.Clock.SteadyMs);
         if (_engine.DangerousCommands.Refusal(cmd, command) is { } refusal)
         {
             Reject(command, refusal);

@@ -100,6 +100,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Session session = _engine.Clients.Add(connection, Executor.Time.SteadyMs, _engine.Users.Default, authenticated: _engine.Users.AllowsAnonymous);
         connection.State = session;
         if (ServerEvents.HearsConnections) ServerEvents.ConnectionOpened(session.Id, session.Address);
+        _engine.Arrivals.Note(connection.RemoteAddress.Host, Executor.Time.SteadyMs);
         if (_engine.Clients.Count > settings.MaxClients)
         {
             _engine.Limits.Note(Limit.Connections);
@@ -300,6 +301,7 @@ internal sealed class SessionLoop : IConnectionHandler
         if (_engine.Changes.HasRequests) _engine.Changes.Apply();
         if (session.IsSuspended) Metrics.AddSuspendedClients(-1);
         _engine.Clients.Remove(session);
+        _engine.Clients.Departed.Add(session, _engine.Clock.SteadyMs, _engine.Clock.NowMs);
         _engine.ClientEviction.Forget(session);
         _engine.Memory.NoteReleased(Metrics.Buffers, session.CountedBufferBytes);
         session.CountedBufferBytes = 0;

@@ -106,6 +106,13 @@ internal enum TimelineKind
     WritesHeld,
 }
 
+internal static class TimelineKinds
+{
+    /// <summary>Whether the server has closed the client.</summary>
+    internal static bool ClosesClient(this TimelineKind kind) => kind is TimelineKind.OverLimit or TimelineKind.Evicted or TimelineKind.QueryTooLarge or TimelineKind.Idle
+        or TimelineKind.Killed or TimelineKind.UserDeleted or TimelineKind.ChannelDenied or TimelineKind.ProtocolError or TimelineKind.HandshakeTimeout;
+}
+
 /// <summary>Something that may have delayed a client, or all.</summary>
 /// <param name="UnixMs">When it ended.</param>
 /// <param name="DurationMicroseconds">How long it took; 0: a moment.</param>

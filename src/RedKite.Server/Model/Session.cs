@@ -242,6 +242,9 @@ internal sealed class Session
     /// <summary>The connection is to end once the replies so far are sent.</summary>
     internal bool ClosesAfterReply { get; private set; }
 
+    /// <summary>Whether the server ends the connection, not the client.</summary>
+    internal bool IsClosedByServer { get; set; }
+
     /// <summary>This client's next command waits: for the end of CLIENT PAUSE, or until it may write.</summary>
     internal bool IsPaused { get; set; }
 

@@ -14,6 +14,9 @@ internal sealed class ClientRegistry
     /// <summary>Connected clients.</summary>
     internal int Count => Volatile.Read(ref _count);
 
+    /// <summary>The last ones that have left.</summary>
+    internal DepartedClients Departed { get; } = new();
+
     /// <summary>All clients, by id.</summary>
     internal IEnumerable<Session> InOrder => _sessions.Values.OrderBy(session => session.Id);
 

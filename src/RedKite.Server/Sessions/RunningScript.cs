@@ -14,6 +14,10 @@ internal sealed class RunningScript : IDisposable
     /// <summary>The maximum size of a function's arguments that FUNCTION STATS shows.</summary>
     private const int RequestBytesMax = 1024 * 1024;
 
+    /// <summary>A run of this time is remembered with its client.</summary>
+    private const long LongNs = 50 * NsPerMs;
+    private const int LongRunKeptMs = 60_000;
+
     private const int WatchMs = 50;
     private const int NsPerMs = 1_000_000;
 
@@ -41,6 +45,9 @@ internal sealed class RunningScript : IDisposable
 
     /// <summary>The script in progress; null: none.</summary>
     internal Run? Current => Volatile.Read(ref _run);
+
+    /// <summary>The longest run of the last minute in which one was long; null: none was.</summary>
+    internal LongScriptRun? LongRun { get; private set; }
 
     /// <summary>Scripts and functions that were run.</summary>
     internal long Executed => Volatile.Read(ref _executed);
@@ -166,6 +173,7 @@ internal sealed class RunningScript : IDisposable
         if (run.IsKilled) _killed++;
         long ns = run.ElapsedNs;
         if (ns > Volatile.Read(ref _longestNs)) Volatile.Write(ref _longestNs, ns);
+        if (ns >= LongNs && (LongRun is not { } before || ns >= before.Ns || Environment.TickCount64 - before.EndedTickMs > LongRunKeptMs)) LongRun = new(run.Name, run.IsFunction, run.ClientId, ns, Environment.TickCount64);
         return ns;
     }
 
@@ -223,6 +231,9 @@ internal sealed class RunningScript : IDisposable
         /// <summary>The SHA-1 of a script, or a function's name.</summary>
         internal string Name => name;
 
+        /// <summary>The client that runs it; 0: it is a library that is loaded.</summary>
+        internal long ClientId { get; set; }
+
         internal bool IsFunction => isFunction;
 
         internal bool HasWritten { get; set; }
@@ -263,3 +274,8 @@ internal sealed class RunningScript : IDisposable
         internal long ElapsedNs => ServerClock.TicksToNs(Stopwatch.GetTimestamp() - started);
     }
 }
+
+/// <summary>A run of a script or function that took long.</summary>
+/// <param name="Name">The SHA-1 of a script, or a function's name.</param>
+/// <param name="EndedTickMs">When it ended, by <see cref="Environment.TickCount64"/>.</param>
+internal sealed record LongScriptRun(string Name, bool IsFunction, long ClientId, long Ns, long EndedTickMs);

@@ -18,7 +18,7 @@ public class FindingRulesTests
     {
         ["memory-near-limit"] = new(Critical, (MaxMemory, 100 * MiB), (UsedMemory, 96 * MiB)),
         ["eviction-young"] = new(Warning, (EvictedKeys, 100), (EvictedYoungKeys, 90)),
-        ["commands-refused-by-memory"] = new(Critical, (MemoryRefusals, 3), (MaxMemory, 100 * MiB), (UsedMemory, 101 * MiB)) { Facts = { ["memory_refused_client"] = "7" } },
+        ["commands-refused-by-memory"] = new(Critical, (MemoryRefusals, 3), (MaxMemory, 100 * MiB), (UsedMemory, 101 * MiB)),
         ["memory-over-limit"] = new(Critical, (MemoryExceeded, 950), (MaxMemory, 100 * MiB), (UsedMemory, 101 * MiB)),
         ["clients-evicted"] = new(Warning, (EvictedClients, 0.1)),
         ["container-memory"] = new(Critical, (CgroupMemoryLimit, 1000 * MiB), (CgroupMemory, 960 * MiB)),

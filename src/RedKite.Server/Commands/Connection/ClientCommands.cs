@@ -172,6 +172,7 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         {
             if (!filter.Matches(session, cmd.Session, cmd.Time.SteadyMs)) continue;
             killed++;
+            session.IsClosedByServer = true;
             timeline.Add(new TimelineEvent(cmd.NowMs, TimelineKind.Killed, 0, session.Id, session.Address, session.Name, ""));
 
             // The caller gets its reply first.

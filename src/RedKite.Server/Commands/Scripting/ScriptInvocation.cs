@@ -30,6 +30,7 @@ internal sealed class ScriptInvocation(ScriptCallHost host, RunningScript runnin
     internal void Run(scoped in CommandContext cmd, LuaInterpreter lua, in CallableScript script, int keys, bool readOnly)
     {
         RunningScript.Run run = running.Begin(script.Name, script.IsFunction, lua, cmd.Settings.BusyReplyThresholdMs);
+        run.ClientId = cmd.Session.Id;
         if (script.IsFunction) running.KeepRequest(cmd);
         int database = cmd.Session.DatabaseIndex;
         host.Begin(cmd, run, readOnly || (script.Flags & ScriptFlags.NoWrites) != 0, (script.Flags & ScriptFlags.AllowOom) != 0);

@@ -14,7 +14,7 @@ internal static class FindingsText
         {
             if (!views.Contains(finding.Rule.View)) continue;
             if (text.Length == 0) text.Append("\nFindings:\n\n");
-            text.Append("- ").Append(finding.Diagnosis.Title).Append(" (").Append(finding.Rule.Name).Append("): ").Append(finding.Diagnosis.Evidence).Append(". ").Append(finding.Rule.Remedy).Append('\n');
+            text.Append("- ").Append(finding.Diagnosis.Title).Append(" (").Append(finding.Rule.Name).Append("): ").Append(finding.Diagnosis.Details).Append(". ").Append(finding.Rule.Remedy).Append('\n');
         }
 
         return text.ToString();

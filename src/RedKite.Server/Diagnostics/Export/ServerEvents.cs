@@ -103,7 +103,7 @@ internal static class ServerEvents
         span.SetEndTime(end);
     }
 
-    private static FindingEvent PayloadOf(Finding finding) => new(finding.Rule.Name, Word(finding.Diagnosis.Severity), finding.Diagnosis.Title, finding.Diagnosis.Evidence);
+    private static FindingEvent PayloadOf(Finding finding) => new(finding.Rule.Name, Word(finding.Diagnosis.Severity), finding.Diagnosis.Title, finding.Diagnosis.Details);
 
     [UnconditionalSuppressMessage("Trimming", "IL2026", Justification = "The payloads' public properties are kept by the attribute; they hold text and numbers.")]
     private static void Write<[DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicProperties)] T>(string name, T payload) => Guard(() => Listener.Write(name, payload));

@@ -1,6 +1,8 @@
 using System.Diagnostics;
 using System.Security.Cryptography;
 using System.Text;
+using System.Text.Json;
+using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Reports;
 
 namespace RedKite.Server.Diagnostics.Package;
@@ -44,7 +46,10 @@ internal sealed record PackageOptions(TimeSpan Log, TimeSpan Trace)
 /// <summary>The source and destination of a part.</summary>
 internal sealed class PackageContext(PackageSources sources, PackageOptions options, long start, byte[] redactionKey, CancellationToken cancellation)
 {
+    private const int NameLengthMin = 4; // shorter ones are words of their own
+
     private readonly List<(string Name, byte[] Bytes)> _entries = [];
+    private List<string>? _chosenTexts;
 
     internal PackageSources Sources => sources;
 
@@ -64,6 +69,32 @@ internal sealed class PackageContext(PackageSources sources, PackageOptions opti
     internal void Add(string name, byte[] bytes) => _entries.Add((name, bytes));
 
     internal void Add(string name, string text) => Add(name, Encoding.UTF8.GetBytes(text));
+
+    /// <summary>
+    /// Replaces what an administrator has chosen by hashes, wherever it is: the values of settings that are texts (paths of files and keys, endpoints), and the
+    /// configuration file's path.
+    /// </summary>
+    internal string WithoutChosenTexts(string text)
+    {
+        _chosenTexts ??= ChosenTexts();
+        foreach (string chosen in _chosenTexts)
+        {
+            text = text.Replace(chosen, Shown(chosen), StringComparison.Ordinal);
+            string inJson = JsonEncodedText.Encode(chosen).ToString();
+            if (inJson != chosen) text = text.Replace(inJson, Shown(chosen), StringComparison.Ordinal);
+        }
+
+        return text;
+    }
+
+    // The longest first: one may be a part of another.
+    private List<string> ChosenTexts()
+    {
+        Configuration configuration = sources.Parts.Configuration;
+        IEnumerable<string> values = SettingTable.Rows.Where(row => row.Kind == SettingKind.Text && !row.Has(SettingFlags.Sensitive)).Select(row => (Value: configuration.Get(row.Name), row.DefaultText))
+            .Where(pair => pair.Value != pair.DefaultText).Select(pair => pair.Value);
+        return [.. values.Append(SettingText.FromNative(configuration.FilePath ?? "")).Where(value => value.Length >= NameLengthMin && !value.All(char.IsAsciiDigit)).Distinct().OrderByDescending(value => value.Length)];
+    }
 
     /// <summary>An address as it may be shown: a hash that is the same throughout the package.</summary>
     internal string Shown(string text) => "#" + Convert.ToHexStringLower(HMACSHA256.HashData(redactionKey, Encoding.UTF8.GetBytes(text)).AsSpan(0, 6));

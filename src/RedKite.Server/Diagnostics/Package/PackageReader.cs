@@ -17,7 +17,7 @@ internal sealed class PackageReader : IReportSource
     private PackageReader(Dictionary<string, byte[]> entries)
     {
         _entries = entries;
-        using JsonDocument manifest = JsonDocument.Parse(Entry(DebugPackage.ManifestName) ?? throw new InvalidDataException("it has no manifest.json"));
+        using JsonDocument manifest = JsonDocument.Parse(Entry(DebugPackage.ManifestName) ?? throw new InvalidDataException("it is a zip file, but not a debug package: it has no manifest.json"));
         Version = manifest.RootElement.GetProperty("version").GetString() ?? "";
         WrittenUnixSeconds = manifest.RootElement.GetProperty("unix_seconds").GetInt64();
         Errors = [.. manifest.RootElement.GetProperty("parts").EnumerateArray()
@@ -55,6 +55,7 @@ internal sealed class PackageReader : IReportSource
     /// <exception cref="IOException">It cannot be read.</exception>
     internal static PackageReader Open(Stream stream)
     {
+        CheckKind(stream);
         try
         {
             var entries = new Dictionary<string, byte[]>(StringComparer.Ordinal);
@@ -65,8 +66,21 @@ internal sealed class PackageReader : IReportSource
         }
         catch (Exception failure) when (failure is JsonException or KeyNotFoundException or InvalidOperationException or FormatException or ArgumentException or EndOfStreamException)
         {
-            throw new InvalidDataException(failure.Message, failure);
+            throw new InvalidDataException("the package is damaged: " + failure.Message, failure);
         }
+    }
+
+    // People hand in whatever is at hand: say what it is, and where a package comes from.
+    private static void CheckKind(Stream stream)
+    {
+        Span<byte> begin = stackalloc byte[5];
+        int length = stream.ReadAtLeast(begin, begin.Length, throwOnEndOfStream: false);
+        stream.Position = 0;
+        if (begin[..length].StartsWith("PK"u8)) return;
+        string advice = begin[..length].StartsWith("REDIS"u8) || begin[..length].StartsWith("*"u8)
+            ? "redkite check verifies dump files and append-only files"
+            : "redkite debug-package --output FILE fetches one from a running server";
+        throw new InvalidDataException($"it is not a debug package; {advice}");
     }
 
     public byte[]? Read(string name, CancellationToken cancellation) => Entry($"reports/{name}.json");

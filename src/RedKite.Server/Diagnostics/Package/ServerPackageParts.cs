@@ -10,6 +10,7 @@ internal static partial class ServerPackageParts
     internal static void Info(PackageContext context)
     {
         string text = ErrorStatistics().Replace(context.Sources.Info(), match => ErrorWords.IsOwn(match.Value) ? match.Value : context.Shown(match.Value));
+        text = CulpritsOfFindings().Replace(text, "(redacted)");
         context.Add("info.txt", WithoutAddresses(context, text));
     }
 
@@ -23,9 +24,11 @@ internal static partial class ServerPackageParts
         context.Add("log.txt", text.ToString());
     }
 
-    /// <summary>Replaces IPv4 and IPv6 addresses, and names of hosts that INFO's listeners have, by hashes.</summary>
+    /// <summary>Replaces IPv4 and IPv6 addresses, names of hosts that INFO's listeners have, and texts of the administrator by hashes.</summary>
     internal static string WithoutAddresses(PackageContext context, string text)
     {
+        text = context.WithoutChosenTexts(text);
+        text = OwnPaths().Replace(text, match => context.Shown(match.Value));
         text = Addresses().Replace(text, match => context.Shown(match.Value));
         return BoundNames().Replace(text, match => match.Value.Length == 5 ? match.Value : "bind=" + context.Shown(match.Value[5..]));
     }
@@ -36,6 +39,14 @@ internal static partial class ServerPackageParts
 
     [GeneratedRegex(@"bind=[^,\r\n#]*", RegexOptions.CultureInvariant)]
     private static partial Regex BoundNames();
+
+    // It ends a finding's line.
+    [GeneratedRegex(@"(?<=^finding_.*,culprit=).*(?=\r?$)", RegexOptions.CultureInvariant | RegexOptions.Multiline)]
+    private static partial Regex CulpritsOfFindings();
+
+    // Where the program and its configuration are, in INFO.
+    [GeneratedRegex(@"(?<=^(executable|config_file):)[^\r\n]+(?=\r?$)", RegexOptions.CultureInvariant | RegexOptions.Multiline)]
+    private static partial Regex OwnPaths();
 
     // The first words of errors in INFO. A script's error may begin with any word.
     [GeneratedRegex(@"(?<=^errorstat_).*(?=:count=\d+\r?$)", RegexOptions.CultureInvariant | RegexOptions.Multiline)]

@@ -86,7 +86,7 @@ internal static class SystemPackageParts
         int separator = best is null ? -1 : Array.IndexOf(best, "-");
         string kind = separator > 0 ? best![separator + 1] : "unknown";
         var drive = new DriveInfo(full);
-        return string.Create(CultureInfo.InvariantCulture, $"mount {best?[4]}\nkind {kind}\ntotal_bytes {drive.TotalSize}\nfree_bytes {drive.AvailableFreeSpace}\n");
+        return string.Create(CultureInfo.InvariantCulture, $"kind {kind}\ntotal_bytes {drive.TotalSize}\nfree_bytes {drive.AvailableFreeSpace}\n");
     }
 
     private static string ReadOrSay(string path)

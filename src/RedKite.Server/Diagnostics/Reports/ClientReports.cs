@@ -1,12 +1,15 @@
 using System.Text.Json;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
+using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Diagnostics.Reports;
 
 /// <summary>Reports on clients.</summary>
 internal static class ClientReports
 {
+    private static readonly string[] KnownLibraries = ["SE.Redis", "redis-py", "jedis", "lettuce", "go-redis", "node-redis", "ioredis", "redis-rs", "redisson", "predis", "phpredis", "hiredis", "NRedisStack", "GlidePy", "GlideJS", "GlideJava"];
+
     // Sessions are read while they work: a value may be a moment old.
     internal static void Clients(ReportContext report)
     {
@@ -20,8 +23,7 @@ internal static class ClientReports
             json.WriteNumber("id", session.Id);
             json.WriteString("name", report.Shown(session.Name));
             json.WriteString("address", report.Shown(session.Address));
-            json.WriteString("library", report.IsRedacted ? session.LibraryName.Split('(')[0] : session.LibraryName); // what is in parentheses is an application's name
-            json.WriteString("library_version", session.LibraryVersion);
+            WriteLibrary(report, session.LibraryName, session.LibraryVersion);
             json.WriteString("user", report.Shown(session.User.Name));
             json.WriteNumber("database", session.DatabaseIndex);
             json.WriteNumber("protocol", session.Resp3 ? 3 : 2);
@@ -41,7 +43,43 @@ internal static class ClientReports
             json.WriteEndObject();
         }
 
+        WriteDeparted(report);
         json.WriteEndArray();
+    }
+
+    // Those that have left have a time for that; the rest is as it was then.
+    private static void WriteDeparted(ReportContext report)
+    {
+        Utf8JsonWriter json = report.Json;
+        Dictionary<long, TimelineKind> reasons = [];
+        foreach (TimelineEvent item in report.Parts.Timeline.Events.Where(item => item.Kind.ClosesClient())) reasons[item.ClientId] = item.Kind;
+        foreach (DepartedClient client in report.Parts.Clients.Departed.Latest)
+        {
+            json.WriteStartObject();
+            json.WriteNumber("id", client.Id);
+            json.WriteString("name", report.Shown(client.Name));
+            json.WriteString("address", report.Shown(client.Address.ToString()));
+            WriteLibrary(report, client.LibraryName, client.LibraryVersion);
+            json.WriteString("user", report.Shown(client.User));
+            json.WriteNumber("database", client.Database);
+            json.WriteNumber("protocol", client.Resp3 ? 3 : 2);
+            json.WriteNumber("age_seconds", client.ConnectedMs / 1000);
+            json.WriteNumber("commands", client.Commands);
+            json.WriteNumber("bytes_received", client.BytesReceived);
+            json.WriteNumber("bytes_sent", client.BytesSent);
+            json.WriteString("last_command", client.LastCommand);
+            json.WriteNumber("left_unix_ms", client.LeftUnixMs);
+            json.WriteString("closed_for", reasons.TryGetValue(client.Id, out TimelineKind reason) ? ServerReports.Word(reason) : "");
+            json.WriteEndObject();
+        }
+    }
+
+    // A package has the names of libraries that many use. Anything else is a text that the client chose.
+    private static void WriteLibrary(ReportContext report, string name, string version)
+    {
+        bool isKnown = KnownLibraries.Contains(name.Split('(')[0]); // what is in parentheses is an application's name
+        report.Json.WriteString("library", !report.IsRedacted ? name : isKnown ? name.Split('(')[0] : report.Shown(name));
+        report.Json.WriteString("library_version", !report.IsRedacted || (isKnown && version.All(letter => char.IsAsciiDigit(letter) || letter == '.')) ? version : report.Shown(version));
     }
 
     internal static void Timeline(ReportContext report)

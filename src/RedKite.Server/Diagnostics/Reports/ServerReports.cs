@@ -38,8 +38,8 @@ internal static class ServerReports
         Utf8JsonWriter json = report.Json;
         json.WriteStartObject();
         json.WriteNumber("rules", FindingTable.Rules.Count);
-        WriteFindings(json, "open", report.Diagnostics.Findings.Current);
-        WriteFindings(json, "ended", report.Diagnostics.Findings.Ended);
+        WriteFindings(report, "open", report.Diagnostics.Findings.Current);
+        WriteFindings(report, "ended", report.Diagnostics.Findings.Ended);
         json.WriteEndObject();
     }
 
@@ -112,8 +112,9 @@ internal static class ServerReports
 #pragma warning restore CA1308
     }
 
-    private static void WriteFindings(Utf8JsonWriter json, string name, IReadOnlyList<Finding> findings)
+    private static void WriteFindings(ReportContext report, string name, IReadOnlyList<Finding> findings)
     {
+        Utf8JsonWriter json = report.Json;
         json.WriteStartArray(name);
         foreach (Finding finding in findings)
         {
@@ -122,6 +123,7 @@ internal static class ServerReports
             json.WriteString("severity", Word(finding.Diagnosis.Severity));
             json.WriteString("title", finding.Diagnosis.Title);
             json.WriteString("evidence", finding.Diagnosis.Evidence);
+            json.WriteString("culprit", report.IsRedacted ? "" : finding.Diagnosis.Culprit);
             json.WriteString("remedy", finding.Rule.Remedy);
             json.WriteString("view", finding.Rule.View);
             json.WriteNumber("since_unix_ms", finding.SinceUnixMs);

@@ -14,43 +14,54 @@ internal static class LoadRules
     [
         new("loop-saturated", "The busiest event loop worked for more than 95 % of the last 10 seconds. Its clients wait for each other.",
             "Pipeline requests, spread the load over more connections, or raise `loops` where there are free CPUs.", "loops",
-            view => view.Min(BusiestLoop, 10) > 95 ? new("An event loop is saturated", Text($"busy {view.Mean(BusiestLoop, 10):0} % of the last 10 seconds"), Warning) : null),
+            view => view.Min(BusiestLoop, 10) > 95 ? new("An event loop is saturated", Text($"busy {view.Mean(BusiestLoop, 10):0} % of the last 10 seconds"), Warning) : null)
+        { Culprit = culprits => culprits.BusiestCommands() },
         new("loops-uneven", "One event loop worked for more than 80 %, another for less than 10 % of the last minute. Clients are spread over loops when they connect.",
             "Have the busiest clients use several connections.", "loops",
-            view => view.Mean(BusiestLoop, 60) > 80 && view.Mean(LeastBusyLoop, 60) < 10 ? new("Work is spread unevenly over the event loops", Text($"{view.Mean(BusiestLoop, 60):0} % against {view.Mean(LeastBusyLoop, 60):0} %"), Notice) : null),
+            view => view.Mean(BusiestLoop, 60) > 80 && view.Mean(LeastBusyLoop, 60) < 10 ? new("Work is spread unevenly over the event loops", Text($"{view.Mean(BusiestLoop, 60):0} % against {view.Mean(LeastBusyLoop, 60):0} %"), Notice) : null)
+        { Culprit = culprits => culprits.BusiestCommands() },
         new("stripe-hot", "One stripe of the keyspace was locked during more than half of the last 30 seconds. Commands on its keys wait.",
             "HOTKEYS and the slow log show which key or command it is; split the key, or avoid long commands on it.", "loops",
-            view => view.Mean(HottestStripe, 30) > 50 && view.Mean(LockWaited, 30) > 20 ? new("One part of the keyspace is contended", Text($"locked {view.Mean(HottestStripe, 30):0} % of the time, threads waited {view.Mean(LockWaited, 30):0} ms a second"), Warning) : null),
+            view => view.Mean(HottestStripe, 30) > 50 && view.Mean(LockWaited, 30) > 20 ? new("One part of the keyspace is contended", Text($"locked {view.Mean(HottestStripe, 30):0} % of the time, threads waited {view.Mean(LockWaited, 30):0} ms a second"), Warning) : null)
+        { Culprit = culprits => culprits.HottestKey() },
         new("lock-waits", "Threads waited for locks of the keyspace for more than 200 ms a second over the last 30 seconds.",
             "Look for long commands in the slow log, and for keys that all clients use.", "loops",
-            view => view.Mean(LockWaited, 30) > 200 ? new("Commands wait for each other", Text($"{view.Mean(LockWaited, 30):0} ms a second, {view.Mean(LockWaits, 30):0} times"), Warning) : null),
+            view => view.Mean(LockWaited, 30) > 200 ? new("Commands wait for each other", Text($"{view.Mean(LockWaited, 30):0} ms a second, {view.Mean(LockWaits, 30):0} times"), Warning) : null)
+        { Culprit = culprits => culprits.SlowestCommand() },
         new("stripe-uneven", "One stripe holds more than eight times its even share of the data, and more than 256 MiB: a very large key.",
             "Find the key with redis-cli --bigkeys, and split it.", "keys",
-            view => view[LargestStripe] > 8 && view[Dataset] > 256 << 20 ? new("A single key holds much of the data", Text($"its stripe has {view[LargestStripe]:0.#} times its share of {Bytes(view[Dataset])}"), Notice) : null),
+            view => view[LargestStripe] > 8 && view[Dataset] > 256 << 20 ? new("A single key holds much of the data", Text($"its stripe has {view[LargestStripe]:0.#} times its share of {Bytes(view[Dataset])}"), Notice) : null)
+        { Culprit = culprits => culprits.LargestKey() },
         new("slow-commands", "One in a hundred commands took longer than 10 ms in at least 10 of the last 30 seconds, in which there were at least 1,000.",
             "The slow log has the slow commands. Commands on whole collections or the whole keyspace delay others.", "slow",
-            view => SlowSeconds(view, LatencyP99) is >= SlowSecondsMin and var seconds ? new("Commands are slow", Text($"the 99th percentile was above 10 ms in {seconds} of the last 30 seconds, {view.Max(LatencyP99, 30) / 1000:0.#} ms at most"), Warning) : null),
+            view => SlowSeconds(view, LatencyP99) is >= SlowSecondsMin and var seconds ? new("Commands are slow", Text($"the 99th percentile was above 10 ms in {seconds} of the last 30 seconds, {view.Max(LatencyP99, 30) / 1000:0.#} ms at most"), Warning) : null)
+        { Culprit = culprits => culprits.SlowestCommand() },
         new("commands-wait", "One in a hundred commands waited longer than 10 ms for its turn on the event loop in at least 10 of the last 30 seconds, in which there were at least 1,000.",
             "Look for slow commands of other clients in the slow log: they share the loop. More loops spread the clients.", "commands",
-            view => SlowSeconds(view, WaitingP99) is >= SlowSecondsMin and var seconds ? new("Commands wait for their turn", Text($"the 99th percentile of the waits was above 10 ms in {seconds} of the last 30 seconds, {view.Max(WaitingP99, 30) / 1000:0.#} ms at most"), Warning) : null),
+            view => SlowSeconds(view, WaitingP99) is >= SlowSecondsMin and var seconds ? new("Commands wait for their turn", Text($"the 99th percentile of the waits was above 10 ms in {seconds} of the last 30 seconds, {view.Max(WaitingP99, 30) / 1000:0.#} ms at most"), Warning) : null)
+        { Culprit = culprits => culprits.SlowestCommand() },
         new("hot-key", "A single key was used by more than a quarter of more than 50,000 requests a second, over the last 30 seconds. Its stripe admits one thread at a time.",
             "HOTKEYS names the key. Cache it in the client, or split it into several keys.", "keys",
-            view => view.Min(HottestKey, 30) > 25 && view.Mean(CommandsProcessed, 30) > 50_000 ? new("One key gets much of the load", Text($"{view.Mean(HottestKey, 30):0} % of {view.Mean(CommandsProcessed, 30):0} requests a second use it, over the last 30 seconds"), Notice) : null),
+            view => view.Min(HottestKey, 30) > 25 && view.Mean(CommandsProcessed, 30) > 50_000 ? new("One key gets much of the load", Text($"{view.Mean(HottestKey, 30):0} % of {view.Mean(CommandsProcessed, 30):0} requests a second use it, over the last 30 seconds"), Notice) : null)
+        { Culprit = culprits => culprits.HottestKey() },
         new("command-stall", "A command took longer than a second within the last minute. Every client of its loop waited.",
             "The slow log has the command. Use SCAN and its variants instead, or split the work into smaller commands.", "slow",
-            view => view.Max(LatencyMax, 60) > 1_000_000 ? new("A command stopped a loop for seconds", Text($"one command took {view.Max(LatencyMax, 60) / 1e6:0.#} s"), Critical) : null),
+            view => view.Max(LatencyMax, 60) > 1_000_000 ? new("A command stopped a loop for seconds", Text($"one command took {view.Max(LatencyMax, 60) / 1e6:0.#} s"), Critical) : null)
+        { Culprit = culprits => culprits.SlowestCommand() },
         new("large-transaction", "A transaction of more than 10,000 commands was executed within the last minute. Its keys are locked until it ends, and so is its event loop.",
             "Split the transaction: transactions of a few hundred commands are hardly slower.", "commands",
             view => view.Max(LargestTransaction, 60) > 10_000 ? new("A transaction is very large", Text($"the largest has {Times(view.Max(LargestTransaction, 60), "command")}"), Warning) : null),
         new("long-script", "A script or function ran for more than 100 ms within the last minute. No other script runs meanwhile, its keys are locked, and so is its event loop.",
             "The slow log has the script. Split its work: a script should take microseconds.", "commands",
-            view => view.Max(LongestScript, 60) > 100_000 ? new("A script runs long", Text($"the longest ran for {view.Max(LongestScript, 60) / 1000:0} ms"), Warning) : null),
+            view => view.Max(LongestScript, 60) > 100_000 ? new("A script runs long", Text($"the longest ran for {view.Max(LongestScript, 60) / 1000:0} ms"), Warning) : null)
+        { Culprit = culprits => culprits.LongScript() },
         new("transactions-refused", "More than half of the transactions of the last minute were refused, and more than ten a second: clients compete for the keys that they watch.",
             "Use a script or a single command instead of WATCH, or let the clients work on different keys.", "commands",
             view => view.Mean(TransactionsRefused, 60) > 10 && view.Mean(TransactionsRefused, 60) > view.Mean(Transactions, 60) ? new("Most transactions are refused", Text($"{view.Mean(TransactionsRefused, 60):0} a second, {view.Mean(Transactions, 60):0} executed"), Notice) : null),
         new("keys-command", "KEYS walks over the whole database. It was called more than once a second over the last minute, with more than 10,000 keys.",
             "Use SCAN, or a set that lists the keys.", "commands",
-            view => view.Mean(KeysCalls, 60) > 1 && view[Keys] > 10_000 ? new("KEYS is used on a large database", Text($"{view.Mean(KeysCalls, 60):0.#} calls a second over {view[Keys]:0} keys"), Warning) : null),
+            view => view.Mean(KeysCalls, 60) > 1 && view[Keys] > 10_000 ? new("KEYS is used on a large database", Text($"{view.Mean(KeysCalls, 60):0.#} calls a second over {view[Keys]:0} keys"), Warning) : null)
+        { Culprit = culprits => culprits.CallersOf("keys") },
         new("error-rate", "More than a tenth of the commands of the last minute failed, and more than ten a second.",
             "INFO errorstats has the errors by class.", "commands",
             view => view.Mean(ErrorReplies, 60) > 10 && view.Mean(ErrorReplies, 60) > view.Mean(CommandsProcessed, 60) / 10 ? new("Many commands fail", Text($"{view.Mean(ErrorReplies, 60):0} errors a second for {view.Mean(CommandsProcessed, 60):0} commands"), Warning) : null),

@@ -1,3 +1,4 @@
+using RedKite.Server.Metrics;
 using static RedKite.Server.Diagnostics.FindingSeverity;
 using static RedKite.Server.Diagnostics.FindingTable;
 using static RedKite.Server.Diagnostics.MetricTable;
@@ -16,7 +17,8 @@ internal static class MemoryRules
     [
         new("memory-near-limit", "Memory is above 95 % of maxmemory, or will reach it within an hour at the growth of the last ten minutes that the last minute continues.",
             "Raise maxmemory, remove data, or give keys expiries. The memory view shows what holds the memory.", "memory",
-            view => IsCache(view) ? null : NearLimit(view, "Memory", MaxMemory, UsedMemory)),
+            view => IsCache(view) ? null : NearLimit(view, "Memory", MaxMemory, UsedMemory))
+        { Culprit = culprits => culprits.MemoryHolder() },
         new("eviction-young", "Most of the keys that are evicted were used within the last minute, at more than ten a second: the data that clients use does not fit into maxmemory.",
             "Raise maxmemory. Under an LRU or LFU policy, low hit rates are the consequence; check that the policy suits the use.", "memory",
             view => view.Mean(EvictedYoungKeys, RecentSeconds) is > 10 and var young && young > view.Mean(EvictedKeys, RecentSeconds) / 2
@@ -24,15 +26,18 @@ internal static class MemoryRules
         new("commands-refused-by-memory", "Commands were refused with OOM within the last minute: memory exceeds maxmemory, and no key may be evicted or evictions do not keep up.",
             "Raise maxmemory, remove data, or choose a maxmemory-policy that evicts. If evictions do not keep up, raise maxmemory-eviction-tenacity.", "memory",
             view => view.Growth(MemoryRefusals, RecentSeconds) is > 0 and var refused
-                ? new("Commands are refused because memory is full", Text($"{Times(refused, "command")} in the last minute, {view[MemoryRefusals]:0} since the start; the last one of client {view.Facts.GetValueOrDefault("memory_refused_client", "unknown")}; {Bytes(view[UsedMemory])} are in use, maxmemory is {Bytes(view[MaxMemory])}"), Critical) : null),
+                ? new("Commands are refused because memory is full", Text($"{Times(refused, "command")} in the last minute, {view[MemoryRefusals]:0} since the start; {Bytes(view[UsedMemory])} are in use, maxmemory is {Bytes(view[MaxMemory])}"), Critical) : null)
+        { Culprit = culprits => culprits.RefusedByMemory() },
         new("memory-over-limit", "Memory exceeded maxmemory for most of the last minute, because no key may be evicted or evictions do not keep up. Commands that may use more memory are refused with OOM errors.",
             "Raise maxmemory, remove data, or choose a maxmemory-policy that evicts. If evictions do not keep up, raise maxmemory-eviction-tenacity.", "memory",
             view => view.Mean(MemoryExceeded, RecentSeconds) > 800
-                ? new("Memory is over its limit", Text($"{Bytes(view[UsedMemory])} are in use, maxmemory is {Bytes(view[MaxMemory])}"), Critical) : null),
+                ? new("Memory is over its limit", Text($"{Bytes(view[UsedMemory])} are in use, maxmemory is {Bytes(view[MaxMemory])}"), Critical) : null)
+        { Culprit = culprits => culprits.MemoryHolder() },
         new("clients-evicted", "Clients were closed within the last minute because all clients together exceeded maxmemory-clients.",
             "The log names the clients. Find out why they do not read their replies or send very large requests, or raise the limit.", "clients",
             view => view.Growth(EvictedClients, RecentSeconds) is > 0 and var closed
-                ? new("Clients are closed because of their memory", Text($"{Times(closed, "client")} in the last minute"), Warning) : null),
+                ? new("Clients are closed because of their memory", Text($"{Times(closed, "client")} in the last minute"), Warning) : null)
+        { Culprit = culprits => culprits.Closed(TimelineKind.Evicted) },
         new("container-memory", "The container uses more than 95 % of its memory limit, or will reach it within an hour at the growth of the last ten minutes that the last minute continues. At the limit the kernel ends the process.",
             "Raise the container's limit, or remove data.", "memory",
             view => NearLimit(view, "The container's memory", CgroupMemoryLimit, CgroupMemory)),
@@ -49,10 +54,12 @@ internal static class MemoryRules
         new("buffers-large", "The clients' buffers take more than a quarter of the memory in use, and more than 64 MiB.",
             "Find the clients with the largest buffers in the clients view, and set client-output-buffer-limit.", "clients",
             view => view[BufferBytes] > Tangible && view[BufferBytes] > view[UsedMemory] / 4
-                ? new("Clients' buffers take much of the memory", Text($"{Bytes(view[BufferBytes])} of {Bytes(view[UsedMemory])} in use"), Warning) : null),
+                ? new("Clients' buffers take much of the memory", Text($"{Bytes(view[BufferBytes])} of {Bytes(view[UsedMemory])} in use"), Warning) : null)
+        { Culprit = culprits => culprits.LargestBuffers() },
         new("big-key", "A single key takes more than 64 MiB, according to the background survey. Commands on it take long and replies are large.",
             "BIGKEYS names the key. Split it, or read and delete it in parts.", "keys",
-            view => view[LargestKey] > Tangible ? new("A key is very large", Text($"the largest takes {Bytes(view[LargestKey])}"), view[LargestKey] > 8 * Tangible ? Warning : Notice) : null),
+            view => view[LargestKey] > Tangible ? new("A key is very large", Text($"the largest takes {Bytes(view[LargestKey])}"), view[LargestKey] > 8 * Tangible ? Warning : Notice) : null)
+        { Culprit = culprits => culprits.LargestKey() },
         new("managed-heap-large", "The managed heap has committed more than 512 MiB and more than half of the process's memory. Data is not kept there.",
             "A host application in the process may hold it. Otherwise take a debug package and report a bug.", "memory",
             view => view[ManagedCommitted] > 512 << 20 && view[ManagedCommitted] > view[Resident] / 2

@@ -49,9 +49,11 @@ public class DebugPackageTests
     [Fact]
     public async Task No_entry_has_keys_values_names_addresses_or_secrets()
     {
+        DirectoryInfo folder = Directory.CreateTempSubdirectory("planted-folder-");
         RedKiteOptions options = new()
         {
             Port = 0,
+            ConfigFile = Path.Combine(folder.FullName, "planted.conf"),
             Settings =
             {
                 ["requirepass"] = "planted-password",
@@ -63,8 +65,23 @@ public class DebugPackageTests
                 ["commandlog-request-larger-than"] = "0",
                 ["commandlog-reply-larger-than"] = "0",
                 ["latency-monitor-threshold"] = "1",
+                ["dir"] = folder.FullName,
+                ["dbfilename"] = "planted-dump.rdb",
+                ["appendfilename"] = "planted-log.aof",
+                ["appenddirname"] = "planted-logs",
+                ["appendonly"] = "yes",
+                ["pidfile"] = Path.Combine(folder.FullName, "planted.pid"),
+                ["metrics-history-file"] = "planted-history",
+                ["debug-package-dir"] = "planted-packages",
+                ["tls-key-file"] = "/planted/key.pem",
+                ["tls-cert-file"] = "/planted/certificate.pem",
+                ["tls-ca-cert-file"] = "/planted/authority.pem",
+                ["syslog-ident"] = "planted-ident",
+                ["otlp-endpoint"] = "http://planted-user:planted-token@planted-host:4318/a+b",
+                ["rename-command"] = "LOLWUT planted-alias",
             },
         };
+        await File.WriteAllTextAsync(options.ConfigFile, "# planted-comment\nproc-title-template \"planted-title {title}\"\n", TestContext.Current.CancellationToken);
         await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
         using RespConnection client = RespConnection.Connect(server.Port);
         using RespConnection user = RespConnection.Connect(server.Port);
@@ -75,6 +92,7 @@ public class DebugPackageTests
         UseScripts(client);
         HoldNames(client, subscriber, blocked);
         Assert.True(SpinWait.SpinUntil(() => server.Engine.Blocked.Count == 1, 60_000), "a client is blocked");
+        GuessPasswords(server);
         string address = client.LocalEndPoint.ToString()!;
         server.Engine.Log.Warning(LogEvents.ClientMessage, $"Closing client addr={address} laddr=[2001:db8::7]:6379");
 
@@ -83,7 +101,7 @@ public class DebugPackageTests
         foreach ((string name, byte[] bytes) in entries)
         {
             // One byte a character, and two: names in a trace are UTF-16.
-            foreach (string secret in (string[])[Planted, address, "2001:db8::7", hash])
+            foreach (string secret in (string[])[Planted, address, "2001:db8::7", hash, "?:0"])
             {
                 foreach (Encoding encoding in (Encoding[])[Encoding.ASCII, Encoding.Unicode])
                 {
@@ -96,7 +114,7 @@ public class DebugPackageTests
         // They were there to be found.
         (string Report, string Text)[] shown =
         [
-            ("clients", "planted-client"), ("hot-keys", "planted-key"), ("slow-log", "planted-value"), ("command-log", "planted-value"), ("users", "planted-pattern"),
+            ("clients", "planted-client"), ("clients", "planted-library"), ("clients", "planted-version"), ("clients", "planted-app"), ("settings", "planted-ident"), ("settings", "/planted/key.pem"), ("settings", "planted-title"), ("hot-keys", "planted-key"), ("slow-log", "planted-value"), ("command-log", "planted-value"), ("users", "planted-pattern"),
             ("access-log", "planted-forbidden-key"), ("scripts", "planted-script"), ("scripts", "planted_library"), ("errors", "planted-error"), ("log", "planted-script-log"),
         ];
         foreach ((string report, string text) in shown)
@@ -104,6 +122,9 @@ public class DebugPackageTests
             Assert.True(Encoding.UTF8.GetString(server.Reports!.Read(report, TestContext.Current.CancellationToken)!).Contains(text, StringComparison.Ordinal), $"{report} would show {text}");
         }
 
+        Assert.Contains("culprit=the user planted-nobody", server.Execute("INFO", "findings").Text, StringComparison.Ordinal);
+        Assert.Matches("finding_logins-refused:.*,culprit=\\(redacted\\)", Encoding.UTF8.GetString(entries["info.txt"]));
+        Assert.Contains(server.Engine.Log.Tail.Lines, line => line.Contains("Seen: the user planted-nobody", StringComparison.Ordinal));
         Assert.Contains("errorstat_planted-error:", server.Execute("INFO", "errorstats").Text, StringComparison.Ordinal);
         Assert.Matches("errorstat_#[0-9a-f]{12}:count=1", Encoding.UTF8.GetString(entries["info.txt"]));
         string log = Encoding.UTF8.GetString(entries["log.txt"]);
@@ -116,7 +137,7 @@ public class DebugPackageTests
     {
         string[] requests =
         [
-            "AUTH planted-bad-password", "AUTH planted-password", "CLIENT SETNAME planted-client", "CLIENT SETINFO LIB-NAME library(planted-app)", "SET planted-key planted-value",
+            "AUTH planted-bad-password", "AUTH planted-password", "CLIENT SETNAME planted-client", "CLIENT SETINFO LIB-NAME SE.Redis(planted-app)", "SET planted-key planted-value",
             "LPUSH planted-key planted-value", "HSET planted-hash planted-field planted-value", "ECHO planted-argument", "planted-command x", "CONFIG SET planted-setting planted-value",
             "DEBUG LOG planted-log", "DEBUG SLEEP 0.01",
         ];
@@ -150,11 +171,20 @@ public class DebugPackageTests
     private static void HoldNames(RespConnection client, RespConnection subscriber, RespConnection blocked)
     {
         foreach (RespConnection other in (RespConnection[])[subscriber, blocked]) other.Run("AUTH planted-password").IsOk();
-        foreach (string request in (string[])["HELLO 3", "CLIENT TRACKING ON BCAST PREFIX planted-prefix"]) Assert.False(blocked.Run(request).IsError, request);
+        foreach (string request in (string[])["HELLO 3", "CLIENT TRACKING ON BCAST PREFIX planted-prefix", "CLIENT SETINFO LIB-NAME planted-library", "CLIENT SETINFO LIB-VER planted-version"]) Assert.False(blocked.Run(request).IsError, request);
         foreach (string request in (string[])["SUBSCRIBE planted-channel", "PSUBSCRIBE planted-glob*", "SSUBSCRIBE planted-shard"]) Assert.False(subscriber.Run(request).IsError, request);
         client.Run("PUBLISH planted-channel planted-message").IsInteger(1);
         foreach (string request in (string[])["HELLO 3", "CLIENT TRACKING ON", "GET planted-key", "WATCH planted-watched", "MULTI", "SET planted-queued planted-value"]) Assert.False(client.Run(request).IsError, request);
         blocked.Send("BLPOP planted-awaited 0\r\n");
+    }
+
+    // A finding that names its cause.
+    private static void GuessPasswords(RedKiteServer server)
+    {
+        server.Execute("CONFIG", "SET", "failed-logins-per-minute", "1");
+        using RespConnection guesser = RespConnection.Connect(server.Port);
+        for (int i = 0; i < 3; i++) Assert.True(guesser.Run("AUTH planted-nobody planted-bad-password").IsError);
+        ObservedSeconds.Until(server, () => server.Diagnostics!.Findings.Current.Any(finding => finding.Diagnosis.Culprit.Contains(Planted, StringComparison.Ordinal)), "a finding names its cause");
     }
 
     [Fact]

@@ -1,0 +1,189 @@
+using System.Globalization;
+using System.Text;
+using RedKite.Server.Acl;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+using static RedKite.Server.Diagnostics.FindingTable;
+
+namespace RedKite.Server.Diagnostics;
+
+/// <summary>
+/// Names who or what is behind a finding: the key, script, client, command or address. Each method returns a phrase, or an empty text if nothing is
+/// known. The phrases hold names that clients chose: they are for the page, the log and INFO, and not for a debug package. On the
+/// diagnostics thread.
+/// </summary>
+internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics)
+{
+    private const int NamedMax = 3;
+    private const int TextMax = 80; // of a key or a script's line
+    private const int RecentSeconds = 60;
+    private const int AclEntriesMax = 100;
+
+    internal string LargestKey() => diagnostics.Survey.Latest?.Largest(1).FirstOrDefault() is { } key
+        ? $"the key {Shown(key.Key)} ({SizeOf(key)}, {Bytes(key.Bytes)}{InDatabase(key.Database)})"
+        : "";
+
+    internal string HottestKey() => HotKeySketch.Hottest(parts.Metrics.Executors, 1, parts.Clock.NowMs).FirstOrDefault() is { } key
+        ? Text($"the key {Shown(key.Key)}{InDatabase(key.Database)}, {key.UsesPerSecond:0} uses a second")
+        : "";
+
+    /// <summary>The script that runs, or the longest of the last minute, with its first line and its caller.</summary>
+    internal string LongScript()
+    {
+        (string name, bool isFunction, long clientId, long ns) = (parts.Script.Current, parts.Script.LongRun) switch
+        {
+            ({ } run, var ended) when ended is null || run.ElapsedNs > ended.Ns => (run.Name, run.IsFunction, run.ClientId, run.ElapsedNs),
+            (_, { } ended) => (ended.Name, ended.IsFunction, ended.ClientId, ended.Ns),
+            _ => ("", false, 0L, 0L),
+        };
+        if (name.Length == 0) return "";
+        ScriptUse? use = parts.Script.Uses.All.FirstOrDefault(use => use.Name == name && use.Library is not null == isFunction);
+        string what = isFunction ? $"the function {name}{(use?.Library is { } library ? " of the library " + library : "")}" : $"the script {name}{FirstLine(use?.Text)}";
+        return Text($"{Printable(what)}, {ns / 1_000_000} ms, run by {Client(clientId)}");
+    }
+
+    /// <summary>The longest command of the last minute with its client, from the slow log; where that has none, from the timeline.</summary>
+    internal string SlowestCommand()
+    {
+        long since = (parts.Clock.NowMs / 1000) - RecentSeconds;
+        RequestLogEntry? slow = parts.SlowLog.Newest(-1).Where(entry => entry.UnixSeconds >= since).MaxBy(entry => entry.Value);
+        TimelineEvent[] events = [.. parts.Timeline.Events.Where(item => item.Kind == TimelineKind.SlowCommand && item.UnixMs / 1000 >= since)];
+        if (slow is null)
+        {
+            TimelineEvent longest = events.MaxBy(item => item.DurationMicroseconds);
+            return longest.Detail is { Length: > 0 } command ? Text($"{command}, {longest.DurationMicroseconds / 1000} ms, of {Client(longest.ClientId)}") : "";
+        }
+
+        // The slow log has addresses, the timeline has ids.
+        long id = events.Where(item => item.Address == slow.ClientAddress && item.DurationMicroseconds >= slow.Value * 9 / 10).Select(item => item.ClientId).LastOrDefault();
+        string client = id > 0 ? Client(id) : slow.ClientAddress.Length > 0 ? "the client at " + slow.ClientAddress : "a caller in the process";
+        return Text($"{Shown(Encoding.Latin1.GetBytes(string.Join(' ', slow.Arguments.Select(Encoding.Latin1.GetString))), quoted: false)}, {slow.Value / 1000.0:0.#} ms, of {client}");
+    }
+
+    /// <summary>Who calls a command on a whole database.</summary>
+    internal string CallersOf(string command)
+    {
+        var calls = parts.WholeDatabaseCalls.Most(RecentTally<int>.KeysMax, parts.Clock.SteadyMs).Where(call => call.Key.Command == command).ToList();
+        return calls.Count == 0 ? "" : "called by " + Listed(calls.Select(call => $"{Client(call.Key.ClientId)} {Occurrences(call.Count)}"));
+    }
+
+    /// <summary>The addresses that most clients connect from.</summary>
+    internal string ConnectingAddresses()
+    {
+        var arrivals = parts.Arrivals.Most(RecentTally<int>.KeysMax, parts.Clock.SteadyMs);
+        return arrivals.Count == 0 ? "" : "from " + Listed(arrivals.Select(arrival => Text($"{(arrival.Key.Length > 0 ? arrival.Key : "an unknown address")} ({Times(arrival.Count, "connection")} within a minute)")));
+    }
+
+    internal string ClientsNotReading() =>
+        Listed(parts.Clients.All.Where(session => session.IsSuspended).OrderByDescending(OutputOf).Select(session => Text($"{Client(session.Id)} with {Bytes(OutputOf(session))}")));
+
+    /// <summary>The clients whose buffers are the largest.</summary>
+    internal string LargestBuffers() =>
+        Listed(parts.Clients.All.Where(session => BuffersOf(session) > 0).OrderByDescending(BuffersOf).Select(session => Text($"{Client(session.Id)} with {Bytes(BuffersOf(session))}")));
+
+    internal string LargestRequest() =>
+        parts.Clients.All.MaxBy(session => session.Connection?.InputBytes ?? 0) is { } session ? "from " + Client(session.Id) : "";
+
+    /// <summary>The clients that the server has closed for a reason within the last minute.</summary>
+    internal string Closed(params TimelineKind[] kinds)
+    {
+        long since = parts.Clock.NowMs - (RecentSeconds * 1000);
+        return Listed(parts.Timeline.Events.Where(item => kinds.Contains(item.Kind) && item.UnixMs >= since).Reverse().Select(item => Client(item.ClientId, item.Address, item.Name)));
+    }
+
+    /// <summary>The client whose command was refused last because memory is full.</summary>
+    internal string RefusedByMemory() => parts.Metrics.Server.LastClientWithoutMemory is > 0 and var id ? "the last refused command is of " + Client(id) : "";
+
+    /// <summary>What holds the memory: the largest key.</summary>
+    internal string MemoryHolder() => LargestKey() is { Length: > 0 } key ? "the largest key is " + key : "";
+
+    /// <summary>The commands that took the most time of the last ten seconds.</summary>
+    internal string BusiestCommands()
+    {
+        long now = diagnostics.History.LatestSecond;
+        RankedHistory history = diagnostics.CommandHistory;
+        var busiest = Enumerable.Range(0, history.Names.Count)
+            .Select(id => (Name: history.Names[id], Microseconds: history.Seconds(id, 0, now - 9, now).Where(point => !float.IsNaN(point.Value)).Sum(point => point.Value)))
+            .Where(command => command.Microseconds > 0).OrderByDescending(command => command.Microseconds).Take(NamedMax).ToList();
+        double all = busiest.Sum(command => command.Microseconds);
+        return all == 0 ? "" : "mostly by " + Listed(busiest.Where(command => command.Microseconds > all / 10).Select(command => Text($"{command.Name} ({command.Microseconds / 1e4 / 10:0} % of a CPU)")));
+    }
+
+    /// <summary>Who was denied something most recently.</summary>
+    internal string Denied(bool isLogin)
+    {
+        AclLogEntry[] entries = [.. parts.Users.Log.Newest(AclEntriesMax).Where(entry => entry.Reason == DenialReason.Authentication == isLogin)];
+        return Listed(entries.Select(entry =>
+        {
+            string what = isLogin ? "" : $" was denied {Shown(entry.Object)}";
+            return Printable($"the user {entry.UserName}{what} ({Client(IdOf(entry.Client))})");
+        }).Distinct());
+    }
+
+    /// <summary>A client with what is known of it: "client 7 (worker, 10.0.0.3:4711, user alice, library 2.8)".</summary>
+    internal string Client(long id, string address = "", string name = "")
+    {
+        if (id <= 0) return "a caller in the process";
+        if (parts.Clients.Find(id) is { } session) return Described(id, session.Name, session.Address, session.User.Name, session.LibraryName, session.LibraryVersion, "");
+        if (parts.Clients.Departed.Find(id) is { } left) return Described(id, left.Name, left.Address.ToString(), left.User, left.LibraryName, left.LibraryVersion, ", which has left");
+        return Described(id, name, address, "", "", "", address.Length > 0 ? ", which has left" : "");
+    }
+
+    private static string Described(long id, string name, string address, string user, string library, string version, string left)
+    {
+        string[] facts = [.. ((string[])[name, address, user.Length > 0 ? "user " + user : "", $"{library} {version}".Trim()]).Where(fact => fact.Length > 0)];
+        return Printable(Text($"client {id}{(facts.Length > 0 ? $" ({string.Join(", ", facts)})" : "")}{left}"));
+    }
+
+    private static string Listed(IEnumerable<string> phrases)
+    {
+        string[] all = [.. phrases.Take(RecentTally<int>.KeysMax)];
+        return string.Join(", ", all.Take(NamedMax)) + (all.Length > NamedMax ? Text($" and {all.Length - NamedMax} more") : "");
+    }
+
+    private static long OutputOf(Session session) => session.Connection?.OutputBytes ?? 0;
+
+    private static long BuffersOf(Session session) => session.Connection?.BufferBytes ?? 0;
+
+    private static string Occurrences(long count) => count == 1 ? "once" : Text($"{count} times");
+
+    private static string InDatabase(int database) => database == 0 ? "" : Text($" in database {database}");
+
+    private static string SizeOf(SurveyedKey key)
+    {
+        string elements = key.Type switch
+        {
+            Store.Keyspace.DataType.String => "byte",
+            Store.Keyspace.DataType.Hash => "field",
+            Store.Keyspace.DataType.Stream => "entry",
+            Store.Keyspace.DataType.List => "element",
+            _ => "member",
+        };
+        string plural = elements == "entry" ? "entries" : elements + "s";
+        return Text($"{ReportsWord(key.Type)} of {key.Size.ToString("N0", CultureInfo.InvariantCulture)} {(key.Size == 1 ? elements : plural)}");
+    }
+
+    private static string ReportsWord(Store.Keyspace.DataType type) => type == Store.Keyspace.DataType.SortedSet ? "sorted set" : Reports.ServerReports.Word(type);
+
+    private static string FirstLine(string? text) =>
+        text?.Split('\n').Select(line => line.Trim()).FirstOrDefault(line => line.Length > 0) is { } line ? $" ({Shown(Encoding.Latin1.GetBytes(line))})" : "";
+
+    private static long IdOf(string clientLine)
+    {
+        string? field = clientLine.Split(' ').FirstOrDefault(word => word.StartsWith("id=", StringComparison.Ordinal));
+        return field is not null && long.TryParse(field[3..], CultureInfo.InvariantCulture, out long id) ? id : 0;
+    }
+
+    // As much of a text as fits into a line, in quotes.
+    private static string Shown(byte[] bytes, bool quoted = true)
+    {
+        string text = Encoding.UTF8.GetString(bytes.AsSpan(0, Math.Min(bytes.Length, TextMax)));
+        string shown = Printable(text) + (bytes.Length > TextMax ? "..." : "");
+        return quoted ? $"\"{shown}\"" : shown;
+    }
+
+    // INFO and the log have one line for a finding: what is no text is escaped.
+    private static string Printable(string text) =>
+        string.Concat(text.EnumerateRunes().Select(rune => Rune.IsControl(rune) || rune.Value is 0x2028 or 0x2029 ? Text($"\\x{rune.Value:x2}") : rune.ToString()));
+}

@@ -1,0 +1,111 @@
+using System.Text;
+using RedKite.Server.Diagnostics;
+using RedKite.Server.Metrics;
+using RedKite.Server.Sessions;
+using RedKite.TestSupport;
+
+namespace RedKite.Server.Tests.Diagnostics;
+
+/// <summary>What findings name on a running server: keys, scripts, clients, commands and addresses.</summary>
+public class CulpritsTests
+{
+    private const int PatienceMs = 60_000;
+
+    [Fact]
+    public async Task Client_is_described_while_it_is_connected_and_after_it_has_left()
+    {
+        await using RedKiteServer server = await StartedAsync();
+        Culprits culprits = CulpritsOf(server);
+        long id;
+        using (RespConnection client = RespConnection.Connect(server.Port))
+        {
+            foreach (string request in (string[])["CLIENT SETNAME worker", "CLIENT SETINFO LIB-NAME redis-py", "CLIENT SETINFO LIB-VER 5.1", "SET key value"]) client.Run(request).IsOk();
+            id = client.Run("CLIENT ID").Number;
+            Assert.Matches($@"^client {id} \(worker, 127\.0\.0\.1:\d+, user default, redis-py 5\.1\)$", culprits.Client(id));
+            server.Execute("CLIENT", "KILL", "ID", $"{id}");
+        }
+
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Clients.Departed.Find(id) is not null, PatienceMs), "it has left");
+        Assert.Matches($@"^client {id} \(worker, 127\.0\.0\.1:\d+, user default, redis-py 5\.1\), which has left$", culprits.Client(id));
+        Assert.Contains("worker", culprits.Closed(TimelineKind.Killed), StringComparison.Ordinal);
+
+        // The page shows it with what it did and why it left.
+        string clients = Encoding.UTF8.GetString(server.Reports!.Read("clients", TestContext.Current.CancellationToken)!);
+        Assert.Matches($"\"id\":{id},\"name\":\"worker\".*\"commands\":5.*\"left_unix_ms\":[1-9][0-9]+,\"closed_for\":\"killed\"", clients);
+    }
+
+    [Fact]
+    public async Task Long_script_is_named_with_its_first_line_and_its_caller()
+    {
+        await using RedKiteServer server = await StartedAsync();
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("CLIENT SETNAME nightly").IsOk();
+        Assert.False(client.Run("EVAL \"\\n-- counts for long\\nlocal n = 0 while n < 30000000 do n = n + 1 end return n\" 0").IsError);
+        LongScriptRun run = server.Engine.Script.LongRun!;
+        Assert.Matches($"^the script {run.Name} \\(\"-- counts for long\"\\), \\d+ ms, run by client \\d+ \\(nightly, .*\\)$", CulpritsOf(server).LongScript());
+    }
+
+    [Fact]
+    public async Task Slow_command_is_named_with_its_arguments_and_its_caller()
+    {
+        await using RedKiteServer server = await StartedAsync();
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("CLIENT SETNAME sleeper").IsOk();
+        client.Run("DEBUG SLEEP 0.05").IsOk();
+        Assert.Matches(@"^DEBUG SLEEP 0\.05, [0-9.]+ ms, of client \d+ \(sleeper, .*\)$", CulpritsOf(server).SlowestCommand());
+        client.Run("SLOWLOG RESET").IsOk();
+        Assert.Matches(@"^debug, \d+ ms, of client \d+ \(sleeper, .*\)$", CulpritsOf(server).SlowestCommand());
+    }
+
+    [Fact]
+    public async Task Callers_of_keys_and_connecting_addresses_are_counted()
+    {
+        await using RedKiteServer server = await StartedAsync();
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("CLIENT SETNAME lister").IsOk();
+        for (int i = 0; i < 3; i++) client.Run("KEYS *").IsArray();
+        Assert.Matches(@"^called by client \d+ \(lister, .*\) 3 times$", CulpritsOf(server).CallersOf("keys"));
+        Assert.Equal("from 127.0.0.1 (1 connection within a minute)", CulpritsOf(server).ConnectingAddresses());
+    }
+
+    [Fact]
+    public async Task Keys_are_named_on_one_line_whatever_they_hold()
+    {
+        await using RedKiteServer server = await StartedAsync();
+        server.Execute("SET", "large\nkey", new string('x', 1 << 20));
+        server.Execute("CONFIG", "SET", "key-survey-cpu-percent", "5");
+        Assert.True(SpinWait.SpinUntil(() => CulpritsOf(server).LargestKey().Length > 0, PatienceMs), "the survey has seen it");
+        Assert.Equal("the key \"large\\x0akey\" (string of 1,048,576 bytes, 1.13 MiB)", CulpritsOf(server).LargestKey());
+    }
+
+    [Fact]
+    public async Task Failed_logins_and_denied_commands_name_their_user_and_client()
+    {
+        await using RedKiteServer server = await StartedAsync();
+        using RespConnection client = RespConnection.Connect(server.Port);
+        Assert.True(client.Run("AUTH alice wrong").IsError);
+        Assert.Matches(@"^the user alice \(client \d+ \(127\.0\.0\.1:\d+, user default\)\)$", CulpritsOf(server).Denied(isLogin: true));
+        Assert.Equal("", CulpritsOf(server).Denied(isLogin: false));
+        client.Run("ACL SETUSER bob on nopass ~* +auth").IsOk();
+        client.Run("AUTH bob x").IsOk();
+        Assert.True(client.Run("GET key").IsError);
+        Assert.Matches("^the user bob was denied \"get\" ", CulpritsOf(server).Denied(isLogin: false));
+    }
+
+    [Fact]
+    public void Tally_forgets_what_is_old_and_keeps_a_limited_number()
+    {
+        var tally = new RecentTally<int>();
+        for (int i = 0; i < 2 * RecentTally<int>.KeysMax; i++) tally.Note(i, nowMs: 0);
+        for (int i = 0; i < 5; i++) tally.Note(7, nowMs: 40_000);
+        Assert.Equal((7, 6), tally.Most(1, nowMs: 40_000)[0]);
+        Assert.Equal(RecentTally<int>.KeysMax, tally.Most(int.MaxValue, nowMs: 40_000).Count);
+        Assert.Equal((7, 5), Assert.Single(tally.Most(int.MaxValue, nowMs: 70_000)));
+        Assert.Empty(tally.Most(1, nowMs: 200_000));
+    }
+
+    private static Culprits CulpritsOf(RedKiteServer server) => new(server.Engine, server.Diagnostics!);
+
+    private static async Task<RedKiteServer> StartedAsync() =>
+        await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["enable-debug-command"] = "yes", ["key-survey-cpu-percent"] = "0" } }, TestContext.Current.CancellationToken);
+}
