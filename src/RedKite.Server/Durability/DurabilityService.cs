@@ -318,10 +318,11 @@ internal sealed class DurabilityService : IDisposable
     /// waits for another thread that does the same.
     /// </summary>
     /// <param name="failure">What failed; null: nothing.</param>
-    /// <returns>False: the data is being saved in the background.</returns>
+    /// <returns>False: the data is being saved in the background, or sent to replicas.</returns>
     internal bool TrySave(out FileFailure? failure)
     {
         failure = null;
+        if (_isSynchronizing) return false; // as in Redis, whose child writes an RDB file for the replicas
         while (!_dumping.Wait(SavePollMs))
         {
             if (_dumpsInBackground) return false;
