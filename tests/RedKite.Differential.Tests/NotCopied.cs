@@ -118,6 +118,12 @@ internal static class NotCopied
             "data can be moved in from newer servers",
             command => IsRestore(command) && command.Length > 3 && command[3].Length >= 10 && (command[3][^10] | (command[3][^9] << 8)) is (>= 13 and <= 16) or 80 or 81),
         new(
+            "A delivery of an entry that XCLAIM has given RETRYCOUNT 9223372036854775807",
+            "the number of deliveries becomes negative",
+            "it stays",
+            "XNACK FATAL sets this number, and the entry stays refused",
+            command => Is(command, "XCLAIM") && HasWord(command, "9223372036854775807")),
+        new(
             "HLEN of a hash with expired fields that are still in memory",
             "counts them",
             "counts what HGETALL returns",
@@ -212,8 +218,9 @@ internal static class NotCopied
     /// <summary>What RedKite has of newer versions of Redis and Valkey, by the version that introduced it.</summary>
     public static readonly (string Version, string What)[] Newer =
     [
-        ("Redis 8.4", "DELEX, DIGEST, MSETEX; IFEQ, IFNE, IFDEQ and IFDNE of SET"),
-        ("Redis 8.8", "INCREX"),
+        ("Redis 8.2", "XDELEX, XACKDEL; KEEPREF, DELREF and ACKED of XADD and XTRIM"),
+        ("Redis 8.4", "DELEX, DIGEST, MSETEX; IFEQ, IFNE, IFDEQ and IFDNE of SET; CLAIM of XREADGROUP, where a client that waits is not served by entries that become idle meanwhile"),
+        ("Redis 8.8", "INCREX; XNACK, whose entries belong to the consumer with the empty name, as replicas and files of Redis 8.0.2 need it"),
         ("Valkey 8.1", "COMMANDLOG"),
         ("Valkey 9.0", "DELIFEQ"),
     ];

@@ -52,6 +52,7 @@ internal static class CommandFamilies
         StreamReadCommands.Family,
         StreamGroupCommands.Family,
         StreamPendingCommands.Family,
+        StreamRemovalCommands.Family,
         StreamInfoCommands.Family,
         HashCommands.Family,
         HashScanCommands.Family,

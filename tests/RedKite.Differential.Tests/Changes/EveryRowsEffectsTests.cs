@@ -12,7 +12,7 @@ public sealed class EveryRowsEffectsTests(EffectStreamTests.Servers servers) : I
 {
     private const int RequestsPerRow = 2;
     private const int RequestsPerRound = 10; // of a row that has not written yet
-    private const int RoundsMax = 100;
+    private const int RoundsMax = 300;
 
     [Fact(Timeout = 300_000)]
     public async Task Every_row_that_writes_has_effects_that_reproduce_the_data() => await Task.Run(Check, TestContext.Current.CancellationToken);

@@ -25,7 +25,7 @@ internal sealed class RowRequestGenerator
         new("sorted-set", "a b 1 - + [a [c (1 -inf +inf", "ZADD K 1 a 2 b 3 c", "ZADD K 0 a 0 b 0 c 0 d"),
         new("geo", "a b m km", "GEOADD K 13.3 38.1 a 15.0 37.5 b 2.3 48.8 c"),
         new("hyperloglog", "a x TODENSE", "PFADD K a b c"),
-        new("stream", "g g g a 1-1 2-1 9-9 0 > *", "XADD K 1-1 a 1; XADD K 2-1 b 2; XADD K 3-1 c 3; XGROUP CREATE K g 0; XREADGROUP GROUP g a COUNT 2 STREAMS K >"),
+        new("stream", "g g g g a 0 0 1-1 1-1 2-1 9-9 > *", "XADD K 1-1 a 1; XADD K 2-1 b 2; XADD K 3-1 c 3; XGROUP CREATE K g 0; XREADGROUP GROUP g a COUNT 2 STREAMS K >"),
     ];
 
     private static readonly string[] Words = ["*", "-", "+", ">", "$", "0", "0-0", "1-1", "[a", "(1", "-inf", "+inf", "u8", "i5", "f", "lib", "g", "a", "b", "m", "km", "1", "2"];

@@ -5,7 +5,7 @@ namespace RedKite.Server.Tests.Changes;
 
 /// <summary>
 /// The effects of commands and options that are newer than Redis 8.0 are commands that it knows: replicas of that version and the log depend on it.
-/// NOW+10 is a time in milliseconds.
+/// NOW+10 is a time in milliseconds; empty arguments are not shown.
 /// </summary>
 public sealed partial class EffectsOfNewerCommandsTests : TranscriptTests
 {
@@ -36,6 +36,23 @@ public sealed partial class EffectsOfNewerCommandsTests : TranscriptTests
     [InlineData("INCREX n BYFLOAT 1.5", "SET n 1.5")]
     [InlineData("INCREX n BYINT 5 UBOUND 4", "")]
     public void Effects_of_string_commands(string line, string effects) => Check("SET k a EX 100", line, effects);
+
+    [Theory]
+    [InlineData("XDELEX s IDS 2 1-1 9-9", "XDEL s 1-1")]
+    [InlineData("XDELEX s DELREF IDS 1 1-1", "MULTI;XACK s g 1-1;XDEL s 1-1;EXEC")]
+    [InlineData("XDELEX s ACKED IDS 2 1-1 3-1", "")]
+    [InlineData("XACKDEL s g IDS 1 1-1", "MULTI;XACK s g 1-1;XDEL s 1-1;EXEC")]
+    [InlineData("XACKDEL s g ACKED IDS 1 2-1", "MULTI;XACK s g 2-1;XDEL s 2-1;EXEC")]
+    [InlineData("XTRIM s MAXLEN 2 KEEPREF", "XTRIM s MAXLEN = 2")]
+    [InlineData("XTRIM s MAXLEN 2 DELREF", "MULTI;XACK s g 1-1;XTRIM s MAXLEN = 2;EXEC")]
+    [InlineData("XTRIM s MAXLEN 0 ACKED", "")]
+    [InlineData("XADD s ACKED MAXLEN 2 7-1 f v", "XADD s 7-1 f v")]
+    [InlineData("XADD s DELREF MAXLEN 1 7-1 f v", "MULTI;XADD s MAXLEN = 1 7-1 f v;XACK s g 1-1;XACK s g 2-1;EXEC")]
+    [InlineData("XADD s KEEPREF 7-1 f v", "XADD s 7-1 f v")]
+    [InlineData("XNACK s g FATAL IDS 1 1-1", "XCLAIM s g 0 1-1 TIME 0 RETRYCOUNT 9223372036854775807 FORCE JUSTID")]
+    [InlineData("XREADGROUP GROUP g b CLAIM 0 COUNT 1 STREAMS s >", "MULTI;XGROUP CREATECONSUMER s g b;XCLAIM s g b 0 1-1 TIME NOW+0 RETRYCOUNT 2 FORCE JUSTID;EXEC")]
+    public void Effects_of_stream_commands(string line, string effects) =>
+        Check("XADD s 1-1 a 1; XADD s 2-1 a 2; XADD s 3-1 a 3; XGROUP CREATE s g 0; XREADGROUP GROUP g a COUNT 2 STREAMS s >", line, effects);
 
     private void Check(string before, string line, string effects)
     {

@@ -21,25 +21,27 @@ internal static class StreamCommands
     private const string TrimSyntax =
         "strategy:<MAXLEN | MINID@6.2.0> [operator:<equal:= | approximately:~>] threshold [LIMIT@6.2.0 count]";
 
+    private const string PolicySyntax = "condition:[KEEPREF | DELREF | ACKED]@8.2.0";
+
     private const string XAddSyntax =
-        "key [NOMKSTREAM@6.2.0] [trim:(" + TrimSyntax + ")] id-selector:<auto-id:* | id> data:<field value [field value ...]>";
+        "key [NOMKSTREAM@6.2.0] " + PolicySyntax + " [trim:(" + TrimSyntax + ")] id-selector:<auto-id:* | id> data:<field value [field value ...]>";
 
     internal static readonly CommandFamily Family = new("stream", "stream",
     [
         new("XADD", -5, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Update, "updates because it may trim"), XAdd,
-            new("5.0.0", "O(1), or O(N) when N entries are trimmed.", "Adds an entry to a stream. Creates the key if it doesn't exist.", XAddSyntax) { History = [("6.2.0", "Adds `NOMKSTREAM`, `MINID` and `LIMIT`."), ("7.0.0", "Accepts ids of the form `<ms>-*`.")] }) { Tips = ["nondeterministic_output"] },
+            new("5.0.0", "O(1), or O(N) when N entries are trimmed.", "Adds an entry to a stream. Creates the key if it doesn't exist.", XAddSyntax) { History = [("6.2.0", "Adds `NOMKSTREAM`, `MINID` and `LIMIT`."), ("7.0.0", "Accepts ids of the form `<ms>-*`."), ("8.2.0", "Adds `KEEPREF`, `DELREF` and `ACKED`.")] }) { Tips = ["nondeterministic_output"] },
         new("XLEN", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), XLen,
             new("5.0.0", "O(1)", "Returns the number of entries in a stream.", "key")),
         new("XDEL", -3, Write | Fast, KeySpecs.One(1, ReadWrite | Delete), XDel,
             new("5.0.0", "O(1) for each entry, whatever the stream's length.", "Deletes entries from a stream.", "key id [id ...]")),
         new("XTRIM", -4, Write, KeySpecs.One(1, ReadWrite | Delete), XTrim,
-            new("5.0.0", "O(N) with N being the number of entries deleted, which go in whole nodes.", "Deletes the oldest entries of a stream.", "key trim:(" + TrimSyntax + ")") { History = [("6.2.0", "Adds `MINID` and `LIMIT`.")] }) { Tips = ["nondeterministic_output"] },
+            new("5.0.0", "O(N) with N being the number of entries deleted, which go in whole nodes.", "Deletes the oldest entries of a stream.", "key trim:(" + TrimSyntax + ") " + PolicySyntax) { History = [("6.2.0", "Adds `MINID` and `LIMIT`."), ("8.2.0", "Adds `KEEPREF`, `DELREF` and `ACKED`.")] }) { Tips = ["nondeterministic_output"] },
         new("XSETID", -3, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Update), XSetId,
             new("5.0.0", "O(1)", "Sets the last id and the counters of a stream. Used by replication.",
                 "key last-id [ENTRIESADDED@7.0.0 entries-added:integer] [MAXDELETEDID@7.0.0 max-deleted-id]") { History = [("7.0.0", "Adds `ENTRIESADDED` and `MAXDELETEDID`.")] }),
     ]);
 
-    // XADD key [NOMKSTREAM] [MAXLEN | MINID [= | ~] threshold [LIMIT count]] * | id field value [field value ...]
+    // XADD key [NOMKSTREAM] [KEEPREF | DELREF | ACKED] [MAXLEN | MINID [= | ~] threshold [LIMIT count]] * | id field value [field value ...]
     private static void XAdd(ref CommandContext cmd)
     {
         if (!StreamTrimOptions.TryParseAddOrReply(cmd, out StreamTrimOptions options, out int idArgument)) return;
@@ -85,11 +87,13 @@ internal static class StreamCommands
         for (int i = firstText; i < cmd.Count; i += 2) added.Pair(cmd[i], cmd[i + 1]);
         added.End();
         cmd.Changed(1, KeyEvent.XAdd);
-        long trimmed = options.Trims ? stream.Trim(options.Trimming) : 0;
+        StreamRemovals? removals = options.Trims && options.NamesPolicy ? new StreamRemovals() : null;
+        long trimmed = options.Trims ? stream.Trim(options.Trimming, removals) : 0;
         if (trimmed > 0) cmd.Changed(1, KeyEvent.XTrim, count: 0);
-        if (cmd.Recording.TakesEffects && (isAuto || form != StreamIdForm.Whole || options.Trimming.IsApproximate))
+        if (cmd.Recording.TakesEffects && (isAuto || form != StreamIdForm.Whole || options.Trimming.IsApproximate || options.NamesPolicy))
         {
-            StreamEffects.Add(cmd, 1, id, firstText, isTrimmed: trimmed > 0, stream.Length);
+            StreamEffects.Add(cmd, 1, id, firstText, isTrimmed: trimmed > 0 && removals is not { Entries.Count: > 0 }, stream.Length);
+            if (removals is not null) StreamEffects.Removals(cmd, 1, stream, removals);
         }
 
         StreamReplies.Id(cmd.Reply, id);
@@ -151,15 +155,17 @@ internal static class StreamCommands
         cmd.Reply.Integer(deleted);
     }
 
-    // XTRIM key MAXLEN | MINID [= | ~] threshold [LIMIT count]
+    // XTRIM key MAXLEN | MINID [= | ~] threshold [LIMIT count] [KEEPREF | DELREF | ACKED]
     private static void XTrim(ref CommandContext cmd)
     {
         if (!StreamTrimOptions.TryParseTrimOrReply(cmd, out StreamTrimOptions options)) return;
         if (!cmd.OpenToWriteStreamOrReply(1, out StreamValue stream)) return;
-        long deleted = stream.Exists ? stream.Trim(options.Trimming) : 0;
+        StreamRemovals? removals = options.NamesPolicy ? new StreamRemovals() : null;
+        long deleted = stream.Exists ? stream.Trim(options.Trimming, removals) : 0;
         if (deleted > 0)
         {
-            if (options.Trimming.IsApproximate) StreamEffects.Trim(cmd, 1, stream.Length);
+            if (removals is not null) StreamEffects.Removals(cmd, 1, stream, removals);
+            if ((options.Trimming.IsApproximate || options.NamesPolicy) && removals is not { Entries.Count: > 0 }) StreamEffects.Trim(cmd, 1, stream.Length);
             cmd.Changed(1, KeyEvent.XTrim, deleted);
         }
 

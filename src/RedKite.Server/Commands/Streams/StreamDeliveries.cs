@@ -5,10 +5,11 @@ namespace RedKite.Server.Commands.Streams;
 
 /// <summary>The entries of one stream that XREADGROUP has replied.</summary>
 /// <param name="Key">The stream's argument.</param>
-/// <param name="Entries">The number of new entries.</param>
+/// <param name="Entries">The number of entries, those claimed from other consumers first.</param>
 /// <param name="LastId">The group's last id before.</param>
 /// <param name="EntriesRead">The group's count of read entries before.</param>
-internal readonly record struct StreamDelivery(int Key, int Entries, StreamId LastId, long EntriesRead);
+/// <param name="Claimed">The number of claimed entries.</param>
+internal readonly record struct StreamDelivery(int Key, int Entries, StreamId LastId, long EntriesRead, int Claimed = 0);
 
 /// <summary>
 /// The entries that XREADGROUP has replied and has still to make pending for the consumer, in rented arrays. That follows when all

@@ -57,6 +57,33 @@ internal static class StreamEffects
         }
     }
 
+    /// <summary>XCLAIM by the consumer with the empty name: an entry that XNACK has refused.</summary>
+    internal static void Refuse(scoped in CommandContext cmd, int key, StreamGroup group, in StreamId id, long deliveries)
+    {
+        if (!cmd.Recording.TakesEffects) return;
+        cmd.Effect("XCLAIM"u8, 12).Argument(cmd[key]).Argument(group.Name).Argument(default(ReadOnlySpan<byte>)).Argument(0).Argument(id)
+            .Argument("TIME"u8).Argument(0).Argument("RETRYCOUNT"u8).Argument(deliveries).Argument("FORCE"u8).Argument("JUSTID"u8);
+    }
+
+    /// <summary>XDEL of an entry.</summary>
+    internal static void Delete(scoped in CommandContext cmd, int key, in StreamId id)
+    {
+        if (cmd.Recording.TakesEffects) cmd.Effect("XDEL"u8, 3).Argument(cmd[key]).Argument(id);
+    }
+
+    /// <summary>XACK in a group that may not be an argument.</summary>
+    internal static void Acknowledge(scoped in CommandContext cmd, int key, StreamGroup group, in StreamId id)
+    {
+        if (cmd.Recording.TakesEffects) cmd.Effect("XACK"u8, 4).Argument(cmd[key]).Argument(group.Name).Argument(id);
+    }
+
+    /// <summary>XDEL and XACK of what a removal has removed.</summary>
+    internal static void Removals(scoped in CommandContext cmd, int key, StreamValue stream, StreamRemovals removals)
+    {
+        foreach (StreamReference reference in removals.References) Acknowledge(cmd, key, stream.GroupAt(reference.Group), reference.Id);
+        foreach (StreamId id in removals.Entries) Delete(cmd, key, id);
+    }
+
     /// <summary>XACK: a deleted entry is no longer pending.</summary>
     internal static void Forget(scoped in CommandContext cmd, int key, int group, in StreamId id) =>
         cmd.Effect("XACK"u8, 4).Argument(cmd[key]).Argument(cmd[group]).Argument(id);

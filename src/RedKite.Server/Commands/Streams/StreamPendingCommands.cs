@@ -17,6 +17,9 @@ internal static class StreamPendingCommands
     // XAUTOCLAIM visits at most this many pending entries for each that it may return.
     private const long AttemptsPerEntry = 10;
 
+    // The idle time of an entry that no consumer has, because XNACK has refused it.
+    private const long RefusedIdle = -1;
+
     // The limit of Redis.
     private const long AutoClaimCountMax = long.MaxValue / 16;
     private const long AutoClaimCountUsual = 100;
@@ -136,7 +139,7 @@ internal static class StreamPendingCommands
                 continue;
             }
 
-            long deliveries = options.Deliveries >= 0 ? options.Deliveries : pending.Deliveries + (options.JustId ? 0 : 1);
+            long deliveries = options.Deliveries >= 0 ? options.Deliveries : options.JustId ? pending.Deliveries : pending.DeliveriesWithNext;
             group.GivePending(id, pending, consumer, options.DeliveredMs, deliveries);
             NoteClaimed(cmd, id, options.DeliveredMs, deliveries);
             if (options.JustId) StreamReplies.Id(cmd.Reply, id);
@@ -220,7 +223,7 @@ internal static class StreamPendingCommands
 
             if (minIdleMs > 0 && cmd.NowMs - pending.DeliveredMs < minIdleMs) continue;
             countMax--;
-            long deliveries = pending.Deliveries + (justId ? 0 : 1);
+            long deliveries = justId ? pending.Deliveries : pending.DeliveriesWithNext;
             group.GivePending(id, pending, consumer, cmd.NowMs, deliveries);
             NoteClaimed(cmd, id, cmd.NowMs, deliveries);
             if (justId) StreamReplies.Id(cmd.Reply, id);
@@ -303,7 +306,7 @@ internal static class StreamPendingCommands
             reply.Array(4);
             StreamReplies.Id(reply, cursor.Id);
             reply.Bulk(pending.Consumer.Name);
-            reply.Integer(idleMs);
+            reply.Integer(pending.DeliveredMs == 0 && pending.Consumer.Name.IsEmpty ? RefusedIdle : idleMs);
             reply.Integer(pending.Deliveries);
             count++;
         }

@@ -31,7 +31,7 @@ internal static class StreamReadCommands
                 "[COUNT count] [BLOCK milliseconds] streams:<STREAMS (key [key ...] id [id ...])>")),
         new("XREADGROUP", -7, Write | CommandFlags.Blocking, Keys(startFrom: 4, needsGroup: true), XReadGroup,
             new("5.0.0", GroupComplexity, "Returns entries that a consumer group has not read yet, or those that are pending for a consumer. Optionally blocks until there are some.",
-                "GROUP group-block:(group consumer) [COUNT count] [BLOCK milliseconds] [NOACK] streams:<STREAMS (key [key ...] id [id ...])>")),
+                "GROUP group-block:(group consumer) [COUNT count] [BLOCK milliseconds] [CLAIM@8.4.0 min-idle-time:integer] [NOACK] streams:<STREAMS (key [key ...] id [id ...])>")),
     ]);
 
     // The first half of the arguments after STREAMS.
@@ -41,7 +41,7 @@ internal static class StreamReadCommands
     // XREAD [COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]
     private static void XRead(ref CommandContext cmd) => Read(cmd, isGroupRead: false);
 
-    // XREADGROUP GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]
+    // XREADGROUP GROUP group consumer [COUNT count] [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]
     private static void XReadGroup(ref CommandContext cmd) => Read(cmd, isGroupRead: true);
 
     // Replies the entries after the ids. If there are none, nothing is replied.
@@ -101,16 +101,23 @@ internal static class StreamReadCommands
                 continue;
             }
 
+            // The same stream may have been read before: its claims are carried out first.
+            if (options.MinIdleMs is not null && i > 0) Deliver(cmd, options, ref deliveries);
             var before = new StreamDelivery(key, 0, group.LastId, group.EntriesRead);
-            int entries = 0;
-            if (stream.TryLastEntryId(out StreamId last) && last > group.LastId)
+            int entries = 0, claimed = 0;
+            using IdleEntries idle = options.MinIdleMs is { } minIdleMs ? IdleEntries.Find(group, cmd.NowMs - minIdleMs, options.CountMax) : default;
+            bool hasNew = stream.TryLastEntryId(out StreamId last) && last > group.LastId;
+            if (hasNew || idle.Entries.Length > 0)
             {
                 BeginStream(cmd.Reply, cmd[key]);
-                entries = ReplyNewEntries(cmd, options, stream, group, ref deliveries);
+                long start = cmd.Reply.Length;
+                claimed = ReplyIdleEntries(cmd, options, key, stream, group, idle.Entries, ref deliveries);
+                entries = hasNew ? ReplyNewEntries(cmd, options, claimed, stream, group, ref deliveries) : claimed;
+                StreamReplies.ArrayHead(cmd.Reply, start, entries);
                 served++;
             }
 
-            deliveries.Add(before with { Entries = entries });
+            deliveries.Add(before with { Entries = entries, Claimed = claimed });
         }
 
         if (cmd.Reply.Overflowed) Undo(cmd, options, ref deliveries);
@@ -205,12 +212,36 @@ internal static class StreamReadCommands
         reply.Bulk(key);
     }
 
-    // Replies the entries that the group has not read yet, and moves the group behind them.
-    private static int ReplyNewEntries(scoped in CommandContext cmd, in StreamReadOptions options, StreamValue stream, StreamGroup group, ref StreamDeliveries deliveries)
+    // Replies entries that are pending for longer than the option CLAIM says. One that was deleted cannot be claimed: it is no longer pending.
+    private static int ReplyIdleEntries(
+        scoped in CommandContext cmd, in StreamReadOptions options, int key, StreamValue stream, StreamGroup group, ReadOnlySpan<IdleEntry> idle, ref StreamDeliveries deliveries)
     {
         Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
-        long start = cmd.Reply.Length;
         int count = 0;
+        foreach (IdleEntry entry in idle)
+        {
+            if (!stream.TryFind(entry.Id, out StreamFields fields))
+            {
+                group.RemovePending(entry.Id);
+                StreamEffects.Forget(cmd, key, options.GroupArgument, entry.Id);
+                cmd.Changed(key, KeyEvent.Bookkeeping);
+                continue;
+            }
+
+            StreamReplies.Claimed(cmd.Reply, entry.Id, fields, scratch, Math.Max(0, cmd.NowMs - entry.DeliveredMs), group.FindPending(entry.Id).Deliveries);
+            deliveries.Add(entry.Id);
+            count++;
+        }
+
+        return count;
+    }
+
+    // Replies the entries that the group has not read yet behind those that are claimed, and moves the group behind them. Returns the number of both.
+    private static int ReplyNewEntries(
+        scoped in CommandContext cmd, in StreamReadOptions options, int claimed, StreamValue stream, StreamGroup group, ref StreamDeliveries deliveries)
+    {
+        Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
+        int count = claimed;
         group.LastId.TryNext(out StreamId low);
         StreamCursor cursor = stream.Range(low, StreamId.Max);
         while ((options.CountMax == 0 || count < options.CountMax) && cursor.MoveNext())
@@ -222,7 +253,6 @@ internal static class StreamReadCommands
             count++;
         }
 
-        StreamReplies.ArrayHead(cmd.Reply, start, count);
         return count;
     }
 
@@ -242,6 +272,22 @@ internal static class StreamReadCommands
             }
 
             if (ids.Length == 0) continue;
+            foreach (StreamId id in ids[..delivery.Claimed])
+            {
+                PendingEntry pending = group.FindPending(id);
+                long times = pending.DeliveriesWithNext;
+                group.GivePending(id, pending, consumer, cmd.NowMs, times);
+                StreamEffects.Claim(cmd, key, options.GroupArgument, options.ConsumerArgument, [id], cmd.NowMs, times);
+            }
+
+            if (delivery.Claimed > 0) consumer.GotSomething(cmd.NowMs);
+            ids = ids[delivery.Claimed..];
+            if (ids.Length == 0)
+            {
+                cmd.Changed(key, KeyEvent.Bookkeeping);
+                continue;
+            }
+
             if (!options.NoAck)
             {
                 foreach (StreamId id in ids) MakePending(group, consumer, id, cmd.NowMs);

@@ -1,3 +1,4 @@
+using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 
@@ -16,6 +17,9 @@ internal struct StreamReadOptions
     internal int GroupArgument { get; private set; }
 
     internal readonly int ConsumerArgument => GroupArgument + 1;
+
+    /// <summary>CLAIM: pending entries that are idle for so long are delivered first; null: none are.</summary>
+    internal long? MinIdleMs { get; private set; }
 
     /// <summary>NOACK: delivered entries do not become pending.</summary>
     internal bool NoAck { get; private set; }
@@ -43,7 +47,7 @@ internal struct StreamReadOptions
         {
             if (options.TakeWithValue("STREAMS"u8, out int first)) return needsGroup ? -1 : first - 1;
             if (options.TakeWithValues("GROUP"u8, 2, out _)) needsGroup = false;
-            else if (!options.TakeWithValue("COUNT"u8, out _) && !options.TakeWithValue("BLOCK"u8, out _) && !options.Take("NOACK"u8)) return -1;
+            else if (!options.TakeWithValue("COUNT"u8, out _) && !options.TakeWithValue("BLOCK"u8, out _) && !options.TakeWithValue("CLAIM"u8, out _) && !options.Take("NOACK"u8)) return -1;
         }
 
         return -1;
@@ -74,6 +78,17 @@ internal struct StreamReadOptions
             {
                 if (!isGroupRead) return ReplyGroupOnly(cmd, "GROUP");
                 result.GroupArgument = argument;
+            }
+            else if (options.TakeWithValue("CLAIM"u8, out argument))
+            {
+                if (!isGroupRead) return ReplyGroupOnly(cmd, "CLAIM");
+                if (!RespNumber.TryParseInt64(cmd[argument], out long minIdleMs) || minIdleMs < 0)
+                {
+                    cmd.Reply.Error("ERR Invalid min-idle-time argument for XREADGROUP"u8);
+                    return false;
+                }
+
+                result.MinIdleMs = minIdleMs;
             }
             else if (options.Take("NOACK"u8))
             {

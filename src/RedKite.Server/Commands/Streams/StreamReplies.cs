@@ -49,9 +49,23 @@ internal static class StreamReplies
         reply.MoveToFront(start, end);
     }
 
+    /// <summary>Writes an entry that is claimed, with the milliseconds since its last delivery and the number of its deliveries.</summary>
+    internal static void Claimed(ReplyWriter reply, in StreamId id, StreamFields fields, Span<byte> scratch, long idleMs, long deliveries)
+    {
+        reply.Array(4);
+        IdAndFields(reply, id, fields, scratch);
+        reply.Integer(idleMs);
+        reply.Integer(deliveries);
+    }
+
     internal static void Entry(ReplyWriter reply, in StreamId id, StreamFields fields, Span<byte> scratch)
     {
         reply.Array(2);
+        IdAndFields(reply, id, fields, scratch);
+    }
+
+    private static void IdAndFields(ReplyWriter reply, in StreamId id, StreamFields fields, Span<byte> scratch)
+    {
         Id(reply, id);
         reply.Array(fields.Count * 2);
         for (int i = 0; i < fields.Count; i++)

@@ -20,6 +20,9 @@ internal struct StreamTrimOptions
     /// <summary>Whether the stream is trimmed.</summary>
     internal bool Trims { get; private set; }
 
+    /// <summary>Whether a policy for references of groups is named, which Redis 8.0 does not know.</summary>
+    internal bool NamesPolicy { get; private set; }
+
     /// <summary>How the stream is trimmed.</summary>
     internal StreamTrimming Trimming { get; private set; }
 
@@ -99,6 +102,19 @@ internal struct StreamTrimOptions
     private bool TryTakeOrReply(scoped in CommandContext cmd, ref OptionReader options, out bool taken)
     {
         taken = true;
+        if (StreamIdBlock.TryTakePolicy(ref options, out StreamReferencePolicy policy))
+        {
+            if (NamesPolicy)
+            {
+                cmd.ReplySyntaxError();
+                return false;
+            }
+
+            NamesPolicy = true;
+            Trimming = Trimming with { Policy = policy };
+            return true;
+        }
+
         bool byLength = options.TakeWithValue("MAXLEN"u8, out int threshold);
         if (byLength || options.TakeWithValue("MINID"u8, out threshold)) return TryThresholdOrReply(cmd, ref options, byLength, threshold);
         if (options.TakeWithValue("LIMIT"u8, out int limit)) return TryLimitOrReply(cmd, limit);

@@ -86,6 +86,7 @@ internal readonly unsafe ref struct StreamGroup
         StreamGroupData.MovePending(_arena, id, pending.Data, consumer.Data);
         pending.Data->DeliveredMs = deliveredMs;
         pending.Data->Deliveries = deliveries;
+        _group->NoteDelivery(deliveredMs);
     }
 
     /// <summary>Removes a pending entry; false if the id is not pending.</summary>
@@ -96,6 +97,12 @@ internal readonly unsafe ref struct StreamGroup
 
     /// <summary>A consumer's pending entries from an id on.</summary>
     internal PendingCursor PendingOf(StreamConsumer consumer, in StreamId low) => new(_group, &consumer.Data->Pending, low);
+
+    /// <summary>Whether an entry may have been pending since a time: no entry that was delivered by then exists if not.</summary>
+    internal bool MayHavePendingSince(long deliveredMs) => _group->Pending.Count > 0 && _group->DeliveredMsMin <= deliveredMs;
+
+    /// <summary>Sets the earliest delivery of all that is pending, which was just found.</summary>
+    internal void SetEarliestDelivery(long deliveredMs) => _group->DeliveredMsMin = deliveredMs;
 
     /// <summary>The highest pending id; there is one.</summary>
     internal StreamId LastPendingId => _group->Pending.SeekLast(out IdTree.IdPlace place) ? place.Id : default;
@@ -140,11 +147,14 @@ internal readonly unsafe ref struct PendingEntry
 
     internal long Deliveries => Data->Deliveries;
 
+    /// <summary>The number of deliveries with another one. A refused entry may have the highest number.</summary>
+    internal long DeliveriesWithNext => Data->Deliveries == long.MaxValue ? long.MaxValue : Data->Deliveries + 1;
+
     /// <summary>Notes another delivery to the same consumer.</summary>
     internal void DeliveredAgain(long nowMs)
     {
         Data->DeliveredMs = nowMs;
-        Data->Deliveries++;
+        Data->Deliveries = DeliveriesWithNext;
     }
 }
 

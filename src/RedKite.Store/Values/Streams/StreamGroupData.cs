@@ -17,6 +17,9 @@ internal unsafe struct StreamGroupData
     /// <summary>How many of the stream's entries the group has read, counted from the first that was ever added; -1: unknown.</summary>
     internal long EntriesRead;
 
+    /// <summary>No pending entry was delivered before; 0: unknown. Reads that claim idle entries look for them only then.</summary>
+    internal long DeliveredMsMin;
+
     internal IdTree Pending;       // values: StreamPending
     internal NamedTable Consumers; // of StreamConsumerData
 
@@ -25,10 +28,14 @@ internal unsafe struct StreamGroupData
         var group = (StreamGroupData*)NamedTable.AllocateItem(arena, sizeof(StreamGroupData), name);
         group->LastId = lastId;
         group->EntriesRead = entriesRead;
+        group->DeliveredMsMin = 0;
         group->Pending = IdTree.Empty(sizeof(StreamPending));
         group->Consumers = default;
         return group;
     }
+
+    /// <summary>Notes that a pending entry was delivered at a time.</summary>
+    internal void NoteDelivery(long deliveredMs) => DeliveredMsMin = Math.Min(DeliveredMsMin, deliveredMs);
 
     internal static long Bytes(StreamGroupData* group)
     {
@@ -67,6 +74,7 @@ internal unsafe struct StreamGroupData
     {
         *(StreamPending*)group->Pending.Add(arena, id) = new StreamPending { Consumer = consumer, DeliveredMs = deliveredMs, Deliveries = deliveries };
         consumer->Pending.Add(arena, id);
+        group->NoteDelivery(deliveredMs);
     }
 
     /// <summary>Notes a delivery of which the consumer is not known yet; false if the id is pending already.</summary>
@@ -74,6 +82,7 @@ internal unsafe struct StreamGroupData
     {
         if (group->Pending.Find(id) != null) return false;
         *(StreamPending*)group->Pending.Add(arena, id) = new StreamPending { DeliveredMs = deliveredMs, Deliveries = deliveries };
+        group->NoteDelivery(deliveredMs);
         return true;
     }
 

@@ -12,6 +12,9 @@ internal readonly record struct StreamTrimming
     // The number of nodes that are freed at once, for reuse by new entries; further ones are freed in slices.
     private const int NodesAtOnce = 16;
 
+    // The number of entries that are found before they are deleted.
+    private const int FoundAtOnce = 64;
+
     /// <summary>By length or by id.</summary>
     internal bool ByLength { get; init; }
 
@@ -27,19 +30,27 @@ internal readonly record struct StreamTrimming
     /// <summary>The maximum number of removed entries; 0: no limit.</summary>
     internal long DeletedMax { get; init; }
 
+    /// <summary>What becomes of groups' references to removed entries.</summary>
+    internal StreamReferencePolicy Policy { get; init; }
+
     /// <summary>Trims a stream and returns the number of removed entries.</summary>
-    internal unsafe long Trim(StreamData* data, Arena arena)
+    /// <param name="data">The stream.</param>
+    /// <param name="arena">Its memory.</param>
+    /// <param name="removals">Receives removed references and, with <see cref="StreamReferencePolicy.OnlyUnreferenced"/>, entries; null: nobody asks.</param>
+    internal unsafe long Trim(StreamData* data, Arena arena, StreamRemovals? removals = null)
     {
+        if (Policy != StreamReferencePolicy.Keep && data->Groups.Count == 0) return (this with { Policy = StreamReferencePolicy.Keep }).Trim(data, arena);
+        if (Policy == StreamReferencePolicy.OnlyUnreferenced) return TrimUnreferenced(data, arena, removals);
         long lengthBefore = data->Length;
         int nodesLeft = NodesAtOnce;
         bool goesOn = true;
-        while (goesOn && NeedsMore(data) && data->Nodes.SeekFirst(out IdTree.IdPlace place)) goesOn = TrimLeaf(data, arena, place, lengthBefore, ref nodesLeft);
+        while (goesOn && NeedsMore(data) && data->Nodes.SeekFirst(out IdTree.IdPlace place)) goesOn = TrimLeaf(data, arena, place, lengthBefore, ref nodesLeft, removals);
         if (data->Length < lengthBefore) StreamData.FindFirstId(data);
         return lengthBefore - data->Length;
     }
 
     // Trims nodes of the tree's first leaf, which are removed from the tree together. Returns whether it reached the leaf's end.
-    private unsafe bool TrimLeaf(StreamData* data, Arena arena, IdTree.IdPlace place, long lengthBefore, ref int nodesLeft)
+    private unsafe bool TrimLeaf(StreamData* data, Arena arena, IdTree.IdPlace place, long lengthBefore, ref int nodesLeft, StreamRemovals? removals)
     {
         int removed = 0;
         int records = place.CountInLeaf;
@@ -51,11 +62,12 @@ internal readonly record struct StreamTrimming
             if (DeletedMax > 0 && lengthBefore - data->Length + alive > DeletedMax) break;
             if (!CanRemoveWhole(data, place, isLastInLeaf: removed + 1 == records))
             {
-                if (!IsApproximate) TrimNode(data, node, place.Id);
+                if (!IsApproximate) TrimNode(data, arena, node, place.Id, removals);
                 break;
             }
 
             data->Length -= alive;
+            if (Policy == StreamReferencePolicy.Remove) RemoveReferences(data, arena, node, place.Id, removals);
             StreamData.FreeNode(data, arena, node, later: --nodesLeft < 0);
         }
 
@@ -92,15 +104,69 @@ internal readonly record struct StreamTrimming
     }
 
     // If only deleted entries are beyond the id, the node stays without existing entries, as in Redis.
-    private unsafe void TrimNode(StreamData* data, byte* node, StreamId key)
+    private unsafe void TrimNode(StreamData* data, Arena arena, byte* node, StreamId key, StreamRemovals? removals)
     {
         var reader = new StreamNodeReader(node, key);
         while (reader.MoveNext())
         {
             if (ByLength ? data->Length <= LengthMax : reader.Id >= MinId) break;
             if (reader.IsDeleted) continue;
+            if (Policy == StreamReferencePolicy.Remove) StreamReferences.Remove(data, arena, reader.Id, removals);
             reader.MarkDeleted();
             data->Length--;
         }
+    }
+
+    private static unsafe void RemoveReferences(StreamData* data, Arena arena, byte* node, StreamId key, StreamRemovals? removals)
+    {
+        var reader = new StreamNodeReader(node, key);
+        while (reader.MoveNext())
+        {
+            if (!reader.IsDeleted) StreamReferences.Remove(data, arena, reader.Id, removals);
+        }
+    }
+
+    // Entry by entry, because those that stay may be anywhere. Like XDEL, this leaves gaps, so the highest deleted id is noted.
+    private unsafe long TrimUnreferenced(StreamData* data, Arena arena, StreamRemovals? removals)
+    {
+        StreamId high = StreamId.Max;
+        if (!ByLength && !MinId.TryPrevious(out high)) return 0;
+        long lengthBefore = data->Length;
+        long left = ByLength ? Math.Max(0, lengthBefore - LengthMax) : lengthBefore;
+        if (DeletedMax > 0) left = Math.Min(left, DeletedMax);
+        Span<StreamId> found = stackalloc StreamId[FoundAtOnce];
+        StreamId low = default;
+        bool more = true;
+        while (left > 0 && more)
+        {
+            int count = FindUnreferenced(data, ref low, high, found[..(int)Math.Min(left, FoundAtOnce)], out more);
+            foreach (StreamId id in found[..count])
+            {
+                StreamData.Delete(data, arena, id);
+                removals?.Entries.Add(id);
+            }
+
+            left -= count;
+        }
+
+        return lengthBefore - data->Length;
+    }
+
+    // Finds entries that no group refers to, from an id on, which then is the one to continue with.
+    private static unsafe int FindUnreferenced(StreamData* data, ref StreamId low, in StreamId high, Span<StreamId> found, out bool more)
+    {
+        int count = 0;
+        more = false;
+        var cursor = new StreamCursor(data, low, high, reverse: false);
+        while (cursor.MoveNext())
+        {
+            if (StreamReferences.Exist(data, cursor.Id)) continue;
+            found[count++] = cursor.Id;
+            if (count < found.Length) continue;
+            more = cursor.Id.TryNext(out low);
+            break;
+        }
+
+        return count;
     }
 }

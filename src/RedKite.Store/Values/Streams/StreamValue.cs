@@ -92,8 +92,14 @@ internal readonly unsafe ref struct StreamValue
     /// <summary>Deletes an entry; false if there is none.</summary>
     internal bool Delete(in StreamId id) => StreamData.Delete(_data, _arena, id);
 
+    /// <summary>Whether any group refers to an entry: has still to read it, or has it pending.</summary>
+    internal bool HasReferences(in StreamId id) => StreamReferences.Exist(_data, id);
+
+    /// <summary>Removes an id from everything that is pending.</summary>
+    internal void RemoveReferences(in StreamId id, StreamRemovals? removals) => StreamReferences.Remove(_data, _arena, id, removals);
+
     /// <summary>Removes the oldest entries and returns their number.</summary>
-    internal long Trim(in StreamTrimming trimming) => trimming.Trim(_data, _arena);
+    internal long Trim(in StreamTrimming trimming, StreamRemovals? removals = null) => trimming.Trim(_data, _arena, removals);
 
     internal void SetLastId(in StreamId id) => StreamData.SetLastId(_data, _arena, id);
 

@@ -1,0 +1,57 @@
+using RedKite.Protocol;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Values.Streams;
+
+namespace RedKite.Server.Commands.Streams;
+
+/// <summary>Ids that follow their number: IDS numids id [id ...].</summary>
+/// <param name="First">The first id's argument; 0: there is no such block.</param>
+/// <param name="Count">The number of ids.</param>
+internal readonly record struct StreamIdBlock(int First, int Count)
+{
+    internal bool Exists => First > 0;
+
+    /// <summary>Reads a block whose word was taken, up to its last id.</summary>
+    internal static bool TryTakeOrReply(scoped in CommandContext cmd, ref OptionReader options, out StreamIdBlock block)
+    {
+        block = default;
+        if (!options.TakeAny(out int number) || !RespNumber.TryParseInt64(cmd[number], out long count) || count is < 1 or > int.MaxValue)
+        {
+            cmd.Reply.Error("ERR Number of IDs must be a positive integer"u8);
+            return false;
+        }
+
+        if (count > options.Left)
+        {
+            cmd.Reply.Error("ERR The `numids` parameter must match the number of arguments"u8);
+            return false;
+        }
+
+        block = new StreamIdBlock(number + 1, (int)count);
+        for (int i = 0; i < block.Count; i++)
+        {
+            options.TakeAny(out int argument);
+            if (!StreamIdArgument.TryReadOrReply(cmd, argument, out _)) return false;
+        }
+
+        return true;
+    }
+
+    /// <summary>An id of the block, which was checked.</summary>
+    internal StreamId Id(scoped in CommandContext cmd, int index)
+    {
+        StreamIdArgument.TryRead(cmd, First + index, out StreamId id);
+        return id;
+    }
+
+    /// <summary>Takes the next option if it is KEEPREF, DELREF or ACKED.</summary>
+    internal static bool TryTakePolicy(ref OptionReader options, out StreamReferencePolicy policy)
+    {
+        policy = StreamReferencePolicy.Keep;
+        if (options.Take("KEEPREF"u8)) return true;
+        if (options.Take("DELREF"u8)) policy = StreamReferencePolicy.Remove;
+        else if (options.Take("ACKED"u8)) policy = StreamReferencePolicy.OnlyUnreferenced;
+        return policy != StreamReferencePolicy.Keep;
+    }
+}
