@@ -305,6 +305,7 @@ internal sealed class CommandExecutor
         session.LastInteractionMs = Time.SteadyMs;
         bool isLarge = refuses || Time.CallersExpiry == ExpiryPolicy.Hide || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // the invoker finds out which request
         bool takesShortPath = TakesShortPath(session) && !isLarge;
+        bool readsShort = !takesShortPath && BeginReads(session, !isLarge);
         ICommandInterceptor? interceptor = takesShortPath || isLarge ? null : OnlyInterceptor(session);
         Permissions? permissions = takesShortPath || isLarge ? null : OnlyPermissions(session);
         Stripe? held = null;
@@ -314,7 +315,7 @@ internal sealed class CommandExecutor
             if (i == prefetched) prefetched = PrefetchEntries(i, count);
             ref Request request = ref _requests[i];
             Command? command = request.Command;
-            if ((takesShortPath || (permissions is not null && AllowsShort(permissions, cmd, request)))
+            if ((takesShortPath || (readsShort && command?.Is(CommandFlags.ReadOnly) == true) || (permissions is not null && AllowsShort(permissions, cmd, request)))
                 && command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count))
             {
                 // One lock serves neighbours of the same stripe; with a single loop, the whole run.
@@ -371,6 +372,7 @@ internal sealed class CommandExecutor
             Meter.BeginRun(i, now);
             isLarge |= _keyspace.Budget.IsExceeded; // the command may have set the limit: before each of the others, the invoker evicts or refuses
             takesShortPath = TakesShortPath(session) && !isLarge;
+            if (readsShort) readsShort = BeginReads(session, !isLarge);
             interceptor = takesShortPath || isLarge ? null : OnlyInterceptor(session);
             permissions = takesShortPath || isLarge ? null : OnlyPermissions(session);
             if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
@@ -380,6 +382,7 @@ internal sealed class CommandExecutor
         if (_loggedEnd > 0) PublishRun(cmd);
         held?.Exit();
         _heldStripe = -1;
+        if (readsShort) Time.HidesExpired = false;
         Meter.EndRun(cmd, i);
         if (i > 0) _replyBytes = (int)Math.Min((Reply.Length - replied) / i, int.MaxValue);
         session.CommandsProcessed += i;
@@ -459,6 +462,14 @@ internal sealed class CommandExecutor
 
     // Whether nothing about the client or the server requires the invoker. Tracking does not (PublishAndServe).
     private bool TakesShortPath(Session session) => (((int)session.Attention & ~(int)SessionAttention.Tracks) | ((int)_attention.Flags & _heeded)) == 0;
+
+    // On a replica, commands that only read take the short path too: what has expired is hidden from them.
+    private bool BeginReads(Session session, bool mayTake)
+    {
+        bool takes = mayTake && session.Attention == SessionAttention.None && _attention.Flags == ServerAttention.IsReplica && !IsTrusted && Engine.Settings.ReplicaServeStaleData;
+        Time.HidesExpired = takes;
+        return takes;
+    }
 
     // The permissions of the client's user, if nothing else requires the invoker. A command that they certainly allow takes the short
     // path; any other goes through the invoker, where the whole check decides.

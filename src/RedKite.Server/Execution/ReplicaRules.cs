@@ -1,3 +1,4 @@
+using RedKite.Scripting;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Execution;
@@ -18,9 +19,11 @@ internal sealed class ReplicaRules(Engine engine, CommandExecutor executor)
 
     /// <summary>Why a command is refused that writes; null: it is not.</summary>
     internal string? Refusal(scoped in CommandContext cmd, Command command) =>
-        IsReadOnly && Invoker.Writes(cmd, command) ? "READONLY You can't write against a read only replica." : null;
+        IsReadOnly && (Invoker.Writes(cmd, command) || (command.ScriptFlagsOf?.Invoke(cmd) is { } flags && (flags & ScriptFlags.NoWrites) == 0)) ? "READONLY You can't write against a read only replica." : null;
 
     /// <summary>Whether a command, or all that EXEC executes, may be executed on stale data.</summary>
     internal static bool AllowsStale(scoped in CommandContext cmd, Command command) =>
-        command.Is(CommandFlags.Stale) && (!command.RunsQueued || cmd.Session.Transaction is not { } transaction || transaction.AllowsStale);
+        command.Is(CommandFlags.Stale)
+        && (command.ScriptFlagsOf is not { } flagsOf || (flagsOf(cmd) is { } flags && (flags & ScriptFlags.AllowStale) != 0))
+        && (!command.RunsQueued || cmd.Session.Transaction is not { } transaction || transaction.AllowsStale);
 }

@@ -1,3 +1,4 @@
+using RedKite.Scripting;
 using RedKite.Server.Config;
 using RedKite.Store.Keyspace;
 
@@ -8,6 +9,9 @@ internal delegate void CommandHandler(ref CommandContext cmd);
 
 /// <summary>Answers a yes-or-no question about one request of a command.</summary>
 internal delegate bool RequestRule(scoped in CommandContext cmd);
+
+/// <summary>The flags that the script of a request states; null: it states none, or there is no such script.</summary>
+internal delegate ScriptFlags? StatedFlags(scoped in CommandContext cmd);
 
 /// <summary>The stripes that one request needs beyond those of its keys.</summary>
 internal delegate StripeSet FurtherStripes(scoped in CommandContext cmd);
@@ -131,6 +135,9 @@ internal sealed class Command
     /// Whether a request is refused above maxmemory although the command itself is not: a script whose flags do not allow it; null: never.
     /// </summary>
     internal RequestRule? NeedsMemory { get; init; }
+
+    /// <summary>The flags that the script of a request states; null: the command runs none.</summary>
+    internal StatedFlags? ScriptFlagsOf { get; init; }
 
     /// <summary>The stripes that a request uses beyond those of its keys; null: none.</summary>
     internal FurtherStripes? UsesStripes { get; init; }

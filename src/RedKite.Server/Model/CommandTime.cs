@@ -58,6 +58,12 @@ internal sealed class CommandTime
         }
     }
 
+    /// <summary>Sets whether what has expired is hidden, also from commands for which <see cref="BeginExpiry"/> is not called: they only read.</summary>
+    internal bool HidesExpired
+    {
+        set => Expiry = new ExpiryClock(NowMs, value ? ExpiryPolicy.Hide : _callersExpiry);
+    }
+
     /// <summary>Reads the clock.</summary>
     internal void Read() => Set(Stopwatch.GetTimestamp());
 

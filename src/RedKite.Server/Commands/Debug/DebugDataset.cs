@@ -28,12 +28,12 @@ internal static class DebugDataset
                 cmd.Environment.EnterStripe(stripe);
                 foreach (Entry entry in EntriesOf(database, stripe))
                 {
-                    if (!IsAlive(database, entry, cmd.Expiry)) continue;
+                    if (!IsAlive(database, entry, ExpiryOf(cmd))) continue;
                     if (!hasKeys) digest.MixNumber(index);
                     hasKeys = true;
                     keyBytes.Clear();
                     keyDigest.Mix(entry.Key);
-                    keyDigest.MixValue(database, entry, cmd.Expiry);
+                    keyDigest.MixValue(database, entry, ExpiryOf(cmd));
                     digest.Add(keyBytes);
                 }
 
@@ -56,11 +56,14 @@ internal static class DebugDataset
             int stripe = cmd.Keyspace.StripeOf(hash);
             cmd.Environment.EnterStripe(stripe);
             Entry entry = cmd.Database.FindByHash(hash); // as in Redis, expired or not
-            if (entry.Exists && HasValue(cmd.Database, entry, cmd.Expiry)) new DatasetDigest(bytes).MixValue(cmd.Database, entry, cmd.Expiry);
+            if (entry.Exists && HasValue(cmd.Database, entry, ExpiryOf(cmd))) new DatasetDigest(bytes).MixValue(cmd.Database, entry, ExpiryOf(cmd));
             cmd.Environment.ExitStripe(stripe);
             Reply(cmd, bytes);
         }
     }
+
+    // On a replica all that it has counts, until its primary removes it: so both have the same digest at the same offset.
+    private static ExpiryClock ExpiryOf(scoped in CommandContext cmd) => cmd.Expiry.Policy == ExpiryPolicy.Hide ? ExpiryClock.Never : cmd.Expiry;
 
     // A hash whose fields have all expired counts as removed.
     private static bool IsAlive(Database database, Entry entry, ExpiryClock expiry)

@@ -22,8 +22,8 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptInvoca
 
     internal CommandFamily Family => new("scripting", "scripting",
     [
-        new("FCALL", -3, Runs | PausedAsWrite, ScriptCommands.Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ScriptCommands.UnknownUse), (ref CommandContext cmd) => Call(ref cmd, readOnly: false), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library.", CallSyntax)) { OnlyReads = IsToOnlyRead, NeedsMemory = IsToNeedMemory },
-        new("FCALL_RO", -3, Runs | ReadOnly, ScriptCommands.Keys(KeyFlags.ReadOnly | KeyFlags.Access, ScriptCommands.UnknownReads), (ref CommandContext cmd) => Call(ref cmd, readOnly: true), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library that may not write.", CallSyntax)) { NeedsMemory = IsToNeedMemory },
+        new("FCALL", -3, Runs | PausedAsWrite, ScriptCommands.Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ScriptCommands.UnknownUse), (ref CommandContext cmd) => Call(ref cmd, readOnly: false), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library.", CallSyntax)) { OnlyReads = IsToOnlyRead, NeedsMemory = IsToNeedMemory, ScriptFlagsOf = FlagsOf },
+        new("FCALL_RO", -3, Runs | ReadOnly, ScriptCommands.Keys(KeyFlags.ReadOnly | KeyFlags.Access, ScriptCommands.UnknownReads), (ref CommandContext cmd) => Call(ref cmd, readOnly: true), new("7.0.0", "Depends on the function that is executed.", "Calls a function of a library that may not write.", CallSyntax)) { NeedsMemory = IsToNeedMemory, ScriptFlagsOf = FlagsOf },
         new("FUNCTION", -2, None, KeySpecs.None, (ref _) => { }, new("7.0.0", "Depends on subcommand.", "Manages libraries of functions."),
         [
             new("DELETE", 3, Write | NoScript | RunsScript, KeySpecs.None, Delete, new("7.0.0", "O(1)", "Removes a library and its functions.", "library-name")) { Tips = AllSucceed },
@@ -62,6 +62,9 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptInvoca
 
     private bool IsToNeedMemory(scoped in CommandContext cmd) =>
         cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && libraries.Find(cmd[1]) is { } loaded && ScriptCommands.NeedsMemory(loaded.Function.Flags);
+
+    private ScriptFlags? FlagsOf(scoped in CommandContext cmd) =>
+        cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) ? libraries.Find(cmd[1])?.Function.Flags : null;
 
     // FUNCTION LOAD [REPLACE] function-code
     private void Load(ref CommandContext cmd)

@@ -21,10 +21,10 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptInvocation invocat
 
     internal CommandFamily Family => new("scripting", "scripting",
     [
-        new("EVAL", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, UnknownUse), (ref CommandContext cmd) => Eval(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a Lua script.", ScriptSyntax)) { OnlyReads = SaysThatItOnlyReads, NeedsMemory = SaysThatItNeedsMemory },
-        new("EVAL_RO", -3, Runs | ReadOnly, Keys(KeyFlags.ReadOnly | KeyFlags.Access, UnknownReads), (ref CommandContext cmd) => Eval(ref cmd, readOnly: true), new("7.0.0", Complexity, "Runs a Lua script that may not write.", ScriptSyntax)) { NeedsMemory = SaysThatItNeedsMemory },
-        new("EVALSHA", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a cached Lua script, by the SHA-1 of its text.", NameSyntax)) { OnlyReads = IsCachedToOnlyRead, NeedsMemory = IsCachedToNeedMemory },
-        new("EVALSHA_RO", -3, Runs | ReadOnly, Keys(KeyFlags.ReadOnly | KeyFlags.Access, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: true), new("7.0.0", Complexity, "Runs a cached Lua script that may not write, by the SHA-1 of its text.", NameSyntax)) { NeedsMemory = IsCachedToNeedMemory },
+        new("EVAL", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, UnknownUse), (ref CommandContext cmd) => Eval(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a Lua script.", ScriptSyntax)) { OnlyReads = SaysThatItOnlyReads, NeedsMemory = SaysThatItNeedsMemory, ScriptFlagsOf = FlagsOfText },
+        new("EVAL_RO", -3, Runs | ReadOnly, Keys(KeyFlags.ReadOnly | KeyFlags.Access, UnknownReads), (ref CommandContext cmd) => Eval(ref cmd, readOnly: true), new("7.0.0", Complexity, "Runs a Lua script that may not write.", ScriptSyntax)) { NeedsMemory = SaysThatItNeedsMemory, ScriptFlagsOf = FlagsOfText },
+        new("EVALSHA", -3, Runs | PausedAsWrite, Keys(KeyFlags.ReadWrite | KeyFlags.Access | KeyFlags.Update, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: false), new("2.6.0", Complexity, "Runs a cached Lua script, by the SHA-1 of its text.", NameSyntax)) { OnlyReads = IsCachedToOnlyRead, NeedsMemory = IsCachedToNeedMemory, ScriptFlagsOf = FlagsOfCached },
+        new("EVALSHA_RO", -3, Runs | ReadOnly, Keys(KeyFlags.ReadOnly | KeyFlags.Access, ""), (ref CommandContext cmd) => EvalSha(ref cmd, readOnly: true), new("7.0.0", Complexity, "Runs a cached Lua script that may not write, by the SHA-1 of its text.", NameSyntax)) { NeedsMemory = IsCachedToNeedMemory, ScriptFlagsOf = FlagsOfCached },
         new("SCRIPT", -2, None, KeySpecs.None, (ref _) => { }, new("2.6.0", "Depends on subcommand.", "Manages cached Lua scripts."),
         [
             new("DEBUG", 3, NoScript, KeySpecs.None, Debug, new("3.2.0", "O(1)", "Sets the debug mode of scripts.", "mode:<YES | SYNC | NO>")),
@@ -53,6 +53,12 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptInvocation invocat
 
     private bool IsCachedToNeedMemory(scoped in CommandContext cmd) =>
         cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && NeedsMemory(flags);
+
+    private static ScriptFlags? FlagsOfText(scoped in CommandContext cmd) =>
+        ScriptShebang.ReadScript(cmd[1], out ScriptFlags? flags, out _) is null ? flags : null;
+
+    private ScriptFlags? FlagsOfCached(scoped in CommandContext cmd) =>
+        cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) ? cache.Find(cmd[1])?.Flags : null;
 
     internal static bool NeedsMemory(ScriptFlags flags) => (flags & (ScriptFlags.AllowOom | ScriptFlags.NoWrites)) == 0;
 
