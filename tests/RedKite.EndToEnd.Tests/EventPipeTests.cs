@@ -59,9 +59,9 @@ public sealed class EventPipeTests
             ["MaxHistograms"] = "10",
         };
         using var tool = new Tool(server.Id, new EventPipeProvider("System.Diagnostics.Metrics", EventLevel.Informational, TimeSeries, arguments));
-        tool.WaitFor("System.Diagnostics.Metrics", "GaugeValuePublished", payload => IsOurs(payload, "keys") && Value(payload, "lastValue") == 123);
-        tool.WaitFor("System.Diagnostics.Metrics", "GaugeValuePublished", payload => IsOurs(payload, "used_memory") && payload["unit"] is "By" && Value(payload, "lastValue") > 100_000);
-        tool.WaitFor("System.Diagnostics.Metrics", "CounterRateValuePublished", payload => IsOurs(payload, "total_commands_processed") && Value(payload, "value") >= 123);
+        tool.WaitFor("System.Diagnostics.Metrics", "GaugeValuePublished", payload => IsOurs(payload, "redkite.keyspace.keys") && Value(payload, "lastValue") == 123);
+        tool.WaitFor("System.Diagnostics.Metrics", "GaugeValuePublished", payload => IsOurs(payload, "redkite.memory.used") && payload["unit"] is "By" && Value(payload, "lastValue") > 100_000);
+        tool.WaitFor("System.Diagnostics.Metrics", "CounterRateValuePublished", payload => IsOurs(payload, "redkite.commands.processed") && Value(payload, "value") >= 123);
 
         static bool IsOurs(Dictionary<string, object> payload, string instrument) => payload["meterName"] is "RedKite" && payload["instrumentName"] is string name && name == instrument;
 

@@ -30,7 +30,7 @@ public sealed class RedKiteSessionTests : IAsyncDisposable
     [Fact]
     public void A_thousand_callers_at_a_time_leave_a_few_clients_for_the_next()
     {
-        var threads = Enumerable.Range(0, 1000).Select(_ => new Thread(() => _server.Execute("BLPOP", "gate", "30"), maxStackSize: 256 * 1024)).ToList();
+        var threads = Enumerable.Range(0, 1000).Select(_ => new Thread(() => _server.Execute("BLPOP", "gate", "300"), maxStackSize: 256 * 1024)).ToList();
         threads.ForEach(thread => thread.Start());
         NetworkTests.WaitFor(() => _server.Engine.Blocked.Count == 1000, "all of them wait");
         for (int i = 0; i < 1000; i++) _server.Execute("RPUSH", "gate", "x");

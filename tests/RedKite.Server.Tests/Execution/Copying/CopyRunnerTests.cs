@@ -208,8 +208,7 @@ public sealed class CopyRunnerTests : IAsyncDisposable
         Fill("a", "members of 300 KB");
         long used = _server.Engine.Keyspace.UsedBytes;
         using Copying copy = Begin("COPY", "a", "b");
-        Assert.True(copy.RunSlice());
-        Assert.True(_server.Engine.Keyspace.UsedBytes > used + 100_000);
+        while (_server.Engine.Keyspace.UsedBytes <= used + 100_000) Assert.True(copy.RunSlice()); // a slice is short
         copy.Client.TryEnd();
         Assert.False(copy.RunSlice());
         NothingIsLeft();
