@@ -1,5 +1,6 @@
 using System.Net;
 using System.Security.Claims;
+using System.Text;
 using System.Text.Encodings.Web;
 using Microsoft.AspNetCore.Authentication;
 using Microsoft.AspNetCore.Builder;
@@ -7,6 +8,7 @@ using Microsoft.AspNetCore.Hosting;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Options;
+using RedKite.Server.Diagnostics.Package;
 
 namespace RedKite.Hosting.Tests;
 
@@ -74,6 +76,27 @@ public class DashboardTests
         Assert.Equal(HttpStatusCode.OK, await StatusAsync(client, "ops/cache/api/reports/server"));
         client.DefaultRequestHeaders.Host = "cache.example.org"; // an attacker's name for this address
         Assert.Equal(HttpStatusCode.Forbidden, await StatusAsync(client, "ops/cache/api/reports/server"));
+    }
+
+    [Fact]
+    public async Task Custom_commands_are_in_the_command_table_and_in_the_debug_package()
+    {
+        await using WebApplication app = await StartAsync(_ => { }, options =>
+        {
+            options.Port = null;
+            options.Commands.Add("SHOP.COUNT", static (RedKiteCommandKeys keys, [RedKiteKey] string key) => keys.Increment(key));
+        });
+        Assert.Equal(1, app.Services.GetRequiredService<RedKiteServer>().Execute("SHOP.COUNT", "visits").Integer);
+        using HttpClient client = ClientOf(app);
+        Assert.Contains("\"shop.count\"", await client.GetStringAsync("ops/cache/api/reports/commands", Token), StringComparison.Ordinal);
+        Assert.Contains("\"shop.count\"", await client.GetStringAsync("ops/cache/api/reports/latency-histograms", Token), StringComparison.Ordinal);
+        Assert.Contains("command=\"shop.count\"", await client.GetStringAsync("ops/cache/metrics", Token), StringComparison.Ordinal);
+        using var request = new HttpRequestMessage(HttpMethod.Post, "ops/cache/api/debug-package?log=0") { Headers = { { "X-RedKite", "1" } } };
+        using HttpResponseMessage response = await client.SendAsync(request, Token);
+        PackageReader package = PackageReader.Open(new MemoryStream(await response.Content.ReadAsByteArrayAsync(Token)));
+        string commands = Encoding.UTF8.GetString(package.Read("commands", Token)!);
+        Assert.Contains("\"shop.count\"", commands, StringComparison.Ordinal);
+        Assert.DoesNotContain("visits", commands, StringComparison.Ordinal); // a key
     }
 
     [Fact]
