@@ -38,6 +38,7 @@ internal static class AdminEndpoints
         new("GET", "/api/source", SourceAsync) { IsOpen = true },
         new("GET", "/api/reports/", ReportAsync),
         new("GET", "/api/history", HistoryAnswer.SendAsync),
+        new("GET", "/api/commands", CommandsAnswer.SendAsync),
         new("GET", "/api/log", LogAsync) { NeedsServer = true },
         new("GET", "/api/keys", KeyBrowser.ListAsync) { NeedsServer = true },
         new("GET", "/api/keys/value", KeyBrowser.ValueAsync) { NeedsServer = true },

@@ -46,6 +46,28 @@ public sealed class HistoryAnswerTests : IAsyncLifetime
         Assert.Equal(Enumerable.Repeat<double?>(25, 15), Values(series, "loop_busy_percent:0", "mean"));
     }
 
+    // Ten seconds of 20 calls; and 15 of 30 minutes with 10 calls a second, before.
+    [Theory]
+    [InlineData(Now - 14, Now, 200.0, 0.0, 2000.0, 50.0, 192.0)]
+    [InlineData(Now - 2, Now, -1.0, 0.0, 0.0, 0.0, 0.0)] // it was idle
+    [InlineData(DayBefore * 60, (DayBefore + 29) * 60, 9000.0, 1800.0, 90_000.0, 30.0, 40.0)]
+    [InlineData(DayBefore * 60, Now, 9200.0, 1800.0, 92_000.0, 50.0, 192.0)]
+    public async Task Commands_of_a_time_range_are_added_up(long from, long to, double calls, double failures, double microseconds, double p99, double max)
+    {
+        string json = await _http.GetStringAsync(new Uri($"http://127.0.0.1:{_dashboard!.Port}/api/commands?from={from}&to={to}"), TestContext.Current.CancellationToken);
+        JsonElement commands = JsonDocument.Parse(json).RootElement.GetProperty("commands");
+        if (calls < 0)
+        {
+            Assert.Equal(0, commands.GetArrayLength());
+            return;
+        }
+
+        JsonElement get = Assert.Single(commands.EnumerateArray());
+        Assert.Equal("get", get.GetProperty("name").GetString());
+        Assert.Equal((calls, failures, microseconds), (get.GetProperty("calls").GetDouble(), get.GetProperty("failures").GetDouble(), get.GetProperty("microseconds").GetDouble()));
+        Assert.Equal((p99, max), (get.GetProperty("p99_us").GetDouble(), get.GetProperty("max_us").GetDouble()));
+    }
+
     [Fact]
     public async Task Steps_have_the_mean_and_the_largest_value()
     {

@@ -125,6 +125,51 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
         await tab.Page.Locator("td", new PageLocatorOptions { HasText = "slowlog-log-slower-than" }).First.WaitForAsync();
     }
 
+    // A finding that has ended: its view opens at its time, with the row that it names marked and not behind the bar at the top.
+    [Fact]
+    public async Task Show_me_chooses_the_time_of_the_finding_and_marks_the_row_that_it_names()
+    {
+        Assert.True(SpinWait.SpinUntil(() => loaded.Server.Server.Engine.Clients.All.Any(session => session.Name == "worker"), 60_000));
+        string address = loaded.Server.Server.Engine.Clients.All.First(session => session.Name == "worker").Address;
+        long now = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
+        string finding = $$"""{"name":"keys-command","severity":"critical","title":"KEYS is used","evidence":"3 calls","culprit":"called by client 1 (worker, {{address}}, user default)","remedy":"Use SCAN.","view":"clients","since_unix_ms":{{now - 120_000}},"ended_unix_ms":{{now - 60_000}}}""";
+        await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address, "/#log", height: 500);
+        await tab.Page.RouteAsync("**/api/reports/findings", route => route.FulfillAsync(new RouteFulfillOptions { ContentType = "application/json", Body = $$"""{"open":[],"ended":[{{finding}}],"rules":64}""" }));
+        await tab.Page.GotoAsync(new Uri(loaded.Server.Address, "/#overview").ToString());
+        await tab.ReadyAsync("overview");
+        ILocator card = tab.Page.Locator(".finding", new PageLocatorOptions { HasText = "KEYS is used" });
+        Assert.Contains($"Called by client 1 (worker, {address}, user default).", await card.InnerTextAsync(), StringComparison.Ordinal);
+        await card.Locator("a").ClickAsync();
+        await tab.ReadyAsync("clients");
+        ILocator marked = tab.Page.Locator("[aria-label='Clients'] tr.marked");
+        await marked.WaitForAsync();
+        Assert.Contains("worker", await marked.InnerTextAsync(), StringComparison.Ordinal);
+        Assert.Contains($"from={(now / 1000) - 180}&to=", tab.Page.Url, StringComparison.Ordinal);
+        await tab.WaitForAsync("(row => row.top >= document.querySelector('header').offsetHeight && row.bottom <= innerHeight)(document.querySelector('tr.marked').getBoundingClientRect())");
+        Assert.Empty(tab.Complaints);
+    }
+
+    // One line of head, whatever is chosen; on a phone the views are behind a button.
+    [Fact]
+    public async Task Head_is_one_line_on_a_desktop_and_on_a_phone()
+    {
+        const string HeadHeight = "document.querySelector('header').offsetHeight";
+        long now = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
+        await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address, $"/#memory?from={now - 90_000}&to={now - 5}");
+        await tab.ReadyAsync("memory");
+        Assert.InRange(await tab.Page.EvaluateAsync<int>(HeadHeight), 20, 60);
+        await tab.Page.SetViewportSizeAsync(390, 900);
+        await tab.Page.EvaluateAsync("location.hash = 'memory'");
+        await tab.WaitForAsync($"{HeadHeight} < 60");
+        await Assertions.Expect(tab.Page.Locator("nav")).ToBeHiddenAsync();
+        await tab.Page.ClickAsync("#menu");
+        await tab.Page.ClickAsync("nav a:has-text('Clients')");
+        await tab.ReadyAsync("clients");
+        await Assertions.Expect(tab.Page.Locator("nav")).ToBeHiddenAsync();
+        await Assertions.Expect(tab.Page.Locator("#menu")).ToHaveTextAsync("Clients");
+        Assert.Empty(tab.Complaints);
+    }
+
     [Fact]
     public async Task Debug_package_is_downloaded_from_the_page()
     {

@@ -32,8 +32,8 @@ public sealed class TableTests(Browser browser, LoadedServer loaded)
         await tab.Page.ClickAsync("button[aria-label='Copy as text: Commands']");
         await tab.Page.Locator("button", new PageLocatorOptions { HasText = "Copied" }).WaitForAsync();
         string text = await tab.Page.EvaluateAsync<string>("window.copied");
-        Assert.StartsWith("Command\tFamily\tCalls\tPer second", text, StringComparison.Ordinal);
-        Assert.Contains("\nhset\thash\t500\t", text, StringComparison.Ordinal);
+        Assert.StartsWith("Command\tFamily\tTime, of a core\tPer second", text, StringComparison.Ordinal);
+        Assert.Matches("\nhset\thash\t.*\t500\t", text);
     }
 
     [Fact]

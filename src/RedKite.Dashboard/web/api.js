@@ -16,6 +16,8 @@ export function history(metrics, from, to, points, signal) {
   return get(`api/history?${query}`, signal);
 }
 
+export const commandsOf = ({ from, to }, signal) => get(`api/commands?${new URLSearchParams({ from: Math.floor(from), to: Math.floor(to) })}`, signal);
+
 export const postForFile = path => fetch(path, { method: 'POST', headers: { 'X-RedKite': '1' } });
 
 export async function post(path, body) {

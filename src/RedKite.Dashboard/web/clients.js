@@ -49,7 +49,7 @@ export function clients({ source, zoom, chosen }) {
     if (!confirm(`Close client ${row.id} (${row.name || row.address})?`)) return;
     status.textContent = await api.post(`api/clients/${row.id}/kill`) === 204 ? `Client ${row.id} was closed.` : `Client ${row.id} was gone already.`;
   } }, 'Close');
-  const list = table({ caption: 'Clients', key: row => row.left_unix_ms ? `${row.id} left` : String(row.id), first: 50, filter: true, emptyText: 'No client is connected.', columns: [
+  const list = table({ caption: 'Clients', key: row => row.left_unix_ms ? `${row.id} left` : String(row.id), first: 50, filter: true, names: row => [row.address], sort: 6, descending: true, emptyText: 'No client is connected.', columns: [
     { title: 'Id', number: true, get: row => row.id }, { title: 'Name', get: row => row.name }, { title: 'Address', get: row => row.address },
     { title: 'Library', get: row => [row.library, row.library_version].filter(Boolean).join(' ') }, { title: 'Last command', get: row => row.last_command ?? '', link: row => row.last_command ? here('commands', { find: row.last_command }) : null },
     { title: 'State', get: flags }, { title: 'Commands', number: true, get: row => row.commands, show: row => format.text(format.count(row.commands)) },
@@ -73,7 +73,7 @@ export function clients({ source, zoom, chosen }) {
     { title: 'Output waiting', number: true, get: row => row.output_bytes, show: row => bytesOrNone(row.output_bytes) },
     countOrNone('Queued commands', row => row.queued_commands), countOrNone('Watched keys', row => row.watched_keys),
   ] });
-  const timeline = table({ caption: 'What delayed clients', always: row => row.client_id === 0, filter: true, sort: 0, descending: true, first: 30, emptyText: 'Nothing has delayed a client for 10 ms or more in this time.', columns: [
+  const timeline = table({ caption: 'What delayed clients', always: row => row.client_id === 0, names: row => [row.address], filter: true, sort: 0, descending: true, first: 30, emptyText: 'Nothing has delayed a client for 10 ms or more in this time.', columns: [
     moments('When', row => row.unix_ms, row => around('clients', row.unix_ms, { at: 'timeline' })),
     { title: 'What', get: row => kinds[row.kind]?.[0] ?? row.kind, link: explain },
     { title: 'How long', number: true, get: row => row.microseconds, show: row => row.microseconds > 0 ? format.text(format.microseconds(row.microseconds)) : '' },
@@ -84,6 +84,7 @@ export function clients({ source, zoom, chosen }) {
     elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Clients'), status, list.element, h('h2', {}, 'Libraries'), libraries.element, h('h2', {}, 'Subscriptions and transactions'), messages.element,
       h('h2', {}, 'Why did this client time out?'), h('p', { class: 'lead' }, 'Filter by the client’s name or address; events that affected all clients stay. A range chosen on a chart limits the list.'), timeline.element],
     charts,
+    tables: [list, timeline],
     async update(signal) {
       const [rows, events, taking] = await Promise.all([api.report('clients', signal), api.report('timeline', signal), api.report('messages', signal)]);
       list.update(rows);

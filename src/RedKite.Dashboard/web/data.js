@@ -7,13 +7,16 @@ import { table } from './table.js';
 
 const bytesText = number => format.text(format.bytes(number));
 
-const purposes = { keys_and_values: 'Keys and values', tables: 'Tables of the keyspace', clients: 'Clients and their buffers', scripts: 'Scripts and their interpreters', managed_heap: 'Managed heap', process: 'The rest of the process' };
+const purposes = { keys_and_values: 'Keys and values', tables: 'Tables of the keyspace', clients: 'Clients and their buffers', scripts: 'Scripts and their interpreters', managed_heap: 'Managed heap', process: 'The process itself' };
+
+// An empty server's memory surprises those who know what an empty Redis takes.
+const ofProcess = 'The process itself is the .NET runtime, the server’s code and its diagnostics with two weeks of history: about the same on an empty server and on a full one.';
 
 /** Memory by purpose, as one bar up to the limit. */
 export function memoryBar() {
   const bar = svg('svg', { viewBox: '0 0 1000 18', preserveAspectRatio: 'none', role: 'img', class: 'bar-of-parts' });
   const legend = h('p', { class: 'legend' });
-  return { elements: [bar, legend], update(report) {
+  return { elements: [bar, legend, h('p', { class: 'legend' }, ofProcess)], update(report) {
     const parts = Object.entries(purposes).map(([name, title], i) => ({ title, bytes: report.used_by[name] ?? 0, key: `s${i}` }));
     if (report.maxmemory > 0) parts.push({ title: 'Free up to maxmemory', bytes: Math.max(0, report.maxmemory - report.used), key: 'free' });
     const all = parts.reduce((sum, part) => sum + part.bytes, 0);
@@ -85,9 +88,9 @@ function histogram(title, bins, show) {
 }
 
 export function keys({ source, zoom }) {
-  const hot = table({ caption: 'Hot keys', sort: 1, descending: true, first: 10, emptyText: 'No key was used in the last two minutes.', columns: [
+  const hot = table({ caption: 'Hot keys', sort: 1, descending: true, first: 10, names: row => [row.key], emptyText: 'No key was used in the last two minutes.', columns: [
     { title: 'Key', get: row => row.key, link: row => keyLink(source, row) }, { title: 'Uses per second', number: true, get: row => row.uses_per_second, show: row => format.text(format.count(row.uses_per_second)) }, { title: 'Database', number: true, get: row => row.database }] });
-  const big = table({ caption: 'Large keys', sort: 2, descending: true, first: 10, emptyText: 'The first survey of all keys has not ended yet, or there are no keys.', columns: [
+  const big = table({ caption: 'Large keys', sort: 2, descending: true, first: 10, names: row => [row.key], emptyText: 'The first survey of all keys has not ended yet, or there are no keys.', columns: [
     { title: 'Key', get: row => row.key, link: row => keyLink(source, row) }, { title: 'Type', get: row => row.type }, { title: 'Memory', number: true, get: row => row.bytes, show: row => bytesText(row.bytes) },
     { title: 'Size', number: true, get: row => row.size, show: row => row.type === 'string' ? bytesText(row.size) : `${row.size.toLocaleString('en')} elements` }, { title: 'Database', number: true, get: row => row.database }] });
   const survey = h('p', { class: 'lead' });
@@ -105,6 +108,7 @@ export function keys({ source, zoom }) {
   return {
     elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Hot keys'), hot.element, h('h2', {}, 'Large keys'), survey, big.element, h('h2', {}, 'Sizes and lifetimes'), shapes, ...browse ? [h('h2', {}, 'Browse'), browse.element] : []],
     charts,
+    tables: [big, hot],
     async update(signal) {
       const [used, large] = await Promise.all([api.report('hot-keys', signal), api.report('big-keys', signal)]);
       hot.update(used);

@@ -21,5 +21,5 @@ export const value = ([number, unit]) => unit === '' ? [number] : [number, ' ', 
 
 export const empty = text => h('p', { class: 'empty' }, text);
 
-// Text with names in backquotes.
-export const prose = text => h('span', {}, ...text.split('`').map((part, i) => i % 2 === 1 ? h('code', {}, part) : part));
+// Text of the documentation: names in backquotes, and links, of which the page shows the words.
+export const prose = text => h('span', {}, ...text.replace(/\[([^\]]+)\]\([^)]+\)/g, '$1').split('`').map((part, i) => i % 2 === 1 ? h('code', {}, part) : part));

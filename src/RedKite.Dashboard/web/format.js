@@ -30,13 +30,13 @@ export function microseconds(value) {
 
 export function seconds(value) {
   if (value === null || value === undefined) return ['unknown', ''];
-  if (value >= 172800) return [digits(value / 86400), 'days'];
-  if (value >= 7200) return [digits(value / 3600), 'h'];
-  if (value >= 120) return [digits(value / 60), 'min'];
+  if (value >= 172800) return [rounded(value / 86400), 'days'];
+  if (value >= 7200) return [rounded(value / 3600), 'h'];
+  if (value >= 120) return [String(Math.round(value / 60)), 'min'];
   return [digits(value), 's'];
 }
 
-export const percent = value => value === null || value === undefined ? ['unknown', ''] : [digits(value), '%'];
+export const percent = value => value === null || value === undefined ? ['unknown', ''] : [share(value), '%'];
 
 // Seconds of CPU in each second, as the share of one core.
 export const cores = value => percent(value === null || value === undefined ? value : value * 100);
@@ -56,6 +56,22 @@ export function time(unixMs) {
   const clock = `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
   return at.toDateString() === new Date().toDateString() ? clock : `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${clock}`;
 }
+
+/** The same in few letters: without seconds where it was on another day. */
+export function moment(unixMs) {
+  const at = new Date(unixMs);
+  return at.toDateString() === new Date().toDateString() ? time(unixMs) : `${at.getDate()} ${at.toLocaleString('en', { month: 'short' })} ${time(unixMs).split(' ')[1].slice(0, 5)}`;
+}
+
+// As a person would say it: 0.04 %, 4.2 %, 42 %; near the whole, what is missing matters.
+function share(value) {
+  const size = Math.abs(value);
+  if (size > 0 && size < 0.01) return '< 0.01';
+  return String(Number(value.toFixed(size < 1 ? 2 : size < 10 || (size > 99 && size < 100) ? 1 : 0)));
+}
+
+// Of ten and more, a tenth says nothing.
+const rounded = value => String(Number(value.toFixed(value < 10 ? 1 : 0)));
 
 function digits(value) {
   const size = Math.abs(value);

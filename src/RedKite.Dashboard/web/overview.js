@@ -4,7 +4,7 @@ import * as format from './format.js';
 import { chart, tile } from './charts.js';
 import { here, key } from './links.js';
 import { table } from './table.js';
-import { legend, rates, split } from './work.js';
+import { ofRange, perSecond } from './work.js';
 import { memoryBar } from './data.js';
 
 const words = { notice: 'Notice', warning: 'Warning', critical: 'Critical' };
@@ -19,8 +19,16 @@ export function findingCard(finding, go) {
     h('p', { class: 'meta' }, `${finding.name} · `,
       h('a', { href: `#${finding.view}`, onclick: event => {
         event.preventDefault();
-        go(finding.view, {});
+        go(finding.view, { ...spanOf(finding), about: finding.name });
       } }, 'Show me')));
+}
+
+// The time of a finding, and a minute before it. What has just begun is in the last five minutes, which move on.
+function spanOf({ since_unix_ms: since, ended_unix_ms: ended }) {
+  const from = Math.floor(since / 1000) - 60;
+  const now = Math.floor(Date.now() / 1000);
+  if (ended === 0 && now - from < 300) return { from: null, to: null, last: 300 };
+  return { from, to: ended > 0 ? Math.ceil(ended / 1000) : Math.max(now, from + 60), last: null };
 }
 
 // The browser saves the response of a POST, because a GET must not make the server do work.
@@ -62,7 +70,7 @@ function verdictOf(findings) {
   return { worst, text, detail: `${parts.length === 0 ? '' : `${parts.join(', ')}. `}${rest}` };
 }
 
-export function overview({ zoom, go, source }) {
+export function overview({ zoom, go, source, range, rangeText }) {
   const verdict = h('section', { class: 'verdict', 'aria-label': 'Verdict' });
   const findings = h('section', { class: 'findings', 'aria-label': 'Findings' });
   const about = h('p', { class: 'about' });
@@ -87,16 +95,9 @@ export function overview({ zoom, go, source }) {
     chart({ title: 'Busiest loop', unit: 'percent', series: [{ metric: 'eventloop_busiest_percent', label: 'busy' }], zoom }),
     chart({ title: 'Clients', unit: 'count', series: [{ metric: 'connected_clients', label: 'connected' }, { metric: 'blocked_clients', label: 'blocked' }], zoom }),
   ];
-  const us = pick => row => format.text(format.microseconds(pick(row)));
-  const timed = (title, pick) => ({ title, number: true, get: pick, show: us(pick) });
-  const busiest = table({ caption: 'The commands that take the most time', key: row => row.name, sort: 1, descending: true, emptyText: 'No command was called yet.', columns: [
-    { title: 'Command', get: row => row.name, link: row => here('commands', { find: row.name }) },
-    source.live ? { title: 'Per second', number: true, get: row => row.rate ?? 0, show: row => row.rate === undefined ? '' : format.text(format.count(row.rate)) }
-      : { title: 'Calls', number: true, get: row => row.calls, show: row => format.text(format.count(row.calls)) },
-    { title: 'Failed', number: true, get: row => row.failed + row.rejected, show: row => format.orNone(row.failed + row.rejected) },
-    timed('p50', row => row.executing.p50_us), timed('p99', row => row.executing.p99_us), timed('p99.9', row => row.executing.p999_us),
-    { title: 'p99 split', get: row => row.executing.p99_us, show: row => split(['waiting', 'executing', 'sending'].map(part => row[part].p99_us)) } ] });
-  const rate = rates(source);
+  const busiest = table({ caption: 'The commands that take the most time', key: row => row.name, sort: 1, descending: true, emptyText: 'No command was called in this time.', columns: [
+    { title: 'Command', get: row => row.name, link: row => here('commands', { command: row.name }) }, ...ofRange() ] });
+  const span = h('p', { class: 'lead' });
   const bar = memoryBar();
   const largest = table({ caption: 'Largest keys', key: row => row.key, sort: 2, descending: true, emptyText: 'The first survey of all keys has not ended yet, or there are no keys.', columns: [
     { title: 'Key', get: row => row.key, link: row => key(source, row) }, { title: 'Type', get: row => row.type },
@@ -112,7 +113,7 @@ export function overview({ zoom, go, source }) {
     const slow = name => isSlow ? api.report(name, signal) : null;
     const constant = name => server ? null : api.report(name, signal);
     const [findingsReport, own, system, commands, memory, big] = await Promise.all([
-      api.report('findings', signal), constant('server'), constant('system'), slow('commands'), slow('memory'), slow('big-keys')]);
+      api.report('findings', signal), constant('server'), constant('system'), isSlow ? api.commandsOf(range(), signal) : null, slow('memory'), slow('big-keys')]);
     age++;
     if (own) [server, readAt, cpus] = [own, performance.now(), Number(system?.cpus ?? 1)];
     const { worst, text, detail } = verdictOf(findingsReport);
@@ -125,9 +126,10 @@ export function overview({ zoom, go, source }) {
     const uptime = (server.now_unix_ms - server.started_unix_ms + (source.live ? performance.now() - readAt : 0)) / 1000;
     about.textContent = `RedKite ${server.version} (Redis ${server.redis_version}) on port ${server.port}, ${counted(server.loops, 'loop')}, ${source.live ? 'up' : 'was up'} for ${format.text(format.seconds(Math.round(uptime)))}`;
     const past = [...open.slice(6), ...findingsReport.ended.filter(finding => !recent.slice(0, 3).includes(finding))];
-    ended.replaceChildren(h('h2', {}, open.length > 6 ? 'More findings' : 'Findings that have ended'), past.length === 0 ? empty('No finding has ended since the start.') : h('div', { class: 'findings' }, past.slice(0, 12).map(finding => findingCard(finding, go))));
+    ended.replaceChildren(h('h2', {}, open.length > 6 ? 'More findings' : 'Findings that have ended'), past.length === 0 ? empty('None.') : h('div', { class: 'findings' }, past.slice(0, 12).map(finding => findingCard(finding, go))));
     if (!isSlow) return;
-    busiest.update(rate(commands, row => row.name).sort((a, b) => b.total_microseconds - a.total_microseconds).slice(0, 8));
+    span.textContent = `In ${rangeText()}.`;
+    busiest.update(perSecond(commands).slice(0, 8));
     if (memory) bar.update(memory);
     largest.update(Object.entries(big?.types ?? {}).flatMap(([type, found]) => found.largest.map(key => ({ ...key, type }))).sort((a, b) => b.bytes - a.bytes).slice(0, 5));
   }
@@ -135,7 +137,7 @@ export function overview({ zoom, go, source }) {
   return {
     elements: [verdict, findings, h('div', { class: 'tools' }, ...source.live ? [download()] : [], about), h('div', { class: 'cards tiles' }, tiles.map(each => each.element)),
       h('div', { class: 'charts' }, charts.map(each => each.element)), h('div', { class: 'two' },
-        h('section', {}, h('h2', {}, 'The commands that take the most time'), legend(), busiest.element),
+        h('section', {}, h('h2', {}, 'The commands that take the most time'), span, busiest.element),
         h('section', {}, h('h2', {}, 'Memory in use, by purpose'), h('div', { class: 'panel padded' }, bar.elements), h('h2', {}, 'Largest keys'), largest.element)), ended],
     charts: [...tiles, ...charts], update };
 }

@@ -15,6 +15,7 @@ let shown = null; // { name, view, charts }
 let timer = 0;
 let updates = new AbortController();
 let updatesDone = 0;
+let lastFindings = null;
 const badge = h('span', { class: 'badge', hidden: true });
 
 // The kinds of marks on charts. A finding's colour shows its severity.
@@ -62,6 +63,13 @@ function zoom(from, to) {
   return chosen;
 }
 
+// The range in words, for tables that follow it.
+function rangeText() {
+  const { parameters } = address();
+  if (parameters.has('from')) return `${format.moment(Number(parameters.get('from')) * 1000)} to ${format.moment(Number(parameters.get('to')) * 1000)}`;
+  return { 300: 'the last 5 minutes', 3600: 'the last hour', 86400: 'the last day', 1209600: 'the last two weeks' }[parameters.get('last') ?? 300] ?? 'the chosen time';
+}
+
 // The events that a table shows: all of them, or those in the range that was chosen on a chart.
 function chosen(rows, at) {
   if (!rows || !address().parameters.has('from')) return rows;
@@ -69,13 +77,23 @@ function chosen(rows, at) {
   return rows.filter(row => at(row) >= from && at(row) <= to);
 }
 
+// On a phone the views are behind a button.
+const bar = document.querySelector('header');
+const menu = document.getElementById('menu');
+function openMenu(isOpen) {
+  bar.classList.toggle('open', isOpen);
+  menu.setAttribute('aria-expanded', String(isOpen));
+}
+menu.addEventListener('click', () => openMenu(!bar.classList.contains('open')));
+new ResizeObserver(() => document.documentElement.style.setProperty('--bar', `${bar.offsetHeight}px`)).observe(bar); // what is scrolled to is below it
+
 function drawFrame() {
   const { name, parameters } = address();
   const kept = new URLSearchParams([...parameters].filter(([key]) => rangeNames.includes(key))).toString();
   document.getElementById('views').replaceChildren(...views.filter(view => source.live || !view.liveOnly).map(view =>
     h('a', { href: `#${view.name}${kept === '' ? '' : `?${kept}`}`, 'aria-current': view.name === name ? 'page' : null }, view.title, view.name === 'overview' ? badge : null)));
   const last = parameters.has('from') ? 0 : Number(parameters.get('last') ?? 300);
-  const buttons = ranges.map(([title, length]) =>
+  const buttons = parameters.has('from') ? [] : ranges.map(([title, length]) =>
     h('button', { type: 'button', 'aria-pressed': String(last === length), onclick: () => go(address().name, { last: length, from: null, to: null }) }, title));
   if (parameters.has('from')) {
     const zoomed = range();
@@ -83,10 +101,12 @@ function drawFrame() {
     const step = (text, title, from, to) => h('button', { type: 'button', title, 'aria-label': title, onclick: () => zoom(from, to) }, text);
     buttons.unshift(step('‹', 'Earlier', zoomed.from - (length / 2), zoomed.to - (length / 2)),
       h('button', { type: 'button', 'aria-pressed': 'true', title: 'Back to the last five minutes', onclick: () => go(address().name, { last: 300, from: null, to: null }) },
-        `${format.time(zoomed.from * 1000)} to ${format.time(zoomed.to * 1000)} ×`),
+        `${rangeText()} ×`),
       step('›', 'Later', zoomed.from + (length / 2), zoomed.to + (length / 2)), step('−', 'Twice as long', zoomed.from - (length / 2), zoomed.to + (length / 2)));
   }
   document.getElementById('range').replaceChildren(...buttons);
+  menu.textContent = views.find(view => view.name === name).title;
+  openMenu(false);
 }
 
 async function show() {
@@ -96,26 +116,48 @@ async function show() {
     shown?.view.close?.();
     const view = views.find(each => each.name === name);
     document.title = `${view.title} · RedKite`;
-    const opened = view.open({ zoom, source, go, chosen });
+    const opened = view.open({ zoom, source, go, chosen, range, rangeText });
     shown = { name, view: opened, sought: '' };
     const marks = opened.charts?.length > 0 ? markList() : null;
     shown.marks = marks;
     main.replaceChildren(h('h1', {}, view.title), h('p', { class: 'lead' }, view.question), ...opened.elements);
     if (marks) main.querySelector('.charts').after(marks.element);
   }
+  const what = soughtNow();
+  if (what.has('about') && what.toString() !== shown.sought) [shown.about, shown.found] = [what.get('about'), false];
   await update();
   return look();
+}
+
+// What the address has beside the range.
+function soughtNow() {
+  const { parameters } = address();
+  for (const key of rangeNames) parameters.delete(key);
+  return parameters;
 }
 
 // Shows what a link is to find in its view: a row, or a key. Only when it changes, because it replaces the user's own filter.
 // Returns whether the focus has moved there.
 function look() {
-  const { parameters } = address();
-  for (const key of rangeNames) parameters.delete(key);
-  if (!shown?.view.look || parameters.toString() === shown.sought) return false;
+  const parameters = soughtNow();
+  if (!shown || parameters.toString() === shown.sought) return false;
   shown.sought = parameters.toString();
+  if (parameters.has('about')) return shown.found === true; // the update has shown it, or the next one will
+  if (!shown.view.look) return false;
   shown.view.look(parameters);
   return shown.sought !== '';
+}
+
+// The rows that a finding names, in the middle of the window; without one, the charts at its time. As soon as both have been read.
+function showFinding() {
+  if (!shown?.about || !lastFindings) return;
+  const finding = [...lastFindings.open, ...lastFindings.ended].find(each => each.name === shown.about);
+  shown.about = null;
+  const text = finding ? `${finding.title} ${finding.evidence} ${finding.culprit}` : '';
+  const marked = (shown.view.tables ?? []).filter(each => each.mark(text));
+  if (marked.length > 0) marked[0].reveal();
+  else scrollTo(0, 0);
+  shown.found = marked.length > 0;
 }
 
 // Marks are rare: they are read with every fifth update.
@@ -160,7 +202,7 @@ async function update() {
       current.view.update?.(signal),
       known ? known.happened : charts.length > 0 ? marksOf(current, signal) : null,
       known ? known.history : metrics.length > 0 ? api.history(metrics, from, to, 240, signal) : null,
-      updatesDone % 5 === 0 ? api.report('findings', signal) : null,
+      updatesDone % 5 === 0 || current.about ? api.report('findings', signal) : null,
     ]);
     if (signal.aborted || current !== shown) return;
     if (wanted !== null) current.past = { wanted, happened, history };
@@ -171,7 +213,8 @@ async function update() {
       current.marks?.update(marks.filter(mark => mark.at >= from && mark.at <= to));
     }
     main.dataset.updates = ++updatesDone;
-    if (findings) showBadge(findings.open);
+    if (findings) showBadge((lastFindings = findings).open);
+    if (findings) showFinding();
     state.textContent = source.live ? await stateOf(signal) : 'This is a debug package: nothing here changes.';
     main.dataset.ready = current.name;
   } catch (failure) {
@@ -235,7 +278,7 @@ addEventListener('click', event => {
     main.focus();
   } else if (target === location.hash && shown) {
     shown.sought = null; // the link leads to where the user is: what it looks for is shown again
-    look();
+    show();
   }
 });
 document.addEventListener('visibilitychange', () => {

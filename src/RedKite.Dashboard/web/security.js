@@ -34,7 +34,7 @@ export function security({ zoom }) {
   ] });
   const failed = table({ caption: 'Addresses with failed logins', sort: 1, descending: true, key: row => row.address, emptyText: 'No login has failed in the last minute.', columns: [
     { title: 'Address', get: row => row.address, link: row => here('clients', { find: row.address }) }, { title: 'Failed', number: true, get: row => row.count }] });
-  const denied = table({ caption: 'What users were denied', sort: 0, descending: true, emptyText: 'Nothing was denied.', columns: [
+  const denied = table({ caption: 'What users were denied', sort: 0, descending: true, names: row => [row.user], emptyText: 'Nothing was denied.', columns: [
     moments('Last', row => row.updated_unix_ms, row => around('clients', row.updated_unix_ms, { at: 'timeline' })), { title: 'Times', number: true, get: row => row.count },
     { title: 'User', get: row => row.user, link: row => here('security', { find: row.user }) }, { title: 'Why', get: row => row.reason }, { title: 'What', get: row => row.object ?? 'not in the package', wrap: true }, { title: 'Where', get: row => row.context },
   ] });
@@ -43,6 +43,7 @@ export function security({ zoom }) {
     elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Users'), users.element, h('h2', {}, 'Failed logins'), failed.element,
       h('h2', {}, 'Denied'), denied.element, h('h2', {}, 'Encryption'), encryption],
     charts,
+    tables: [denied, failed],
     async update(signal) {
       const [people, entries, tls] = await Promise.all([api.report('users', signal), api.report('access-log', signal), api.report('tls', signal)]);
       users.update(people?.users);

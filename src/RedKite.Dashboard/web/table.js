@@ -7,14 +7,15 @@ const drawnAtFirst = 100; // of a view's only table; views with several draw few
 const filteredFrom = 15; // rows: what fits a screen needs no filter
 
 /**
- * always(row): the filter never hides it. filter: it is offered even for a few rows. columns: { title, get(row) -> sortable value, show?(row) -> node or text,
+ * always(row): the filter never hides it. names(row): the texts by which a finding names it. filter: it is offered even for a few rows. columns: { title, get(row) -> sortable value, show?(row) -> node or text,
  * copy?(row) -> text to copy, link?(row) -> where the text leads, or null, number?, wrap?: true or 'wrap narrow', keep?: what show made stays as long as its row }
  */
-export function table({ caption, columns, rows = [], sort = 0, descending = false, emptyText, filter = false, always = () => false, first = drawnAtFirst, key = row => columns.map(column => column.get(row)).join('\n') }) {
+export function table({ caption, columns, rows = [], sort = 0, descending = false, emptyText, filter = false, always = () => false, names = () => [], first = drawnAtFirst, key = row => columns.map(column => column.get(row)).join('\n') }) {
   let order = { column: sort, descending };
   let words = '';
   let current = rows;
   let drawsAll = false;
+  let sought = ''; // the text of a finding whose rows are marked
   const drawn = new Map(); // key -> row element
   const body = h('tbody');
   const heads = columns.map((column, i) => {
@@ -61,7 +62,8 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
   function draw() {
     const shown = visible();
     heads.forEach((head, i) => head.setAttribute('aria-sort', i !== order.column ? 'none' : order.descending ? 'descending' : 'ascending'));
-    const part = drawsAll ? shown : shown.slice(0, first);
+    const isMarked = row => sought !== '' && names(row).some(name => has(sought, name));
+    const part = drawsAll ? shown : shown.filter((row, i) => i < first || isMarked(row));
     const focused = body.contains(document.activeElement) ? document.activeElement : null;
     const wanted = new Map();
     for (const row of part) {
@@ -79,6 +81,7 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
       const line = drawn.get(name) ?? h('tr', {}, columns.map(column => h('td', { class: column.number ? 'number' : column.wrap === true ? 'wrap' : column.wrap ?? null })));
       drawn.set(name, line);
       fill(line, row);
+      line.classList.toggle('marked', isMarked(row));
       if (line === next) next = next.nextElementSibling;
       else body.insertBefore(line, next);
     }
@@ -120,10 +123,26 @@ export function table({ caption, columns, rows = [], sort = 0, descending = fals
     words = text.toLowerCase();
     if (text !== '') search.hidden = false;
     draw();
+  }, mark(text) {
+    sought = text;
+    draw();
+    return body.querySelector('tr.marked') !== null;
   }, reveal() {
-    element.scrollIntoView({ block: 'start' });
+    const marked = body.querySelector('tr.marked');
+    let top = element; // with its heading
+    while (top.previousElementSibling?.matches('h2, .lead')) top = top.previousElementSibling;
+    if (marked) marked.scrollIntoView({ block: 'center' });
+    else top.scrollIntoView({ block: 'start' });
     (tools.hidden ? nothing : search.hidden ? box : search).focus({ preventScroll: true });
   } };
+}
+
+// Whether a text has a name as a word of its own.
+function has(text, name) {
+  if (!name || name.length < 3) return false;
+  const isLetter = at => at >= 0 && at < text.length && /[\w-]/.test(text[at]);
+  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1)) if (!isLetter(at - 1) && !isLetter(at + name.length)) return true;
+  return false;
 }
 
 /** A column of times: local time on the page, UTC in copies. Zero is no time. */

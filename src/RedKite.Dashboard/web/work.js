@@ -42,6 +42,18 @@ export function rates(source) {
   };
 }
 
+/** What the interface says of a time range, for each second of it. */
+export const perSecond = ({ from, to, commands }) => commands.map(row => ({ name: row.name, rate: row.calls / Math.max(1, to - from), failures: row.failures, share: row.microseconds / 1e6 / Math.max(1, to - from), p99: row.p99_us, max: row.max_us }));
+
+/** The columns of a command's work in the time range. Its history does not have the waits. */
+export const ofRange = (leads = () => null) => [
+  { title: 'Time, of a core', number: true, get: row => row.share ?? 0, show: row => row.share === undefined ? '' : format.text(format.cores(row.share)) },
+  { title: 'Per second', number: true, get: row => row.rate ?? 0, show: row => row.rate === undefined ? '' : format.text(format.count(row.rate)) },
+  { title: 'Failed', number: true, get: row => row.failures ?? 0, show: row => row.failures === undefined ? '' : format.orNone(row.failures) },
+  { title: 'Highest p99', number: true, get: row => row.p99 ?? 0, show: row => row.p99 === undefined ? '' : us(row.p99) },
+  { title: 'Longest', number: true, get: row => row.max ?? 0, show: row => row.max === undefined ? '' : us(row.max), link: row => row.max === undefined ? null : leads(row) },
+];
+
 // A list of which one is chosen, whose charts follow it. The address has it, so that rows of tables lead to it.
 function choice({ label, choose }) {
   let offered = '';
@@ -83,7 +95,7 @@ function oneCommand({ zoom, go }) {
     } };
 }
 
-export function commands({ source, zoom, go }) {
+export function commands({ source, zoom, go, range, rangeText }) {
   const one = oneCommand({ zoom, go });
   const charts = [
     chart({ title: 'Commands per second', unit: 'count', series: [{ metric: 'total_commands_processed', label: 'commands' }], zoom }),
@@ -107,32 +119,37 @@ export function commands({ source, zoom, go }) {
   ];
   const times = leads => [...quantiles('executing', leads), ...quantiles('waiting').slice(1), ...quantiles('sending').slice(1),
     { title: 'Errors', get: row => Object.entries(row.errors).map(([name, times]) => `${name} ${times}`).join(', ') }];
-  const familyTable = table({ caption: 'Families of commands', key: row => row.family, sort: 1, descending: true, emptyText: 'No command was called yet.', columns: [
+  const familyTable = table({ caption: 'Families of commands', key: row => row.family, sort: 4, descending: true, emptyText: 'No command was called yet.', columns: [
     { title: 'Family', get: row => row.family, link: row => here('commands', { find: row.family }) }, ...counts, ...times() ] });
-  const list = table({ caption: 'Commands', key: row => row.name, sort: 1, descending: true, filter: true, emptyText: 'No command was called yet.', columns: [
+  const sinceStart = column => ({ ...column, title: `All: ${column.title}` });
+  const list = table({ caption: 'Commands', key: row => row.name, sort: 2, descending: true, filter: true, emptyText: 'No command was called yet.', names: row => [row.name.toUpperCase()], columns: [
     { title: 'Command', get: row => row.name, link: row => here('commands', { command: row.name }) },
-    { title: 'Family', get: row => row.family }, ...counts, ...times({ max_us: row => slowRequests(row.name) }) ] });
+    { title: 'Family', get: row => row.family }, ...ofRange(row => slowRequests(row.name)), ...counts.filter(column => column.title !== 'Per second').map(sinceStart), ...times({ max_us: row => slowRequests(row.name) }).map(sinceStart) ] });
+  const span = h('p', { class: 'lead' });
   const errors = table({ caption: 'Errors by class', sort: 1, descending: true, emptyText: 'No error was replied.', columns: [
     { title: 'Class', get: row => row.class, link: row => here('commands', { find: row.class }) }, { title: 'Replies', number: true, get: row => row.count }] });
   const http = table({ caption: 'Requests to this page and the endpoints', sort: 1, descending: true, emptyText: 'There was none.', key: row => row.endpoint, columns: [
     { title: 'Address', get: row => row.endpoint }, { title: 'Requests', number: true, get: row => row.requests }, { title: 'Failures', number: true, get: row => row.failures, show: row => format.orNone(row.failures) },
     { title: 'Exceptions', number: true, get: row => row.exceptions, show: row => format.orNone(row.exceptions) },
     ...[['p50', 'p50_us'], ['p99', 'p99_us'], ['max', 'max_us']].map(([title, part]) => ({ title, number: true, get: row => row[part], show: row => us(row[part]) }))] });
-  const scripts = table({ caption: 'Scripts and functions', sort: 2, descending: true, emptyText: 'No script or function is loaded.', key: row => `${row.library ?? ''} ${row.name}`, columns: [
+  const scripts = table({ caption: 'Scripts and functions', sort: 2, descending: true, names: row => [row.name], emptyText: 'No script or function is loaded.', key: row => `${row.library ?? ''} ${row.name}`, columns: [
     { title: 'Name', get: row => row.library === undefined ? row.name : `${row.name} of ${row.library}`, link: row => slowRequests(row.name) }, { title: 'Calls', number: true, get: row => row.calls },
     { title: 'Total time', number: true, get: row => row.total_microseconds, show: row => us(row.total_microseconds) },
     { title: 'Longest', number: true, get: row => row.max_microseconds, show: row => us(row.max_microseconds) },
     { title: 'Failed', number: true, get: row => row.failed, show: row => format.orNone(row.failed) }, moments('Last use', row => row.calls === 0 ? 0 : row.last_use_unix_ms, row => row.calls === 0 ? null : around('clients', row.last_use_unix_ms, { at: 'timeline' })),
     { title: 'Text', get: row => row.text_start ?? 'not in the package', wrap: true } ] });
-  const [rate, familyRate] = [rates(source), rates(source)];
+  const familyRate = rates(source);
   return {
-    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), one.element, h('h2', {}, 'Families'), legend(), familyTable.element, h('h2', {}, 'Every command'), list.element, h('h2', {}, 'Errors by class'), errors.element,
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), one.element, h('h2', {}, 'Every command'), span, list.element, h('h2', {}, 'Families, since the start'), legend(), familyTable.element, h('h2', {}, 'Errors by class'), errors.element,
       h('h2', {}, 'Scripts and functions'), scripts.element, h('h2', {}, 'Requests to this page and the endpoints'), http.element],
     charts: [...charts, ...one.charts],
+    tables: [scripts, list],
     prepare: one.prepare,
     async update(signal) {
-      const [rows, groups, classes, requests, programs] = await Promise.all(['commands', 'families', 'errors', 'http', 'scripts'].map(name => api.report(name, signal)));
-      list.update(rate(rows, row => row.name));
+      const [rows, groups, classes, requests, programs, ranged] = await Promise.all([...['commands', 'families', 'errors', 'http', 'scripts'].map(name => api.report(name, signal)), api.commandsOf(range(), signal)]);
+      const inRange = new Map(perSecond(ranged).map(row => [row.name, row]));
+      span.textContent = `Time, calls, failures, p99 and longest are those of ${rangeText()}; columns that begin with “All” count since the start or CONFIG RESETSTAT.`;
+      list.update(rows.map(row => ({ ...row, ...inRange.get(row.name) })));
       one.update(rows);
       familyTable.update(familyRate(groups ?? [], row => row.family));
       http.update(requests);
@@ -233,7 +250,7 @@ export function slow({ zoom, chosen }) {
   const when = moments('When', row => row.unix_seconds * 1000, row => around('clients', row.unix_seconds * 1000, { at: 'timeline' })); // what else happened then
   const what = { title: 'Request', get: request, link: row => here('commands', { find: row.command }) };
   const times = row => [row.waiting_microseconds, row.microseconds, row.sending_microseconds];
-  const list = table({ caption: 'Slow commands', sort: 0, descending: true, first: 20, filter: true, emptyText: 'No command was slower than slowlog-log-slower-than in this time.', columns: [
+  const list = table({ caption: 'Slow commands', sort: 0, descending: true, first: 20, filter: true, names: row => row.arguments ? [row.arguments.join(' ').slice(0, 60)] : [], emptyText: 'No command was slower than slowlog-log-slower-than in this time.', columns: [
     when,
     { title: 'Executing', number: true, get: row => row.microseconds, show: row => us(row.microseconds) },
     { title: 'Waiting', number: true, get: row => row.waiting_microseconds, show: row => us(row.waiting_microseconds) },
@@ -254,6 +271,7 @@ export function slow({ zoom, chosen }) {
   return {
     elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Slow commands'), legend(), list.element, h('h2', {}, 'Large requests'), requests.element, h('h2', {}, 'Large replies'), replies.element, h('h2', {}, 'Latency events'), events.element],
     charts,
+    tables: [list],
     async update(signal) {
       const [rows, sizes, latency] = await Promise.all([api.report('slow-log', signal), api.report('command-log', signal), api.report('latency-events', signal)]);
       const at = row => row.unix_seconds;
