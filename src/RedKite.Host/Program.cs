@@ -129,7 +129,8 @@ internal static class Program
                 asked = new TaskCompletionSource<string>(TaskCreationOptions.RunContinuationsAsynchronously);
                 StopSaving saving = options.Contains("nosave", StringComparison.Ordinal) ? StopSaving.Never
                     : options.Contains("save", StringComparison.Ordinal) ? StopSaving.Always : StopSaving.BySavePoints;
-                if (server.TryStop(saving) || (options.Contains("force", StringComparison.Ordinal) && server.TryStop(StopSaving.Never))) return;
+                bool forces = options.Contains("force", StringComparison.Ordinal);
+                if (options.Contains("now", StringComparison.Ordinal) ? server.TryStop(saving) || (forces && server.TryStop(StopSaving.Never)) : server.TryStopAfterReplicas(saving, forces)) return;
                 server.Engine.Log.Warning(LogEvents.SaveFailed, "The data could not be saved, so the server goes on. SHUTDOWN NOSAVE ends it without saving.");
             }
         }

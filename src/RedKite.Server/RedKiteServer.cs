@@ -51,6 +51,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     private readonly List<string> _faults; // of the configuration; thrown by Start, which releases what the constructor took
     private int _stopping;
     private int _isBegun; // 1: Start has been called; 2: it may not be, because the server was stopped before
+    private readonly Lock _shuttingDown = new(); // one shutdown at a time saves
     private readonly CancellationTokenSource _loadCancellation = new();
     private readonly ManualResetEventSlim _loaded = new(); // or loading has failed
     private volatile bool _isLoaded;
@@ -92,6 +93,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
                 EndPause = EndPause,
                 ChangeRole = primary => _follower!.Change(primary),
                 Shutdown = ownsProcess || options.AllowShutdown ? TryStop : null,
+                ShutdownAfterReplicas = TryStopAfterReplicas,
                 LoopCount = _loopCount,
                 Transport = UsesSockets(settings) ? "sockets" : "epoll",
             };
@@ -131,6 +133,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
             }
 
             Engine.Replicas.Reply = ReplyLater;
+            Engine.Replicas.Failover.Resume = Engine.Replicas.Shutdown.Resume = ResumeHeld;
             Engine.Users.Log.DescribeClient = ClientDescription.Of;
             Engine.Users.Changed += _userChanges.Begin;
             Engine.Users.Deleted += Engine.CloseAllOf;
@@ -352,6 +355,22 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         _savesAtStop = false;
         _ = StopAsync();
         return true;
+    }
+
+    /// <summary>As <see cref="TryStop"/>, after replicas have got everything. Not on a loop's thread.</summary>
+    /// <param name="saving">Whether the data is saved.</param>
+    /// <param name="forces">Whether the server stops although saving fails.</param>
+    /// <returns>False if saving failed, or the wait was aborted: then the server goes on.</returns>
+    internal bool TryStopAfterReplicas(StopSaving saving, bool forces)
+    {
+        if (!Engine.Replicas.Shutdown.Wait()) return false;
+        lock (_shuttingDown)
+        {
+            if (_stopping != 0 || TryStop(saving) || (forces && TryStop(StopSaving.Never))) return true;
+        }
+
+        Engine.Replicas.Shutdown.End();
+        return false;
     }
 
     /// <summary>Stops the server, and waits for it.</summary>

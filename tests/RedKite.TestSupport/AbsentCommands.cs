@@ -11,7 +11,6 @@ public static class AbsentCommands
     {
         ["generic"] = ["migrate"],
         ["module"] = ["VADD", "VCARD", "VDIM", "VEMB", "VGETATTR", "VINFO", "VISMEMBER", "VLINKS", "VRANDMEMBER", "VREM", "VSETATTR", "VSIM"],
-        ["server"] = ["failover"],
     };
 
     private static readonly HashSet<string> Names = [.. Groups.Values.SelectMany(names => names)];

@@ -120,7 +120,7 @@ internal static class SettingTable
         Text("locale-collate", "", parse: SettingParsers.Locale).WithRemark("SORT ALPHA compares bytes; only locales that do the same are accepted"),
         Special("shutdown-on-sigint", "default", SettingParsers.ShutdownOnSignal, s => s.ShutdownOnInterrupt, (s, v) => s.ShutdownOnInterrupt = v, flags: MultipleArguments),
         Special("shutdown-on-sigterm", "default", SettingParsers.ShutdownOnSignal, s => s.ShutdownOnTerminate, (s, v) => s.ShutdownOnTerminate = v, flags: MultipleArguments),
-        Integer("shutdown-timeout", 0, int.MaxValue, 10).WithoutEffect("a shutdown waits for replicas only, and " + NoReplication),
+        Integer("shutdown-timeout", 0, int.MaxValue, 10, s => s.ShutdownTimeoutSeconds, (s, v) => s.ShutdownTimeoutSeconds = (int)v).WithRemark("how many seconds a shutdown waits for replicas to have everything"),
         Flag("crash-log-enabled", true).WithoutEffect("a crash always leaves a report"),
         Flag("crash-memcheck-enabled", true).WithoutEffect("memory is not tested after a crash"),
         Flag("use-exit-on-panic", false, flags: Hidden).WithoutEffect("a bug ends the process with a crash report"),

@@ -368,6 +368,9 @@ internal sealed class Settings
     internal bool SavesIdleTimes => MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLru or MaxMemoryPolicy.VolatileLru;
 
     // Replication, on a primary.
+    /// <summary>How long a shutdown waits for replicas; 0: not at all.</summary>
+    public int ShutdownTimeoutSeconds { get; set; }
+
     /// <summary>The bytes of the stream that are kept for replicas that come back.</summary>
     public ulong ReplicationBacklogBytes { get; set; }
 

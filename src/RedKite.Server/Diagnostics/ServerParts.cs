@@ -50,7 +50,7 @@ internal abstract class ServerParts
             Changes = () => ServerTotals.Of(Metrics).Changes,
             Commands = () => ServerTotals.Of(Metrics).Commands,
         };
-        Replicas = new ReplicaService(Replication, Settings, keyspace, Changes, clock, log, WriteGate, Durability, Buffers);
+        Replicas = new ReplicaService(Replication, Settings, keyspace, Changes, clock, log, WriteGate, Durability, Buffers, Pause);
         DurabilityEvents.Begin(Durability, WriteGate, Settings, Timeline, LatencyMonitor, clock);
     }
 
@@ -176,6 +176,9 @@ internal abstract class ServerParts
 
     /// <summary>Saves the data, if that is wanted, and begins to stop the server; false if saving failed: then the server goes on.</summary>
     internal required Func<StopSaving, bool>? Shutdown { get; init; }
+
+    /// <summary>The same on a thread of its own, after replicas have got everything; the flag says that a failed save does not count.</summary>
+    internal required Func<StopSaving, bool, bool> ShutdownAfterReplicas { get; init; }
 
     internal required int LoopCount { get; init; }
 

@@ -460,8 +460,21 @@ internal sealed class DurabilityService : IDisposable
     /// <param name="writer">Receives the data. The caller ends it.</param>
     /// <param name="atCut">Called with all stripes locked; returns the place in the stream that the data belongs to.</param>
     /// <exception cref="FileFailure">It could not be sent.</exception>
-    internal void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atCut) =>
-        WriteInBackground(writer, () => writer.Begin(NewInfo(isLogBase: false) with { Replication = atCut() }));
+    internal void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atCut) => WriteInBackground(writer, () => Begin(writer, atCut));
+
+    /// <summary>As <see cref="WriteForReplicas"/>, without keys.</summary>
+    internal void WriteFunctionsForReplicas(RdbFileWriter writer, bool withFunctions, Func<RdbReplication> atCut)
+    {
+        List<byte[]> functions = [];
+        WithAllLocked(() =>
+        {
+            Begin(writer, atCut);
+            if (withFunctions) functions.AddRange(Functions());
+        });
+        foreach (byte[] code in functions) writer.Function(code);
+    }
+
+    private void Begin(RdbFileWriter writer, Func<RdbReplication> atCut) => writer.Begin(NewInfo(isLogBase: false) with { Replication = atCut() });
 
     /// <summary>Whether commands wait for the snapshot that is being written.</summary>
     internal bool SnapshotIsAwaited => _running is { IsAwaited: true };

@@ -87,6 +87,8 @@ internal static class LogEvents
     internal static readonly LogEvent ReplicaLost = new(806, nameof(ReplicaLost), Replication);
     internal static readonly LogEvent ReplicaClosed = new(807, nameof(ReplicaClosed), Replication);
     internal static readonly LogEvent BacklogReleased = new(808, nameof(BacklogReleased), Replication);
+    internal static readonly LogEvent FailoverChanged = new(809, nameof(FailoverChanged), Replication);
+    internal static readonly LogEvent ShutdownWaits = new(810, nameof(ShutdownWaits), Replication);
     internal static readonly LogEvent RoleChanged = new(820, nameof(RoleChanged), Replication);
     internal static readonly LogEvent LinkConnected = new(821, nameof(LinkConnected), Replication);
     internal static readonly LogEvent LinkFailed = new(822, nameof(LinkFailed), Replication);
@@ -105,7 +107,7 @@ internal static class LogEvents
         ScriptMessage, ClientMessage, ReserveLoopsInUse,
         FindingOpened, FindingEnded, ActionTaken, PackageBuilt, PackageWritten, PackageFailed, ObservationFailed, MetricHistoryUnreadable, MetricHistoryUnwritable,
         DashboardStarted, NoDashboard, DashboardFailed,
-        ReplicaSyncWanted, ReplicaSyncSent, ReplicaSyncFailed, ReplicaContinues, ReplicaNeedsAll, ReplicaOnline, ReplicaLost, ReplicaClosed, BacklogReleased,
+        ReplicaSyncWanted, ReplicaSyncSent, ReplicaSyncFailed, ReplicaContinues, ReplicaNeedsAll, ReplicaOnline, ReplicaLost, ReplicaClosed, BacklogReleased, FailoverChanged, ShutdownWaits,
         RoleChanged, LinkConnected, LinkFailed, SyncBegun, PrimaryRefuses, StreamError,
     ];
 }

@@ -12,14 +12,14 @@ namespace RedKite.Server.Replication;
 
 /// <summary>
 /// Writes all data of one moment to replicas, with one walk for all that wait when it begins, and no file. The length is not known, so the data ends
-/// with a mark. The stream from that moment on waits in its chain.
+/// with a mark; only a replica that does not know marks (before Redis 2.8.18) is sent a temporary file. The stream from that moment on waits in its chain.
 /// </summary>
 /// <remarks>
 /// <para>The walk waits for the slowest replica, but not while commands wait for the walk: what the replica has not taken is then kept in
 /// memory, up to a limit beyond which the replica is closed. So no replica delays a client for long.</para>
 /// <para>On the thread of the walk, except where a method says otherwise.</para>
 /// </remarks>
-internal sealed class FullSynchronization(ReplicaService service, Settings settings, DurabilityService durability, BufferPool buffers, ServerClock clock, ServerLog log)
+internal sealed class FullSynchronization(ReplicaService service, SynchronizationKind kind, Settings settings, DurabilityService durability, BufferPool buffers, ServerClock clock, ServerLog log)
 {
     /// <summary>The length of the mark at the end of the data.</summary>
     internal const int MarkBytes = 40;
@@ -32,17 +32,21 @@ internal sealed class FullSynchronization(ReplicaService service, Settings setti
     private readonly object _progress = new(); // a monitor: the walk waits on it
     private readonly byte[] _mark = Encoding.ASCII.GetBytes(Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(MarkBytes / 2)));
     private ReplicaClient[] _replicas = [];
+    private IOpenFile? _file;
+    private long _fileBytes;
 
     /// <summary>Sends the data to the replicas that wait.</summary>
     internal void Run()
     {
         long startMs = clock.SteadyMs;
-        using var writer = new RdbFileWriter(Send, settings.RdbCompression, settings.RdbChecksum);
+        using var writer = new RdbFileWriter(kind.KnowsMark ? Send : Append, settings.RdbCompression, settings.RdbChecksum);
         try
         {
-            durability.WriteForReplicas(writer, Cut);
+            if (kind.WithoutKeys) durability.WriteFunctionsForReplicas(writer, !kind.WithoutFunctions, Cut);
+            else durability.WriteForReplicas(writer, Cut);
             writer.End();
-            Send(_mark);
+            if (kind.KnowsMark) Send(_mark);
+            else SendFile();
             foreach (ReplicaClient replica in _replicas) replica.EndBlocks();
             log.Notice(LogEvents.ReplicaSyncSent, FormattableString.Invariant($"Full synchronization: {writer.Bytes} bytes for {_replicas.Count(static replica => replica.IsConnected)} replicas in {(clock.SteadyMs - startMs) / 1000.0:0.000} seconds"));
         }
@@ -51,22 +55,60 @@ internal sealed class FullSynchronization(ReplicaService service, Settings setti
             if (_replicas.Length > 0) log.Warning(LogEvents.ReplicaSyncFailed, $"A full synchronization has ended early: {(failure.Error == FileFailure.Canceled ? "no replica is left, or the server stops" : failure.Message)}");
             foreach (ReplicaClient replica in _replicas) replica.Close();
         }
+        finally
+        {
+            _file?.Dispose();
+            if (_file is not null) durability.Files.Delete(_file.Path);
+        }
     }
 
     // All stripes are locked.
     private RdbReplication Cut()
     {
-        (_replicas, RdbReplication place) = service.BeginSynchronization();
+        (_replicas, RdbReplication place) = service.BeginSynchronization(kind);
         foreach (ReplicaClient replica in _replicas)
         {
             replica.Progressed = OnProgress;
             string head = replica.IsBeforePsync ? "" : FormattableString.Invariant($"+FULLRESYNC {place.Id} {place.Offset}\r\n");
-            SharedBuffer block = buffers.Copy([.. Encoding.ASCII.GetBytes(head + "$EOF:"), .. _mark, .. "\r\n"u8]);
-            replica.Add(block, block.Capacity < head.Length + MarkBytes + 7 ? block.Capacity : head.Length + MarkBytes + 7);
-            block.Release();
+            Add(replica, kind.KnowsMark ? $"{head}$EOF:{Encoding.ASCII.GetString(_mark)}\r\n" : head);
         }
 
         return place;
+    }
+
+    private void Add(ReplicaClient replica, string text)
+    {
+        if (text.Length == 0) return;
+        SharedBuffer block = buffers.Copy(Encoding.ASCII.GetBytes(text));
+        replica.Add(block, text.Length);
+        block.Release();
+    }
+
+    // A replica that does not know the mark must be told the length first.
+    private void Append(ReadOnlySpan<byte> piece)
+    {
+        _file ??= durability.Files.Create(Path.Combine(settings.DirectoryPath, $"temp-sync-{Environment.ProcessId}.rdb"));
+        _file.Write(_fileBytes, piece);
+        _fileBytes += piece.Length;
+    }
+
+    private void SendFile()
+    {
+        using IOpenFile file = durability.Files.OpenRead(_file!.Path);
+        foreach (ReplicaClient replica in _replicas)
+        {
+            replica.IsDataReady = true; // no newline follows
+            Add(replica, FormattableString.Invariant($"${_fileBytes}\r\n"));
+        }
+
+        byte[] block = new byte[BlockBytes];
+        for (long position = 0; position < _fileBytes;)
+        {
+            int read = file.Read(position, block);
+            if (read <= 0) throw new FileFailure("read", file.Path, FileFailure.Canceled);
+            Send(block.AsSpan(0, read));
+            position += read;
+        }
     }
 
     private void Send(ReadOnlySpan<byte> piece)

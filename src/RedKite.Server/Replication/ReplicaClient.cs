@@ -18,6 +18,12 @@ internal enum ReplicaCapabilities : byte
     Psync2 = 2,
 }
 
+/// <summary>What replicas must have in common to share a full synchronization.</summary>
+/// <param name="KnowsMark">Whether they accept a mark at the end of the data instead of its length.</param>
+/// <param name="WithoutFunctions">Whether they want no functions.</param>
+/// <param name="WithoutKeys">Whether they want no keys.</param>
+internal readonly record struct SynchronizationKind(bool KnowsMark, bool WithoutFunctions, bool WithoutKeys);
+
 /// <summary>How far a replica is.</summary>
 internal enum ReplicaState : byte
 {
@@ -81,6 +87,8 @@ internal sealed class ReplicaClient(Session session)
 
     internal bool WithoutKeys { get; set; }
 
+    internal SynchronizationKind Kind => new((Capabilities & ReplicaCapabilities.Eof) != 0, WithoutFunctions, WithoutKeys);
+
     /// <summary>Whether it came with SYNC: it knows no ids and acknowledges nothing.</summary>
     internal bool IsBeforePsync { get; set; }
 
@@ -104,6 +112,12 @@ internal sealed class ReplicaClient(Session session)
 
     /// <summary>Since when it is further behind than the soft limit; 0: it is not. Steady.</summary>
     internal long OverSoftLimitSinceMs { get; set; }
+
+    /// <summary>Whether it waits for the first byte of the data.</summary>
+    internal bool AwaitsData => State == ReplicaState.Waiting || (State == ReplicaState.Receiving && !Kind.KnowsMark && !IsDataReady);
+
+    /// <summary>Whether the file with the data is written.</summary>
+    internal volatile bool IsDataReady;
 
     /// <summary>Bytes of the data that wait for its loop.</summary>
     internal long UnsentBytes => Interlocked.Read(ref _unsentBytes);

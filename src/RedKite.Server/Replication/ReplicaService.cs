@@ -35,6 +35,7 @@ internal sealed class ReplicaService
     private readonly WriteGate _gate;
     private readonly DurabilityService _durability;
     private readonly BufferPool _buffers;
+    private readonly ClientPause _pause;
     private readonly Lock _lock = new();
     private readonly ConcurrentDictionary<Session, ReplicaClient> _introduced = new();
     private readonly ConcurrentDictionary<EventLoop, ReplicaFeeder> _feederOf = new();
@@ -48,7 +49,7 @@ internal sealed class ReplicaService
     private long _askedOffset = -1; // the stream's end behind the last REPLCONF GETACK
     private volatile int _goodReplicas;
 
-    internal ReplicaService(ReplicationState state, Settings settings, Keyspace keyspace, ChangePublisher changes, ServerClock clock, ServerLog log, WriteGate gate, DurabilityService durability, BufferPool buffers)
+    internal ReplicaService(ReplicationState state, Settings settings, Keyspace keyspace, ChangePublisher changes, ServerClock clock, ServerLog log, WriteGate gate, DurabilityService durability, BufferPool buffers, ClientPause pause)
     {
         State = state;
         _settings = settings;
@@ -59,6 +60,9 @@ internal sealed class ReplicaService
         _gate = gate;
         _durability = durability;
         _buffers = buffers;
+        _pause = pause;
+        Failover = new Failover(this, pause, clock, log);
+        Shutdown = new ShutdownWait(this, pause, settings, clock, log);
         Stream = new ReplicationStream(() => (long)Math.Min(settings.ReplicationBacklogBytes, (ulong)LogChain.KeptBytesMax / 2)) { Appended = Wake };
         State.RoleChanged += OnRoleChanged;
         State.HistoryChanged += CloseAll;
@@ -68,11 +72,17 @@ internal sealed class ReplicaService
 
     internal ReplicationStream Stream { get; }
 
+    /// <summary>FAILOVER, if it is in progress.</summary>
+    internal Failover Failover { get; }
+
     /// <summary>The clients that wait for acknowledgements.</summary>
     internal AckWaits Waits { get; } = new();
 
     /// <summary>Ends the wait of a client by a reply: the session, what identifies the wait, the reply.</summary>
     internal Action<Session, byte[], byte[]>? Reply { get; set; }
+
+    /// <summary>What a shutdown waits for.</summary>
+    internal ShutdownWait Shutdown { get; }
 
     /// <summary>Called when a primary asks this server for its offset.</summary>
     internal Action? OffsetRequested { get; set; }
@@ -200,6 +210,7 @@ internal sealed class ReplicaService
         }
 
         EndWaits();
+        Failover.Advance();
     }
 
     /// <summary>A connection was closed. On its loop.</summary>
@@ -257,8 +268,8 @@ internal sealed class ReplicaService
         EndWaits(); // they may have acknowledged before they could see the wait
     }
 
-    // Asks all replicas, unless they were asked already behind everything that was executed.
-    private void AskForOffsets()
+    /// <summary>Asks all replicas for their offsets, unless they were asked already behind everything that was executed.</summary>
+    internal void AskForOffsets()
     {
         if (_replicas.Length == 0 || Stream.Offset == Volatile.Read(ref _askedOffset)) return;
         Stream.Append("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
@@ -274,7 +285,7 @@ internal sealed class ReplicaService
     /// <summary>
     /// The cut of a full synchronization: all stripes are locked. The stream begins if there was none, and the replicas that wait receive.
     /// </summary>
-    internal (ReplicaClient[] Replicas, RdbReplication Place) BeginSynchronization()
+    internal (ReplicaClient[] Replicas, RdbReplication Place) BeginSynchronization(SynchronizationKind kind)
     {
         if (!Stream.HasBacklog)
         {
@@ -286,7 +297,7 @@ internal sealed class ReplicaService
         long offset = State.IsReplica ? Stream.Visible : Stream.ForgetDatabase();
         lock (_lock)
         {
-            ReplicaClient[] group = [.. _replicas.Where(static replica => replica is { State: ReplicaState.Waiting, IsConnected: true })];
+            ReplicaClient[] group = [.. _replicas.Where(replica => replica is { State: ReplicaState.Waiting, IsConnected: true } && replica.Kind == kind)];
             foreach (ReplicaClient replica in group)
             {
                 replica.Position = Stream.TryPin(offset);
@@ -301,6 +312,7 @@ internal sealed class ReplicaService
     /// <summary>Does what is due. Called some ten times a second.</summary>
     internal void Tick(long nowMs)
     {
+        Failover.Advance();
         if (_replicas.Length > 0)
         {
             CloseOverLimit(nowMs);
@@ -319,7 +331,7 @@ internal sealed class ReplicaService
     private void TickOfSecond(long nowMs)
     {
         // A replica of another primary passes that one's PING on.
-        if (!State.IsReplica && nowMs >= _nextPingMs)
+        if (!State.IsReplica && !_pause.HoldsForServer && nowMs >= _nextPingMs)
         {
             _nextPingMs = nowMs + (_settings.ReplicaPingSeconds * (long)SecondMs);
             if (Stream.HasBacklog) Stream.Append("*1\r\n$4\r\nPING\r\n"u8);
@@ -328,11 +340,11 @@ internal sealed class ReplicaService
         long timeoutMs = _settings.ReplicationTimeoutSeconds * (long)SecondMs;
         foreach (ReplicaClient replica in _replicas)
         {
-            if (replica.State == ReplicaState.Waiting)
+            if (replica.AwaitsData)
             {
                 EventLoop.Post(replica.Connection, () =>
                 {
-                    if (replica.State == ReplicaState.Waiting) replica.Connection.Send("\n"u8);
+                    if (replica.AwaitsData) replica.Connection.Send("\n"u8); // it is not forgotten
                 });
             }
             else if (replica.State is ReplicaState.Online or ReplicaState.Loading && !replica.IsBeforePsync && nowMs - Math.Max(replica.AcknowledgedMs, replica.ProgressMs) > timeoutMs)
@@ -389,17 +401,18 @@ internal sealed class ReplicaService
     {
         int waiting = 0;
         long sinceMs = nowMs;
+        SynchronizationKind kind = default;
         foreach (ReplicaClient replica in _replicas)
         {
             if (replica.State != ReplicaState.Waiting) continue;
-            waiting++;
+            if (waiting++ == 0) kind = replica.Kind;
             sinceMs = Math.Min(sinceMs, replica.WaitsSinceMs);
         }
 
         if (waiting == 0) return;
         bool isFull = _settings.ReplicaSyncsMax > 0 && waiting >= _settings.ReplicaSyncsMax;
         if (!isFull && nowMs - sinceMs < _settings.ReplicaSyncDelaySeconds * (long)SecondMs) return;
-        _durability.TryBeginSynchronization(() => new FullSynchronization(this, _settings, _durability, _buffers, _clock, _log).Run());
+        _durability.TryBeginSynchronization(() => new FullSynchronization(this, kind, _settings, _durability, _buffers, _clock, _log).Run());
     }
 
     // Beyond the limit the stream is not kept for a replica any more. It would only synchronize again and fail in the same way, so it gets more the next time.

@@ -2,6 +2,19 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Sessions;
 
+/// <summary>Why the server itself makes commands that write wait.</summary>
+[Flags]
+internal enum PauseReason
+{
+    None = 0,
+
+    /// <summary>FAILOVER hands the role over.</summary>
+    Failover = 1,
+
+    /// <summary>SHUTDOWN waits for replicas.</summary>
+    Shutdown = 2,
+}
+
 /// <summary>
 /// CLIENT PAUSE: until a time, commands of all clients wait, or those that write. Callers in the process do not. No key expires or is
 /// evicted meanwhile: expired ones are missing for commands, and stay until the pause has ended. Any
@@ -12,6 +25,30 @@ internal sealed class ClientPause(AttentionWord attention)
 {
     private readonly Lock _changing = new();
     private volatile Interval? _current;
+    private volatile PauseReason _reasons;
+
+    /// <summary>Commands that write wait until the same reason ends, whatever clients pause and resume.</summary>
+    internal void Hold(PauseReason reason)
+    {
+        lock (_changing)
+        {
+            _reasons |= reason;
+            Apply();
+        }
+    }
+
+    /// <summary>Ends a reason. The clients that waited are resumed by the caller.</summary>
+    internal void Release(PauseReason reason)
+    {
+        lock (_changing)
+        {
+            _reasons &= ~reason;
+            Apply();
+        }
+    }
+
+    /// <summary>Whether the server itself makes commands that write wait.</summary>
+    internal bool HoldsForServer => _reasons != PauseReason.None;
 
     /// <summary>Begins a pause. This never shortens or weakens a pause in progress.</summary>
     internal void Begin(long untilMs, bool writesOnly, long nowMs)
@@ -32,6 +69,7 @@ internal sealed class ClientPause(AttentionWord attention)
     /// <summary>Whether there is no pause. Ends a pause that has timed out.</summary>
     internal bool HasEnded(long nowMs)
     {
+        if (_reasons != PauseReason.None) return false;
         if (_current is not { } running) return true;
         if (nowMs < running.UntilMs) return false;
         lock (_changing)
@@ -47,7 +85,7 @@ internal sealed class ClientPause(AttentionWord attention)
     {
         Session session = cmd.Session;
         if (!IsHolding(session, command, nowMs)) return false;
-        if (_current is { WritesOnly: true } && command.OnlyReads?.Invoke(cmd) == true) return false;
+        if (_current is null or { WritesOnly: true } && command.OnlyReads?.Invoke(cmd) == true) return false;
         session.IsPaused = true;
         return true;
     }
@@ -55,8 +93,8 @@ internal sealed class ClientPause(AttentionWord attention)
     /// <summary>Whether a command that has begun must wait before it continues.</summary>
     internal bool IsHolding(Session session, Command command, long nowMs)
     {
-        if (_current is not { } running || session.Connection is null || HasEnded(nowMs)) return false;
-        return !running.WritesOnly || MayWrite(session, command);
+        if (session.Connection is null || HasEnded(nowMs)) return false;
+        return (_current is { } running && nowMs < running.UntilMs && !running.WritesOnly) || MayWrite(session, command);
     }
 
     /// <summary>Whether a command, or what EXEC executes, may write or reach replicas. A script may declare that it does not.</summary>
@@ -67,13 +105,15 @@ internal sealed class ClientPause(AttentionWord attention)
     }
 
     /// <summary>How many clients wait for the end of the pause.</summary>
-    internal int Held(ClientRegistry clients) => _current is null ? 0 : clients.All.Count(session => session.IsPaused);
+    internal int Held(ClientRegistry clients) => _current is null && _reasons == PauseReason.None ? 0 : clients.All.Count(session => session.IsPaused);
 
     private void Set(Interval? interval)
     {
         _current = interval;
-        attention.Set(ServerAttention.Paused, interval is not null);
+        Apply();
     }
+
+    private void Apply() => attention.Set(ServerAttention.Paused, _current is not null || _reasons != PauseReason.None);
 
     private sealed record Interval(long UntilMs, bool WritesOnly);
 }

@@ -24,7 +24,7 @@ internal sealed class ReplicatedServer : IAsyncDisposable
     {
         Assert.SkipWhen(OracleProgram.Redis8Path is null, OracleProgram.Redis8Missing);
         var replicated = new ReplicatedServer();
-        var options = new RedKiteOptions { Port = 0, Log = replicated.Note };
+        var options = new RedKiteOptions { Port = 0, Log = replicated.Note, AllowShutdown = true };
         foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("loops", "2"), ("diagnostics", "no"), ("enable-debug-command", "yes"), ("repl-diskless-sync-delay", "0"), ("save", "")]) options.Settings[name] = value;
         for (int i = 0; i < settings.Length; i += 2) options.Settings[settings[i]] = settings[i + 1];
         replicated.Server = await RedKiteServer.StartAsync(options);

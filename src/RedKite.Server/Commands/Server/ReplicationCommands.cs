@@ -14,6 +14,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
     [
         new("REPLCONF", -1, Admin | NoScript | Loading | Stale | AllowBusy, KeySpecs.None, ReplConf, new("3.0.0", "O(1)", "Lets a replica introduce itself to its primary, and acknowledge what it has executed.") { IsSystemCommand = true }),
         new("PSYNC", -3, Attaches, KeySpecs.None, Psync, new("2.8.0", "", "Makes the client a replica, from an offset of a history if that is kept.", "replicationid:string offset:integer")),
+        new("FAILOVER", -1, Admin | NoScript | Stale, KeySpecs.None, HandOver, new("6.2.0", "O(1)", "Hands the role of the primary over to a replica that has everything.", "[TO target{host:string port:integer [FORCE]}] [ABORT] [TIMEOUT milliseconds:integer]")),
         new("SYNC", 1, Attaches, KeySpecs.None, Sync, new("1.0.0", "", "Makes the client a replica that gets all data, as replicas before 2.8 did.")),
     ]);
 
@@ -160,6 +161,53 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
         cmd.Session.ReplyMode = ReplyMode.Off;
     }
 
+    // FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]
+    private void HandOver(ref CommandContext cmd)
+    {
+        long timeoutMs = 0, port = 0;
+        string? host = null;
+        bool forces = false;
+        if (cmd.Count == 2 && cmd.Is(1, "ABORT"u8))
+        {
+            ReplyOkOr(cmd, replicas.Failover.Abort());
+            return;
+        }
+
+        for (int i = 1; i < cmd.Count; i++)
+        {
+            if (cmd.Is(i, "TIMEOUT"u8) && i + 1 < cmd.Count && timeoutMs == 0)
+            {
+                if (!cmd.TryIntegerOrReply(++i, out timeoutMs)) return;
+                if (timeoutMs > 0) continue;
+                cmd.Reply.Error("ERR FAILOVER timeout must be greater than 0"u8);
+                return;
+            }
+
+            if (cmd.Is(i, "TO"u8) && i + 2 < cmd.Count && host is null)
+            {
+                host = cmd.Text(++i);
+                if (!cmd.TryIntegerOrReply(++i, out port)) return;
+            }
+            else if (cmd.Is(i, "FORCE"u8) && !forces)
+            {
+                forces = true;
+            }
+            else
+            {
+                cmd.ReplySyntaxError();
+                return;
+            }
+        }
+
+        ReplyOkOr(cmd, replicas.Failover.Begin(host, (int)port, timeoutMs, forces));
+    }
+
+    private static void ReplyOkOr(scoped in CommandContext cmd, string? error)
+    {
+        if (error is null) cmd.Reply.Ok();
+        else cmd.Reply.Error(error);
+    }
+
     // A primary hands its role over to this replica, if both have the same history.
     private bool TryTakeOverOrReply(scoped in CommandContext cmd)
     {
@@ -181,6 +229,12 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
 
     private bool MayAttachOrReply(scoped in CommandContext cmd)
     {
+        if (replicas.Failover.State == FailoverState.InProgress)
+        {
+            cmd.Reply.Error("NOMASTERLINK Can't SYNC while failover is in progress"u8);
+            return false;
+        }
+
         if (replicas.State.IsReplica && replicas.State.Link() is not { State: ReplicaLinkState.Connected })
         {
             cmd.Reply.Error("NOMASTERLINK Can't SYNC while not connected with my master"u8);

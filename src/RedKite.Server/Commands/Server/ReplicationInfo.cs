@@ -19,7 +19,12 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
         ReplicationIds ids = state.Ids;
         bool hasBacklog = stream.HasBacklog;
         long start = stream.BacklogStart, offset = stream.Offset;
-        text.Line("master_failover_state"u8, "no-failover"u8);
+        text.Line("master_failover_state"u8, replicas.Failover.State switch
+        {
+            FailoverState.WaitingForSync => "waiting-for-sync"u8,
+            FailoverState.InProgress => "failover-in-progress"u8,
+            _ => "no-failover"u8,
+        });
         text.Line("master_replid"u8, ids.Id);
         text.Line("master_replid2"u8, ids.SecondId);
         text.Line("master_repl_offset"u8, offset);

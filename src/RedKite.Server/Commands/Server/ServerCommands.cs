@@ -1,7 +1,9 @@
+using System.Text;
 using System.Globalization;
 using RedKite.Protocol;
 using RedKite.Server.Durability;
 using RedKite.Server.Logging;
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
@@ -10,7 +12,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Server commands. The table is their single declaration and this file's contents.</summary>
-internal sealed class ServerCommands(ServerInfo info, RunningScript script, ServerLog log, Func<StopSaving, bool>? shutdown)
+internal sealed class ServerCommands(ServerInfo info, RunningScript script, ServerLog log, ServerParts parts)
 {
     internal static readonly CommandFamily KeyspaceFamily = new("server", "keyspace",
     [
@@ -124,6 +126,20 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
         cmd.Reply.Verbatim("txt"u8, text.Written);
     }
 
+    // The client is blocked meanwhile.
+    private void ShutDownAfterReplicas(scoped in CommandContext cmd, StopSaving saving, bool force)
+    {
+        byte[] failed = Encoding.ASCII.GetBytes("-ERR Errors trying to SHUTDOWN. Check logs.\r\n");
+        if (!cmd.BlockUntil(BlockRequest.NoDeadline, failed)) return;
+        Session session = cmd.Session;
+        var thread = new Thread(() =>
+        {
+            if (!parts.ShutdownAfterReplicas(saving, force)) parts.ReplyLater(session, failed, failed);
+        })
+        { Name = "redkite-stop", IsBackground = true };
+        thread.Start();
+    }
+
     // SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]
     private void Shutdown(ref CommandContext cmd)
     {
@@ -150,12 +166,12 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
 
         if (abort)
         {
-            // A shutdown never waits, so there is nothing to abort.
-            cmd.Reply.Error("ERR No shutdown in progress."u8);
+            if (parts.Replicas.Shutdown.Abort()) cmd.Reply.Ok();
+            else cmd.Reply.Error("ERR No shutdown in progress."u8);
             return;
         }
 
-        if (shutdown is null)
+        if (parts.Shutdown is not { } shutdown)
         {
             cmd.Reply.Error("ERR SHUTDOWN is not allowed: the program that this server is a part of stops it (RedKiteOptions.AllowShutdown)"u8);
             return;
@@ -170,6 +186,12 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
         // There is no reply: the connection is closed.
         log.Warning(LogEvents.ShutdownRequested, "User requested shutdown...");
         StopSaving saving = save ? StopSaving.Always : discard ? StopSaving.Never : StopSaving.BySavePoints;
+        if (!now && parts.Replicas.Shutdown.IsNeeded)
+        {
+            ShutDownAfterReplicas(cmd, saving, force);
+            return;
+        }
+
         if (!shutdown(saving) && !(force && shutdown(StopSaving.Never)))
         {
             cmd.Reply.Error("ERR Errors trying to SHUTDOWN. Check logs."u8);

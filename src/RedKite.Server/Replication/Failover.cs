@@ -1,0 +1,151 @@
+using System.Globalization;
+using RedKite.Server.Logging;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+
+namespace RedKite.Server.Replication;
+
+/// <summary>How far FAILOVER is.</summary>
+internal enum FailoverState
+{
+    None,
+
+    /// <summary>Commands that write wait until a replica has everything.</summary>
+    WaitingForSync,
+
+    /// <summary>The server asks the replica to become the primary, and follows it.</summary>
+    InProgress,
+}
+
+/// <summary>
+/// FAILOVER: hands the role of the primary over to a replica. Commands that write wait until it has everything; then this server becomes its
+/// replica and asks it to take over, with PSYNC FAILOVER. From any thread.
+/// </summary>
+internal sealed class Failover(ReplicaService replicas, ClientPause pause, ServerClock clock, ServerLog log)
+{
+    private readonly Lock _lock = new();
+    private volatile FailoverState _state;
+    private string? _host; // null: the first replica that has everything
+    private int _port;
+    private long _deadlineMs; // steady; 0: none
+    private bool _forces;
+
+    internal FailoverState State => _state;
+
+    /// <summary>Follows a primary, or becomes one: null. On a thread that has no stripe locked.</summary>
+    internal Action<PrimaryAddress?>? ChangeRole { get; set; }
+
+    /// <summary>Resumes the clients that wait.</summary>
+    internal Action? Resume { get; set; }
+
+    /// <summary>Begins.</summary>
+    /// <param name="host">The replica's host; null: any replica.</param>
+    /// <param name="port">Its port.</param>
+    /// <param name="timeoutMs">How long it may take until the replica has everything; 0: without limit.</param>
+    /// <param name="forces">Whether the role is then handed over nevertheless.</param>
+    /// <returns>An error; null: it has begun.</returns>
+    internal string? Begin(string? host, int port, long timeoutMs, bool forces)
+    {
+        lock (_lock)
+        {
+            if (_state != FailoverState.None) return "ERR FAILOVER already in progress.";
+            if (replicas.State.IsReplica) return "ERR FAILOVER is not valid when server is a replica.";
+            if (replicas.Replicas.Count == 0) return "ERR FAILOVER requires connected replicas.";
+            if (forces && (timeoutMs == 0 || host is null)) return "ERR FAILOVER with force option requires both a timeout and target HOST and IP.";
+            if (host is not null)
+            {
+                if (Find(host, port) is not { } target) return "ERR FAILOVER target HOST and PORT is not a replica.";
+                if (target.State != ReplicaState.Online) return "ERR FAILOVER target replica is not online.";
+            }
+
+            (_host, _port, _forces) = (host, port, forces);
+            _deadlineMs = timeoutMs == 0 ? 0 : clock.SteadyMs + timeoutMs;
+            _state = FailoverState.WaitingForSync;
+            pause.Hold(PauseReason.Failover);
+        }
+
+        log.Notice(LogEvents.FailoverChanged, host is null ? "FAILOVER requested." : string.Create(CultureInfo.InvariantCulture, $"FAILOVER requested to {host}:{port}."));
+        replicas.AskForOffsets();
+        return null;
+    }
+
+    /// <summary>Ends what was begun.</summary>
+    /// <returns>An error; null: it has ended.</returns>
+    internal string? Abort()
+    {
+        if (_state == FailoverState.None) return "ERR No failover in progress.";
+        End("Failover manually aborted");
+        return null;
+    }
+
+    /// <summary>Goes on if the replica has everything, or the time is over.</summary>
+    internal void Advance()
+    {
+        if (_state != FailoverState.WaitingForSync) return;
+        PrimaryAddress? next;
+        lock (_lock)
+        {
+            if (_state != FailoverState.WaitingForSync) return;
+            long offset = replicas.Stream.Offset;
+            ReplicaClient? target = _host is null
+                ? replicas.Replicas.FirstOrDefault(replica => replica.State == ReplicaState.Online && replica.AcknowledgedOffset == offset)
+                : Find(_host, _port);
+            bool isOver = _deadlineMs != 0 && clock.SteadyMs >= _deadlineMs;
+            bool hasAll = target is { State: ReplicaState.Online } && target.AcknowledgedOffset == offset;
+            next = hasAll ? new PrimaryAddress(target!.Host, target.ListeningPort) : isOver && _forces ? new PrimaryAddress(_host!, _port) : null;
+            if (next is not null) _state = FailoverState.InProgress;
+            else if (!isOver) return;
+        }
+
+        if (next is null)
+        {
+            End("Replica never caught up before timeout");
+            return;
+        }
+
+        log.Notice(LogEvents.FailoverChanged, string.Create(CultureInfo.InvariantCulture, $"Failing over to {next.Host}:{next.Port}."));
+        ThreadPool.QueueUserWorkItem(_ => ChangeRole?.Invoke(next));
+    }
+
+    /// <summary>The replica has taken over: it has accepted this server as its replica.</summary>
+    internal void Succeed()
+    {
+        lock (_lock)
+        {
+            if (_state != FailoverState.InProgress) return;
+            _state = FailoverState.None;
+            pause.Release(PauseReason.Failover);
+        }
+
+        log.Notice(LogEvents.FailoverChanged, "Failover has succeeded.");
+        Resume?.Invoke();
+    }
+
+    /// <summary>The replica does not take over: this server stays the primary.</summary>
+    internal void Refuse() => End("Failover target rejected psync request");
+
+    private void End(string reason)
+    {
+        bool changesBack;
+        lock (_lock)
+        {
+            if (_state == FailoverState.None) return;
+            changesBack = _state == FailoverState.InProgress;
+            _state = FailoverState.None;
+        }
+
+        log.Warning(LogEvents.FailoverChanged, $"Failover aborted: {reason}");
+        if (changesBack) ThreadPool.QueueUserWorkItem(_ => Release());
+        else Release();
+
+        // Clients write again when this server is a primary again.
+        void Release()
+        {
+            if (changesBack) ChangeRole?.Invoke(null);
+            pause.Release(PauseReason.Failover);
+            Resume?.Invoke();
+        }
+    }
+
+    private ReplicaClient? Find(string host, int port) => replicas.Replicas.FirstOrDefault(replica => replica.ListeningPort == port && replica.Host.Equals(host, StringComparison.OrdinalIgnoreCase));
+}

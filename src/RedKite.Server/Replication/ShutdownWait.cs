@@ -1,0 +1,88 @@
+using RedKite.Server.Config;
+using RedKite.Server.Logging;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+
+namespace RedKite.Server.Replication;
+
+/// <summary>
+/// Before a server stops, its replicas get what it has executed: commands that write wait, at most for shutdown-timeout. A replica that has
+/// everything can go on with the server that is started again. From any thread.
+/// </summary>
+internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, Settings settings, ServerClock clock, ServerLog log)
+{
+    private const int PollMs = 5;
+
+    private int _waits; // threads
+    private volatile bool _isAborted;
+
+    /// <summary>Resumes the clients that wait.</summary>
+    internal Action? Resume { get; set; }
+
+    internal bool IsInProgress => Volatile.Read(ref _waits) > 0;
+
+    /// <summary>Whether a replica lacks something.</summary>
+    internal bool IsNeeded => settings.ShutdownTimeoutSeconds > 0 && !replicas.State.IsReplica && CountBehind() > 0;
+
+    /// <summary>Waits until all replicas have everything, or the time is over. Not on a loop's thread.</summary>
+    /// <returns>False: SHUTDOWN ABORT has ended the wait.</returns>
+    internal bool Wait()
+    {
+        if (!IsNeeded) return true;
+        Interlocked.Increment(ref _waits);
+        _isAborted = false;
+        pause.Hold(PauseReason.Shutdown);
+        try
+        {
+            log.Notice(LogEvents.ShutdownWaits, $"Waiting for replicas before shutting down, at most {settings.ShutdownTimeoutSeconds} seconds (shutdown-timeout).");
+            long deadlineMs = clock.SteadyMs + (settings.ShutdownTimeoutSeconds * 1000L);
+            while (CountBehind() > 0 && !_isAborted && clock.SteadyMs < deadlineMs)
+            {
+                replicas.AskForOffsets();
+                Thread.Sleep(PollMs);
+            }
+
+            if (_isAborted)
+            {
+                log.Notice(LogEvents.ShutdownWaits, "Shutdown aborted.");
+                End();
+                return false;
+            }
+
+            int behind = CountBehind();
+            log.Notice(LogEvents.ShutdownWaits, behind == 0 ? "All replicas have everything." : $"{behind} of {replicas.Replicas.Count} replicas do not have everything.");
+            return true;
+        }
+        finally
+        {
+            Interlocked.Decrement(ref _waits);
+        }
+    }
+
+    /// <summary>Ends the waits of all shutdowns.</summary>
+    /// <returns>False if there are none.</returns>
+    internal bool Abort()
+    {
+        if (!IsInProgress) return false;
+        return _isAborted = true;
+    }
+
+    /// <summary>The server goes on after all: commands that write do, too.</summary>
+    internal void End()
+    {
+        pause.Release(PauseReason.Shutdown);
+        Resume?.Invoke();
+    }
+
+    private int CountBehind()
+    {
+        int behind = 0;
+        long offset = replicas.Stream.Offset;
+        foreach (ReplicaClient replica in replicas.Replicas)
+        {
+            if (replica is { State: ReplicaState.Online or ReplicaState.Loading, IsBeforePsync: false } && replica.AcknowledgedOffset < offset) behind++;
+        }
+
+        return behind;
+    }
+}
