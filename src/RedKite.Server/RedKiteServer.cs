@@ -133,6 +133,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
             }
 
             Engine.Replicas.Reply = ReplyLater;
+            Engine.Replicas.Failover.ChangeRole = _follower.Change;
             Engine.Replicas.Failover.Resume = Engine.Replicas.Shutdown.Resume = ResumeHeld;
             Engine.Users.Log.DescribeClient = ClientDescription.Of;
             Engine.Users.Changed += _userChanges.Begin;
@@ -345,8 +346,10 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         if (saves && _isLoaded)
         {
             Engine.Pause.Begin(long.MaxValue, writesOnly: false, Engine.Clock.SteadyMs);
+            Engine.Replicas.IsStopping = true;
             if (Engine.Durability.SaveAtStop() is not null)
             {
+                Engine.Replicas.IsStopping = false;
                 EndPause();
                 return false;
             }
@@ -492,6 +495,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         log.Waits.Reply = ReplyLater;
         log.Abandoned = (failed, position) => ForEachLoop(loop => loop.Gate.Abandon(failed, position));
         Engine.Durability.Begin();
+        if (Engine.Durability.LoadedPlace is { } place && Engine.Settings.ReplicaOf.Length == 0) Engine.Replicas.Continue(place);
         Engine.Memory.Apply(Engine.Metrics, reports: true);
         _isLoaded = true;
         _loaded.Set();

@@ -24,9 +24,6 @@ internal sealed record RdbFileInfo
     internal RdbReplication? Replication { get; init; }
 }
 
-/// <summary>A place in a stream of changes: the database that it has selected, its id and its offset.</summary>
-internal sealed record RdbReplication(int Database, string Id, long Offset);
-
 /// <summary>
 /// Writes RDB data as Redis 8.0 does, of version 12 unless values of another version are passed to it: header and fields, functions, then each database with its keys, and the checksum.
 /// It needs the memory of a piece; the sink (a file, a socket) receives the pieces in order.

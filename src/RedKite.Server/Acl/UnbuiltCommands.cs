@@ -20,7 +20,6 @@ internal static class UnbuiltCommands
             [
                 Row("MIGRATE", -6, Write, [new(3, 3, 1, ReadWrite | Access | KeyFlags.Delete), new(1, -1, 1, ReadWrite | Access | KeyFlags.Delete | Incomplete) { Keyword = "KEYS", StartFrom = -2 }], AclCategory.Dangerous),
             ]),
-            new("server", "", [Row("FAILOVER", -1, Admin | NoScript | Stale)]),
 
             // The vector sets of Redis are a module, whose commands are in no category.
             new("module", "",

@@ -78,7 +78,7 @@ internal static class CommandFamilies
         StandaloneCommands.ClusterFamily,
         ClusterCommands.Family,
         new StandaloneCommands(parts.Log, new ReplicationInfo(parts.Replication, parts.Replicas, parts.Configuration, parts.Clock)).Family,
-        new RoleCommands(parts.Replication, parts.ChangeRole).Family,
+        new RoleCommands(parts.Replication, parts.Replicas.Failover, parts.ChangeRole).Family,
         new PersistenceCommands(parts.Durability).Family,
         new MonitorCommands(parts.Monitors).Family,
         new SubscriptionCommands(parts.Messages, parts.Buffers).Family,

@@ -51,6 +51,7 @@ internal abstract class ServerParts
             Commands = () => ServerTotals.Of(Metrics).Commands,
         };
         Replicas = new ReplicaService(Replication, Settings, keyspace, Changes, clock, log, WriteGate, Durability, Buffers, Pause);
+        Durability.Replication = Replicas.PlaceOfNow;
         DurabilityEvents.Begin(Durability, WriteGate, Settings, Timeline, LatencyMonitor, clock);
     }
 

@@ -75,6 +75,9 @@ internal sealed class DurabilityService : IDisposable
     /// <summary>The place in the stream for replicas that the data of now belongs to; null: there is none. With all stripes locked.</summary>
     internal Func<RdbReplication?> Replication { get; set; } = static () => null;
 
+    /// <summary>The place in a stream that the dump file had which was loaded at the start; null: none.</summary>
+    internal RdbReplication? LoadedPlace { get; private set; }
+
     /// <summary>The changes that commands have counted since the start.</summary>
     internal Func<long> Changes { get; set; } = () => 0;
 
@@ -127,7 +130,11 @@ internal sealed class DurabilityService : IDisposable
         else if (Files.FileExists(DumpPath))
         {
             using IOpenFile file = Files.OpenRead(DumpPath);
-            _loader.LoadDump(file, data, _settings.ReplicaOf.Length > 0 ? ExpiryClock.Never : ExpiryClock.RemovingAt(_clock.NowMs), cancellation);
+            LoadedPlace = RdbReplication.In(file);
+
+            // What has expired is removed by the primary that this server follows; or, if replicas have it too, by this one, so that they hear of it.
+            bool keepsExpired = _settings.ReplicaOf.Length > 0 || LoadedPlace is not null;
+            _loader.LoadDump(file, data, keepsExpired ? ExpiryClock.Never : ExpiryClock.RemovingAt(_clock.NowMs), cancellation);
         }
     }
 

@@ -44,10 +44,12 @@ internal sealed class PrimaryHandshake(PrimaryConnection connection, Settings se
     /// <summary>Asks for the stream from an offset on.</summary>
     /// <param name="id">The history that the replica has; null: none.</param>
     /// <param name="offset">The offset of its data.</param>
+    /// <param name="handsOver">Whether the peer is to become the primary first.</param>
     /// <exception cref="IOException">The primary cannot serve it now, or the connection has ended.</exception>
-    internal SyncAnswer AskForStream(string? id, long offset)
+    internal SyncAnswer AskForStream(string? id, long offset, bool handsOver = false)
     {
-        string reply = Ask("PSYNC", id ?? "?", (id is null ? -1 : offset + 1).ToString(CultureInfo.InvariantCulture));
+        string first = (id is null ? -1 : offset + 1).ToString(CultureInfo.InvariantCulture);
+        string reply = handsOver ? Ask("PSYNC", id ?? "?", first, "FAILOVER") : Ask("PSYNC", id ?? "?", first);
         string[] words = reply.Split(' ', StringSplitOptions.RemoveEmptyEntries);
         switch (words[0])
         {
@@ -57,6 +59,8 @@ internal sealed class PrimaryHandshake(PrimaryConnection connection, Settings se
                 return new SyncAnswer(IsFull: false, words.Length > 1 ? words[1] : null, offset);
             case "-NOMASTERLINK" or "-LOADING":
                 throw new IOException($"Master is currently unable to PSYNC but should be in the future: {reply}");
+            case ['-', ..] when handsOver:
+                throw new IOException($"the replica does not take over: {reply}");
             case ['-', ..]:
                 // A server from before Redis 2.8.
                 log.Notice(LogEvents.PrimaryRefuses, $"Master does not support PSYNC or is in error state (reply: {reply})");

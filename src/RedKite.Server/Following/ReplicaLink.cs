@@ -138,7 +138,7 @@ internal sealed class ReplicaLink : IDisposable
             _state = ReplicaLinkState.Handshake;
             var handshake = new PrimaryHandshake(connection, _engine.Settings, _engine.Log, _engine.Listening().Port);
             handshake.Introduce();
-            SyncAnswer answer = handshake.AskForStream(_history.IsKnown ? _engine.Replication.Id : null, _engine.ReplicaStream.Offset);
+            SyncAnswer answer = Ask(handshake);
             if (answer.IsFull) Synchronize(connection, answer);
             else Continue(answer);
 
@@ -170,6 +170,23 @@ internal sealed class ReplicaLink : IDisposable
                 _engine.Clients.Remove(session);
                 if (!_stop.IsCancellationRequested) _engine.Log.Notice(LogEvents.LinkFailed, "Connection with master lost. What is missing of the stream will be requested when it is back.");
             }
+        }
+    }
+
+    private SyncAnswer Ask(PrimaryHandshake handshake)
+    {
+        Failover failover = _engine.Replicas.Failover;
+        bool handsOver = failover.State == FailoverState.InProgress;
+        try
+        {
+            SyncAnswer answer = handshake.AskForStream(_history.IsKnown ? _engine.Replication.Id : null, _engine.ReplicaStream.Offset, handsOver);
+            if (handsOver) failover.Succeed();
+            return answer;
+        }
+        catch (IOException) when (handsOver)
+        {
+            failover.Refuse();
+            throw;
         }
     }
 

@@ -119,6 +119,9 @@ internal sealed class ReplicaService
     /// <summary>Replicas that were closed because they were too far behind.</summary>
     internal long Overflows { get; private set; }
 
+    /// <summary>The data is being saved for the last time: the stream ends there.</summary>
+    internal bool IsStopping { get; set; }
+
     /// <summary>Online replicas that have acknowledged within min-replicas-max-lag.</summary>
     internal int GoodReplicas => _goodReplicas;
 
@@ -271,7 +274,7 @@ internal sealed class ReplicaService
     /// <summary>Asks all replicas for their offsets, unless they were asked already behind everything that was executed.</summary>
     internal void AskForOffsets()
     {
-        if (_replicas.Length == 0 || Stream.Offset == Volatile.Read(ref _askedOffset)) return;
+        if (_replicas.Length == 0 || IsStopping || Stream.Offset == Volatile.Read(ref _askedOffset)) return;
         Stream.Append("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
         Volatile.Write(ref _askedOffset, Stream.Offset);
     }
@@ -309,6 +312,22 @@ internal sealed class ReplicaService
         }
     }
 
+    /// <summary>The place in the stream of the data of now, for a dump file; null: nothing is kept. All stripes are locked.</summary>
+    internal RdbReplication? PlaceOfNow() => Stream.HasBacklog && !State.IsReplica ? new RdbReplication(0, State.Id, Stream.Offset) : null;
+
+    /// <summary>
+    /// Goes on from the place in a stream that a loaded file had: replicas that were there can go on. At the start, before the server is in use.
+    /// </summary>
+    internal void Continue(RdbReplication place)
+    {
+        using LockScope locked = _keyspace.LockAll();
+        State.Continue(place.Id, place.Offset);
+        Stream.Reset(place.Offset);
+        _changes.RequestEffects(Stream, isOn: true);
+        _changes.ApplyLocked();
+        _withoutReplicasSinceMs = _clock.SteadyMs;
+    }
+
     /// <summary>Does what is due. Called some ten times a second.</summary>
     internal void Tick(long nowMs)
     {
@@ -331,7 +350,7 @@ internal sealed class ReplicaService
     private void TickOfSecond(long nowMs)
     {
         // A replica of another primary passes that one's PING on.
-        if (!State.IsReplica && !_pause.HoldsForServer && nowMs >= _nextPingMs)
+        if (!State.IsReplica && !_pause.HoldsForServer && !IsStopping && nowMs >= _nextPingMs)
         {
             _nextPingMs = nowMs + (_settings.ReplicaPingSeconds * (long)SecondMs);
             if (Stream.HasBacklog) Stream.Append("*1\r\n$4\r\nPING\r\n"u8);
@@ -372,6 +391,7 @@ internal sealed class ReplicaService
         feeder.Add(replica);
         lock (_lock)
         {
+            if (_replicas.Length == 0) _nextPingMs = _clock.SteadyMs + (_settings.ReplicaPingSeconds * (long)SecondMs);
             _replicas = [.. _replicas, replica];
             if (!_feeders.Contains(feeder)) _feeders = [.. _feeders, feeder];
         }
@@ -489,6 +509,7 @@ internal sealed class ReplicaService
 
     private void OnRoleChanged()
     {
+        if (Stream.HasBacklog) Stream.ForgetDatabase(); // the other server's stream selects its own
         CountGood();
         if (State.IsReplica)
         {

@@ -11,6 +11,7 @@ internal sealed class ReplicatedServer : IAsyncDisposable
 
     private readonly List<IDisposable> _parts = [];
     private readonly List<string> _lines = [];
+    private readonly TemporaryFolder _folder = new();
 
     private ReplicatedServer()
     {
@@ -24,9 +25,15 @@ internal sealed class ReplicatedServer : IAsyncDisposable
     {
         Assert.SkipWhen(OracleProgram.Redis8Path is null, OracleProgram.Redis8Missing);
         var replicated = new ReplicatedServer();
+        Directory.CreateDirectory(replicated._folder.Path);
         var options = new RedKiteOptions { Port = 0, Log = replicated.Note, AllowShutdown = true };
-        foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("loops", "2"), ("diagnostics", "no"), ("enable-debug-command", "yes"), ("repl-diskless-sync-delay", "0"), ("save", "")]) options.Settings[name] = value;
-        for (int i = 0; i < settings.Length; i += 2) options.Settings[settings[i]] = settings[i + 1];
+        foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("loops", "2"), ("diagnostics", "no"), ("enable-debug-command", "yes"), ("repl-diskless-sync-delay", "0"), ("repl-ping-replica-period", "3600"), ("save", ""), ("dir", replicated._folder.Path)]) options.Settings[name] = value;
+        for (int i = 0; i < settings.Length; i += 2)
+        {
+            if (settings[i] == "port") options.Port = int.Parse(settings[i + 1], CultureInfo.InvariantCulture);
+            else options.Settings[settings[i]] = settings[i + 1];
+        }
+
         replicated.Server = await RedKiteServer.StartAsync(options);
         replicated.Client = replicated.Connect();
         return replicated;
@@ -97,5 +104,6 @@ internal sealed class ReplicatedServer : IAsyncDisposable
     {
         for (int i = _parts.Count - 1; i >= 0; i--) _parts[i].Dispose();
         await Server.DisposeAsync();
+        _folder.Dispose();
     }
 }

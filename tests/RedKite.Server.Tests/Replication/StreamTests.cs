@@ -72,7 +72,7 @@ public class StreamTests
             Assert.Equal(stream, old.ReadText(stream.Length)); // without an acknowledgement
         }
 
-        Assert.Empty(Directory.GetFiles(primary.Server.Engine.Settings.DirectoryPath, "temp-sync-*"));
+        primary.WaitFor(() => Directory.GetFiles(primary.Server.Engine.Settings.DirectoryPath).Length == 0, "the removal of the file");
         using var functions = new RawReplica(primary.Server.Port);
         functions.Run("REPLCONF rdb-only 1 rdb-filter-only functions");
         string filtered = Encoding.Latin1.GetString(functions.Synchronize().Data);
@@ -106,7 +106,7 @@ public class StreamTests
         replica.Send("REPLCONF ACK 0");
         primary.WaitForOnline(1);
         WriteUntil(primary, () => primary.Server.Engine.Replicas.Replicas.Count == 0);
-        Assert.Contains("client-output-buffer-limit replica", primary.Log, StringComparison.Ordinal);
+        primary.WaitFor(() => primary.Log.Contains("client-output-buffer-limit replica", StringComparison.Ordinal), "its log line");
         Assert.Equal(1, primary.Server.Engine.Replicas.Overflows);
         primary.WaitFor(() => primary.Server.Engine.ReplicaStream.KeptBytes <= 1 << 20, "the release of what it did not read");
     }
@@ -127,7 +127,7 @@ public class StreamTests
             replica.WaitForEnd();
         }
 
-        Assert.Contains("may be 8388608 bytes behind", primary.Log, StringComparison.Ordinal);
+        primary.WaitFor(() => primary.Log.Contains("may be 8388608 bytes behind", StringComparison.Ordinal), "its log line");
     }
 
     [Fact]
@@ -163,7 +163,7 @@ public class StreamTests
             replica.WaitForEnd();
         }
 
-        Assert.Contains("repl-timeout", primary.Log, StringComparison.Ordinal);
+        primary.WaitFor(() => primary.Log.Contains("repl-timeout", StringComparison.Ordinal), "its log line");
         Assert.Equal("1", primary.Info("repl_backlog_active"));
         primary.WaitFor(() => !primary.Server.Engine.ReplicaStream.HasBacklog, "the backlog's end");
         Assert.NotEqual(id, primary.Server.Engine.Replication.Id);

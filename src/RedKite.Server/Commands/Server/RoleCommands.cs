@@ -6,7 +6,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>REPLICAOF and its older name: the server follows a primary, or becomes one.</summary>
-internal sealed class RoleCommands(ReplicationState state, Action<PrimaryAddress?> changeRole)
+internal sealed class RoleCommands(ReplicationState state, Failover failover, Action<PrimaryAddress?> changeRole)
 {
     private const string Syntax = "args:<host-port:<host port:integer> | no-one:<NO ONE>>";
 
@@ -20,6 +20,12 @@ internal sealed class RoleCommands(ReplicationState state, Action<PrimaryAddress
     // REPLICAOF NO ONE
     private void ReplicaOf(ref CommandContext cmd)
     {
+        if (failover.State != FailoverState.None)
+        {
+            cmd.Reply.Error("ERR REPLICAOF not allowed while failing over."u8);
+            return;
+        }
+
         if (cmd.Is(1, "no"u8) && cmd.Is(2, "one"u8))
         {
             if (state.IsReplica) Change(cmd, null);
