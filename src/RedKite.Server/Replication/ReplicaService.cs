@@ -227,9 +227,9 @@ internal sealed class ReplicaService
         _feederOf[replica.Connection.Loop].Remove(replica);
         lock (_lock)
         {
+            Volatile.Write(ref _withoutReplicasSinceMs, _clock.SteadyMs); // before the list: who finds it empty needs the time
             _replicas = [.. _replicas.Where(other => other != replica)];
             _feeders = [.. _replicas.Select(other => _feederOf[other.Connection.Loop]).Distinct()];
-            if (_replicas.Length == 0) _withoutReplicasSinceMs = _clock.SteadyMs;
         }
 
         if (replica.Position is { } position) Stream.Unpin(position);
@@ -491,7 +491,7 @@ internal sealed class ReplicaService
 
     private void EndBacklogIfDue(long nowMs)
     {
-        if (!Stream.HasBacklog || State.IsReplica || _settings.BacklogSeconds == 0 || nowMs - _withoutReplicasSinceMs <= _settings.BacklogSeconds * SecondMs) return;
+        if (!Stream.HasBacklog || State.IsReplica || _settings.BacklogSeconds == 0 || nowMs - Volatile.Read(ref _withoutReplicasSinceMs) <= _settings.BacklogSeconds * SecondMs) return;
         using LockScope locked = _keyspace.LockAll();
         lock (_lock)
         {
