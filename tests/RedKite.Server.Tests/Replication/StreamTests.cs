@@ -85,6 +85,23 @@ public class StreamTests
     }
 
     [Fact]
+    public async Task Replica_uses_no_keys_and_gets_no_replies()
+    {
+        await using ReplicatedServer primary = await ReplicatedServer.StartAsync();
+        using var replica = new RawReplica(primary.Server.Port);
+        replica.Synchronize();
+        replica.Send("REPLCONF ACK 0");
+        foreach (string request in (string[])["SET a replica", "GET a", "PUBLISH c m", "PSYNC ? -1", "SYNC", "nosuch", "MULTI", "SET a 1", "EXEC"]) replica.Send(request);
+        primary.WaitForOnline(1);
+        primary.Client.Run("SET a 1").IsOk();
+        string expected = Requests("SELECT 0", "SET a 1");
+        Assert.Equal(expected, replica.ReadText(expected.Length));
+        replica.Send("REPLCONF ACK 100000");
+        primary.Client.Run("WAIT 1 0").IsInteger(1);
+        primary.Client.Run("GET a").IsBulk("1");
+    }
+
+    [Fact]
     public async Task Waiting_replicas_are_kept_alive()
     {
         await using ReplicatedServer primary = await ReplicatedServer.StartAsync("repl-diskless-sync-delay", "3600");
