@@ -51,7 +51,6 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     private readonly List<string> _faults; // of the configuration; thrown by Start, which releases what the constructor took
     private int _stopping;
     private int _isBegun; // 1: Start has been called; 2: it may not be, because the server was stopped before
-    private readonly Lock _shuttingDown = new(); // one shutdown at a time saves
     private readonly CancellationTokenSource _loadCancellation = new();
     private readonly ManualResetEventSlim _loaded = new(); // or loading has failed
     private volatile bool _isLoaded;
@@ -149,15 +148,6 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
                 configuration.OnChange(name, () =>
                 {
                     Engine.Durability.Log.ApplySettings();
-                    return null;
-                });
-            }
-
-            foreach (string name in (string[])["min-replicas-to-write", "min-replicas-max-lag"])
-            {
-                configuration.OnChange(name, () =>
-                {
-                    Engine.Replicas.CountGood();
                     return null;
                 });
             }
@@ -342,6 +332,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     /// <returns>False if saving failed: then the server goes on.</returns>
     internal bool TryStop(StopSaving saving)
     {
+        if (_stopping != 0) return true;
         bool saves = Engine.Durability.SavesAtStop(saving);
         if (saves && _isLoaded)
         {
@@ -364,17 +355,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     /// <param name="saving">Whether the data is saved.</param>
     /// <param name="forces">Whether the server stops although saving fails.</param>
     /// <returns>False if saving failed, or the wait was aborted: then the server goes on.</returns>
-    internal bool TryStopAfterReplicas(StopSaving saving, bool forces)
-    {
-        if (!Engine.Replicas.Shutdown.Wait()) return false;
-        lock (_shuttingDown)
-        {
-            if (_stopping != 0 || TryStop(saving) || (forces && TryStop(StopSaving.Never))) return true;
-        }
-
-        Engine.Replicas.Shutdown.End();
-        return false;
-    }
+    internal bool TryStopAfterReplicas(StopSaving saving, bool forces) => Engine.Replicas.Shutdown.TryStop(TryStop, saving, forces);
 
     /// <summary>Stops the server, and waits for it.</summary>
     public void Dispose() => StopAsync().GetAwaiter().GetResult();
@@ -610,12 +591,8 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     {
         ServerTotals totals = Engine.Metrics.Sample(nowMs);
         Engine.Memory.Apply(Engine.Metrics, reports: true);
-        if (_isLoaded && _stopping == 0)
-        {
-            Engine.Replicas.Tick(nowMs); // first: a synchronization does not wait behind saves that follow each other
-            Engine.Durability.Tick(nowMs);
-        }
-
+        if (_isLoaded && _stopping == 0) Engine.Replicas.Tick(nowMs); // first: a synchronization does not wait behind saves that follow each other
+        if (_isLoaded && _stopping == 0) Engine.Durability.Tick(nowMs);
         Engine.ClientEviction.Run(nowMs);
         _quietHugePages.IsEnabled = Engine.Settings.QuietHugePages;
         _quietHugePages.Use(nowMs, totals.LoopMicroseconds, totals.KeyspaceHits);

@@ -52,6 +52,15 @@ internal abstract class ServerParts
         };
         Replicas = new ReplicaService(Replication, Settings, keyspace, Changes, clock, log, WriteGate, Durability, Buffers, Pause);
         Durability.Replication = Replicas.PlaceOfNow;
+        foreach (string name in (string[])["min-replicas-to-write", "min-replicas-max-lag"])
+        {
+            configuration.OnChange(name, () =>
+            {
+                Replicas.CountGood();
+                return null;
+            });
+        }
+
         DurabilityEvents.Begin(Durability, WriteGate, Settings, Timeline, LatencyMonitor, clock);
     }
 

@@ -449,25 +449,20 @@ internal sealed class DurabilityService : IDisposable
     private bool TryBegin() => _saving.Wait(0) || (!_isSynchronizing && Saves.BeganMs == 0 && Rewrites.BeganMs == 0 && _saving.Wait(ReleaseMsMax));
 
     /// <summary>Begins to write all data to replicas on another thread, unless a snapshot is being written.</summary>
-    /// <param name="work">Calls <see cref="WriteForReplicas"/>.</param>
     internal bool TryBeginSynchronization(Action work)
     {
         if (!_saving.Wait(0)) return false;
         _cancelsSave = false;
         _isSynchronizing = true;
-        Run("redkite-sync", () =>
-        {
-            work();
-            _isSynchronizing = false;
-        });
+        Run("redkite-sync", work);
         return true;
     }
 
-    /// <summary>Writes all data to replicas, on the thread of <see cref="TryBeginSynchronization"/>.</summary>
-    /// <param name="writer">Receives the data. The caller ends it.</param>
+    /// <summary>Writes all data to replicas, on the thread of <see cref="TryBeginSynchronization"/>. The caller ends it.</summary>
+    /// <param name="writer">Receives the data.</param>
+    /// <param name="applying">Held at the cut, outside of everything else: nothing is half executed then.</param>
     /// <param name="atCut">Called with all stripes locked; returns the place in the stream that the data belongs to.</param>
-    /// <exception cref="FileFailure">It could not be sent.</exception>
-    internal void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atCut) => WriteInBackground(writer, () => Begin(writer, atCut));
+    internal void WriteForReplicas(RdbFileWriter writer, Lock applying, Func<RdbReplication> atCut) => WriteInBackground(writer, () => Begin(writer, atCut), applying);
 
     /// <summary>As <see cref="WriteForReplicas"/>, without keys.</summary>
     internal void WriteFunctionsForReplicas(RdbFileWriter writer, bool withFunctions, Func<RdbReplication> atCut)
@@ -543,7 +538,7 @@ internal sealed class DurabilityService : IDisposable
             }
             finally
             {
-                Log.IsSnapshotRunning = false;
+                Log.IsSnapshotRunning = _isSynchronizing = false;
                 _saving.Release();
             }
         })
@@ -551,15 +546,19 @@ internal sealed class DurabilityService : IDisposable
         thread.Start();
     }
 
-    private void WriteInBackground(RdbFileWriter writer, Action atCut)
+    private void WriteInBackground(RdbFileWriter writer, Action atCut, Lock? outer = null)
     {
         using var snapshot = new BackgroundSnapshot(_keyspace, _settings, _gate, () => _clock.NowMs, Bounds);
-        LastCut = WithAllLocked(() =>
+        lock (outer ?? new Lock())
         {
-            atCut();
-            snapshot.Cut(Functions());
-            AtCut?.Invoke();
-        });
+            LastCut = WithAllLocked(() =>
+            {
+                atCut();
+                snapshot.Cut(Functions());
+                AtCut?.Invoke();
+            });
+        }
+
         Cuts++;
         HasCut?.Invoke(LastCut);
         _running = snapshot;

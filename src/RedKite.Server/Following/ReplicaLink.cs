@@ -1,5 +1,6 @@
 using System.Security.Authentication;
 using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
 using RedKite.Server.Client;
 using RedKite.Server.Execution;
 using RedKite.Server.Logging;
@@ -233,7 +234,7 @@ internal sealed class ReplicaLink : IDisposable
             if (answer.Id is { } id) _engine.Replication.AdoptHistory(id);
             else _engine.Replication.ChangeId();
             _engine.ReplicaStream.Reset(Math.Max(0, answer.Offset));
-            _history.Database = 0; // the primary selects it first
+            _history.Database = RdbReplication.In(file)?.Database ?? 0; // a primary selects it first, but one that is a replica itself does not
             _history.IsKnown = answer.Id is not null;
             _history.FullSyncs++;
         }

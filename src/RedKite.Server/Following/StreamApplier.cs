@@ -52,11 +52,16 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
         while (goesOn && position < input.Length)
         {
             long errors = caller.Reply.Errors;
-            int executed = caller.Run(session, input[position..], engine.MemoryBytesMax, out goesOn);
-            if (caller.Reply.Errors != errors) NoteErrors(caller.Reply.Errors - errors);
-            caller.Reply.Clear();
-            if (session.ClosesAfterReply) throw new IOException("the primary's stream is none: it has a malformed request");
-            NoteExecuted(input.Slice(position, executed));
+            int executed;
+            lock (engine.Replication.Applying)
+            {
+                executed = caller.Run(session, input[position..], engine.MemoryBytesMax, out goesOn);
+                if (caller.Reply.Errors != errors) NoteErrors(caller.Reply.Errors - errors);
+                caller.Reply.Clear();
+                if (session.ClosesAfterReply) throw new IOException("the primary's stream is none: it has a malformed request");
+                NoteExecuted(input.Slice(position, executed));
+            }
+
             position += executed;
         }
 
@@ -72,6 +77,7 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
             if (_unit.WrittenCount > 0) engine.ReplicaStream.Append(_unit.WrittenSpan);
             _unit.ResetWrittenCount();
             engine.ReplicaStream.Append(requests[..whole]);
+            if (session.Transaction is null) engine.Replication.StreamDatabase = session.DatabaseIndex;
         }
 
         if (whole < requests.Length) _unit.Write(requests[whole..]);

@@ -61,7 +61,7 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
             (_host, _port, _forces) = (host, port, forces);
             _deadlineMs = timeoutMs == 0 ? 0 : clock.SteadyMs + timeoutMs;
             _state = FailoverState.WaitingForSync;
-            pause.Hold(PauseReason.Failover);
+            pause.Hold(PauseReason.Handover);
         }
 
         log.Notice(LogEvents.FailoverChanged, host is null ? "FAILOVER requested." : string.Create(CultureInfo.InvariantCulture, $"FAILOVER requested to {host}:{port}."));
@@ -114,7 +114,7 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
         {
             if (_state != FailoverState.InProgress) return;
             _state = FailoverState.None;
-            pause.Release(PauseReason.Failover);
+            pause.Release(PauseReason.Handover);
         }
 
         log.Notice(LogEvents.FailoverChanged, "Failover has succeeded.");
@@ -142,7 +142,7 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
         void Release()
         {
             if (changesBack) ChangeRole?.Invoke(null);
-            pause.Release(PauseReason.Failover);
+            pause.Release(PauseReason.Handover);
             Resume?.Invoke();
         }
     }

@@ -43,7 +43,7 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
         try
         {
             if (kind.WithoutKeys) durability.WriteFunctionsForReplicas(writer, !kind.WithoutFunctions, Cut);
-            else durability.WriteForReplicas(writer, Cut);
+            else durability.WriteForReplicas(writer, service.State.Applying, Cut);
             writer.End();
             if (kind.KnowsMark) Send(_mark);
             else SendFile();

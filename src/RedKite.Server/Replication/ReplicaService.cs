@@ -308,7 +308,7 @@ internal sealed class ReplicaService
                 replica.ProgressMs = _clock.SteadyMs;
             }
 
-            return (group, new RdbReplication(0, State.Id, offset));
+            return (group, new RdbReplication(State.IsReplica ? State.StreamDatabase : 0, State.Id, offset));
         }
     }
 

@@ -35,6 +35,12 @@ internal sealed class ReplicationState
     /// <summary>How far the link to the primary is; null: there is none. Set by the link.</summary>
     internal Func<ReplicaLinkStatus?> Link { get; set; } = static () => null;
 
+    /// <summary>Held while a replica executes a part of its primary's stream, until that is in its own stream: in between, the data is none of an offset.</summary>
+    internal Lock Applying { get; } = new();
+
+    /// <summary>The database that the primary's stream has selected. On a replica, with <see cref="Applying"/> held.</summary>
+    internal int StreamDatabase { get; set; }
+
     /// <summary>Called after the server began to follow another primary, or became a primary: with no lock held, on the thread that changed it.</summary>
     internal event Action? RoleChanged;
 

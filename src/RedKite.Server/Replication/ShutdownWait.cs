@@ -1,4 +1,5 @@
 using RedKite.Server.Config;
+using RedKite.Server.Durability;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
@@ -13,6 +14,7 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
 {
     private const int PollMs = 5;
 
+    private readonly Lock _stopping = new(); // one shutdown at a time saves
     private int _waits; // threads
     private volatile bool _isAborted;
 
@@ -24,9 +26,26 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
     /// <summary>Whether a replica lacks something.</summary>
     internal bool IsNeeded => settings.ShutdownTimeoutSeconds > 0 && !replicas.State.IsReplica && CountBehind() > 0;
 
+    /// <summary>Stops the server when replicas have everything. Not on a loop's thread.</summary>
+    /// <param name="stop">Saves, if that is wanted, and stops; false if saving failed.</param>
+    /// <param name="saving">Whether the data is saved.</param>
+    /// <param name="forces">Whether the server stops although saving fails.</param>
+    /// <returns>False if saving failed, or SHUTDOWN ABORT has ended the wait: then the server goes on.</returns>
+    internal bool TryStop(Func<StopSaving, bool> stop, StopSaving saving, bool forces)
+    {
+        if (!Wait()) return false;
+        lock (_stopping)
+        {
+            if (stop(saving) || (forces && stop(StopSaving.Never))) return true;
+        }
+
+        End();
+        return false;
+    }
+
     /// <summary>Waits until all replicas have everything, or the time is over. Not on a loop's thread.</summary>
     /// <returns>False: SHUTDOWN ABORT has ended the wait.</returns>
-    internal bool Wait()
+    private bool Wait()
     {
         if (!IsNeeded) return true;
         Interlocked.Increment(ref _waits);
@@ -68,7 +87,7 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
     }
 
     /// <summary>The server goes on after all: commands that write do, too.</summary>
-    internal void End()
+    private void End()
     {
         pause.Release(PauseReason.Shutdown);
         Resume?.Invoke();

@@ -9,7 +9,7 @@ internal enum PauseReason
     None = 0,
 
     /// <summary>FAILOVER hands the role over.</summary>
-    Failover = 1,
+    Handover = 1,
 
     /// <summary>SHUTDOWN waits for replicas.</summary>
     Shutdown = 2,
