@@ -120,6 +120,21 @@ public class PrimaryTests
     }
 
     [Fact]
+    public async Task Stream_is_held_with_other_output_until_the_log_is_synced()
+    {
+        await using ReplicatedServer primary = await ReplicatedServer.StartAsync("appendonly", "yes", "appendfsync", "always");
+        Oracle replica = primary.Follow();
+        primary.WaitForOnline(1);
+        foreach (string write in Writes) primary.Client.Run(write);
+        primary.AssertEqual(replica);
+        using RedKiteSession inProcess = primary.Server.CreateSession();
+        for (int i = 0; i < 100; i++) inProcess.Execute("SET", "by the host", i.ToString(System.Globalization.CultureInfo.InvariantCulture));
+        primary.AssertEqual(replica);
+        primary.Client.Run("SET a 1").IsOk();
+        primary.Client.Run("WAITAOF 1 0 0").IsIntegers(1, 0);
+    }
+
+    [Fact]
     public async Task Writes_need_min_replicas()
     {
         await using ReplicatedServer primary = await ReplicatedServer.StartAsync("min-replicas-to-write", "1");
