@@ -46,6 +46,7 @@ internal static class CommandFamilies
         ListCommands.Family,
         BlockingListCommands.Family,
         BlockingSortedSetCommands.Family,
+        SortedSetMoveCommands.Family,
         SortCommands.Family,
         StreamCommands.Family,
         StreamRangeCommands.Family,

@@ -17,6 +17,9 @@ internal sealed class BlockRequest
     /// <summary>Whether the command is also executed again when a key is removed or gets another type, to report that.</summary>
     internal bool WakesWhenGone { get; init; }
 
+    /// <summary>Whether elements that are added to a list or sorted set may serve the client, not only a new key: it waits for several.</summary>
+    internal bool WaitsForGrowth { get; init; }
+
     /// <summary>The reply at the deadline; null: a null reply.</summary>
     internal byte[]? TimeoutReply { get; init; }
 

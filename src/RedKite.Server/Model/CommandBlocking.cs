@@ -18,8 +18,8 @@ internal static class CommandBlocking
     /// <param name="deadlineMs">When the wait ends, by the steady clock.</param>
     /// <param name="wakesWhenGone">Whether the command is also executed when a key is gone or holds another type.</param>
     /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
-    internal static bool BlockOnKeys(this scoped in CommandContext cmd, DataType type, long deadlineMs, bool wakesWhenGone = false) =>
-        Block(cmd, new BlockRequest { Type = type, DeadlineMs = deadlineMs, WakesWhenGone = wakesWhenGone });
+    internal static bool BlockOnKeys(this scoped in CommandContext cmd, DataType type, long deadlineMs, bool wakesWhenGone = false, bool waitsForGrowth = false) =>
+        Block(cmd, new BlockRequest { Type = type, DeadlineMs = deadlineMs, WakesWhenGone = wakesWhenGone, WaitsForGrowth = waitsForGrowth });
 
     /// <summary>Blocks the client, once the handler returns, until a time or CLIENT UNBLOCK. The handler must not reply.</summary>
     /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>

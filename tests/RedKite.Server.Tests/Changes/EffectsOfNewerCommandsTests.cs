@@ -54,6 +54,22 @@ public sealed partial class EffectsOfNewerCommandsTests : TranscriptTests
     public void Effects_of_stream_commands(string line, string effects) =>
         Check("XADD s 1-1 a 1; XADD s 2-1 a 2; XADD s 3-1 a 3; XGROUP CREATE s g 0; XREADGROUP GROUP g a COUNT 2 STREAMS s >", line, effects);
 
+    [Theory]
+    [InlineData("LMOVEM l m LEFT LEFT COUNT 2 OBO", "MULTI;LPOP l 2;LPUSH m 1 2;EXEC")]
+    [InlineData("LMOVEM l m LEFT LEFT COUNT 2 BULK", "MULTI;LPOP l 2;LPUSH m 2 1;EXEC")]
+    [InlineData("LMOVEM l m RIGHT RIGHT EXACTLY 3 BULK", "MULTI;RPOP l 3;RPUSH m 1 2 3;EXEC")]
+    [InlineData("LMOVEM l l LEFT LEFT COUNT 2 OBO", "MULTI;LSET l 0 2;LSET l 1 1;EXEC")]
+    [InlineData("LMOVEM l l LEFT RIGHT COUNT 2 BULK", "MULTI;LMOVE l l LEFT RIGHT;LMOVE l l LEFT RIGHT;EXEC")]
+    [InlineData("LMOVEM l m LEFT LEFT EXACTLY 4 OBO", "")]
+    [InlineData("ZUNIONSTORE d 1 z AGGREGATE COUNT", "MULTI;DEL d;ZADD d 1 a 1 b;EXEC")]
+    [InlineData("ZUNIONSTORE d 1 nosuch AGGREGATE COUNT", "")]
+    [InlineData("BITOP DIFF d s", "SET d a")]
+    [InlineData("BITOP ONE d nosuch", "")]
+    [InlineData("BITOP ONE s nosuch", "DEL s")]
+    [InlineData("ZMOVE z d MIN", "MULTI;ZADD d 1 a;ZREM z a;EXEC")]
+    [InlineData("ZMOVEMEMBER z d MEMBERS 1 b", "MULTI;ZADD d 2.5 b;ZREM z b;EXEC")]
+    public void Effects_of_moves_and_algebra(string line, string effects) => Check("RPUSH l 1 2 3; ZADD z 1 a 2.5 b; SET s a", line, effects);
+
     private void Check(string before, string line, string effects)
     {
         foreach (string command in before.Split("; ")) Assert.False(Run(command).IsError);

@@ -23,6 +23,8 @@ internal static class BlockingListCommands
             new("2.0.0", "O(N) where N is the number of provided keys.", "Removes and returns the last element of the first of several lists that is not empty. Blocks until there is an element.", "key [key ...] timeout:double") { History = [("6.0.0", "The timeout may have a fraction.")] }),
         new("BLMOVE", 6, Usual | DenyOom, ListMoves.SourceAndDestination, BLMove,
             new("6.2.0", "O(1)", "Pops an element from either end of a list, pushes it to either end of another list and returns it. Blocks until there is an element.", "source:key destination:key wherefrom:<LEFT | RIGHT> whereto:<LEFT | RIGHT> timeout:double")),
+        new("BLMOVEM", -6, Usual | DenyOom, ListMoves.SourceAndDestination, ListBlockMoves.BLMoveM,
+            new("8.10.0", "O(N) where N is the number of elements moved.", "Moves several elements from an end of a list to an end of another list and returns them. Blocks until there are elements, or as many as requested.", ListBlockMoves.Syntax + " timeout:double" + ListBlockMoves.HowManySyntax)),
         new("BRPOPLPUSH", 4, Usual | DenyOom, ListMoves.SourceAndDestination, BRPopLPush,
             new("2.2.0", "O(1)", "Pops the last element of a list, pushes it to the head of another list and returns it. Blocks until there is an element.", "source:key destination:key timeout:double") { History = [("6.0.0", "The timeout may have a fraction.")], DeprecatedSince = "6.2.0", ReplacedBy = "`BLMOVE` with the `RIGHT` and `LEFT` arguments" }),
         new("BLMPOP", -5, Write | CommandFlags.Blocking, [new KeySpec(3, -1, 1, ReadWrite | Access | Delete, CountAt: 2)], BLMPop,

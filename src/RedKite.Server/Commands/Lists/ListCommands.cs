@@ -49,6 +49,8 @@ internal static class ListCommands
             new("6.2.0", "O(1)", "Pops an element from either end of a list, pushes it to either end of another list and returns it.", "source:key destination:key wherefrom:<LEFT | RIGHT> whereto:<LEFT | RIGHT>")),
         new("RPOPLPUSH", 3, Write | DenyOom, ListMoves.SourceAndDestination, ListMoves.RPopLPush,
             new("1.2.0", "O(1)", "Pops the last element of a list, pushes it to the head of another list and returns it.", "source:key destination:key") { DeprecatedSince = "6.2.0", ReplacedBy = "`LMOVE` with the `RIGHT` and `LEFT` arguments" }),
+        new("LMOVEM", -5, Write | DenyOom, ListMoves.SourceAndDestination, ListBlockMoves.LMoveM,
+            new("8.10.0", "O(N) where N is the number of elements moved.", "Moves several elements from an end of a list to an end of another list and returns them.", ListBlockMoves.Syntax + ListBlockMoves.HowManySyntax)),
         new("LMPOP", -4, Write, [new KeySpec(2, -1, 1, ReadWrite | Access | Delete, CountAt: 1)], ListMoves.LMPop,
             new("7.0.0", "O(N+M) where N is the number of provided keys and M is the number of elements returned.", "Removes and returns elements of the first of several lists that is not empty.", "numkeys key [key ...] where:<LEFT | RIGHT> [COUNT count]")),
     ]);

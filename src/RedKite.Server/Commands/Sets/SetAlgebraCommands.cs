@@ -5,6 +5,7 @@ using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Packed;
 using RedKite.Store.Values.Sets;
+using RedKite.Store.Values.Strings;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
 
@@ -34,6 +35,10 @@ internal static class SetAlgebraCommands
             new("1.0.0", IntersectionComplexity, "Stores the members that all of several sets contain at a key.", "destination key [key ...]")),
         new("SUNION", -2, CommandFlags.ReadOnly, KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly | Access), SUnion,
             new("1.0.0", UnionComplexity, "Returns the members that at least one of several sets contains.", "key [key ...]")) { Tips = UnorderedTips },
+        new("SUNIONCARD", -3, CommandFlags.ReadOnly, [new(2, -1, 1, KeyFlags.ReadOnly | Access, CountAt: 1)], SUnionCard,
+            new("8.10.0", UnionComplexity, "Counts the members that at least one of several sets contains, optionally up to a limit or by an estimate.", "numkeys key [key ...] [APPROX] [LIMIT limit]")),
+        new("SDIFFCARD", -3, CommandFlags.ReadOnly, [new(2, -1, 1, KeyFlags.ReadOnly | Access, CountAt: 1)], SDiffCard,
+            new("8.10.0", UnionComplexity, "Counts the members of the first set that no other set contains, optionally up to a limit.", "numkeys key [key ...] [LIMIT limit]")),
         new("SUNIONSTORE", -3, Write | DenyOom, [new(1, 1, 1, Overwrite | Update), new(2, -1, 1, KeyFlags.ReadOnly | Access)], SUnionStore,
             new("1.0.0", UnionComplexity, "Stores the members that at least one of several sets contains at a key.", "destination key [key ...]")),
         new("SDIFF", -2, CommandFlags.ReadOnly, KeySpecs.Range(1, -1, 1, KeyFlags.ReadOnly | Access), SDiff,
@@ -49,36 +54,120 @@ internal static class SetAlgebraCommands
     private static void SDiff(ref CommandContext cmd) => ReplySelection(cmd, inAll: false);
 
     // SINTERCARD numkeys key [key ...] [LIMIT limit]
-    private static void SInterCard(ref CommandContext cmd)
+    private static void SInterCard(ref CommandContext cmd) => CountSelection(cmd, inAll: true);
+
+    // SDIFFCARD numkeys key [key ...] [LIMIT limit]
+    private static void SDiffCard(ref CommandContext cmd) => CountSelection(cmd, inAll: false);
+
+    private static void CountSelection(scoped in CommandContext cmd, bool inAll)
     {
-        if (!cmd.TryPositiveOrReply(1, "ERR numkeys should be greater than 0"u8, out long keys)) return;
-        if (keys > cmd.Count - 2)
-        {
-            cmd.Reply.Error("ERR Number of keys can't be greater than number of args"u8);
-            return;
-        }
-
-        long limit = 0;
-        var options = new OptionReader(cmd, first: 2 + (int)keys);
-        while (options.More)
-        {
-            if (!options.TakeWithValue("LIMIT"u8, out int value))
-            {
-                cmd.ReplySyntaxError();
-                return;
-            }
-
-            if (!cmd.TryCountOrReply(value, "ERR LIMIT can't be negative"u8, out limit)) return;
-        }
-
-        if (!cmd.OpenToReadSetsOrReply(2, (int)keys, out SetView[] rented)) return;
+        if (!TryCountOptionsOrReply(cmd, mayEstimate: false, out int keys, out long limit, out _)) return;
+        if (!cmd.OpenToReadSetsOrReply(2, keys, out SetView[] rented)) return;
         long count = 0;
-        if (limit == 0) limit = long.MaxValue;
-        ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, (int)keys), inAll: true);
-        var selection = new SetSelection(sets[0], sets[1..], inAll: true, stackalloc byte[SetEnumerator.NumberBytesMax]);
+        ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
+        var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
         while (count < limit && selection.MoveNext()) count++;
         SetAccess.Return(rented);
         cmd.Reply.Integer(count);
+    }
+
+    // SUNIONCARD numkeys key [key ...] [APPROX] [LIMIT limit]
+    private static void SUnionCard(ref CommandContext cmd)
+    {
+        if (!TryCountOptionsOrReply(cmd, mayEstimate: true, out int keys, out long limit, out bool estimates)) return;
+        if (!cmd.OpenToReadSetsOrReply(2, keys, out SetView[] rented)) return;
+        Span<SetView> sets = rented.AsSpan(0, keys);
+        cmd.Reply.Integer(estimates ? Math.Min(limit, EstimateUnion(sets)) : CountUnion(cmd, sets, limit));
+        SetAccess.Return(rented);
+    }
+
+    // As for the members of a union: of few sets they are looked up in the sets before, of many in what was counted so far.
+    private static long CountUnion(scoped in CommandContext cmd, Span<SetView> sets, long limit)
+    {
+        Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
+        long count = 0;
+        if (sets.Length <= SetsSearchedMax)
+        {
+            sets.Sort(static (a, b) => b.Count.CompareTo(a.Count));
+            count = Math.Min(limit, sets[0].Count);
+            for (int i = 1; i < sets.Length; i++)
+            {
+                var others = new SetSelection(sets[i], sets[..i], inAll: false, number);
+                while (count < limit && others.MoveNext()) count++;
+            }
+
+            return count;
+        }
+
+        SetValue union = SetValue.CreateDetached(cmd.Database, cmd.HashOf(2), cmd.SetLimits(), isIntegers: true);
+        foreach (ref readonly SetView set in sets)
+        {
+            SetEnumerator members = set.Enumerate(number);
+            while (count < limit && members.MoveNext())
+            {
+                if (union.Add(members.Current)) count++;
+            }
+        }
+
+        union.Free();
+        return count;
+    }
+
+    // The estimate of a HyperLogLog with all members.
+    private static long EstimateUnion(ReadOnlySpan<SetView> sets)
+    {
+        Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
+        Span<byte> ranks = stackalloc byte[HyperLogLog.Registers];
+        ranks.Clear();
+        foreach (ref readonly SetView set in sets)
+        {
+            SetEnumerator members = set.Enumerate(number);
+            while (members.MoveNext())
+            {
+                ref byte register = ref ranks[HyperLogLog.RegisterOf(members.Current, out int rank)];
+                register = (byte)Math.Max(register, rank);
+            }
+        }
+
+        Span<int> histogram = stackalloc int[HyperLogLog.Ranks];
+        histogram.Clear();
+        foreach (byte rank in ranks) histogram[rank]++;
+        return HyperLogLog.Estimate(histogram);
+    }
+
+    private static bool TryCountOptionsOrReply(scoped in CommandContext cmd, bool mayEstimate, out int keys, out long limit, out bool estimates)
+    {
+        keys = 0;
+        limit = 0;
+        estimates = false;
+        if (!cmd.TryPositiveOrReply(1, "ERR numkeys should be greater than 0"u8, out long count)) return false;
+        if (count > cmd.Count - 2)
+        {
+            cmd.Reply.Error("ERR Number of keys can't be greater than number of args"u8);
+            return false;
+        }
+
+        keys = (int)count;
+        var options = new OptionReader(cmd, first: 2 + keys);
+        while (options.More)
+        {
+            if (mayEstimate && options.Take("APPROX"u8))
+            {
+                estimates = true;
+                continue;
+            }
+
+            if (!options.TakeWithValue("LIMIT"u8, out int value))
+            {
+                cmd.ReplySyntaxError();
+                return false;
+            }
+
+            if (!cmd.TryCountOrReply(value, "ERR LIMIT can't be negative"u8, out limit)) return false;
+        }
+
+        if (limit == 0) limit = long.MaxValue;
+        return true;
     }
 
     // SINTERSTORE destination key [key ...]

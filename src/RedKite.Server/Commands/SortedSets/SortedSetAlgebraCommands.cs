@@ -18,7 +18,9 @@ internal static class SortedSetAlgebraCommands
     private const string DiffComplexity =
         "O(L + (N-K)log(N)) worst case where L is the total number of elements in all the sets, N is the size of the first set, and K is the size of the result set.";
 
-    private const string WeightSyntax = " [WEIGHTS weight [weight ...]] [AGGREGATE aggregate:<SUM | MIN | MAX>]";
+    private const string WeightSyntax = " [WEIGHTS weight [weight ...]] [AGGREGATE aggregate:<SUM | MIN | MAX | COUNT@8.8.0>]";
+
+    private static readonly (string Version, string Change)[] CountHistory = [("8.8.0", "Adds `COUNT` to `AGGREGATE`.")];
 
     private static readonly KeySpec[] Counted = [new(2, 2, 1, KeyFlags.ReadOnly | Access, CountAt: 1)];
     private static readonly KeySpec[] Stored = [new(1, 1, 1, Overwrite | Update), new(3, 3, 1, KeyFlags.ReadOnly | Access, CountAt: 2)];
@@ -26,13 +28,13 @@ internal static class SortedSetAlgebraCommands
     internal static readonly CommandFamily Family = new("sorted-set", "sortedset",
     [
         new("ZUNION", -3, CommandFlags.ReadOnly, Counted, ZUnion,
-            new("6.2.0", "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.", "Returns the members that at least one of several sorted sets contains.", "numkeys key [key ...]" + WeightSyntax + " [WITHSCORES]")),
+            new("6.2.0", "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.", "Returns the members that at least one of several sorted sets contains.", "numkeys key [key ...]" + WeightSyntax + " [WITHSCORES]") { History = CountHistory }),
         new("ZUNIONSTORE", -4, Write | DenyOom, Stored, ZUnionStore,
-            new("2.0.0", "O(N)+O(M log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.", "Stores the members that at least one of several sorted sets contains at a key.", "destination numkeys key [key ...]" + WeightSyntax)),
+            new("2.0.0", "O(N)+O(M log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.", "Stores the members that at least one of several sorted sets contains at a key.", "destination numkeys key [key ...]" + WeightSyntax) { History = CountHistory }),
         new("ZINTER", -3, CommandFlags.ReadOnly, Counted, ZInter,
-            new("6.2.0", InterComplexity, "Returns the members that all of several sorted sets contain.", "numkeys key [key ...]" + WeightSyntax + " [WITHSCORES]")),
+            new("6.2.0", InterComplexity, "Returns the members that all of several sorted sets contain.", "numkeys key [key ...]" + WeightSyntax + " [WITHSCORES]") { History = CountHistory }),
         new("ZINTERSTORE", -4, Write | DenyOom, Stored, ZInterStore,
-            new("2.0.0", InterComplexity, "Stores the members that all of several sorted sets contain at a key.", "destination numkeys key [key ...]" + WeightSyntax)),
+            new("2.0.0", InterComplexity, "Stores the members that all of several sorted sets contain at a key.", "destination numkeys key [key ...]" + WeightSyntax) { History = CountHistory }),
         new("ZINTERCARD", -3, CommandFlags.ReadOnly, Counted, ZInterCard,
             new("7.0.0", "O(N*K) worst case with N being the smallest input sorted set, K being the number of input sorted sets.", "Counts the members that all of several sorted sets contain, optionally up to a limit.", "numkeys key [key ...] [LIMIT limit]")),
         new("ZDIFF", -3, CommandFlags.ReadOnly, Counted, ZDiff,
@@ -48,19 +50,19 @@ internal static class SortedSetAlgebraCommands
         Diff,
     }
 
-    // ZUNION numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX] [WITHSCORES]
+    // ZUNION numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX | COUNT] [WITHSCORES]
     private static void ZUnion(ref CommandContext cmd) => ReplyResult(ref cmd, Operation.Union);
 
-    // ZINTER numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX] [WITHSCORES]
+    // ZINTER numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX | COUNT] [WITHSCORES]
     private static void ZInter(ref CommandContext cmd) => ReplyResult(ref cmd, Operation.Inter);
 
     // ZDIFF numkeys key [key ...] [WITHSCORES]
     private static void ZDiff(ref CommandContext cmd) => ReplyResult(ref cmd, Operation.Diff);
 
-    // ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX]
+    // ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX | COUNT]
     private static void ZUnionStore(ref CommandContext cmd) => StoreResult(ref cmd, Operation.Union, KeyEvent.ZUnionStore);
 
-    // ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX]
+    // ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM | MIN | MAX | COUNT]
     private static void ZInterStore(ref CommandContext cmd) => StoreResult(ref cmd, Operation.Inter, KeyEvent.ZInterStore);
 
     // ZDIFFSTORE destination numkeys key [key ...]
@@ -87,7 +89,9 @@ internal static class SortedSetAlgebraCommands
     {
         if (SortedSetInputs.TryParseOrReply(cmd, 2, weighs: operation != Operation.Diff, stores: true, counts: false, out SortedSetInputs inputs))
         {
+            bool existed = cmd.Peek(1).Exists;
             cmd.StoreAndReplyCount(1, Build(cmd, inputs, operation, cmd.HashOf(1)), stored);
+            if (inputs.CountsInputs && (existed || cmd.Peek(1).Exists)) SortedSetEffects.Replace(cmd, 1); // Redis 8.0 cannot count
         }
 
         inputs.Release();
@@ -142,7 +146,7 @@ internal static class SortedSetAlgebraCommands
         foreach (ref WeightedSource input in inputs.Sources[1..])
         {
             if (!input.Source.TryScore(member, out double other)) return false;
-            score = SortedSetBuilder.Aggregate(score, other * input.Weight, inputs.Aggregate);
+            score = SortedSetBuilder.Aggregate(score, input.Raw(other), inputs.Aggregate);
         }
 
         return true;

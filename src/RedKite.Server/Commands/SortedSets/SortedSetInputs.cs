@@ -12,6 +12,9 @@ internal struct WeightedSource : IComparable<WeightedSource>
     internal ScoredSource Source;
     internal double Weight;
 
+    /// <summary>Whether each member counts as the weight, whatever its score.</summary>
+    internal bool CountsMembers;
+
     /// <summary>Its index among the keys of the command.</summary>
     internal int Index;
 
@@ -25,9 +28,12 @@ internal struct WeightedSource : IComparable<WeightedSource>
     /// <summary>The weighted score; 0 where it is not a number, which is 0 times infinity.</summary>
     internal readonly double Weigh(double score)
     {
-        double weighed = score * Weight;
+        double weighed = Raw(score);
         return double.IsNaN(weighed) ? 0 : weighed;
     }
+
+    /// <summary>The weighted score, whatever it is.</summary>
+    internal readonly double Raw(double score) => CountsMembers ? Weight : score * Weight;
 }
 
 /// <summary>The keys and options of ZUNION, ZINTER, ZDIFF and their relatives, from the number of keys on.</summary>
@@ -48,6 +54,9 @@ internal ref struct SortedSetInputs
     internal readonly Span<WeightedSource> Sources => _sources.AsSpan(0, _count);
 
     internal ScoreAggregate Aggregate { get; private set; }
+
+    /// <summary>AGGREGATE COUNT: the score is the number of inputs with the member, or the sum of their weights.</summary>
+    internal bool CountsInputs { get; private set; }
 
     internal bool WithScores { get; private set; }
 
@@ -157,12 +166,18 @@ internal ref struct SortedSetInputs
         {
             Aggregate = ScoreAggregate.Max;
         }
+        else if (cmd.Is(argument, "COUNT"u8))
+        {
+            Aggregate = ScoreAggregate.Sum;
+        }
         else
         {
             cmd.ReplySyntaxError();
             return false;
         }
 
+        CountsInputs = cmd.Is(argument, "COUNT"u8);
+        foreach (ref WeightedSource source in Sources) source.CountsMembers = CountsInputs;
         return true;
     }
 }

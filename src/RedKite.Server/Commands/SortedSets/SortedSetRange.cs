@@ -54,10 +54,10 @@ internal ref struct SortedSetRange
     }
 
     /// <summary>Reads the bounds of a range that has no options, as in ZCOUNT and ZREMRANGEBYSCORE.</summary>
-    internal static bool TryParseEndsOrReply(scoped in CommandContext cmd, SortedSetRangeKind kind, out SortedSetRange result)
+    internal static bool TryParseEndsOrReply(scoped in CommandContext cmd, SortedSetRangeKind kind, out SortedSetRange result, int first = 2)
     {
         result = new SortedSetRange { _kind = kind, _limit = -1 };
-        return result.TryReadEndsOrReply(cmd, 2);
+        return result.TryReadEndsOrReply(cmd, first);
     }
 
     /// <summary>Converts the range to ranks of a set, which count from its first member in either direction.</summary>

@@ -42,6 +42,39 @@ internal struct BitRange
         return !range.HasEnd || (range.TryUnitOrReply(cmd, ref options) && cmd.TryIntegerOrReply(end, out range._end));
     }
 
+    /// <summary>Parses BITRANGEINTARRAY's "start end [BYTE | BIT] [LIMIT count] [ZEROS]".</summary>
+    internal static bool TryParseForOffsetsOrReply(scoped in CommandContext cmd, out BitRange range, out long limit, out bool zeros)
+    {
+        range = default;
+        limit = 0;
+        zeros = false;
+        if (!cmd.TryIntegerOrReply(2, out range._start) || !cmd.TryIntegerOrReply(3, out range._end)) return false;
+        bool hasUnit = false;
+        var options = new OptionReader(cmd, first: 4);
+        while (options.More)
+        {
+            if (options.Take("ZEROS"u8))
+            {
+                zeros = true;
+            }
+            else if (options.TakeWithValue("LIMIT"u8, out int argument))
+            {
+                if (!cmd.TryCountOrReply(argument, "ERR LIMIT can't be negative"u8, out limit)) return false;
+            }
+            else if (hasUnit || !(options.Take("BYTE"u8) || (range._inBits = options.Take("BIT"u8))))
+            {
+                return SyntaxError(cmd);
+            }
+            else
+            {
+                hasUnit = true;
+            }
+        }
+
+        if (limit == 0) limit = long.MaxValue;
+        return true;
+    }
+
     /// <summary>Locates the first and last bit of the range in a string; false if the range is empty.</summary>
     internal readonly bool TryLocate(int bytes, out long firstBit, out long lastBit)
     {

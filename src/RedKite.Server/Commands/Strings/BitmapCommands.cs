@@ -1,4 +1,5 @@
 using RedKite.Server.Changes;
+using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Strings;
@@ -10,7 +11,8 @@ namespace RedKite.Server.Commands.Strings;
 /// <summary>Commands on strings as arrays of bits. BITFIELD is in BitFieldCommands.</summary>
 internal static class BitmapCommands
 {
-    private const int FirstSource = 3;
+    /// <summary>The argument of BITOP's first source.</summary>
+    internal const int FirstSource = 3;
 
     private const string PositionSyntax = "key bit range:[start end-unit-block:[end unit:[BYTE | BIT]@7.0.0]]";
 
@@ -25,7 +27,9 @@ internal static class BitmapCommands
         new("BITPOS", -3, CommandFlags.ReadOnly | Short, KeySpecs.One(1, KeyFlags.ReadOnly | Access), BitPos,
             new("2.8.7", "O(N)", "Finds the first set or clear bit of the string value of a key, optionally in a range.", PositionSyntax) { History = [("7.0.0", "Adds `BYTE` and `BIT`.")] }),
         new("BITOP", -4, Write | DenyOom, [new(2, 2, 1, Overwrite | Update), new(3, -1, 1, KeyFlags.ReadOnly | Access)], BitOp,
-            new("2.6.0", "O(N)", "Stores the result of a bitwise operation on strings.", "operation:<AND | OR | XOR | NOT> destkey:key key [key ...]")),
+            new("2.6.0", "O(N)", "Stores the result of a bitwise operation on strings.", "operation:<AND | OR | XOR | NOT | DIFF@8.2.0 | DIFF1@8.2.0 | ANDOR@8.2.0 | ONE@8.2.0> destkey:key key [key ...]") { History = [("8.2.0", "Adds `DIFF`, `DIFF1`, `ANDOR` and `ONE`.")] }),
+        new("BITRANGEINTARRAY", -4, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), BitRangeIntArray,
+            new("8.12.0", "O(N + M) where N is the number of bytes in the range and M is the number of returned integers.", "Returns the offsets of the set or clear bits in a range of the string value of a key.", "key start end unit:[BYTE | BIT] [LIMIT count] [ZEROS]")),
     ]);
 
     // SETBIT key offset value
@@ -96,7 +100,29 @@ internal static class BitmapCommands
         cmd.Reply.Integer(found);
     }
 
-    // BITOP AND|OR|XOR|NOT destkey key [key ...]
+    // BITRANGEINTARRAY key start end [BYTE | BIT] [LIMIT count] [ZEROS]
+    private static void BitRangeIntArray(ref CommandContext cmd)
+    {
+        if (!BitRange.TryParseForOffsetsOrReply(cmd, out BitRange range, out long limit, out bool zeros)) return;
+        if (!cmd.OpenToReadStringOrReply(1, out Entry entry)) return;
+        ReadOnlySpan<byte> value = entry.Exists ? entry.Value : default;
+        if (!range.TryLocate(value.Length, out long first, out long last) || range.IsReversed)
+        {
+            cmd.Reply.Array(0);
+            return;
+        }
+
+        long set = BitString.Count(value, first, last);
+        long count = Math.Min(limit, zeros ? last - first + 1 - set : set);
+        cmd.Reply.Array((int)Math.Min(int.MaxValue, count));
+        for (; count > 0 && !cmd.Reply.Overflowed; count--, first++)
+        {
+            first = BitString.Find(value, !zeros, first, last);
+            cmd.Reply.Integer(first);
+        }
+    }
+
+    // BITOP AND|OR|XOR|NOT|DIFF|DIFF1|ANDOR|ONE destkey key [key ...]
     private static void BitOp(ref CommandContext cmd)
     {
         if (!TryOperationOrReply(cmd, out BitOperation operation)) return;
@@ -116,11 +142,13 @@ internal static class BitmapCommands
             {
                 cmd.Database.Unlink(destination, UnlinkReason.Deleted);
                 cmd.Changed(2, KeyEvent.Del);
+                if (operation > BitOperation.Not) cmd.EffectDelete(2);
             }
         }
         else
         {
-            if (timesOwn > 0) CombineInPlace(cmd, operation, destination, length, timesOwn);
+            if (operation > BitOperation.Not) BitBlockCombination.CombineInto(cmd, operation, destination, length, isSource: timesOwn > 0);
+            else if (timesOwn > 0) CombineInPlace(cmd, operation, destination, length, timesOwn);
             else CombineInto(cmd, operation, destination, length);
             cmd.Changed(2, KeyEvent.Set);
         }
@@ -135,6 +163,10 @@ internal static class BitmapCommands
         else if (cmd.Is(1, "OR"u8)) operation = BitOperation.Or;
         else if (cmd.Is(1, "XOR"u8)) operation = BitOperation.Xor;
         else if (cmd.Is(1, "NOT"u8)) operation = BitOperation.Not;
+        else if (cmd.Is(1, "DIFF"u8)) operation = BitOperation.Diff;
+        else if (cmd.Is(1, "DIFF1"u8)) operation = BitOperation.Diff1;
+        else if (cmd.Is(1, "ANDOR"u8)) operation = BitOperation.AndOr;
+        else if (cmd.Is(1, "ONE"u8)) operation = BitOperation.One;
         else
         {
             cmd.ReplySyntaxError();
@@ -188,7 +220,8 @@ internal static class BitmapCommands
         }
     }
 
-    private static ReadOnlySpan<byte> Source(scoped in CommandContext cmd, int argument)
+    /// <summary>The string of a source, empty for a missing key.</summary>
+    internal static ReadOnlySpan<byte> Source(scoped in CommandContext cmd, int argument)
     {
         Entry entry = cmd.Peek(argument);
         return entry.Exists ? entry.Value : default;

@@ -157,7 +157,7 @@ internal sealed class BlockedClientServer
     private bool MayBeServed(AwaitedKey key, bool isNew)
     {
         BlockedClient client = key.Client;
-        if (!isNew && client.Block.Type is (DataType.List or DataType.SortedSet)) return false;
+        if (!isNew && client.Block is { Type: DataType.List or DataType.SortedSet, WaitsForGrowth: false }) return false;
         if (client.Block.WakesWhenGone) return true;
         Entry entry = _keyspace.Databases[key.Identity.Database].Find(client.Request[key.Argument], key.Identity.Hash, _environment.Time.Expiry);
         if (_recording.Changes.Count > 0) _invoker.PublishRecorded(); // it was there, and had expired

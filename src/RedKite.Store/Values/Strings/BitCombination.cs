@@ -11,6 +11,18 @@ internal enum BitOperation
     Or,
     Xor,
     Not,
+
+    /// <summary>Set in the first and in no other.</summary>
+    Diff,
+
+    /// <summary>Set in another and not in the first.</summary>
+    Diff1,
+
+    /// <summary>Set in the first and in another.</summary>
+    AndOr,
+
+    /// <summary>Set in exactly one.</summary>
+    One,
 }
 
 /// <summary>
@@ -21,7 +33,16 @@ internal static class BitCombination
 {
     private const int VectorsPerRound = 4;
 
-    /// <summary>Writes a combination of two strings; the destination is at least as long as both.</summary>
+    /// <summary>Writes the bits of a string that another does not have; the destination is at least as long as the first.</summary>
+    internal static void Subtract(ReadOnlySpan<byte> a, ReadOnlySpan<byte> b, Span<byte> destination)
+    {
+        int common = Math.Min(a.Length, b.Length);
+        Apply<AndNotOperator>(a[..common], b[..common], destination);
+        a[common..].CopyTo(destination[common..]);
+        destination[a.Length..].Clear();
+    }
+
+    /// <summary>Writes the combination of two strings by AND, OR or XOR; the destination is at least as long as both.</summary>
     internal static void Combine(BitOperation operation, ReadOnlySpan<byte> a, ReadOnlySpan<byte> b, Span<byte> destination)
     {
         int common = Math.Min(a.Length, b.Length);
@@ -102,6 +123,13 @@ internal static class BitCombination
         public static Vector<byte> Apply(Vector<byte> a, Vector<byte> b) => a ^ b;
 
         public static byte Apply(byte a, byte b) => (byte)(a ^ b);
+    }
+
+    private readonly struct AndNotOperator : IBitOperator
+    {
+        public static Vector<byte> Apply(Vector<byte> a, Vector<byte> b) => Vector.AndNot(a, b);
+
+        public static byte Apply(byte a, byte b) => (byte)(a & ~b);
     }
 
     private readonly struct NotOperator : IBitOperator
