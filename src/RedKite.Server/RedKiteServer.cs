@@ -199,6 +199,9 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
 
     internal Engine Engine { get; }
 
+    /// <summary>Follows a primary.</summary>
+    internal Follower Follower => _follower;
+
     /// <summary>Watches the server; null: the setting `diagnostics` is off.</summary>
     internal DiagnosticsService? Diagnostics { get; }
 

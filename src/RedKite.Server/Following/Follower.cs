@@ -32,6 +32,9 @@ internal sealed class Follower : IDisposable
         engine.Replicas.TakeOver = () => Change(null);
     }
 
+    /// <summary>What its links use of the server; for tests.</summary>
+    internal LinkServices Services => _services;
+
     /// <summary>Full and partial synchronizations so far.</summary>
     internal LinkHistory History => _history;
 

@@ -6,7 +6,14 @@ namespace RedKite.Server.Following;
 /// <param name="WaitForLoops">Waits until every loop has ended the commands that it executes. From a thread that is no loop's.</param>
 /// <param name="Tls">How the connection to the primary uses TLS; null: it does not.</param>
 /// <param name="SyncedOffset">The offset up to which the append-only file has what the stream did, as far as it is known; null: there is no such file.</param>
-internal sealed record LinkServices(Action<CancellationToken> WaitForLoops, Func<SslClientAuthenticationOptions?> Tls, Func<long, long?> SyncedOffset);
+internal sealed record LinkServices(Action<CancellationToken> WaitForLoops, Func<SslClientAuthenticationOptions?> Tls, Func<long, long?> SyncedOffset)
+{
+    /// <summary>How long a link waits before its second attempt to connect; the pauses double.</summary>
+    internal int RetryMsMin { get; set; } = 100;
+
+    /// <summary>The longest pause.</summary>
+    internal int RetryMsMax { get; set; } = 1000;
+}
 
 /// <summary>What outlives single links: whether the data is a state of a primary's history, from which a link can go on, and counts.</summary>
 internal sealed class LinkHistory

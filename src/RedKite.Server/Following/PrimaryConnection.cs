@@ -31,6 +31,8 @@ internal sealed class PrimaryConnection : IDisposable
     {
         _socket = socket;
         _stream = stream;
+        RemoteAddress = Shown(socket.RemoteEndPoint);
+        LocalAddress = Shown(socket.LocalEndPoint);
     }
 
     /// <summary>Connects to a primary: to the first of its addresses that answers.</summary>
@@ -70,9 +72,9 @@ internal sealed class PrimaryConnection : IDisposable
         }
     }
 
-    internal string RemoteAddress => Shown(_socket.RemoteEndPoint);
+    internal string RemoteAddress { get; }
 
-    internal string LocalAddress => Shown(_socket.LocalEndPoint);
+    internal string LocalAddress { get; }
 
     /// <summary>When the primary last sent something, by <see cref="Environment.TickCount64"/>.</summary>
     internal long LastReceivedMs => Volatile.Read(ref _lastReceivedMs);

@@ -1,3 +1,4 @@
+using System.Net.Sockets;
 using System.Security.Authentication;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
@@ -21,8 +22,6 @@ namespace RedKite.Server.Following;
 internal sealed class ReplicaLink : IDisposable
 {
     private const int TickMs = 1000; // as in Redis: acknowledgements and timeouts
-    private const int RetryMsMin = 100;
-    private const int RetryMsMax = 1000;
 
     private readonly Engine _engine;
     private readonly PrimaryAddress _primary;
@@ -112,14 +111,20 @@ internal sealed class ReplicaLink : IDisposable
                 // It is stopped, or the attempt has taken too long.
                 if (!_stop.IsCancellationRequested) _engine.Log.Warning(LogEvents.LinkFailed, $"Timeout connecting to the MASTER {_primary.Host}:{_primary.Port}");
             }
-            catch (Exception failure) when (failure is IOException or AuthenticationException or RedKiteConfigException or InsufficientMemoryException)
+            catch (Exception failure) when (failure is IOException or SocketException or AuthenticationException or RedKiteConfigException or InsufficientMemoryException)
             {
                 if (!_stop.IsCancellationRequested) _engine.Log.Warning(LogEvents.LinkFailed, $"MASTER <-> REPLICA sync with {_primary.Host}:{_primary.Port}: {failure.Message}");
+            }
+#pragma warning disable CA1031 // Whatever it is, a replica that is behind is better than none.
+            catch (Exception failure)
+#pragma warning restore CA1031
+            {
+                _engine.Log.Warning(LogEvents.LinkFailed, $"A bug ended the link to {_primary.Host}:{_primary.Port}: {failure}");
             }
 
             _state = ReplicaLinkState.Connect;
             if (wasConnected) Volatile.Write(ref _downSinceMs, Environment.TickCount64);
-            retryMs = wasConnected ? RetryMsMin : Math.Min(RetryMsMax, Math.Max(RetryMsMin, retryMs * 2));
+            retryMs = wasConnected ? _services.RetryMsMin : Math.Clamp(retryMs * 2, _services.RetryMsMin, _services.RetryMsMax);
             _stop.Token.WaitHandle.WaitOne(retryMs);
         }
     }

@@ -77,6 +77,41 @@ public class FollowingTests
         Assert.Equal("0", replica.Run("EXISTS key").ToString());
     }
 
+    [Theory]
+    [InlineData(12, "no")]
+    [InlineData(12, "yes")]
+    public Task Links_cut_anywhere_leave_the_same_data(int cuts, string diskless) => CutAsync(cuts, diskless, seed: 4);
+
+    [Theory]
+    [Long]
+    [InlineData("no")]
+    [InlineData("yes")]
+    public Task A_thousand_cuts_leave_the_same_data(string diskless) => CutAsync(500, diskless, Environment.TickCount);
+
+    private static async Task CutAsync(int cuts, string diskless, int seed)
+    {
+        using Oracle primary = PrimaryOf("redis 8", "--repl-diskless-sync", diskless, "--repl-backlog-size", "16kb");
+        var writes = new RandomWrites(seed, primary);
+        primary.Run("FUNCTION", "LOAD", Library);
+        for (int i = 0; i < 200; i++) primary.Run("SET", $"long{i}", new string('x', 500));
+        writes.Run(300);
+        var random = new Random(seed);
+        bool isOver = false;
+        int longest = 1000;
+        using var proxy = new CuttingProxy(primary.Port, () =>
+        {
+            lock (random) return Volatile.Read(ref isOver) ? long.MaxValue : random.Next(longest = longest == 1000 ? 200_000 : 1000);
+        });
+        await using DiskServer replica = await DiskServer.StartAsync();
+        (replica.Server.Follower.Services.RetryMsMin, replica.Server.Follower.Services.RetryMsMax) = (1, 1);
+        replica.Run($"REPLICAOF 127.0.0.1 {proxy.Port}");
+        while (proxy.Cuts < cuts) writes.Run(20);
+        Volatile.Write(ref isOver, true);
+        primary.Run("CLIENT", "KILL", "TYPE", "replica");
+        AssertSame(primary, replica);
+        Assert.Equal(0, replica.Server.Engine.Metrics.Server.StreamErrors);
+    }
+
     private static Oracle PrimaryOf(string program, params string[] arguments) => Oracle.Of(
         program switch
         {
