@@ -341,9 +341,10 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         {
             Engine.Pause.Begin(long.MaxValue, writesOnly: false, Engine.Clock.SteadyMs);
             Engine.Replicas.IsStopping = true;
-            if (Engine.Durability.SaveAtStop() is not null)
+            if (_follower.Suspend() && Engine.Durability.SaveAtStop() is not null)
             {
                 Engine.Replicas.IsStopping = false;
+                _follower.Resume();
                 EndPause();
                 return false;
             }
@@ -479,7 +480,12 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         log.Waits.Reply = ReplyLater;
         log.Abandoned = (failed, position) => ForEachLoop(loop => loop.Gate.Abandon(failed, position));
         Engine.Durability.Begin();
-        if (Engine.Durability.LoadedPlace is { } place && Engine.Settings.ReplicaOf.Length == 0) Engine.Replicas.Continue(place);
+        if (Engine.Durability.LoadedPlace is { } place)
+        {
+            if (Engine.Settings.ReplicaOf.Length == 0) Engine.Replicas.Continue(place);
+            else _follower.Continue(place);
+        }
+
         Engine.Memory.Apply(Engine.Metrics, reports: true);
         _isLoaded = true;
         _loaded.Set();
@@ -662,6 +668,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
             EndCallers();
             _loaded.Wait();
             _follower.Dispose();
+            _savesAtStop &= !_follower.History.IsIncomplete;
             Engine.Durability.Log.Waits.Reply = null;
             Engine.Durability.Stop(_savesAtStop && _isLoaded);
             foreach (SessionLoop loop in _loops) loop.Copies.DiscardAll();

@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Persistence.Rdb;
 using RedKite.Server.Execution;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
@@ -30,6 +31,7 @@ internal sealed class Follower : IDisposable
         _services = new LinkServices(waitForLoops, tls, SyncedOffset);
         engine.Replicas.OffsetRequested = () => _link?.AcknowledgeSoon();
         engine.Replicas.TakeOver = () => Change(null);
+        engine.Replicas.PlaceOfReplica = () => _link is null && _history.IsKnown ? new RdbReplication(_history.Database, engine.Replication.Id, engine.ReplicaStream.Offset) : null;
     }
 
     /// <summary>What its links use of the server; for tests.</summary>
@@ -42,6 +44,35 @@ internal sealed class Follower : IDisposable
     internal void Begin()
     {
         if (AddressOf(_engine.Settings.ReplicaOf) is { } primary) Change(primary);
+    }
+
+    /// <summary>
+    /// The place in the primary's stream of the data that was loaded at the start: the link goes on there. Before <see cref="Begin"/>.
+    /// </summary>
+    internal void Continue(RdbReplication place)
+    {
+        _engine.Replication.AdoptHistory(place.Id);
+        _engine.ReplicaStream.Reset(place.Offset);
+        (_history.IsKnown, _history.Database) = (true, place.Database);
+    }
+
+    /// <summary>
+    /// Ends the link for the last save: the data is then that of one place in the stream, which the file names. The current thread has no stripe locked.
+    /// </summary>
+    /// <returns>Whether the data may be saved: it is not in the middle of being loaded.</returns>
+    internal bool Suspend()
+    {
+        lock (_changing) EndLink();
+        return !_history.IsIncomplete;
+    }
+
+    /// <summary>Connects again, because the server does not stop after all.</summary>
+    internal void Resume()
+    {
+        lock (_changing)
+        {
+            if (!_hasEnded && _link is null && _engine.Replication.Primary is { } primary) BeginLink(primary);
+        }
     }
 
     /// <summary>Follows a primary from now on, or becomes one: null. The current thread has no stripe locked.</summary>
@@ -83,6 +114,11 @@ internal sealed class Follower : IDisposable
         _engine.Memory.Apply(_engine.Metrics, reports: false);
         if (wasPrimary) EndWaits();
         _engine.Replicas.CloseAll();
+        BeginLink(primary);
+    }
+
+    private void BeginLink(PrimaryAddress primary)
+    {
         var link = new ReplicaLink(_engine, primary, _services, _history);
         _engine.Replication.Link = () => link.Status();
         _link = link;

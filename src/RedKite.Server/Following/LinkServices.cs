@@ -18,6 +18,9 @@ internal sealed record LinkServices(Action<CancellationToken> WaitForLoops, Func
 /// <summary>What outlives single links: whether the data is a state of a primary's history, from which a link can go on, and counts.</summary>
 internal sealed class LinkHistory
 {
+    /// <summary>Whether a load was interrupted: what there is of the data must not be saved.</summary>
+    internal bool IsIncomplete { get; set; }
+
     /// <summary>Whether the data is that of the current id at the stream's offset.</summary>
     internal bool IsKnown { get; set; }
 

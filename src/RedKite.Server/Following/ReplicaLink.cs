@@ -236,6 +236,7 @@ internal sealed class ReplicaLink : IDisposable
             _services.WaitForLoops(_stop.Token);
             _engine.Replicas.CloseAll();
             _engine.Durability.LoadReceived(file, RemoveAll, LoadFunctions, _stop.Token);
+            _history.IsIncomplete = false;
             if (answer.Id is { } id) _engine.Replication.AdoptHistory(id);
             else _engine.Replication.ChangeId();
             _engine.ReplicaStream.Reset(Math.Max(0, answer.Offset));
@@ -261,6 +262,7 @@ internal sealed class ReplicaLink : IDisposable
     // Clients that watch keys or track them notice.
     private void RemoveAll()
     {
+        _history.IsIncomplete = true;
         Execute("*2\r\n$8\r\nFLUSHALL\r\n$5\r\nASYNC\r\n"u8.ToArray());
         Execute("*3\r\n$8\r\nFUNCTION\r\n$5\r\nFLUSH\r\n$4\r\nSYNC\r\n"u8.ToArray());
     }

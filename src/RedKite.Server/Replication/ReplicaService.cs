@@ -313,7 +313,10 @@ internal sealed class ReplicaService
     }
 
     /// <summary>The place in the stream of the data of now, for a dump file; null: nothing is kept. All stripes are locked.</summary>
-    internal RdbReplication? PlaceOfNow() => Stream.HasBacklog && !State.IsReplica ? new RdbReplication(0, State.Id, Stream.Offset) : null;
+    internal RdbReplication? PlaceOfNow() => !Stream.HasBacklog ? null : State.IsReplica ? PlaceOfReplica?.Invoke() : new RdbReplication(0, State.Id, Stream.Offset);
+
+    /// <summary>The same for a replica, while nothing of its primary's stream is executed.</summary>
+    internal Func<RdbReplication?>? PlaceOfReplica { get; set; }
 
     /// <summary>
     /// Goes on from the place in a stream that a loaded file had: replicas that were there can go on. At the start, before the server is in use.
