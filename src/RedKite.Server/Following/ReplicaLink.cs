@@ -159,7 +159,7 @@ internal sealed class ReplicaLink : IDisposable
             while (true)
             {
                 applier.Receive(connection);
-                _history.Database = session.Transaction is null ? session.DatabaseIndex : _history.Database;
+                _history.Database = session.DatabaseIndex;
                 if (!_acknowledgesSoon) continue;
                 _acknowledgesSoon = false;
                 Acknowledge(connection);

@@ -60,6 +60,7 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
                 caller.Reply.Clear();
                 if (session.ClosesAfterReply) throw new IOException("the primary's stream is none: it has a malformed request");
                 NoteExecuted(input.Slice(position, executed));
+                engine.Replication.StreamDatabase = session.DatabaseIndex; // within a unit, too: what it selects is selected by its EXEC
             }
 
             position += executed;
@@ -77,7 +78,6 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
             if (_unit.WrittenCount > 0) engine.ReplicaStream.Append(_unit.WrittenSpan);
             _unit.ResetWrittenCount();
             engine.ReplicaStream.Append(requests[..whole]);
-            if (session.Transaction is null) engine.Replication.StreamDatabase = session.DatabaseIndex;
         }
 
         if (whole < requests.Length) _unit.Write(requests[whole..]);
