@@ -6,7 +6,7 @@ using RedKite.Aspire.Hosting;
 
 namespace Aspire.Hosting;
 
-/// <summary>Adds RedKite servers to an Aspire application.</summary>
+/// <summary>Adds RedKite servers to an Aspire application. Its methods are those of AppHosts in TypeScript too.</summary>
 public static class RedKiteBuilderExtensions
 {
     private const string PasswordVariable = "REDKITE_PASSWORD";
@@ -20,6 +20,7 @@ public static class RedKiteBuilderExtensions
     /// <param name="port">The port for clients on this machine; null: a free one.</param>
     /// <param name="password">The default user's password; null: it needs none, and only this machine reaches the server.</param>
     /// <returns>The resource, for <c>WithReference</c> and <c>WaitFor</c>: it is healthy when its data is loaded.</returns>
+    [AspireExport]
     public static IResourceBuilder<RedKiteResource> AddRedKite(this IDistributedApplicationBuilder builder, [ResourceName] string name, int? port = null, IResourceBuilder<ParameterResource>? password = null)
     {
         ArgumentNullException.ThrowIfNull(builder);
@@ -45,6 +46,7 @@ public static class RedKiteBuilderExtensions
     /// <summary>Sets the default user's password.</summary>
     /// <param name="builder">The server.</param>
     /// <param name="password">The parameter with it; null: none is needed.</param>
+    [AspireExport]
     public static IResourceBuilder<RedKiteResource> WithPassword(this IResourceBuilder<RedKiteResource> builder, IResourceBuilder<ParameterResource>? password)
     {
         ArgumentNullException.ThrowIfNull(builder);
@@ -55,6 +57,7 @@ public static class RedKiteBuilderExtensions
     /// <summary>Keeps the data in a folder, with an append-only file that is synced every second. Without it, the server begins empty each time.</summary>
     /// <param name="builder">The server.</param>
     /// <param name="path">The folder, relative to that of the AppHost; it is created when the server starts.</param>
+    [AspireExport]
     public static IResourceBuilder<RedKiteResource> WithDataFolder(this IResourceBuilder<RedKiteResource> builder, string path)
     {
         ArgumentNullException.ThrowIfNull(builder);
@@ -66,6 +69,7 @@ public static class RedKiteBuilderExtensions
     /// <summary>Runs another program than the one that is found, such as the single file.</summary>
     /// <param name="builder">The server.</param>
     /// <param name="path">The program, relative to the folder of the AppHost. A <c>.dll</c> is run by <c>dotnet</c>.</param>
+    [AspireExport]
     public static IResourceBuilder<RedKiteResource> WithProgram(this IResourceBuilder<RedKiteResource> builder, string path)
     {
         ArgumentNullException.ThrowIfNull(builder);

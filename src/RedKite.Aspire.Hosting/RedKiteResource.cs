@@ -6,6 +6,7 @@ namespace Aspire.Hosting.ApplicationModel;
 /// A RedKite server of an Aspire application: the program <c>redkite</c> on this machine. Its connection string is understood by every Redis
 /// client of .NET: <c>localhost:port,password=secret</c>.
 /// </summary>
+[AspireExport]
 public sealed class RedKiteResource : ExecutableResource, IResourceWithConnectionString
 {
     internal const string DataEndpointName = "tcp";

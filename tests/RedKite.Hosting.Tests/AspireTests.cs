@@ -1,3 +1,4 @@
+using System.Reflection;
 using Aspire.Hosting;
 using Aspire.Hosting.ApplicationModel;
 using Microsoft.Extensions.Diagnostics.HealthChecks;
@@ -6,7 +7,7 @@ using ResourceHealthCheck = RedKite.Aspire.Hosting.RedKiteHealthCheck;
 
 namespace RedKite.Hosting.Tests;
 
-/// <summary>The server as a resource of an Aspire application, which is not run here.</summary>
+/// <summary>The server as a resource of an Aspire application, which is not run here: the sample's tests and those of the packages do that.</summary>
 public sealed class AspireTests : IDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("redkite-aspire-").FullName;
@@ -42,6 +43,14 @@ public sealed class AspireTests : IDisposable
         foreach (EnvironmentCallbackAnnotation annotation in cache.Annotations.OfType<EnvironmentCallbackAnnotation>()) await annotation.Callback(new EnvironmentCallbackContext(builder.ExecutionContext, environment, Token));
         Assert.Same(password.Resource, environment["REDKITE_PASSWORD"]);
         Assert.Single(cache.Annotations.OfType<HealthCheckAnnotation>());
+    }
+
+    // Aspire's command line generates the methods of TypeScript from what is exported.
+    [Fact]
+    public void Every_method_is_exported_to_apphosts_in_typescript()
+    {
+        Assert.All(typeof(RedKiteBuilderExtensions).GetMethods(BindingFlags.Public | BindingFlags.Static | BindingFlags.DeclaredOnly), static method => Assert.NotNull(method.GetCustomAttribute<AspireExportAttribute>()));
+        Assert.NotNull(typeof(RedKiteResource).GetCustomAttribute<AspireExportAttribute>());
     }
 
     [Fact]

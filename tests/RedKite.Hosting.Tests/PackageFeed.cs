@@ -113,12 +113,15 @@ internal sealed class PackageFeed : IDisposable
     /// <summary>Runs a project that was built, and returns its output.</summary>
     internal string Run(string folder, params string[] arguments) => Execute("dotnet", folder, [Path.Combine(folder, "out", Path.GetFileName(folder) + ".dll"), .. arguments]);
 
-    /// <summary>Installs the tool, and returns its path.</summary>
-    internal string InstallTool()
+    /// <summary>Installs the tool of this repository, and returns its path.</summary>
+    internal string InstallTool() => InstallTool("RedKite.Tool", _version, "redkite");
+
+    /// <summary>Installs a tool of the user's sources, and returns its path.</summary>
+    internal string InstallTool(string package, string version, string command)
     {
         string folder = Path.Combine(_folder.Path, "tools");
-        Execute("dotnet", _folder.Path, "tool", "install", "RedKite.Tool", "--tool-path", folder, "--version", _version, "--add-source", Packages);
-        return Path.Combine(folder, OperatingSystem.IsWindows() ? "redkite.exe" : "redkite");
+        Execute("dotnet", _folder.Path, "tool", "install", package, "--tool-path", folder, "--version", version, "--add-source", Packages);
+        return Path.Combine(folder, OperatingSystem.IsWindows() ? command + ".exe" : command);
     }
 
     internal string Execute(string program, params string[] arguments) => Execute(program, _folder.Path, arguments);
