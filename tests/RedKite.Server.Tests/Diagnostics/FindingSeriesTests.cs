@@ -68,6 +68,15 @@ public class FindingSeriesTests
         Assert.Null(Check(rule, 600, secondsAgo => secondsAgo == 60 ? Sick : []));
     }
 
+    // One cause, one finding.
+    [Fact]
+    public void Closed_subscriber_is_no_finding_about_other_clients()
+    {
+        (Metric, double)[] closed = [(OutputDisconnections, 1), (SubscribersClosed, 1)];
+        Assert.Null(Check("output-limit", 600, secondsAgo => secondsAgo == 5 ? closed : []));
+        Assert.NotNull(Check("slow-subscriber", 600, secondsAgo => secondsAgo == 5 ? closed : []));
+    }
+
     [Theory]
     [InlineData("slow-commands")]
     [InlineData("commands-wait")]
@@ -139,7 +148,7 @@ public class FindingSeriesTests
     [
         (MachineCpu, 99), (CpuUser, 3), (CpuPressure, 90), (IoPressure, 90), (BusiestLoop, 99), (HottestStripe, 90), (LockWaited, 900), (HottestKey, 90), (CommandsProcessed, 90_000),
         (LatencyP99, 90_000), (WaitingP99, 90_000), (ConnectionsReceived, 9_000), (WritesHeld, 900), (SnapshotSideBytes, MiB), (LogPending, MiB),
-        (ConnectionsRejected, 1), (MemoryRefusals, 1), (EvictedClients, 1), (OutputDisconnections, 1), (SubscribersClosed, 1), (QueryDisconnections, 1), (LoginsRefused, 1), (MessagesPublished, 1),
+        (ConnectionsRejected, 1), (MemoryRefusals, 1), (EvictedClients, 1), (OutputDisconnections, 2), (SubscribersClosed, 1), (QueryDisconnections, 1), (LoginsRefused, 1), (MessagesPublished, 1),
     ];
 
     private static double MemoryAt(string series, int secondsAgo)

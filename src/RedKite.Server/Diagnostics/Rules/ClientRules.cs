@@ -26,16 +26,16 @@ internal static class ClientRules
             "The clients view shows which clients do not read: either a client hangs, or it requests more than it reads.", "clients",
             view => view.Min(SuspendedClients, 10) > 0 ? new("Clients do not read their replies", Text($"{Times(view[SuspendedClients], "client")}, {Bytes(view[OutputBytes])} of replies wait"), Warning) : null)
         { Culprit = culprits => culprits.ClientsNotReading() },
-        new("output-limit", "Clients were closed within the last minute because more output waited for them than client-output-buffer-limit allows.",
-            "Raise the limit, or make the clients read faster or request less.", "clients",
-            view => view.Growth(OutputDisconnections, 60) is > 0 and var closed ? new("Clients were closed at their output limit", Text($"{Times(closed, "client")} in the last minute"), Warning) : null)
+        new("output-limit", "Clients other than subscribers were closed within the last minute because more output waited for them than client-output-buffer-limit allows.",
+            "Raise client-output-buffer-limit, or make the clients read faster or request less.", "clients",
+            view => view.Growth(OutputDisconnections, 60) - (view.Growth(SubscribersClosed, 60) is > 0 and var subscribers ? subscribers : 0) is > 0 and var closed ? new("Clients were closed at their output limit", Text($"{Times(closed, "client")} in the last minute"), Warning) : null)
         { Culprit = culprits => culprits.Closed(TimelineKind.OverLimit) },
         new("slow-subscriber", "Subscribers were closed within the last minute because more messages waited for them than client-output-buffer-limit allows for pubsub.",
             "The subscribers read messages more slowly than publishers send them: publish less to these channels, or spread the channels over more connections. Streams keep messages for slow readers.", "clients",
             view => view.Growth(SubscribersClosed, 60) is > 0 and var closed ? new("Subscribers are too slow for their messages", Text($"{Times(closed, "subscriber")} closed and {Times(view.Growth(MessagesPublished, 60), "message")} published in the last minute"), Warning) : null)
         { Culprit = culprits => culprits.Closed(TimelineKind.OverLimit) },
         new("query-limit", "Clients were closed within the last minute because a request was larger than client-query-buffer-limit.",
-            "Split the request, or raise the limit.", "clients",
+            "Split the request, or raise client-query-buffer-limit.", "clients",
             view => view.Growth(QueryDisconnections, 60) is > 0 and var closed ? new("Clients were closed because of too large requests", Text($"{Times(closed, "client")} in the last minute"), Warning) : null)
         { Culprit = culprits => culprits.Closed(TimelineKind.QueryTooLarge) },
         new("large-request", "A client has sent more than 256 MiB of one request.",

@@ -19,7 +19,7 @@ internal static class DurabilityRules
     internal static FindingRule[] All =>
     [
         new("writes-refused", "Commands that write are refused with MISCONF, because the last save failed or the append-only file cannot be written. Reads go on.",
-            "Mend what the evidence names: free space on the disk, or give the server the right to write. The server tries again by itself, at least once a minute, and accepts writes when that succeeds. After a failed save, stop-writes-on-bgsave-error no accepts them at once.", "durability", WritesAreRefused),
+            "Mend what the evidence names: free space on the disk, or give the server the right to write. The server tries again by itself, at least once a minute, and accepts writes when that succeeds. After a failed save, CONFIG SET stop-writes-on-bgsave-error no accepts writes at once.", "durability", WritesAreRefused),
         new("save-failed", "The last save of the data to the dump file failed. The file before it is still there. Critical if nothing else keeps the data.",
             "Mend what the evidence names, then wait for the next save or use BGSAVE.", "durability", SaveHasFailed),
         new("save-old", "A save point has been reached for more than ten minutes, for longer than its own time again, and no save has succeeded or is in progress.",

@@ -21,23 +21,23 @@ internal static class LoadRules
             view => view.Mean(BusiestLoop, 60) > 80 && view.Mean(LeastBusyLoop, 60) < 10 ? new("Work is spread unevenly over the event loops", Text($"{view.Mean(BusiestLoop, 60):0} % against {view.Mean(LeastBusyLoop, 60):0} %"), Notice) : null)
         { Culprit = culprits => culprits.BusiestCommands() },
         new("stripe-hot", "One stripe of the keyspace was locked during more than half of the last 30 seconds. Commands on its keys wait.",
-            "HOTKEYS and the slow log show which key or command it is; split the key, or avoid long commands on it.", "loops",
+            "HOTKEYS names the key, and the slow log has long commands. Split the key, or avoid long commands on it.", "loops",
             view => view.Mean(HottestStripe, 30) > 50 && view.Mean(LockWaited, 30) > 20 ? new("One part of the keyspace is contended", Text($"locked {view.Mean(HottestStripe, 30):0} % of the time, threads waited {view.Mean(LockWaited, 30):0} ms a second"), Warning) : null)
         { Culprit = culprits => culprits.HottestKey() },
         new("lock-waits", "Threads waited for locks of the keyspace for more than 200 ms a second over the last 30 seconds.",
-            "Look for long commands in the slow log, and for keys that all clients use.", "loops",
+            "HOTKEYS names the keys that all clients use, and the slow log has long commands. Split the keys, or avoid long commands on them.", "loops",
             view => view.Mean(LockWaited, 30) > 200 ? new("Commands wait for each other", Text($"{view.Mean(LockWaited, 30):0} ms a second, {view.Mean(LockWaits, 30):0} times"), Warning) : null)
         { Culprit = culprits => culprits.SlowestCommand() },
         new("stripe-uneven", "One stripe holds more than eight times its even share of the data, and more than 256 MiB: a very large key.",
-            "Find the key with redis-cli --bigkeys, and split it.", "keys",
+            "BIGKEYS names the key. Split it, or read and delete it in parts.", "keys",
             view => view[LargestStripe] > 8 && view[Dataset] > 256 << 20 ? new("A single key holds much of the data", Text($"its stripe has {view[LargestStripe]:0.#} times its share of {Bytes(view[Dataset])}"), Notice) : null)
         { Culprit = culprits => culprits.LargestKey() },
-        new("slow-commands", "One in a hundred commands took longer than 10 ms in at least 10 of the last 30 seconds, in which there were at least 1,000.",
+        new("slow-commands", "One in a hundred commands took longer than 10 ms in at least 10 of the last 30 seconds, which had at least 1,000 commands.",
             "The slow log has the slow commands. Commands on whole collections or the whole keyspace delay others.", "slow",
             view => SlowSeconds(view, LatencyP99) is >= SlowSecondsMin and var seconds ? new("Commands are slow", Text($"the 99th percentile was above 10 ms in {seconds} of the last 30 seconds, {view.Max(LatencyP99, 30) / 1000:0.#} ms at most"), Warning) : null)
         { Culprit = culprits => culprits.SlowestCommand() },
-        new("commands-wait", "One in a hundred commands waited longer than 10 ms for its turn on the event loop in at least 10 of the last 30 seconds, in which there were at least 1,000.",
-            "Look for slow commands of other clients in the slow log: they share the loop. More loops spread the clients.", "commands",
+        new("commands-wait", "One in a hundred commands waited longer than 10 ms for its turn on the event loop in at least 10 of the last 30 seconds, which had at least 1,000 commands.",
+            "The slow log has the slow commands of other clients, which share the loop. Avoid those, or spread the clients over more `loops`.", "commands",
             view => SlowSeconds(view, WaitingP99) is >= SlowSecondsMin and var seconds ? new("Commands wait for their turn", Text($"the 99th percentile of the waits was above 10 ms in {seconds} of the last 30 seconds, {view.Max(WaitingP99, 30) / 1000:0.#} ms at most"), Warning) : null)
         { Culprit = culprits => culprits.SlowestCommand() },
         new("hot-key", "A single key was used by more than a quarter of more than 50,000 requests a second, over the last 30 seconds. Its stripe admits one thread at a time.",

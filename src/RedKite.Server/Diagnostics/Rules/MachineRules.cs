@@ -36,7 +36,7 @@ internal static class MachineRules
             "Free space on the disk, or set `dir` and `logfile` to another one.", "machine",
             view => view[DiskFree] < Gibibyte / 4 ? new(view[DiskFree] < 1 << 20 ? "The data folder's disk is full" : "The data folder's disk is nearly full", Text($"{Bytes(view[DiskFree])} are free"), Critical) : null),
         new("open-files", "The process uses more than 90 % of the files that it may open. At the limit no client can connect.",
-            "Raise the limit (ulimit -n, LimitNOFILE), or lower maxclients.", "clients",
+            "Raise the limit of open files (ulimit -n, LimitNOFILE), or lower maxclients.", "clients",
             view => view[OpenFiles] > view[OpenFilesMax] * 0.9 ? new("The process can open hardly any more files", Text($"{view[OpenFiles]:0} of {view[OpenFilesMax]:0} are open"), Critical) : null),
         new("page-faults", "Over the last 30 seconds the process read more than 100 pages a second from disk because they were not in memory.",
             "Free memory on the machine, and turn swap off for this service.", "machine",
@@ -48,7 +48,7 @@ internal static class MachineRules
             "Look for throttling, a saturated machine, a suspended virtual machine, or garbage collections at the same time.", "loops",
             view => view.Max(Stall, 60) > 250 ? new("The whole process stood still", Text($"for {view.Max(Stall, 60):0} ms"), Warning) : null),
         new("huge-pages-always", "Transparent huge pages are set to `always` for every program of the machine. RedKite requests them where they help; everywhere else they cost memory.",
-            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "memory",
+            "Let programs ask for them: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "memory",
             view => view.Facts.GetValueOrDefault("transparent_huge_pages") == "always" && view[Resident] > view[UsedMemory] * 1.5 && view[Resident] > 4 * Gibibyte
                 ? new("Transparent huge pages waste memory", Text($"{Bytes(view[Resident])} resident for {Bytes(view[UsedMemory])} in use"), Notice) : null),
     ];

@@ -34,7 +34,7 @@ internal static class MemoryRules
                 ? new("Memory is over its limit", Text($"{Bytes(view[UsedMemory])} are in use, maxmemory is {Bytes(view[MaxMemory])}"), Critical) : null)
         { Culprit = culprits => culprits.MemoryHolder() },
         new("clients-evicted", "Clients were closed within the last minute because all clients together exceeded maxmemory-clients.",
-            "The log names the clients. Find out why they do not read their replies or send very large requests, or raise the limit.", "clients",
+            "The log names the clients. Find out why they do not read their replies or send very large requests, or raise maxmemory-clients.", "clients",
             view => view.Growth(EvictedClients, RecentSeconds) is > 0 and var closed
                 ? new("Clients are closed because of their memory", Text($"{Times(closed, "client")} in the last minute"), Warning) : null)
         { Culprit = culprits => culprits.Closed(TimelineKind.Evicted) },
@@ -43,7 +43,7 @@ internal static class MemoryRules
             view => NearLimit(view, "The container's memory", CgroupMemoryLimit, CgroupMemory)),
         new("machine-memory", "Less than 5 % of the machine's memory is available. Further growth makes the machine swap or end processes.",
             "Move other programs away, add memory, or remove data.", "memory", MachineMemoryLow),
-        new("swapped", "More than 16 MiB of the process's memory is swapped out. Commands that touch them wait for the disk.",
+        new("swapped", "More than 16 MiB of the process's memory is swapped out. Commands that touch swapped memory wait for the disk.",
             "Free memory on the machine, and turn swap off for this service.", "memory",
             view => view[SwapBytes] > 16 << 20 ? new("Part of the server's memory is swapped out", Text($"{Bytes(view[SwapBytes])} are on disk"), Warning) : null),
         new("memory-pressure", "Tasks on the machine waited for memory during more than 10 % of the last 10 seconds (pressure stall information).",

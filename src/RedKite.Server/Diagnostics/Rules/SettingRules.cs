@@ -13,9 +13,9 @@ internal static class SettingRules
         new("open-to-network", "The server listens on addresses of the network, without a password, and protected mode is off: anyone who can reach it can read and change everything.",
             "Set requirepass, bind to loopback, or turn protected-mode on.", "configuration", OpenToNetwork),
         new("users-without-password", "A user other than the default one needs no password, and the server listens on addresses of the network: anyone who can reach it can log in as that user.",
-            "Give each user a password (ACL SETUSER name >password), or switch it off.", "configuration", OpenUser),
+            "Give each user a password (ACL SETUSER name >password), or switch the user off (ACL SETUSER name off).", "configuration", OpenUser),
         new("certificate-expires", "The certificate of the TLS port expires within 14 days, or has expired. Clients refuse an expired one.",
-            "Renew it and set tls-cert-file and tls-key-file again, even to the same paths: CONFIG SET rereads the files without dropping clients.", "configuration", CertificateExpires),
+            "Renew the certificate, and set tls-cert-file and tls-key-file again, even to the same paths: CONFIG SET rereads the files without dropping clients.", "configuration", CertificateExpires),
         new("handshakes-fail", "More than one TLS handshake a second failed or was refused over the last minute.",
             "At loglevel verbose the log has the reasons: clients without a certificate although tls-auth-clients requires one, clients that do not trust the server's certificate, or connections that send nothing.", "configuration",
             view => view.Mean(MetricTable.TlsHandshakesFailed, 60) + view.Mean(MetricTable.TlsHandshakesRefused, 60) is > 1 and var failed ? new("TLS handshakes fail", Text($"{failed:0.#} a second"), Warning) : null),
@@ -40,8 +40,8 @@ internal static class SettingRules
         double days = view[MetricTable.TlsCertificateTime] / 86_400;
         if (view.Setting("tls-port") == "0" || !(days < 14)) return null;
         return days > 0
-            ? new("The TLS certificate expires soon", Text($"in {days:0.#} days"), Warning)
-            : new("The TLS certificate has expired", Text($"{-days:0.#} days ago"), Critical);
+            ? new("The TLS certificate expires soon", "in " + About(days * 86_400), Warning)
+            : new("The TLS certificate has expired", About(-days * 86_400) + " ago", Critical);
     }
 
     private static Diagnosis? OpenToNetwork(DiagnosticsView view)
@@ -66,7 +66,7 @@ internal static class SettingRules
         double open = view[MetricTable.OpenUsers];
         if (!(open > 0) || IsProtected(view)) return null;
         string[] addresses = [.. view.Setting("bind").Split(' ', StringSplitOptions.RemoveEmptyEntries).Except(Loopback)];
-        return addresses.Length > 0 ? new("Users need no password", Text($"{open:0} users, bind {string.Join(' ', addresses)}"), Warning) : null;
+        return addresses.Length > 0 ? new(open == 1 ? "A user needs no password" : "Users need no password", Text($"{Times(open, "user")}, bind {string.Join(' ', addresses)}"), Warning) : null;
     }
 
     private static Diagnosis? BacklogCapped(DiagnosticsView view) =>
