@@ -194,7 +194,8 @@ public sealed class FindingScenarioTests
 
         string said = observer.Run("INFO findings").Text;
         Assert.Matches($"finding_{name}:severity=(notice|warning|critical),.*,culprit={culprit}", said);
-        Assert.Contains(server.Output, line => Regex.IsMatch(line, $"Finding {name}: .*{Regex.Escape(remedy)}.* Seen: {culprit}"));
+        var logged = new Regex($"Finding {name}: .*{Regex.Escape(remedy)}.* Seen: {culprit}");
+        Assert.True(SpinWait.SpinUntil(() => server.Output.Any(logged.IsMatch), 10_000), string.Join('\n', server.Output.Where(line => line.Contains("Finding", StringComparison.Ordinal))));
         Assert.Empty(Found(observer).Except([name, .. alsoAllowed, .. OfTheMachine]));
     }
 }

@@ -89,7 +89,7 @@ export function chart({ title, unit, series, zoom }) {
   function showLatest() {
     const latest = columns.map(column => column.findLast(point => point !== null));
     const isEmpty = latest.every(point => point === undefined);
-    now.textContent = isEmpty ? 'nothing was recorded in this time' : last.live ? 'now' : 'at the end';
+    now.textContent = isEmpty ? 'no data' : last.live ? 'now' : 'at the end';
     figures.forEach((figure, i) => figure.textContent = isEmpty ? '' : format.text(show(latest[i] ?? null)));
   }
 
