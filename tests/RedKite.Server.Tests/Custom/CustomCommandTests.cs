@@ -158,6 +158,20 @@ public sealed class CustomCommandTests : IAsyncLifetime
         Assert.Equal(10, loaded.CreateClient().SortedSetScore("board", "alice"));
     }
 
+    [Fact]
+    public async Task A_replica_that_does_not_know_them_gets_their_effects()
+    {
+        await using RedKiteServer replica = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
+        RedKiteClient copy = replica.CreateClient();
+        Run("LEADERBOARD.ADD board alice 10");
+        copy.Execute("REPLICAOF", "127.0.0.1", $"{_server.Port}").OrThrow();
+        while (_client.Execute("INFO", "replication").Text!.Contains("connected_slaves:0", StringComparison.Ordinal)) await Task.Delay(20, TestContext.Current.CancellationToken);
+        Run("LEADERBOARD.ADD board bob 20");
+        Assert.Equal(1, await _client.WaitForReplicasAsync(1, TimeSpan.FromMinutes(1), TestContext.Current.CancellationToken));
+        Assert.Equal((10d, 20d), (copy.SortedSetScore("board", "alice"), copy.SortedSetScore("board", "bob")));
+        Assert.StartsWith("ERR unknown command", copy.Execute("LEADERBOARD.TOP", "board").Text, StringComparison.Ordinal);
+    }
+
     private RedKiteReply Run(string command) => _client.Execute(command.Split(' '));
 
     private static class Leaderboard
