@@ -97,9 +97,10 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
     {
         if (Errors == 0)
         {
-            string text = Encoding.UTF8.GetString(caller.Reply.Tail[..Math.Min(caller.Reply.Tail.Length, ErrorBytesShown)]);
-            int error = Math.Max(0, text.IndexOf('-', StringComparison.Ordinal));
-            engine.Log.Warning(LogEvents.StreamError, $"== CRITICAL == This replica is sending an error to its master: '{text[error..].Split('\r')[0]}' after processing the command '{session.LastCommand?.FullName ?? "<unknown>"}'. Its data may differ from the primary's.");
+            ReadOnlySpan<byte> replies = caller.Reply.Tail;
+            if (replies is not [(byte)'-', ..]) replies = replies[(replies.IndexOf("\n-"u8) + 1)..];
+            string text = Encoding.UTF8.GetString(replies[..Math.Min(replies.Length, ErrorBytesShown)]);
+            engine.Log.Warning(LogEvents.StreamError, $"== CRITICAL == This replica is sending an error to its master: '{text.Split('\r')[0]}' after processing the command '{session.LastCommand?.FullName ?? "<unknown>"}'. Its data may differ from the primary's.");
         }
 
         Errors += errors;

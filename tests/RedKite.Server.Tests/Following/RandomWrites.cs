@@ -1,11 +1,25 @@
 using System.Globalization;
+using System.Text;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Following;
 
 /// <summary>Random commands that write, of every type, with transactions, scripts, functions and expiries, sent to a primary.</summary>
-internal sealed class RandomWrites(int seed, Oracle primary)
+/// <param name="seed">The seed of all choices.</param>
+/// <param name="run">Executes a command on the primary.</param>
+internal sealed class RandomWrites(int seed, Action<string[]> run)
 {
     private readonly Random _random = new(seed);
+
+    internal RandomWrites(int seed, Oracle primary)
+        : this(seed, words => primary.Run(words))
+    {
+    }
+
+    internal RandomWrites(int seed, RespConnection primary)
+        : this(seed, words => primary.Run([.. words.Select(Encoding.Latin1.GetBytes)]))
+    {
+    }
 
     internal void Run(int commands)
     {
@@ -17,21 +31,21 @@ internal sealed class RandomWrites(int seed, Oracle primary)
         switch (_random.Next(12))
         {
             case 0:
-                primary.Run("MULTI");
-                for (int i = _random.Next(1, 6); i > 0; i--) primary.Run(Simple());
-                primary.Run("EXEC");
+                run(["MULTI"]);
+                for (int i = _random.Next(1, 6); i > 0; i--) run(Simple());
+                run(["EXEC"]);
                 break;
             case 1:
-                primary.Run("EVAL", "for i = 1, #KEYS do redis.call('SET', KEYS[i], ARGV[1]) redis.call('INCR', 'counter') end", "2", Key("s"), Key("s"), Number());
+                run(["EVAL", "for i = 1, #KEYS do redis.call('SET', KEYS[i], ARGV[1]) redis.call('INCR', 'counter') end", "2", Key("s"), Key("s"), Number()]);
                 break;
             case 2:
-                primary.Run("FCALL", "f", "2", "counter", Key("s"));
+                run(["FCALL", "f", "2", "counter", Key("s")]);
                 break;
             case 3:
-                primary.Run("SELECT", _random.Next(2) == 0 ? "0" : "3");
+                run(["SELECT", _random.Next(2) == 0 ? "0" : "3"]);
                 break;
             default:
-                primary.Run(Simple());
+                run(Simple());
                 break;
         }
     }

@@ -27,6 +27,13 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
             return;
         }
 
+        // The primary's stream asks for an acknowledgement, without a reply.
+        if (cmd.Session.Type == ClientType.Master)
+        {
+            if (cmd.Is(1, "GETACK"u8)) replicas.OffsetRequested?.Invoke();
+            return;
+        }
+
         // A caller in the process can be no replica.
         if (cmd.Session.Connection is null)
         {

@@ -1,0 +1,163 @@
+using System.Globalization;
+using RedKite.TestSupport;
+
+namespace RedKite.Server.Tests.Following;
+
+/// <summary>Servers that follow each other: RedKite in this process, and redis-server.</summary>
+internal sealed class ReplicationChain : IAsyncDisposable
+{
+    private const int PatienceMs = 60_000;
+
+    private readonly List<ChainNode> _nodes = [];
+
+    internal IReadOnlyList<ChainNode> Nodes => _nodes;
+
+    internal ChainNode Primary => _nodes[0];
+
+    /// <summary>Starts servers, each of which follows the one before it.</summary>
+    /// <param name="kinds">redkite or redis.</param>
+    internal static async Task<ReplicationChain> StartAsync(params string[] kinds)
+    {
+        var chain = new ReplicationChain();
+        try
+        {
+            foreach (string kind in kinds) await chain.AddAsync(kind);
+        }
+        catch
+        {
+            await chain.DisposeAsync();
+            throw;
+        }
+
+        return chain;
+    }
+
+    /// <summary>Adds a server that follows another one.</summary>
+    /// <param name="kind">redkite or redis.</param>
+    /// <param name="followed">The server that it follows; null: the last one.</param>
+    internal async Task<ChainNode> AddAsync(string kind, ChainNode? followed = null)
+    {
+        followed ??= _nodes.LastOrDefault();
+        ChainNode node = kind == "redis" ? ChainNode.StartRedis() : await ChainNode.StartAsync();
+        _nodes.Add(node);
+        if (followed is null) return node;
+        node.Follow(followed.Port);
+        WaitFor(() => node.Offset != ChainNode.NoLink, "the link");
+        return node;
+    }
+
+    /// <summary>Adds a RedKite that follows none yet.</summary>
+    internal async Task<ChainNode> StartAloneAsync()
+    {
+        ChainNode node = await ChainNode.StartAsync();
+        _nodes.Add(node);
+        return node;
+    }
+
+    internal void WaitFor(Func<bool> condition, string what) => Assert.True(SpinWait.SpinUntil(condition, PatienceMs), $"timed out waiting for {what}{Logs()}");
+
+    /// <summary>Waits until all servers have the same data at the same offset.</summary>
+    internal void WaitForSame()
+    {
+        string state = "";
+        bool isSame = SpinWait.SpinUntil(
+            () =>
+            {
+                string offset = Primary.Offset, digest = Primary.Digest;
+                string[] others = [.. _nodes.Skip(1).Select(static node => $"{node.Offset} {node.Digest}")];
+                state = $"{offset} {digest}, then {string.Join(", ", others)}";
+                return Array.TrueForAll(others, other => other == $"{offset} {digest}") && Primary.Offset == offset;
+            },
+            PatienceMs);
+        if (!isSame) Assert.Fail($"{state}{Differences()}{Logs()}");
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        for (int i = _nodes.Count - 1; i >= 0; i--) await _nodes[i].DisposeAsync();
+    }
+
+    private string Differences()
+    {
+        var differences = new System.Text.StringBuilder();
+        foreach (int database in (int[])[0, 3, 15])
+        {
+            foreach (ChainNode node in _nodes) node.Client.Run($"SELECT {database}");
+            foreach (byte[] key in _nodes.SelectMany(static node => node.Client.Run("KEYS *").Items).Select(static item => item.Payload!).DistinctBy(Convert.ToHexString))
+            {
+                string[] digests = [.. _nodes.Select(node => node.Client.Run("DEBUG"u8.ToArray(), "DIGEST-VALUE"u8.ToArray(), key).Items[0].Text + " " + node.Client.Run("PEXPIRETIME"u8.ToArray(), key))];
+                if (digests.Distinct().Count() > 1) differences.Append(CultureInfo.InvariantCulture, $"\n{database} {CommandLine.Format(key)} {Primary.Client.Run("TYPE"u8.ToArray(), key).Text}: {string.Join(", ", digests)}");
+            }
+        }
+
+        return differences.ToString();
+    }
+
+    private string Logs() => string.Concat(_nodes.Select(static (node, i) => $"\nserver {i}: {node.Log}"));
+}
+
+/// <summary>A server of a chain.</summary>
+internal sealed class ChainNode : IAsyncDisposable
+{
+    internal const string NoLink = "no link";
+
+    private readonly List<string> _lines = [];
+    private readonly Oracle? _redis;
+
+    private ChainNode(Oracle? redis) => _redis = redis;
+
+    /// <summary>The server, if it is RedKite.</summary>
+    internal RedKiteServer? Server { get; private set; }
+
+    internal int Port { get; private set; }
+
+    internal RespConnection Client { get; private set; } = null!;
+
+    internal static ChainNode StartRedis()
+    {
+        var redis = new Oracle("--save", "", "--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0", "--databases", "16");
+        return new ChainNode(redis) { Port = redis.Port, Client = RespConnection.Connect(redis.Port) };
+    }
+
+    internal static async Task<ChainNode> StartAsync()
+    {
+        var node = new ChainNode(null);
+        var options = new RedKiteOptions { Port = 0, Log = node.Note };
+        foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("loops", "2"), ("diagnostics", "no"), ("enable-debug-command", "yes"), ("repl-diskless-sync-delay", "0"), ("save", "")]) options.Settings[name] = value;
+        node.Server = await RedKiteServer.StartAsync(options);
+        node.Port = node.Server.Port;
+        node.Client = RespConnection.Connect(node.Port);
+        return node;
+    }
+
+    internal void Follow(int port) => Client.Run($"REPLICAOF 127.0.0.1 {port}");
+
+    /// <summary>What it has executed of the stream; of a replica without a link: that.</summary>
+    internal string Offset => IsUp ? Field("master_repl_offset") : NoLink;
+
+    internal string Digest => Client.Run("DEBUG DIGEST").Text;
+
+    internal string Field(string name, string section = "replication") => Replication.ReplicatedServer.Field(Client.Run("INFO " + section).Text, name);
+
+    internal string Log
+    {
+        get
+        {
+            lock (_lines) return _redis is null ? string.Join(" | ", _lines) : "redis-server";
+        }
+    }
+
+    private bool IsUp => Field("role") == "master" || Field("master_link_status") == "up";
+
+    private void Note(RedKiteLogEntry entry)
+    {
+        lock (_lines) _lines.Add(entry.Message);
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        Client.Dispose();
+        _redis?.Dispose();
+        if (Server is not null) await Server.DisposeAsync();
+    }
+}
