@@ -34,6 +34,7 @@ internal static partial class HelpText
           check FILE|FOLDER                            verifies RDB and append-only files, and says what they hold
           export ADDRESS FILE                          writes the data of a running server into an RDB file
           import ADDRESS                               copies the data of a running server into another
+          verify-replica PRIMARY REPLICA               says whether a replica has its primary's data, and which keys differ
           service install                              writes a systemd unit for this program
 
         ENVIRONMENT

@@ -20,6 +20,7 @@ internal static class Program
         if (arguments is ["check", .. string[] checkOptions]) return CheckProgram.Run(checkOptions, Console.In, Console.Out, Console.Error);
         if (arguments is ["export", .. string[] exportOptions]) return ExportProgram.Run(exportOptions, Console.Out, Console.Error);
         if (arguments is ["import", .. string[] importOptions]) return ImportProgram.Run(importOptions, Console.Out, Console.Error);
+        if (arguments is ["verify-replica", .. string[] verifyOptions]) return VerifyReplicaProgram.Run(verifyOptions, Console.Out, Console.Error);
         if (arguments is ["service", .. string[] serviceOptions]) return ServiceProgram.Run(serviceOptions, Console.Out, Console.Error);
         if (arguments is ["analyze", .. string[] analyzeOptions]) return AnalyzeProgram.Run(analyzeOptions, Console.Out, Console.Error);
 
