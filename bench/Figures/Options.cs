@@ -25,6 +25,7 @@ internal sealed record Options
           names    case-insensitive name lookup, step by step: calls per second of 32 threads
           guards   CPU of a user's key patterns, TLS and eviction, latency during TLS handshakes, hit rates
           durability  synced and logged writes, snapshots and loads against Redis and Valkey: rate, CPU, latency, memory
+          replication  a primary's and a replica's CPU per SET, full synchronization and failover against Redis and Valkey
           types    data types against Redis and Valkey: CPU per operation, memory, delays while a value is freed
           messages  scripts, transactions, messages and tracking against Redis: CPU per operation
           embedding  the server in the process: calls of the typed client, a distributed cache against one over loopback, start of a test server
@@ -45,6 +46,7 @@ internal sealed record Options
                                   guards: users,tls,handshakes,hitrates,eviction
                                   diagnostics: cost,package,hotkeys
                                   durability: always,everysec,snapshot,load, and 100,000,000 keys: largest
+                                  replication: primary,apply,fullsync,failover
           --quick                 types and messages: shorter rounds and smaller values (half an hour without it)
           --minutes 60            churn: its length
           --servers LIST          servers to measure: redkite,redis,valkey,floor

@@ -24,6 +24,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["names"] = NamesScenario.Run,
     ["guards"] = GuardsScenario.Run,
     ["durability"] = DurabilityScenario.Run,
+    ["replication"] = ReplicationScenario.Run,
     ["types"] = TypesScenario.Run,
     ["messages"] = MessagesScenario.Run,
     ["embedding"] = EmbeddingScenario.Run,
