@@ -11,6 +11,7 @@ internal static class FindingTable
         .. MemoryRules.All,
         .. MachineRules.All,
         .. DurabilityRules.All,
+        .. ReplicationRules.All,
         .. LoadRules.All,
         .. ClientRules.All,
         .. SettingRules.All,

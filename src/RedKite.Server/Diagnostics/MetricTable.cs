@@ -215,6 +215,18 @@ internal static class MetricTable
     internal static readonly Metric LoadKeys = Row("load_keys", "redkite.load.keys", Gauge, Count, "Keys that were loaded from RDB data at the start.", o => o.Durability.LoadKeys);
     internal static readonly Metric LoadBytes = Row("load_bytes", "redkite.load.size", Gauge, Bytes, "Bytes of files that were loaded at the start.", o => o.Durability.LoadBytes);
 
+    // Replicas
+    internal static readonly Metric Replicas = Row("replicas", "redkite.replicas", Gauge, Count, "Replicas that get the stream.", o => o.Replication.Online);
+    internal static readonly Metric ReplicaLag = Row("replica_lag_bytes", "redkite.replica.lag", Gauge, Bytes, "Bytes of the stream that the slowest replica has not acknowledged.", o => o.Replication.LagBytes);
+    internal static readonly Metric ReplicaLagPercent = Row("replica_lag_percent", "redkite.replica.limit_used", Gauge, Percent, "How far a replica has used up what client-output-buffer-limit allows it to be behind.", o => o.Replication.LagPercent);
+    internal static readonly Metric ReplicaSilence = Row("replica_lag_seconds", "redkite.replica.silence", Gauge, Seconds, "How long ago the most silent replica acknowledged something.", o => o.Replication.LagSeconds);
+    internal static readonly Metric ReplicationBytes = Row("replication_stream_bytes", "redkite.replication.stream", Counter, Bytes, "Bytes of the stream for replicas.", o => o.Replication.Offset);
+    internal static readonly Metric BacklogSize = Row("replication_backlog_bytes", "redkite.replication.backlog", Gauge, Bytes, "What is kept of the stream for replicas that come back; 0: nothing.", o => o.Replication.BacklogBytes);
+    internal static readonly Metric SyncsFull = Row("replica_syncs_full", "redkite.replication.syncs{kind=full}", Counter, Count, "Replicas that got all data.", o => o.Replication.Full);
+    internal static readonly Metric SyncsPartial = Row("replica_syncs_partial", "redkite.replication.syncs{kind=partial}", Counter, Count, "Replicas that went on with what was kept for them.", o => o.Replication.Partial);
+    internal static readonly Metric SyncsRefused = Row("replica_syncs_refused", "redkite.replication.syncs{kind=refused}", Counter, Count, "Replicas that wanted to go on and could not; they get all data.", o => o.Replication.Refused);
+    internal static readonly Metric ReplicasClosed = Row("replicas_closed", "redkite.replication.overflows", Counter, Count, "Replicas that were closed because they were too far behind.", o => o.Replication.Overflows);
+
     // What the server did by itself
     internal static readonly Metric ActionsShedConnections = Row("action_shed_connections", "redkite.actions{action=shed_connections}", Counter, Count, "Clients refused by shed-connections-per-second.", o => o.Actions.CountOf(ActionTable.ShedConnections));
     internal static readonly Metric ActionsCloseHogs = Row("action_close_hogs", "redkite.actions{action=close_hogs}", Counter, Count, "Clients closed by close-hogs-above.", o => o.Actions.CountOf(ActionTable.CloseHogs));

@@ -1,6 +1,7 @@
 using RedKite.Server.Acl;
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Metrics;
+using RedKite.Server.Replication;
 using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Diagnostics;
@@ -71,6 +72,8 @@ internal sealed record Observation
     internal required TlsFigures Tls { get; init; }
 
     internal required DurabilityFigures Durability { get; init; }
+
+    internal required ReplicationFigures Replication { get; init; }
 
     internal required long Keys { get; init; }
 

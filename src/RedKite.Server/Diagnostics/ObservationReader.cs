@@ -108,6 +108,7 @@ internal sealed class ObservationReader : IDisposable
             Blocked = _parts.Blocking(),
             Tls = _parts.Tls(),
             Durability = _durability.Read(),
+            Replication = _parts.Replicas.Figures(),
             Keys = keys,
             LargestKeyBytes = _parts.KeySurvey() is { } survey ? survey.Largest(1).FirstOrDefault()?.Bytes ?? 0 : double.NaN,
             HottestKeyPercent = ReadHottestKey(registry),

@@ -331,6 +331,24 @@ internal sealed class ReplicaService
         _withoutReplicasSinceMs = _clock.SteadyMs;
     }
 
+    /// <summary>The figures of now. From any thread.</summary>
+    internal ReplicationFigures Figures()
+    {
+        int online = 0;
+        long offset = Stream.Offset, lag = 0, behind = 0, silentMs = 0, nowMs = _clock.SteadyMs;
+        foreach (ReplicaClient replica in _replicas)
+        {
+            if (replica.Position is { } position) behind = Math.Max(behind, offset - position.Offset);
+            if (replica.State != ReplicaState.Online) continue;
+            online++;
+            lag = Math.Max(lag, offset - replica.AcknowledgedOffset);
+            silentMs = Math.Max(silentMs, nowMs - replica.AcknowledgedMs);
+        }
+
+        long backlog = Stream.HasBacklog ? (long)Math.Min(_settings.ReplicationBacklogBytes, long.MaxValue) : 0;
+        return new ReplicationFigures(online, lag, 100.0 * behind / LimitBytes, silentMs / 1000.0, offset, backlog, FullSynchronizations, PartialSynchronizations, PartialsRefused, Overflows);
+    }
+
     /// <summary>Does what is due. Called some ten times a second.</summary>
     internal void Tick(long nowMs)
     {
