@@ -341,6 +341,7 @@ internal sealed class ReplicaService
             if (replica.Position is { } position) behind = Math.Max(behind, offset - position.Offset);
             if (replica.State != ReplicaState.Online) continue;
             online++;
+            if (replica.IsBeforePsync) continue; // it acknowledges nothing
             lag = Math.Max(lag, offset - replica.AcknowledgedOffset);
             silentMs = Math.Max(silentMs, nowMs - replica.AcknowledgedMs);
         }
