@@ -222,9 +222,9 @@ internal static class MetricTable
     internal static readonly Metric ReplicaSilence = Row("replica_lag_seconds", "redkite.replica.silence", Gauge, Seconds, "How long ago the most silent replica acknowledged something.", o => o.Replication.LagSeconds);
     internal static readonly Metric ReplicationBytes = Row("replication_stream_bytes", "redkite.replication.stream", Counter, Bytes, "Bytes of the stream for replicas.", o => o.Replication.Offset);
     internal static readonly Metric BacklogSize = Row("replication_backlog_bytes", "redkite.replication.backlog", Gauge, Bytes, "What is kept of the stream for replicas that come back; 0: nothing.", o => o.Replication.BacklogBytes);
-    internal static readonly Metric SyncsFull = Row("replica_syncs_full", "redkite.replication.syncs{kind=full}", Counter, Count, "Replicas that got all data.", o => o.Replication.Full);
-    internal static readonly Metric SyncsPartial = Row("replica_syncs_partial", "redkite.replication.syncs{kind=partial}", Counter, Count, "Replicas that went on with what was kept for them.", o => o.Replication.Partial);
-    internal static readonly Metric SyncsRefused = Row("replica_syncs_refused", "redkite.replication.syncs{kind=refused}", Counter, Count, "Replicas that wanted to go on and could not; they get all data.", o => o.Replication.Refused);
+    internal static readonly Metric SyncsFull = Row("replica_syncs_full", "redkite.replication.full_syncs", Counter, Count, "Replicas that got all data.", o => o.Replication.Full);
+    internal static readonly Metric SyncsPartial = Row("replica_syncs_partial", "redkite.replication.partial_syncs", Counter, Count, "Replicas that went on with what was kept for them.", o => o.Replication.Partial);
+    internal static readonly Metric SyncsRefused = Row("replica_syncs_refused", "redkite.replication.refused_syncs", Counter, Count, "Replicas that wanted to go on and could not; they get all data.", o => o.Replication.Refused);
     internal static readonly Metric ReplicasClosed = Row("replicas_closed", "redkite.replication.overflows", Counter, Count, "Replicas that were closed because they were too far behind.", o => o.Replication.Overflows);
 
     // What the server did by itself
