@@ -159,7 +159,7 @@ public sealed class ProgramTests
         long fitting = long.Parse(connection.Run("CONFIG GET maxclients").Items[1].Text, CultureInfo.InvariantCulture);
         Assert.SkipWhen(fitting == 10_000, "a privileged process may raise the hard limit");
         Assert.InRange(fitting, 10, 400 - 32);
-        Assert.Contains(server.Output, line => line.Contains($"maxclients has been reduced to {fitting}", StringComparison.Ordinal));
+        Assert.True(server.WaitForOutput($"maxclients has been reduced to {fitting}", 60_000), string.Join('\n', server.Output));
         connection.Run($"CONFIG SET timeout 7 maxclients {fitting + 1}").IsError(
             $"ERR CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to handle the specified number of clients, try with {fitting}");
         connection.Run("CONFIG GET timeout").IsArray("timeout", "0");

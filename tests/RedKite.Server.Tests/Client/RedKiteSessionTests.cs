@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Text;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests;
 
@@ -99,12 +100,13 @@ public sealed class RedKiteSessionTests : IAsyncDisposable
     [Fact]
     public void Large_replies_of_a_pipeline_come_in_order()
     {
+        int replied = TestScale.Of(gate: 30, full: 100);
         using RedKiteSession client = _server.CreateSession();
         client.Execute("SETRANGE", "k", "1499999", "x");
-        byte[] request = Encoding.ASCII.GetBytes(string.Concat(Enumerable.Range(0, 100).Select(i => $"GET k\r\nECHO {i}\r\n")));
+        byte[] request = Encoding.ASCII.GetBytes(string.Concat(Enumerable.Range(0, replied).Select(i => $"GET k\r\nECHO {i}\r\n")));
         var replies = new ArrayBufferWriter<byte>();
         Assert.Equal(request.Length, client.Execute(request, replies));
-        string expected = string.Concat(Enumerable.Range(0, 100).Select(i => $"$1500000\r\n{new string('\0', 1499999)}x\r\n${i.ToString(System.Globalization.CultureInfo.InvariantCulture).Length}\r\n{i}\r\n"));
+        string expected = string.Concat(Enumerable.Range(0, replied).Select(i => $"$1500000\r\n{new string('\0', 1499999)}x\r\n${i.ToString(System.Globalization.CultureInfo.InvariantCulture).Length}\r\n{i}\r\n"));
         Assert.Equal(expected.Length, replies.WrittenCount);
         Assert.True(Encoding.Latin1.GetBytes(expected).AsSpan().SequenceEqual(replies.WrittenSpan));
         Assert.Equal(0, _server.Engine.Buffers.UsedBytes);

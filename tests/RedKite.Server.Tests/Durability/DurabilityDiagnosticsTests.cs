@@ -25,7 +25,7 @@ public class DurabilityDiagnosticsTests
         Assert.Matches("^1 save failed: .*: No space left on device; 1 change unsaved$", failed.Evidence);
         Assert.Equal((FindingSeverity.Critical, FindingSeverity.Critical), (refused.Severity, failed.Severity));
         PackageReader package = PackageReader.Open(new MemoryStream(DebugPackageTests.Build(disk.Server, PackageOptions.WithoutWatching)));
-        Assert.Contains(PackageVerdict.Of(package).Found, found => found.Rule.Name == "save-failed" && found.Diagnosis.Evidence == failed.Evidence);
+        Assert.Contains(PackageVerdict.Of(package).Found, found => found.Rule.Name == "save-failed" && found.Diagnosis.Evidence.EndsWith("No space left on device; 1 change unsaved", StringComparison.Ordinal)); // without the path
         disk.Files.Plan = null;
         disk.Run("SAVE");
         TimelineKind[] kinds = Kinds(disk);

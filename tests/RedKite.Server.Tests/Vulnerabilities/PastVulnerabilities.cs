@@ -20,6 +20,7 @@ internal static class PastVulnerabilities
     private static readonly string Long = new('a', 1 << 20);
     private static readonly string Stars = string.Concat(Enumerable.Repeat("a*", 100_000));
     private static readonly string Equals70000 = new('=', 70_000);
+    private static readonly string ManyIds = string.Join(' ', Enumerable.Range(1, 3000).Select(i => $"{i}-1"));
     private static readonly string ManyKeys = string.Join(' ', Enumerable.Range(0, 1000).Select(i => $"key:{i} v"));
 
     // A sparse HyperLogLog whose runs of zeros add up to more than 32 bits.
@@ -161,12 +162,12 @@ internal static class PastVulnerabilities
         new("CVE-2023-41053", "SORT_RO mine BY secret* -> -ERR BY option of SORT denied due to insufficient ACL permissions.", "SORT_RO mine BY nosort GET secret* -> -ERR GET option of SORT denied", "SORT mine GET secret* -> -", "SORT_RO mine GET # -> -", "SORT_RO mine -> *[]") { Rules = "+@all %R~mine ~kept" },
         new("CVE-2024-31227, CVE-2024-51741", "ACL SETUSER u %~ -> -ERR Error in ACL SETUSER modifier '%~': Syntax error", "ACL SETUSER u % -> -ERR", "ACL SETUSER u (%~) -> -ERR", "ACL SETUSER u (%R) -> +OK", "ACL SETUSER u \"(~a\" -> -ERR", "ACL SETUSER u %RW~a (%W~b) on -> +OK", "ACL LIST -> *[", "ACL GETUSER u -> *[", "ACL DRYRUN u GET a -> $"),
 
-        // Commands that are not there
-        new("CVE-2021-31294, CVE-2025-62507", "REPLCONF ack 1 -> -ERR unknown command", "PSYNC ? -1 -> -ERR unknown command", "XACKDEL s g IDS 1 1-1 -> -ERR unknown command"),
+        // Commands of newer versions
+        new("CVE-2025-62507", "XADD s 1-1 f v -> $", "XGROUP CREATE s g 0 -> +OK", $"XACKDEL s g IDS 3000 {ManyIds} -> *[", "XACKDEL s g IDS 9223372036854775807 1-1 -> -ERR", "XACKDEL s g IDS 4294967297 1-1 -> -ERR"),
     ];
 
     /// <summary>Those whose trigger is not a command: tests of their own, below or elsewhere.</summary>
-    internal static string[] OfConnections { get; } = ["CVE-2016-10517", "CVE-2021-32675", "CVE-2023-41056", "CVE-2023-45145", "CVE-2025-21605", "CVE-2025-48367"];
+    internal static string[] OfConnections { get; } = ["CVE-2016-10517", "CVE-2021-31294", "CVE-2021-32675", "CVE-2023-41056", "CVE-2023-45145", "CVE-2025-21605", "CVE-2025-48367"];
 
     /// <summary>Those of programs or parts that RedKite does not have.</summary>
     internal static string[] OfOthers { get; } = ["CVE-2017-15047", "CVE-2018-12326", "CVE-2021-3470", "CVE-2021-32762", "CVE-2025-27151"];
