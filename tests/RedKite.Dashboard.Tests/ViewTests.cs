@@ -7,7 +7,7 @@ namespace RedKite.Dashboard.Tests;
 public sealed class ViewTests(Browser browser, LoadedServer loaded)
 {
     // A view that is not in this list is not tested: every row of views.js is here.
-    internal static readonly string[] Views = ["overview", "commands", "loops", "memory", "clients", "slow", "keys", "durability", "machine", "security", "configuration", "log", "traffic"];
+    internal static readonly string[] Views = ["overview", "commands", "loops", "memory", "clients", "slow", "keys", "durability", "replication", "machine", "security", "configuration", "log", "traffic"];
 
     // What a machine may lack: pressure, control groups, a disk that is known. Of an idle command the times are unknown.
     private const string UnknownHere = "/^(pressure_|cgroup_|disk_|system_cpu_steal|aof_sync|command_p99:)/";

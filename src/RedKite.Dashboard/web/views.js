@@ -9,6 +9,7 @@ import { configuration } from './configuration.js';
 import { durability } from './durability.js';
 import { log, traffic } from './log.js';
 import { machine } from './machine.js';
+import { replication } from './replication.js';
 import { security } from './security.js';
 
 export const views = [
@@ -20,6 +21,7 @@ export const views = [
   { name: 'slow', title: 'Slow and large', question: 'Requests that were slow or large, where their time went, and what else happened then.', open: slow },
   { name: 'keys', title: 'Keys', question: 'Hot keys, large keys, sizes and lifetimes; and a look at the data.', open: keys },
   { name: 'durability', title: 'Durability', question: 'What is safe on the disk, how long did the last save take, does the disk keep up?', open: durability },
+  { name: 'replication', title: 'Replication', question: 'Who follows whom, how far behind is each, what would a break of the link cost?', open: replication },
   { name: 'machine', title: 'Machine', question: 'Does the server get what it needs: CPU, memory, disk, files, a steady clock?', open: machine },
   { name: 'security', title: 'Security', question: 'Who may do what, who was refused, and is the traffic encrypted?', open: security },
   { name: 'configuration', title: 'Configuration', question: 'What differs from the defaults, since when, and what has no effect here?', open: configuration },

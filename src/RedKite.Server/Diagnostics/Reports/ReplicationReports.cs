@@ -1,0 +1,113 @@
+using System.Globalization;
+using System.Text.Json;
+using RedKite.Server.Replication;
+
+namespace RedKite.Server.Diagnostics.Reports;
+
+/// <summary>The report on who follows whom. It takes no lock of the data.</summary>
+internal static class ReplicationReports
+{
+    internal static void Replication(ReportContext report)
+    {
+        Utf8JsonWriter json = report.Json;
+        ServerParts parts = report.Parts;
+        ReplicaService service = parts.Replicas;
+        ReplicationStream stream = service.Stream;
+        ReplicationIds ids = service.State.Ids;
+        long offset = stream.Offset;
+        json.WriteStartObject();
+        json.WriteString("role", service.State.IsReplica ? "replica" : "primary");
+        json.WriteString("history", ids.Id);
+        json.WriteString("second_history", ids.SecondOffset < 0 ? null : ids.SecondId);
+        json.WriteNumber("second_history_offset", ids.SecondOffset);
+        json.WriteNumber("offset", offset);
+        WriteBacklog(report, stream, offset);
+        WriteLink(report, service.State);
+        json.WriteStartArray("replicas");
+        foreach (ReplicaClient replica in service.Replicas) WriteReplica(report, replica, offset);
+        json.WriteEndArray();
+        json.WriteNumber("replicas_to_write_min", parts.Settings.ReplicasToWriteMin);
+        json.WriteNumber("good_replicas", service.GoodReplicas);
+        json.WriteBoolean("writes_refused", parts.WriteGate.LacksReplicas);
+        json.WriteNumber("full_synchronizations", service.FullSynchronizations);
+        json.WriteNumber("partial_synchronizations", service.PartialSynchronizations);
+        json.WriteNumber("partials_refused", service.PartialsRefused);
+        json.WriteString("last_refusal", service.LastRefusal);
+        json.WriteNumber("overflows", service.Overflows);
+        json.WriteNumber("stream_errors", parts.Metrics.Server.StreamErrors);
+        json.WriteEndObject();
+    }
+
+    // How long a replica may be away, at the rate of the last minute.
+    private static void WriteBacklog(ReportContext report, ReplicationStream stream, long offset)
+    {
+        Utf8JsonWriter json = report.Json;
+        double rate = BytesPerSecond(report);
+        json.WriteStartObject("backlog");
+        json.WriteBoolean("in_use", stream.HasBacklog);
+        json.WriteNumber("bytes", stream.HasBacklog ? Math.Max(0, offset - stream.BacklogStart) : 0);
+        json.WriteNumber("bytes_max", report.Parts.Settings.ReplicationBacklogBytes);
+        json.WriteNumber("kept_bytes", stream.KeptBytes);
+        report.Number("bytes_per_second", rate);
+        report.Number("window_seconds", rate > 0 ? report.Parts.Settings.ReplicationBacklogBytes / rate : double.NaN);
+        json.WriteEndObject();
+    }
+
+    private static double BytesPerSecond(ReportContext report)
+    {
+        const int Seconds = 60;
+        MetricHistory history = report.Diagnostics.History;
+        List<HistoryPoint> points = history.Seconds(MetricTable.ReplicationBytes.Index, history.LatestSecond - Seconds, history.LatestSecond);
+        return points.Count == 0 ? double.NaN : points.Average(static point => (double)point.Value);
+    }
+
+    private static void WriteLink(ReportContext report, ReplicationState state)
+    {
+        Utf8JsonWriter json = report.Json;
+        if (state.Primary is not { } primary)
+        {
+            json.WriteNull("primary");
+            return;
+        }
+
+        ReplicaLinkStatus? link = state.Link();
+        json.WriteStartObject("primary");
+        json.WriteString("address", report.Shown(string.Create(CultureInfo.InvariantCulture, $"{primary.Host}:{primary.Port}")));
+        json.WriteString("state", link?.State switch
+        {
+            ReplicaLinkState.Connected => "connected",
+            ReplicaLinkState.Sync => "receives the data",
+            ReplicaLinkState.Handshake => "introduces itself",
+            ReplicaLinkState.Connecting => "connects",
+            _ => "waits to connect",
+        });
+        json.WriteNumber("waiting_bytes", link is { } status ? Math.Max(0, status.ReadOffset - status.AppliedOffset) : 0);
+        json.WriteNumber("silent_milliseconds", link?.LastIoMs ?? -1);
+        json.WriteNumber("down_milliseconds", link is null or { State: ReplicaLinkState.Connected } ? -1 : link.Value.DownMs);
+        json.WriteNumber("received_bytes", link?.SyncReadBytes ?? 0);
+        json.WriteNumber("total_bytes", link?.SyncTotalBytes ?? 0);
+        json.WriteEndObject();
+    }
+
+    private static void WriteReplica(ReportContext report, ReplicaClient replica, long offset)
+    {
+        Utf8JsonWriter json = report.Json;
+        bool isOnline = replica.State == ReplicaState.Online;
+        json.WriteStartObject();
+        json.WriteString("address", report.Shown(replica.Name));
+        json.WriteNumber("client_id", replica.Session.Id);
+        json.WriteString("state", replica.State switch
+        {
+            ReplicaState.Waiting => "waits for the data",
+            ReplicaState.Receiving => "receives the data",
+            ReplicaState.Loading => "loads the data",
+            ReplicaState.Online => "gets the stream",
+            _ => "has got the data",
+        });
+        json.WriteNumber("offset", replica.AcknowledgedOffset);
+        json.WriteNumber("lag_bytes", isOnline ? Math.Max(0, offset - replica.AcknowledgedOffset) : replica.Position is { } position ? offset - position.Offset : 0);
+        json.WriteNumber("lag_seconds", isOnline ? Math.Max(0, report.Parts.Clock.SteadyMs - replica.AcknowledgedMs) / 1000.0 : -1);
+        json.WriteNumber("unsent_bytes", replica.UnsentBytes);
+        json.WriteEndObject();
+    }
+}
