@@ -114,8 +114,8 @@ internal sealed class KeyComparison
         if (Differences > ShownMax) return;
         string what = !actual.Exists ? "only the primary has it"
             : !expected.Exists ? "only the replica has it"
-            : expected.Expiry != actual.Expiry ? string.Create(CultureInfo.InvariantCulture, $"it expires at {Shown(expected.Expiry)} on the primary, at {Shown(actual.Expiry)} on the replica")
-            : "its value differs"; // a server's digest differs with the expiry too
+            : expected.Value != actual.Value ? "its value differs"
+            : string.Create(CultureInfo.InvariantCulture, $"it expires at {Shown(expected.Expiry)} on the primary, at {Shown(actual.Expiry)} on the replica");
         _progress.Line(string.Create(CultureInfo.InvariantCulture, $"database {database}, key {RdbTypes.Shown(key)}: {what}"));
         if (Differences == ShownMax) _progress.Line("more keys are counted, not shown");
 

@@ -48,28 +48,29 @@ internal sealed class KeyReader(SourceServer source, bool digests, DumpDigest va
     internal KeyState[] Read(IReadOnlyList<byte[]> keys, bool isExact)
     {
         var states = new KeyState[keys.Count];
+        bool usesDigests = digests && !isExact; // versions write some scores in different ways, and so differ in their digests
         for (int start = 0, end; start < keys.Count; start = end)
         {
             end = Math.Min(keys.Count, start + (int)Math.Clamp(WindowBytes / Math.Max(_recentBytes, 1), 1, WindowMax));
             for (int i = start; i < end; i++)
             {
                 source.AskExpiry(keys[i]);
-                if (digests) source.Link.Queue("DEBUG", "DIGEST-VALUE", keys[i]);
+                if (usesDigests) source.Link.Queue("DEBUG", "DIGEST-VALUE", keys[i]);
                 else source.Link.Queue("DUMP", keys[i]);
             }
 
             source.Link.Flush();
-            for (int i = start; i < end; i++) states[i] = ReadState(isExact);
+            for (int i = start; i < end; i++) states[i] = ReadState(usesDigests, isExact);
         }
 
         return states;
     }
 
-    private KeyState ReadState(bool isExact)
+    private KeyState ReadState(bool usesDigests, bool isExact)
     {
         Reply expiry = source.Link.Read();
         if (expiry.IsError) throw source.Link.Refused(expiry);
-        string? value = digests ? ReadDigest() : ReadDump(isExact);
+        string? value = usesDigests ? ReadDigest() : ReadDump(isExact);
         if (expiry.Number == -2 || value is null) return KeyState.Missing;
         return new KeyState(true, expiry.Number < 0 ? -1 : source.HasAbsoluteTimes ? expiry.Number : 0, value);
     }

@@ -54,7 +54,7 @@ internal sealed class ReplicationChain : IAsyncDisposable
         return node;
     }
 
-    internal void WaitFor(Func<bool> condition, string what) => Assert.True(SpinWait.SpinUntil(condition, PatienceMs), $"timed out waiting for {what}{Logs()}");
+    internal void WaitFor(Func<bool> condition, string what, int patienceMs = PatienceMs) => Assert.True(SpinWait.SpinUntil(condition, patienceMs), $"timed out waiting for {what}{Logs()}");
 
     /// <summary>Waits until all servers have the same data at the same offset.</summary>
     internal void WaitForSame()
