@@ -32,8 +32,9 @@ public sealed class VerifyReplicaTests
         using ServerProcess replica = Transfers.Start(replicaName, "--replicaof", "127.0.0.1", primary.Port.ToString(CultureInfo.InvariantCulture), "--repl-diskless-sync-delay", "0");
         using RespConnection other = replica.Connect();
 
-        // Of one moment, then key by key, with and without the digests of the servers.
-        Assert.Contains("the data is the same: DEBUG DIGEST ", (await Run(primary, replica)).Succeeded().Output, StringComparison.Ordinal);
+        // Of one moment, then key by key. Digests of the same data differ between versions.
+        ChildProgram ofMoment = (await Run(primary, replica)).Succeeded();
+        if (primaryName is "redkite" or "redis 8") Assert.Contains("the data is the same: DEBUG DIGEST ", ofMoment.Output, StringComparison.Ordinal);
         Assert.Contains(": 0 differ", (await Run(primary, replica, "--keys")).Succeeded().Output, StringComparison.Ordinal);
 
         // A client that writes all the time does not disturb.
