@@ -22,6 +22,7 @@ internal static class RedKiteConfiguration
         [nameof(RedKiteOptions.Loops)] = (options, text) => Number(text, value => options.Loops = value, "a number"),
         [nameof(RedKiteOptions.Databases)] = (options, text) => Number(text, value => options.Databases = value, "a number"),
         [nameof(RedKiteOptions.Persistence)] = (options, text) => Word<RedKitePersistence>(text, value => options.Persistence = value),
+        [nameof(RedKiteOptions.ReplicaOf)] = (options, text) => Set(() => options.ReplicaOf = text),
         [nameof(RedKiteOptions.LogSync)] = (options, text) => Word<RedKiteLogSync>(text, value => options.LogSync = value),
         [nameof(RedKiteOptions.DataDirectory)] = (options, text) => Set(() => options.DataDirectory = text),
         [nameof(RedKiteOptions.LoadOnStart)] = (options, text) => Flag(text, value => options.LoadOnStart = value),

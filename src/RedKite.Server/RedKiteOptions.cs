@@ -56,6 +56,12 @@ public sealed class RedKiteOptions
     public RedKiteLogSync LogSync { get; set; }
 
     /// <summary>
+    /// The primary whose data the server follows, as <c>host:port</c>: the server is its replica, which clients only read, until REPLICAOF NO ONE. Null: the
+    /// server is a primary.
+    /// </summary>
+    public string? ReplicaOf { get; set; }
+
+    /// <summary>
     /// Whether the data that an earlier server has left in the folder is loaded. False: the server begins empty; what it saves replaces
     /// the files that it has not loaded, and an append-only file begins anew at once.
     /// </summary>
@@ -155,6 +161,14 @@ public sealed class RedKiteOptions
     private IEnumerable<string> Conflicts()
     {
         if (Persistence != RedKitePersistence.None && DataDirectory is null && !Settings.ContainsKey("dir")) yield return $"Persistence {Persistence} needs a DataDirectory";
+        if (ReplicaOf is not null && PrimaryOf(ReplicaOf) is null) yield return $"ReplicaOf '{ReplicaOf}' is not of the form host:port";
+    }
+
+    // "host port", as the setting has it; null: it is no address.
+    private static string? PrimaryOf(string address)
+    {
+        int colon = address.LastIndexOf(':');
+        return colon > 0 && ushort.TryParse(address.AsSpan(colon + 1), NumberStyles.None, CultureInfo.InvariantCulture, out ushort port) ? $"{address[..colon].Trim('[', ']')} {Text(port)}" : null;
     }
 
     // The members, in front of the settings.
@@ -163,6 +177,7 @@ public sealed class RedKiteOptions
         if (_portIsGiven || ConfigFile is null) yield return ("port", Text(Port ?? 0));
         if (UnixSocketPath is not null) yield return ("unixsocket", UnixSocketPath);
         if (Password is not null) yield return ("requirepass", Password);
+        if (ReplicaOf is not null && PrimaryOf(ReplicaOf) is { } primary) yield return ("replicaof", primary);
         if (MaxMemory is { } bytes) yield return ("maxmemory", Text(bytes));
         if (Eviction is { } eviction) yield return ("maxmemory-policy", WordOf(eviction));
         if (Loops is { } loops) yield return ("loops", Text(loops));

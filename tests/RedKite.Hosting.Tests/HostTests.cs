@@ -64,7 +64,7 @@ public sealed class HostTests : IDisposable
                 "configuration RedKite:LoadOnStart: expected true or false",
                 "configuration RedKite:MaxMemory: expected a number of bytes, also with kb, mb or gb",
                 "configuration RedKite:Port: expected a port, 0 for a free one, or none",
-                "configuration RedKite:Prot: unknown; the keys are AllowShutdown, ConfigFile, DataDirectory, Databases, Eviction, LoadOnStart, LogSync, Loops, MaxMemory, Password, Persistence, Port, UnixSocketPath and Settings",
+                "configuration RedKite:Prot: unknown; the keys are AllowShutdown, ConfigFile, DataDirectory, Databases, Eviction, LoadOnStart, LogSync, Loops, MaxMemory, Password, Persistence, Port, ReplicaOf, UnixSocketPath and Settings",
                 "configuration RedKite:Settings:two words: 'two words' is no name of a directive",
                 "options: loops '-1': expected an integer from 0 to 1024",
                 "options: maxcleints: unknown directive; did you mean maxclients?",

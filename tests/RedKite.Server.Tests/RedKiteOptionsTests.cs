@@ -102,9 +102,10 @@ public sealed class RedKiteOptionsTests : IDisposable
             Eviction = RedKiteEviction.LeastFrequentlyUsed,
             Loops = 1,
             Databases = 3,
+            ReplicaOf = $"127.0.0.1:{RedKite.TestSupport.LoopbackPort.Next()}",
         };
         await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
-        foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("unixsocket", options.UnixSocketPath), ("requirepass", options.Password), ("maxmemory", "123456789"), ("maxmemory-policy", "allkeys-lfu"), ("loops", "1"), ("databases", "3")])
+        foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("unixsocket", options.UnixSocketPath), ("requirepass", options.Password), ("maxmemory", "123456789"), ("maxmemory-policy", "allkeys-lfu"), ("loops", "1"), ("databases", "3"), ("replicaof", options.ReplicaOf.Replace(':', ' '))])
         {
             Assert.Equal(value, server.Execute("CONFIG", "GET", name).Items[1].Text);
         }

@@ -92,9 +92,56 @@ public class FollowingTests
         Assert.Equal(("1", "1"), (Stat(primary, "sync_full"), Stat(primary, "sync_partial_ok")));
     }
 
+    [Fact]
+    public async Task The_link_uses_tls_and_a_user_of_the_primary()
+    {
+        using var certificates = new TestCertificates();
+        certificates.Issue("server").Dispose();
+        int tlsPort = LoopbackPort.Next();
+        string[] files = ["tls-cert-file", certificates.PathOf("server.crt"), "tls-key-file", certificates.PathOf("server.key"), "tls-ca-cert-file", certificates.PathOf("authority.crt")];
+        using Oracle primary = PrimaryOf("redis 8", ["--tls-port", tlsPort.ToString(CultureInfo.InvariantCulture), .. files.Select((word, i) => i % 2 == 0 ? "--" + word : word), "--user", "follower", "on", ">secret", "+psync", "+replconf", "+ping"]);
+        primary.Run("SET", "key", "value");
+        await using DiskServer replica = await DiskServer.StartAsync([.. files, "tls-replication", "yes", "masteruser", "follower", "masterauth", "wrong"]);
+        replica.Server.Follower.Services.RetryMsMax = 100;
+        replica.Run($"REPLICAOF 127.0.0.1 {tlsPort}");
+        replica.WaitFor(() => HasLogged("Unable to AUTH to MASTER"), "the refusal");
+        replica.Run("CONFIG SET masterauth secret");
+        AssertSame(primary, replica);
+        Assert.Equal("value", replica.Run("GET key").Text);
+
+        bool HasLogged(string text)
+        {
+            lock (replica.LogLines) return replica.LogLines.Exists(line => line.Contains(text, StringComparison.Ordinal));
+        }
+    }
+
+    // As a sentinel does it; and in a transaction with keys, where the link may wait for the transaction's stripes.
     [Theory]
-    [InlineData(12, "no")]
-    [InlineData(12, "yes")]
+    [InlineData("PING")]
+    [InlineData("GET key")]
+    public async Task The_role_changes_in_a_transaction(string beside)
+    {
+        using Oracle primary = PrimaryOf("redis 8");
+        primary.Run("SET", "key", "value");
+        await using DiskServer replica = await DiskServer.StartAsync();
+        using RespConnection client = RespConnection.Connect(replica.Server.Port);
+        foreach (string role in (string[])[$"SLAVEOF 127.0.0.1 {primary.Port}", "SLAVEOF NO ONE"])
+        {
+            client.Run("MULTI");
+            client.Run(beside);
+            Assert.Equal("QUEUED", client.Run(role).Text);
+            client.Run("CLIENT KILL TYPE pubsub");
+            Assert.Equal("OK", client.Run("EXEC").Items[1].Text);
+            if (role.EndsWith("ONE", StringComparison.Ordinal)) replica.WaitFor(() => !replica.Server.Engine.Replication.IsReplica, "the promotion");
+            else replica.WaitFor(() => replica.Server.Engine.Replication.Link() is { State: ReplicaLinkState.Connected }, "the link");
+        }
+
+        Assert.Equal("OK", client.Run("SET key other").Text);
+    }
+
+    [Theory]
+    [InlineData(6, "no")]
+    [InlineData(6, "yes")]
     public Task Links_cut_anywhere_leave_the_same_data(int cuts, string diskless) => CutAsync(cuts, diskless, seed: 4);
 
     [Theory]
