@@ -113,6 +113,14 @@ internal sealed class PackageFeed : IDisposable
     /// <summary>Runs a project that was built, and returns its output.</summary>
     internal string Run(string folder, params string[] arguments) => Execute("dotnet", folder, [Path.Combine(folder, "out", Path.GetFileName(folder) + ".dll"), .. arguments]);
 
+    /// <summary>Publishes a project, and returns the program's path.</summary>
+    internal string Publish(string folder)
+    {
+        string published = Path.Combine(folder, "published");
+        Execute("dotnet", folder, "publish", "-c", "Release", "-v", "quiet", "-o", published);
+        return Path.Combine(published, Path.GetFileName(folder) + (OperatingSystem.IsWindows() ? ".exe" : ""));
+    }
+
     /// <summary>Installs the tool of this repository, and returns its path.</summary>
     internal string InstallTool() => InstallTool("RedKite.Tool", _version, "redkite");
 

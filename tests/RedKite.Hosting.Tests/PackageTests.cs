@@ -28,6 +28,24 @@ public sealed class PackageTests : IDisposable
         Assert.Equal("hello from Lua True", _feed.Run(folder).Trim());
     }
 
+    // Warnings are errors, so the analysis of what is trimmed has found nothing in the package.
+    [Fact]
+    [Long]
+    public void Trimmed_program_is_published_without_a_warning_and_runs()
+    {
+        _feed.Pack("RedKite.Server");
+        string project = _feed.Project("Microsoft.NET.Sdk", "RedKite").Replace("</PropertyGroup>", "<RuntimeIdentifier>$(NETCoreSdkRuntimeIdentifier)</RuntimeIdentifier><SelfContained>true</SelfContained><PublishTrimmed>true</PublishTrimmed><TrimmerSingleWarn>false</TrimmerSingleWarn></PropertyGroup>", StringComparison.Ordinal);
+        string folder = _feed.NewProject("trimmed", project, ("Program.cs", """
+            using RedKite;
+
+            var options = new RedKiteOptions { Port = 0 };
+            options.Commands.Add("SHOP.COUNT", static (RedKiteCommandKeys keys, [RedKiteKey] string key, long by) => keys.Increment(key, by));
+            await using RedKiteServer server = await RedKiteServer.StartAsync(options);
+            Console.WriteLine($"{server.Execute("SHOP.COUNT", "visits", "5")} {server.CreateClient().Eval("return redis.call('GET', KEYS[1])", ["visits"])}");
+            """));
+        Assert.Equal("5 5", _feed.Execute(_feed.Publish(folder)).Trim());
+    }
+
     [Fact]
     [Long]
     public void Every_package_has_what_it_promises_and_there_is_no_other()
