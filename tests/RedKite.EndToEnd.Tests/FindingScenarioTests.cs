@@ -167,7 +167,10 @@ public sealed class FindingScenarioTests
     private static ServerProcess Start(params string[] options)
     {
         Assert.SkipUnless(ServerProgram.UnderTest.IsRedKite, "Redis has no findings");
-        return ServerProcess.Start(ServerProgram.UnderTest, options);
+        ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest, options);
+        using RespConnection client = server.Connect();
+        Assert.True(SpinWait.SpinUntil(() => client.Run("INFO metrics").Text.Contains("connected_clients:", StringComparison.Ordinal), PatienceMs), "growth counts from the first observation on");
+        return server;
     }
 
     private static RespConnection Named(ServerProcess server, string name)
@@ -188,7 +191,7 @@ public sealed class FindingScenarioTests
         long end = Environment.TickCount64 + PatienceMs;
         while (!Found(observer).Contains(name))
         {
-            Assert.True(Environment.TickCount64 < end, string.Create(CultureInfo.InvariantCulture, $"{name} is found; found: {observer.Run("INFO findings").Text}"));
+            Assert.True(Environment.TickCount64 < end, string.Create(CultureInfo.InvariantCulture, $"{name} is found; found: {observer.Run("INFO findings").Text}\n{string.Join('\n', server.Output)}"));
             provoke();
         }
 
