@@ -5,11 +5,18 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Acl;
 
 /// <summary>
-/// The commands of Redis 8.0.2 that RedKite has no row for. Users' rules know them, so that rules and files that were written for Redis load.
+/// The commands of Redis, up to 8.12, that RedKite has no row for. Users' rules know them, so that rules and files that were written for Redis load.
 /// A command that gets a row is removed here.
 /// </summary>
 internal static class UnbuiltCommands
 {
+    private static readonly string[] Newer =
+    [
+        "ARCOUNT", "ARDEL", "ARDELRANGE", "ARGET", "ARGETRANGE", "ARGREP", "ARINFO", "ARINSERT", "ARLASTITEMS", "ARLEN", "ARMGET", "ARMSET", "ARNEXT", "AROP",
+        "ARRING", "ARSCAN", "ARSEEK", "ARSET", "BACKUP", "BLESS", "SADDEX", "SEXPIRE", "SEXPIREAT", "SEXPIRETIME", "SPERSIST", "SPEXPIRE", "SPEXPIREAT",
+        "SPEXPIRETIME", "SPTTL", "STTL", "TRIMSLOTS", "XCFGSET", "XIDMPRECORD",
+    ];
+
     /// <summary>Rows of these commands, for rules only. Their indexes follow those of the built ones.</summary>
     /// <param name="first">The first index.</param>
     internal static IReadOnlyList<Command> Create(int first)
@@ -27,6 +34,9 @@ internal static class UnbuiltCommands
                 .. ((string[])["VADD", "VCARD", "VDIM", "VEMB", "VGETATTR", "VINFO", "VISMEMBER", "VLINKS", "VRANDMEMBER", "VREM", "VSETATTR", "VSIM"])
                     .Select(name => Row(name, -1, CommandFlags.None, KeySpecs.One(1, ReadWrite | Access | Update), hasNoCategories: true)),
             ]),
+
+            // Those of newer versions are known by name only.
+            new("newer", "", [.. Newer.Select(name => Row(name, -1, CommandFlags.None, hasNoCategories: true))]),
         ];
         Command[] rows = [.. families.SelectMany(family => family.Commands)];
         for (int i = 0; i < rows.Length; i++) rows[i].Index = first + i;

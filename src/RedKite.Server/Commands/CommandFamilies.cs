@@ -57,6 +57,7 @@ internal static class CommandFamilies
         StreamInfoCommands.Family,
         HashCommands.Family,
         HashScanCommands.Family,
+        HashImportCommands.Family,
         FieldExpiryCommands.Family,
         KeyCommands.Family,
         ExpiryCommands.Family,

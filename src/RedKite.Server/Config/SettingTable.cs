@@ -55,7 +55,7 @@ internal static class SettingTable
         Integer("max-transaction-commands", 1, int.MaxValue, 1000000, s => s.TransactionCommandsMax, (s, v) => s.TransactionCommandsMax = (int)v).WithRemark("RedKite's own: how many commands a client may queue between MULTI and EXEC; their bytes are limited by client-query-buffer-limit"),
         Integer("max-watched-keys", 1, int.MaxValue, 100000, s => s.WatchedKeysMax, (s, v) => s.WatchedKeysMax = (int)v).WithRemark("RedKite's own: how many keys a client may watch"),
         Integer("max-request-arguments", 1024, int.MaxValue, 16_777_216, s => s.RequestArgumentsMax, (s, v) => s.RequestArgumentsMax = (int)v).WithRemark("RedKite's own: how many arguments a request may have; a client that sends more is closed"),
-        Memory("max-client-state-bytes", Megabyte, LongMax, 256 * Megabyte, s => (ulong)s.ClientStateBytesMax, (s, v) => s.ClientStateBytesMax = (long)v).WithRemark("RedKite's own: the memory of the keys that one client watches, its subscriptions, and the prefixes that it tracks"),
+        Memory("max-client-state-bytes", Megabyte, LongMax, 256 * Megabyte, s => (ulong)s.ClientStateBytesMax, (s, v) => s.ClientStateBytesMax = (long)v).WithRemark("RedKite's own: the memory of the keys that one client watches, its subscriptions, the prefixes that it tracks, and its lists of fields (HIMPORT)"),
         Integer("max-blocked-keys", 1, int.MaxValue, 100000, s => s.BlockedKeysMax, (s, v) => s.BlockedKeysMax = (int)v).WithRemark("RedKite's own: how many keys one client may block on"),
         Integer("max-client-name-bytes", 64, int.MaxValue, 4096, s => s.ClientNameBytesMax, (s, v) => s.ClientNameBytesMax = (int)v).WithRemark("RedKite's own: the length of a client's name, and of the name and version of its library"),
         Memory("tracking-table-max-bytes", 0, LongMax, 1024 * Megabyte, s => (ulong)s.TrackedKeyBytesMax, (s, v) => s.TrackedKeyBytesMax = (long)v).WithRemark("RedKite's own: the memory that names of tracked keys may take; 0: no limit"),
@@ -182,6 +182,8 @@ internal static class SettingTable
 
         // Diagnostics
         Integer("slowlog-log-slower-than", -1, long.MaxValue, 10000, s => s.SlowLogSlowerThanMicroseconds, (s, v) => s.SlowLogSlowerThanMicroseconds = v),
+        Integer("slowlog-entry-max-argc", 2, int.MaxValue, 32, s => s.SlowLogEntryArgumentsMax, (s, v) => s.SlowLogEntryArgumentsMax = (int)v).WithRemark("as in Redis 8.8: how many arguments an entry of the slow log and of COMMANDLOG has"),
+        Integer("slowlog-entry-max-string-len", 1, int.MaxValue, 128, s => s.SlowLogEntryBytesMax, (s, v) => s.SlowLogEntryBytesMax = (int)v).WithRemark("as in Redis 8.8: how many bytes of an argument an entry of the slow log and of COMMANDLOG has"),
         Integer("slowlog-max-len", 0, long.MaxValue, 128, s => s.SlowLogMaxLength, (s, v) => s.SlowLogMaxLength = v),
         Flag("latency-tracking", true, s => s.LatencyTracking, (s, v) => s.LatencyTracking = v),
         Special("latency-tracking-info-percentiles", "50 99 99.9", SettingParsers.Percentiles, ReadPercentiles, WritePercentiles, flags: MultipleArguments, toLines: SettingParsers.PercentileLines, alwaysRewritten: true),

@@ -402,6 +402,8 @@ internal sealed class Settings
     public long SlowLogSlowerThanMicroseconds { get; set; }
 
     public long SlowLogMaxLength { get; set; }
+    public int SlowLogEntryArgumentsMax { get; set; }
+    public int SlowLogEntryBytesMax { get; set; }
     public bool LatencyTracking { get; set; }
     public IReadOnlyList<double> LatencyTrackingPercentiles { get; set; } = [];
     public long LatencyMonitorThresholdMs { get; set; }

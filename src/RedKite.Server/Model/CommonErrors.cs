@@ -21,7 +21,7 @@ internal static class CommonErrors
     internal static bool IsStateWithinLimitOrReply(this scoped in CommandContext cmd, long addedBytes, int added)
     {
         if (cmd.Session.StateBytes + addedBytes + ((long)added * Session.NameOverhead) <= cmd.Settings.ClientStateBytesMax) return true;
-        cmd.ReplyOverLimit(Limit.ClientStateBytes, $"ERR too many bytes of watched keys, subscriptions and prefixes, max-client-state-bytes is {cmd.Settings.ClientStateBytesMax}");
+        cmd.ReplyOverLimit(Limit.ClientStateBytes, $"ERR too many bytes of watched keys, subscriptions, prefixes and lists of fields, max-client-state-bytes is {cmd.Settings.ClientStateBytesMax}");
         return false;
     }
 }

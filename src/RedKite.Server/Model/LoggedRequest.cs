@@ -5,28 +5,26 @@ namespace RedKite.Server.Model;
 /// <summary>A request as logs show it: secrets are redacted, and long requests are shortened.</summary>
 internal static class LoggedRequest
 {
-    // Redis's limits for an entry of the slow log.
-    private const int ArgumentsMax = 32;
-    private const int ArgumentBytesMax = 128;
-
     internal static byte[][] ArgumentsOf(scoped in CommandContext cmd)
     {
-        int shown = Math.Min(cmd.Count, ArgumentsMax);
+        int argumentsMax = cmd.Settings.SlowLogEntryArgumentsMax;
+        int bytesMax = cmd.Settings.SlowLogEntryBytesMax;
+        int shown = Math.Min(cmd.Count, argumentsMax);
         var arguments = new byte[shown][];
         for (int i = 0; i < shown; i++)
         {
-            arguments[i] = i == shown - 1 && cmd.Count > ArgumentsMax
+            arguments[i] = i == shown - 1 && cmd.Count > argumentsMax
                 ? Text($"... ({cmd.Count - shown + 1} more arguments)")
-                : cmd.Arguments.IsRedacted(i) ? Text("(redacted)") : Shortened(cmd[i]);
+                : cmd.Arguments.IsRedacted(i) ? Text("(redacted)") : Shortened(cmd[i], bytesMax);
         }
 
         return arguments;
     }
 
-    private static byte[] Shortened(ReadOnlySpan<byte> argument) =>
-        argument.Length <= ArgumentBytesMax
+    private static byte[] Shortened(ReadOnlySpan<byte> argument, int bytesMax) =>
+        argument.Length <= bytesMax
             ? argument.ToArray()
-            : [.. argument[..ArgumentBytesMax], .. Text($"... ({argument.Length - ArgumentBytesMax} more bytes)")];
+            : [.. argument[..bytesMax], .. Text($"... ({argument.Length - bytesMax} more bytes)")];
 
     private static byte[] Text(string text) => Encoding.Latin1.GetBytes(text);
 }

@@ -126,8 +126,18 @@ internal sealed class Session
     /// <summary>What is kept beside the bytes of a watched key's, channel's or prefix's name, roughly.</summary>
     internal const int NameOverhead = 128;
 
-    /// <summary>Bytes of the watched keys, subscriptions and prefixes. A moment old when another thread reads it.</summary>
-    internal long StateBytes => (Watch?.Bytes ?? 0) + (Subscriptions?.Bytes ?? 0) + (Tracking?.Bytes ?? 0);
+    /// <summary>The lists of field names that HIMPORT has prepared; null: none.</summary>
+    internal ClientFieldSets? FieldSets
+    {
+        get => _extras?.FieldSets;
+        set
+        {
+            if (value is not null || _extras is not null) Other.FieldSets = value;
+        }
+    }
+
+    /// <summary>Bytes of the watched keys, subscriptions, prefixes and lists of fields. A moment old when another thread reads it.</summary>
+    internal long StateBytes => (Watch?.Bytes ?? 0) + (Subscriptions?.Bytes ?? 0) + (Tracking?.Bytes ?? 0) + (FieldSets?.Bytes ?? 0);
 
     /// <summary>Whether commands have set something that decides what later ones do: the database, the user, a transaction, subscriptions, ...</summary>
     internal bool HasOwnState(User initial) =>
@@ -376,6 +386,7 @@ internal sealed class Session
         Name = "";
         NoEvict = NoTouch = IsMonitor = false;
         Transaction = null;
+        FieldSets = null;
         if (ReplyMode != ReplyMode.SkipThis) ReplyMode = ReplyMode.On;
     }
 
@@ -417,6 +428,8 @@ internal sealed class Session
         }
 
         internal ClientSubscriptions? Subscriptions { get; set; }
+
+        internal ClientFieldSets? FieldSets { get; set; }
 
         internal Transaction? Transaction { get; set; }
 

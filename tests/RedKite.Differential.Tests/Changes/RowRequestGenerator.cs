@@ -58,6 +58,7 @@ internal sealed class RowRequestGenerator
         Add(row.Arguments, request, keys);
         List<byte[][]> before = [.. keys.Distinct().SelectMany(Create)];
         if (row.Is(CommandFlags.RunsScript)) before.Add([.. new[] { "FUNCTION", "LOAD", "REPLACE", Library }.Select(Encoding.Latin1.GetBytes)]);
+        if (row.FullName == "himport|set") before.AddRange(((string[])["HIMPORT PREPARE a x", "HIMPORT PREPARE b x y"]).Select(CommandLine.Split));
         byte[][] command = [.. request.Select(Encoding.Latin1.GetBytes)];
         return new Episode(before)
         {

@@ -70,6 +70,11 @@ public sealed partial class EffectsOfNewerCommandsTests : TranscriptTests
     [InlineData("ZMOVEMEMBER z d MEMBERS 1 b", "MULTI;ZADD d 2.5 b;ZREM z b;EXEC")]
     public void Effects_of_moves_and_algebra(string line, string effects) => Check("RPUSH l 1 2 3; ZADD z 1 a 2.5 b; SET s a", line, effects);
 
+    [Theory]
+    [InlineData("HIMPORT SET k f 1 2", "MULTI;DEL k;HSET k a 1 b 2;EXEC")]
+    [InlineData("HIMPORT SET m f 1 2", "HSET m a 1 b 2")]
+    public void Effects_of_imports(string line, string effects) => Check("SET k a; HIMPORT PREPARE f a b", line, effects);
+
     private void Check(string before, string line, string effects)
     {
         foreach (string command in before.Split("; ")) Assert.False(Run(command).IsError);

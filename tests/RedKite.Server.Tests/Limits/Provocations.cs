@@ -223,7 +223,7 @@ internal static class Provocations
 
     private static void BytesOfNames(RedKiteServer server)
     {
-        const string Error = "ERR too many bytes of watched keys, subscriptions and prefixes, max-client-state-bytes is 1048576";
+        const string Error = "ERR too many bytes of watched keys, subscriptions, prefixes and lists of fields, max-client-state-bytes is 1048576";
         using RespConnection client = RespConnection.Connect(server.Port);
         client.Run("HELLO 3");
         client.Run("WATCH " + LongName).IsOk();

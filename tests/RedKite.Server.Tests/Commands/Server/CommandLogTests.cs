@@ -26,6 +26,15 @@ public class CommandLogTests
     }
 
     [Fact]
+    public async Task Entries_have_as_many_arguments_and_bytes_as_the_settings_say()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("commandlog-request-larger-than", "1", "slowlog-entry-max-argc", "3", "slowlog-entry-max-string-len", "2");
+        server.Run("MSET abc 1 d 2").IsOk();
+        RespValue entry = Assert.Single(server.Run("COMMANDLOG GET -1 large-request").Items, entry => entry.Items[3].Items[0].Text.StartsWith("MS", StringComparison.Ordinal));
+        entry.Items[3].IsArray("MS... (2 more bytes)", "ab... (1 more bytes)", "... (3 more arguments)");
+    }
+
+    [Fact]
     public async Task Log_of_slow_commands_is_shared_with_slowlog()
     {
         await using LiveServer server = await LiveServer.StartAsync("slowlog-log-slower-than", "0");
