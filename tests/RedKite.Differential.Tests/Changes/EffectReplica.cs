@@ -11,6 +11,7 @@ internal sealed class EffectReplica : IDisposable
     private readonly RedKiteServer _server;
     private readonly RedKiteSession _replaying;
     private readonly RedKiteSession _asking;
+    private readonly RedKiteSession _digesting; // DEBUG DIGEST removes nothing, and leaves out what has expired only where it would be removed
     private long _replayMs;
     private int _database;
 
@@ -21,6 +22,7 @@ internal sealed class EffectReplica : IDisposable
         _replaying.Expiry = ExpiryPolicy.Keep;
         _asking = _server.CreateSession();
         _asking.Expiry = ExpiryPolicy.Hide;
+        _digesting = _server.CreateSession();
     }
 
     /// <summary>Empties the server and sets the time at which effects are replayed.</summary>
@@ -52,7 +54,7 @@ internal sealed class EffectReplica : IDisposable
     }
 
     /// <summary>DEBUG DIGEST as of a time.</summary>
-    public string DigestAt(long nowMs) => At(nowMs, () => Run(_asking, CommandLine.Split("DEBUG DIGEST")).Text);
+    public string DigestAt(long nowMs) => At(nowMs, () => Run(_digesting, CommandLine.Split("DEBUG DIGEST")).Text);
 
     /// <summary>All data as of a time, as <see cref="DatasetText"/> has it.</summary>
     public string[] StateAt(long nowMs) => At(nowMs, () => DatasetText.Of(command => Run(_asking, command)));
