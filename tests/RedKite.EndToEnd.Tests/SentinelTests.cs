@@ -22,7 +22,7 @@ public sealed class SentinelTests
 
         group.WaitFor(() => sentinel.Run("SENTINEL FAILOVER m").Text == "OK", "the beginning of the failover");
         group.WaitForRoles(primary: 1);
-        group.WaitFor(() => group.PrimaryOf(sentinel) == group.Ports[1], "the sentinel's report");
+        group.WaitFor(() => WatchedGroup.PrimaryOf(sentinel) == group.Ports[1], "the sentinel's report");
         using RespConnection promoted = group.Connect(1); // the sentinel closes earlier clients
         promoted.Run("SET after failover").IsOk();
         group.WaitForSame(primary: 1);
@@ -51,8 +51,8 @@ public sealed class SentinelTests
         Assert.True(await database.StringSetAsync("library", "before"));
 
         group.Kill(0);
-        group.WaitFor(() => group.PrimaryOf(sentinel) is { } port && port != group.Ports[0], "a new primary");
-        int chosen = Array.IndexOf(group.Ports, group.PrimaryOf(sentinel));
+        group.WaitFor(() => WatchedGroup.PrimaryOf(sentinel) is { } port && port != group.Ports[0], "a new primary");
+        int chosen = Array.IndexOf(group.Ports, WatchedGroup.PrimaryOf(sentinel));
         group.WaitForRoles(chosen);
         (await python).Succeeded();
         group.WaitFor(() => Writes(database), "StackExchange.Redis");

@@ -79,7 +79,7 @@ internal sealed class WatchedGroup : IDisposable
     internal string FileOf(int index) => File.ReadAllText(PathOf(index));
 
     /// <summary>The port of the primary that a sentinel reports.</summary>
-    internal int? PrimaryOf(RespConnection sentinel) =>
+    internal static int? PrimaryOf(RespConnection sentinel) =>
         sentinel.Run("SENTINEL GET-MASTER-ADDR-BY-NAME m").Items is [_, { } port] ? int.Parse(port.Text, CultureInfo.InvariantCulture) : null;
 
     /// <summary>Waits until one of the servers that run is the primary, and the others are connected to it.</summary>

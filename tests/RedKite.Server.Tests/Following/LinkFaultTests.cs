@@ -11,7 +11,7 @@ namespace RedKite.Server.Tests.Following;
 public class LinkFaultTests
 {
     private const int Writers = 3;
-    private const int MsOfCutMax = 5_000; // a link that fails often waits a second before it tries again
+    private const int MsOfCutMax = 5_000;
 
     [Fact]
     public Task A_dozen_cuts_lose_nothing() => Run(TestScale.GivenSeed ?? 1, cuts: 12, backlogBytes: 1 << 20);
@@ -35,6 +35,7 @@ public class LinkFaultTests
         chain.Primary.Client.Run($"CONFIG SET repl-backlog-size {backlogBytes}").IsOk();
         new RandomWrites(seed, chain.Primary.Client).Run(300);
         ChainNode[] replicas = [await chain.StartAloneAsync(), await chain.StartAloneAsync()];
+        foreach (ChainNode replica in replicas) (replica.Server!.Follower.Services.RetryMsMin, replica.Server.Follower.Services.RetryMsMax) = (1, 20);
         LinkProxy[] links = [new(chain.Primary.Port, seed), new(chain.Primary.Port, seed + 1000)];
         try
         {
