@@ -1,6 +1,5 @@
 using System.Globalization;
 using Microsoft.Playwright;
-using RedKite.Server;
 
 namespace RedKite.Dashboard.Tests;
 

@@ -11,6 +11,7 @@ internal readonly struct CoreOfThisThread : IDisposable
 
     internal static CoreOfThisThread Pin(int core)
     {
+        if (!OperatingSystem.IsLinux()) return default;
         using Process process = Process.GetCurrentProcess();
         nint before = process.ProcessorAffinity;
         process.ProcessorAffinity = 1 << core; // on Linux that of the main thread, which measures
@@ -19,6 +20,7 @@ internal readonly struct CoreOfThisThread : IDisposable
 
     public void Dispose()
     {
+        if (!OperatingSystem.IsLinux()) return;
         using Process process = Process.GetCurrentProcess();
         process.ProcessorAffinity = _before;
     }

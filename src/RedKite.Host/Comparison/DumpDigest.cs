@@ -1,5 +1,3 @@
-using RedKite.Server;
-
 namespace RedKite.Host.Comparison;
 
 /// <summary>
