@@ -9,6 +9,9 @@ internal enum DataType
     SortedSet = 3,
     Hash = 4,
     Stream = 6,
+
+    /// <summary>Vectors by name; a module's value in Redis.</summary>
+    VectorSet = 7,
 }
 
 /// <summary>How a value is stored, under the name that OBJECT ENCODING returns.</summary>
@@ -45,4 +48,7 @@ internal enum ValueEncoding
 
     /// <summary>A stream's nodes and groups.</summary>
     Stream = 11,
+
+    /// <summary>A graph of vectors.</summary>
+    VectorSet = 12,
 }

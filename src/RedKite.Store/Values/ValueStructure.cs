@@ -6,6 +6,7 @@ using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Sets;
 using RedKite.Store.Values.SortedSets;
 using RedKite.Store.Values.Streams;
+using RedKite.Store.Values.VectorSets;
 
 namespace RedKite.Store.Values;
 
@@ -24,6 +25,7 @@ internal static unsafe class ValueStructure
         (DataType.List, _) => QuickList.FreeSlice(arena, ref root.Structure, blocksMax),
         (DataType.Stream, ValueEncoding.Stream) => StreamData.FreeSlice((StreamData*)root.Structure, arena, blocksMax),
         (DataType.Hash, ValueEncoding.HashTable) => HashTable.FreeSlice(arena, root, blocksMax),
+        (DataType.VectorSet, ValueEncoding.VectorSet) => VectorSetData.FreeSlice((VectorSetData*)root.Structure, arena, blocksMax),
         _ => throw Unknown(type, encoding),
     };
 
@@ -35,6 +37,7 @@ internal static unsafe class ValueStructure
         (DataType.List, _) => QuickList.Bytes(entry.Root.Structure),
         (DataType.Stream, ValueEncoding.Stream) => StreamData.Bytes((StreamData*)entry.Root.Structure),
         (DataType.Hash, ValueEncoding.HashTable) => HashTable.Bytes(entry.Root),
+        (DataType.VectorSet, ValueEncoding.VectorSet) => VectorSetData.Bytes((VectorSetData*)entry.Root.Structure),
         _ => throw Unknown(entry.Type, entry.Encoding),
     };
 
@@ -52,6 +55,8 @@ internal static unsafe class ValueStructure
                 return SortedSetStructure.Move(mover, ref root, ref cursor, ref work);
             case DataType.List:
                 return QuickList.Move(mover, ref root.Structure, ref cursor, ref work);
+            case DataType.VectorSet:
+                return VectorSetData.Move(mover, (VectorSetData*)root.Structure, ref cursor, ref work);
             default:
                 return StreamData.Move(mover, (StreamData*)root.Structure, ref cursor, ref work);
         }

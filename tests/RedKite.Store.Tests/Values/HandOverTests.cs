@@ -8,6 +8,7 @@ using RedKite.Store.Values.Lists;
 using RedKite.Store.Values.Sets;
 using RedKite.Store.Values.SortedSets;
 using RedKite.Store.Values.Streams;
+using RedKite.Store.Values.VectorSets;
 using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Store.Tests.Values;
@@ -175,6 +176,11 @@ public sealed class HandOverTests
                 list.PrepareFor(text.Length, 1);
                 list.PushLast(text);
                 break;
+            case DataType.VectorSet:
+                var form = new VectorSetForm(3, 0, 4, VectorQuantization.Int8);
+                VectorSetValue vectors = entry.Exists ? VectorSetValue.Of(database, entry) : VectorSetValue.Create(database, key, hash, 0, form);
+                vectors.Add(text, [number % 7, number % 11, 1], effort: 4, "attributes"u8, keepsAttributes: false);
+                break;
             default:
                 StreamValue stream = entry.Exists
                     ? StreamValue.Of(database, entry)
@@ -204,6 +210,7 @@ public sealed class HandOverTests
         for (int i = 0; i < next; i += 3)
         {
             if (type == DataType.Hash) HashValue.Open(database, entry, ExpiryClock.Never).Remove(Text(i));
+            else if (type == DataType.VectorSet) VectorSetValue.Of(database, entry).Remove(Text(i));
             else if (type == DataType.Set) SetValue.Open(database, entry, new SetLimits(4, 4, 8)).Remove(Text(i));
             else new SortedSetValue(database, entry).Remove(Text(i));
         }
@@ -219,6 +226,7 @@ public sealed class HandOverTests
             DataType.Set => SetView.Of(database, entry).Count,
             DataType.SortedSet => new SortedSetValue(database, entry).Count,
             DataType.List => new ListValue(database, entry, Lists).Count,
+            DataType.VectorSet => VectorSetValue.Of(database, entry).Count,
             _ => StreamValue.Of(database, entry).Length,
         };
     }

@@ -1,0 +1,92 @@
+using System.Runtime.CompilerServices;
+
+namespace RedKite.Store.Values.VectorSets;
+
+/// <summary>
+/// A distance with a node's number in one word, so that comparing words compares distances, and numbers where those are equal: the order of
+/// results does not depend on the way to them.
+/// </summary>
+internal static class DistanceKey
+{
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static ulong Of(float distance, int number)
+    {
+        int bits = BitConverter.SingleToInt32Bits(distance);
+        uint ordered = (uint)(bits ^ ((bits >> 31) | int.MinValue));
+        return ((ulong)ordered << 32) | (uint)number;
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static int Number(ulong key) => (int)(uint)key;
+
+    internal static float Distance(ulong key)
+    {
+        int ordered = (int)(uint)(key >> 32);
+        return BitConverter.Int32BitsToSingle(ordered ^ ((~ordered >> 31) | int.MinValue));
+    }
+}
+
+/// <summary>A binary heap of keys, the lowest first. Complements of keys make it one with the highest first.</summary>
+internal sealed class DistanceHeap
+{
+    private const int KeptMax = 1 << 16;
+
+    private ulong[] _keys = new ulong[256];
+
+    internal int Count { get; private set; }
+
+    internal ulong Lowest => _keys[0];
+
+    /// <summary>The keys in no order.</summary>
+    internal Span<ulong> Keys => _keys.AsSpan(0, Count);
+
+    internal void Clear()
+    {
+        Count = 0;
+        if (_keys.Length > KeptMax) _keys = new ulong[256];
+    }
+
+    internal void Push(ulong key)
+    {
+        if (Count == _keys.Length) Array.Resize(ref _keys, Count * 2);
+        ulong[] keys = _keys;
+        int at = Count++;
+        while (at > 0)
+        {
+            int parent = (at - 1) >> 1;
+            if (keys[parent] <= key) break;
+            keys[at] = keys[parent];
+            at = parent;
+        }
+
+        keys[at] = key;
+    }
+
+    internal ulong Pop()
+    {
+        ulong lowest = _keys[0];
+        ulong last = _keys[--Count];
+        if (Count > 0) Sink(last);
+        return lowest;
+    }
+
+    /// <summary>Replaces the lowest key.</summary>
+    internal void ReplaceLowest(ulong key) => Sink(key);
+
+    private void Sink(ulong key)
+    {
+        ulong[] keys = _keys;
+        int at = 0;
+        while (true)
+        {
+            int child = (at * 2) + 1;
+            if (child >= Count) break;
+            if (child + 1 < Count && keys[child + 1] < keys[child]) child++;
+            if (keys[child] >= key) break;
+            keys[at] = keys[child];
+            at = child;
+        }
+
+        keys[at] = key;
+    }
+}

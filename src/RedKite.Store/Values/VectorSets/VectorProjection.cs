@@ -1,0 +1,54 @@
+using RedKite.Store.Memory;
+
+namespace RedKite.Store.Values.VectorSets;
+
+/// <summary>
+/// A random projection to fewer dimensions (or more). Its components have one size and random signs, which depend on the two numbers of
+/// dimensions alone: so a replica, and a log that is replayed, project alike.
+/// </summary>
+internal static unsafe class VectorProjection
+{
+    /// <summary>Gives a set its projection.</summary>
+    internal static void Create(VectorSetData* data, Arena arena, int projectedFrom)
+    {
+        float* matrix = Allocate(data, arena, projectedFrom);
+        float size = 1 / MathF.Sqrt(projectedFrom);
+        ulong state = ((ulong)(uint)projectedFrom << 32) | (uint)data->Dimensions;
+        ulong bits = 0;
+        long floats = (long)data->Dimensions * projectedFrom;
+        for (long i = 0; i < floats; i++)
+        {
+            if ((i & 63) == 0) bits = Next(ref state);
+            matrix[i] = (bits & 1) != 0 ? size : -size;
+            bits >>= 1;
+        }
+    }
+
+    /// <summary>Allocates a projection; the caller fills it.</summary>
+    internal static float* Allocate(VectorSetData* data, Arena arena, int projectedFrom)
+    {
+        data->ProjectedFrom = projectedFrom;
+        data->Projection = (float*)arena.Allocate(data->ProjectionBytes);
+        return data->Projection;
+    }
+
+    internal static void Apply(VectorSetData* data, ReadOnlySpan<float> vector, Span<float> projected)
+    {
+        fixed (float* components = vector)
+        {
+            for (int i = 0; i < projected.Length; i++)
+            {
+                projected[i] = VectorDistance.DotOfFloats(data->Projection + ((long)i * vector.Length), components, vector.Length);
+            }
+        }
+    }
+
+    // SplitMix64.
+    private static ulong Next(ref ulong state)
+    {
+        state += 0x9E3779B97F4A7C15;
+        ulong mixed = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9;
+        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB;
+        return mixed ^ (mixed >> 31);
+    }
+}

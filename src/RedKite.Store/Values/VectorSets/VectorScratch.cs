@@ -1,0 +1,119 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+
+namespace RedKite.Store.Values.VectorSets;
+
+/// <summary>
+/// A thread's memory for searching and changing vector sets: what is to be visited, what was found, a bit for each visited node. It is kept
+/// from one command to the next unless it became large.
+/// </summary>
+internal sealed unsafe class VectorScratch
+{
+    private const int KeptMax = 1 << 16;
+
+    [ThreadStatic]
+    private static VectorScratch? _current;
+
+    private ulong[] _visited = new ulong[64];
+    private int[] _marked = new int[1024]; // words of visited that are not 0
+    private int _markedCount;
+    private byte* _query;
+    private long _queryBytes;
+    private float[] _floats = new float[256];
+    private float[] _projected = new float[256];
+    private int[] _numbers = new int[64];
+    private int[] _moreNumbers = new int[64];
+    private ulong[] _keys = new ulong[64];
+
+    ~VectorScratch() => NativeMemory.Free(_query);
+
+    internal static VectorScratch Current => _current ??= new VectorScratch();
+
+    /// <summary>What a search has reached, the nearest first.</summary>
+    internal DistanceHeap Open { get; } = new();
+
+    /// <summary>The complements of what a search has found, the farthest first; <see cref="Sorted"/> ends a search.</summary>
+    internal DistanceHeap Found { get; } = new();
+
+    /// <summary>A node with the vector that is searched or added. Its room is that of a header and so many bytes.</summary>
+    internal byte* Query(int vectorBytes)
+    {
+        long bytes = VectorNode.VectorOffset + vectorBytes;
+        if (bytes > _queryBytes)
+        {
+            _query = (byte*)NativeMemory.Realloc(_query, (nuint)bytes);
+            _queryBytes = bytes;
+        }
+
+        VectorNode.Head(_query) = default;
+        return _query;
+    }
+
+    /// <summary>Room for a vector's components, up to the next call.</summary>
+    internal Span<float> Floats(int count) => Room(ref _floats, count);
+
+    internal Span<float> Projected(int count) => Room(ref _projected, count);
+
+    internal Span<int> Numbers(int count) => Room(ref _numbers, count);
+
+    internal Span<int> MoreNumbers(int count) => Room(ref _moreNumbers, count);
+
+    internal Span<ulong> Keys(int count) => Room(ref _keys, count);
+
+    /// <summary>Begins a search in a set of so many nodes.</summary>
+    internal void Begin(int nodes)
+    {
+        Open.Clear();
+        Found.Clear();
+        EndVisits();
+        int words = (nodes + 63) >> 6;
+        if (_visited.Length < words || _visited.Length > Math.Max(KeptMax, words * 4L)) _visited = new ulong[words + (words / 4)];
+    }
+
+    /// <summary>Marks a node; false if it was marked already.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal bool Visit(int number)
+    {
+        ref ulong word = ref _visited[number >> 6];
+        ulong bit = 1UL << (number & 63);
+        if ((word & bit) != 0) return false;
+        if (word == 0) NoteMarked(number >> 6);
+        word |= bit;
+        return true;
+    }
+
+    /// <summary>Ends a search: what was found, the nearest first, valid up to the next search.</summary>
+    internal ReadOnlySpan<ulong> Sorted()
+    {
+        Span<ulong> keys = Found.Keys;
+        foreach (ref ulong key in keys) key = ~key;
+        keys.Sort();
+        return keys;
+    }
+
+    private void NoteMarked(int word)
+    {
+        if (_markedCount < _marked.Length) _marked[_markedCount] = word;
+        _markedCount++;
+    }
+
+    private void EndVisits()
+    {
+        if (_markedCount > _marked.Length)
+        {
+            Array.Clear(_visited);
+        }
+        else
+        {
+            foreach (int word in _marked.AsSpan(0, _markedCount)) _visited[word] = 0;
+        }
+
+        _markedCount = 0;
+    }
+
+    private static Span<T> Room<T>(ref T[] array, int count)
+    {
+        if (array.Length < count || array.Length > Math.Max(KeptMax, count)) array = new T[count];
+        return array.AsSpan(0, count);
+    }
+}

@@ -1,0 +1,187 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using RedKite.Store.Values.Members;
+
+namespace RedKite.Store.Values.VectorSets;
+
+/// <summary>What all vectors of a set have in common.</summary>
+/// <param name="Dimensions">Of the vectors as they are stored.</param>
+/// <param name="ProjectedFrom">The dimensions of the vectors as they are given, if they are projected; otherwise 0.</param>
+/// <param name="Links">M.</param>
+internal readonly record struct VectorSetForm(int Dimensions, int ProjectedFrom, int Links, VectorQuantization Quantization);
+
+/// <summary>
+/// A key's vector set as handlers see it: elements with a vector and attributes, found by name or by their vectors. It stays valid as long
+/// as the stripe is locked and the set is not removed. The set of a missing key does not exist.
+/// </summary>
+internal readonly unsafe ref struct VectorSetValue
+{
+    private readonly Database _database;
+    private readonly Entry _entry;
+    private readonly Arena _arena;
+    private readonly VectorSetData* _data;
+
+    private VectorSetValue(Database database, Entry entry, VectorSetData* data)
+    {
+        _database = database;
+        _entry = entry;
+        _arena = database.ArenaOf(entry);
+        _data = data;
+    }
+
+    /// <summary>The set of an entry; an entry that is missing has none.</summary>
+    internal static VectorSetValue Of(Database database, Entry entry) =>
+        entry.Exists ? new(database, entry, (VectorSetData*)entry.Root.Structure) : default;
+
+    /// <summary>Creates an empty set at a missing key. The caller adds an element at once.</summary>
+    internal static VectorSetValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock, VectorSetForm form)
+    {
+        Entry entry = database.WriteValue(key, hash, default, DataType.VectorSet, ValueEncoding.VectorSet, ValueRoot.Bytes, Database.NoExpiry, accessClock);
+        Arena arena = database.ArenaOf(entry);
+        VectorSetData* data = VectorSetData.Create(arena, form.Dimensions, form.Links, form.Quantization);
+        entry.Root = new ValueRoot { Structure = (byte*)data };
+        if (form.ProjectedFrom > 0) VectorProjection.Create(data, arena, form.ProjectedFrom);
+        return new VectorSetValue(database, entry, data);
+    }
+
+    internal bool Exists => _data != null;
+
+    internal VectorSetData* Data => _data;
+
+    internal Arena Arena => _arena;
+
+    /// <summary>Elements.</summary>
+    internal long Count => _data == null ? 0 : Table.Count;
+
+    internal VectorSetForm Form => new(_data->Dimensions, _data->ProjectedFrom, _data->Links, _data->Quantization);
+
+    internal int TopLevel => _data->TopLevel;
+
+    /// <summary>Elements that have attributes.</summary>
+    internal long WithAttributes => _data->WithAttributes;
+
+    /// <summary>The set's number in the order of creation.</summary>
+    internal long Id => _data->Id;
+
+    /// <summary>How often an element was added.</summary>
+    internal ulong Additions => _data->LastId;
+
+    private MemberTable<VectorNode> Table => new(_arena, _database.Hasher, _data->Table);
+
+    private VectorGraph Graph => new(_data, VectorScratch.Current);
+
+    /// <summary>The element with a name; one that does not exist if there is none.</summary>
+    internal VectorElement Find(ReadOnlySpan<byte> name) =>
+        _data == null ? default : new VectorElement(_data, Table.Find(name, _database.Hasher.Hash(name)));
+
+    /// <summary>An element by its number, which a link or a key of a search contains.</summary>
+    internal VectorElement At(int number) => new(_data, _data->Node(number));
+
+    /// <summary>Numbers that an element may have; some are free.</summary>
+    internal int Numbers => _data == null ? 0 : _data->Used;
+
+    /// <summary>The element with a number; one that does not exist if the number is free.</summary>
+    internal VectorElement AtOrNone(int number) => new(_data, _data->NodeOrNull(number));
+
+    /// <summary>An element at random.</summary>
+    internal VectorElement Pick(Random random) => new(_data, Table.Pick(random));
+
+    /// <summary>Different elements at random: as many blocks as the span has room for, at most all.</summary>
+    internal void Draw(Random random, Span<nint> blocks) => Table.DrawDistinct(random, blocks);
+
+    /// <summary>The name of a drawn element.</summary>
+    internal static ReadOnlySpan<byte> NameOf(nint block) => VectorNode.Member((byte*)block);
+
+    /// <summary>Adds an element, or replaces the vector of the one with its name.</summary>
+    /// <param name="name">The element's name.</param>
+    /// <param name="vector">As it is given; overwritten.</param>
+    /// <param name="effort">EF.</param>
+    /// <param name="attributes">The element's attributes; empty: none.</param>
+    /// <param name="keepsAttributes">Whether an element that exists keeps those that it has.</param>
+    /// <returns>Whether it is new.</returns>
+    internal bool Add(ReadOnlySpan<byte> name, Span<float> vector, int effort, ReadOnlySpan<byte> attributes, bool keepsAttributes)
+    {
+        Span<float> stored = Stored(vector);
+        float norm = VectorCodec.Normalize(stored);
+        MemberTable<VectorNode> table = Table;
+        ulong hash = table.Hash(name);
+        bool isNew = !table.TryFind(name, hash, out MemberPosition position);
+        byte* replaced = isNew ? null : table.Remove(position);
+        if (!isNew) new VectorGraphChange(Graph).Remove(replaced);
+
+        byte* node = VectorSetData.AddNode(_data, _arena, name, VectorGraphChange.DrawLevel(_data));
+        VectorCodec.Encode(_data->Quantization, stored, norm, node);
+        ReadOnlySpan<byte> kept = keepsAttributes && !isNew ? VectorNode.Attributes(replaced) : attributes;
+        if (!kept.IsEmpty) VectorSetData.SetAttributes(_data, _arena, node, kept);
+        if (!isNew) VectorSetData.FreeNode(_data, _arena, replaced);
+        table.Add(hash, node);
+        new VectorGraphChange(Graph).Add(node, effort);
+        _data->LastId++;
+        return isNew;
+    }
+
+    /// <summary>Removes an element. A set that has none left is removed with its key.</summary>
+    internal bool Remove(ReadOnlySpan<byte> name)
+    {
+        MemberTable<VectorNode> table = Table;
+        if (!table.TryFind(name, table.Hash(name), out MemberPosition position)) return false;
+        byte* node = table.Remove(position);
+        new VectorGraphChange(Graph).Remove(node);
+        VectorSetData.FreeNode(_data, _arena, node);
+        if (table.Count == 0) _database.Unlink(_entry, UnlinkReason.Emptied);
+        return true;
+    }
+
+    internal void SetAttributes(VectorElement element, ReadOnlySpan<byte> attributes) => VectorSetData.SetAttributes(_data, _arena, element.Node, attributes);
+
+    /// <summary>Prepares a search for what is near a vector, of as many dimensions as the set's vectors are given or stored with.</summary>
+    /// <param name="vector">Overwritten.</param>
+    internal VectorQuery Query(Span<float> vector)
+    {
+        Span<float> stored = vector.Length == _data->ProjectedFrom ? Stored(vector) : vector;
+        byte* query = VectorScratch.Current.Query(_data->VectorBytes);
+        float norm = VectorCodec.Normalize(stored);
+        VectorCodec.Encode(_data->Quantization, stored, norm, query);
+        return new VectorQuery(Graph, query);
+    }
+
+    /// <summary>Prepares a search for what is near an element.</summary>
+    internal VectorQuery Query(VectorElement element)
+    {
+        Span<float> vector = VectorScratch.Current.Floats(_data->Dimensions);
+        VectorCodec.Decode(_data->Quantization, element.Node, vector);
+        byte* query = VectorScratch.Current.Query(_data->VectorBytes);
+        VectorCodec.Encode(_data->Quantization, vector, VectorCodec.Normalize(vector), query);
+        return new VectorQuery(Graph, query);
+    }
+
+    private Span<float> Stored(Span<float> vector)
+    {
+        if (_data->ProjectedFrom == 0) return vector;
+        Span<float> projected = VectorScratch.Current.Projected(_data->Dimensions);
+        VectorProjection.Apply(_data, vector, projected);
+        return projected;
+    }
+}
+
+/// <summary>A search for a vector. Each result is a key of <see cref="DistanceKey"/>, the nearest first, valid up to the thread's next search.</summary>
+internal readonly unsafe ref struct VectorQuery
+{
+    private readonly VectorGraph _graph;
+    private readonly byte* _query;
+
+    internal VectorQuery(VectorGraph graph, byte* query)
+    {
+        _graph = graph;
+        _query = query;
+    }
+
+    /// <summary>Searches by the graph.</summary>
+    /// <param name="effort">EF: results, of which the nearest are of use.</param>
+    /// <param name="filter">What attributes must match; null: nothing.</param>
+    /// <param name="examinedMax">How many elements' attributes may be examined.</param>
+    internal ReadOnlySpan<ulong> Search(int effort, VectorPredicate? filter, long examinedMax) => _graph.Search(_query, effort, filter, examinedMax);
+
+    /// <summary>Compares all elements.</summary>
+    internal ReadOnlySpan<ulong> Scan(int count, VectorPredicate? filter) => _graph.Scan(_query, count, filter);
+}

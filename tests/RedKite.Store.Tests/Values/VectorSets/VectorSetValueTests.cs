@@ -1,0 +1,167 @@
+using System.Text;
+using RedKite.Store.Values.VectorSets;
+using RedKite.TestSupport;
+
+namespace RedKite.Store.Tests.Values.VectorSets;
+
+public sealed class VectorSetValueTests
+{
+    [Theory]
+    [InlineData(VectorQuantizationName.None)]
+    [InlineData(VectorQuantizationName.Int8)]
+    [InlineData(VectorQuantizationName.Binary)]
+    public void Set_agrees_with_a_model_whatever_happens(VectorQuantizationName quantization) => Randomness.Run(random =>
+    {
+        using var world = new VectorSetWorld(new VectorSetForm(random.Next(1, 70), 0, random.Next(4, 9), (VectorQuantization)quantization));
+        for (int step = 0; step < 1_500; step++)
+        {
+            // Mostly more, then mostly fewer, down to none.
+            bool grows = random.Next(10) < (step < 700 ? 7 : 3);
+            if (grows || world.Count == 0)
+            {
+                string? attributes = random.Next(3) == 0 ? new string('a', random.Next(0, 40)) : null;
+                world.Add(VectorSetWorld.Name(random.Next(400)), VectorSetWorld.Vector(random, world.Dimensions), random.Next(1, 60), attributes);
+            }
+            else
+            {
+                world.Remove(random.Next(4) == 0 ? "missing" : world.NameAt(random));
+            }
+
+            if (step % 50 == 0) world.Check();
+        }
+
+        world.Check();
+        world.RemoveKeyAndCheckMemory();
+    });
+
+    [Fact]
+    public void Exact_search_finds_the_nearest_in_order() => Randomness.Run(random =>
+    {
+        using var world = new VectorSetWorld(new VectorSetForm(24, 0, 16, VectorQuantization.None));
+        for (int i = 0; i < 300; i++) world.Add(VectorSetWorld.Name(i), VectorSetWorld.Vector(random, 24));
+        for (int i = 0; i < 20; i++)
+        {
+            float[] query = VectorSetWorld.Vector(random, 24);
+            Assert.Equal(world.Nearest(query, 12), world.Scan(query, 12));
+        }
+    });
+
+    [Theory]
+    [InlineData(VectorQuantizationName.None, 0.99)]
+    [InlineData(VectorQuantizationName.Int8, 0.97)]
+    public void Search_by_the_graph_finds_what_an_exact_one_does(VectorQuantizationName quantization, double recallMin)
+    {
+        const int Elements = 10_000;
+        const int Dimensions = 32;
+        const int Queries = 100;
+        var random = new Random(7);
+        using var world = new VectorSetWorld(new VectorSetForm(Dimensions, 0, 16, (VectorQuantization)quantization), guarded: false);
+        float[][] centers = [.. Enumerable.Range(0, 50).Select(_ => VectorSetWorld.Vector(random, Dimensions))];
+        for (int i = 0; i < Elements; i++) world.Add(VectorSetWorld.Name(i), Near(random, centers), effort: 100);
+        int found = 0;
+        for (int i = 0; i < Queries; i++)
+        {
+            float[] query = Near(random, centers);
+            found += world.Scan(query, 10).Intersect(world.Search(query, 10, effort: 100)).Count();
+        }
+
+        Assert.True(found >= Queries * 10 * recallMin, $"{found} of {Queries * 10} were found.");
+    }
+
+    [Fact]
+    public void Recall_survives_the_removal_of_most_elements()
+    {
+        const int Dimensions = 24;
+        var random = new Random(11);
+        using var world = new VectorSetWorld(new VectorSetForm(Dimensions, 0, 16, VectorQuantization.Int8), guarded: false);
+        for (int i = 0; i < 4_000; i++) world.Add(VectorSetWorld.Name(i), VectorSetWorld.Vector(random, Dimensions), effort: 60);
+        for (int i = 0; i < 4_000; i++)
+        {
+            if (i % 5 != 0) world.Remove(VectorSetWorld.Name(i));
+        }
+
+        world.Check();
+        int found = 0;
+        for (int i = 0; i < 100; i++)
+        {
+            float[] query = VectorSetWorld.Vector(random, Dimensions);
+            found += world.Scan(query, 10).Intersect(world.Search(query, 10, effort: 100)).Count();
+        }
+
+        Assert.True(found >= 950, $"{found} of 1000 were found.");
+    }
+
+    [Fact]
+    public void Filter_is_asked_for_no_more_elements_than_allowed()
+    {
+        var random = new Random(3);
+        using var world = new VectorSetWorld(new VectorSetForm(8, 0, 16, VectorQuantization.Int8));
+        for (int i = 0; i < 500; i++) world.Add(VectorSetWorld.Name(i), VectorSetWorld.Vector(random, 8), attributes: i % 2 == 0 ? "even" : "odd");
+        int asked = 0;
+        VectorSetValue set = world.Set;
+        ReadOnlySpan<ulong> some = set.Query(VectorSetWorld.Vector(random, 8)).Search(10, attributes => attributes.SequenceEqual("even"u8), long.MaxValue);
+        Assert.Equal(10, some.Length);
+        foreach (ulong key in some) Assert.Equal("even", Encoding.ASCII.GetString(set.At(DistanceKey.Number(key)).Attributes));
+
+        ReadOnlySpan<ulong> none = set.Query(VectorSetWorld.Vector(random, 8)).Search(10, _ => ++asked < 0, 50);
+        Assert.Equal(0, none.Length);
+        Assert.InRange(asked, 1, 51);
+    }
+
+    [Fact]
+    public void Projected_vectors_keep_their_neighbours()
+    {
+        var random = new Random(5);
+        using var world = new VectorSetWorld(new VectorSetForm(64, 256, 16, VectorQuantization.Int8));
+        float[][] centers = [.. Enumerable.Range(0, 20).Select(_ => VectorSetWorld.Vector(random, 256))];
+        for (int i = 0; i < 400; i++) world.Add(VectorSetWorld.Name(i), VectorSetWorld.Vector(random, 256).Zip(centers[i % 20], (noise, center) => center + (noise * 0.2f)).ToArray());
+        for (int i = 0; i < 20; i++)
+        {
+            foreach (string name in world.Search(centers[i], 10, 100)) Assert.Equal(i, int.Parse(name[8..], System.Globalization.CultureInfo.InvariantCulture) % 20);
+        }
+
+        world.RemoveKeyAndCheckMemory();
+    }
+
+    /// <summary>
+    /// 100,000 vectors of 300 dimensions, with EF 200. In clusters, as real ones are, all are found. Of random ones no vector is much nearer than
+    /// any other: what is found there shows that the graph is no worse than before.
+    /// </summary>
+    [Theory]
+    [Long]
+    [InlineData(false)]
+    [InlineData(true)]
+    public void Recall_with_many_dimensions(bool clustered)
+    {
+        const int Dimensions = 300;
+        var random = new Random(13);
+        using var world = new VectorSetWorld(new VectorSetForm(Dimensions, 0, 16, VectorQuantization.Int8), guarded: false);
+        float[][] centers = [.. Enumerable.Range(0, 1_000).Select(_ => VectorSetWorld.Vector(random, Dimensions))];
+        for (int i = 0; i < 100_000; i++) world.Add(VectorSetWorld.Name(i), clustered ? Near(random, centers) : VectorSetWorld.Vector(random, Dimensions));
+        int found = 0;
+        for (int i = 0; i < 200; i++)
+        {
+            float[] query = clustered ? Near(random, centers) : VectorSetWorld.Vector(random, Dimensions);
+            found += world.Scan(query, 10).Intersect(world.Search(query, 10, effort: 200)).Count();
+        }
+
+        TestContext.Current.TestOutputHelper?.WriteLine($"{found} of 2000 were found.");
+        Assert.True(found >= (clustered ? 1_980 : 520), $"{found} of 2000 were found.");
+    }
+
+    private static float[] Near(Random random, float[][] centers)
+    {
+        float[] center = centers[random.Next(centers.Length)];
+        float[] vector = VectorSetWorld.Vector(random, center.Length);
+        for (int i = 0; i < vector.Length; i++) vector[i] = center[i] + (vector[i] * 0.5f);
+        return vector;
+    }
+}
+
+/// <summary>The values of VectorQuantization, which is internal.</summary>
+public enum VectorQuantizationName
+{
+    None,
+    Int8,
+    Binary,
+}
