@@ -288,7 +288,7 @@ internal sealed class RdbFileReader : IDisposable
         _crc = feed.Crc;
         batch.Window.Clear();
         _position = _length - input.Left;
-        Add(batch, isModule ? WithModule(batch, key, RdbModule.NameOf(module)) : key, _position - key.ValueOffset);
+        Add(batch, isModule && module != RdbModule.VectorSet ? WithModule(batch, key, RdbModule.NameOf(module)) : key, _position - key.ValueOffset);
     }
 
     private bool TryAux(ref RdbInput input, RdbBatch batch)
@@ -309,6 +309,13 @@ internal sealed class RdbFileReader : IDisposable
     {
         int start = input.Position;
         if (!input.TryLength(out ulong id)) return false;
+        if (key.Type == RdbType.Module && id == RdbModule.VectorSet)
+        {
+            if (!RdbModule.TrySkip(ref input)) return false;
+            Add(batch, key, input.Position - start);
+            return true;
+        }
+
         string module = RdbModule.NameOf(id);
         if (key.Type == RdbType.ModuleDraft || !_options.SkipsModules) throw batch.Failure(key, RdbModule.Refusal(module));
         if (!RdbModule.TrySkip(ref input)) return false;

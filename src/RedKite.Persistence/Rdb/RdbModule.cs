@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Store.Memory;
 
 namespace RedKite.Persistence.Rdb;
 
@@ -12,6 +13,9 @@ namespace RedKite.Persistence.Rdb;
 internal static class RdbModule
 {
     private const string Characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+    /// <summary>The id of vector sets, in version 0 of their encoding.</summary>
+    internal const ulong VectorSet = 0xBDE7_2DA2_BB1E_B400;
 
     private const int NameLength = 9;
     private const int VersionBits = 10;
@@ -39,6 +43,37 @@ internal static class RdbModule
     /// <summary>The error for data of a module.</summary>
     internal static string Refusal(string name) =>
         string.Create(CultureInfo.InvariantCulture, $"data of the module '{name}', which RedKite does not have");
+
+    internal static void WriteUnsigned(RdbOutput output, ulong value)
+    {
+        output.Length((ulong)Part.Unsigned);
+        output.Length(value);
+    }
+
+    internal static void WriteString(RdbOutput output, ReadOnlySpan<byte> text)
+    {
+        output.Length((ulong)Part.String);
+        output.String(text);
+    }
+
+    internal static void WriteEnd(RdbOutput output) => output.Length((ulong)Part.End);
+
+    internal static bool TryUnsigned(ref RdbInput input, out ulong value)
+    {
+        value = 0;
+        return TryPart(ref input, Part.Unsigned) && input.TryLength(out value);
+    }
+
+    /// <summary>Reads a string: see <see cref="RdbInput.TryString"/>.</summary>
+    internal static bool TryString(ref RdbInput input, NativeBuffer scratch, out ReadOnlySpan<byte> text)
+    {
+        text = default;
+        return TryPart(ref input, Part.String) && input.TryString(scratch, out text);
+    }
+
+    internal static bool TryEnd(ref RdbInput input) => TryPart(ref input, Part.End);
+
+    private static bool TryPart(ref RdbInput input, Part part) => input.TryLength(out ulong read) && read == (ulong)part;
 
     /// <summary>Passes over a module's data up to and including its end.</summary>
     internal static bool TrySkip(ref RdbInput input)

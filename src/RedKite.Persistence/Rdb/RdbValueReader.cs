@@ -70,6 +70,7 @@ internal static class RdbValueReader
                 => RdbHashReader.TryRead(type, ref input, target, scratch),
             RdbType.StreamOfListPacks or RdbType.StreamOfListPacks2 or RdbType.StreamOfListPacks3 or RdbType.StreamOfListPacks4 or RdbType.StreamOfListPacks5
                 => RdbStreamReader.TryRead(type, ref input, target, scratch),
+            RdbType.Module => RdbVectorSetReader.TryRead(ref input, target, scratch),
             _ => false,
         };
         scratch.Clear();

@@ -26,6 +26,7 @@ internal struct RdbValueSteps
     private ScoreTreePosition _scored;
     private ListNodes _nodes;
     private RdbStreamSteps _stream;
+    private RdbVectorSetSteps _vectors;
 
     internal RdbValueSteps(RdbType type, Database database, Entry entry, ExpiryClock expiry, long earliestExpiryMs, NativeBuffer scratch)
     {
@@ -52,6 +53,9 @@ internal struct RdbValueSteps
                 _fields = hash.Fields();
                 _count = hash.LivingCount;
                 break;
+            case RdbType.Module:
+                _vectors = new RdbVectorSetSteps(database, entry);
+                break;
             case RdbType.StreamOfListPacks3:
                 _stream = new RdbStreamSteps(database, entry, scratch);
                 break;
@@ -75,6 +79,8 @@ internal struct RdbValueSteps
                 return BeginsWithCount(output) || StepScoredMember(output);
             case RdbType.Hash or RdbType.HashWithExpiries:
                 return BeginsWithCount(output) || StepField(output);
+            case RdbType.Module:
+                return _vectors.Step(output);
             case RdbType.StreamOfListPacks3:
                 return _stream.Step(output);
             default:

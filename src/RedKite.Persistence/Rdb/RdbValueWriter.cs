@@ -29,6 +29,7 @@ internal readonly ref struct RdbValueWriter
             DataType.Set => entry.Encoding == ValueEncoding.ListPack ? RdbType.SetListPack : RdbType.Set,
             DataType.SortedSet => entry.Encoding == ValueEncoding.ListPack ? RdbType.SortedSetListPack : RdbType.SortedSet,
             DataType.Stream => RdbType.StreamOfListPacks3,
+            DataType.VectorSet => RdbType.Module,
             _ when entry.Encoding == ValueEncoding.ListPack => RdbType.HashListPack,
             _ when earliestExpiryMs == long.MaxValue => RdbType.Hash,
             _ => entry.Encoding == ValueEncoding.ListPackEx ? RdbType.HashListPackWithExpiries : RdbType.HashWithExpiries,

@@ -28,21 +28,14 @@ internal static class UnbuiltCommands
                 Row("MIGRATE", -6, Write, [new(3, 3, 1, ReadWrite | Access | KeyFlags.Delete), new(1, -1, 1, ReadWrite | Access | KeyFlags.Delete | Incomplete) { Keyword = "KEYS", StartFrom = -2 }], AclCategory.Dangerous),
             ]),
 
-            // The vector sets of Redis are a module, whose commands are in no category.
-            new("module", "",
-            [
-                .. ((string[])["VADD", "VCARD", "VDIM", "VEMB", "VGETATTR", "VINFO", "VISMEMBER", "VLINKS", "VRANDMEMBER", "VREM", "VSETATTR", "VSIM"])
-                    .Select(name => Row(name, -1, CommandFlags.None, KeySpecs.One(1, ReadWrite | Access | Update), hasNoCategories: true)),
-            ]),
-
             // Those of newer versions are known by name only.
-            new("newer", "", [.. Newer.Select(name => Row(name, -1, CommandFlags.None, hasNoCategories: true))]),
+            new("newer", "", [.. Newer.Select(name => Row(name, -1, CommandFlags.None, isOfModule: true))]),
         ];
         Command[] rows = [.. families.SelectMany(family => family.Commands)];
         for (int i = 0; i < rows.Length; i++) rows[i].Index = first + i;
         return rows;
     }
 
-    private static Command Row(string name, int arity, CommandFlags flags, KeySpec[]? keys = null, AclCategory categories = AclCategory.None, bool hasNoCategories = false) =>
-        new(name, arity, flags, keys ?? KeySpecs.None, (ref _) => { }, new("", "", "")) { Categories = categories, HasNoCategories = hasNoCategories };
+    private static Command Row(string name, int arity, CommandFlags flags, KeySpec[]? keys = null, AclCategory categories = AclCategory.None, bool isOfModule = false) =>
+        new(name, arity, flags, keys ?? KeySpecs.None, (ref _) => { }, new("", "", "")) { Categories = categories, IsOfModule = isOfModule };
 }

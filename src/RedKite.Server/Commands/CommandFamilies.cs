@@ -13,6 +13,7 @@ using RedKite.Server.Commands.Sorting;
 using RedKite.Server.Commands.Streams;
 using RedKite.Server.Commands.Strings;
 using RedKite.Server.Commands.Transactions;
+using RedKite.Server.Commands.VectorSets;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Model;
 
@@ -59,6 +60,9 @@ internal static class CommandFamilies
         HashScanCommands.Family,
         HashImportCommands.Family,
         FieldExpiryCommands.Family,
+        VectorSetCommands.Family,
+        VectorSearchCommands.Family,
+        VectorListCommands.Family,
         KeyCommands.Family,
         ExpiryCommands.Family,
         ScanCommands.Family,

@@ -7,6 +7,7 @@ using RedKite.Store.Values.Lists;
 using RedKite.Store.Values.Sets;
 using RedKite.Store.Values.SortedSets;
 using RedKite.Store.Values.Streams;
+using RedKite.Store.Values.VectorSets;
 
 namespace RedKite.Server.Diagnostics;
 
@@ -104,6 +105,7 @@ internal sealed class KeySurvey : IDisposable
         DataType.Set => SetView.Of(database, entry).Count,
         DataType.SortedSet => new SortedSetValue(database, entry).Count,
         DataType.Stream => StreamValue.Of(database, entry).Length,
+        DataType.VectorSet => VectorSetValue.Of(database, entry).Count,
         _ => HashValue.Peek(database, entry, ExpiryClock.Never).Count,
     };
 

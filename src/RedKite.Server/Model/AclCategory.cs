@@ -65,7 +65,7 @@ internal static class AclCategories
     /// </summary>
     internal static AclCategory Of(Command command)
     {
-        if (command.HasNoCategories) return AclCategory.None;
+        if (command.IsOfModule) return AclCategory.None;
         AclCategory categories = command.Categories;
         if (command.Subcommands.Length == 0) categories |= Named(command.Family.Category);
         if (command.Is(CommandFlags.Write)) categories |= AclCategory.Write;

@@ -116,8 +116,8 @@ internal sealed class Command
     /// <summary>Access categories beyond those that the family and the flags imply.</summary>
     internal AclCategory Categories { get; init; }
 
-    /// <summary>Whether the command is in no access category, whatever its flags: one of a module.</summary>
-    internal bool HasNoCategories { get; init; }
+    /// <summary>Whether the command is one of a module in Redis: it is in no access category, whatever its flags, and has no documentation there.</summary>
+    internal bool IsOfModule { get; init; }
 
     /// <summary>All access categories.</summary>
     internal AclCategory AllCategories => AclCategories.Of(this);
@@ -202,7 +202,7 @@ internal sealed class CommandFamily
     internal static readonly string[] Groups =
     [
         "generic", "string", "bitmap", "hyperloglog", "hash", "list", "set", "sorted-set", "geo", "stream",
-        "pubsub", "scripting", "transactions", "connection", "cluster", "server",
+        "pubsub", "scripting", "transactions", "connection", "cluster", "server", "module",
     ];
 
     /// <param name="group">As COMMAND DOCS names it: string, generic, connection, server, ...</param>

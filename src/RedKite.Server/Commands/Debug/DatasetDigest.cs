@@ -10,6 +10,7 @@ using RedKite.Store.Values.Packed;
 using RedKite.Store.Values.Sets;
 using RedKite.Store.Values.SortedSets;
 using RedKite.Store.Values.Streams;
+using RedKite.Store.Values.VectorSets;
 
 namespace RedKite.Server.Commands.Debug;
 
@@ -77,12 +78,15 @@ internal ref struct DatasetDigest
             case DataType.Stream:
                 MixStream(database, entry);
                 break;
+            case DataType.VectorSet:
+                AddVectorSet(database, entry);
+                break;
         }
 
         if (entry.Expires) Add("!!expire!!"u8);
     }
 
-    // The numbers of types in Redis; 5 is for modules.
+    // The numbers of types in Redis.
     private static int TypeNumber(DataType type) => type switch
     {
         DataType.String => 0,
@@ -90,6 +94,7 @@ internal ref struct DatasetDigest
         DataType.Set => 2,
         DataType.SortedSet => 3,
         DataType.Hash => 4,
+        DataType.VectorSet => 5, // a module's
         _ => 6,
     };
 
@@ -150,6 +155,24 @@ internal ref struct DatasetDigest
                 Mix(fields.Name().Bytes(scratch));
                 Mix(fields.Value().Bytes(scratch));
             }
+        }
+    }
+
+    // Of each element its name, its vector as it is stored, and its attributes. How elements are linked depends on chance.
+    private readonly void AddVectorSet(Database database, Entry entry)
+    {
+        Span<byte> element = stackalloc byte[Bytes];
+        var digest = new DatasetDigest(element);
+        VectorSetValue set = VectorSetValue.Of(database, entry);
+        for (int number = 0; number < set.Numbers; number++)
+        {
+            VectorElement vector = set.AtOrNone(number);
+            if (!vector.Exists) continue;
+            element.Clear();
+            digest.Mix(vector.Name);
+            digest.Mix(vector.Stored);
+            digest.Mix(vector.Attributes);
+            Add(element);
         }
     }
 

@@ -159,6 +159,12 @@ internal static class KeyCommands
             return;
         }
 
+        if (source.Type == DataType.VectorSet)
+        {
+            cmd.Reply.Error("ERR not supported for this module key"u8);
+            return;
+        }
+
         if (!TryCopy(cmd, source, target, existing)) return;
         cmd.Changed(target, cmd[2], cmd.HashOf(2), KeyEvent.CopyTo);
         cmd.Reply.Integer(1);

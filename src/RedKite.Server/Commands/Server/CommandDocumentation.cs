@@ -6,12 +6,23 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>Writes a command's entry of COMMAND DOCS: its purpose, history and arguments.</summary>
 internal static class CommandDocumentation
 {
+    /// <summary>The module that vector sets are in Redis.</summary>
+    internal const string ModuleName = "vectorset";
+
     // By the value of ArgumentType.
     private static readonly string[] TypeNames = ["string", "integer", "double", "key", "pattern", "unix-time", "pure-token", "oneof", "block"];
 
     /// <summary>Writes one command's map, including the maps of its subcommands.</summary>
     internal static void Write(ReplyWriter reply, Command command)
     {
+        if (command.IsOfModule)
+        {
+            reply.Map(2);
+            WriteField(reply, "group", command.Family.Group);
+            WriteField(reply, "module", ModuleName);
+            return;
+        }
+
         CommandDoc doc = command.Doc;
         CommandArgument[] arguments = command.Arguments;
         bool deprecated = doc.DeprecatedSince.Length > 0;

@@ -55,7 +55,7 @@ internal static class CommandInfo
         reply.Array(10);
         reply.Bulk(command.FullName);
         reply.Integer(command.Arity);
-        WriteNames(reply, [.. NamesOf(command.Flags)]);
+        WriteNames(reply, [.. NamesOf(command.Flags), .. command.IsOfModule ? (string[])["module"] : []]);
         reply.Integer(command.KeyRange.First);
         reply.Integer(command.KeyRange.Last);
         reply.Integer(command.KeyRange.Step);

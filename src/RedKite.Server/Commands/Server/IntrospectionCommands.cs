@@ -183,7 +183,12 @@ internal static class IntrospectionCommands
     {
         filter = (_, _) => false;
         if (cmd.Count != 5 || !cmd.Is(2, "FILTERBY"u8)) return false;
-        if (cmd.Is(3, "MODULE"u8)) return true; // there are no modules, so no command belongs to one
+        if (cmd.Is(3, "MODULE"u8))
+        {
+            filter = (command, module) => command.IsOfModule && module.SequenceEqual("vectorset"u8);
+            return true;
+        }
+
         if (cmd.Is(3, "ACLCAT"u8))
         {
             AclCategory category = AclCategories.Find(cmd[4]);

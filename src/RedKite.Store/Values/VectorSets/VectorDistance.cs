@@ -20,9 +20,9 @@ internal static unsafe class VectorDistance
         {
             case VectorQuantization.Int8:
                 float scale = VectorNode.Head(first).Range * VectorNode.Head(second).Range / (VectorCodec.Int8Max * VectorCodec.Int8Max);
-                return 1 - (DotOfBytes((sbyte*)a, (sbyte*)b, dimensions) * scale);
+                return Math.Clamp(1 - (DotOfBytes((sbyte*)a, (sbyte*)b, dimensions) * scale), 0f, 2f);
             case VectorQuantization.None:
-                return 1 - DotOfFloats((float*)a, (float*)b, dimensions);
+                return Math.Clamp(1 - DotOfFloats((float*)a, (float*)b, dimensions), 0f, 2f);
             default:
                 return DifferentSigns((ulong*)a, (ulong*)b, (dimensions + 63) / 64) * 2f / dimensions;
         }

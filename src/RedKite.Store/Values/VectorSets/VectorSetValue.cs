@@ -120,6 +120,20 @@ internal readonly unsafe ref struct VectorSetValue
         return isNew;
     }
 
+    /// <summary>Adds an element of a set that is read, without links and with a vector that the caller sets; false if there is one of its name.</summary>
+    internal bool TryAddUnlinked(ReadOnlySpan<byte> name, int level, ReadOnlySpan<byte> attributes, out VectorElement element)
+    {
+        MemberTable<VectorNode> table = Table;
+        ulong hash = table.Hash(name);
+        element = default;
+        if (table.Find(name, hash) != null) return false;
+        byte* node = VectorSetData.AddNode(_data, _arena, name, level);
+        table.Add(hash, node);
+        if (!attributes.IsEmpty) VectorSetData.SetAttributes(_data, _arena, node, attributes);
+        element = new VectorElement(_data, node);
+        return true;
+    }
+
     /// <summary>Removes an element. A set that has none left is removed with its key.</summary>
     internal bool Remove(ReadOnlySpan<byte> name)
     {

@@ -1,0 +1,198 @@
+using RedKite.Protocol;
+using RedKite.Server.Model;
+using RedKite.Store.Values.VectorSets;
+using static RedKite.Server.Model.CommandFlags;
+
+namespace RedKite.Server.Commands.VectorSets;
+
+/// <summary>Commands that list elements of a vector set: an element's links, elements at random, and elements in the order of their names.</summary>
+internal static class VectorListCommands
+{
+    internal static readonly CommandFamily Family = new(VectorSetCommands.Group, "",
+    [
+        new("VLINKS", -1, CommandFlags.ReadOnly | Fast, VectorSetCommands.Key, VLinks,
+            new("8.0.0", "O(1)", "Returns the elements that an element is linked with, for each level of the graph.", "key element [WITHSCORES]")) { IsOfModule = true },
+        new("VRANDMEMBER", -1, CommandFlags.ReadOnly, VectorSetCommands.Key, VRandMember,
+            new("8.0.0", "O(N) where N is the absolute value of the count.", "Returns random elements: distinct ones, or with a negative count possibly repeated ones.", "key [count:integer]")) { IsOfModule = true },
+        new("VRANGE", -1, CommandFlags.ReadOnly, VectorSetCommands.Key, VRange,
+            new("8.4.0", "O(N*log(M)) for M of N elements.", "Returns elements in the order of their names.", "key start end [count:integer]")) { IsOfModule = true },
+    ]);
+
+    // VLINKS key element [WITHSCORES]
+    private static void VLinks(ref CommandContext cmd)
+    {
+        if (!cmd.IsCountOrReply("VLINKS", 3, 4)) return;
+        bool withScores = cmd.Count == 4;
+        if (withScores && !cmd.Is(3, "WITHSCORES"u8))
+        {
+            cmd.ReplyWrongCount("VLINKS");
+            return;
+        }
+
+        if (!cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
+        VectorElement element = set.Find(cmd[2]);
+        if (!element.Exists)
+        {
+            cmd.Reply.Null();
+            return;
+        }
+
+        cmd.Reply.Array(element.Level + 1);
+        for (int level = element.Level; level >= 0; level--) ReplyLinks(cmd.Reply, set, element, level, withScores);
+    }
+
+    private static void ReplyLinks(ReplyWriter reply, VectorSetValue set, VectorElement element, int level, bool withScores)
+    {
+        ReadOnlySpan<int> links = element.Links(level);
+        if (withScores) reply.Map(links.Length);
+        else reply.Array(links.Length);
+        foreach (int number in links)
+        {
+            VectorElement linked = set.At(number);
+            reply.Bulk(linked.Name);
+            if (withScores) reply.Double(VectorSetAccess.ScoreOf(element.DistanceTo(linked)));
+        }
+    }
+
+    // VRANDMEMBER key [count]
+    private static void VRandMember(ref CommandContext cmd)
+    {
+        if (!cmd.IsCountOrReply("VRANDMEMBER", 2, 3)) return;
+        bool hasCount = cmd.Count == 3;
+        long count = 0;
+        if (hasCount && (!RespNumber.TryParseInt64(cmd[2], out count) || count == long.MinValue))
+        {
+            cmd.Reply.Error("ERR COUNT value is not an integer"u8);
+            return;
+        }
+
+        if (!cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
+        if (!hasCount)
+        {
+            if (set.Exists) cmd.Reply.Bulk(set.Pick(SamplingRandom.Current).Name);
+            else cmd.Reply.Null();
+        }
+        else if (!set.Exists || count == 0)
+        {
+            cmd.Reply.Array(0);
+        }
+        else if (count < 0)
+        {
+            ReplyRepeatedly(cmd.Reply, set, -count);
+        }
+        else
+        {
+            ReplyDistinct(cmd.Reply, set, (int)Math.Min(count, set.Count));
+        }
+    }
+
+    // Stops as soon as the reply is larger than allowed.
+    private static void ReplyRepeatedly(ReplyWriter reply, VectorSetValue set, long count)
+    {
+        if (!reply.FitsOrOverflows(count)) return;
+        reply.Array((int)count);
+        for (long i = 0; i < count && !reply.Overflowed; i++) reply.Bulk(set.Pick(SamplingRandom.Current).Name);
+    }
+
+    private static void ReplyDistinct(ReplyWriter reply, VectorSetValue set, int count)
+    {
+        // Few of many are drawn until they differ; otherwise all are shuffled.
+        const int ManyTimes = 3;
+        reply.Array(count);
+        if (count <= set.Count / ManyTimes)
+        {
+            nint[] drawn = new nint[count];
+            set.Draw(SamplingRandom.Current, drawn);
+            foreach (nint block in drawn) reply.Bulk(VectorSetValue.NameOf(block));
+            return;
+        }
+
+        int[] numbers = [.. NumbersOf(set)];
+        SamplingRandom.Current.Shuffle(numbers);
+        foreach (int number in numbers.AsSpan(0, count)) reply.Bulk(set.At(number).Name);
+    }
+
+    private static List<int> NumbersOf(VectorSetValue set)
+    {
+        var numbers = new List<int>((int)set.Count);
+        for (int number = 0; number < set.Numbers; number++)
+        {
+            if (set.AtOrNone(number).Exists) numbers.Add(number);
+        }
+
+        return numbers;
+    }
+
+    // VRANGE key start end [count]
+    private static void VRange(ref CommandContext cmd)
+    {
+        if (!cmd.IsCountOrReply("VRANGE", 4, 5)) return;
+        if (!NameBound.TryReadOrReply(cmd, 2, out NameBound start) || !NameBound.TryReadOrReply(cmd, 3, out NameBound end)) return;
+        long count = -1;
+        if (cmd.Count == 5 && !cmd.TryIntegerOrReply(4, out count)) return;
+        if (!cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
+        if (count < 0) count = set.Count;
+        count = Math.Min(count, set.Count);
+
+        // The lowest names within the bounds: the highest of them is on top of a heap as long as more come.
+        var names = new PriorityQueue<int, byte[]>(Comparer<byte[]>.Create(static (a, b) => b.AsSpan().SequenceCompareTo(a)));
+        byte[] highest = [];
+        for (int number = 0; number < set.Numbers && count > 0; number++)
+        {
+            VectorElement element = set.AtOrNone(number);
+            if (!element.Exists || start.IsAbove(element.Name) || end.IsBelow(element.Name)) continue;
+            if (names.Count < count) names.Enqueue(number, element.Name.ToArray());
+            else if (element.Name.SequenceCompareTo(highest) < 0) names.DequeueEnqueue(number, element.Name.ToArray());
+            if (names.Count == count) names.TryPeek(out _, out highest!);
+        }
+
+        int[] numbers = new int[names.Count];
+        for (int i = numbers.Length - 1; i >= 0; i--) numbers[i] = names.Dequeue();
+        cmd.Reply.Array(numbers.Length);
+        foreach (int number in numbers) cmd.Reply.Bulk(set.At(number).Name);
+    }
+
+    // A bound of VRANGE.
+    private readonly ref struct NameBound
+    {
+        private readonly ReadOnlySpan<byte> _name;
+        private readonly bool _isOpen; // every name is within
+        private readonly bool _isExclusive;
+
+        private NameBound(ReadOnlySpan<byte> name, bool isOpen, bool isExclusive)
+        {
+            _name = name;
+            _isOpen = isOpen;
+            _isExclusive = isExclusive;
+        }
+
+        internal static bool TryReadOrReply(scoped in CommandContext cmd, int argument, out NameBound bound)
+        {
+            bound = default;
+            ReadOnlySpan<byte> text = cmd[argument];
+            bool isSign = text.Length == 1 && text[0] is (byte)'-' or (byte)'+';
+            if (isSign)
+            {
+                bound = new NameBound(default, isOpen: true, isExclusive: false);
+                if ((text[0] == '-') == (argument == 2)) return true;
+                cmd.Reply.Error("ERR '-' can only be used as first argument, '+' only as second"u8);
+                return false;
+            }
+
+            if (text.IsEmpty || text[0] is not ((byte)'[' or (byte)'('))
+            {
+                cmd.Reply.Error("ERR min or max not valid string range item"u8);
+                return false;
+            }
+
+            bound = new NameBound(cmd[argument][1..], isOpen: false, isExclusive: text[0] == '(');
+            return true;
+        }
+
+        internal bool IsAbove(ReadOnlySpan<byte> name) => !_isOpen && IsBeyond(name.SequenceCompareTo(_name));
+
+        internal bool IsBelow(ReadOnlySpan<byte> name) => !_isOpen && IsBeyond(_name.SequenceCompareTo(name));
+
+        private bool IsBeyond(int order) => order < 0 || (_isExclusive && order == 0);
+    }
+}
