@@ -184,10 +184,40 @@ internal static class NotCopied
             "every large value is freed in slices, so that no client waits for it",
             _ => false),
         new(
+            "VSIM WITHATTRIBS, VRANGE",
+            "a syntax error, and an unknown command",
+            "as in Redis 8.2 and 8.4",
+            "clients of later versions use them",
+            _ => false),
+        new(
+            "VADD and VSIM with more than 65,536 dimensions, or a projection of more than 67,108,864 components; FILTER with more than 1,048,576 bytes",
+            "any",
+            "an error",
+            "what one request takes is bounded",
+            _ => false),
+        new(
+            "VADD REDUCE",
+            "signs of the projection that Redis's own function gives",
+            "other signs; a set that is loaded or restored keeps those that it has",
+            "the function is not documented",
+            _ => false),
+        new(
+            "VADD with components that are not finite, and NOQUANT",
+            "stores NaN, and distances are NaN",
+            "stores 0, at the distance 1 from everything",
+            "an order needs numbers",
+            _ => false),
+        new(
+            "Scores and components of vector sets",
+            "sums in one order",
+            "sums in another order: the seventh digit may differ",
+            "more components are multiplied at a time",
+            _ => false),
+        new(
             "HELLO, INFO modules, MODULE LIST",
             "the module vectorset",
             "no modules",
-            "modules are not supported",
+            "vector sets are a part of the server",
             _ => false),
         new(
             "OBJECT ENCODING of a list that has shrunk, after its list-max-listpack-size was changed or LSET made a node longer than that",

@@ -10,7 +10,6 @@ public static class AbsentCommands
     private static readonly SortedDictionary<string, string[]> Groups = new(StringComparer.Ordinal)
     {
         ["generic"] = ["migrate"],
-        ["module"] = ["VADD", "VCARD", "VDIM", "VEMB", "VGETATTR", "VINFO", "VISMEMBER", "VLINKS", "VRANDMEMBER", "VREM", "VSETATTR", "VSIM"],
     };
 
     private static readonly HashSet<string> Names = [.. Groups.Values.SelectMany(names => names)];

@@ -9,7 +9,7 @@ public static class AddedCommands
     // RedKite's own.
     private static readonly string[] Own = ["bigkeys", "hotkeys", "script|show"];
 
-    private static readonly HashSet<string> Names = [.. Own, .. Newer()];
+    private static readonly HashSet<string> Names = new([.. Own, .. Newer()], StringComparer.OrdinalIgnoreCase);
 
     /// <summary>How many there are, containers counted once.</summary>
     public static int Count => Names.Count(name => !name.Contains('|', StringComparison.Ordinal));

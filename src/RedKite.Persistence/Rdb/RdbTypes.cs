@@ -53,8 +53,7 @@ internal static class RdbTypes
         RdbType.Set or RdbType.SetIntSet or RdbType.SetListPack => "set",
         RdbType.SortedSet or RdbType.SortedSetWithTexts or RdbType.SortedSetZipList or RdbType.SortedSetListPack => "zset",
         RdbType.StreamOfListPacks or RdbType.StreamOfListPacks2 or RdbType.StreamOfListPacks3 or RdbType.StreamOfListPacks4 or RdbType.StreamOfListPacks5 => "stream",
-        RdbType.Module => "vectorset", // the only one that is read
-        RdbType.ModuleDraft => "module",
+        RdbType.ModuleDraft or RdbType.Module => "module",
         _ => "hash",
     };
 

@@ -116,8 +116,19 @@ internal sealed class Command
     /// <summary>Access categories beyond those that the family and the flags imply.</summary>
     internal AclCategory Categories { get; init; }
 
-    /// <summary>Whether the command is one of a module in Redis: it is in no access category, whatever its flags, and has no documentation there.</summary>
-    internal bool IsOfModule { get; init; }
+    /// <summary>
+    /// Whether the command is one of a module in Redis: it is in no access category, whatever its flags, has no documentation there, no number of
+    /// arguments is reported, and its name is in capitals.
+    /// </summary>
+    internal bool IsOfModule
+    {
+        get;
+        init
+        {
+            field = value;
+            FullName = Name.ToUpperInvariant();
+        }
+    }
 
     /// <summary>All access categories.</summary>
     internal AclCategory AllCategories => AclCategories.Of(this);

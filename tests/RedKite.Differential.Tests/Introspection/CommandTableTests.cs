@@ -76,7 +76,7 @@ public sealed partial class CommandTableTests(IntrospectionServers servers) : IC
         {
             Dictionary<string, string> theirs = CommandEntries.Field(oracle, "summary");
             Dictionary<string, string> ours = CommandEntries.Field(subject, "summary");
-            Assert.Equal(CommandEntries.Info(subject).Keys.Order(StringComparer.Ordinal), ours.Keys.Order(StringComparer.Ordinal));
+            Assert.Equal(CommandEntries.Info(subject).Keys.Where(name => !char.IsAsciiLetterUpper(name[0])).Order(StringComparer.Ordinal), ours.Keys.Order(StringComparer.Ordinal));
             AssertNone(ours.Where(row => !Sentence().IsMatch(row.Value)).Select(row => $"{row.Key}: not a sentence: {row.Value}"));
 
             // Short descriptions of simple commands coincide; long ones do not by chance.

@@ -8,6 +8,7 @@ using RedKite.Store.Values.Lists;
 using RedKite.Store.Values.Sets;
 using RedKite.Store.Values.SortedSets;
 using RedKite.Store.Values.Streams;
+using RedKite.Store.Values.VectorSets;
 using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
 namespace RedKite.Persistence.Tests.Rdb;
@@ -109,6 +110,9 @@ internal sealed class ValueWorld : IDisposable
                 }
 
                 break;
+            case DataType.VectorSet:
+                MakeVectorSet(name, hash, Math.Min(count, 300), random);
+                break;
             default:
                 MakeStream(name, hash, count, random);
                 break;
@@ -148,6 +152,10 @@ internal sealed class ValueWorld : IDisposable
                 while (fields.MoveNext()) parts.Add($"{Shown(fields.Field.Bytes(digits))}={Shown(fields.Value.Bytes(digits[32..]))} until {fields.ExpiryMs}");
                 parts.Sort(StringComparer.Ordinal);
                 break;
+            case DataType.VectorSet:
+                DescribeVectorSet(VectorSetValue.Of(database, entry), parts);
+                parts.Sort(StringComparer.Ordinal);
+                break;
             default:
                 DescribeStream(StreamValue.Of(database, entry), parts, digits);
                 break;
@@ -161,6 +169,43 @@ internal sealed class ValueWorld : IDisposable
         Store.Dispose();
         _output.Dispose();
         _scratch.Dispose();
+    }
+
+    private void MakeVectorSet(byte[] name, ulong hash, int count, Random random)
+    {
+        int dimensions = random.Next(1, 40);
+        var form = new VectorSetForm(dimensions, random.Next(3) == 0 ? random.Next(1, 9) : 0, random.Next(4, 8), (VectorQuantization)random.Next(3));
+        VectorSetValue set = VectorSetValue.Create(Database, name, hash, 0, form);
+        bool hasAttributes = random.Next(2) == 0;
+        for (int i = 0; i < count; i++)
+        {
+            float[] vector = [.. Enumerable.Range(0, form.ProjectedFrom > 0 ? form.ProjectedFrom : dimensions).Select(_ => (float)(random.NextDouble() - 0.5))];
+            set.Add(Element(random, i), vector, effort: 20, hasAttributes && random.Next(2) == 0 ? Element(random, i) : [], keepsAttributes: false);
+        }
+
+        if (count > 3) set.Remove(set.Pick(random).Name.ToArray());
+    }
+
+    // With its links: they are written too.
+    private static void DescribeVectorSet(VectorSetValue set, List<string> parts)
+    {
+        for (int number = 0; number < set.Numbers; number++)
+        {
+            VectorElement element = set.AtOrNone(number);
+            if (!element.Exists) continue;
+            var text = new StringBuilder(Shown(element.Name)).Append(CultureInfo.InvariantCulture, $" {Shown(element.Attributes)} {Convert.ToHexString(element.Stored)} {element.Norm:R} {element.Range:R}");
+            for (int level = 0; level <= element.Level; level++)
+            {
+                List<string> linked = [];
+                foreach (int link in element.Links(level)) linked.Add(Shown(set.At(link).Name));
+                linked.Sort(StringComparer.Ordinal);
+                text.Append(" -> ").AppendJoin(' ', linked);
+            }
+
+            parts.Add(text.ToString());
+        }
+
+        parts.Add(set.Form.ToString());
     }
 
     internal static byte[] Bytes(string text) => Encoding.Latin1.GetBytes(text);

@@ -49,13 +49,20 @@ internal static class CommandInfo
     /// <summary>The names of a command's flags.</summary>
     internal static IEnumerable<string> NamesOf(CommandFlags flags) => FlagNames.Where(flag => flags.HasFlag(flag.Flag)).Select(flag => flag.Name);
 
+    private static IEnumerable<string> NamesOf(Command command)
+    {
+        // Redis lists the flag of modules behind these.
+        const CommandFlags Before = CommandFlags.Write | CommandFlags.ReadOnly | CommandFlags.DenyOom;
+        return command.IsOfModule ? [.. NamesOf(command.Flags & Before), "module", .. NamesOf(command.Flags & ~Before)] : NamesOf(command.Flags);
+    }
+
     /// <summary>Writes one command's entry, including the entries of its subcommands.</summary>
     internal static void Write(ReplyWriter reply, Command command)
     {
         reply.Array(10);
         reply.Bulk(command.FullName);
-        reply.Integer(command.Arity);
-        WriteNames(reply, [.. NamesOf(command.Flags), .. command.IsOfModule ? (string[])["module"] : []]);
+        reply.Integer(command.IsOfModule ? -1 : command.Arity);
+        WriteNames(reply, [.. NamesOf(command)]);
         reply.Integer(command.KeyRange.First);
         reply.Integer(command.KeyRange.Last);
         reply.Integer(command.KeyRange.Step);

@@ -10,11 +10,11 @@ internal static class VectorListCommands
 {
     internal static readonly CommandFamily Family = new(VectorSetCommands.Group, "",
     [
-        new("VLINKS", -1, CommandFlags.ReadOnly | Fast, VectorSetCommands.Key, VLinks,
+        new("VLINKS", -2, CommandFlags.ReadOnly | Fast, VectorSetCommands.Key, VLinks,
             new("8.0.0", "O(1)", "Returns the elements that an element is linked with, for each level of the graph.", "key element [WITHSCORES]")) { IsOfModule = true },
-        new("VRANDMEMBER", -1, CommandFlags.ReadOnly, VectorSetCommands.Key, VRandMember,
+        new("VRANDMEMBER", -2, CommandFlags.ReadOnly, VectorSetCommands.Key, VRandMember,
             new("8.0.0", "O(N) where N is the absolute value of the count.", "Returns random elements: distinct ones, or with a negative count possibly repeated ones.", "key [count:integer]")) { IsOfModule = true },
-        new("VRANGE", -1, CommandFlags.ReadOnly, VectorSetCommands.Key, VRange,
+        new("VRANGE", -2, CommandFlags.ReadOnly, VectorSetCommands.Key, VRange,
             new("8.4.0", "O(N*log(M)) for M of N elements.", "Returns elements in the order of their names.", "key start end [count:integer]")) { IsOfModule = true },
     ]);
 

@@ -9,7 +9,7 @@ internal static class VectorSearchCommands
 {
     internal static readonly CommandFamily Family = new(VectorSetCommands.Group, "",
     [
-        new("VSIM", -1, CommandFlags.ReadOnly, VectorSetCommands.Key, VSim,
+        new("VSIM", -2, CommandFlags.ReadOnly, VectorSetCommands.Key, VSim,
             new("8.0.0", "O(log(N)) where N is the number of elements; O(N) with TRUTH.", "Returns the elements whose vectors are nearest to a vector.",
                 "key vector:<ELE element | FP32 bytes | VALUES num:integer> [WITHSCORES] [WITHATTRIBS]@8.2.0 [COUNT count:integer] [EPSILON distance:double] [EF effort:integer] [FILTER expression] [FILTER-EF examined:integer] [TRUTH] [NOTHREAD]")) { IsOfModule = true },
     ]);

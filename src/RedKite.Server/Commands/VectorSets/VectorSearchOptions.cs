@@ -70,7 +70,7 @@ internal struct VectorSearchOptions
                     return false;
                 }
 
-                DistanceMax = value * 2; // it is given for scores
+                DistanceMax = (float)value; // distances are floats: one that is equal is within
             }
             else if (reader.TakeWithValue("FILTER"u8, out int filter))
             {

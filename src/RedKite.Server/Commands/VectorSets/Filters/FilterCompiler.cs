@@ -20,7 +20,7 @@ internal ref struct FilterCompiler
     private int _at;
     private int _depth;
     private int _depthMax;
-    private bool _isWhole;   // the error is one of order: it has no place
+    private bool _isDisordered; // an operator lacks an operand or a parenthesis: an error without a place, if all tokens are valid
     private bool _endsValue; // the last token is a value or a closing parenthesis: a minus subtracts
 
     private FilterCompiler(ReadOnlySpan<byte> text)
@@ -43,23 +43,19 @@ internal ref struct FilterCompiler
         }
 
         error = 0;
-        if (!compiler.TryEnd()) return false;
+        if (compiler._isDisordered || !compiler.TryEnd()) return false;
         program = new FilterProgram(text, [.. compiler._steps], compiler._depthMax, compiler._memory);
         return true;
     }
 
-    // On false, the position is that of the error, or the text's end: then it is the text as a whole that is wrong.
+    // On false, the position is that of the error. At the text's end there is none: it is the text as a whole that is wrong.
     private bool TryTokens()
     {
         while (true)
         {
             SkipBlanks();
             if (_at == _text.Length) return true;
-            if (!TryToken())
-            {
-                if (_isWhole) _at = _text.Length;
-                return false;
-            }
+            if (!TryToken()) return false;
         }
     }
 
@@ -156,10 +152,11 @@ internal ref struct FilterCompiler
         ReadOnlySpan<byte> names = _text[_at..end];
         foreach ((byte[] name, FilterOperator op) in FilterOperators.Names)
         {
-            if (!names.StartsWith(name)) continue;
+            if (!names.StartsWith(name) || (op == FilterOperator.Null && names.Length > name.Length) || (char.IsAsciiLetter((char)name[0]) && names.Length > name.Length && char.IsAsciiLetter((char)names[name.Length]))) continue;
             _at += name.Length;
-            _isWhole = !TryAdd(op);
-            return !_isWhole;
+            _endsValue = op == FilterOperator.Close;
+            _isDisordered = _isDisordered || !TryAdd(op);
+            return true;
         }
 
         _at = end;
@@ -168,7 +165,6 @@ internal ref struct FilterCompiler
 
     private bool TryAdd(FilterOperator op)
     {
-        _endsValue = op == FilterOperator.Close;
         if (op == FilterOperator.Open)
         {
             _waiting.Push(op);
