@@ -152,7 +152,7 @@ internal ref struct FilterCompiler
         ReadOnlySpan<byte> names = _text[_at..end];
         foreach ((byte[] name, FilterOperator op) in FilterOperators.Names)
         {
-            if (!names.StartsWith(name) || (op == FilterOperator.Null && names.Length > name.Length) || (char.IsAsciiLetter((char)name[0]) && names.Length > name.Length && char.IsAsciiLetter((char)names[name.Length]))) continue;
+            if (!names.StartsWith(name) || (op == FilterOperator.Null && names.Length > name.Length)) continue;
             _at += name.Length;
             _endsValue = op == FilterOperator.Close;
             _isDisordered = _isDisordered || !TryAdd(op);
