@@ -146,20 +146,19 @@ internal ref struct FilterCompiler
 
     private bool TryOperator()
     {
-        int end = _at;
-        while (end < _text.Length && FilterOperators.IsPartOfName(_text[end])) end++;
-        if (end == _at) return false;
-        ReadOnlySpan<byte> names = _text[_at..end];
+        ReadOnlySpan<byte> rest = _text[_at..];
+        if (!FilterOperators.IsPartOfName(rest[0])) return false;
         foreach ((byte[] name, FilterOperator op) in FilterOperators.Names)
         {
-            if (!names.StartsWith(name) || (op == FilterOperator.Null && names.Length > name.Length)) continue;
+            if (!rest.StartsWith(name) || (op == FilterOperator.Null && rest.Length > name.Length && FilterOperators.IsPartOfName(rest[name.Length]))) continue;
             _at += name.Length;
             _endsValue = op == FilterOperator.Close;
             _isDisordered = _isDisordered || !TryAdd(op);
             return true;
         }
 
-        _at = end;
+        // Read once, at the end: looking for it before each operator would make the work grow with the square.
+        while (_at < _text.Length && FilterOperators.IsPartOfName(_text[_at])) _at++;
         return false;
     }
 
