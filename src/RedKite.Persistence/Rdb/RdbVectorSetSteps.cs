@@ -41,7 +41,7 @@ internal struct RdbVectorSetSteps
         Links,
     }
 
-    internal unsafe bool Step(RdbOutput output)
+    internal bool Step(RdbOutput output)
     {
         VectorSetValue set = VectorSetValue.Of(_database, Store.Keyspace.Entry.FromBlock(_entry));
         switch (_next)
@@ -52,7 +52,7 @@ internal struct RdbVectorSetSteps
                 return true;
             case Part.Projection:
                 RdbModule.WriteUnsigned(output, (ulong)set.Form.ProjectedFrom);
-                RdbModule.WriteString(output, new ReadOnlySpan<byte>(set.Data->Projection, (int)set.Data->ProjectionBytes));
+                RdbModule.WriteString(output, set.Projection);
                 _next = Part.Name;
                 return true;
         }

@@ -1,3 +1,5 @@
+using System.Runtime.InteropServices;
+
 namespace RedKite.Store.Values.VectorSets;
 
 /// <summary>An element of a vector set. It is valid until the set changes.</summary>
@@ -33,6 +35,23 @@ internal readonly unsafe struct VectorElement
 
     /// <summary>The vector as it is stored.</summary>
     internal ReadOnlySpan<byte> Stored => new(VectorNode.Vector(_node), _data->VectorBytes);
+
+    /// <summary>Sets the vector of an element that is read. Components that are not finite, which Redis stores, would give distances that are no numbers.</summary>
+    internal void SetStored(ReadOnlySpan<byte> stored, float norm, float range)
+    {
+        ref VectorNode.Header head = ref VectorNode.Head(_node);
+        head.Norm = norm;
+        head.Range = _data->Quantization == VectorQuantization.Int8 && float.IsFinite(range) ? range : 0;
+        var target = new Span<byte>(VectorNode.Vector(_node), stored.Length);
+        stored.CopyTo(target);
+        if (_data->Quantization != VectorQuantization.None) return;
+        foreach (float component in MemoryMarshal.Cast<byte, float>(target))
+        {
+            if (float.IsFinite(component)) continue;
+            target.Clear();
+            return;
+        }
+    }
 
     /// <summary>The numbers of the elements that this one is linked with on a level.</summary>
     internal ReadOnlySpan<int> Links(int level)

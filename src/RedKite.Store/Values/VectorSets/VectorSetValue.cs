@@ -57,6 +57,16 @@ internal readonly unsafe ref struct VectorSetValue
 
     internal int TopLevel => _data->TopLevel;
 
+    /// <summary>Bytes of a vector as it is stored.</summary>
+    internal int VectorBytes => _data->VectorBytes;
+
+    /// <summary>The projection's floats.</summary>
+    internal ReadOnlySpan<byte> Projection => new(_data->Projection, (int)_data->ProjectionBytes);
+
+    /// <summary>Gives a set that is read its projection.</summary>
+    internal void SetProjection(int projectedFrom, ReadOnlySpan<byte> floats) =>
+        floats.CopyTo(new Span<byte>(VectorProjection.Allocate(_data, _arena, projectedFrom), floats.Length));
+
     /// <summary>Elements that have attributes.</summary>
     internal long WithAttributes => _data->WithAttributes;
 
