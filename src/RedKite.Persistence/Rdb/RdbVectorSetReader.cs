@@ -1,4 +1,3 @@
-using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
 using RedKite.Store.Values.VectorSets;
 

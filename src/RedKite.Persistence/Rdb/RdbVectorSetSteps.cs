@@ -1,5 +1,4 @@
 using RedKite.Store.Keyspace;
-using RedKite.Store.Memory;
 using RedKite.Store.Values.VectorSets;
 
 namespace RedKite.Persistence.Rdb;

@@ -15,7 +15,7 @@ internal sealed unsafe class VectorScratch
     private static VectorScratch? _current;
 
     private ulong[] _visited = new ulong[64];
-    private int[] _marked = new int[1024]; // words of visited that are not 0
+    private readonly int[] _marked = new int[1024]; // words of visited that are not 0
     private int _markedCount;
     private byte* _query;
     private long _queryBytes;
