@@ -14,7 +14,7 @@ internal sealed class RequestGrammar(CommandTable commands)
 {
     // Commands that would stop or block the server or break the tests' assumptions: CONFIG SET could set a password, and
     // RESETSTAT would lose which commands were reached.
-    private static readonly HashSet<string> Excluded = ["shutdown", "client|pause", "config|set", "config|rewrite", "config|resetstat", "save", "bgsave", "bgrewriteaof"];
+    private static readonly HashSet<string> Excluded = ["shutdown", "client|pause", "config|set", "config|rewrite", "config|resetstat", "save", "bgsave", "bgrewriteaof", "replicaof", "slaveof", "failover"];
 
     // DEBUG has no rows for its subcommands. SLEEP and POPULATE are excluded, because they take any amount.
     private static readonly string[] DebugSubcommands = ["object", "protocol", "stringmatch-len", "set-active-expire", "error", "log", "change-repl-id", "reload", "help", "none"];

@@ -10,7 +10,7 @@ public class BenchmarkNameTests
     private static readonly string[] Structures =
     [
         "BitCombination", "BitString", "CompactList", "HyperLogLog", "IdTree", "IntSet", "MemberPairs", "MemberTable", "NamedTable",
-        "PackedList", "QuickList", "ScoreTree", "StreamAppender", "StreamData", "StreamGroupData",
+        "PackedList", "QuickList", "ScoreTree", "StreamAppender", "StreamData", "StreamGroupData", "VectorGraph",
     ];
 
     // Blocks, positions, readers and limits of a structure need no benchmark of their own, though some have one.
@@ -20,6 +20,7 @@ public class BenchmarkNameTests
         ["CompactAlphabet"] = "CompactList",
         ["CompactText"] = "StreamAppender",
         ["DenseRegisters"] = "HyperLogLog",
+        ["DistanceHeap"] = "VectorGraph",
         ["ExpiryReport"] = "MemberTable",
         ["HashField"] = "MemberTable",
         ["IElementReader"] = "PackedList",
@@ -50,8 +51,18 @@ public class BenchmarkNameTests
         ["StreamCursor"] = "StreamData",
         ["StreamId"] = "IdTree",
         ["StreamNode"] = "StreamData",
+        ["StreamReferences"] = "StreamGroupData",
         ["StreamTrimming"] = "StreamData",
         ["Varint"] = "StreamAppender",
+        ["VectorCodec"] = "VectorGraph",
+        ["VectorDistance"] = "VectorGraph",
+        ["VectorElement"] = "VectorGraph",
+        ["VectorGraphChange"] = "VectorGraph",
+        ["VectorGraphReader"] = "VectorGraph",
+        ["VectorNode"] = "VectorGraph",
+        ["VectorQuantization"] = "VectorGraph",
+        ["VectorScratch"] = "VectorGraph",
+        ["VectorSetData"] = "VectorGraph",
         ["WarmLists"] = "QuickList",
     };
 
@@ -62,7 +73,7 @@ public class BenchmarkNameTests
         "ListCopy", "ListNodes", "ListValue", "MemberTableCopy", "PackedSortedSet", "ReleasedValues", "ScoredSource", "SetEnumerator", "SetLimits", "SetSelection",
         "SetTable", "SetValue", "SetView", "SortedSetBuilder", "SortedSetCopy", "SortedSetCursor", "SortedSetMember", "SortedSetStructure",
         "SortedSetValue", "StreamCopy", "StreamGroup", "StreamListPacks", "StreamProgress", "StreamValue", "StringLimits", "StructureCopy", "ValueRoot",
-        "ValueStructure",
+        "ValueStructure", "VectorProjection", "VectorSetLimits", "VectorSetValue",
     ];
 
     [Fact]

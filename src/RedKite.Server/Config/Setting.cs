@@ -129,7 +129,7 @@ internal sealed class Setting
     internal Setting KeepingEmpty() => new(this) { KeepsEmpty = true };
 
     /// <summary>Returns the row for a setting without an effect: using it is a warning.</summary>
-    /// <param name="reason">Why, as a clause: "there is no replication yet".</param>
+    /// <param name="reason">Why, as a clause: "there are no modules".</param>
     internal Setting WithoutEffect(string reason) => new(this) { NoEffect = reason };
 
     /// <summary>Returns the row for a setting that may only have its default value.</summary>

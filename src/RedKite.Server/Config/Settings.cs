@@ -103,6 +103,8 @@ internal sealed class Settings
     public bool ReplicaIgnoreDiskWriteErrors { get; set; }
     public string ReplicaAnnounceIp { get; set; } = "";
     public int ReplicaAnnouncePort { get; set; }
+    public bool ReplicaAnnounced { get; set; }
+    public int ReplicaPriority { get; set; }
 
     /// <summary>The local address of connections that the server opens; empty: the system chooses.</summary>
     public string BindSourceAddress { get; set; } = "";

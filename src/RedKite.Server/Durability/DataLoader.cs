@@ -19,13 +19,17 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
     internal LoadedData Begin(Func<byte[], string?> loadFunctions) => new(keyspace, settings, () => clock.NowMs, loadFunctions);
 
     /// <summary>Loads an RDB file. Keys that have expired are left out, unless the server follows a primary, which removes them.</summary>
+    /// <param name="file">The file.</param>
+    /// <param name="data">Where the data goes.</param>
+    /// <param name="expiry">Says what has expired; asked once loading is shown, so it may read the file.</param>
+    /// <param name="cancellation">Ends loading early.</param>
     /// <exception cref="IOException">It is damaged or cannot be read.</exception>
-    internal void LoadDump(IOpenFile file, LoadedData data, ExpiryClock expiry, CancellationToken cancellation)
+    internal void LoadDump(IOpenFile file, LoadedData data, Func<ExpiryClock> expiry, CancellationToken cancellation)
     {
         progress.Begin(file.Path, file.Length, clock.NowMs, () => data.Keys);
         try
         {
-            LoadRdb(file, data, expiry, 0, cancellation);
+            LoadRdb(file, data, expiry(), 0, cancellation);
         }
         finally
         {

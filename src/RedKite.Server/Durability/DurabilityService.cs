@@ -130,13 +130,13 @@ internal sealed class DurabilityService : IDisposable
         else if (Files.FileExists(DumpPath))
         {
             using IOpenFile file = Files.OpenRead(DumpPath);
-            LoadedPlace = RdbReplication.In(file);
-
-            // What has expired is removed by the primary that this server follows; or, if replicas have it too, by this one, so that they hear of it.
-            bool keepsExpired = _settings.ReplicaOf.Length > 0 || LoadedPlace is not null;
-            _loader.LoadDump(file, data, keepsExpired ? ExpiryClock.Never : ExpiryClock.RemovingAt(_clock.NowMs), cancellation);
+            _loader.LoadDump(file, data, () => ExpiryOf(LoadedPlace = RdbReplication.In(file)), cancellation);
         }
     }
+
+    // What has expired is removed by the primary that this server follows; or, if replicas have it too, by this one, so that they hear of it.
+    private ExpiryClock ExpiryOf(RdbReplication? place) =>
+        _settings.ReplicaOf.Length > 0 || place is not null ? ExpiryClock.Never : ExpiryClock.RemovingAt(_clock.NowMs);
 
     /// <summary>Leaves what is on the disk alone instead of loading it; a log begins anew.</summary>
     /// <exception cref="FileFailure">The log's folder cannot be read.</exception>
@@ -176,7 +176,7 @@ internal sealed class DurabilityService : IDisposable
     /// <exception cref="IOException">It is damaged or cannot be read.</exception>
     internal void ReloadDump(IOpenFile file, Func<byte[], string?> loadFunctions, bool merges)
     {
-        _loader.LoadDump(file, _loader.Begin(loadFunctions).WithLockedStripes(merges), ExpiryClock.RemovingAt(_clock.NowMs), CancellationToken.None);
+        _loader.LoadDump(file, _loader.Begin(loadFunctions).WithLockedStripes(merges), () => ExpiryClock.RemovingAt(_clock.NowMs), CancellationToken.None);
         Saves.NoteLoaded(_clock.NowMs, Changes());
     }
 
@@ -198,7 +198,7 @@ internal sealed class DurabilityService : IDisposable
             try
             {
                 removeAll();
-                _loader.LoadDump(file, _loader.Begin(loadFunctions), ExpiryClock.Never, cancellation);
+                _loader.LoadDump(file, _loader.Begin(loadFunctions), () => ExpiryClock.Never, cancellation);
                 Saves.NoteLoaded(_clock.NowMs, Changes());
             }
             finally

@@ -126,7 +126,7 @@ internal sealed class Command
         init
         {
             field = value;
-            FullName = Name.ToUpperInvariant();
+            if (value) FullName = Name.ToUpperInvariant();
         }
     }
 

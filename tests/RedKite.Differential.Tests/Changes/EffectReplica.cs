@@ -57,7 +57,12 @@ internal sealed class EffectReplica : IDisposable
     public string DigestAt(long nowMs) => At(nowMs, () => Run(_digesting, CommandLine.Split("DEBUG DIGEST")).Text);
 
     /// <summary>All data as of a time, as <see cref="DatasetText"/> has it.</summary>
-    public string[] StateAt(long nowMs) => At(nowMs, () => DatasetText.Of(command => Run(_asking, command)));
+    public string[] StateAt(long nowMs) => At(nowMs, () => DatasetText.Of(command =>
+    {
+        // The digests of values are taken by the other one, in the same database.
+        if (command[0].AsSpan().SequenceEqual("SELECT"u8)) Run(_digesting, command);
+        return Run(command[0].AsSpan().SequenceEqual("DEBUG"u8) ? _digesting : _asking, command);
+    }));
 
     public void Dispose() => _server.DisposeAsync().AsTask().GetAwaiter().GetResult();
 

@@ -6,7 +6,7 @@ namespace RedKite.Server.Tests.Config;
 public class ConfigurationOracleTests
 {
     private static readonly HashSet<string> RedKiteOnly =
-        [.. SettingTable.Rows.Where(row => row.Remark?.StartsWith("RedKite's own", StringComparison.Ordinal) == true || row.Remark?.StartsWith("as in Valkey", StringComparison.Ordinal) == true).Select(row => row.Name)];
+        [.. SettingTable.Rows.Where(row => row.Remark?.StartsWith("RedKite's own", StringComparison.Ordinal) == true || row.Remark?.StartsWith("as in ", StringComparison.Ordinal) == true).Select(row => row.Name)];
 
     private static readonly Dictionary<string, string> DifferentDefaults = new()
     {

@@ -101,9 +101,9 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
         }
 
         if (!isUp) text.Line("master_link_down_since_seconds"u8, link.DownMs < 0 ? -1 : Seconds(link.DownMs));
-        text.Line("slave_priority"u8, configuration.Get("replica-priority"));
-        text.Line("slave_read_only"u8, configuration.Get("replica-read-only") == "yes" ? 1 : 0);
-        text.Line("replica_announced"u8, configuration.Get("replica-announced") == "yes" ? 1 : 0);
+        text.Line("slave_priority"u8, configuration.Settings.ReplicaPriority);
+        text.Line("slave_read_only"u8, configuration.Settings.ReplicaReadOnly ? 1 : 0);
+        text.Line("replica_announced"u8, configuration.Settings.ReplicaAnnounced ? 1 : 0);
     }
 
     private void WriteReplicas(InfoText text)

@@ -27,9 +27,10 @@ public class ServerEventsTests
         Assert.True(SpinWait.SpinUntil(() => Payloads<PackageEvent>("RedKite.PackageWritten").Length > 0, PatienceMs), "the package");
         Assert.Contains(Payloads<SlowCommandEvent>("RedKite.SlowCommand"), slow => slow is { Command: "debug", Microseconds: >= 20_000 });
         Assert.Contains(Payloads<SettingEvent>("RedKite.SettingChanged"), setting => setting.Name == "slowlog-max-len");
-        ConnectionEvent opened = Payloads<ConnectionEvent>("RedKite.ConnectionOpened")[0];
-        Assert.Contains("127.0.0.1:", opened.Address, StringComparison.Ordinal);
-        Assert.Contains(opened, Payloads<ConnectionEvent>("RedKite.ConnectionClosed"));
+
+        // The listener is the process's: it hears the servers of other tests, too.
+        Assert.Contains(Payloads<ConnectionEvent>("RedKite.ConnectionOpened"), opened =>
+            opened.Address.StartsWith("127.0.0.1:", StringComparison.Ordinal) && Payloads<ConnectionEvent>("RedKite.ConnectionClosed").Contains(opened));
         Assert.Contains(Payloads<FindingEvent>("RedKite.FindingOpened"), finding => finding is { Name: "slow-log-off", Severity: "notice", Title: "The slow log is off" });
         Assert.Contains(Payloads<FindingEvent>("RedKite.FindingEnded"), finding => finding.Name == "slow-log-off");
 
