@@ -100,11 +100,29 @@ public partial class OperationsTests
         client.Run("CONFIG GET appendonly").IsArray("appendonly", "yes");
     }
 
+    // The dashboard listens a little later than the server.
+    private static async Task<TcpClient> ConnectAsync(int port)
+    {
+        while (true)
+        {
+            var connection = new TcpClient();
+            try
+            {
+                await connection.ConnectAsync("127.0.0.1", port, Cancellation);
+                return connection;
+            }
+            catch (SocketException refused) when (refused.SocketErrorCode == SocketError.ConnectionRefused)
+            {
+                connection.Dispose();
+                await Task.Delay(20, Cancellation);
+            }
+        }
+    }
+
     // The name that clients ask for is one of the certificate's.
     private static async Task AssertCertificateAsync(int port, X509Certificate2 certificate)
     {
-        using var connection = new TcpClient();
-        await connection.ConnectAsync("127.0.0.1", port, Cancellation);
+        using TcpClient connection = await ConnectAsync(port);
         await using var stream = new SslStream(connection.GetStream());
         var trust = new X509ChainPolicy { TrustMode = X509ChainTrustMode.CustomRootTrust, RevocationMode = X509RevocationMode.NoCheck, CustomTrustStore = { certificate } };
         await stream.AuthenticateAsClientAsync(new SslClientAuthenticationOptions { TargetHost = "cache.example.org", CertificateChainPolicy = trust }, Cancellation);
