@@ -148,9 +148,9 @@ internal static class StreamRemovalCommands
         PendingEntry pending = group.FindPending(id);
         if ((!pending.Exists && !refusal.Force) || !stream.Contains(id)) return false;
         long deliveries = refusal.DeliveriesOf(pending);
-        StreamConsumer nobody = group.FindOrCreateConsumer(default, cmd.NowMs, out _);
-        if (pending.Exists) group.GivePending(id, pending, nobody, deliveredMs: 0, deliveries);
-        else group.AddPending(id, nobody, deliveredMs: 0, deliveries);
+        StreamConsumer unnamed = group.FindOrCreateConsumer(default, cmd.NowMs, out _);
+        if (pending.Exists) group.GivePending(id, pending, unnamed, deliveredMs: 0, deliveries);
+        else group.AddPending(id, unnamed, deliveredMs: 0, deliveries);
         StreamEffects.Refuse(cmd, 1, group, id, deliveries);
         cmd.Changed(1, KeyEvent.Bookkeeping);
         return true;
