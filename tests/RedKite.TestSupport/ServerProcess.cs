@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Globalization;
 using System.Net.Sockets;
+using Xunit;
 
 namespace RedKite.TestSupport;
 
@@ -14,6 +15,7 @@ public sealed class ServerProcess : IDisposable
     private const int StartTimeoutMs = 60_000;
     private const int StartAttempts = 3;
     private const int OutputLinesMax = 2_000;
+    private const int OutputLinesShown = 30;
 
     private static readonly ConcurrentDictionary<int, Process> Running = new();
 
@@ -141,8 +143,9 @@ public sealed class ServerProcess : IDisposable
 
     public void Dispose()
     {
+        if (!Running.TryRemove(_process.Id, out _)) return;
+        TellTest();
         End(_process);
-        Running.TryRemove(_process.Id, out _);
         _process.Dispose();
         try
         {
@@ -152,6 +155,13 @@ public sealed class ServerProcess : IDisposable
         {
             // The server under test already removed it.
         }
+    }
+
+    // A failed test shows whether its server still ran, and what the server said last.
+    private void TellTest()
+    {
+        string state = _process.HasExited ? $"had exited with code {_process.ExitCode}" : "still ran";
+        TestContext.Current.TestOutputHelper?.WriteLine($"{Program.Name} {_process.Id} {state}. Its last lines:\n{string.Join('\n', _output.TakeLast(OutputLinesShown))}");
     }
 
     private bool WaitUntilAnswers()

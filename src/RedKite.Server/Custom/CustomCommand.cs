@@ -37,6 +37,15 @@ internal sealed class CustomCommand
         _hasRest = _parameters is [.., { IsRest: true }];
         _required = _parameters.Count(static parameter => parameter is { IsArgument: true, IsOptional: false, IsRest: false });
         Row = NewRow();
+        // COMMAND DOCS would fail by it.
+        try
+        {
+            _ = Row.Arguments;
+        }
+        catch (FormatException fault)
+        {
+            throw new ArgumentException($"{entry.Name}: the names of its parameters cannot be documented: {fault.Message}", fault);
+        }
     }
 
     internal Command Row { get; }

@@ -98,6 +98,7 @@ public class SnapshotTests
 
     // INFO may show the end of a save before its thread has ended.
     [Theory]
+    [InlineData("SAVE", "OK")]
     [InlineData("BGSAVE", "Background saving started")]
     [InlineData("BGREWRITEAOF", "Background append only file rewriting started")]
     public async Task Save_follows_at_once_when_INFO_shows_the_end_of_the_last_one(string command, string reply)

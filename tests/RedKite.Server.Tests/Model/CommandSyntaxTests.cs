@@ -48,7 +48,7 @@ public class CommandSyntaxTests
     [Fact]
     public void Every_row_follows_the_notation()
     {
-        foreach (Command command in CommandRows.Table.All)
+        foreach (Command command in CommandRows.Table.All.SelectMany(command => command.Subcommands.Prepend(command)))
         {
             Assert.All(command.Arguments, argument => Assert.NotEmpty(argument.Name));
         }
