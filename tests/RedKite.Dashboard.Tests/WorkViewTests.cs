@@ -65,6 +65,17 @@ public sealed class WorkViewTests(Browser browser, LoadedServer loaded)
     }
 
     [Fact]
+    public async Task Tables_that_do_not_follow_the_range_say_what_they_count()
+    {
+        await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address, "/#commands");
+        await tab.ReadyAsync("commands");
+        foreach (string table in (string[])["Families", "Errors by class", "Scripts and functions", "Requests to this page and the endpoints"])
+        {
+            await Assertions.Expect(tab.Page.GetByRole(AriaRole.Heading, new PageGetByRoleOptions { Name = $"{table}, since the start", Exact = true })).ToBeVisibleAsync();
+        }
+    }
+
+    [Fact]
     public async Task Server_without_a_command_shows_one_as_soon_as_it_is_called()
     {
         await using PageServer server = await PageServer.StartAsync();

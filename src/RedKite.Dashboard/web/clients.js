@@ -81,7 +81,7 @@ export function clients({ source, zoom, chosen }) {
     { title: 'Detail', get: row => row.detail },
   ] });
   return {
-    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Clients'), status, list.element, h('h2', {}, 'Libraries'), libraries.element, h('h2', {}, 'Subscriptions and transactions'), messages.element,
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), h('h2', {}, 'Clients'), status, list.element, h('h2', {}, 'Libraries of the connected clients'), libraries.element, h('h2', {}, 'Subscriptions and transactions of the connected clients'), messages.element,
       h('h2', {}, 'Why did this client time out?'), h('p', { class: 'lead' }, 'Filter by the client’s name or address; events that affected all clients stay. A range chosen on a chart limits the list.'), timeline.element],
     charts,
     tables: [list, timeline],

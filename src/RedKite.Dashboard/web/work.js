@@ -140,8 +140,8 @@ export function commands({ source, zoom, go, range, rangeText }) {
     { title: 'Text', get: row => row.text_start ?? 'not in the package', wrap: true } ] });
   const familyRate = rates(source);
   return {
-    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), one.element, h('h2', {}, 'Every command'), span, list.element, h('h2', {}, 'Families, since the start'), legend(), familyTable.element, h('h2', {}, 'Errors by class'), errors.element,
-      h('h2', {}, 'Scripts and functions'), scripts.element, h('h2', {}, 'Requests to this page and the endpoints'), http.element],
+    elements: [h('div', { class: 'charts' }, charts.map(each => each.element)), one.element, h('h2', {}, 'Every command'), span, list.element, h('h2', {}, 'Families, since the start'), legend(), familyTable.element, h('h2', {}, 'Errors by class, since the start'), errors.element,
+      h('h2', {}, 'Scripts and functions, since the start'), scripts.element, h('h2', {}, 'Requests to this page and the endpoints, since the start'), http.element],
     charts: [...charts, ...one.charts],
     tables: [scripts, list],
     prepare: one.prepare,

@@ -38,7 +38,7 @@ public class ReplicaRepliesTests
     private static readonly string[] Writes =
     [
         "SET a b", "SET s b", "DEL s", "DEL live", "UNLINK nosuch", "INCR n", "APPEND s x", "GETEX live EX 100", "GETEX live", "GETDEL live", "GETSET live x", "EXPIRE live 10", "PERSIST later", "RENAME live other", "COPY live other", "MOVE live 1",
-        "LPUSH l x", "LPOP live.list", "BLPOP live.list 0", "BLPOP nosuch 1", "SADD live.set x", "HSET h a 1", "HDEL fields c", "HEXPIRE fields 1 FIELDS 1 c", "ZADD z 1 a", "ZPOPMIN live.zset", "BZPOPMIN nosuch 1", "XADD x * a 1", "XREADGROUP GROUP g c STREAMS live.stream >",
+        "LPUSH l x", "LPOP live.list", "BLPOP live.list 0", "BLPOP nosuch 1", "SADD live.set x", "HSET h a 1", "HDEL fields c", "HEXPIRE fields 1 FIELDS 1 c", "ZADD z 1 a", "ZPOPMIN live.zset", "BZPOPMIN nosuch 1", "XADD x 5-1 a 1", "XREADGROUP GROUP g c STREAMS live.stream >",
         "XREAD BLOCK 1 STREAMS nosuch $", "PFADD live.hll x", "PFMERGE p live.hll", "SETBIT b 1 1", "BITFIELD b SET u8 0 1", "BITFIELD b GET u8 0", "BITOP NOT n b", "SORT live.list STORE n", "SORT live.list ALPHA", "GEORADIUS g 1 1 1 km STORE n", "FLUSHALL", "FLUSHDB", "SWAPDB 0 1",
         "RESTORE n 0 x", "PUBLISH c m", "SPUBLISH c m", "SCRIPT LOAD \"return 1\"", "SCRIPT FLUSH", "FUNCTION LOAD \"#!lua name=m\\nredis.register_function('n', function() end)\"", "FUNCTION DELETE l", "FUNCTION FLUSH", "FUNCTION RESTORE x", "FUNCTION LIST LIBRARYNAME nosuch",
         "EVAL \"return redis.call('SET', KEYS[1], 'x')\" 1 n", "EVAL \"return redis.pcall('SET', KEYS[1], 'x')\" 1 n", "EVAL \"return redis.call('GET', KEYS[1])\" 1 live", "EVAL \"#!lua\\nreturn redis.call('GET', KEYS[1])\" 1 live", "EVAL \"#!lua flags=no-writes\\nreturn redis.call('GET', KEYS[1])\" 1 live",
