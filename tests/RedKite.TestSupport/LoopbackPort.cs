@@ -18,6 +18,12 @@ public static class LoopbackPort
 
     private static int _given = Random.Shared.Next(Count);
 
+    // The files would stay: nothing closes them when a process exits.
+    static LoopbackPort() => AppDomain.CurrentDomain.ProcessExit += (_, _) =>
+    {
+        foreach (FileStream file in Reserved) file.Dispose();
+    };
+
     /// <summary>A port that was free on all addresses a moment ago.</summary>
     public static int Next()
     {
