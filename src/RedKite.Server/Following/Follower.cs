@@ -32,6 +32,8 @@ internal sealed class Follower : IDisposable
         engine.Replicas.OffsetRequested = () => _link?.AcknowledgeSoon();
         engine.Replicas.TakeOver = () => Change(null);
         engine.Replicas.PlaceOfReplica = () => _link is null && _history.IsKnown ? new RdbReplication(_history.Database, engine.Replication.Id, engine.ReplicaStream.Offset) : null;
+        // Before the first client: it is told that this is a replica while the data is loaded, and never writes in between.
+        if (AddressOf(engine.Settings.ReplicaOf) is { } primary) TakeRole(primary);
     }
 
     /// <summary>What its links use of the server; for tests.</summary>
@@ -40,11 +42,8 @@ internal sealed class Follower : IDisposable
     /// <summary>Full and partial synchronizations so far.</summary>
     internal LinkHistory History => _history;
 
-    /// <summary>Follows the primary that the settings name, if they do. At the start, when the data is loaded.</summary>
-    internal void Begin()
-    {
-        if (AddressOf(_engine.Settings.ReplicaOf) is { } primary) Change(primary);
-    }
+    /// <summary>Connects to the primary that the settings name, if they do. At the start, when the data is loaded.</summary>
+    internal void Begin() => Resume();
 
     /// <summary>
     /// The place in the primary's stream of the data that was loaded at the start: the link goes on there. Before <see cref="Begin"/>.
@@ -66,7 +65,7 @@ internal sealed class Follower : IDisposable
         return !_history.IsIncomplete;
     }
 
-    /// <summary>Connects again, because the server does not stop after all.</summary>
+    /// <summary>Connects to the primary, if the server follows one: at the start, or because it does not stop after all.</summary>
     internal void Resume()
     {
         lock (_changing)
@@ -109,12 +108,17 @@ internal sealed class Follower : IDisposable
         bool wasPrimary = !_engine.Replication.IsReplica;
         if (wasPrimary) _history.IsKnown |= _engine.ReplicaStream.HasBacklog;
         _engine.Settings.ReplicaOf = string.Create(CultureInfo.InvariantCulture, $"{primary.Host} {primary.Port}");
-        _engine.Attention.Set(ServerAttention.IsReplica, on: true);
-        _engine.Replication.FollowNew(primary.Host, primary.Port);
+        TakeRole(primary);
         _engine.Memory.Apply(_engine.Metrics, reports: false);
         if (wasPrimary) EndWaits();
         _engine.Replicas.CloseAll();
         BeginLink(primary);
+    }
+
+    private void TakeRole(PrimaryAddress primary)
+    {
+        _engine.Attention.Set(ServerAttention.IsReplica, on: true);
+        _engine.Replication.FollowNew(primary.Host, primary.Port);
     }
 
     private void BeginLink(PrimaryAddress primary)

@@ -64,6 +64,31 @@ public sealed class StartTests : IDisposable
     }
 
     [Fact]
+    public async Task Replica_is_one_while_it_loads_and_with_its_first_reply()
+    {
+        await SaveAsync();
+        using var reads = new ManualResetEventSlim();
+        _files.Plan = call =>
+        {
+            if (call.Operation == "read") reads.Wait(CancellationToken.None);
+            return null;
+        };
+        int port = LoopbackPort.Next();
+        RedKiteOptions options = Options(port: port);
+        options.ReplicaOf = $"127.0.0.1:{LoopbackPort.Next()}";
+        Task<RedKiteServer> starting = RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
+        using RespConnection client = RespConnection.Connect(port);
+        Assert.Contains("role:slave", client.Run("INFO replication").Text, StringComparison.Ordinal);
+        reads.Set();
+        RespValue reply;
+        do reply = client.Run("SET key:1 v");
+        while (reply.Text.StartsWith("LOADING", StringComparison.Ordinal));
+        reply.IsError("READONLY You can't write against a read only replica.");
+        await using RedKiteServer server = await starting;
+        Assert.Equal("1000", server.Execute("DBSIZE").ToString());
+    }
+
+    [Fact]
     public async Task A_canceled_start_leaves_nothing_behind()
     {
         await SaveAsync();
