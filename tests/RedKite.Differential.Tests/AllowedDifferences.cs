@@ -17,8 +17,8 @@ internal static partial class AllowedDifferences
     // The version of the format that Redis 8.0 writes.
     private const int DumpVersion = 12;
 
-    // Of Redis 8.8.
-    private static readonly string[] NewerSettings = ["slowlog-entry-max-argc", "slowlog-entry-max-string-len"];
+    // Of Redis 8.6 and 8.8.
+    private static readonly string[] NewerSettings = ["stream-idmp-duration", "stream-idmp-maxsize", "slowlog-entry-max-argc", "slowlog-entry-max-string-len"];
 
     private static readonly Row[] Rows =
     [

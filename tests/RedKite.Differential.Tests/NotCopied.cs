@@ -250,8 +250,9 @@ internal static class NotCopied
     [
         ("Redis 8.2", "XDELEX, XACKDEL; KEEPREF, DELREF and ACKED of XADD and XTRIM; DIFF, DIFF1, ANDOR and ONE of BITOP"),
         ("Redis 8.4", "DELEX, DIGEST, MSETEX; IFEQ, IFNE, IFDEQ and IFDNE of SET; CLAIM of XREADGROUP, where a client that waits is not served by entries that become idle meanwhile"),
+        ("Redis 8.6", "IDMP and IDMPAUTO of XADD, XCFGSET, XIDMPRECORD, stream-idmp-duration and stream-idmp-maxsize: XINFO STREAM has the fields of a stream that has used them, subexpiry in INFO keyspace counts it, its dumps and files are of Redis 8.6, and replicas and the log get XCFGSET and XIDMPRECORD"),
         ("Redis 8.8", "INCREX; XNACK, whose entries belong to the consumer with the empty name, as replicas and files of Redis 8.0.2 need it; COUNT of AGGREGATE, where an input counts as its weight; slowlog-entry-max-argc and slowlog-entry-max-string-len"),
-        ("Redis 8.10", "LMOVEM, BLMOVEM, SUNIONCARD, SDIFFCARD, HIMPORT"),
+        ("Redis 8.10", "LMOVEM, BLMOVEM, SUNIONCARD, SDIFFCARD, HIMPORT; MAXCOUNT and MAXSIZE of XREAD and XREADGROUP"),
         ("Redis 8.12", "ZMOVE, BZMOVE and ZMOVEMEMBER, which reply the members without their scores; BITRANGEINTARRAY"),
         ("Valkey 8.1", "COMMANDLOG"),
         ("Valkey 9.0", "DELIFEQ"),

@@ -26,7 +26,7 @@ internal static class RdbStreamReader
         }
 
         return TryNumbers(type, ref input, stream) && RdbStreamGroupReader.TryRead(type, ref input, stream, target.NowMs, scratch)
-            && (type < RdbType.StreamOfListPacks4 || RdbValueSkipper.TrySkipProducers(ref input));
+            && (type < RdbType.StreamOfListPacks4 || TryProducers(ref input, stream, scratch));
     }
 
     private static bool TryNumbers(RdbType type, ref RdbInput input, StreamValue stream)
@@ -46,6 +46,29 @@ internal static class RdbStreamReader
         stream.SetLastId(lastId);
         stream.SetMaxDeletedId(maxDeletedId);
         stream.SetEntriesAdded((long)added);
+        return true;
+    }
+
+    private static bool TryProducers(ref RdbInput input, StreamValue stream, RdbScratch scratch)
+    {
+        if (!input.TryLength(out ulong seconds) || !input.TryLength(out ulong idsMax) || !input.TryCount(out long producers)) return false;
+
+        // Of a stream that was never asked to remember, other servers may write numbers that nobody can set.
+        bool remembers = seconds is > 0 and <= StreamProducers.DurationSecondsMax && idsMax is > 0 and <= StreamProducers.IdsPerProducerMax;
+        if (!remembers && producers > 0) return false;
+        if (remembers) stream.ConfigureProducers((int)seconds, (int)idsMax);
+        for (; producers > 0; producers--)
+        {
+            if (!input.TryString(scratch.First, out ReadOnlySpan<byte> producer) || !input.TryCount(out long ids)) return false;
+            for (; ids > 0; ids--)
+            {
+                if (!input.TryString(scratch.Second, out ReadOnlySpan<byte> text) || !input.TryId(out StreamId id)) return false;
+                stream.AddReadId(producer, text, id);
+            }
+        }
+
+        if (!input.TryLength(out ulong added) || !input.TryLength(out ulong duplicates)) return false;
+        if (remembers) stream.EndProducersRead((long)added, (long)duplicates);
         return true;
     }
 

@@ -6,7 +6,9 @@ namespace RedKite.Persistence.Rdb;
 
 /// <summary>
 /// Writes a stream with its groups in steps (<see cref="RdbValueSteps"/>): each node's key and packed list, the ids and counters, then the
-/// groups. A group has its pending entries with times and counts; each consumer has only the ids of its pending entries.
+/// groups. A group has its pending entries with times and counts; each consumer has only the ids of its pending entries. A stream that
+/// remembers ids of producers (<see cref="RdbType.StreamOfListPacks4"/>) has them at its end: for how long and how many, each producer's ids
+/// with those of their entries, and the two counters.
 /// </summary>
 internal struct RdbStreamSteps
 {
@@ -21,6 +23,7 @@ internal struct RdbStreamSteps
     private int _group;
     private int _consumer;
     private StreamId _pending; // the next one, or a lower id
+    private RdbProducerSteps _producers;
 
     internal RdbStreamSteps(Database database, Entry entry, NativeBuffer scratch)
     {
@@ -40,6 +43,7 @@ internal struct RdbStreamSteps
         ConsumerName,
         Consumer,
         ConsumerPending,
+        Producers,
     }
 
     private readonly StreamValue Stream => StreamValue.Of(_database, Store.Keyspace.Entry.FromBlock(_entry));
@@ -56,11 +60,18 @@ internal struct RdbStreamSteps
             case Part.Nodes:
                 StepNode(output);
                 return true;
+            case Part.Producers:
+                return _producers.Step(output, Stream);
             default:
                 StreamValue stream = Stream;
-                if (_group == stream.GroupCount) return false;
-                StepGroup(output, stream.GroupAt(_group));
-                return true;
+                if (_group < stream.GroupCount)
+                {
+                    StepGroup(output, stream.GroupAt(_group));
+                    return true;
+                }
+
+                _next = Part.Producers;
+                return stream.Producers.Exist;
         }
     }
 

@@ -95,11 +95,9 @@ internal static class RdbValueSkipper
         return type < RdbType.StreamOfListPacks4 || TrySkipProducers(ref input);
     }
 
-    /// <summary>
-    /// Passes over the part of a stream by which Redis 8.6 recognises entries that a producer adds a second time: for how long and how
-    /// many it remembers, each producer's ids with their entries, and two counters. It is not kept.
-    /// </summary>
-    internal static bool TrySkipProducers(ref RdbInput input)
+    // The part of a stream by which Redis 8.6 recognises entries that a producer adds a second time: for how long and how many it
+    // remembers, each producer's ids with their entries, and two counters.
+    private static bool TrySkipProducers(ref RdbInput input)
     {
         if (!TryLengths(ref input, 2) || !input.TryCount(out long producers)) return false;
         for (; producers > 0; producers--)

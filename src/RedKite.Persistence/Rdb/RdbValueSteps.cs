@@ -56,7 +56,7 @@ internal struct RdbValueSteps
             case RdbType.Module:
                 _vectors = new RdbVectorSetSteps(database, entry);
                 break;
-            case RdbType.StreamOfListPacks3:
+            case RdbType.StreamOfListPacks3 or RdbType.StreamOfListPacks4:
                 _stream = new RdbStreamSteps(database, entry, scratch);
                 break;
             default:
@@ -81,7 +81,7 @@ internal struct RdbValueSteps
                 return BeginsWithCount(output) || StepField(output);
             case RdbType.Module:
                 return _vectors.Step(output);
-            case RdbType.StreamOfListPacks3:
+            case RdbType.StreamOfListPacks3 or RdbType.StreamOfListPacks4:
                 return _stream.Step(output);
             default:
                 if (_type == RdbType.HashListPackWithExpiries) output.Int64(_earliestExpiryMs);

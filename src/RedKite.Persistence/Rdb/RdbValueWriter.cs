@@ -1,5 +1,6 @@
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Rdb;
 
@@ -7,7 +8,7 @@ namespace RedKite.Persistence.Rdb;
 /// Writes one value in RDB format, in the variant closest to its representation in memory: packed values are copied as they are.
 /// The type is separate from the value's bytes, because in files it precedes the key and in dumps the value.
 /// </summary>
-/// <remarks>If a value has several possible variants, it writes the same one as Redis 8.0.</remarks>
+/// <remarks>If a value has several possible variants, it writes the same one as Redis 8.0. A stream that remembers ids of producers has Redis 8.6's.</remarks>
 internal readonly ref struct RdbValueWriter
 {
     private readonly Database _database;
@@ -28,7 +29,7 @@ internal readonly ref struct RdbValueWriter
             DataType.Set when entry.Encoding == ValueEncoding.IntSet => RdbType.SetIntSet,
             DataType.Set => entry.Encoding == ValueEncoding.ListPack ? RdbType.SetListPack : RdbType.Set,
             DataType.SortedSet => entry.Encoding == ValueEncoding.ListPack ? RdbType.SortedSetListPack : RdbType.SortedSet,
-            DataType.Stream => RdbType.StreamOfListPacks3,
+            DataType.Stream => StreamValue.Of(database, entry).Producers.Exist ? RdbType.StreamOfListPacks4 : RdbType.StreamOfListPacks3,
             DataType.VectorSet => RdbType.Module,
             _ when entry.Encoding == ValueEncoding.ListPack => RdbType.HashListPack,
             _ when earliestExpiryMs == long.MaxValue => RdbType.Hash,

@@ -54,6 +54,7 @@ internal static class CommandFamilies
         StreamReadCommands.Family,
         StreamGroupCommands.Family,
         StreamPendingCommands.Family,
+        StreamProducerCommands.Family,
         StreamRemovalCommands.Family,
         StreamInfoCommands.Family,
         HashCommands.Family,

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Numerics;
 using RedKite.Persistence.Log;
 using RedKite.Protocol;
+using RedKite.Store.Values.Streams;
 using static RedKite.Server.Config.Setting;
 using static RedKite.Server.Config.SettingFlags;
 
@@ -179,6 +180,8 @@ internal static class SettingTable
         Memory("hll-sparse-max-bytes", 0, LongMax, 3000, s => (ulong)s.HyperLogLogSparseMaxBytes, (s, v) => s.HyperLogLogSparseMaxBytes = (long)v),
         Memory("stream-node-max-bytes", 0, LongMax, 4096, s => (ulong)s.StreamNodeMaxBytes, (s, v) => s.StreamNodeMaxBytes = (long)v),
         Integer("stream-node-max-entries", 0, long.MaxValue, 100, s => s.StreamNodeMaxEntries, (s, v) => s.StreamNodeMaxEntries = v),
+        Integer("stream-idmp-duration", 1, StreamProducers.DurationSecondsMax, 100, s => s.StreamIdmpDurationSeconds, (s, v) => s.StreamIdmpDurationSeconds = (int)v).WithRemark("as in Redis 8.6: for how many seconds a stream remembers an id that XADD IDMP or IDMPAUTO has used, from the stream's first one on"),
+        Integer("stream-idmp-maxsize", 1, StreamProducers.IdsPerProducerMax, 100, s => s.StreamIdmpMaxSize, (s, v) => s.StreamIdmpMaxSize = (int)v).WithRemark("as in Redis 8.6: how many of these ids of each producer a stream remembers"),
 
         // Diagnostics
         Integer("slowlog-log-slower-than", -1, long.MaxValue, 10000, s => s.SlowLogSlowerThanMicroseconds, (s, v) => s.SlowLogSlowerThanMicroseconds = v),

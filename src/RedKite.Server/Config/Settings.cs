@@ -327,6 +327,12 @@ internal sealed class Settings
     public long StreamNodeMaxBytes { get; set; }
     public long StreamNodeMaxEntries { get; set; }
 
+    /// <summary>How long a stream remembers an id that a producer has given to an entry.</summary>
+    public int StreamIdmpDurationSeconds { get; set; }
+
+    /// <summary>How many ids of each producer a stream remembers.</summary>
+    public int StreamIdmpMaxSize { get; set; }
+
     /// <summary>Whether DUMP and RDB files compress long strings.</summary>
     public bool RdbCompression { get; set; }
 

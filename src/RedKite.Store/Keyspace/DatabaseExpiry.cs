@@ -96,7 +96,9 @@ internal sealed unsafe partial class Database
     /// <summary>Removes expired fields of a hash in a table, about <paramref name="workMax"/> of them. See <see cref="Table.ExpireFields"/>.</summary>
     internal long ExpireFields(Stripe stripe, Table table, ref EntryPosition position, long nowMs, ref int workMax, out bool isEmpty)
     {
-        if (stripe.Observers == StripeObservers.None) return table.ExpireFields(ref position, nowMs, ref workMax, out isEmpty, default);
+        // What a stream remembers is no part of its value for any observer, and no snapshot is still to write it.
+        bool isSeen = stripe.Observers != StripeObservers.None && EntryBlock.Type(position.Entry) != DataType.Stream;
+        if (!isSeen) return table.ExpireFields(ref position, nowMs, ref workMax, out isEmpty, default);
         BeforeChange(stripe, position);
         return table.ExpireFields(ref position, nowMs, ref workMax, out isEmpty, new ExpiryReport(stripe.Observer, this, position));
     }

@@ -36,6 +36,14 @@ internal sealed unsafe class ReleasedValues(Arena arena)
         Release(new Released { Type = DataType.Stream, Encoding = ValueEncoding.Stream, Root = new ValueRoot { Structure = (byte*)stream } });
     }
 
+    /// <summary>Takes over what a stream has remembered of its producers, and frees a slice of it.</summary>
+    internal void Release(in StreamProducers producers)
+    {
+        StreamData* stream = StreamData.Create(arena);
+        stream->Producers = producers;
+        Release(new Released { Type = DataType.Stream, Encoding = ValueEncoding.Stream, Root = new ValueRoot { Structure = (byte*)stream } });
+    }
+
     /// <summary>Takes over the structure of an entry whose block is about to be freed, all of it for the background sweep.</summary>
     internal void SetAside(byte* entry) => _waiting.Enqueue(Take(entry));
 

@@ -4,7 +4,8 @@ using System.Text.RegularExpressions;
 namespace RedKite.Server.Tests.Changes;
 
 /// <summary>
-/// The effects of commands and options that are newer than Redis 8.0 are commands that it knows: replicas of that version and the log depend on it.
+/// The effects of commands and options that are newer than Redis 8.0 are commands that it knows: replicas of that version and the log depend on
+/// it. What has no such form has effects of its own version.
 /// NOW+10 is a time in milliseconds; empty arguments are not shown.
 /// </summary>
 public sealed partial class EffectsOfNewerCommandsTests : TranscriptTests
@@ -69,6 +70,16 @@ public sealed partial class EffectsOfNewerCommandsTests : TranscriptTests
     [InlineData("ZMOVE z d MIN", "MULTI;ZADD d 1 a;ZREM z a;EXEC")]
     [InlineData("ZMOVEMEMBER z d MEMBERS 1 b", "MULTI;ZADD d 2.5 b;ZREM z b;EXEC")]
     public void Effects_of_moves_and_algebra(string line, string effects) => Check("RPUSH l 1 2 3; ZADD z 1 a 2.5 b; SET s a", line, effects);
+
+    [Theory]
+    [InlineData("XADD s IDMP p 1 * f v", "MULTI;XADD s NOW+0-0 f v;XCFGSET s IDMP-DURATION 100 IDMP-MAXSIZE 100;XIDMPRECORD s p 1 NOW+0-0;EXEC")]
+    [InlineData("XADD r IDMP p 2 MAXLEN 1 * f v", "MULTI;XADD r NOW+0-1 f v;XIDMPRECORD r p 2 NOW+0-1;XTRIM r MAXLEN = 1;EXEC")]
+    [InlineData("XADD r IDMP p 2 MAXLEN 0 DELREF * f v", "MULTI;XADD r NOW+0-1 f v;XIDMPRECORD r p 2 NOW+0-1;XTRIM r MAXLEN = 0;EXEC")]
+    [InlineData("XADD r IDMP p 1 * f v", "")]
+    [InlineData("XCFGSET r IDMP-MAXSIZE 7", "XCFGSET r IDMP-DURATION 100 IDMP-MAXSIZE 7")]
+    [InlineData("XCFGSET r IDMP-MAXSIZE 100", "")]
+    [InlineData("XIDMPRECORD r q 1 NOW+0-0", "XIDMPRECORD r q 1 NOW+0-0")]
+    public void Effects_of_producers(string line, string effects) => Check("XADD r IDMP p 1 * f v", line.Replace("NOW+0", $"{Clock.NowMs}", StringComparison.Ordinal), effects);
 
     [Theory]
     [InlineData("HIMPORT SET k f 1 2", "MULTI;DEL k;HSET k a 1 b 2;EXEC")]

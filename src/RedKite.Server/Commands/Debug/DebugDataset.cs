@@ -73,7 +73,7 @@ internal static class DebugDataset
 
     private static bool HasValue(Database database, Entry entry, ExpiryClock expiry)
     {
-        if (!entry.FieldsExpire) return true;
+        if (!entry.FieldsExpire || entry.Type != DataType.Hash) return true;
         HashValue hash = HashValue.Peek(database, entry, expiry);
         return hash.Exists && hash.LivingCount > 0;
     }

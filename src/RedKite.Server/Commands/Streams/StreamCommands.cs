@@ -23,13 +23,15 @@ internal static class StreamCommands
 
     private const string PolicySyntax = "condition:[KEEPREF | DELREF | ACKED]@8.2.0";
 
+    private const string ProducerSyntax = "idmp:[IDMPAUTO pid | IDMP idmp-with-pid-iid:(pid iid)]@8.6.0";
+
     private const string XAddSyntax =
-        "key [NOMKSTREAM@6.2.0] " + PolicySyntax + " [trim:(" + TrimSyntax + ")] id-selector:<auto-id:* | id> data:<field value [field value ...]>";
+        "key [NOMKSTREAM@6.2.0] " + PolicySyntax + " " + ProducerSyntax + " [trim:(" + TrimSyntax + ")] id-selector:<auto-id:* | id> data:<field value [field value ...]>";
 
     internal static readonly CommandFamily Family = new("stream", "stream",
     [
         new("XADD", -5, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Update, "updates because it may trim"), XAdd,
-            new("5.0.0", "O(1), or O(N) when N entries are trimmed.", "Adds an entry to a stream. Creates the key if it doesn't exist.", XAddSyntax) { History = [("6.2.0", "Adds `NOMKSTREAM`, `MINID` and `LIMIT`."), ("7.0.0", "Accepts ids of the form `<ms>-*`."), ("8.2.0", "Adds `KEEPREF`, `DELREF` and `ACKED`.")] }) { Tips = ["nondeterministic_output"] },
+            new("5.0.0", "O(1), or O(N) when N entries are trimmed.", "Adds an entry to a stream. Creates the key if it doesn't exist.", XAddSyntax) { History = [("6.2.0", "Adds `NOMKSTREAM`, `MINID` and `LIMIT`."), ("7.0.0", "Accepts ids of the form `<ms>-*`."), ("8.2.0", "Adds `KEEPREF`, `DELREF` and `ACKED`."), ("8.6.0", "Adds `IDMP` and `IDMPAUTO`.")] }) { Tips = ["nondeterministic_output"] },
         new("XLEN", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), XLen,
             new("5.0.0", "O(1)", "Returns the number of entries in a stream.", "key")),
         new("XDEL", -3, Write | Fast, KeySpecs.One(1, ReadWrite | Delete), XDel,
@@ -41,7 +43,8 @@ internal static class StreamCommands
                 "key last-id [ENTRIESADDED@7.0.0 entries-added:integer] [MAXDELETEDID@7.0.0 max-deleted-id]") { History = [("7.0.0", "Adds `ENTRIESADDED` and `MAXDELETEDID`.")] }),
     ]);
 
-    // XADD key [NOMKSTREAM] [KEEPREF | DELREF | ACKED] [MAXLEN | MINID [= | ~] threshold [LIMIT count]] * | id field value [field value ...]
+    // XADD key [NOMKSTREAM] [KEEPREF | DELREF | ACKED] [IDMPAUTO pid | IDMP pid iid] [MAXLEN | MINID [= | ~] threshold [LIMIT count]]
+    //   * | id field value [field value ...]
     private static void XAdd(ref CommandContext cmd)
     {
         if (!StreamTrimOptions.TryParseAddOrReply(cmd, out StreamTrimOptions options, out int idArgument)) return;
@@ -58,6 +61,13 @@ internal static class StreamCommands
             return;
         }
 
+        ProducerArguments producer = options.Producer;
+        if (producer.Exist && !isAuto)
+        {
+            cmd.Reply.Error("ERR IDMP and IDMPAUTO can be used only with the ID *"u8);
+            return;
+        }
+
         if (!isAuto && form == StreamIdForm.Whole && id.IsZero)
         {
             cmd.Reply.Error("ERR The ID specified in XADD must be greater than 0-0"u8);
@@ -68,6 +78,15 @@ internal static class StreamCommands
         if (!stream.Exists && options.OnlyExisting)
         {
             cmd.Reply.Null();
+            return;
+        }
+
+        Span<byte> content = stackalloc byte[ProducerArguments.ContentIdBytes];
+        scoped ReadOnlySpan<byte> producerId = producer.Exist ? producer.IdOf(cmd, firstText, content) : default;
+        if (producer.Exist && stream.TryFindAdded(cmd[producer.Name], producerId, cmd.NowMs, out StreamId known))
+        {
+            stream.CountDuplicate();
+            StreamReplies.Id(cmd.Reply, known);
             return;
         }
 
@@ -87,6 +106,12 @@ internal static class StreamCommands
         for (int i = firstText; i < cmd.Count; i += 2) added.Pair(cmd[i], cmd[i + 1]);
         added.End();
         cmd.Changed(1, KeyEvent.XAdd);
+        if (producer.Exist)
+        {
+            AddRemembered(cmd, stream, id, firstText, options, cmd[producer.Name], producerId);
+            return;
+        }
+
         StreamRemovals? removals = options.Trims && options.NamesPolicy ? new StreamRemovals() : null;
         long trimmed = options.Trims ? stream.Trim(options.Trimming, removals) : 0;
         if (trimmed > 0) cmd.Changed(1, KeyEvent.XTrim, count: 0);
@@ -94,6 +119,26 @@ internal static class StreamCommands
         {
             StreamEffects.Add(cmd, 1, id, firstText, isTrimmed: trimmed > 0 && removals is not { Entries.Count: > 0 }, stream.Length);
             if (removals is not null) StreamEffects.Removals(cmd, 1, stream, removals);
+        }
+
+        StreamReplies.Id(cmd.Reply, id);
+    }
+
+    // The rest of XADD for an entry with a producer's id: the effects name it while the entry is there, then what a trimming removes.
+    private static void AddRemembered(
+        scoped in CommandContext cmd, StreamValue stream, in StreamId id, int firstText, in StreamTrimOptions options, scoped ReadOnlySpan<byte> producer, scoped ReadOnlySpan<byte> producerId)
+    {
+        if (cmd.Recording.TakesEffects) StreamEffects.Add(cmd, 1, id, firstText, isTrimmed: false, stream.Length);
+        StreamProducerCommands.Configure(cmd, 1, stream);
+        stream.Remember(producer, producerId, id);
+        StreamEffects.Remember(cmd, 1, producer, producerId, id);
+        var removals = new StreamRemovals();
+        long trimmed = options.Trims ? stream.Trim(options.Trimming, options.NamesPolicy ? removals : null) : 0;
+        if (trimmed > 0)
+        {
+            if (removals.Entries.Count == 0) StreamEffects.Trim(cmd, 1, stream.Length);
+            StreamEffects.Removals(cmd, 1, stream, removals);
+            cmd.Changed(1, KeyEvent.XTrim, count: 0);
         }
 
         StreamReplies.Id(cmd.Reply, id);

@@ -22,6 +22,19 @@ internal static class StreamEffects
         for (int i = firstText; i < cmd.Count; i++) effect.Argument(cmd[i]);
     }
 
+    /// <summary>XCFGSET: for how long and how many ids of producers a stream remembers.</summary>
+    internal static void Configure(scoped in CommandContext cmd, int key, int durationSeconds, int idsMax)
+    {
+        if (!cmd.Recording.TakesEffects) return;
+        cmd.Effect("XCFGSET"u8, 6).Argument(cmd[key]).Argument("IDMP-DURATION"u8).Argument(durationSeconds).Argument("IDMP-MAXSIZE"u8).Argument(idsMax);
+    }
+
+    /// <summary>XIDMPRECORD: the id that a producer has given to an entry, which is there.</summary>
+    internal static void Remember(scoped in CommandContext cmd, int key, ReadOnlySpan<byte> producer, ReadOnlySpan<byte> text, in StreamId id)
+    {
+        if (cmd.Recording.TakesEffects) cmd.Effect("XIDMPRECORD"u8, 5).Argument(cmd[key]).Argument(producer).Argument(text).Argument(id);
+    }
+
     /// <summary>XTRIM to the length that a trimming left.</summary>
     internal static void Trim(scoped in CommandContext cmd, int key, long length) =>
         cmd.Effect("XTRIM"u8, 5).Argument(cmd[key]).Argument("MAXLEN"u8).Argument("="u8).Argument(length);

@@ -15,6 +15,7 @@ internal static class StreamInfoCommands
         ("6.0.0", "Adds `FULL`."),
         ("7.0.0", "Adds the fields `max-deleted-entry-id`, `entries-added`, `recorded-first-entry-id`, `entries-read` and `lag`."),
         ("7.2.0", "Adds the field `active-time`; `seen-time` is that of the last attempt to read."),
+        ("8.6.0", "Adds the fields `idmp-duration`, `idmp-maxsize`, `pids-tracked`, `iids-tracked`, `iids-added` and `iids-duplicates`."),
     ];
 
     internal static readonly CommandFamily Family = new("stream", "stream",
@@ -39,7 +40,7 @@ internal static class StreamInfoCommands
         if (!TryFindOrReply(cmd, out StreamValue stream)) return;
         if (cmd.Count == 3)
         {
-            ReplyStream(cmd.Reply, stream);
+            ReplyStream(cmd, stream);
             return;
         }
 
@@ -122,10 +123,12 @@ internal static class StreamInfoCommands
         return false;
     }
 
-    private static void ReplyStream(ReplyWriter reply, StreamValue stream)
+    private static void ReplyStream(scoped in CommandContext cmd, StreamValue stream)
     {
-        reply.Map(10);
+        ReplyWriter reply = cmd.Reply;
+        reply.Map(10 + ProducerFields(stream));
         ReplyCounters(reply, stream);
+        ReplyProducers(cmd, stream);
         Field(reply, "groups"u8, stream.GroupCount);
         reply.Bulk("first-entry"u8);
         ReplyEnd(reply, stream, reverse: false);
@@ -144,6 +147,21 @@ internal static class StreamInfoCommands
         Field(reply, "recorded-first-entry-id"u8, stream.FirstId);
     }
 
+    private static int ProducerFields(StreamValue stream) => stream.Producers.Exist ? 6 : 0;
+
+    // Of a stream that remembers ids of producers.
+    private static void ReplyProducers(scoped in CommandContext cmd, StreamValue stream)
+    {
+        if (!stream.Producers.Exist) return;
+        stream.Producers.Count(cmd.NowMs, out int producers, out long ids);
+        Field(cmd.Reply, "idmp-duration"u8, stream.Producers.DurationSeconds);
+        Field(cmd.Reply, "idmp-maxsize"u8, stream.Producers.IdsMax);
+        Field(cmd.Reply, "pids-tracked"u8, producers);
+        Field(cmd.Reply, "iids-tracked"u8, ids);
+        Field(cmd.Reply, "iids-added"u8, stream.Producers.Added);
+        Field(cmd.Reply, "iids-duplicates"u8, stream.Producers.Duplicates);
+    }
+
     private static void ReplyEnd(ReplyWriter reply, StreamValue stream, bool reverse)
     {
         StreamCursor cursor = stream.Range(default, StreamId.Max, reverse);
@@ -154,8 +172,9 @@ internal static class StreamInfoCommands
     private static void ReplyFull(scoped in CommandContext cmd, StreamValue stream, long countMax)
     {
         ReplyWriter reply = cmd.Reply;
-        reply.Map(9);
+        reply.Map(9 + ProducerFields(stream));
         ReplyCounters(reply, stream);
+        ReplyProducers(cmd, stream);
         reply.Bulk("entries"u8);
         StreamReplies.Range(reply, stream, default, StreamId.Max, countMax);
         reply.Bulk("groups"u8);

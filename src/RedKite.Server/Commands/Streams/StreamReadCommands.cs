@@ -28,20 +28,21 @@ internal static class StreamReadCommands
     [
         new("XREAD", -4, CommandFlags.ReadOnly | CommandFlags.Blocking, Keys(startFrom: 1, needsGroup: false), XRead,
             new("5.0.0", "", "Returns the entries of one or more streams after an id. Optionally blocks until there are some.",
-                "[COUNT count] [BLOCK milliseconds] streams:<STREAMS (key [key ...] id [id ...])>")),
+                "[COUNT count] [MAXCOUNT@8.10.0 maxcount:integer] [MAXSIZE@8.10.0 maxsize:integer] [BLOCK milliseconds] streams:<STREAMS (key [key ...] id [id ...])>")),
         new("XREADGROUP", -7, Write | CommandFlags.Blocking, Keys(startFrom: 4, needsGroup: true), XReadGroup,
             new("5.0.0", GroupComplexity, "Returns entries that a consumer group has not read yet, or those that are pending for a consumer. Optionally blocks until there are some.",
-                "GROUP group-block:(group consumer) [COUNT count] [BLOCK milliseconds] [CLAIM@8.4.0 min-idle-time:integer] [NOACK] streams:<STREAMS (key [key ...] id [id ...])>")),
+                "GROUP group-block:(group consumer) [COUNT count] [MAXCOUNT@8.10.0 maxcount:integer] [MAXSIZE@8.10.0 maxsize:integer] [BLOCK milliseconds] [CLAIM@8.4.0 min-idle-time:integer] [NOACK] streams:<STREAMS (key [key ...] id [id ...])>")),
     ]);
 
     // The first half of the arguments after STREAMS.
     private static KeySpec[] Keys(int startFrom, bool needsGroup) =>
         [new(1, -1, 1, KeyFlags.ReadOnly | Access | Incomplete, Notes: "an option's value, a group or a consumer may be named STREAMS too") { Keyword = "STREAMS", StartFrom = startFrom, Limit = 2, FindsKeyword = (scoped in cmd, start) => StreamReadOptions.FindStreams(cmd, start, needsGroup) }];
 
-    // XREAD [COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]
+    // XREAD [COUNT count] [MAXCOUNT maxcount] [MAXSIZE maxsize] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]
     private static void XRead(ref CommandContext cmd) => Read(cmd, isGroupRead: false);
 
-    // XREADGROUP GROUP group consumer [COUNT count] [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK] STREAMS key [key ...] id [id ...]
+    // XREADGROUP GROUP group consumer [COUNT count] [MAXCOUNT maxcount] [MAXSIZE maxsize] [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK]
+    //   STREAMS key [key ...] id [id ...]
     private static void XReadGroup(ref CommandContext cmd) => Read(cmd, isGroupRead: true);
 
     // Replies the entries after the ids. If there are none, nothing is replied.
@@ -61,7 +62,8 @@ internal static class StreamReadCommands
     private static int ServeReader(scoped in CommandContext cmd, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> ids)
     {
         int served = 0;
-        for (int i = 0; i < ids.Length; i++)
+        var budget = new StreamReadBudget(options, cmd.Reply.Length);
+        for (int i = 0; i < ids.Length && !budget.IsSpent; i++)
         {
             int key = options.FirstKey + i;
             // A second hit or miss, after that of the id: clients see both as notifications.
@@ -69,10 +71,11 @@ internal static class StreamReadCommands
             if (!entry.Exists || entry.Type != DataType.Stream) continue;
             StreamValue stream = StreamValue.Of(cmd.Database, entry);
             if (!stream.TryLastEntryId(out StreamId last) || last <= ids[i]) continue;
+            long start = cmd.Reply.Length;
             BeginStream(cmd.Reply, cmd[key]);
             ids[i].TryNext(out StreamId low);
-            StreamReplies.Range(cmd.Reply, stream, low, StreamId.Max, options.CountMax);
-            served++;
+            if (ReplyRange(cmd.Reply, stream, low, options.CountMax, ref budget)) served++;
+            else cmd.Reply.Truncate(start);
         }
 
         return served;
@@ -83,7 +86,8 @@ internal static class StreamReadCommands
         cmd.ReplaceEffect();
         var deliveries = new StreamDeliveries();
         int served = 0;
-        for (int i = 0; i < ids.Length && !cmd.Reply.Overflowed; i++)
+        var budget = new StreamReadBudget(options, cmd.Reply.Length);
+        for (int i = 0; i < ids.Length && !cmd.Reply.Overflowed && !budget.IsSpent; i++)
         {
             int key = options.FirstKey + i;
             // A second hit, after that of the id, as for XREAD.
@@ -95,8 +99,14 @@ internal static class StreamReadCommands
                 // The history may include entries that this command has replied before.
                 deliveries.Add(new StreamDelivery(key, 0, group.LastId, group.EntriesRead));
                 Deliver(cmd, options, ref deliveries);
+                long historyStart = cmd.Reply.Length;
                 BeginStream(cmd.Reply, cmd[key]);
-                ReplyHistory(cmd, options, stream, group, group.FindConsumer(cmd[options.ConsumerArgument]), ids[i]);
+                if (!ReplyHistory(cmd, options, stream, group, group.FindConsumer(cmd[options.ConsumerArgument]), ids[i], ref budget))
+                {
+                    cmd.Reply.Truncate(historyStart);
+                    break;
+                }
+
                 served++;
                 continue;
             }
@@ -105,16 +115,18 @@ internal static class StreamReadCommands
             if (options.MinIdleMs is not null && i > 0) Deliver(cmd, options, ref deliveries);
             var before = new StreamDelivery(key, 0, group.LastId, group.EntriesRead);
             int entries = 0, claimed = 0;
-            using IdleEntries idle = options.MinIdleMs is { } minIdleMs ? IdleEntries.Find(group, cmd.NowMs - minIdleMs, options.CountMax) : default;
+            using IdleEntries idle = options.MinIdleMs is { } minIdleMs ? IdleEntries.Find(group, cmd.NowMs - minIdleMs, budget.CountMax(options.CountMax)) : default;
             bool hasNew = stream.TryLastEntryId(out StreamId last) && last > group.LastId;
             if (hasNew || idle.Entries.Length > 0)
             {
+                long beginning = cmd.Reply.Length;
                 BeginStream(cmd.Reply, cmd[key]);
                 long start = cmd.Reply.Length;
-                claimed = ReplyIdleEntries(cmd, options, key, stream, group, idle.Entries, ref deliveries);
-                entries = hasNew ? ReplyNewEntries(cmd, options, claimed, stream, group, ref deliveries) : claimed;
+                claimed = ReplyIdleEntries(cmd, options, key, stream, group, idle.Entries, ref deliveries, ref budget);
+                entries = hasNew ? ReplyNewEntries(cmd, options, claimed, stream, group, ref deliveries, ref budget) : claimed;
                 StreamReplies.ArrayHead(cmd.Reply, start, entries);
-                served++;
+                if (entries == 0 && budget.IsSpent) cmd.Reply.Truncate(beginning);
+                else served++;
             }
 
             deliveries.Add(before with { Entries = entries, Claimed = claimed });
@@ -205,6 +217,25 @@ internal static class StreamReadCommands
         }
     }
 
+    // The entries of a stream from an id on; false if there is no room for any.
+    private static bool ReplyRange(ReplyWriter reply, StreamValue stream, in StreamId low, long countMax, ref StreamReadBudget budget)
+    {
+        Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
+        long start = reply.Length;
+        int count = 0;
+        StreamCursor cursor = stream.Range(low, StreamId.Max);
+        while ((countMax == 0 || count < countMax) && !budget.IsSpent && cursor.MoveNext())
+        {
+            long entryStart = reply.Length;
+            StreamReplies.Entry(reply, cursor.Id, cursor.Fields, scratch);
+            if (!budget.Keeps(reply, entryStart)) break;
+            count++;
+        }
+
+        StreamReplies.ArrayHead(reply, start, count);
+        return count > 0 || !budget.IsSpent;
+    }
+
     // A stream's name; its entries follow.
     private static void BeginStream(ReplyWriter reply, ReadOnlySpan<byte> key)
     {
@@ -214,7 +245,7 @@ internal static class StreamReadCommands
 
     // Replies entries that are pending for longer than the option CLAIM says. One that was deleted cannot be claimed: it is no longer pending.
     private static int ReplyIdleEntries(
-        scoped in CommandContext cmd, in StreamReadOptions options, int key, StreamValue stream, StreamGroup group, ReadOnlySpan<IdleEntry> idle, ref StreamDeliveries deliveries)
+        scoped in CommandContext cmd, in StreamReadOptions options, int key, StreamValue stream, StreamGroup group, ReadOnlySpan<IdleEntry> idle, ref StreamDeliveries deliveries, ref StreamReadBudget budget)
     {
         Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
         int count = 0;
@@ -228,7 +259,9 @@ internal static class StreamReadCommands
                 continue;
             }
 
+            long start = cmd.Reply.Length;
             StreamReplies.Claimed(cmd.Reply, entry.Id, fields, scratch, Math.Max(0, cmd.NowMs - entry.DeliveredMs), group.FindPending(entry.Id).Deliveries);
+            if (!budget.Keeps(cmd.Reply, start)) break;
             deliveries.Add(entry.Id);
             count++;
         }
@@ -238,16 +271,18 @@ internal static class StreamReadCommands
 
     // Replies the entries that the group has not read yet behind those that are claimed, and moves the group behind them. Returns the number of both.
     private static int ReplyNewEntries(
-        scoped in CommandContext cmd, in StreamReadOptions options, int claimed, StreamValue stream, StreamGroup group, ref StreamDeliveries deliveries)
+        scoped in CommandContext cmd, in StreamReadOptions options, int claimed, StreamValue stream, StreamGroup group, ref StreamDeliveries deliveries, ref StreamReadBudget budget)
     {
         Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
         int count = claimed;
         group.LastId.TryNext(out StreamId low);
         StreamCursor cursor = stream.Range(low, StreamId.Max);
-        while ((options.CountMax == 0 || count < options.CountMax) && cursor.MoveNext())
+        while ((options.CountMax == 0 || count < options.CountMax) && !budget.IsSpent && cursor.MoveNext())
         {
             StreamId id = cursor.Id;
+            long start = cmd.Reply.Length;
             StreamReplies.Entry(cmd.Reply, id, cursor.Fields, scratch);
+            if (!budget.Keeps(cmd.Reply, start)) break;
             group.Advance(id);
             deliveries.Add(id);
             count++;
@@ -320,22 +355,23 @@ internal static class StreamReadCommands
     }
 
     // Replies the entries after an id that are pending for the consumer; for deleted entries, the id alone. Like Redis, this counts
-    // another delivery of each entry but no change.
-    private static void ReplyHistory(
-        scoped in CommandContext cmd, in StreamReadOptions options, StreamValue stream, StreamGroup group, StreamConsumer consumer, StreamId after)
+    // another delivery of each entry but no change. False if there is no room for any.
+    private static bool ReplyHistory(
+        scoped in CommandContext cmd, in StreamReadOptions options, StreamValue stream, StreamGroup group, StreamConsumer consumer, StreamId after, ref StreamReadBudget budget)
     {
         Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
         long start = cmd.Reply.Length;
         int count = 0;
         after.TryNext(out StreamId low);
         PendingCursor cursor = group.PendingOf(consumer, low);
-        while ((options.CountMax == 0 || count < options.CountMax) && cursor.MoveNext())
+        while ((options.CountMax == 0 || count < options.CountMax) && !budget.IsSpent && cursor.MoveNext())
         {
             StreamId id = cursor.Id;
-            if (stream.TryFind(id, out StreamFields fields))
+            long entryStart = cmd.Reply.Length;
+            bool isThere = stream.TryFind(id, out StreamFields fields);
+            if (isThere)
             {
                 StreamReplies.Entry(cmd.Reply, id, fields, scratch);
-                cursor.Entry.DeliveredAgain(cmd.NowMs);
             }
             else
             {
@@ -344,9 +380,13 @@ internal static class StreamReadCommands
                 cmd.Reply.NullArray();
             }
 
+            if (!budget.Keeps(cmd.Reply, entryStart)) break;
+            if (isThere) cursor.Entry.DeliveredAgain(cmd.NowMs);
+
             count++;
         }
 
         StreamReplies.ArrayHead(cmd.Reply, start, count);
+        return count > 0 || !budget.IsSpent;
     }
 }

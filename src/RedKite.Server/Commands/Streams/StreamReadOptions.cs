@@ -10,6 +10,12 @@ internal struct StreamReadOptions
     /// <summary>COUNT: the maximum number of entries of each stream; 0 if there is none.</summary>
     internal long CountMax { get; private set; }
 
+    /// <summary>MAXCOUNT: the maximum number of entries of all streams together; null: there is none.</summary>
+    internal long? TotalMax { get; private set; }
+
+    /// <summary>MAXSIZE: the bytes of the reply beyond which no second entry is added; null: there is no such limit.</summary>
+    internal long? BytesMax { get; private set; }
+
     /// <summary>BLOCK: when the wait for entries ends; null: it does not wait.</summary>
     internal long? DeadlineMs { get; private set; }
 
@@ -47,7 +53,7 @@ internal struct StreamReadOptions
         {
             if (options.TakeWithValue("STREAMS"u8, out int first)) return needsGroup ? -1 : first - 1;
             if (options.TakeWithValues("GROUP"u8, 2, out _)) needsGroup = false;
-            else if (!options.TakeWithValue("COUNT"u8, out _) && !options.TakeWithValue("BLOCK"u8, out _) && !options.TakeWithValue("CLAIM"u8, out _) && !options.Take("NOACK"u8)) return -1;
+            else if (!options.TakeWithValue("COUNT"u8, out _) && !options.TakeWithValue("MAXCOUNT"u8, out _) && !options.TakeWithValue("MAXSIZE"u8, out _) && !options.TakeWithValue("BLOCK"u8, out _) && !options.TakeWithValue("CLAIM"u8, out _) && !options.Take("NOACK"u8)) return -1;
         }
 
         return -1;
@@ -68,6 +74,16 @@ internal struct StreamReadOptions
             {
                 if (!cmd.TryIntegerOrReply(argument, out long count)) return false;
                 result.CountMax = Math.Max(0, count);
+            }
+            else if (options.TakeWithValue("MAXCOUNT"u8, out argument))
+            {
+                if (!TryLimitOrReply(cmd, argument, "ERR MAXCOUNT must be a positive integer"u8, out long totalMax)) return false;
+                result.TotalMax = totalMax;
+            }
+            else if (options.TakeWithValue("MAXSIZE"u8, out argument))
+            {
+                if (!TryLimitOrReply(cmd, argument, "ERR MAXSIZE must be a positive integer"u8, out long bytesMax)) return false;
+                result.BytesMax = bytesMax;
             }
             else if (options.TakeWithValue("STREAMS"u8, out argument))
             {
@@ -117,8 +133,21 @@ internal struct StreamReadOptions
         }
 
         result.StreamCount = left / 2;
+        if (result.TotalMax < result.CountMax)
+        {
+            cmd.Reply.Error("ERR MAXCOUNT must not be less than COUNT"u8);
+            return false;
+        }
+
         if (!isGroupRead || result.HasGroup) return true;
         cmd.Reply.Error("ERR Missing GROUP option for XREADGROUP"u8);
+        return false;
+    }
+
+    private static bool TryLimitOrReply(scoped in CommandContext cmd, int argument, ReadOnlySpan<byte> error, out long limit)
+    {
+        if (RespNumber.TryParseInt64(cmd[argument], out limit) && limit > 0) return true;
+        cmd.Reply.Error(error);
         return false;
     }
 

@@ -23,6 +23,9 @@ internal struct StreamTrimOptions
     /// <summary>Whether a policy for references of groups is named, which Redis 8.0 does not know.</summary>
     internal bool NamesPolicy { get; private set; }
 
+    /// <summary>IDMP and IDMPAUTO: by what the entry is recognised if it is added twice.</summary>
+    internal ProducerArguments Producer { get; private set; }
+
     /// <summary>How the stream is trimmed.</summary>
     internal StreamTrimming Trimming { get; private set; }
 
@@ -36,6 +39,18 @@ internal struct StreamTrimOptions
             if (options.Take("NOMKSTREAM"u8))
             {
                 result.OnlyExisting = true;
+                continue;
+            }
+
+            if (ProducerArguments.TryTake(ref options, out ProducerArguments producer))
+            {
+                if (!producer.IsValidOrReply(cmd, isRepeated: result.Producer.Exist))
+                {
+                    position = 0;
+                    return false;
+                }
+
+                result.Producer = producer;
                 continue;
             }
 

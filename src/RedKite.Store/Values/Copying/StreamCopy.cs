@@ -3,7 +3,7 @@ using RedKite.Store.Values.Streams;
 
 namespace RedKite.Store.Values.Copying;
 
-/// <summary>The copy of a stream: its nodes, then each group with its consumers and its pending entries.</summary>
+/// <summary>The copy of a stream: its nodes, then each group with its consumers and its pending entries, then its producers.</summary>
 internal unsafe struct StreamCopy
 {
     private const int PendingPerStep = 8;
@@ -17,6 +17,7 @@ internal unsafe struct StreamCopy
     private bool _inGroups;
     private int _groups;           // how many are complete
     private StreamGroupData* _group; // the copy of the next one
+    private int _producers;        // how many are copied
 
     internal StreamCopy(byte* source, Arena arena)
     {
@@ -28,7 +29,7 @@ internal unsafe struct StreamCopy
 
     internal readonly byte* Root => (byte*)_copy;
 
-    /// <summary>Copies a node, a consumer or a few pending entries, or a piece of a large node.</summary>
+    /// <summary>Copies a node, a consumer, a few pending entries or a producer, or a piece of a large node.</summary>
     /// <returns>Whether something is left.</returns>
     internal bool Step()
     {
@@ -41,6 +42,12 @@ internal unsafe struct StreamCopy
         if (_groups < _source->Groups.Count)
         {
             StepGroup((StreamGroupData*)_source->Groups[_groups]);
+            return true;
+        }
+
+        if (_producers < _source->Producers.Items.Count)
+        {
+            _source->Producers.CopyProducer(_producers++, ref _copy->Producers, _arena);
             return true;
         }
 

@@ -1,11 +1,12 @@
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Packed;
+using RedKite.Store.Values.Streams;
 
 namespace RedKite.Store.Values.Hashes;
 
 /// <summary>
-/// The expiry of a hash's fields, for the keyspace: the next expiry, and freeing expired fields.
+/// The expiry of a hash's fields, and of what a stream remembers of its producers, for the keyspace: the next expiry, and freeing what has expired.
 /// A packed hash with expiries has three elements for each field: name, value, and expiry in Unix milliseconds, 0 for none.
 /// Fields are ordered by expiry, those without one last, so that expired fields come first. A table's root stores the earliest
 /// expiry, or an earlier time, in its word.
@@ -27,6 +28,7 @@ internal static unsafe class FieldExpiry
     {
         ValueEncoding.ListPackEx => EarliestInList(EntryBlock.ValueStart(entry)),
         ValueEncoding.HashTable => (long)EntryBlock.Root(entry).Word,
+        ValueEncoding.Stream => ((StreamData*)EntryBlock.Root(entry).Structure)->Producers.EarliestExpiryMs,
         _ => long.MaxValue,
     };
 
@@ -47,6 +49,13 @@ internal static unsafe class FieldExpiry
     internal static long Free(Table table, ref EntryPosition position, long nowMs, ref int workMax, out bool isEmpty, scoped in ExpiryReport report)
     {
         byte* entry = position.Entry;
+        if (EntryBlock.Encoding(entry) == ValueEncoding.Stream)
+        {
+            ((StreamData*)EntryBlock.Root(entry).Structure)->Producers.ForgetExpired(table.Arena, nowMs, ref workMax);
+            isEmpty = false;
+            return 0;
+        }
+
         if (EntryBlock.Encoding(entry) == ValueEncoding.HashTable)
         {
             ref ValueRoot root = ref EntryBlock.Root(entry);

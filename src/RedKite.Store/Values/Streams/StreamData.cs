@@ -4,7 +4,7 @@ using RedKite.Store.Memory;
 namespace RedKite.Store.Values.Streams;
 
 /// <summary>
-/// A stream: a tree of nodes, the ids and counters of the stream, and its groups. It is one block in the arena, which does not move;
+/// A stream: a tree of nodes, the ids and counters of the stream, its groups and its producers. It is one block in the arena, which does not move;
 /// the entry's root points to it. <see cref="StreamAppender"/> adds entries.
 /// </summary>
 /// <remarks>
@@ -45,6 +45,9 @@ internal unsafe struct StreamData
 
     internal NamedTable Groups; // of StreamGroupData
 
+    /// <summary>What is remembered of producers, so that they can add an entry twice.</summary>
+    internal StreamProducers Producers;
+
     internal static StreamData* Create(Arena arena)
     {
         var data = (StreamData*)arena.Allocate(sizeof(StreamData));
@@ -52,19 +55,21 @@ internal unsafe struct StreamData
         return data;
     }
 
-    /// <summary>The size of the stream with its nodes and groups, in bytes.</summary>
+    /// <summary>The size of the stream with its nodes, groups and producers, in bytes.</summary>
     internal static long Bytes(StreamData* data)
     {
-        long bytes = BlockSize.RoundUp(sizeof(StreamData)) + data->NodeBytes + data->Nodes.Bytes + data->Groups.Bytes;
+        long bytes = BlockSize.RoundUp(sizeof(StreamData)) + data->NodeBytes + data->Nodes.Bytes + data->Groups.Bytes + data->Producers.Bytes;
         for (int i = 0; i < data->Groups.Count; i++) bytes += StreamGroupData.Bytes((StreamGroupData*)data->Groups[i]);
         return bytes;
     }
 
-    /// <summary>Completes a copy that has its source's nodes and groups: copies the other fields.</summary>
+    /// <summary>Completes a copy that has its source's nodes, groups and producers: copies the other fields.</summary>
     internal void TakeOverState(StreamData source)
     {
+        Producers.TakeOverNumbers(source.Producers);
         source.Nodes = Nodes;
         source.Groups = Groups;
+        source.Producers = Producers;
         source.Tail = null;
         this = source;
     }
@@ -94,6 +99,7 @@ internal unsafe struct StreamData
             data->Groups.RemoveAt(arena, data->Groups.Count - 1);
         }
 
+        if (data->Producers.FreeSlice(arena, ref blocksMax)) return true;
         arena.Free((byte*)data, sizeof(StreamData));
         return false;
     }
@@ -149,7 +155,7 @@ internal unsafe struct StreamData
         else arena.Free(node, bytes);
     }
 
-    /// <summary>Moves the nodes that defragmentation requires to move. The stream's own block, the tree and the groups stay.</summary>
+    /// <summary>Moves the nodes that defragmentation requires to move. The stream's own block, the tree, the groups and the producers stay.</summary>
     /// <returns>Whether there are more.</returns>
     internal static bool Move(BlockMover mover, StreamData* data, ref MoveCursor cursor, ref int work)
     {

@@ -9,12 +9,16 @@ namespace RedKite.Store.Values.Streams;
 /// </summary>
 internal readonly unsafe ref struct StreamValue
 {
+    private readonly Database _database;
+    private readonly EntryPosition _position;
     private readonly Arena _arena;
     private readonly ReleasedValues _released;
     private readonly StreamData* _data;
 
     private StreamValue(Database database, scoped in Entry entry, StreamData* data)
     {
+        _database = database;
+        _position = entry.Position;
         _arena = database.ArenaOf(entry);
         _released = database.ReleasedOf(entry);
         _data = data;
@@ -130,5 +134,55 @@ internal readonly unsafe ref struct StreamValue
         _data->Groups.RemoveAt(_arena, index);
         _released.Release(group);
         return true;
+    }
+
+    /// <summary>What is remembered of producers, to read. The entry must not have moved since the stream was opened to change it.</summary>
+    internal ref readonly StreamProducers Producers => ref _data->Producers;
+
+    /// <summary>Finds the entry to which a producer has given an id.</summary>
+    internal bool TryFindAdded(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> text, long nowMs, out StreamId id)
+    {
+        id = default;
+        return _data != null && _data->Producers.TryFind(_database.Hasher, producer, text, nowMs, out id);
+    }
+
+    /// <summary>Counts an entry that was recognised as added before.</summary>
+    internal void CountDuplicate() => _data->Producers.Duplicates++;
+
+    /// <summary>Sets for how long and how many of a producer's ids are remembered. If either changes, all ids are forgotten.</summary>
+    internal void ConfigureProducers(int durationSeconds, int idsMax)
+    {
+        ref StreamProducers producers = ref _data->Producers;
+        if (producers.DurationSeconds == durationSeconds && producers.IdsMax == idsMax) return;
+        if (producers.Items.Count > 0) _released.Release(producers);
+        producers = new StreamProducers { DurationSeconds = durationSeconds, IdsMax = idsMax, Added = producers.Added, Duplicates = producers.Duplicates };
+        NoteProducerExpiry();
+    }
+
+    /// <summary>Remembers the id that a producer has given to an entry.</summary>
+    internal void Remember(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> text, in StreamId id)
+    {
+        _data->Producers.Remember(_arena, _database.Hasher, producer, text, id);
+        NoteProducerExpiry();
+    }
+
+    /// <summary>Adds a producer's id that was saved; <see cref="EndProducersRead"/> follows the last one.</summary>
+    internal void AddReadId(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> text, in StreamId id) =>
+        _data->Producers.AddRead(_arena, _database.Hasher, producer, text, id);
+
+    /// <summary>Ends the producers of a stream that is read.</summary>
+    internal void EndProducersRead(long added, long duplicates)
+    {
+        _data->Producers.Added = added;
+        _data->Producers.Duplicates = duplicates;
+        NoteProducerExpiry();
+    }
+
+    // So that the sweep finds what is to be forgotten. A stream's entry does not move while it is changed.
+    private void NoteProducerExpiry()
+    {
+        var entry = new Entry(_position);
+        bool expire = _data->Producers.EarliestExpiryMs != long.MaxValue;
+        _database.NoteFieldExpiry(entry, expire);
     }
 }
