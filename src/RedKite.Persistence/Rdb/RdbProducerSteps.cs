@@ -3,13 +3,13 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>Writes what a stream remembers of its producers, in steps, at the end of the stream (<see cref="RdbStreamSteps"/>).</summary>
-internal unsafe struct RdbProducerSteps
+internal struct RdbProducerSteps
 {
     private const int IdsPerStep = 16;
 
+    private ProducerCursor _cursor;
     private bool _begun;
-    private int _producer;
-    private ProducerEntry* _id; // the next one; null: the producer itself is next
+    private bool _inProducer;
 
     /// <summary>Writes the next step.</summary>
     /// <returns>Whether something is left.</returns>
@@ -25,29 +25,30 @@ internal unsafe struct RdbProducerSteps
             return true;
         }
 
-        if (_producer == producers.Items.Count)
+        if (!_inProducer)
         {
-            output.Length(producers.Added);
-            output.Length(producers.Duplicates);
-            return false;
+            _inProducer = _cursor.MoveToNextProducer(stream);
+            if (!_inProducer)
+            {
+                output.Length(producers.Added);
+                output.Length(producers.Duplicates);
+                return false;
+            }
+
+            output.String(_cursor.Name);
+            output.Length(_cursor.Ids);
+            return true;
         }
 
-        byte* item = producers.Items[_producer];
-        if (_id == null)
+        for (int i = 0; i < IdsPerStep && _inProducer; i++)
         {
-            output.String(NamedTable.NameOf(item));
-            output.Length(((StreamProducerData*)item)->Count);
-            _id = ((StreamProducerData*)item)->Oldest;
+            _inProducer = _cursor.MoveToNextId();
+            if (!_inProducer) break;
+            output.String(_cursor.Text);
+            output.Length(_cursor.Entry.Ms);
+            output.Length(_cursor.Entry.Sequence);
         }
 
-        for (int i = 0; i < IdsPerStep && _id != null; i++, _id = _id->Next)
-        {
-            output.String(ProducerEntry.Text(_id));
-            output.Length(_id->Id.Ms);
-            output.Length(_id->Id.Sequence);
-        }
-
-        if (_id == null) _producer++;
         return true;
     }
 }
