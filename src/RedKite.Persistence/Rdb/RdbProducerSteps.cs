@@ -5,48 +5,55 @@ namespace RedKite.Persistence.Rdb;
 /// <summary>Writes what a stream remembers of its producers, in steps, at the end of the stream (<see cref="RdbStreamSteps"/>).</summary>
 internal struct RdbProducerSteps
 {
-    private const int IdsPerStep = 16;
-
     private ProducerCursor _cursor;
-    private bool _begun;
-    private bool _inProducer;
+    private Part _next;
 
-    /// <summary>Writes the next step.</summary>
+    private enum Part
+    {
+        Numbers,
+        Producer,
+        FirstId,
+        NextId,
+    }
+
+    /// <summary>Writes the next step. A string is the last thing in it.</summary>
     /// <returns>Whether something is left.</returns>
     internal bool Step(RdbOutput output, StreamValue stream)
     {
         ref readonly StreamProducers producers = ref stream.Producers;
-        if (!_begun)
+        switch (_next)
         {
-            _begun = true;
-            output.Length(producers.DurationSeconds);
-            output.Length(producers.IdsMax);
-            output.Length(producers.Items.Count);
-            return true;
-        }
-
-        if (!_inProducer)
-        {
-            _inProducer = _cursor.MoveToNextProducer(stream);
-            if (!_inProducer)
-            {
+            case Part.Numbers:
+                output.Length(producers.DurationSeconds);
+                output.Length(producers.IdsMax);
+                output.Length(producers.Items.Count);
+                _next = Part.Producer;
+                return true;
+            case Part.Producer when _cursor.MoveToNextProducer(stream):
+                output.String(_cursor.Name);
+                _next = Part.FirstId;
+                return true;
+            case Part.Producer:
                 output.Length(producers.Added);
                 output.Length(producers.Duplicates);
                 return false;
-            }
-
-            output.String(_cursor.Name);
-            output.Length(_cursor.Ids);
-            return true;
+            case Part.FirstId:
+                output.Length(_cursor.Ids);
+                break;
+            default:
+                output.Length(_cursor.Entry.Ms);
+                output.Length(_cursor.Entry.Sequence);
+                break;
         }
 
-        for (int i = 0; i < IdsPerStep && _inProducer; i++)
+        if (_cursor.MoveToNextId())
         {
-            _inProducer = _cursor.MoveToNextId();
-            if (!_inProducer) break;
             output.String(_cursor.Text);
-            output.Length(_cursor.Entry.Ms);
-            output.Length(_cursor.Entry.Sequence);
+            _next = Part.NextId;
+        }
+        else
+        {
+            _next = Part.Producer;
         }
 
         return true;
