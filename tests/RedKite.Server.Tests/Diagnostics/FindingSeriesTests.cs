@@ -113,6 +113,17 @@ public class FindingSeriesTests
     }
 
     [Fact]
+    public void Stall_on_a_machine_that_others_keep_busy_is_told_with_that()
+    {
+        (Metric, double)[] busy = [(MachineCpu, 97), (CpuUser, 0.03), (CpuSystem, 0.01)];
+        Assert.Null(Check("process-stalled", 60, secondsAgo => secondsAgo == 20 ? [.. busy, (Stall, 431)] : busy));
+        Assert.EndsWith("; once the server got none for 431 ms", Check("cpu-saturated", 60, secondsAgo => secondsAgo == 20 ? [.. busy, (Stall, 431)] : busy)!.Evidence, StringComparison.Ordinal);
+        Assert.Equal("for 1100 ms", Check("process-stalled", 60, secondsAgo => secondsAgo == 20 ? [.. busy, (Stall, 1100)] : busy)!.Evidence);
+        Assert.Equal("for 431 ms", Check("process-stalled", 60, secondsAgo => secondsAgo == 20 ? [(MachineCpu, 40), (Stall, 431)] : [(MachineCpu, 40)])!.Evidence);
+        Assert.Equal("for 431 ms", Check("process-stalled", 60, secondsAgo => [(MachineCpu, 97), (CpuUser, 3), (CpuSystem, 0.6), (Stall, 431)])!.Evidence);
+    }
+
+    [Fact]
     public void Busy_machine_is_one_finding_with_pauses_and_all()
     {
         FindingRule rule = FindingTable.Rules.Single(rule => rule.Name == "cpu-saturated");

@@ -10,6 +10,8 @@ internal static class MachineRules
     private const double Gibibyte = 1 << 30;
     private const double DiskSlowMicroseconds = 100_000;
     private const int DiskSlowSeconds = 15;
+    private const int StallMs = 250;
+    private const int StallBesideOthersMs = 1000;
 
     internal static FindingRule[] All =>
     [
@@ -44,9 +46,9 @@ internal static class MachineRules
         new("clock-jump", "The wall clock moved by more than half a second against the monotonic clock within the last minute. Keys expire early or late.",
             "Let a time service slew the clock instead of setting it.", "machine",
             view => Math.Max(view.Max(ClockJump, 60), -view.Min(ClockJump, 60)) > 500 ? new("The clock jumped", Text($"by {(view.Max(ClockJump, 60) > 500 ? view.Max(ClockJump, 60) : view.Min(ClockJump, 60)):0} ms"), Warning) : null),
-        new("process-stalled", "A thread that was ready to run was delayed by more than 250 ms within the last minute: the process got no CPU, or was stopped.",
+        new("process-stalled", "A thread that was ready to run was delayed within the last minute, by more than 250 ms, or by a second where other programs keep the CPUs busy: the process got no CPU, or was stopped.",
             "Look for throttling, a saturated machine, a suspended virtual machine, or garbage collections at the same time.", "loops",
-            view => view.Max(Stall, 60) > 250 ? new("The whole process stood still", Text($"for {view.Max(Stall, 60):0} ms"), Warning) : null),
+            view => view.Max(Stall, 60) > (OthersKeepCpusBusy(view, 60) ? StallBesideOthersMs : StallMs) ? new("The whole process stood still", Text($"for {view.Max(Stall, 60):0} ms"), Warning) : null),
         new("huge-pages-always", "Transparent huge pages are set to `always` for every program of the machine. RedKite requests them where they help; everywhere else they cost memory.",
             "Let programs ask for them: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "memory",
             view => view.Facts.GetValueOrDefault("transparent_huge_pages") == "always" && view[Resident] > view[UsedMemory] * 1.5 && view[Resident] > 4 * Gibibyte
@@ -58,11 +60,25 @@ internal static class MachineRules
     private static Diagnosis? CpuSaturated(DiagnosticsView view)
     {
         if (!(view.Min(MachineCpu, 30) > 95)) return null;
-        double all = view.Mean(MachineCpu, 30);
-        double own = Math.Min(all, (view.Mean(CpuUser, 30) + view.Mean(CpuSystem, 30)) * 100 / Cpus(view)); // seconds a second, of all CPUs
+        (double all, double own) = CpuUse(view, 30);
+        string stall = view.Max(Stall, 30) > StallMs ? Text($"; once the server got none for {view.Max(Stall, 30):0} ms") : "";
         return own < all / 2
-            ? new("Other programs keep the machine's CPUs busy", Text($"other programs use {all - own:0} % of the machine's CPUs, the server {own:0} %, for 30 seconds"), Notice)
+            ? new("Other programs keep the machine's CPUs busy", Text($"other programs use {all - own:0} % of the machine's CPUs, the server {own:0} %, for 30 seconds{stall}"), Notice)
             : new("The machine's CPUs are saturated", Text($"the server uses {own:0} % of the machine's CPUs, other programs {all - own:0} %, for 30 seconds"), Warning);
+    }
+
+    // Stalls are then what that finding warns of.
+    private static bool OthersKeepCpusBusy(DiagnosticsView view, int seconds)
+    {
+        (double all, double own) = CpuUse(view, seconds);
+        return all > 90 && own < all / 2;
+    }
+
+    // Percent of all CPUs: everything's, and the server's.
+    private static (double All, double Own) CpuUse(DiagnosticsView view, int seconds)
+    {
+        double all = view.Mean(MachineCpu, seconds);
+        return (all, Math.Min(all, (view.Mean(CpuUser, seconds) + view.Mean(CpuSystem, seconds)) * 100 / Cpus(view))); // seconds a second, of all CPUs
     }
 
     // A disk that is rarely used has few seconds with a latency; a single slow request is no finding.
