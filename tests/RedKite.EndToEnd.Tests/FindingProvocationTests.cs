@@ -29,7 +29,7 @@ public sealed class FindingProvocationTests
         AssertFound(client, "process-stalled", () =>
         {
             server.Signal("STOP");
-            Thread.Sleep(600);
+            Thread.Sleep(1500); // more than the second of a machine that others keep busy
             server.Signal("CONT");
         });
 
