@@ -21,6 +21,14 @@ public sealed class OracleProgramTests
         Assert.Equal("8.1.1", VersionOf(OracleProgram.Valkey8, "valkey_version"));
     }
 
+    [Fact]
+    public void Valkey_9_starts()
+    {
+        Assert.SkipWhen(OracleProgram.Valkey9 is null, OracleProgram.Valkey9Missing);
+        var version = Version.Parse(VersionOf(OracleProgram.Valkey9, "valkey_version"));
+        Assert.True(version is { Major: 9, Minor: >= 1 }, version.ToString());
+    }
+
     private static string VersionOf(ServerProgram program, string field)
     {
         using ServerProcess server = ServerProcess.Start(program);

@@ -37,11 +37,13 @@ public sealed class RoundTripTests : IDisposable
     [InlineData("redis 7", "redkite", 5)]
     [InlineData("valkey 8", "redkite", 6)]
     [InlineData("redkite", "redkite", 7)]
+    [InlineData("valkey 9", "redkite", 8)]
+    [InlineData("redkite", "valkey 9", 9)]
     public Task More_files_of_one_server_are_loaded_by_another(string writer, string reader, int seed) => RoundTrip(writer, reader, TestScale.GivenSeed ?? seed, keys: 80);
 
     private async Task RoundTrip(string writer, string reader, int seed, int keys)
     {
-        string logName = writer == "valkey 8" ? ValkeyLogName : LogName;
+        string logName = writer.StartsWith("valkey", StringComparison.Ordinal) || reader == "valkey 9" ? ValkeyLogName : LogName;
         bool hasFieldExpiries = writer is not ("redis 7" or "valkey 8");
         using ServerProcess source = Transfers.Start(writer, "--dir", _folder.Path, "--appendonly", "yes", "--appendfilename", logName);
         using RespConnection client = Transfers.ConnectWhenLoaded(source);

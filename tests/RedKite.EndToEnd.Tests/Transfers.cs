@@ -24,9 +24,10 @@ public sealed class Transfers : IDisposable
             "redkite" => ServerProgram.UnderTest,
             "redis 8" => OracleProgram.Redis8,
             "valkey 8" => OracleProgram.Valkey8,
+            "valkey 9" => OracleProgram.Valkey9,
             _ => OracleProgram.Redis7,
         };
-        if (program is null) Assert.Skip(OracleProgram.Redis8Missing);
+        if (program is null) Assert.Skip(name == "valkey 9" ? OracleProgram.Valkey9Missing : OracleProgram.Redis8Missing);
         return ServerProcess.Start(program, ["--enable-debug-command", "yes", .. options]);
     }
 

@@ -22,9 +22,9 @@ public sealed class Oracle : IDisposable
     {
     }
 
-    private Oracle(string? program, string[] arguments)
+    private Oracle(string? program, string[] arguments, string missing = "")
     {
-        Assert.SkipWhen(program is null, OracleProgram.Redis8Missing);
+        Assert.SkipWhen(program is null, missing.Length > 0 ? missing : OracleProgram.Redis8Missing);
         Folder = Directory.CreateTempSubdirectory("redkite-oracle-").FullName;
         Port = LoopbackPort.Next();
         _process = Start(program!, [.. arguments, "--port", Port.ToString(CultureInfo.InvariantCulture), "--bind", "127.0.0.1", "--dir", Folder, "--logfile", "log"]);
@@ -33,9 +33,13 @@ public sealed class Oracle : IDisposable
     }
 
     /// <summary>Another server than redis-server 8: of this system, or Valkey. The test is skipped if there is none.</summary>
-    internal static Oracle Of(ServerProgram? program, params string[] arguments) => new(program?.CommandLine.Split('"')[1], arguments);
+    internal static Oracle Of(ServerProgram? program, params string[] arguments) =>
+        new(program?.CommandLine.Split('"')[1], arguments, program == OracleProgram.Valkey9 ? OracleProgram.Valkey9Missing : "");
 
     public string Folder { get; }
+
+    /// <summary>What it has logged so far.</summary>
+    internal string Log => File.Exists(Path.Combine(Folder, "log")) ? File.ReadAllText(Path.Combine(Folder, "log")) : "none";
 
     public int Port { get; }
 
@@ -156,7 +160,6 @@ public sealed class Oracle : IDisposable
     private string Describe()
     {
         string state = _process.HasExited ? $"exited with code {_process.ExitCode}" : "runs";
-        string log = Path.Combine(Folder, "log");
-        return $"redis-server closed the connection and {state}. Its log: {(File.Exists(log) ? File.ReadAllText(log) : "none")}";
+        return $"redis-server closed the connection and {state}. Its log: {Log}";
     }
 }

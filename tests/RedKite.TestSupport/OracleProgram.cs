@@ -5,7 +5,7 @@ using System.Text.RegularExpressions;
 namespace RedKite.TestSupport;
 
 /// <summary>
-/// The real servers that tests compare RedKite with. Redis 8 and Valkey 8 are where <c>./dev test</c> sets them up
+/// The real servers that tests compare RedKite with. Redis 8, Valkey 8 and Valkey 9 are where <c>./dev test</c> sets them up
 /// (tests/oracle/install.sh), Redis 7 is the redis-server of this system. REDKITE_ORACLE names a redis-server that takes
 /// the place of Redis 8 where it cannot be set up.
 /// </summary>
@@ -57,13 +57,19 @@ public static partial class OracleProgram
     /// <summary>Valkey 8, or null if it is not set up.</summary>
     public static ServerProgram? Valkey8 { get; } = Installed("valkey-server");
 
+    /// <summary>Valkey 9.1 or a later 9, or null if it is not set up: then <see cref="Valkey9Missing"/> says so.</summary>
+    public static ServerProgram? Valkey9 { get; } = Installed(Path.Combine("..", "valkey9", "bin", "valkey-server"));
+
+    /// <summary>One line that says what is not compared without Valkey 9, and why.</summary>
+    public const string Valkey9Missing = "not compared with Valkey 9: './dev test' has not set it up, which needs Debian's mirror with the coming release";
+
     private static Version? NamedVersion =>
         Environment.GetEnvironmentVariable(OverrideVariable) is { Length: > 0 } path ? VersionOf(path) : null;
 
     private static ServerProgram? Installed(string name)
     {
         string path = Path.Combine(Folder, name);
-        return File.Exists(path) ? Server(name, path) : null;
+        return File.Exists(path) ? Server(Path.GetFileName(path), path) : null;
     }
 
     private static string? Tool(string name) => File.Exists(Path.Combine(Folder, name)) ? Path.Combine(Folder, name) : null;

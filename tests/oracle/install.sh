@@ -1,22 +1,32 @@
 #!/usr/bin/env bash
-# Sets up the servers that the tests compare RedKite with: redis-server 8.0 (8.0.2 with the fixes of Debian 13.8) and valkey-server 8.1, beside a
-# Debian of another release, without a chroot and without root. The packages come from the mirror that this machine's apt
-# uses, through an apt whose sources, lists, cache and package database are in the target folder: the system's own stay as
-# they are. apt checks the signatures of the release and its packages as ever. The programs run with the loader and the
-# libraries of their own release.
+# Sets up the servers that the tests compare RedKite with: redis-server 8.0 (8.0.2 with the fixes of Debian 13.8) and
+# valkey-server 8.1 of Debian trixie, and valkey-server 9.1 of forky, which is not released yet; beside a Debian of another
+# release, without a chroot and without root. The packages come from the mirror that this machine's apt uses, through an apt
+# whose sources, lists, cache and package database are in the target folder: the system's own stay as they are. apt checks the
+# signatures of the release and its packages as ever. The programs run with the loader and the libraries of their own release.
 #
-#   tests/oracle/install.sh <folder>    leaves <folder>/bin/{redis,valkey}-{server,cli,benchmark} and redis-check-{rdb,aof}
+#   tests/oracle/install.sh <folder>    leaves <folder>/bin/{redis,valkey}-{server,cli,benchmark} and redis-check-{rdb,aof},
+#                                       and <folder>/valkey9/bin/valkey-{server,cli}
 #
-# The folder is kept between runs. Where the servers cannot be set up, one line says why, and the exit status is 1.
+# The folders are kept between runs. Where the servers cannot be set up, one line says why, and the exit status is 1; it is 0 where
+# only Valkey 9 cannot be.
 set -euo pipefail
 
-suite=trixie
-packages="redis-server valkey-server"
-programs="redis-server redis-cli redis-benchmark redis-check-rdb redis-check-aof valkey-server valkey-cli valkey-benchmark"
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 main() {
-    local target=$1 stamp
+    local target=$1
+    set_up "$target" "Redis 8 and Valkey 8" trixie "redis-server valkey-server" \
+        "redis-server redis-cli redis-benchmark redis-check-rdb redis-check-aof valkey-server valkey-cli valkey-benchmark"
+
+    # The small packages stand for systemd, which the programs do not need.
+    (set_up "$target/valkey9" "Valkey 9" forky "valkey-server systemd-standalone-tmpfiles systemd-standalone-sysusers" "valkey-server valkey-cli") || true
+}
+
+# set_up <folder> <what> <suite> <packages> <programs, a server first>
+set_up() {
+    local target=$1 suite=$3 packages=$4 programs=$5 stamp
+    what=$2
     stamp=$(cksum <"${BASH_SOURCE[0]}")
     if [ "$(cat "$target/stamp" 2>/dev/null)" = "$stamp" ]; then return; fi
 
@@ -33,14 +43,13 @@ main() {
     # The finished folder appears at once, so that a run which is interrupted leaves nothing that looks finished.
     work=$(mktemp -d "$(cd "$(dirname "$target")" && pwd)/oracle.XXXXXX")
     trap 'rm -rf "$work"' EXIT
-    echo "oracle: setting up redis-server and valkey-server of Debian $suite"
-    configure_apt "$mirror"
+    echo "oracle: setting up $what of Debian $suite"
+    configure_apt "$mirror" "$suite"
     private_apt update "$mirror has no $suite that can be verified"
-    # shellcheck disable=SC2086 # a list of packages
     private_apt "install --download-only -y --no-install-recommends $packages" "$mirror does not deliver $packages"
-    unpack
-    wrap
-    "$work/bin/redis-server" --version >/dev/null 2>&1 || give_up "redis-server of $suite does not run here"
+    unpack || give_up "the packages of $suite cannot be unpacked"
+    wrap "$programs"
+    "$work/bin/${programs%% *}" --version >/dev/null 2>&1 || give_up "${programs%% *} of $suite does not run here"
 
     rm -rf "$work/apt"
     echo "$stamp" >"$work/stamp"
@@ -56,11 +65,12 @@ find_mirror() {
         sed -n "s|^'\(.*/\)dists/${VERSION_CODENAME:-none}/InRelease'.*|\1|p" | head -n 1)
 }
 
+# configure_apt <mirror> <suite>
 configure_apt() {
     local apt=$work/apt
     mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
     : >"$apt/status"
-    echo "deb [signed-by=$keyring] $1 $suite main" >"$apt/sources.list"
+    echo "deb [signed-by=$keyring] $1 $2 main" >"$apt/sources.list"
     # Read after the system's configuration, whose proxies and certificates count, and whose hooks do not.
     cat >"$apt/apt.conf" <<CONF
 #clear APT::Update;
@@ -96,19 +106,20 @@ private_apt() {
 unpack() {
     local package
     for package in "$work"/apt/cache/archives/*.deb; do
-        dpkg-deb -x "$package" "$work/tree"
+        dpkg-deb -x "$package" "$work/tree" || return 1
     done
     rm -rf "$work/tree/usr/share" "$work/tree/var"
 }
 
 # A program with links to it asks under which name it was started, so the loader has to say it.
+# wrap <programs>
 wrap() {
     local loader libraries program
     # Below usr, whether or not this release has links to it from the root.
     loader=$(cd "$work" && find tree/usr -name 'ld-linux*.so.*' | head -n 1)
     libraries=$(cd "$work" && dirname "$(find tree/usr -name libc.so.6 | head -n 1)")
     mkdir "$work/bin"
-    for program in $programs; do
+    for program in $1; do
         cat >"$work/bin/$program" <<SCRIPT
 #!/bin/sh
 root=\${0%/*}/..
@@ -119,7 +130,7 @@ SCRIPT
 }
 
 give_up() {
-    echo "oracle: Redis 8 and Valkey 8 are not set up: $1" >&2
+    echo "oracle: not set up: $what: $1" >&2
     exit 1
 }
 

@@ -125,7 +125,7 @@ internal sealed class RdbFileWriter : IDisposable
             output.Byte(frequency);
         }
 
-        output.Byte((byte)type);
+        output.Byte((byte)(type == RdbType.HashWithTimes ? RdbType.HashWithExpiriesDraft : type)); // of Valkey, which uses that byte for it
         output.String(key);
     }
 

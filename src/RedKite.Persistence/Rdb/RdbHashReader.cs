@@ -13,7 +13,7 @@ internal static class RdbHashReader
     private const long ExpiryMaxMs = (1L << 46) - 1;
 
     // Instead of a time, in Valkey's form.
-    private const long NoTime = -1;
+    internal const long NoTime = -1;
 
     internal static bool TryRead(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
     {

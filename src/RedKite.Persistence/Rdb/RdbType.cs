@@ -66,6 +66,9 @@ internal static class RdbFormat
     /// <summary>The version that Redis 7.4 and 8.0 write, and the highest that is read here.</summary>
     internal const int Version = 12;
 
+    /// <summary>The version that Redis 7.2 and Valkey 8 write, without expiries of fields.</summary>
+    internal const int VersionWithoutFieldExpiries = 11;
+
     // The two top bits of a length determine its own size.
     internal const int Length14 = 0x40;
     internal const int Length32 = 0x80;

@@ -21,6 +21,7 @@ internal struct RdbValueSteps
     private readonly NativeSpan _text; // of a value without a structure
     private bool _begun;
     private bool _isSecondDue; // of a field its value, of a member its score
+    private bool _isTimeDue; // after a field's value
     private HashFields _fields;
     private MemberEnumerator _members;
     private ScoreTreePosition _scored;
@@ -48,7 +49,7 @@ internal struct RdbValueSteps
                 _scored = sorted.At(0);
                 _count = sorted.Count;
                 break;
-            case RdbType.Hash or RdbType.HashWithExpiries:
+            case RdbType.Hash or RdbType.HashWithExpiries or RdbType.HashWithTimes:
                 HashValue hash = HashValue.Peek(database, entry, expiry);
                 _fields = hash.Fields();
                 _count = hash.LivingCount;
@@ -77,7 +78,7 @@ internal struct RdbValueSteps
                 return BeginsWithCount(output) || StepMember(output);
             case RdbType.SortedSet:
                 return BeginsWithCount(output) || StepScoredMember(output);
-            case RdbType.Hash or RdbType.HashWithExpiries:
+            case RdbType.Hash or RdbType.HashWithExpiries or RdbType.HashWithTimes:
                 return BeginsWithCount(output) || StepField(output);
             case RdbType.Module:
                 return _vectors.Step(output);
@@ -136,9 +137,12 @@ internal struct RdbValueSteps
         {
             output.String(_fields.Value.Bytes(digits));
             _isSecondDue = false;
+            _isTimeDue = _type == RdbType.HashWithTimes;
             return true;
         }
 
+        if (_isTimeDue) output.Int64(_fields.ExpiryMs == long.MaxValue ? RdbHashReader.NoTime : _fields.ExpiryMs);
+        _isTimeDue = false;
         if (!_fields.MoveNext()) return false;
 
         // 0: no expiry.

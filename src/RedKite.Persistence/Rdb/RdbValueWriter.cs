@@ -16,7 +16,7 @@ internal readonly ref struct RdbValueWriter
     private readonly ExpiryClock _expiry;
     private readonly long _earliestExpiryMs; // among a hash's fields
 
-    private RdbValueWriter(Database database, Entry entry, ExpiryClock expiry, long earliestExpiryMs)
+    private RdbValueWriter(Database database, Entry entry, ExpiryClock expiry, long earliestExpiryMs, int version)
     {
         _database = database;
         _entry = entry;
@@ -32,7 +32,8 @@ internal readonly ref struct RdbValueWriter
             DataType.Stream => StreamValue.Of(database, entry).Producers.Exist ? RdbType.StreamOfListPacks4 : RdbType.StreamOfListPacks3,
             DataType.VectorSet => RdbType.Module,
             _ when entry.Encoding == ValueEncoding.ListPack => RdbType.HashListPack,
-            _ when earliestExpiryMs == long.MaxValue => RdbType.Hash,
+            _ when earliestExpiryMs == long.MaxValue || version <= RdbFormat.VersionWithoutFieldExpiries => RdbType.Hash,
+            _ when version >= RdbTypes.ValkeyVersionMin => RdbType.HashWithTimes,
             _ => entry.Encoding == ValueEncoding.ListPackEx ? RdbType.HashListPackWithExpiries : RdbType.HashWithExpiries,
         };
     }
@@ -47,7 +48,8 @@ internal readonly ref struct RdbValueWriter
     /// <param name="entry">The key's entry.</param>
     /// <param name="expiry">When fields count as expired: those are not written, and removed if reads may modify.</param>
     /// <param name="writer">The writer, valid until the key changes.</param>
-    internal static bool TryOpenRemovingExpired(Database database, Entry entry, ExpiryClock expiry, out RdbValueWriter writer)
+    /// <param name="version">The version of the format.</param>
+    internal static bool TryOpenRemovingExpired(Database database, Entry entry, ExpiryClock expiry, out RdbValueWriter writer, int version = RdbFormat.Version)
     {
         long earliestExpiryMs = long.MaxValue;
         if (entry.Type == DataType.Hash)
@@ -60,7 +62,7 @@ internal readonly ref struct RdbValueWriter
             earliestExpiryMs = hash.EarliestExpiryMs;
         }
 
-        writer = new RdbValueWriter(database, entry, expiry, earliestExpiryMs);
+        writer = new RdbValueWriter(database, entry, expiry, earliestExpiryMs, version);
         return true;
     }
 

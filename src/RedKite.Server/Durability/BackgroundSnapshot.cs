@@ -56,14 +56,14 @@ internal sealed class BackgroundSnapshot : IDisposable
     private bool _hasWanted; // a stripe has a value that a command waits for
     private bool _hasTaken;  // a stripe has a value that was removed
 
-    internal BackgroundSnapshot(Keyspace keyspace, Settings settings, WriteGate gate, Func<long> nowMs, SnapshotBounds? bounds = null)
+    internal BackgroundSnapshot(Keyspace keyspace, Settings settings, WriteGate gate, Func<long> nowMs, SnapshotBounds? bounds = null, int version = RdbFormat.Version)
     {
         _keyspace = keyspace;
         _gate = gate;
         _bounds = bounds ?? SnapshotBounds.Default;
-        _values = new EntryWriter(settings, nowMs);
+        _values = new EntryWriter(settings, nowMs, version);
         _slice = RdbOutput.NewCollector(_bounds.PieceBytes);
-        _doors = [.. keyspace.Stripes.Select(stripe => new StripeDoor(this, stripe, new EntryWriter(settings, nowMs)))];
+        _doors = [.. keyspace.Stripes.Select(stripe => new StripeDoor(this, stripe, new EntryWriter(settings, nowMs, version)))];
     }
 
     /// <summary>The keys at the cut.</summary>

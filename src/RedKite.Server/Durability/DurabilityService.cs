@@ -462,21 +462,22 @@ internal sealed class DurabilityService : IDisposable
     /// <param name="writer">Receives the data.</param>
     /// <param name="applying">Held at the cut, outside of everything else: nothing is half executed then.</param>
     /// <param name="atCut">Called with all stripes locked; returns the place in the stream that the data belongs to.</param>
-    internal void WriteForReplicas(RdbFileWriter writer, Lock applying, Func<RdbReplication> atCut) => WriteInBackground(writer, () => Begin(writer, atCut), applying);
+    /// <param name="version">The version of the format.</param>
+    internal void WriteForReplicas(RdbFileWriter writer, Lock applying, Func<RdbReplication> atCut, int version) => WriteInBackground(writer, () => Begin(writer, atCut, version), applying, version);
 
     /// <summary>As <see cref="WriteForReplicas"/>, without keys.</summary>
-    internal void WriteFunctionsForReplicas(RdbFileWriter writer, bool withFunctions, Func<RdbReplication> atCut)
+    internal void WriteFunctionsForReplicas(RdbFileWriter writer, bool withFunctions, Func<RdbReplication> atCut, int version)
     {
         List<byte[]> functions = [];
         WithAllLocked(() =>
         {
-            Begin(writer, atCut);
+            Begin(writer, atCut, version);
             if (withFunctions) functions.AddRange(Functions());
         });
         foreach (byte[] code in functions) writer.Function(code);
     }
 
-    private void Begin(RdbFileWriter writer, Func<RdbReplication> atCut) => writer.Begin(NewInfo(isLogBase: false) with { Replication = atCut() });
+    private void Begin(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => writer.Begin(NewInfo(isLogBase: false) with { Replication = atCut(), Version = version });
 
     /// <summary>Whether commands wait for the snapshot that is being written.</summary>
     internal bool SnapshotIsAwaited => _running is { IsAwaited: true };
@@ -546,9 +547,9 @@ internal sealed class DurabilityService : IDisposable
         thread.Start();
     }
 
-    private void WriteInBackground(RdbFileWriter writer, Action atCut, Lock? outer = null)
+    private void WriteInBackground(RdbFileWriter writer, Action atCut, Lock? outer = null, int version = RdbFormat.Version)
     {
-        using var snapshot = new BackgroundSnapshot(_keyspace, _settings, _gate, () => _clock.NowMs, Bounds);
+        using var snapshot = new BackgroundSnapshot(_keyspace, _settings, _gate, () => _clock.NowMs, Bounds, version);
         lock (outer ?? new Lock())
         {
             LastCut = WithAllLocked(() =>

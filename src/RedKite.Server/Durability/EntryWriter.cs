@@ -6,7 +6,10 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Durability;
 
 /// <summary>Writes entries with their values for a snapshot, one after the other, at once or in slices. For one thread at a time.</summary>
-internal sealed class EntryWriter(Settings settings, Func<long> nowMs) : IDisposable
+/// <param name="settings">Which times of use are written.</param>
+/// <param name="nowMs">The time of now.</param>
+/// <param name="version">The version of the format.</param>
+internal sealed class EntryWriter(Settings settings, Func<long> nowMs, int version = RdbFormat.Version) : IDisposable
 {
     private readonly RdbScratch _scratch = new();
     private RdbValueSteps _steps;
@@ -79,7 +82,7 @@ internal sealed class EntryWriter(Settings settings, Func<long> nowMs) : IDispos
 
     private bool TryKey(RdbOutput output, Database database, Entry entry, out RdbValueWriter value)
     {
-        if (!RdbValueWriter.TryOpenRemovingExpired(database, entry, ExpiryClock.Never, out value)) return false;
+        if (!RdbValueWriter.TryOpenRemovingExpired(database, entry, ExpiryClock.Never, out value, version)) return false;
         long idle = settings.SavesIdleTimes ? AccessClock.IdleSeconds(entry.AccessClock, nowMs()) : -1;
         int frequency = settings.CountsFrequency ? (int)(entry.AccessClock & 0xFF) : -1;
         RdbFileWriter.Key(output, value.Type, entry.Key, entry.Expires ? entry.ExpiryMs : -1, idle, frequency);

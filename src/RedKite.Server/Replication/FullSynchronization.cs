@@ -42,8 +42,8 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
         using var writer = new RdbFileWriter(kind.KnowsMark ? Send : Append, settings.RdbCompression, settings.RdbChecksum);
         try
         {
-            if (kind.WithoutKeys) durability.WriteFunctionsForReplicas(writer, !kind.WithoutFunctions, Cut);
-            else durability.WriteForReplicas(writer, service.State.Applying, Cut);
+            if (kind.WithoutKeys) durability.WriteFunctionsForReplicas(writer, !kind.WithoutFunctions, Cut, kind.Version);
+            else durability.WriteForReplicas(writer, service.State.Applying, Cut, kind.Version);
             writer.End();
             if (kind.KnowsMark) Send(_mark);
             else SendFile();

@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using RedKite.Net;
 using RedKite.Net.Interop;
+using RedKite.Persistence.Rdb;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Replication;
@@ -22,7 +23,8 @@ internal enum ReplicaCapabilities : byte
 /// <param name="KnowsMark">Whether they accept a mark at the end of the data instead of its length.</param>
 /// <param name="WithoutFunctions">Whether they want no functions.</param>
 /// <param name="WithoutKeys">Whether they want no keys.</param>
-internal readonly record struct SynchronizationKind(bool KnowsMark, bool WithoutFunctions, bool WithoutKeys);
+/// <param name="Version">The version of the data's format.</param>
+internal readonly record struct SynchronizationKind(bool KnowsMark, bool WithoutFunctions, bool WithoutKeys, int Version);
 
 /// <summary>How far a replica is.</summary>
 internal enum ReplicaState : byte
@@ -87,7 +89,10 @@ internal sealed class ReplicaClient(Session session)
 
     internal bool WithoutKeys { get; set; }
 
-    internal SynchronizationKind Kind => new((Capabilities & ReplicaCapabilities.Eof) != 0, WithoutFunctions, WithoutKeys);
+    internal SynchronizationKind Kind => new((Capabilities & ReplicaCapabilities.Eof) != 0, WithoutFunctions, WithoutKeys, DataVersion);
+
+    /// <summary>The version of the format in which it gets the data.</summary>
+    internal int DataVersion { get; set; } = RdbFormat.Version;
 
     /// <summary>Whether it came with SYNC: it knows no ids and acknowledges nothing.</summary>
     internal bool IsBeforePsync { get; set; }

@@ -11,6 +11,7 @@ public class ChainTests
     {
         { ["redkite", "redkite"], 1 },
         { ["redis", "redkite", "redis", "redkite"], 2 },
+        { ["redis", "redkite", "valkey 9", "redkite"], 12 },
     };
 
     public static TheoryData<string[], int> MoreChains => new()
@@ -19,6 +20,7 @@ public class ChainTests
         { ["redkite", "redis", "redkite", "redis"], 4 },
         { ["redis", "redkite", "redkite", "redis"], 5 },
         { ["redkite", "redkite", "redkite", "redkite", "redkite"], 6 },
+        { ["valkey 9", "redkite", "valkey 9", "redkite"], 13 },
     };
 
     [Theory]
@@ -53,6 +55,24 @@ public class ChainTests
         chain.WaitForSame();
         foreach (ChainNode node in chain.Nodes.Where(static node => node.Server is not null)) Assert.Equal(0, node.Server!.Engine.Metrics.Server.StreamErrors);
         foreach (ChainNode node in chain.Nodes) Assert.Equal("l", Assert.Single(node.Client.Run("FUNCTION LIST").Items)["library_name"]!.Text);
+    }
+
+    // It has no expiries of fields, and reads no newer format of Redis.
+    [Fact]
+    public async Task Valkey_8_follows()
+    {
+        await using ReplicationChain chain = await ReplicationChain.StartAsync("redkite");
+        RandomData.Fill(chain.Primary.Client, new Random(14), keys: 8, hasFieldExpiry: false);
+        Assert.Equal("l", chain.Primary.Client.Run(Library).Text);
+        ChainNode replica = await chain.AddAsync("valkey 8");
+        chain.WaitForSame();
+        for (int i = 0; i < 100; i++)
+        {
+            foreach (string request in (string[])[$"HSET hash {i} a", $"XADD stream * a {i}", $"SET key{i % 7} value EX 1000"]) Assert.False(chain.Primary.Client.Run(request).IsError);
+        }
+
+        chain.WaitForSame();
+        Assert.Equal(["first", "l", "second"], replica.Client.Run("FUNCTION LIST").Items.Select(static item => item["library_name"]!.Text).Order());
     }
 
     [Fact]

@@ -15,6 +15,8 @@ public class FollowingTests
     [InlineData("redis 8", "no")]
     [InlineData("redis 7", "yes")]
     [InlineData("valkey 8", "yes")]
+    [InlineData("valkey 9", "yes")]
+    [InlineData("valkey 9", "no")]
     public async Task A_replica_has_the_data_of_its_primary(string program, string diskless)
     {
         using Oracle primary = PrimaryOf(program, "--repl-diskless-sync", diskless);
@@ -179,6 +181,7 @@ public class FollowingTests
         {
             "redis 7" => new ServerProgram("redis-server", "\"redis-server\"", IsRedKite: false),
             "valkey 8" => OracleProgram.Valkey8,
+            "valkey 9" => OracleProgram.Valkey9,
             _ => OracleProgram.Redis8,
         },
         [.. arguments, "--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes", "--save", ""]);

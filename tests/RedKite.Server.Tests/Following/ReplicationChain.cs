@@ -3,7 +3,7 @@ using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Following;
 
-/// <summary>Servers that follow each other: RedKite in this process, and redis-server.</summary>
+/// <summary>Servers that follow each other: RedKite in this process, redis-server, and valkey-server.</summary>
 internal sealed class ReplicationChain : IAsyncDisposable
 {
     private const int PatienceMs = 60_000;
@@ -15,7 +15,7 @@ internal sealed class ReplicationChain : IAsyncDisposable
     internal ChainNode Primary => _nodes[0];
 
     /// <summary>Starts servers, each of which follows the one before it.</summary>
-    /// <param name="kinds">redkite or redis.</param>
+    /// <param name="kinds">redkite, redis, valkey 8 or valkey 9.</param>
     internal static async Task<ReplicationChain> StartAsync(params string[] kinds)
     {
         var chain = new ReplicationChain();
@@ -33,12 +33,12 @@ internal sealed class ReplicationChain : IAsyncDisposable
     }
 
     /// <summary>Adds a server that follows another one.</summary>
-    /// <param name="kind">redkite or redis.</param>
+    /// <param name="kind">redkite, redis, valkey 8 or valkey 9.</param>
     /// <param name="followed">The server that it follows; null: the last one.</param>
     internal async Task<ChainNode> AddAsync(string kind, ChainNode? followed = null)
     {
         followed ??= _nodes.LastOrDefault();
-        ChainNode node = kind == "redis" ? ChainNode.StartRedis() : await ChainNode.StartAsync();
+        ChainNode node = kind == "redkite" ? await ChainNode.StartAsync() : ChainNode.StartPeer(kind);
         _nodes.Add(node);
         if (followed is null) return node;
         node.Follow(followed.Port);
@@ -102,9 +102,9 @@ internal sealed class ChainNode : IAsyncDisposable
     internal const string NoLink = "no link";
 
     private readonly List<string> _lines = [];
-    private readonly Oracle? _redis;
+    private readonly Oracle? _peer;
 
-    private ChainNode(Oracle? redis) => _redis = redis;
+    private ChainNode(Oracle? peer) => _peer = peer;
 
     /// <summary>The server, if it is RedKite.</summary>
     internal RedKiteServer? Server { get; private set; }
@@ -113,10 +113,10 @@ internal sealed class ChainNode : IAsyncDisposable
 
     internal RespConnection Client { get; private set; } = null!;
 
-    internal static ChainNode StartRedis()
+    internal static ChainNode StartPeer(string kind)
     {
-        var redis = new Oracle("--save", "", "--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0", "--databases", "16");
-        return new ChainNode(redis) { Port = redis.Port, Client = RespConnection.Connect(redis.Port) };
+        var peer = Oracle.Of(kind switch { "valkey 9" => OracleProgram.Valkey9, "valkey 8" => OracleProgram.Valkey8, _ => OracleProgram.Redis8 }, "--save", "", "--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0", "--databases", "16");
+        return new ChainNode(peer) { Port = peer.Port, Client = RespConnection.Connect(peer.Port) };
     }
 
     internal static async Task<ChainNode> StartAsync()
@@ -143,7 +143,7 @@ internal sealed class ChainNode : IAsyncDisposable
     {
         get
         {
-            lock (_lines) return _redis is null ? string.Join(" | ", _lines) : "redis-server";
+            lock (_lines) return _peer is null ? string.Join(" | ", _lines) : _peer.Log;
         }
     }
 
@@ -157,7 +157,7 @@ internal sealed class ChainNode : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         Client.Dispose();
-        _redis?.Dispose();
+        _peer?.Dispose();
         if (Server is not null) await Server.DisposeAsync();
     }
 }

@@ -1,3 +1,5 @@
+using System.Globalization;
+using RedKite.Persistence.Rdb;
 using RedKite.Protocol;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
@@ -8,6 +10,7 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>Commands that replicas send to their primary. The table is their single declaration and this file's contents.</summary>
 internal sealed class ReplicationCommands(ReplicaService replicas)
 {
+    private const int FirstValkeyOfOwnFormat = 9;
     private const CommandFlags Attaches = Admin | NoScript | NoAsyncLoading | NoMulti;
 
     internal CommandFamily Family => new("server", "",
@@ -86,6 +89,13 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
             // What is not known is ignored, as in Redis.
             if (cmd.Is(value, "EOF"u8)) replica.Capabilities |= ReplicaCapabilities.Eof;
             else if (cmd.Is(value, "PSYNC2"u8)) replica.Capabilities |= ReplicaCapabilities.Psync2;
+        }
+        else if (cmd.Is(option, "VERSION"u8))
+        {
+            // Only Valkey says it: it reads no format of Redis that is newer than the one both had, and from 9.0 on has one of its own.
+            replica.DataVersion = cmd.Text(value).Split('.') is [var major, ..] && int.TryParse(major, NumberStyles.None, CultureInfo.InvariantCulture, out int number) && number >= FirstValkeyOfOwnFormat
+                ? RdbTypes.ValkeyVersionMin
+                : RdbFormat.VersionWithoutFieldExpiries;
         }
         else if (cmd.Is(option, "RDB-ONLY"u8))
         {
