@@ -38,7 +38,7 @@ internal sealed record Options
           --seconds 1             length of a round
           --user-seconds 1        cache: user-mode CPU per round (its clock is sampled)
           --clients 50            client connections
-          --keys N                overrides the scenario's number of keys
+          --keys N                overrides the scenario's number of keys (replication: that of full synchronizations)
           --value-bytes N         overrides the scenario's value size
           --connections 10000     idle: number of idle connections
           --only LIST             types: rows such as zadd,hashes,free-one-set, or cpu-rows, memory-rows, freeing-rows;
@@ -46,9 +46,10 @@ internal sealed record Options
                                   guards: users,tls,handshakes,hitrates,eviction
                                   diagnostics: cost,package,hotkeys
                                   durability: always,everysec,snapshot,load, and 100,000,000 keys: largest
-                                  replication: primary,apply,fullsync,failover
+                                  replication: primary,apply,fullsync,away,failover
           --quick                 types and messages: shorter rounds and smaller values (half an hour without it)
           --minutes 60            churn: its length
+          --away-seconds 60       replication: how long a replica is away
           --servers LIST          servers to measure: redkite,redis,valkey,floor
           --redkite-command TEXT  start this command instead of RedKite; {port}, {dir} and {loops} are substituted
           --no-build              measure the existing build of RedKite
@@ -69,6 +70,7 @@ internal sealed record Options
     internal int Connections { get; private init; } = 10_000;
     internal IReadOnlyList<string> Only { get; private init; } = [];
     internal int Minutes { get; private init; } = 60;
+    internal int AwaySeconds { get; private init; } = 60;
     internal bool Quick { get; private init; }
     internal IReadOnlyList<string> Servers { get; private init; } = ["redkite", "redis", "valkey", "floor"];
     internal string? RedKiteCommand { get; private init; }
@@ -101,6 +103,7 @@ internal sealed record Options
                 "--connections" => options with { Connections = Number() },
                 "--only" => options with { Only = Value().Split(',') },
                 "--minutes" => options with { Minutes = Number() },
+                "--away-seconds" => options with { AwaySeconds = Number() },
                 "--quick" => options with { Quick = true },
                 "--servers" => options with { Servers = ParseServers(Value(), options.Servers) },
                 "--redkite-command" => options with { RedKiteCommand = Value() },

@@ -10,6 +10,7 @@ internal static class FailoverTime
     internal const string Name = "failover";
 
     private const int DownAfterMs = 1000;
+    private const int RoundsMax = 3; // each takes some ten seconds
     private const int PollMs = 5;
     private const int PatienceMs = 60_000;
     private const double SecondsMax = 3;
@@ -24,9 +25,16 @@ internal static class FailoverTime
 
         var table = new Table(FormattableString.Invariant($"seconds from the kill of a primary until writes are accepted again: three sentinels, down-after {DownAfterMs} ms"), new("server"), new("seconds", "F2"), new("range", "F2"));
         report.Tables.Add(table);
-        foreach (ServerKind kind in kinds.Where(kind => kind.Name != "valkey"))
+        ServerKind[] measured = [.. kinds.Where(kind => kind.Name != "valkey")];
+        Dictionary<ServerKind, List<double>> times = measured.ToDictionary(kind => kind, _ => new List<double>());
+        for (int round = 0; round < Math.Min(options.Rounds, RoundsMax); round++)
         {
-            Spread seconds = Spread.Of(Enumerable.Range(0, options.Rounds).Select(_ => MeasureOnce(kind, program)).ToArray());
+            foreach (ServerKind kind in measured) times[kind].Add(MeasureOnce(kind, program));
+        }
+
+        foreach (ServerKind kind in measured)
+        {
+            Spread seconds = Spread.Of(times[kind]);
             table.Add(kind.Name, seconds.Median, seconds.Range);
             if (kind.Name == "redkite") report.Targets.Add(Target.AtMost(SecondsMax, "seconds until a new primary accepts writes", seconds));
         }
@@ -45,8 +53,8 @@ internal static class FailoverTime
             var sentinel = new ServerKind("sentinel", $"sh -c \"printf '{settings}' > {{dir}}/sentinel.conf && exec '{program}' {{dir}}/sentinel.conf --sentinel --port {{port}} --dir {{dir}}\"");
             using var sentinels = new ServerGroup(Enumerable.Range(0, 3).Select(_ => ServerUnderTest.Start(sentinel, cpus: cpus)));
             foreach (ServerUnderTest each in sentinels) WaitFor(() => Knows(each), "the sentinels' discovery");
-            primary.Dispose();
             long start = Stopwatch.GetTimestamp();
+            primary.Dispose();
             WaitFor(() => replicas.Any(Writes), "a new primary");
             return Stopwatch.GetElapsedTime(start).TotalSeconds;
         }

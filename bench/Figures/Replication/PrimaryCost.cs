@@ -16,8 +16,8 @@ internal static class PrimaryCost
         var table = new Table(FormattableString.Invariant($"SET on a primary, pipeline {Pipeline}"), new("server"), new("replicas"), new("cpu ns/op"), new("range"), new("with / without", "F2"), new("range with / without", "F2"));
         report.Tables.Add(table);
         var load = new LoadGenerator(Machine.LoadCpus);
-        var workload = new Workload(options.Keys ?? Keys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds, Sets: 1, Gets: 0, IsMixed: true);
-        foreach (ServerKind kind in kinds)
+        var workload = new Workload(Keys, options.ValueBytes ?? ValueBytes, options.Clients, options.Seconds, Sets: 1, Gets: 0, IsMixed: true);
+        foreach (ServerKind kind in kinds.Where(kind => kind.Name != "valkey")) // no target names it
         {
             ServerKind primary = kind with { Command = $"{kind.Command} --repl-diskless-sync-delay 0 --repl-backlog-size 64mb" };
             using var servers = new ServerGroup(((int[])[0, 1, 10]).Select(replicas => ServerUnderTest.Start(primary, FormattableString.Invariant($"{kind.Name} with {replicas} replicas"))));

@@ -11,6 +11,7 @@ internal static class ReplicationScenario
         (PrimaryCost.Name, PrimaryCost.Measure),
         (ApplyCost.Name, ApplyCost.Measure),
         (FullSyncCost.Name, FullSyncCost.Measure),
+        (AwayReplica.Name, AwayReplica.Measure),
         (FailoverTime.Name, FailoverTime.Measure),
     ];
 
@@ -22,9 +23,21 @@ internal static class ReplicationScenario
         // Scenarios that are run together share --only, so names of other scenarios' rows are not a mistake there.
         if (options.Scenarios.Count == 1) RowSelection.Check(options.Only, Names);
         var report = new Report("replication", $"SETs: `redkite bench` on core {Machine.LoadCpus}, servers (RedKite with one loop) on core {Machine.ServerCpus}, medians of {options.Rounds} rounds, with their range. Replicas that keep nothing are threads of the "
-            + "measuring program on the load's core: they read the stream and acknowledge once a second. Full synchronizations and failovers: servers on both cores. Reads beside a synchronization: one each millisecond, each from when it was due.");
+            + "measuring program on the load's core: they read the stream and acknowledge once a second. Full synchronizations, replicas that were away and failovers: servers on both cores. Reads beside a synchronization: one each millisecond, each from when it was due.");
         List<ServerKind> kinds = [.. ServerKind.Available(options, report).Where(kind => kind.Name != "floor")];
-        foreach ((_, Action<IReadOnlyList<ServerKind>, Options, Report> measure) in RowSelection.Of(Parts, part => part.Name, "replication", options.Only)) measure(kinds, options, report);
+        foreach ((string name, Action<IReadOnlyList<ServerKind>, Options, Report> measure) in RowSelection.Of(Parts, part => part.Name, "replication", options.Only))
+        {
+            Console.Error.WriteLine($"replication: {name}");
+            try
+            {
+                measure(kinds, options, report);
+            }
+            catch (CannotMeasureException failure)
+            {
+                report.Notes.Add($"{name} is not measured: {failure.Message}"); // the other parts are
+            }
+        }
+
         return report;
     }
 }
