@@ -106,7 +106,7 @@ internal sealed class Follower : IDisposable
     private void Follow(PrimaryAddress primary)
     {
         bool wasPrimary = !_engine.Replication.IsReplica;
-        if (wasPrimary) _history.IsKnown |= _engine.ReplicaStream.HasBacklog;
+        if (wasPrimary) _history.IsKnown = _engine.ReplicaStream.HasBacklog; // without one its offset stood still
         _engine.Settings.ReplicaOf = string.Create(CultureInfo.InvariantCulture, $"{primary.Host} {primary.Port}");
         TakeRole(primary);
         _engine.Memory.Apply(_engine.Metrics, reports: false);
@@ -135,7 +135,7 @@ internal sealed class Follower : IDisposable
         if (!_engine.Replication.IsReplica) return;
         _engine.Settings.ReplicaOf = "";
         if (_engine.ReplicaStream.HasBacklog) _engine.Changes.SubscribeToEffects(_engine.ReplicaStream);
-        _engine.Replication.Promote(_engine.ReplicaStream.Offset);
+        _engine.Replication.Promote(_engine.ReplicaStream.Offset, _history.IsKnown);
         _engine.Attention.Set(ServerAttention.IsReplica, on: false);
         _engine.Memory.Apply(_engine.Metrics, reports: false);
         _engine.Replicas.CloseAll(); // they ask again, and learn the new id

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using RedKite.Server.Config;
 using RedKite.Server.Logging;
+using RedKite.Server.Replication;
 
 namespace RedKite.Server.Following;
 
@@ -48,8 +49,9 @@ internal sealed class PrimaryHandshake(PrimaryConnection connection, Settings se
     /// <exception cref="IOException">The primary cannot serve it now, or the connection has ended.</exception>
     internal SyncAnswer AskForStream(string? id, long offset, bool handsOver = false)
     {
-        string first = (id is null ? -1 : offset + 1).ToString(CultureInfo.InvariantCulture);
-        string reply = handsOver ? Ask("PSYNC", id ?? "?", first, "FAILOVER") : Ask("PSYNC", id ?? "?", first);
+        (string history, long wanted) = Resumption.Request(id, offset);
+        string first = wanted.ToString(CultureInfo.InvariantCulture);
+        string reply = handsOver ? Ask("PSYNC", history, first, "FAILOVER") : Ask("PSYNC", history, first);
         string[] words = reply.Split(' ', StringSplitOptions.RemoveEmptyEntries);
         switch (words[0])
         {

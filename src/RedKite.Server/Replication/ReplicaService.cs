@@ -162,8 +162,8 @@ internal sealed class ReplicaService
     internal string? TryContinue(ReplicaClient replica, string id, long offset)
     {
         ReplicationIds ids = State.Ids;
-        bool isKnown = id.Equals(ids.Id, StringComparison.OrdinalIgnoreCase) || (id.Equals(ids.SecondId, StringComparison.OrdinalIgnoreCase) && offset <= ids.SecondOffset);
-        if (isKnown && offset > 0 && Stream.TryPin(offset - 1) is { } position)
+        bool isKnown = Resumption.IsOfHistory(ids, id, offset);
+        if (isKnown && Stream.TryPin(offset - 1) is { } position)
         {
             PartialSynchronizations++;
             replica.Position = position;
@@ -173,7 +173,7 @@ internal sealed class ReplicaService
             return (replica.Capabilities & ReplicaCapabilities.Psync2) != 0 ? $"+CONTINUE {ids.Id}\r\n" : "+CONTINUE\r\n";
         }
 
-        if (id == "?") return null;
+        if (id == Resumption.Unknown) return null;
         PartialsRefused++;
         LastRefusal = !isKnown
             ? $"its history {id} up to {offset} is not this server's ({ids.Id}, {ids.SecondId} up to {ids.SecondOffset})"

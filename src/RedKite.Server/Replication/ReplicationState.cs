@@ -57,7 +57,7 @@ internal sealed class ReplicationState
     /// <summary>After a full synchronization: the data is the primary's, with the primary's id.</summary>
     internal void AdoptHistory(string id)
     {
-        lock (_lock) _ids = new ReplicationIds(id, NoId, -1);
+        lock (_lock) _ids = ReplicationIds.Only(id);
         HistoryChanged?.Invoke();
     }
 
@@ -69,7 +69,7 @@ internal sealed class ReplicationState
         lock (_lock)
         {
             if (id == _ids.Id) return;
-            _ids = new ReplicationIds(id, _ids.Id, offset + 1);
+            _ids = _ids.GoOnAs(id, offset);
         }
 
         HistoryChanged?.Invoke();
@@ -77,12 +77,13 @@ internal sealed class ReplicationState
 
     /// <summary>Becomes a primary: a new history begins at an offset, and the old id becomes the second one.</summary>
     /// <param name="offset">The offset of the data.</param>
-    internal void Promote(long offset)
+    /// <param name="isKnown">Whether the data is that of the old id at the offset; what a load has left that was interrupted is not.</param>
+    internal void Promote(long offset, bool isKnown)
     {
         lock (_lock)
         {
             _primary = null;
-            _ids = new ReplicationIds(NewId(), _ids.Id, offset + 1);
+            _ids = isKnown ? _ids.GoOnAs(NewId(), offset) : ReplicationIds.Only(NewId());
         }
 
         RoleChanged?.Invoke();
@@ -91,13 +92,13 @@ internal sealed class ReplicationState
     /// <summary>The data is that of another history up to an offset, and a new one begins there: it was loaded from a file.</summary>
     internal void Continue(string id, long offset)
     {
-        lock (_lock) _ids = new ReplicationIds(_ids.Id, id, offset + 1);
+        lock (_lock) _ids = ReplicationIds.Only(id).GoOnAs(_ids.Id, offset);
     }
 
     /// <summary>Begins a new history, which no replica knows.</summary>
     internal void ChangeId()
     {
-        lock (_lock) _ids = new ReplicationIds(NewId(), NoId, -1);
+        lock (_lock) _ids = ReplicationIds.Only(NewId());
     }
 
     private static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(IdLength / 2));
@@ -107,7 +108,18 @@ internal sealed class ReplicationState
 /// <param name="Id">The current id.</param>
 /// <param name="SecondId">The id that the history had before.</param>
 /// <param name="SecondOffset">The first offset that the second id does not name; -1: there is no second id.</param>
-internal sealed record ReplicationIds(string Id, string SecondId, long SecondOffset);
+internal sealed record ReplicationIds(string Id, string SecondId, long SecondOffset)
+{
+    /// <summary>A history that had no other id before.</summary>
+    internal static ReplicationIds Only(string id) => new(id, ReplicationState.NoId, -1);
+
+    /// <summary>The history goes on under another id from an offset on.</summary>
+    internal ReplicationIds GoOnAs(string id, long offset) => new(id, Id, offset + 1);
+
+    /// <summary>Whether a replica that knows a history by this id has the same bytes before the one that it wants first.</summary>
+    internal bool Names(string id, long first) =>
+        id.Equals(Id, StringComparison.OrdinalIgnoreCase) || (id.Equals(SecondId, StringComparison.OrdinalIgnoreCase) && first <= SecondOffset);
+}
 
 /// <summary>Where a primary listens.</summary>
 internal sealed record PrimaryAddress(string Host, int Port);

@@ -118,7 +118,7 @@ internal sealed class ReplicationStream : IEffectConsumer
     {
         lock (_readers)
         {
-            if (_chain is not { } chain || offset < chain.Released || offset > chain.Reserved) return null;
+            if (_chain is not { } chain || !Resumption.IsKept(offset, chain.Released, chain.Reserved)) return null;
             var position = new ReplicaPosition(chain, offset);
             _positions = [.. _positions, position];
             return position;
