@@ -4,8 +4,8 @@ using System.Net.Sockets;
 namespace RedKite.TestSupport;
 
 /// <summary>
-/// Stands between a replica and its primary: every connection is delayed, paused and cut at random bytes of either direction, until
-/// <see cref="Heal"/>. What happens to a connection is a matter of the seed, not of time.
+/// Stands between a replica and its primary: every connection is delayed, paused and cut at random bytes of either direction, or only cut at given
+/// bytes of the primary's, until <see cref="Heal"/>. What happens to a connection is a matter of the seed, not of time.
 /// </summary>
 public sealed class LinkProxy : IDisposable
 {
@@ -14,7 +14,7 @@ public sealed class LinkProxy : IDisposable
     private const int PauseMsMax = 200;
 
     private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
-    private readonly Random _random;
+    private readonly Func<Fate> _nextFate; // with the lock
     private readonly Lock _lock = new();
     private readonly HashSet<Socket> _open = [];
     private volatile bool _isHealed;
@@ -25,9 +25,21 @@ public sealed class LinkProxy : IDisposable
     /// <param name="target">The primary's port.</param>
     /// <param name="seed">The seed of all faults.</param>
     public LinkProxy(int target, int seed)
+        : this(target, RandomFates(seed))
+    {
+    }
+
+    /// <param name="target">The primary's port.</param>
+    /// <param name="nextCut">After how many bytes of the primary's the next connection is cut.</param>
+    public LinkProxy(int target, Func<long> nextCut)
+        : this(target, () => new Fate(OfPrimary: true, nextCut(), DelayMs: 0, PauseMs: 0, BufferBytes))
+    {
+    }
+
+    private LinkProxy(int target, Func<Fate> nextFate)
     {
         _target = target;
-        _random = new Random(seed);
+        _nextFate = nextFate;
         _listener.Start();
         _ = AcceptAsync();
     }
@@ -87,7 +99,7 @@ public sealed class LinkProxy : IDisposable
             replica.NoDelay = primary.NoDelay = true;
             await primary.ConnectAsync(new IPEndPoint(IPAddress.Loopback, Target));
             Fate fate;
-            lock (_lock) fate = NextFate();
+            lock (_lock) fate = _nextFate();
             Task toReplica = PassAsync(primary, replica, fate.OfPrimary ? fate : fate with { BytesLeft = long.MaxValue });
             Task toPrimary = PassAsync(replica, primary, fate.OfPrimary ? fate with { BytesLeft = long.MaxValue } : fate);
             await Task.WhenAny(toReplica, toPrimary);
@@ -107,17 +119,21 @@ public sealed class LinkProxy : IDisposable
     }
 
     // A third ends in the handshake, a third in the data or soon after it, a third later.
-    private Fate NextFate()
+    private static Func<Fate> RandomFates(int seed)
     {
-        bool isOfPrimary = _random.Next(3) > 0;
-        int bytes = _random.Next(3) switch { 0 => _random.Next(400), 1 => _random.Next(20_000), _ => _random.Next(120_000) };
-        bool isSlow = _random.Next(3) == 0;
-        return new Fate(
-            isOfPrimary,
-            isOfPrimary ? bytes : bytes / 20, // a replica sends little
-            DelayMs: isSlow ? _random.Next(1, DelayMsMax) : 0,
-            PauseMs: _random.Next(4) == 0 ? _random.Next(PauseMsMax) : 0,
-            ChunkBytes: !isSlow && _random.Next(3) == 0 ? _random.Next(1, 200) : BufferBytes);
+        var random = new Random(seed);
+        return () =>
+        {
+            bool isOfPrimary = random.Next(3) > 0;
+            int bytes = random.Next(3) switch { 0 => random.Next(400), 1 => random.Next(20_000), _ => random.Next(120_000) };
+            bool isSlow = random.Next(3) == 0;
+            return new Fate(
+                isOfPrimary,
+                isOfPrimary ? bytes : bytes / 20, // a replica sends little
+                DelayMs: isSlow ? random.Next(1, DelayMsMax) : 0,
+                PauseMs: random.Next(4) == 0 ? random.Next(PauseMsMax) : 0,
+                ChunkBytes: !isSlow && random.Next(3) == 0 ? random.Next(1, 200) : BufferBytes);
+        };
     }
 
     private async Task PassAsync(Socket from, Socket to, Fate fate)

@@ -162,7 +162,7 @@ public class FollowingTests
         var random = new Random(seed);
         bool isOver = false;
         int longest = 1000;
-        using var proxy = new CuttingProxy(primary.Port, () =>
+        using var proxy = new LinkProxy(primary.Port, () =>
         {
             lock (random) return Volatile.Read(ref isOver) ? long.MaxValue : random.Next(longest = longest == 1000 ? 200_000 : 1000);
         });
