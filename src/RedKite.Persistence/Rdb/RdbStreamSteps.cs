@@ -23,10 +23,12 @@ internal struct RdbStreamSteps
     private int _group;
     private int _consumer;
     private StreamId _pending; // the next one, or a lower id
+    private readonly bool _withProducers;
     private RdbProducerSteps _producers;
 
-    internal RdbStreamSteps(Database database, Entry entry, NativeBuffer scratch)
+    internal RdbStreamSteps(RdbType type, Database database, Entry entry, NativeBuffer scratch)
     {
+        _withProducers = type == RdbType.StreamOfListPacks4;
         _database = database;
         _entry = entry.Address;
         _scratch = scratch;
@@ -71,7 +73,7 @@ internal struct RdbStreamSteps
                 }
 
                 _next = Part.Producers;
-                return stream.Producers.Exist;
+                return _withProducers;
         }
     }
 

@@ -58,7 +58,7 @@ internal struct RdbValueSteps
                 _vectors = new RdbVectorSetSteps(database, entry);
                 break;
             case RdbType.StreamOfListPacks3 or RdbType.StreamOfListPacks4:
-                _stream = new RdbStreamSteps(database, entry, scratch);
+                _stream = new RdbStreamSteps(type, database, entry, scratch);
                 break;
             default:
                 _text = new NativeSpan(entry.Value);
