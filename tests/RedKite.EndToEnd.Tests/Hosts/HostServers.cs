@@ -123,10 +123,9 @@ internal sealed class HostServers : IDisposable
 
     internal static string? FieldOf(string? info, string name)
     {
-        int start = info?.IndexOf("\n" + name + ":", StringComparison.Ordinal) ?? -1;
-        if (start < 0) return null;
-        start += name.Length + 2;
-        return info![start..info.IndexOf('\r', start)];
+        if (info is null || info.IndexOf("\n" + name + ":", StringComparison.Ordinal) is not (>= 0 and int at)) return null;
+        int start = at + name.Length + 2;
+        return info[start..info.IndexOf('\r', start)];
     }
 
     internal void WaitFor(Func<bool> condition, string what)
