@@ -462,7 +462,6 @@ internal sealed class DurabilityService : IDisposable
     /// <param name="writer">Receives the data.</param>
     /// <param name="applying">Held at the cut, outside of everything else: nothing is half executed then.</param>
     /// <param name="atCut">Called with all stripes locked; returns the place in the stream that the data belongs to.</param>
-    /// <param name="version">The version of the format.</param>
     internal void WriteForReplicas(RdbFileWriter writer, Lock applying, Func<RdbReplication> atCut, int version) => WriteInBackground(writer, () => Begin(writer, atCut, version), applying, version);
 
     /// <summary>As <see cref="WriteForReplicas"/>, without keys.</summary>
