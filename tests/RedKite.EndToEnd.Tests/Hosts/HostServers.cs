@@ -50,7 +50,16 @@ internal sealed class HostServers : IDisposable
     {
         using var probe = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         var address = new IPEndPoint(_network.AddressOf(server), Port);
-        if (!probe.ConnectAsync(address).Wait(timeoutMs)) throw new SocketException((int)SocketError.TimedOut);
+        using var patience = new CancellationTokenSource(timeoutMs);
+        try
+        {
+            probe.ConnectAsync(address, patience.Token).AsTask().GetAwaiter().GetResult();
+        }
+        catch (OperationCanceledException)
+        {
+            throw new SocketException((int)SocketError.TimedOut);
+        }
+
         return RespConnection.Connect(address, timeoutMs);
     }
 

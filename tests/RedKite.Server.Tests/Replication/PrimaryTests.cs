@@ -212,7 +212,6 @@ public class PrimaryTests
             "REPLCONF rdb-only 1",
             "REPLCONF rdb-filter-only xx",
             "REPLCONF rdb-filter-only functions",
-            "REPLCONF version 8.1",
             "PSYNC a",
             "PSYNC ? b",
             "PSYNC ? -1 FAILOVER",
