@@ -253,7 +253,7 @@ internal static class NotCopied
         ("Redis 8.6", "IDMP and IDMPAUTO of XADD, XCFGSET, XIDMPRECORD, stream-idmp-duration and stream-idmp-maxsize: XINFO STREAM has the fields of a stream that has used them, subexpiry in INFO keyspace counts it, its dumps and files are of Redis 8.6, and replicas and the log get XCFGSET and XIDMPRECORD"),
         ("Redis 8.8", "INCREX; XNACK, whose entries belong to the consumer with the empty name, as replicas and files of Redis 8.0.2 need it; COUNT of AGGREGATE, where an input counts as its weight; slowlog-entry-max-argc and slowlog-entry-max-string-len"),
         ("Redis 8.10", "LMOVEM, BLMOVEM, SUNIONCARD, SDIFFCARD, HIMPORT; MAXCOUNT and MAXSIZE of XREAD and XREADGROUP"),
-        ("Redis 8.12", "ZMOVE, BZMOVE and ZMOVEMEMBER, which reply the members without their scores; BITRANGEINTARRAY"),
+        ("Redis 8.12", "SEXPIRE, SPEXPIRE, SEXPIREAT, SPEXPIREAT, STTL, SPTTL, SEXPIRETIME, SPEXPIRETIME, SPERSIST and SADDEX, which replies 1 or 0 as HSETEX does: a set with an expiring member is a table, SADD leaves an expiry as it is, SMOVE and stored results have none; subexpiry in INFO keyspace counts it, in dumps and files it is a value of the module rkset-exp, which other servers refuse by that name, and replicas and the log get SPEXPIREAT, SPERSIST and SADDEX; ZMOVE, BZMOVE and ZMOVEMEMBER, which reply the members without their scores; BITRANGEINTARRAY"),
         ("Valkey 8.1", "COMMANDLOG"),
         ("Valkey 9.0", "DELIFEQ"),
     ];

@@ -309,7 +309,7 @@ internal sealed class RdbFileReader : IDisposable
     {
         int start = input.Position;
         if (!input.TryLength(out ulong id)) return false;
-        if (key.Type == RdbType.Module && id == RdbModule.VectorSet)
+        if (key.Type == RdbType.Module && (id is RdbModule.VectorSet or RdbModule.ExpiringSet))
         {
             if (!RdbModule.TrySkip(ref input)) return false;
             Add(batch, key, input.Position - start);

@@ -17,6 +17,9 @@ internal static class RdbModule
     /// <summary>The id of vector sets, in version 0 of their encoding.</summary>
     internal const ulong VectorSet = 0xBDE7_2DA2_BB1E_B400;
 
+    /// <summary>The id of sets of whose members some expire, RedKite's own ("rkset-exp"), in version 0 of their encoding.</summary>
+    internal const ulong ExpiringSet = 0xAE4B_1EB7_E7B1_A400;
+
     private const int NameLength = 9;
     private const int VersionBits = 10;
 
@@ -62,6 +65,16 @@ internal static class RdbModule
     {
         value = 0;
         return TryPart(ref input, Part.Unsigned) && input.TryLength(out value);
+    }
+
+    /// <summary>Reads a number, or the end of the data.</summary>
+    internal static bool TryUnsignedOrEnd(ref RdbInput input, out ulong value, out bool isEnd)
+    {
+        value = 0;
+        isEnd = false;
+        if (!input.TryLength(out ulong part)) return false;
+        isEnd = part == (ulong)Part.End;
+        return isEnd || (part == (ulong)Part.Unsigned && input.TryLength(out value));
     }
 
     /// <summary>Reads a string: see <see cref="RdbInput.TryString"/>.</summary>

@@ -14,7 +14,7 @@ internal enum RdbOutcome
     /// <summary>The key holds the value.</summary>
     Loaded,
 
-    /// <summary>The value was a hash whose fields had all expired; the key is missing.</summary>
+    /// <summary>The value was a hash whose fields had all expired, or a set whose members had; the key is missing.</summary>
     NothingLeft,
 
     /// <summary>
@@ -70,7 +70,7 @@ internal static class RdbValueReader
                 => RdbHashReader.TryRead(type, ref input, target, scratch),
             RdbType.StreamOfListPacks or RdbType.StreamOfListPacks2 or RdbType.StreamOfListPacks3 or RdbType.StreamOfListPacks4 or RdbType.StreamOfListPacks5
                 => RdbStreamReader.TryRead(type, ref input, target, scratch),
-            RdbType.Module => RdbVectorSetReader.TryRead(ref input, target, scratch),
+            RdbType.Module => TryModule(ref input, target, scratch),
             _ => false,
         };
         scratch.Clear();
@@ -86,6 +86,13 @@ internal static class RdbValueReader
         if (entry.Exists) target.Database.Unlink(entry, UnlinkReason.Deleted);
         return RdbOutcome.Corrupt;
     }
+
+    private static bool TryModule(ref RdbInput input, in RdbTarget target, RdbScratch scratch) => input.TryLength(out ulong id) && id switch
+    {
+        RdbModule.VectorSet => RdbVectorSetReader.TryRead(ref input, target, scratch),
+        RdbModule.ExpiringSet => RdbExpiringSetReader.TryRead(ref input, target, scratch),
+        _ => false,
+    };
 
     private static bool TryString(ref RdbInput input, in RdbTarget target, RdbScratch scratch)
     {

@@ -28,6 +28,7 @@ internal struct RdbValueSteps
     private ListNodes _nodes;
     private RdbStreamSteps _stream;
     private RdbVectorSetSteps _vectors;
+    private readonly SetView _expiring; // of whose members some expire
 
     internal RdbValueSteps(RdbType type, Database database, Entry entry, ExpiryClock expiry, long earliestExpiryMs, NativeBuffer scratch)
     {
@@ -53,6 +54,10 @@ internal struct RdbValueSteps
                 HashValue hash = HashValue.Peek(database, entry, expiry);
                 _fields = hash.Fields();
                 _count = hash.LivingCount;
+                break;
+            case RdbType.Module when entry.Type == DataType.Set:
+                _expiring = SetView.Of(database, entry, expiry, countsLiving: false);
+                _members = _expiring.Table.GetEnumerator();
                 break;
             case RdbType.Module:
                 _vectors = new RdbVectorSetSteps(database, entry);
@@ -80,6 +85,8 @@ internal struct RdbValueSteps
                 return BeginsWithCount(output) || StepScoredMember(output);
             case RdbType.Hash or RdbType.HashWithExpiries or RdbType.HashWithTimes:
                 return BeginsWithCount(output) || StepField(output);
+            case RdbType.Module when _expiring.IsTable:
+                return StepExpiringMember(output);
             case RdbType.Module:
                 return _vectors.Step(output);
             case RdbType.StreamOfListPacks3 or RdbType.StreamOfListPacks4:
@@ -89,6 +96,29 @@ internal struct RdbValueSteps
                 output.String(_text.Bytes);
                 return false;
         }
+    }
+
+    // In the form of RdbExpiringSetReader.
+    private bool StepExpiringMember(RdbOutput output)
+    {
+        if (!_begun)
+        {
+            _begun = true;
+            output.Length(RdbModule.ExpiringSet);
+            return true;
+        }
+
+        while (_members.MoveNext())
+        {
+            if (_expiring.IsExpired(_members.Current)) continue;
+            long expiryMs = SetView.ExpiryAt(_members.Current);
+            RdbModule.WriteUnsigned(output, expiryMs == long.MaxValue ? 0 : (ulong)expiryMs);
+            RdbModule.WriteString(output, SetView.MemberAt(_members.Current));
+            return true;
+        }
+
+        RdbModule.WriteEnd(output);
+        return false;
     }
 
     private bool BeginsWithCount(RdbOutput output)

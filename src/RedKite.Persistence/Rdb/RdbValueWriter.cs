@@ -1,5 +1,6 @@
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Sets;
 using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Rdb;
@@ -27,6 +28,7 @@ internal readonly ref struct RdbValueWriter
             DataType.String => RdbType.String,
             DataType.List => RdbType.ListOfListPacks,
             DataType.Set when entry.Encoding == ValueEncoding.IntSet => RdbType.SetIntSet,
+            DataType.Set when version == RdbFormat.Version && entry.FieldsExpire => RdbType.Module,
             DataType.Set => entry.Encoding == ValueEncoding.ListPack ? RdbType.SetListPack : RdbType.Set,
             DataType.SortedSet => entry.Encoding == ValueEncoding.ListPack ? RdbType.SortedSetListPack : RdbType.SortedSet,
             DataType.Stream => version == RdbFormat.Version && StreamValue.Of(database, entry).Producers.Exist ? RdbType.StreamOfListPacks4 : RdbType.StreamOfListPacks3,
@@ -43,7 +45,9 @@ internal readonly ref struct RdbValueWriter
     /// <summary>Whether the value is a string as it is in memory, which is one step.</summary>
     internal bool IsOneString => Type is RdbType.String or RdbType.SetIntSet or RdbType.SetListPack or RdbType.SortedSetListPack or RdbType.HashListPack;
 
-    /// <summary>Prepares to write a value; false if it is a hash whose last fields have expired. In that case its key is removed.</summary>
+    /// <summary>
+    /// Prepares to write a value; false if it is a hash whose last fields have expired, or a set whose last members have. In that case its key is removed.
+    /// </summary>
     /// <param name="database">The database.</param>
     /// <param name="entry">The key's entry.</param>
     /// <param name="expiry">When fields count as expired: those are not written, and removed if reads may modify.</param>
@@ -60,6 +64,13 @@ internal readonly ref struct RdbValueWriter
             if (!hash.Exists || hash.LivingCount == 0) return false;
             entry = hash.Entry;
             earliestExpiryMs = hash.EarliestExpiryMs;
+        }
+
+        if (entry.Type == DataType.Set && entry.FieldsExpire)
+        {
+            entry = SetExpiry.RemoveExpired(database, entry, expiry);
+            writer = default;
+            if (SetView.Of(database, entry, expiry).Count == 0) return false;
         }
 
         writer = new RdbValueWriter(database, entry, expiry, earliestExpiryMs, version);

@@ -14,7 +14,6 @@ internal static class RdbVectorSetReader
 
     internal static bool TryRead(ref RdbInput input, in RdbTarget target, RdbScratch scratch)
     {
-        if (!input.TryLength(out ulong id) || id != RdbModule.VectorSet) return false;
         using var vector = new NativeBuffer();
         if (!TryForm(ref input, out VectorSetForm form, out long count, out bool hasAttributes, out bool isProjected)) return false;
         VectorSetValue set = VectorSetValue.Create(target.Database, target.Key, target.Hash, target.AccessClock, form);

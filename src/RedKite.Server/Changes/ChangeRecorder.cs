@@ -37,12 +37,13 @@ internal sealed class ChangeRecorder(ChangeList changes, EffectWriter expiries) 
         }
     }
 
-    internal override void FieldExpired(Database database, ulong hash, ReadOnlySpan<byte> key, ReadOnlySpan<byte> field)
+    internal override void FieldExpired(Database database, DataType type, ulong hash, ReadOnlySpan<byte> key, ReadOnlySpan<byte> field)
     {
-        // One event for all fields of a hash that expire together.
+        // One event for all fields of a hash, or members of a set, that expire together.
+        KeyEvent expired = type == DataType.Set ? KeyEvent.SExpired : KeyEvent.HExpired;
         var identity = new KeyIdentity(database.Index, hash);
-        bool isKnown = changes.Count > 0 && changes[^1].Event == KeyEvent.HExpired && changes[^1].Identity == identity;
-        if (!isKnown) changes.Add(KeyEvent.HExpired, database.Index, hash, key);
-        expiries.Begin(database.Index, 3, "HDEL"u8).Argument(key).Argument(field);
+        bool isKnown = changes.Count > 0 && changes[^1].Event == expired && changes[^1].Identity == identity;
+        if (!isKnown) changes.Add(expired, database.Index, hash, key);
+        expiries.Begin(database.Index, 3, type == DataType.Set ? "SREM"u8 : "HDEL"u8).Argument(key).Argument(field);
     }
 }

@@ -50,6 +50,9 @@ internal enum KeyEvent : byte
     SInterStore,
     SUnionStore,
     SDiffStore,
+    SExpire,
+    SPersist,
+    SExpired,
 
     // Sorted sets.
     ZAdd,
@@ -151,6 +154,9 @@ internal static class KeyEvents
         (KeyEvent.SAdd, KeyEventClass.Set, "sadd"),
         (KeyEvent.SRem, KeyEventClass.Set, "srem"),
         (KeyEvent.SPop, KeyEventClass.Set, "spop"),
+        (KeyEvent.SExpire, KeyEventClass.Set, "sexpire"),
+        (KeyEvent.SPersist, KeyEventClass.Set, "spersist"),
+        (KeyEvent.SExpired, KeyEventClass.Set, "sexpired"),
         (KeyEvent.SInterStore, KeyEventClass.Set, "sinterstore"),
         (KeyEvent.SUnionStore, KeyEventClass.Set, "sunionstore"),
         (KeyEvent.SDiffStore, KeyEventClass.Set, "sdiffstore"),

@@ -61,6 +61,7 @@ internal static class CommandFamilies
         HashScanCommands.Family,
         HashImportCommands.Family,
         FieldExpiryCommands.Family,
+        MemberExpiryCommands.Family,
         VectorSetCommands.Family,
         VectorSearchCommands.Family,
         VectorListCommands.Family,

@@ -8,7 +8,7 @@ namespace RedKite.Store.Keyspace;
 /// The bytes of an entry: one block that holds a key's header, expiry, name and (for a string) value.
 /// <code>
 ///  0  u32  type (4 bits) | encoding (4) | access clock (24)
-///  4  u8   flags: 1 = has an expiry, 2 = long form, 4 = a hash with expiring fields, or a stream that remembers ids of producers, 8 = the epoch (<see cref="Keyspace.BeginEpoch"/>)
+///  4  u8   flags: 1 = has an expiry, 2 = long form, 4 = a hash with expiring fields, a set with expiring members, or a stream that remembers ids of producers, 8 = the epoch (<see cref="Keyspace.BeginEpoch"/>)
 ///          16, 32, 64 and 128 are free
 ///  short form (key up to 255 bytes, value up to 65,535):
 ///  5  u8   key length

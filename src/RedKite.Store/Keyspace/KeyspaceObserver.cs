@@ -76,6 +76,6 @@ internal abstract class KeyspaceObserver
     /// <summary>A key is being removed.</summary>
     internal abstract void Removed(Database database, ulong hash, ReadOnlySpan<byte> key, UnlinkReason reason);
 
-    /// <summary>An expired field of a hash is being removed. If it is the last one, <see cref="Removed"/> follows.</summary>
-    internal abstract void FieldExpired(Database database, ulong hash, ReadOnlySpan<byte> key, ReadOnlySpan<byte> field);
+    /// <summary>An expired field of a hash, or member of a set, is being removed. If it is the last one, <see cref="Removed"/> follows.</summary>
+    internal abstract void FieldExpired(Database database, DataType type, ulong hash, ReadOnlySpan<byte> key, ReadOnlySpan<byte> field);
 }

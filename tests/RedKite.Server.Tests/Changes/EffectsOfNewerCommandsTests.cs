@@ -82,6 +82,18 @@ public sealed partial class EffectsOfNewerCommandsTests : TranscriptTests
     public void Effects_of_producers(string line, string effects) => Check("XADD r IDMP p 1 * f v", line.Replace("NOW+0", $"{Clock.NowMs}", StringComparison.Ordinal), effects);
 
     [Theory]
+    [InlineData("SEXPIRE s 10 MEMBERS 3 a b nosuch", "SPEXPIREAT s NOW+10000 MEMBERS 2 a b")]
+    [InlineData("SEXPIRE s 10 XX MEMBERS 2 a x", "SPEXPIREAT s NOW+10000 MEMBERS 1 x")]
+    [InlineData("SEXPIRE s 0 MEMBERS 2 a nosuch", "SREM s a")]
+    [InlineData("SEXPIRE s 10 XX MEMBERS 1 a", "")]
+    [InlineData("SPERSIST s MEMBERS 2 a x", "SPERSIST s MEMBERS 1 x")]
+    [InlineData("SADDEX s PX 5 MEMBERS 2 a z", "SADDEX s PXAT NOW+5 MEMBERS 2 a z")]
+    [InlineData("SADDEX s MXX KEEPTTL MEMBERS 2 a x", "")]
+    [InlineData("SADDEX s KEEPTTL MEMBERS 2 a z", "SADDEX s KEEPTTL MEMBERS 2 a z")]
+    [InlineData("SADDEX s EXAT 1 MEMBERS 2 a z", "SREM s a")]
+    public void Effects_of_expiring_members(string line, string effects) => Check("SADD s a b; SADDEX s PX 500 MEMBERS 1 x", line, effects);
+
+    [Theory]
     [InlineData("HIMPORT SET k f 1 2", "MULTI;DEL k;HSET k a 1 b 2;EXEC")]
     [InlineData("HIMPORT SET m f 1 2", "HSET m a 1 b 2")]
     public void Effects_of_imports(string line, string effects) => Check("SET k a; HIMPORT PREPARE f a b", line, effects);

@@ -230,7 +230,7 @@ public sealed class KeyspaceObserverTests : IDisposable
         internal override void Removed(Database database, ulong hash, ReadOnlySpan<byte> key, UnlinkReason reason) =>
             Reports.Add($"{database.Index} -{Text(key)} {reason}");
 
-        internal override void FieldExpired(Database database, ulong hash, ReadOnlySpan<byte> key, ReadOnlySpan<byte> field) =>
+        internal override void FieldExpired(Database database, DataType type, ulong hash, ReadOnlySpan<byte> key, ReadOnlySpan<byte> field) =>
             Reports.Add($"{database.Index} {Text(key)}.{Text(field)}");
 
         private static string Text(ReadOnlySpan<byte> bytes) => Encoding.ASCII.GetString(bytes);

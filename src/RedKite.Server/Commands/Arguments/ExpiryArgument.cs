@@ -63,6 +63,19 @@ internal static class ExpiryArgument
         return false;
     }
 
+    /// <summary>Takes EX, PX, EXAT or PXAT with its time.</summary>
+    internal static bool Take(ref OptionReader options, out int argument, out ExpiryUnit unit)
+    {
+        unit = ExpiryUnit.Seconds;
+        if (options.TakeWithValue("EX"u8, out argument)) return true;
+        unit = ExpiryUnit.Milliseconds;
+        if (options.TakeWithValue("PX"u8, out argument)) return true;
+        unit = ExpiryUnit.UnixSeconds;
+        if (options.TakeWithValue("EXAT"u8, out argument)) return true;
+        unit = ExpiryUnit.UnixMilliseconds;
+        return options.TakeWithValue("PXAT"u8, out argument);
+    }
+
     /// <summary>Replies that the time is invalid, with the command's name.</summary>
     internal static void ReplyInvalid(scoped in CommandContext cmd) =>
         cmd.Reply.Error($"ERR invalid expire time in '{cmd.Command.FullName}' command");

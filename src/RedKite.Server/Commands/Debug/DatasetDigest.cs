@@ -67,7 +67,7 @@ internal ref struct DatasetDigest
                 MixList(database, entry);
                 break;
             case DataType.Set:
-                AddSet(database, entry);
+                AddSet(database, entry, expiry);
                 break;
             case DataType.SortedSet:
                 AddSortedSet(database, entry);
@@ -105,9 +105,9 @@ internal ref struct DatasetDigest
         while (elements.MoveNext()) Mix(elements.Current);
     }
 
-    private readonly void AddSet(Database database, Entry entry)
+    private readonly void AddSet(Database database, Entry entry, ExpiryClock expiry)
     {
-        SetEnumerator members = SetView.Of(database, entry).Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
+        SetEnumerator members = SetView.Of(database, entry, expiry, countsLiving: false).Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
         while (members.MoveNext()) Add(members.Current);
     }
 

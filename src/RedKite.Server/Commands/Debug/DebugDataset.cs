@@ -1,6 +1,7 @@
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Sets;
 
 namespace RedKite.Server.Commands.Debug;
 
@@ -65,7 +66,7 @@ internal static class DebugDataset
     // On a replica all that it has counts, until its primary removes it: so both have the same digest at the same offset.
     private static ExpiryClock ExpiryOf(scoped in CommandContext cmd) => cmd.Expiry.Policy == ExpiryPolicy.Hide ? ExpiryClock.Never : cmd.Expiry;
 
-    // A hash whose fields have all expired counts as removed.
+    // A hash whose fields have all expired counts as removed, as does a set whose members have.
     private static bool IsAlive(Database database, Entry entry, ExpiryClock expiry)
     {
         return !(entry.Expires && expiry.HasPassed(entry.ExpiryMs)) && HasValue(database, entry, expiry);
@@ -73,7 +74,8 @@ internal static class DebugDataset
 
     private static bool HasValue(Database database, Entry entry, ExpiryClock expiry)
     {
-        if (!entry.FieldsExpire || entry.Type != DataType.Hash) return true;
+        if (!entry.FieldsExpire || entry.Type == DataType.Stream) return true;
+        if (entry.Type == DataType.Set) return SetView.Of(database, entry, expiry).Count > 0;
         HashValue hash = HashValue.Peek(database, entry, expiry);
         return hash.Exists && hash.LivingCount > 0;
     }

@@ -66,7 +66,7 @@ internal static class FieldExpiryCommands
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
         if (!ExpiryArgument.TryFieldOrReply(cmd, 2, unit, out long expiryMs)) return;
         var options = new OptionReader(cmd, first: 3);
-        FieldCondition condition = TakeCondition(ref options);
+        ExpiryCondition condition = ExpiryConditions.Take(ref options);
         if (!FieldArguments.TryReadOrReply(ref options, cmd, "ERR Parameter `numFields` should be greater than 0"u8, out FieldArguments fields)) return;
 
         cmd.Reply.Array(fields.Count);
@@ -92,11 +92,11 @@ internal static class FieldExpiryCommands
         else changed.WriteHPExpireAt(cmd, expiryMs);
     }
 
-    private static int SetExpiry(scoped in CommandContext cmd, ref HashValue hash, ReadOnlySpan<byte> field, long expiryMs, FieldCondition condition)
+    private static int SetExpiry(scoped in CommandContext cmd, ref HashValue hash, ReadOnlySpan<byte> field, long expiryMs, ExpiryCondition condition)
     {
         long oldMs = hash.Exists ? hash.ExpiryOf(field) : HashValue.NoField;
         if (oldMs == HashValue.NoField) return NotThere;
-        if (!Holds(condition, oldMs, expiryMs)) return ConditionFailed;
+        if (!condition.Holds(oldMs, expiryMs)) return ConditionFailed;
         if (cmd.Expiry.HasPassed(expiryMs))
         {
             hash.Remove(field);
@@ -105,27 +105,6 @@ internal static class FieldExpiryCommands
 
         hash.WriteExpiry(field, expiryMs);
         return Set;
-    }
-
-    private static FieldCondition TakeCondition(ref OptionReader options)
-    {
-        if (options.Take("NX"u8)) return FieldCondition.WithoutExpiry;
-        if (options.Take("XX"u8)) return FieldCondition.WithExpiry;
-        if (options.Take("GT"u8)) return FieldCondition.Later;
-        return options.Take("LT"u8) ? FieldCondition.Earlier : FieldCondition.None;
-    }
-
-    private static bool Holds(FieldCondition condition, long oldMs, long expiryMs)
-    {
-        bool expires = oldMs != Database.NoExpiry;
-        return condition switch
-        {
-            FieldCondition.WithoutExpiry => !expires,
-            FieldCondition.WithExpiry => expires,
-            FieldCondition.Later => expires && expiryMs > oldMs,
-            FieldCondition.Earlier => !expires || expiryMs < oldMs,
-            _ => true,
-        };
     }
 
     // HTTL key FIELDS numfields field [field ...]
@@ -150,18 +129,9 @@ internal static class FieldExpiryCommands
             long expiryMs = hash.Exists ? hash.ExpiryOf(cmd[i]) : HashValue.NoField;
             if (expiryMs == HashValue.NoField) cmd.Reply.Integer(NotThere);
             else if (expiryMs == Database.NoExpiry) cmd.Reply.Integer(WithoutExpiry);
-            else cmd.Reply.Integer(InUnit(expiryMs, cmd.NowMs, unit));
+            else cmd.Reply.Integer(ExpiryConditions.InUnit(expiryMs, cmd.NowMs, unit));
         }
     }
-
-    // Seconds are rounded up.
-    private static long InUnit(long expiryMs, long nowMs, ExpiryUnit unit) => unit switch
-    {
-        ExpiryUnit.Seconds => (expiryMs - nowMs + 999) / 1000,
-        ExpiryUnit.Milliseconds => expiryMs - nowMs,
-        ExpiryUnit.UnixSeconds => (expiryMs + 999) / 1000,
-        _ => expiryMs,
-    };
 
     // HPERSIST key FIELDS numfields field [field ...]
     private static void HPersist(ref CommandContext cmd)

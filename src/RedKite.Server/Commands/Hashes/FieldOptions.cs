@@ -3,16 +3,6 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Hashes;
 
-/// <summary>When HEXPIRE and its variants set the expiry of a field. A field without an expiry lives forever.</summary>
-internal enum FieldCondition
-{
-    None,
-    WithoutExpiry,
-    WithExpiry,
-    Later,
-    Earlier,
-}
-
 /// <summary>The arguments that are fields: FIELDS numfields field [field ...], at the command's end.</summary>
 internal readonly record struct FieldArguments(int First, int Count)
 {
@@ -77,7 +67,7 @@ internal struct FieldOptions
         result = default;
         var options = new OptionReader(cmd, first: 2);
         if (options.Take("PERSIST"u8)) result.Persists = true;
-        else if (TakeTime(ref options, out int time, out ExpiryUnit unit) && !result.TryExpiryOrReply(cmd, time, unit)) return false;
+        else if (ExpiryArgument.Take(ref options, out int time, out ExpiryUnit unit) && !result.TryExpiryOrReply(cmd, time, unit)) return false;
         if (options.Position == cmd.Count - 1 && cmd.Is(options.Position, "FIELDS"u8))
         {
             cmd.Reply.Error($"ERR wrong number of arguments for '{cmd.Command.FullName}' command");
@@ -126,7 +116,7 @@ internal struct FieldOptions
         }
 
         bool hadExpiry = HasExpiry || KeepsExpiry;
-        bool hasTime = TakeTime(ref options, out int time, out ExpiryUnit unit);
+        bool hasTime = ExpiryArgument.Take(ref options, out int time, out ExpiryUnit unit);
         if (!hasTime && !options.Take("KEEPTTL"u8)) return RefuseWord(options, cmd);
         if (hadExpiry)
         {
@@ -172,17 +162,5 @@ internal struct FieldOptions
 
         Fields = new FieldArguments(options.Position, (int)count);
         return true;
-    }
-
-    private static bool TakeTime(ref OptionReader options, out int argument, out ExpiryUnit unit)
-    {
-        unit = ExpiryUnit.Seconds;
-        if (options.TakeWithValue("EX"u8, out argument)) return true;
-        unit = ExpiryUnit.Milliseconds;
-        if (options.TakeWithValue("PX"u8, out argument)) return true;
-        unit = ExpiryUnit.UnixSeconds;
-        if (options.TakeWithValue("EXAT"u8, out argument)) return true;
-        unit = ExpiryUnit.UnixMilliseconds;
-        return options.TakeWithValue("PXAT"u8, out argument);
     }
 }

@@ -44,7 +44,7 @@ internal static class SetAccess
         set = default;
         Entry entry = cmd.FindToWrite(argument);
         if (!cmd.IsTypeOrReply(entry, DataType.Set)) return false;
-        if (entry.Exists) set = SetValue.Open(cmd.Database, entry, cmd.SetLimits());
+        if (entry.Exists) set = SetValue.Open(cmd.Database, entry, cmd.SetLimits(), cmd.Expiry.ToWrite);
         return true;
     }
 
@@ -66,7 +66,7 @@ internal static class SetAccess
             return true;
         }
 
-        set = SetValue.Open(cmd.Database, entry, limits);
+        set = SetValue.Open(cmd.Database, entry, limits, cmd.Expiry.ToWrite);
         set.Expect(count);
         return true;
     }
@@ -78,6 +78,23 @@ internal static class SetAccess
         return new SetLimits(settings.SetMaxIntsetEntries, settings.SetMaxListpackEntries, settings.SetMaxListpackValueBytes);
     }
 
-    /// <summary>The set of an entry, an empty one for a missing entry.</summary>
-    internal static SetView View(scoped in CommandContext cmd, Entry entry) => SetView.Of(cmd.Database, entry);
+    /// <summary>The set of an entry, an empty one for a missing entry, without members that have expired.</summary>
+    internal static SetView View(scoped in CommandContext cmd, Entry entry) =>
+        SetView.Of(cmd.Database, SetExpiry.RemoveExpired(cmd.Database, entry, cmd.Expiry), cmd.Expiry);
+
+    /// <summary>
+    /// Opens a key's set to look up members, or walk over a part of it, which takes as long whether others have expired or not; its count may be too
+    /// large. Otherwise replies WRONGTYPE.
+    /// </summary>
+    internal static bool OpenToLookUpOrReply(this scoped in CommandContext cmd, int argument, out SetView set)
+    {
+        set = default;
+        Entry entry = cmd.Find(argument);
+        if (!cmd.IsTypeOrReply(entry, DataType.Set)) return false;
+        set = Looking(cmd, entry);
+        return true;
+    }
+
+    /// <summary>The set of an entry, to look up members: its count may be too large.</summary>
+    internal static SetView Looking(scoped in CommandContext cmd, Entry entry) => SetView.Of(cmd.Database, entry, cmd.Expiry, countsLiving: false);
 }

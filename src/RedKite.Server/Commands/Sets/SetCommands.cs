@@ -66,14 +66,14 @@ internal static class SetCommands
     // SISMEMBER key member
     private static void SIsMember(ref CommandContext cmd)
     {
-        if (!cmd.OpenToReadSetOrReply(1, out SetView set)) return;
+        if (!cmd.OpenToLookUpOrReply(1, out SetView set)) return;
         cmd.Reply.Integer(set.Contains(cmd[2]) ? 1 : 0);
     }
 
     // SMISMEMBER key member [member ...]
     private static void SMIsMember(ref CommandContext cmd)
     {
-        if (!cmd.OpenToReadSetOrReply(1, out SetView set)) return;
+        if (!cmd.OpenToLookUpOrReply(1, out SetView set)) return;
         cmd.Reply.Array(cmd.Count - 2);
         for (int i = 2; i < cmd.Count; i++) cmd.Reply.Integer(set.Contains(cmd[i]) ? 1 : 0);
     }
@@ -104,14 +104,14 @@ internal static class SetCommands
         }
 
         if (!cmd.IsTypeOrReply(source, DataType.Set) || !cmd.IsTypeOrReply(destination, DataType.Set)) return;
-        bool isMember = SetAccess.View(cmd, source).Contains(cmd[3]);
+        bool isMember = SetAccess.Looking(cmd, source).Contains(cmd[3]);
         if (!isMember || cmd[1].SequenceEqual(cmd[2]))
         {
             cmd.Reply.Integer(isMember ? 1 : 0);
             return;
         }
 
-        SetValue from = SetValue.Open(cmd.Database, source, cmd.SetLimits());
+        SetValue from = SetValue.Open(cmd.Database, source, cmd.SetLimits(), cmd.Expiry.ToWrite);
         from.Remove(cmd[3]);
         cmd.Changed(1, KeyEvent.SRem);
 

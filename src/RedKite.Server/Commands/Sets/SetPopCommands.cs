@@ -35,6 +35,7 @@ internal static class SetPopCommands
 
         if (hasCount && !cmd.TryCountOrReply(2, out count)) return;
         if (!cmd.OpenToWriteSetOrReply(1, out SetValue set)) return;
+        set.RemoveExpired();
         if (!set.Exists || count == 0)
         {
             if (hasCount) cmd.Reply.Set(0);

@@ -31,7 +31,7 @@ internal readonly ref struct SetSample
         _count = count;
         _positions = ArrayPool<nint>.Shared.Rent(count);
         Span<nint> positions = _positions.AsSpan(0, count);
-        if (!set.IsTable || count > set.Count / PickedShare) ChooseInOnePass(set, positions);
+        if (!set.IsTable || set.Hides || count > set.Count / PickedShare) ChooseInOnePass(set, positions);
         else if (count <= ComparedMax) PickAndCompare(set, positions);
         else PickAndLookUp(set, positions);
     }

@@ -1,3 +1,4 @@
+using System.Buffers;
 using RedKite.Store.Values.Members;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
@@ -62,7 +63,26 @@ internal static class SetScanCommands
         if (!reply.FitsOrOverflows(count)) return;
         Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
         reply.Array((int)count);
+        if (set.Hides)
+        {
+            ReplyOfLiving(reply, set, count);
+            return;
+        }
+
         for (long i = 0; i < count && !reply.Overflowed; i++) reply.Bulk(set.Pick(SamplingRandom.Current, number, out _));
+    }
+
+    // Among members that have expired and cannot be removed now: the others are looked for once.
+    private static void ReplyOfLiving(ReplyWriter reply, SetView set, long count)
+    {
+        nint[] living = ArrayPool<nint>.Shared.Rent((int)set.Count);
+        int found = 0;
+        SetEnumerator members = set.Enumerate(default);
+        while (members.MoveNext()) living[found++] = members.Block;
+#pragma warning disable CA5394 // Not a secret: a sample.
+        for (long i = 0; i < count && !reply.Overflowed; i++) reply.Bulk(SetView.MemberAt(living[SamplingRandom.Current.Next(found)]));
+#pragma warning restore CA5394
+        ArrayPool<nint>.Shared.Return(living);
     }
 
     private static void ReplyDistinct(ReplyWriter reply, SetView set, long count)
@@ -93,7 +113,7 @@ internal static class SetScanCommands
         }
 
         if (!cmd.IsTypeOrReply(entry, DataType.Set) || !MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options)) return;
-        SetView set = SetAccess.View(cmd, entry);
+        SetView set = SetAccess.Looking(cmd, entry);
         ReplyWriter reply = cmd.Reply;
         long start = reply.Length;
         int replied = set.IsTable ? ScanTable(reply, set, options, ref cursor) : ScanAll(reply, set, options, ref cursor);

@@ -104,7 +104,7 @@ internal ref struct SortedSetInputs
         {
             Entry entry = cmd.Find(_numberOfKeys + 1 + i);
             if (!ScoredSource.Accepts(entry)) return cmd.IsTypeOrReply(entry, DataType.SortedSet);
-            _sources[i] = new WeightedSource { Source = ScoredSource.Of(cmd.Database, entry), Weight = 1, Index = i };
+            _sources[i] = new WeightedSource { Source = ScoredSource.Of(cmd.Database, entry, cmd.Expiry), Weight = 1, Index = i };
         }
 
         return true;

@@ -1,12 +1,14 @@
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Packed;
+using RedKite.Store.Values.Sets;
 using RedKite.Store.Values.Streams;
 
 namespace RedKite.Store.Values.Hashes;
 
 /// <summary>
-/// The expiry of a hash's fields, and of what a stream remembers of its producers, for the keyspace: the next expiry, and freeing what has expired.
+/// The expiry of a hash's fields, a set's members, and of what a stream remembers of its producers, for the keyspace: the next expiry, and
+/// freeing what has expired.
 /// A packed hash with expiries has three elements for each field: name, value, and expiry in Unix milliseconds, 0 for none.
 /// Fields are ordered by expiry, those without one last, so that expired fields come first. A table's root stores the earliest
 /// expiry, or an earlier time, in its word.
@@ -58,12 +60,9 @@ internal static unsafe class FieldExpiry
 
         if (EntryBlock.Encoding(entry) == ValueEncoding.HashTable)
         {
-            ref ValueRoot root = ref EntryBlock.Root(entry);
-            var fields = new MemberTable<HashField>(table.Arena, table.Hasher, (nint)root.Structure);
-            long freed = fields.FreeExpired(nowMs, ref workMax, out long earliestMs, report);
-            root.Word = (ulong)earliestMs;
-            isEmpty = fields.Count == 0;
-            return freed;
+            return EntryBlock.Type(entry) == DataType.Set
+                ? FreeOfTable<SetMember>(table, entry, nowMs, ref workMax, out isEmpty, report)
+                : FreeOfTable<HashField>(table, entry, nowMs, ref workMax, out isEmpty, report);
         }
 
         byte* list = EntryBlock.ValueStart(entry);
@@ -79,6 +78,17 @@ internal static unsafe class FieldExpiry
         table.Resize(ref position, PackedList.Bytes(list));
         workMax -= due;
         return due;
+    }
+
+    private static long FreeOfTable<TLayout>(Table table, byte* entry, long nowMs, ref int workMax, out bool isEmpty, scoped in ExpiryReport report)
+        where TLayout : struct, IMemberLayout
+    {
+        ref ValueRoot root = ref EntryBlock.Root(entry);
+        var members = new MemberTable<TLayout>(table.Arena, table.Hasher, (nint)root.Structure);
+        long freed = members.FreeExpired(nowMs, ref workMax, out long earliestMs, report);
+        root.Word = (ulong)earliestMs;
+        isEmpty = members.Count == 0;
+        return freed;
     }
 
     /// <summary>Reports every field of a table as expired.</summary>

@@ -45,7 +45,16 @@ internal unsafe ref struct SetEnumerator
     internal bool MoveNext()
     {
         if (_set.Count == 0) return false;
-        if (_set.IsTable) return _blocks.MoveNext();
+        if (_set.IsTable)
+        {
+            while (_blocks.MoveNext())
+            {
+                if (!_set.Hides || !_set.IsExpired(_blocks.Current)) return true;
+            }
+
+            return false;
+        }
+
         _current = _next;
         if (_set.Encoding == ValueEncoding.IntSet) return _next++ < _set.Count;
         if (PackedList.IsEnd(_set.Value, _next)) return false;

@@ -90,6 +90,7 @@ internal unsafe ref struct SetSelection
     private static Method MethodOf(SetView set, ReadOnlySpan<SetView> others)
     {
         if (others.IsEmpty || set.Count == 0 || others[0].Count == 0) return Method.OneByOne;
+        if (set.Hides || others[0].Hides) return Method.OneByOne;
         if (set.IsTable && others[0].IsTable) return MemberPairs<SetMember>.CanPair(set.Table, others[0].Table) ? Method.Paired : Method.LookedUp;
         return set.Encoding == ValueEncoding.IntSet && others[0].Encoding == ValueEncoding.IntSet ? Method.SideBySide : Method.OneByOne;
     }

@@ -18,6 +18,7 @@ internal unsafe ref struct SetValue
     private readonly Database _database;
     private readonly Arena _arena;
     private readonly SetLimits _limits;
+    private readonly ExpiryClock _expiry;
     private Entry _entry;
 
     // The bytes of a detached set.
@@ -26,15 +27,17 @@ internal unsafe ref struct SetValue
     private ValueEncoding _ownEncoding;
     private int _runBytes;
 
-    private SetValue(Database database, Arena arena, scoped in SetLimits limits)
+    private SetValue(Database database, Arena arena, scoped in SetLimits limits, ExpiryClock expiry)
     {
         _database = database;
         _arena = arena;
         _limits = limits;
+        _expiry = expiry;
     }
 
-    /// <summary>The set of an entry.</summary>
-    internal static SetValue Open(Database database, Entry entry, scoped in SetLimits limits) => new(database, database.ArenaOf(entry), limits) { _entry = entry };
+    /// <summary>The set of an entry. Members that have expired are not there, but count until they are removed. By default none has.</summary>
+    internal static SetValue Open(Database database, Entry entry, scoped in SetLimits limits, ExpiryClock expiry = default) =>
+        new(database, database.ArenaOf(entry), limits, expiry) { _entry = entry };
 
     /// <summary>Creates an empty set at a missing key, in the encoding that suits the members to be added.</summary>
     /// <param name="database">The database.</param>
@@ -50,7 +53,7 @@ internal unsafe ref struct SetValue
         ValueEncoding encoding = isIntegers ? ValueEncoding.IntSet : ValueEncoding.ListPack;
         int bytes = isIntegers ? IntSet.EmptyBytes : PackedList.EmptyBytes;
         Entry entry = database.WriteValue(key, hash, default, DataType.Set, encoding, bytes, Database.NoExpiry, accessClock);
-        SetValue set = Open(database, entry, limits);
+        SetValue set = Open(database, entry, limits, ExpiryClock.Never);
         if (isIntegers) IntSet.Initialize(set.Run);
         else PackedList.Initialize(set.Run);
         set.Expect(count);
@@ -66,7 +69,7 @@ internal unsafe ref struct SetValue
     {
         Arena arena = database.ArenaOf(hash);
         int bytes = isIntegers ? IntSet.EmptyBytes : PackedList.EmptyBytes;
-        var set = new SetValue(database, arena, limits) { _runBytes = bytes, _ownEncoding = isIntegers ? ValueEncoding.IntSet : ValueEncoding.ListPack };
+        var set = new SetValue(database, arena, limits, ExpiryClock.Never) { _runBytes = bytes, _ownEncoding = isIntegers ? ValueEncoding.IntSet : ValueEncoding.ListPack };
         set._run = arena.Allocate(bytes);
         if (isIntegers) IntSet.Initialize(set._run);
         else PackedList.Initialize(set._run);
@@ -137,6 +140,7 @@ internal unsafe ref struct SetValue
     /// </summary>
     internal void EncodeAnew()
     {
+        if (Encoding == ValueEncoding.HashTable && Table.Expiring > 0) return;
         bool fits = Encoding == ValueEncoding.IntSet ? Count <= _limits.IntegersMax : FitsPacked();
         if (!fits && Encoding != ValueEncoding.HashTable) MakeTable();
         else if (fits && Encoding == ValueEncoding.HashTable) PackTable();
@@ -160,10 +164,72 @@ internal unsafe ref struct SetValue
             default:
                 MemberTable<SetMember> table = Table;
                 if (!table.TryFind(member, table.Hash(member), out MemberPosition position)) return false;
+                bool isAlive = !_expiry.HasPassed(SetMember.Expiry(position.Block));
+                if (!isAlive) _database.NoteExpiredField(_entry, member);
                 byte* block = table.Remove(position);
                 _arena.Free(block, SetMember.Bytes(block));
-                return true;
+                NoteTableExpiry();
+                if (!isAlive && table.Count == 0) RemoveAll();
+                return isAlive;
         }
+    }
+
+    /// <summary>When a member expires: see <see cref="SetView.ExpiryOf"/>.</summary>
+    internal readonly long ExpiryOf(scoped ReadOnlySpan<byte> member)
+    {
+        long expiryMs = View.ExpiryOf(member);
+        return expiryMs >= 0 && _expiry.HasPassed(expiryMs) ? SetExpiry.NoMember : expiryMs;
+    }
+
+    /// <summary>Sets when a member expires, which is in a key's set; <see cref="Database.NoExpiry"/>: it does not.</summary>
+    internal void WriteExpiry(scoped ReadOnlySpan<byte> member, long expiryMs)
+    {
+        if (expiryMs == Database.NoExpiry) expiryMs = long.MaxValue;
+        if (Encoding != ValueEncoding.HashTable)
+        {
+            if (expiryMs == long.MaxValue) return;
+            MakeTable();
+        }
+
+        MemberTable<SetMember> table = Table;
+        ulong hash = table.Hash(member);
+        if (!table.TryFind(member, hash, out MemberPosition position)) throw new InvalidOperationException("The member is not there.");
+        byte* old = position.Block;
+        long oldMs = SetMember.Expiry(old);
+        if (oldMs == expiryMs) return;
+        position.Replace(SetMember.Create(_arena, member, expiryMs));
+        _arena.Free(old, SetMember.Bytes(old));
+        table.NoteExpiry(hash, oldMs, expiryMs);
+        NoteTableExpiry(expiryMs);
+    }
+
+    /// <summary>
+    /// Removes a member that has expired and reports it, before a command that depends on its absence: so the command has the same effect where it
+    /// has not expired.
+    /// </summary>
+    internal void RemoveIfExpired(scoped ReadOnlySpan<byte> member)
+    {
+        if (!Exists || Encoding != ValueEncoding.HashTable) return;
+        MemberTable<SetMember> table = Table;
+        byte* block = table.Find(member, table.Hash(member));
+        if (block != null && _expiry.HasPassed(SetMember.Expiry(block))) RemoveMember(member);
+    }
+
+    /// <summary>Removes all members that have expired.</summary>
+    internal void RemoveExpired()
+    {
+        if (Exists) _entry = SetExpiry.RemoveExpired(_database, _entry, _expiry);
+    }
+
+    // The earliest expiry is a lower bound, but whether any member expires is exact.
+    private readonly void NoteTableExpiry(long addedMs = long.MaxValue)
+    {
+        if (!Exists) return;
+        ref ValueRoot root = ref _entry.Root;
+        ulong earliestMs = Table.Expiring == 0 ? SetExpiry.NoWord : (ulong)Math.Min((long)root.Word, addedMs);
+        if (earliestMs == root.Word) return;
+        root.Word = earliestMs;
+        _database.NoteFieldExpiry(_entry, expire: earliestMs != SetExpiry.NoWord);
     }
 
     /// <summary>Attaches a detached set to a key of its stripe and replaces any value. This instance must not be used afterwards.</summary>
@@ -173,7 +239,7 @@ internal unsafe ref struct SetValue
         Entry entry = _database.WriteValue(key, hash, existing, DataType.Set, _ownEncoding, isTable ? ValueRoot.Bytes : _runBytes, Database.NoExpiry, accessClock);
         if (isTable)
         {
-            entry.Root = new ValueRoot { Structure = _table };
+            entry.Root = new ValueRoot { Structure = _table, Word = SetExpiry.NoWord };
         }
         else
         {
@@ -203,7 +269,14 @@ internal unsafe ref struct SetValue
             default:
                 MemberTable<SetMember> table = Table;
                 ulong hash = table.Hash(member);
-                if (!isNew && table.TryFind(member, hash, out _)) return false;
+                if (!isNew && table.TryFind(member, hash, out MemberPosition position))
+                {
+                    if (!_expiry.HasPassed(SetMember.Expiry(position.Block))) return false;
+                    _database.NoteExpiredField(_entry, member);
+                    WriteExpiry(member, Database.NoExpiry);
+                    return true;
+                }
+
                 table.Add(hash, SetMember.Create(_arena, member));
                 return true;
         }
@@ -302,7 +375,7 @@ internal unsafe ref struct SetValue
         {
             _entry = _database.ResizeValue(_entry, ValueRoot.Bytes);
             _entry.SetEncoding(ValueEncoding.HashTable);
-            _entry.Root = new ValueRoot { Structure = (byte*)table.Root };
+            _entry.Root = new ValueRoot { Structure = (byte*)table.Root, Word = SetExpiry.NoWord };
             return;
         }
 

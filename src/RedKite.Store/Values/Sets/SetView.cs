@@ -14,6 +14,7 @@ internal readonly unsafe struct SetView
     private readonly Arena _arena;
     private readonly KeyHasher _hasher;
     private readonly byte* _value;
+    private readonly long _passedMs; // members that expire then or before are not there; long.MinValue: none does
 
     /// <param name="arena">The arena that the set's structure is in.</param>
     /// <param name="hasher">The keyspace's hasher.</param>
@@ -24,6 +25,7 @@ internal readonly unsafe struct SetView
         _arena = arena;
         _hasher = hasher;
         _value = value;
+        _passedMs = long.MinValue;
         Encoding = encoding;
         Count = encoding switch
         {
@@ -33,9 +35,28 @@ internal readonly unsafe struct SetView
         };
     }
 
+    // The same without the members that have expired.
+    private SetView(in SetView all, long passedMs, bool countsLiving)
+    {
+        this = all;
+        _passedMs = passedMs;
+        if (!countsLiving) return;
+        long living = 0;
+        foreach (nint block in Table)
+        {
+            if (SetMember.Expiry((byte*)block) > passedMs) living++;
+        }
+
+        Count = living;
+    }
+
     internal ValueEncoding Encoding { get; }
 
+    /// <summary>The number of members.</summary>
     internal long Count { get; }
+
+    /// <summary>Whether the table has members that have expired and are not shown.</summary>
+    internal bool Hides => IsTable && _passedMs != long.MinValue;
 
     internal bool IsTable => Encoding == ValueEncoding.HashTable;
 
@@ -51,6 +72,32 @@ internal readonly unsafe struct SetView
         return new SetView(database.ArenaOf(entry), database.Hasher, entry.Encoding, value);
     }
 
+    /// <summary>
+    /// The set of an entry without members that have expired, which are still in it. Counting takes a look at every member: one that only looks
+    /// up members leaves them out of the count.
+    /// </summary>
+    internal static SetView Of(Database database, Entry entry, ExpiryClock expiry, bool countsLiving = true)
+    {
+        SetView all = Of(database, entry);
+        return SetExpiry.HasExpired(entry, expiry) ? new SetView(all, expiry.PassedMs, countsLiving) : all;
+    }
+
+    /// <summary>When a member expires, in Unix milliseconds; <see cref="Database.NoExpiry"/>, or <see cref="SetExpiry.NoMember"/>.</summary>
+    internal long ExpiryOf(ReadOnlySpan<byte> member)
+    {
+        if (!IsTable) return Contains(member) ? Database.NoExpiry : SetExpiry.NoMember;
+        byte* block = Table.Find(member, Hash(member));
+        if (block == null || IsExpired((nint)block)) return SetExpiry.NoMember;
+        long expiryMs = SetMember.Expiry(block);
+        return expiryMs == long.MaxValue ? Database.NoExpiry : expiryMs;
+    }
+
+    /// <summary>When a table's member expires; long.MaxValue: it does not.</summary>
+    internal static long ExpiryAt(nint block) => SetMember.Expiry((byte*)block);
+
+    /// <summary>Whether a table's member has expired.</summary>
+    internal bool IsExpired(nint block) => SetMember.Expiry((byte*)block) <= _passedMs;
+
     /// <summary>The hash by which a table finds a member.</summary>
     internal ulong Hash(ReadOnlySpan<byte> member) => _hasher.Hash(member);
 
@@ -64,7 +111,8 @@ internal readonly unsafe struct SetView
     internal bool Contains(ReadOnlySpan<byte> member, ulong hash)
     {
         if (Count == 0) return false;
-        return IsTable ? Table.TryFind(member, hash, out _) : ContainsPacked(member);
+        if (!IsTable) return ContainsPacked(member);
+        return Table.TryFind(member, hash, out MemberPosition position) && (!Hides || !IsExpired((nint)position.Block));
     }
 
     /// <summary>Enumerates the members, integers in ascending order.</summary>
@@ -77,7 +125,7 @@ internal readonly unsafe struct SetView
     /// <param name="place">Identifies the member within the set.</param>
     internal ReadOnlySpan<byte> Pick(Random random, Span<byte> number, out nint place)
     {
-        if (IsTable)
+        if (IsTable && !Hides)
         {
             byte* block = Table.Pick(random);
             place = (nint)block;
@@ -88,11 +136,27 @@ internal readonly unsafe struct SetView
         int index = random.Next((int)Count);
 #pragma warning restore CA5394
         place = index;
-        return MemberAt(index, number);
+        if (!IsTable) return MemberAt(index, number);
+
+        // Among others that have expired, it may be hard to hit by chance.
+        SetEnumerator members = Enumerate(number);
+        for (int i = 0; i <= index; i++) members.MoveNext();
+        place = members.Block;
+        return MemberAt(place);
     }
 
     /// <summary>Adds one bucket's members of a table to a list and returns the cursor of the next bucket, 0 after the last.</summary>
-    internal ulong Scan(ulong cursor, MemberList members) => Table.Scan(cursor, members);
+    internal ulong Scan(ulong cursor, MemberList members)
+    {
+        if (!Hides) return Table.Scan(cursor, members);
+        MemberEnumerator bucket = Table.ScanBucket(ref cursor);
+        while (bucket.MoveNext())
+        {
+            if (!IsExpired(bucket.Current)) members.Add(bucket.Current);
+        }
+
+        return cursor;
+    }
 
     /// <summary>A member that <see cref="Scan"/> has found.</summary>
     internal static ReadOnlySpan<byte> MemberAt(MemberList members, int index) => MemberAt(members.Blocks[index]);

@@ -37,10 +37,10 @@ internal readonly unsafe struct ScoredSource
     /// <summary>Whether an entry can be an input.</summary>
     internal static bool Accepts(Entry entry) => !entry.Exists || entry.Type is DataType.SortedSet or DataType.Set;
 
-    internal static ScoredSource Of(Database database, Entry entry)
+    internal static ScoredSource Of(Database database, Entry entry, ExpiryClock expiry)
     {
         if (!entry.Exists) return default;
-        if (entry.Type == DataType.Set) return new ScoredSource(SetView.Of(database, entry));
+        if (entry.Type == DataType.Set) return new ScoredSource(SetView.Of(database, SetExpiry.RemoveExpired(database, entry, expiry), expiry));
         if (entry.Encoding == ValueEncoding.ListPack)
         {
             byte* list = EntryBlock.ValueStart(entry.Position.Entry);

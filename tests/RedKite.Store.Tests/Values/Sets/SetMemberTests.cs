@@ -1,4 +1,5 @@
 using System.Runtime.InteropServices;
+using RedKite.Store.Memory;
 using RedKite.Store.Values.Sets;
 
 namespace RedKite.Store.Tests.Structures;
@@ -15,7 +16,7 @@ public sealed unsafe class SetMemberTests
     [InlineData(20)]
     [InlineData(31)]
     [InlineData(32)]
-    [InlineData(254)]
+    [InlineData(253)]
     public void Blocks_are_equal_only_if_every_byte_is(int length)
     {
         byte* a = BlockOf(length);
@@ -34,6 +35,29 @@ public sealed unsafe class SetMemberTests
         NativeMemory.Free(a);
         NativeMemory.Free(b);
         NativeMemory.Free(shorter);
+    }
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(20)]
+    [InlineData(253)]
+    [InlineData(254)]
+    [InlineData(255)]
+    [InlineData(70_000)]
+    public void Forms_with_and_without_an_expiry_hold_the_same_member(int length)
+    {
+        using var source = new SlabSource();
+        using var arena = new Arena(source, new ArenaGuard());
+        byte[] member = [.. Enumerable.Range(0, length).Select(i => (byte)i)];
+        byte* plain = SetMember.Create(arena, member);
+        byte* expiring = SetMember.Create(arena, member, 1L << 40);
+        byte* other = SetMember.Create(arena, [.. member, 1], 5);
+        Assert.Equal((long.MaxValue, 1L << 40), (SetMember.Expiry(plain), SetMember.Expiry(expiring)));
+        Assert.True(SetMember.Member(plain).SequenceEqual(member) && SetMember.Member(expiring).SequenceEqual(member));
+        Assert.True(SetMember.AreEqual(plain, expiring) && SetMember.AreEqual(expiring, plain) && SetMember.AreEqual(expiring, expiring));
+        Assert.False(SetMember.AreEqual(plain, other) || SetMember.AreEqual(other, plain) || SetMember.AreEqual(other, expiring));
+        foreach (nint block in (nint[])[(nint)plain, (nint)expiring, (nint)other]) arena.Free((byte*)block, SetMember.Bytes((byte*)block));
+        Assert.Equal(0, arena.UsedBytes);
     }
 
     // Exactly the member's size, so that reading beyond the member is reading beyond the allocation.

@@ -1,0 +1,218 @@
+using RedKite.Server.Changes;
+using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Sets;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Server.Commands.Sets;
+
+/// <summary>
+/// Commands on the expiry of a set's members, each with a list of members at its end. The table is their single declaration and this
+/// file's contents.
+/// </summary>
+internal static class MemberExpiryCommands
+{
+    private const string Complexity = "O(N) where N is the number of specified members";
+    private const string MemberSyntax = "MEMBERS members:(nummembers:integer member [member ...])";
+    private const string ConditionSyntax = "condition:[NX | XX | GT | LT] " + MemberSyntax;
+
+    private const string AddSyntax = "key condition:[MNX | MXX] expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] " + MemberSyntax;
+
+    // The replies for a member.
+    private const int NotThere = -2;
+    private const int WithoutExpiry = -1;
+    private const int ConditionFailed = 0;
+    private const int Set = 1;
+    private const int Removed = 2;
+
+    private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
+    private static readonly KeySpec[] Updated = KeySpecs.One(1, ReadWrite | Update);
+
+    internal static readonly CommandFamily Family = new("set", "set",
+    [
+        new("SEXPIRE", -6, Write | Fast, Updated, SExpire, new("8.12.0", Complexity, "Sets the expiry of members of a set to a number of seconds from now.", "key seconds " + ConditionSyntax)),
+        new("SPEXPIRE", -6, Write | Fast, Updated, SPExpire, new("8.12.0", Complexity, "Sets the expiry of members of a set to a number of milliseconds from now.", "key milliseconds " + ConditionSyntax)),
+        new("SEXPIREAT", -6, Write | Fast, Updated, SExpireAt, new("8.12.0", Complexity, "Sets the expiry of members of a set to a Unix time in seconds.", "key unix-time-seconds " + ConditionSyntax)),
+        new("SPEXPIREAT", -6, Write | Fast, Updated, SPExpireAt, new("8.12.0", Complexity, "Sets the expiry of members of a set to a Unix time in milliseconds.", "key unix-time-milliseconds " + ConditionSyntax)),
+        new("STTL", -5, CommandFlags.ReadOnly | Fast, Accessed, STtl, new("8.12.0", Complexity, "Returns the remaining time to live of members of a set in seconds.", "key " + MemberSyntax)) { Tips = ["nondeterministic_output"] },
+        new("SPTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, SPTtl, new("8.12.0", Complexity, "Returns the remaining time to live of members of a set in milliseconds.", "key " + MemberSyntax)) { Tips = ["nondeterministic_output"] },
+        new("SEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, SExpireTime, new("8.12.0", Complexity, "Returns the expiry of members of a set as a Unix time in seconds.", "key " + MemberSyntax)),
+        new("SPEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, SPExpireTime, new("8.12.0", Complexity, "Returns the expiry of members of a set as a Unix time in milliseconds.", "key " + MemberSyntax)),
+        new("SPERSIST", -5, Write | Fast, Updated, SPersist, new("8.12.0", Complexity, "Removes the expiry of members of a set.", "key " + MemberSyntax)),
+        new("SADDEX", -5, Write | DenyOom | Fast, Updated, SAddEx, new("8.12.0", "O(N) where N is the number of members being added.", "Adds members to a set, optionally on a condition and with an expiry. Creates the key if it doesn't exist.", AddSyntax)),
+    ]);
+
+    // SEXPIRE key seconds [NX | XX | GT | LT] MEMBERS nummembers member [member ...]
+    private static void SExpire(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.Seconds);
+
+    // SPEXPIRE key milliseconds [NX | XX | GT | LT] MEMBERS nummembers member [member ...]
+    private static void SPExpire(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.Milliseconds);
+
+    // SEXPIREAT key unix-time-seconds [NX | XX | GT | LT] MEMBERS nummembers member [member ...]
+    private static void SExpireAt(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.UnixSeconds);
+
+    // SPEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] MEMBERS nummembers member [member ...]
+    private static void SPExpireAt(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.UnixMilliseconds);
+
+    private static void Expire(ref CommandContext cmd, ExpiryUnit unit)
+    {
+        // The key's type is checked before the arguments, as for a hash's fields.
+        if (!cmd.OpenToWriteSetOrReply(1, out SetValue set)) return;
+        if (!ExpiryArgument.TryFieldOrReply(cmd, 2, unit, out long expiryMs)) return;
+        var options = new OptionReader(cmd, first: 3);
+        ExpiryCondition condition = ExpiryConditions.Take(ref options);
+        if (!MemberArguments.TryReadOrReply(ref options, cmd, out MemberArguments members)) return;
+
+        cmd.Reply.Array(members.Count);
+        var changed = new MemberChanges(cmd);
+        for (int i = members.First; i < members.End; i++)
+        {
+            int result = Expire(cmd, ref set, cmd[i], expiryMs, condition);
+            if (result > 0) changed.Add(i);
+            cmd.Reply.Integer(result);
+        }
+
+        if (changed.Count == 0) return;
+        bool isRemoved = cmd.Expiry.HasPassed(expiryMs);
+        cmd.Changed(1, isRemoved ? KeyEvent.SRem : KeyEvent.SExpire, changed.Count);
+        if (isRemoved) cmd.Database.CountExpiredFields(cmd.HashOf(1), changed.Count);
+        if (isRemoved) changed.WriteSRem(cmd);
+        else changed.WriteSPExpireAt(cmd, expiryMs);
+    }
+
+    private static int Expire(scoped in CommandContext cmd, ref SetValue set, ReadOnlySpan<byte> member, long expiryMs, ExpiryCondition condition)
+    {
+        long oldMs = set.Exists ? set.ExpiryOf(member) : SetExpiry.NoMember;
+        if (oldMs == SetExpiry.NoMember) return NotThere;
+        if (!condition.Holds(oldMs, expiryMs)) return ConditionFailed;
+        if (cmd.Expiry.HasPassed(expiryMs))
+        {
+            set.Remove(member);
+            return Removed;
+        }
+
+        set.WriteExpiry(member, expiryMs);
+        return Set;
+    }
+
+    // STTL key MEMBERS nummembers member [member ...]
+    private static void STtl(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.Seconds);
+
+    // SPTTL key MEMBERS nummembers member [member ...]
+    private static void SPTtl(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.Milliseconds);
+
+    // SEXPIRETIME key MEMBERS nummembers member [member ...]
+    private static void SExpireTime(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.UnixSeconds);
+
+    // SPEXPIRETIME key MEMBERS nummembers member [member ...]
+    private static void SPExpireTime(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.UnixMilliseconds);
+
+    private static void ReplyExpiries(ref CommandContext cmd, ExpiryUnit unit)
+    {
+        if (!cmd.OpenToLookUpOrReply(1, out SetView set)) return;
+        var options = new OptionReader(cmd, first: 2);
+        if (!MemberArguments.TryReadOrReply(ref options, cmd, out MemberArguments members)) return;
+        cmd.Reply.Array(members.Count);
+        for (int i = members.First; i < members.End; i++)
+        {
+            long expiryMs = set.ExpiryOf(cmd[i]);
+            if (expiryMs == SetExpiry.NoMember) cmd.Reply.Integer(NotThere);
+            else if (expiryMs == Database.NoExpiry) cmd.Reply.Integer(WithoutExpiry);
+            else cmd.Reply.Integer(ExpiryConditions.InUnit(expiryMs, cmd.NowMs, unit));
+        }
+    }
+
+    // SPERSIST key MEMBERS nummembers member [member ...]
+    private static void SPersist(ref CommandContext cmd)
+    {
+        if (!cmd.OpenToWriteSetOrReply(1, out SetValue set)) return;
+        var options = new OptionReader(cmd, first: 2);
+        if (!MemberArguments.TryReadOrReply(ref options, cmd, out MemberArguments members)) return;
+        cmd.Reply.Array(members.Count);
+        var changed = new MemberChanges(cmd);
+        for (int i = members.First; i < members.End; i++)
+        {
+            long expiryMs = set.Exists ? set.ExpiryOf(cmd[i]) : SetExpiry.NoMember;
+            if (expiryMs is SetExpiry.NoMember or Database.NoExpiry)
+            {
+                cmd.Reply.Integer(expiryMs == SetExpiry.NoMember ? NotThere : WithoutExpiry);
+                continue;
+            }
+
+            set.WriteExpiry(cmd[i], Database.NoExpiry);
+            changed.Add(i);
+            cmd.Reply.Integer(Set);
+        }
+
+        if (changed.Count == 0) return;
+        cmd.Changed(1, KeyEvent.SPersist, changed.Count);
+        changed.WriteSPersist(cmd);
+    }
+
+    // SADDEX key [MNX | MXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]
+    //   MEMBERS nummembers member [member ...]
+    private static void SAddEx(ref CommandContext cmd)
+    {
+        if (!MemberOptions.TryParseOrReply(cmd, out MemberOptions options)) return;
+        if (!cmd.OpenToWriteSetOrReply(1, out SetValue set)) return;
+        MemberArguments members = options.Members;
+        for (int i = members.First; i < members.End; i++) set.RemoveIfExpired(cmd[i]);
+        if ((options.OnlyNew || options.OnlyExisting) && !AllExist(cmd, set, members, wanted: options.OnlyExisting))
+        {
+            cmd.Reply.Integer(0);
+            return;
+        }
+
+        cmd.Reply.Integer(1);
+        if (options.HasExpiry && cmd.Expiry.HasPassed(options.ExpiryMs))
+        {
+            Remove(cmd, ref set, members);
+            return;
+        }
+
+        if (!set.Exists) cmd.OpenToWriteSetOrReply(1, firstMember: cmd[members.First], members.Count, out set);
+        int added = 0;
+        int given = 0;
+        for (int i = members.First; i < members.End; i++)
+        {
+            if (set.Add(cmd[i])) added++;
+            if (options.KeepsExpiry) continue;
+            long expiryMs = options.HasExpiry ? options.ExpiryMs : Database.NoExpiry;
+            if (set.ExpiryOf(cmd[i]) == expiryMs) continue;
+            set.WriteExpiry(cmd[i], expiryMs);
+            given++;
+        }
+
+        if (added > 0) cmd.Changed(1, KeyEvent.SAdd, added);
+        if (given > 0) cmd.Changed(1, options.HasExpiry ? KeyEvent.SExpire : KeyEvent.SPersist, added > 0 ? 0 : given);
+        if (added + given > 0) MemberChanges.WriteSAddEx(cmd, options);
+    }
+
+    // Members that are to expire in the past: those that are there are removed.
+    private static void Remove(scoped in CommandContext cmd, ref SetValue set, MemberArguments members)
+    {
+        var changed = new MemberChanges(cmd);
+        for (int i = members.First; i < members.End; i++)
+        {
+            if (set.Exists && set.Remove(cmd[i])) changed.Add(i);
+        }
+
+        if (changed.Count == 0) return;
+        cmd.Database.CountExpiredFields(cmd.HashOf(1), changed.Count);
+        cmd.Changed(1, KeyEvent.SRem, changed.Count);
+        changed.WriteSRem(cmd);
+    }
+
+    // Whether all of the members exist, or none of them.
+    private static bool AllExist(scoped in CommandContext cmd, scoped in SetValue set, MemberArguments members, bool wanted)
+    {
+        for (int i = members.First; i < members.End; i++)
+        {
+            if ((set.Exists && set.ExpiryOf(cmd[i]) != SetExpiry.NoMember) != wanted) return false;
+        }
+
+        return true;
+    }
+}
