@@ -24,7 +24,8 @@ internal static class DatasetText
                 RespValue expiry = run(["PEXPIRETIME"u8.ToArray(), key.Payload!]);
                 string more = type switch
                 {
-                    "hash" => FieldExpiries(run, key.Payload!),
+                    "hash" => Expiries(run, "HKEYS", "HPEXPIRETIME", "FIELDS", key.Payload!),
+                    "set" => Expiries(run, "SMEMBERS", "SPEXPIRETIME", "MEMBERS", key.Payload!),
                     "stream" => Text(run([.. CommandLine.Split("XINFO STREAM"), key.Payload!, .. CommandLine.Split("FULL COUNT 0")])),
                     _ => "",
                 };
@@ -37,11 +38,12 @@ internal static class DatasetText
         return [.. lines];
     }
 
-    private static string FieldExpiries(Func<byte[][], RespValue> run, byte[] key)
+    // Of a hash's fields or a set's members.
+    private static string Expiries(Func<byte[][], RespValue> run, string list, string times, string word, byte[] key)
     {
-        byte[][] fields = [.. run(["HKEYS"u8.ToArray(), key]).Items.Select(field => field.Payload!).OrderBy(field => CommandLine.Format(field), StringComparer.Ordinal)];
-        if (fields.Length == 0) return "";
-        return run([.. CommandLine.Split("HPEXPIRETIME"), key, "FIELDS"u8.ToArray(), CommandLine.Split($"{fields.Length}")[0], .. fields]).ToString();
+        byte[][] items = [.. run([.. CommandLine.Split(list), key]).Items.Select(item => item.Payload!).OrderBy(item => CommandLine.Format(item), StringComparer.Ordinal)];
+        if (items.Length == 0) return "";
+        return run([.. CommandLine.Split(times), key, .. CommandLine.Split($"{word} {items.Length}"), .. items]).ToString();
     }
 
     private static string Text(RespValue value)

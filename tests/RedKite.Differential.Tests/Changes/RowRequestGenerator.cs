@@ -20,7 +20,7 @@ internal sealed class RowRequestGenerator
     [
         new("string", "1 2 a 10 2.5 u8 i5", "SET K 17", "SET K 2.5 PX 900", "SET K abcdefghij", "SET K 5 PX 100000"),
         new("list", "a b 1", "RPUSH K a b 1 c a", "RPUSH K 3 2 1"),
-        new("set", "a b 1 2", "SADD K 1 2 3 5", "SADD K a b c d 1"),
+        new("set", "a b 1 2", "SADD K 1 2 3 5", "SADD K a b c d 1", "SADDEX K PX 900 MEMBERS 3 a b 1; SADD K c 2", "SADDEX K PX 100000 MEMBERS 3 a b 1; SADD K c 2"),
         new("hash", "a b 1 2.5", "HSET K a 1 b 2 c 2.5", "HSETEX K PX 900 FIELDS 2 a 1 b 2", "HSETEX K PX 100000 FIELDS 1 a 7"),
         new("sorted-set", "a b 1 - + [a [c (1 -inf +inf", "ZADD K 1 a 2 b 3 c", "ZADD K 0 a 0 b 0 c 0 d"),
         new("geo", "a b m km", "GEOADD K 13.3 38.1 a 15.0 37.5 b 2.3 48.8 c"),
