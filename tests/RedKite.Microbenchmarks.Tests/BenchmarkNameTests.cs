@@ -10,7 +10,7 @@ public class BenchmarkNameTests
     private static readonly string[] Structures =
     [
         "BitCombination", "BitString", "CompactList", "HyperLogLog", "IdTree", "IntSet", "MemberPairs", "MemberTable", "NamedTable",
-        "PackedList", "QuickList", "ScoreTree", "StreamAppender", "StreamData", "StreamGroupData", "VectorGraph",
+        "PackedList", "QuickList", "ScoreTree", "StreamAppender", "StreamData", "StreamGroupData", "StreamProducers", "VectorGraph",
     ];
 
     // Blocks, positions, readers and limits of a structure need no benchmark of their own, though some have one.
@@ -36,6 +36,7 @@ public class BenchmarkNameTests
         ["PackedListReader"] = "PackedList",
         ["PackedListWriter"] = "PackedList",
         ["PackedScore"] = "PackedList",
+        ["ProducerCursor"] = "StreamProducers",
         ["QuickListEnds"] = "QuickList",
         ["QuickListHeader"] = "QuickList",
         ["QuickListInsertion"] = "QuickList",
@@ -51,6 +52,7 @@ public class BenchmarkNameTests
         ["StreamCursor"] = "StreamData",
         ["StreamId"] = "IdTree",
         ["StreamNode"] = "StreamData",
+        ["StreamProducerData"] = "StreamProducers",
         ["StreamReferences"] = "StreamGroupData",
         ["StreamTrimming"] = "StreamData",
         ["Varint"] = "StreamAppender",
@@ -70,8 +72,8 @@ public class BenchmarkNameTests
     private static readonly string[] Values =
     [
         "BlockCopy", "BlockMover", "FieldExpiry", "FreeingSlice", "HashFields", "HashLimits", "HashTable", "HashValue", "HyperLogLogSelfTest", "HyperLogLogValue",
-        "ListCopy", "ListNodes", "ListValue", "MemberTableCopy", "PackedSortedSet", "ReleasedValues", "ScoredSource", "SetEnumerator", "SetLimits", "SetSelection",
-        "SetTable", "SetValue", "SetView", "SortedSetBuilder", "SortedSetCopy", "SortedSetCursor", "SortedSetMember", "SortedSetStructure",
+        "ListCopy", "ListNodes", "ListValue", "MemberTableCopy", "PackedSortedSet", "ReleasedValues", "ScoredSource", "SetEnumerator", "SetExpiry", "SetLimits",
+        "SetSelection", "SetTable", "SetValue", "SetView", "SortedSetBuilder", "SortedSetCopy", "SortedSetCursor", "SortedSetMember", "SortedSetStructure",
         "SortedSetValue", "StreamCopy", "StreamGroup", "StreamListPacks", "StreamProgress", "StreamValue", "StringLimits", "StructureCopy", "ValueRoot",
         "ValueStructure", "VectorProjection", "VectorSetLimits", "VectorSetValue",
     ];
