@@ -70,9 +70,22 @@ function syncFacts(report) {
   return [
     ['Sent all data', count(report.full_synchronizations, 'time')],
     ['Went on where they were', count(report.partial_synchronizations, 'time')],
-    ['Could not go on', report.partials_refused === 0 ? 'never' : `${count(report.partials_refused, 'time')}; the last one: ${report.last_refusal}`],
-    ['Closed because too far behind', count(report.overflows, 'replica')],
+    ['Could not go on', report.partials_refused === 0 ? 'never' : `${count(report.partials_refused, 'time')}, ${report.partials_refused_by_backlog.toLocaleString('en')} of them because the backlog was too short; the last one, ${report.last_refused}: ${report.last_refusal}`],
+    ['Closed because too far behind', report.overflows === 0 ? 'never' : `${count(report.overflows, 'replica')}, ${report.overflows_in_sync.toLocaleString('en')} of them while they synchronized`],
+    ['Connections of replicas that ended', report.lost_connections.toLocaleString('en')],
+    ...linkFacts(report.link),
     ['Errors in the primary’s stream', report.stream_errors === 0 ? 'none' : `${report.stream_errors.toLocaleString('en')}: the data may differ, see redkite verify-replica`],
+  ];
+}
+
+function linkFacts(link) {
+  if (link.full_synchronizations + link.partial_synchronizations + link.failed_synchronizations + link.breaks === 0 && link.last_failure === '') return [];
+  return [
+    ['Received all data', count(link.full_synchronizations, 'time')],
+    ['Went on with the primary’s stream', count(link.partial_synchronizations, 'time')],
+    ['Synchronizations with the primary that failed', link.failed_synchronizations.toLocaleString('en')],
+    ['The link to the primary broke', link.breaks === 0 ? 'never' : count(link.breaks, 'time')],
+    ['Its last failure', link.last_failure || 'none'],
   ];
 }
 
@@ -85,7 +98,12 @@ export function replication({ zoom, go }) {
     chart({ title: 'The replica that is furthest behind', unit: 'bytes', series: [{ metric: 'replica_lag_bytes', label: 'behind', peak: true }], zoom }),
     chart({ title: 'The oldest acknowledgement', unit: 'seconds', series: [{ metric: 'replica_lag_seconds', label: 'ago', peak: true }], zoom }),
     chart({ title: 'Replicas', unit: 'count', series: [{ metric: 'replicas', label: 'connected' }], zoom }),
-    chart({ title: 'Synchronizations of replicas, per second', unit: 'count', series: [{ metric: 'replica_syncs_full', label: 'all data' }, { metric: 'replica_syncs_partial', label: 'went on' }, { metric: 'replica_syncs_refused', label: 'could not go on' }], zoom }),
+    chart({ title: 'Synchronizations of replicas, per second', unit: 'count', series: [{ metric: 'replica_syncs_full', label: 'all data' }, { metric: 'replica_syncs_partial', label: 'went on' }, { metric: 'replica_syncs_refused_backlog', label: 'backlog too short' }, { metric: 'replica_syncs_refused_history', label: 'other history' }], zoom }),
+    chart({ title: 'Connections of replicas that ended, per second', unit: 'count', series: [{ metric: 'replica_connections_lost', label: 'ended' }, { metric: 'replicas_closed', label: 'closed: too far behind' }, { metric: 'replicas_closed_in_sync', label: 'closed while they synchronized' }], zoom }),
+    chart({ title: 'A replica may be away for', unit: 'seconds', series: [{ metric: 'replication_backlog_window_seconds', label: 'backlog' }], zoom }),
+    chart({ title: 'The link to the primary has been down for', unit: 'seconds', series: [{ metric: 'primary_link_down_seconds', label: 'down', peak: true }], zoom }),
+    chart({ title: 'Synchronizations with the primary, per second', unit: 'count', series: [{ metric: 'primary_syncs_full', label: 'all data' }, { metric: 'primary_syncs_partial', label: 'went on' }, { metric: 'primary_syncs_failed', label: 'failed' }, { metric: 'primary_link_breaks', label: 'link broke' }], zoom }),
+    chart({ title: 'Executing the primary’s stream, per second', unit: 'microseconds', series: [{ metric: 'primary_link_applying_microseconds', label: 'time' }], zoom }),
   ];
   const streamList = h('dl', { class: 'facts panel' });
   const syncList = h('dl', { class: 'facts panel' });

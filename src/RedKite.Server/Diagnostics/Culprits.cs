@@ -3,6 +3,7 @@ using System.Text;
 using RedKite.Server.Acl;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
+using RedKite.Server.Replication;
 using RedKite.Server.Sessions;
 using static RedKite.Server.Diagnostics.FindingTable;
 
@@ -119,6 +120,32 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
             string what = isLogin ? "" : $" was denied {Shown(entry.Object)}";
             return Printable($"the user {entry.UserName}{what} ({Client(IdOf(entry.Client))})");
         }).Distinct());
+    }
+
+    /// <summary>The replicas that are furthest behind.</summary>
+    internal string ReplicasBehind()
+    {
+        long offset = parts.Replicas.Stream.Offset;
+        return Listed(parts.Replicas.Replicas.Select(replica => (replica.Name, Behind: replica.State == ReplicaState.Online ? offset - replica.AcknowledgedOffset : offset - (replica.Position?.Offset ?? offset)))
+            .Where(replica => replica.Behind > 0).OrderByDescending(replica => replica.Behind).Select(replica => Printable($"the replica {replica.Name} with {Bytes(replica.Behind)}")));
+    }
+
+    /// <summary>The replicas whose connections have ended within the last minute.</summary>
+    internal string ReplicasLost() =>
+        Listed(parts.Replicas.Counts.RecentlyLost.Most(RecentTally<int>.KeysMax, parts.Clock.SteadyMs).Select(lost => Printable($"the replica {lost.Key} {Occurrences(lost.Count)} within a minute")));
+
+    /// <summary>The last replica that had to copy everything, and why.</summary>
+    internal string ReplicaRefused() => parts.Replicas.Counts.LastRefusal is { } refusal ? Printable($"the replica {refusal.Replica}: {refusal.Reason}") : "";
+
+    /// <summary>The replicas whose synchronizations were too slow.</summary>
+    internal string ReplicasTooSlow() => Listed(parts.Replicas.TooSlow.Select(slow => Printable($"the replica {slow.Name} {Occurrences(slow.Times)}")));
+
+    /// <summary>The primary, with what the last attempt to follow it ended with.</summary>
+    internal string Primary()
+    {
+        if (parts.Replication.Primary is not { } primary) return "";
+        string failure = parts.Replication.LinkCounts.LastFailure;
+        return Printable(Text($"the primary {primary.Host}:{primary.Port}{(failure.Length > 0 ? $", the last failure: {failure}" : "")}"));
     }
 
     /// <summary>A client with what is known of it: "client 7 (worker, 10.0.0.3:4711, user alice, library 2.8)".</summary>

@@ -1,6 +1,7 @@
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
+using RedKite.Server.Replication;
 using static RedKite.Server.Diagnostics.MetricKind;
 using static RedKite.Server.Diagnostics.MetricUnit;
 
@@ -222,10 +223,29 @@ internal static class MetricTable
     internal static readonly Metric ReplicaSilence = Row("replica_lag_seconds", "redkite.replica.silence", Gauge, Seconds, "How long ago the most silent replica acknowledged something.", o => o.Replication.LagSeconds);
     internal static readonly Metric ReplicationBytes = Row("replication_stream_bytes", "redkite.replication.stream", Counter, Bytes, "Bytes of the stream for replicas.", o => o.Replication.Offset);
     internal static readonly Metric BacklogSize = Row("replication_backlog_bytes", "redkite.replication.backlog", Gauge, Bytes, "What is kept of the stream for replicas that come back; 0: nothing.", o => o.Replication.BacklogBytes);
-    internal static readonly Metric SyncsFull = Row("replica_syncs_full", "redkite.replication.full_syncs", Counter, Count, "Replicas that got all data.", o => o.Replication.Full);
-    internal static readonly Metric SyncsPartial = Row("replica_syncs_partial", "redkite.replication.partial_syncs", Counter, Count, "Replicas that went on with what was kept for them.", o => o.Replication.Partial);
-    internal static readonly Metric SyncsRefused = Row("replica_syncs_refused", "redkite.replication.refused_syncs", Counter, Count, "Replicas that wanted to go on and could not; they get all data.", o => o.Replication.Refused);
-    internal static readonly Metric ReplicasClosed = Row("replicas_closed", "redkite.replication.overflows", Counter, Count, "Replicas that were closed because they were too far behind.", o => o.Replication.Overflows);
+    internal static readonly Metric BacklogWindow = Row("replication_backlog_window_seconds", "redkite.replication.backlog.window", Gauge, Seconds, "How long a replica may be away at the rate of the last minute without copying everything; unknown while nothing is written or kept.", o => o.Replication.WindowSeconds);
+    internal static readonly Metric SyncsFull = Row("replica_syncs_full", "redkite.replication.full_syncs", Counter, Count, "Replicas that got all data.", o => o.Replication.Counts.Full);
+    internal static readonly Metric SyncsPartial = Row("replica_syncs_partial", "redkite.replication.partial_syncs", Counter, Count, "Replicas that went on with what was kept for them.", o => o.Replication.Counts.Partial);
+    internal static readonly Metric SyncsRefusedHistory = Row("replica_syncs_refused_history", "redkite.replication.refused_syncs{reason=history}", Counter, Count, "Replicas that wanted to go on and could not, because their data is of another history.", o => o.Replication.Counts.RefusedFor(RefusalReason.History));
+    internal static readonly Metric SyncsRefusedBacklog = Row("replica_syncs_refused_backlog", "redkite.replication.refused_syncs{reason=backlog}", Counter, Count, "Replicas that wanted to go on and could not, because the backlog no longer had what they lacked.", o => o.Replication.Counts.RefusedFor(RefusalReason.Backlog));
+    internal static readonly Metric ReplicasClosed = Row("replicas_closed", "redkite.replication.overflows{phase=stream}", Counter, Count, "Replicas that got the stream and were closed because they were too far behind.", o => o.Replication.Counts.OverflowsInStream);
+    internal static readonly Metric SyncsOverflowed = Row("replicas_closed_in_sync", "redkite.replication.overflows{phase=sync}", Counter, Count, "Replicas that were closed before they had loaded the data, because too much was written meanwhile.", o => o.Replication.Counts.OverflowsInSync);
+    internal static readonly Metric SyncsFailedInARow = Row("replica_syncs_failed_in_a_row", "redkite.replication.failed_syncs_in_a_row", Gauge, Count, "Synchronizations in a row that one replica was too slow for; of the worst replica.", o => o.Replication.FailedSyncsInARow);
+    internal static readonly Metric ReplicasLost = Row("replica_connections_lost", "redkite.replication.lost_connections", Counter, Count, "Connections of replicas that ended.", o => o.Replication.Counts.Lost);
+    internal static readonly Metric GoodReplicas = Row("replicas_good", "redkite.replicas.good", Gauge, Count, "Replicas that have acknowledged something within min-replicas-max-lag.", o => o.Replication.GoodReplicas);
+    internal static readonly Metric LacksReplicas = Row("writes_refused_replicas", "redkite.replicas.too_few", Gauge, Count, "1 while writes are refused because there are fewer good replicas than min-replicas-to-write.", o => o.Replication.WritesRefused ? 1 : 0);
+
+    // Being a replica
+    internal static readonly Metric LinkUp = Row("primary_link_up", "redkite.primary_link.up", Gauge, Count, "1 while this replica gets its primary's stream, otherwise 0; unknown on a primary.", o => o.Replication.Link is { } link ? link.IsUp ? 1 : 0 : double.NaN);
+    internal static readonly Metric LinkDown = Row("primary_link_down_seconds", "redkite.primary_link.down", Gauge, Seconds, "How long this replica has had neither its primary's stream nor a synchronization; unknown on a primary.", o => o.Replication.Link?.DownSeconds ?? double.NaN);
+    internal static readonly Metric LinkWaiting = Row("primary_link_waiting_bytes", "redkite.primary_link.waiting", Gauge, Bytes, "What this replica has received of the stream and not executed yet; unknown on a primary.", o => o.Replication.Link?.WaitingBytes ?? double.NaN);
+    internal static readonly Metric LinkBreaks = Row("primary_link_breaks", "redkite.primary_link.breaks", Counter, Count, "Connections to the primary that broke.", o => o.Link.Breaks);
+    internal static readonly Metric LinkApplied = Row("primary_link_applying_microseconds", "redkite.primary_link.applying", Counter, Microseconds, "Time that executing the primary's stream took.", o => o.Link.Applied.TotalMicroseconds);
+    internal static readonly Metric LinkFullSyncs = Row("primary_syncs_full", "redkite.primary_link.syncs{result=full}", Counter, Count, "Full synchronizations with the primary that were loaded.", o => o.Link.FullSyncs);
+    internal static readonly Metric LinkPartialSyncs = Row("primary_syncs_partial", "redkite.primary_link.syncs{result=partial}", Counter, Count, "Times that the primary's stream went on where it was.", o => o.Link.PartialSyncs);
+    internal static readonly Metric LinkFailedSyncs = Row("primary_syncs_failed", "redkite.primary_link.syncs{result=failed}", Counter, Count, "Full synchronizations with the primary that began and were not loaded.", o => o.Link.FailedSyncs);
+    internal static readonly Metric LinkFailedSyncsInARow = Row("primary_syncs_failed_in_a_row", "redkite.primary_link.failed_syncs_in_a_row", Gauge, Count, "The same since the last one that was loaded.", o => o.Link.FailedSyncsInARow);
+    internal static readonly Metric StreamErrors = Row("primary_stream_errors", "redkite.primary_link.stream_errors", Gauge, Count, "Errors of commands of the primary's stream since the last full synchronization: the data may differ.", o => o.Link.ErrorsSinceSync);
 
     // What the server did by itself
     internal static readonly Metric ActionsShedConnections = Row("action_shed_connections", "redkite.actions{action=shed_connections}", Counter, Count, "Clients refused by shed-connections-per-second.", o => o.Actions.CountOf(ActionTable.ShedConnections));

@@ -75,6 +75,8 @@ internal sealed record Observation
 
     internal required ReplicationFigures Replication { get; init; }
 
+    internal required LinkCounts Link { get; init; }
+
     internal required long Keys { get; init; }
 
     /// <summary>The memory of the largest key of the last survey; NaN: none has ended.</summary>

@@ -109,6 +109,7 @@ internal sealed class ObservationReader : IDisposable
             Tls = _parts.Tls(),
             Durability = _durability.Read(),
             Replication = _parts.Replicas.Figures(),
+            Link = _parts.Replication.LinkCounts,
             Keys = keys,
             LargestKeyBytes = _parts.KeySurvey() is { } survey ? survey.Largest(1).FirstOrDefault()?.Bytes ?? 0 : double.NaN,
             HottestKeyPercent = ReadHottestKey(registry),

@@ -26,10 +26,4 @@ internal sealed class LinkHistory
 
     /// <summary>The database that the stream has selected at its offset.</summary>
     internal int Database { get; set; }
-
-    /// <summary>Full synchronizations so far.</summary>
-    internal long FullSyncs { get; set; }
-
-    /// <summary>Partial synchronizations so far.</summary>
-    internal long PartialSyncs { get; set; }
 }

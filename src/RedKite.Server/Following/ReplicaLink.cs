@@ -38,6 +38,7 @@ internal sealed class ReplicaLink : IDisposable
     private volatile bool _isLoading;
     private bool _acknowledgesSoon;
     private long _downSinceMs = -1; // by Environment.TickCount64; -1: it never was connected
+    private long _presentMs = Environment.TickCount64; // when it last had the stream or received data, or began
 
     internal ReplicaLink(Engine engine, PrimaryAddress primary, LinkServices services, LinkHistory history)
     {
@@ -69,6 +70,7 @@ internal sealed class ReplicaLink : IDisposable
             applied + (_applier?.WaitingBytes ?? 0),
             applied,
             downSince < 0 ? -1 : nowMs - downSince,
+            nowMs - Volatile.Read(ref _presentMs),
             receiving?.TotalBytes ?? 0,
             receiving?.ReceivedBytes ?? 0,
             receiving is null ? -1 : nowMs - receiving.LastReceivedMs);
@@ -109,24 +111,39 @@ internal sealed class ReplicaLink : IDisposable
             catch (Exception failure) when (failure is OperationCanceledException or ObjectDisposedException)
             {
                 // It is stopped, or the attempt has taken too long.
-                if (!_stop.IsCancellationRequested) _engine.Log.Warning(LogEvents.LinkFailed, $"Timeout connecting to the MASTER {_primary.Host}:{_primary.Port}");
+                NoteFailure("the attempt to connect has taken too long", $"Timeout connecting to the MASTER {_primary.Host}:{_primary.Port}");
             }
             catch (Exception failure) when (failure is IOException or SocketException or AuthenticationException or RedKiteConfigException or InsufficientMemoryException)
             {
-                if (!_stop.IsCancellationRequested) _engine.Log.Warning(LogEvents.LinkFailed, $"MASTER <-> REPLICA sync with {_primary.Host}:{_primary.Port}: {failure.Message}");
+                NoteFailure(failure.Message, $"MASTER <-> REPLICA sync with {_primary.Host}:{_primary.Port}: {failure.Message}");
             }
 #pragma warning disable CA1031 // Whatever it is, a replica that is behind is better than none.
             catch (Exception failure)
 #pragma warning restore CA1031
             {
-                _engine.Log.Warning(LogEvents.LinkFailed, $"A bug ended the link to {_primary.Host}:{_primary.Port}: {failure}");
+                NoteFailure("a bug", $"A bug ended the link to {_primary.Host}:{_primary.Port}: {failure}");
             }
 
+            if (_state is ReplicaLinkState.Connected or ReplicaLinkState.Sync) Volatile.Write(ref _presentMs, Environment.TickCount64);
             _state = ReplicaLinkState.Connect;
-            if (wasConnected) Volatile.Write(ref _downSinceMs, Environment.TickCount64);
+            if (wasConnected)
+            {
+                Volatile.Write(ref _downSinceMs, Environment.TickCount64);
+                if (!_stop.IsCancellationRequested) Counts.NoteBreak();
+            }
+
             retryMs = wasConnected ? _services.RetryMsMin : Math.Clamp(retryMs * 2, _services.RetryMsMin, _services.RetryMsMax);
             _stop.Token.WaitHandle.WaitOne(retryMs);
         }
+    }
+
+    private LinkCounts Counts => _engine.Replication.LinkCounts;
+
+    private void NoteFailure(string reason, string line)
+    {
+        if (_stop.IsCancellationRequested) return;
+        Counts.NoteFailure(reason);
+        _engine.Log.Warning(LogEvents.LinkFailed, line);
     }
 
     // Up to the link's end.
@@ -167,7 +184,6 @@ internal sealed class ReplicaLink : IDisposable
         }
         finally
         {
-            _state = ReplicaLinkState.Connect;
             _connection = null;
             _applier = null;
             if (session is not null)
@@ -200,7 +216,7 @@ internal sealed class ReplicaLink : IDisposable
     {
         if (!_engine.ReplicaStream.HasBacklog) _engine.ReplicaStream.Begin();
         if (answer.Id is { } id) _engine.Replication.AdoptId(id, _engine.ReplicaStream.Offset);
-        _history.PartialSyncs++;
+        Counts.NotePartial();
         _engine.Log.Notice(LogEvents.LinkConnected, "MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.");
     }
 
@@ -217,6 +233,11 @@ internal sealed class ReplicaLink : IDisposable
             _receiving = receiver;
             receiver.Receive();
             Load(file, answer);
+        }
+        catch
+        {
+            if (!_stop.IsCancellationRequested) Counts.NoteFailedSync();
+            throw;
         }
         finally
         {
@@ -242,7 +263,7 @@ internal sealed class ReplicaLink : IDisposable
             _engine.ReplicaStream.Reset(Math.Max(0, answer.Offset));
             _history.Database = RdbReplication.In(file)?.Database ?? 0; // a primary selects it first, but one that is a replica itself does not
             _history.IsKnown = answer.Id is not null;
-            _history.FullSyncs++;
+            Counts.NoteFull();
         }
         catch (FileFailure failure)
         {

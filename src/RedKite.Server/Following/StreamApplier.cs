@@ -1,4 +1,5 @@
 using System.Buffers;
+using System.Diagnostics;
 using System.Text;
 using RedKite.Server.Client;
 using RedKite.Server.Execution;
@@ -37,7 +38,9 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
         Volatile.Write(ref _filled, _filled + received);
         session.BytesReceived += received;
         WaitWhileRefused(connection);
+        long start = Stopwatch.GetTimestamp();
         int executed = Execute(_buffer.AsSpan(0, _filled));
+        engine.Replication.LinkCounts.NoteApplied(Stopwatch.GetTimestamp() - start);
         if (executed == 0) return;
         int left = _filled - executed;
         _buffer.AsSpan(executed, left).CopyTo(_buffer);
@@ -104,6 +107,7 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
         }
 
         Errors += errors;
+        engine.Replication.LinkCounts.NoteErrors(errors);
         Interlocked.Add(ref engine.Metrics.Server.StreamErrors, errors);
     }
 }

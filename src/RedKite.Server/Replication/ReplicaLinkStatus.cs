@@ -25,6 +25,7 @@ internal enum ReplicaLinkState : byte
 /// <param name="ReadOffset">The offset up to which the stream was received.</param>
 /// <param name="AppliedOffset">The offset up to which the stream was executed.</param>
 /// <param name="DownMs">Milliseconds since the link was last connected; negative: it never was.</param>
+/// <param name="AbsentMs">Milliseconds since the stream or data was last received, or since the server began to follow its primary.</param>
 /// <param name="SyncTotalBytes">The length of the data that is being received; 0: it is not known.</param>
 /// <param name="SyncReadBytes">The bytes of it that have been received.</param>
 /// <param name="SyncLastIoMs">Milliseconds since some of it was received.</param>
@@ -34,6 +35,7 @@ internal readonly record struct ReplicaLinkStatus(
     long ReadOffset,
     long AppliedOffset,
     long DownMs,
+    long AbsentMs,
     long SyncTotalBytes,
     long SyncReadBytes,
     long SyncLastIoMs);

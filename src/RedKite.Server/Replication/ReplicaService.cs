@@ -104,20 +104,20 @@ internal sealed class ReplicaService
     /// <summary>The replicas, in the order in which they came.</summary>
     internal IReadOnlyList<ReplicaClient> Replicas => _replicas;
 
+    /// <summary>What has happened so far.</summary>
+    internal ReplicaCounts Counts { get; } = new();
+
     /// <summary>Full synchronizations that replicas have got or wait for.</summary>
-    internal long FullSynchronizations { get; private set; }
+    internal long FullSynchronizations => Counts.Full;
 
     /// <summary>Replicas that went on with what was kept.</summary>
-    internal long PartialSynchronizations { get; private set; }
+    internal long PartialSynchronizations => Counts.Partial;
 
     /// <summary>Replicas that wanted to go on and could not.</summary>
-    internal long PartialsRefused { get; private set; }
-
-    /// <summary>Why the last one could not; empty: none yet.</summary>
-    internal string LastRefusal { get; private set; } = "";
+    internal long PartialsRefused => Counts.Refused;
 
     /// <summary>Replicas that were closed because they were too far behind.</summary>
-    internal long Overflows { get; private set; }
+    internal long Overflows => Counts.Overflows;
 
     /// <summary>The data is being saved for the last time: the stream ends there.</summary>
     internal bool IsStopping { get; set; }
@@ -165,7 +165,7 @@ internal sealed class ReplicaService
         bool isKnown = Resumption.IsOfHistory(ids, id, offset);
         if (isKnown && Stream.TryPin(offset - 1) is { } position)
         {
-            PartialSynchronizations++;
+            Counts.NotePartial();
             replica.Position = position;
             replica.AcknowledgedMs = _clock.SteadyMs;
             Attach(replica, ReplicaState.Online);
@@ -174,18 +174,18 @@ internal sealed class ReplicaService
         }
 
         if (id == Resumption.Unknown) return null;
-        PartialsRefused++;
-        LastRefusal = !isKnown
+        string reason = !isKnown
             ? $"its history {id} up to {offset} is not this server's ({ids.Id}, {ids.SecondId} up to {ids.SecondOffset})"
             : $"its offset {offset} is not kept: the backlog begins at {Stream.BacklogStart + 1} (repl-backlog-size)";
-        _log.Notice(LogEvents.ReplicaNeedsAll, $"Replica {replica.Name} cannot go on: {LastRefusal}.");
+        Counts.NoteRefused(replica.Name, isKnown ? RefusalReason.Backlog : RefusalReason.History, reason);
+        _log.Notice(LogEvents.ReplicaNeedsAll, $"Replica {replica.Name} cannot go on: {reason}.");
         return null;
     }
 
     /// <summary>Has a replica wait for all data. On the replica's loop.</summary>
     internal void Synchronize(ReplicaClient replica)
     {
-        FullSynchronizations++;
+        Counts.NoteFull();
         if (!Stream.HasBacklog && _replicas.Length == 0) State.ChangeId(); // nothing was kept, so no replica can know an offset of this history
         replica.WaitsSinceMs = replica.ProgressMs = replica.AcknowledgedMs = _clock.SteadyMs;
         Attach(replica, ReplicaState.Waiting);
@@ -235,6 +235,7 @@ internal sealed class ReplicaService
         if (replica.Position is { } position) Stream.Unpin(position);
         replica.Progressed?.Invoke(replica);
         CountGood();
+        if (state != ReplicaState.Served) Counts.NoteLost(replica.Name, _clock.SteadyMs);
         _log.Notice(LogEvents.ReplicaLost, $"The connection to replica {replica.Name} has ended.");
     }
 
@@ -346,8 +347,28 @@ internal sealed class ReplicaService
             silentMs = Math.Max(silentMs, nowMs - replica.AcknowledgedMs);
         }
 
+        int failed = TooSlow.Select(static slow => slow.Times).DefaultIfEmpty().Max();
         long backlog = Stream.HasBacklog ? (long)Math.Min(_settings.ReplicationBacklogBytes, long.MaxValue) : 0;
-        return new ReplicationFigures(online, lag, 100.0 * behind / LimitBytes, silentMs / 1000.0, offset, backlog, FullSynchronizations, PartialSynchronizations, PartialsRefused, Overflows);
+        double window = backlog > 0 && Counts.BytesPerSecond > 0 ? backlog / Counts.BytesPerSecond : double.NaN;
+        return new ReplicationFigures(online, lag, 100.0 * behind / LimitBytes, silentMs / 1000.0, offset, backlog, window, failed, _goodReplicas, _gate.LacksReplicas, Counts, LinkNow());
+    }
+
+    /// <summary>Replicas that were too slow for their last synchronizations, and for how many in a row.</summary>
+    internal (string Name, int Times)[] TooSlow
+    {
+        get
+        {
+            lock (_lock) return [.. _overflows.Select(static each => (each.Key, each.Value))];
+        }
+    }
+
+    private LinkFigures? LinkNow()
+    {
+        if (!State.IsReplica) return null;
+        ReplicaLinkStatus? link = State.Link();
+        bool isUp = link is { State: ReplicaLinkState.Connected };
+        double down = isUp || link is { State: ReplicaLinkState.Sync } ? 0 : (link?.AbsentMs ?? 0) / 1000.0;
+        return new LinkFigures(isUp, down, link is { } status ? Math.Max(0, status.ReadOffset - status.AppliedOffset) : 0);
     }
 
     /// <summary>Does what is due. Called some ten times a second.</summary>
@@ -364,6 +385,7 @@ internal sealed class ReplicaService
         if (nowMs < _nextSecondMs) return;
         _nextSecondMs = nowMs + SecondMs;
         CountGood();
+        Counts.NoteOffset(nowMs, Stream.Offset);
         if (_replicas.Length > 0) TickOfSecond(nowMs);
         else EndBacklogIfDue(nowMs);
         if (Stream.HasBacklog) Stream.Trim();
@@ -479,7 +501,7 @@ internal sealed class ReplicaService
             bool isTooLong = isOverSoft && nowMs - replica.OverSoftLimitSinceMs > limit.SoftSeconds * (long)SecondMs;
             if (behind <= most && !isTooLong) continue;
             if (!replica.Close()) continue;
-            Overflows++;
+            Counts.NoteOverflow(isOnline);
             if (!isOnline) RememberOverflow(replica.Name);
             _log.Warning(LogEvents.ReplicaClosed, isOnline
                 ? FormattableString.Invariant($"Replica {replica.Name} is closed: it is {behind} bytes behind (client-output-buffer-limit replica).")

@@ -35,6 +35,9 @@ internal sealed class ReplicationState
     /// <summary>How far the link to the primary is; null: there is none. Set by the link.</summary>
     internal Func<ReplicaLinkStatus?> Link { get; set; } = static () => null;
 
+    /// <summary>What the links to primaries have done so far.</summary>
+    internal LinkCounts LinkCounts { get; } = new();
+
     /// <summary>Held while a replica executes a part of its primary's stream, until that is in its own stream: in between, the data is none of an offset.</summary>
     internal Lock Applying { get; } = new();
 

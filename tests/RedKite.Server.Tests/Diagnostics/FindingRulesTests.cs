@@ -84,6 +84,15 @@ public class FindingRulesTests
         ["replica-behind"] = new(Warning, (Replicas, 1), (ReplicaLag, 200 * MiB), (ReplicaLagPercent, 78), (ReplicaSilence, 4)),
         ["backlog-short"] = new(Notice, (Replicas, 1), (BacklogSize, MiB), (ReplicationBytes, MiB)),
         ["replicas-resynchronize"] = new(Warning, (Replicas, 1), (SyncsFull, 0.02), (ReplicasClosed, 0.02)),
+        ["replica-slower"] = new(Warning, (Replicas, 1)) { Growing = [(ReplicaLag, MiB / 5), (ReplicaLagPercent, 0.05)] },
+        ["replica-sync-loops"] = new(Warning, (SyncsFailedInARow, 2), (ReplicationBytes, 5 * MiB)),
+        ["replicas-flap"] = new(Warning, (ReplicasLost, 0.02)),
+        ["replicas-too-few"] = new(Critical, (LacksReplicas, 1), (GoodReplicas, 1)) { Settings = { ["min-replicas-to-write"] = "2" } },
+        ["primary-link-down"] = new(Critical, (LinkDown, 40)),
+        ["primary-link-flaps"] = new(Warning, (LinkBreaks, 0.02)),
+        ["primary-sync-fails"] = new(Warning, (LinkFailedSyncsInARow, 3)),
+        ["replica-saturated"] = new(Warning, (LinkApplied, 980_000)),
+        ["data-diverged"] = new(Critical, (StreamErrors, 3)),
         ["logins-refused"] = new(Warning, (LoginsRefused, 0.1)),
         ["access-denied"] = new(Notice, (KeysDenied, 2)),
         ["users-without-password"] = new(Warning, (OpenUsers, 2)) { Settings = { ["bind"] = "* -::*" } },
@@ -160,7 +169,12 @@ public class FindingRulesTests
         var values = new double[MetricTable.All.Count];
         foreach ((Metric metric, double value) in Healthy().Concat(cause.Values)) values[metric.Index] = value;
         var history = new MetricHistory(values.Length);
-        for (int second = HistorySeconds - 1; second >= 0; second--) history.Add(Now - second, values);
+        for (int second = HistorySeconds - 1; second >= 0; second--)
+        {
+            foreach ((Metric metric, double perSecond) in cause.Growing) values[metric.Index] = (HistorySeconds - second) * perSecond;
+            history.Add(Now - second, values);
+        }
+
         Configuration configuration = new(new Settings());
         Dictionary<string, string> facts = new() { ["transparent_huge_pages"] = "madvise", ["somaxconn"] = "4096", ["cpus"] = "4", ["data_file_system"] = "ext4" };
         foreach ((string name, string value) in cause.Facts) facts[name] = value;
@@ -191,5 +205,8 @@ public class FindingRulesTests
         internal Dictionary<string, string> Settings { get; } = [];
 
         internal string[] Ineffective { get; init; } = [];
+
+        /// <summary>What grows by so much each second of the history.</summary>
+        internal (Metric Metric, double PerSecond)[] Growing { get; init; } = [];
     }
 }

@@ -77,7 +77,7 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
 
     private void WriteLink(InfoText text, PrimaryAddress primary)
     {
-        ReplicaLinkStatus link = state.Link() ?? new ReplicaLinkStatus(ReplicaLinkState.Connect, -1, replicas.Stream.Offset, replicas.Stream.Offset, -1, 0, 0, 0);
+        ReplicaLinkStatus link = state.Link() ?? new ReplicaLinkStatus(ReplicaLinkState.Connect, -1, replicas.Stream.Offset, replicas.Stream.Offset, -1, 0, 0, 0, 0);
         bool isUp = link.State == ReplicaLinkState.Connected;
         bool isSyncing = link.State == ReplicaLinkState.Sync;
         text.Line("role"u8, "slave"u8);

@@ -1,5 +1,6 @@
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
+using RedKite.Server.Replication;
 
 namespace RedKite.Server.Diagnostics.Export;
 
@@ -46,6 +47,14 @@ internal static class ExportedMetrics
 
     internal static readonly ExportedMetric Finding = new("redkite.finding", MetricKind.Gauge, MetricUnit.Count, "Open findings: 1 for each, with its name and severity.");
 
+    /// <summary>The label `replica` is its address.</summary>
+    internal static readonly ExportedMetric ReplicaOffsetLag = new("redkite.replica.offset_lag", MetricKind.Gauge, MetricUnit.Bytes, "Bytes of the stream that a replica has not acknowledged.");
+
+    /// <summary>The label `replica` is its address.</summary>
+    internal static readonly ExportedMetric ReplicaAcknowledgementAge = new("redkite.replica.acknowledgement_age", MetricKind.Gauge, MetricUnit.Seconds, "How long ago a replica acknowledged something.");
+
+    private const int ReplicasMax = 100; // with values of their own: each is a series
+
     // Names with several rows: what they are together.
     private static readonly Dictionary<string, string> SharedHelp = new()
     {
@@ -68,6 +77,9 @@ internal static class ExportedMetrics
         ["redkite.disk.io"] = "Bytes read from and written to the data folder's disk, by all processes.",
         ["redkite.disk.latency"] = "How long an operation of the data folder's disk took on average in the last second.",
         ["redkite.aof.sync_latency"] = "Percentiles of the syncs of the append-only file that ended within the last second.",
+        ["redkite.replication.refused_syncs"] = "Replicas that wanted to go on and could not; they get all data.",
+        ["redkite.replication.overflows"] = "Replicas that were closed because they were too far behind, while they got the stream or before they had loaded the data.",
+        ["redkite.primary_link.syncs"] = "Synchronizations of this replica with its primary.",
         ["redkite.actions"] = "What the server did by itself.",
     };
 
@@ -91,6 +103,15 @@ internal static class ExportedMetrics
             CommandMetrics[] counts = [.. executors.Select(executor => executor.Peek(command.Index)).OfType<CommandMetrics>()];
             if (counts.Any(each => each.Calls + each.Rejected + each.Failed > 0)) yield return (command, counts);
         }
+    }
+
+    /// <summary>The replicas that get the stream, by their addresses: of those with the same one, the one that is furthest behind.</summary>
+    internal static IEnumerable<(string Name, long LagBytes, double SilentSeconds)> EachReplica(ServerParts parts)
+    {
+        long offset = parts.Replicas.Stream.Offset, nowMs = parts.Clock.SteadyMs;
+        return parts.Replicas.Replicas.Where(static replica => replica.State == ReplicaState.Online && !replica.IsBeforePsync)
+            .Select(replica => (replica.Name, LagBytes: Math.Max(0, offset - replica.AcknowledgedOffset), Math.Max(0, nowMs - replica.AcknowledgedMs) / 1000.0))
+            .GroupBy(static replica => replica.Name).Select(static group => group.MaxBy(static replica => replica.LagBytes)).Take(ReplicasMax);
     }
 
     /// <summary>Error replies by their first word.</summary>

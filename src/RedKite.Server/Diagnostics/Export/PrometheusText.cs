@@ -31,6 +31,7 @@ internal static class PrometheusText
         if (diagnostics.Latest is { } observation) WriteTable(text, observation);
         WriteCommands(text, parts);
         WriteErrors(text, parts);
+        WriteReplicas(text, parts);
         WriteFindings(text, diagnostics.Findings.Current);
         return text.ToString();
     }
@@ -103,6 +104,16 @@ internal static class PrometheusText
     {
         Head(text, ExportedMetrics.ErrorReplies);
         foreach ((string errorClass, long count) in ExportedMetrics.ErrorsByClass(parts)) Sample(text, ExportedMetrics.ErrorReplies.PrometheusName, $"class=\"{Escape(errorClass)}\"", count);
+    }
+
+    private static void WriteReplicas(StringBuilder text, ServerParts parts)
+    {
+        (string Name, long LagBytes, double SilentSeconds)[] replicas = [.. ExportedMetrics.EachReplica(parts)];
+        if (replicas.Length == 0) return;
+        Head(text, ExportedMetrics.ReplicaOffsetLag);
+        foreach ((string name, long lagBytes, _) in replicas) Sample(text, ExportedMetrics.ReplicaOffsetLag.PrometheusName, $"replica=\"{Escape(name)}\"", lagBytes);
+        Head(text, ExportedMetrics.ReplicaAcknowledgementAge);
+        foreach ((string name, _, double silent) in replicas) Sample(text, ExportedMetrics.ReplicaAcknowledgementAge.PrometheusName, $"replica=\"{Escape(name)}\"", silent);
     }
 
     private static void WriteFindings(StringBuilder text, IReadOnlyList<Finding> findings)

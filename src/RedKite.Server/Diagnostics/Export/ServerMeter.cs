@@ -35,6 +35,8 @@ internal sealed class ServerMeter : IDisposable
             Create(ExportedMetrics.CallErrors, () => [.. OfCommands(counts => counts.Failed, Tag("outcome", "failed")), .. OfCommands(counts => counts.Rejected, Tag("outcome", "rejected"))]);
             Create(ExportedMetrics.CallTime, () => OfCommands(counts => counts.TotalNs / 1e9));
             Create(ExportedMetrics.ErrorReplies, () => ExportedMetrics.ErrorsByClass(_parts).Select(pair => new Measurement<double>(pair.Value, Tag("db.response.status_code", pair.Key))));
+            Create(ExportedMetrics.ReplicaOffsetLag, () => ExportedMetrics.EachReplica(_parts).Select(replica => new Measurement<double>(replica.LagBytes, Tag("replica", replica.Name))));
+            Create(ExportedMetrics.ReplicaAcknowledgementAge, () => ExportedMetrics.EachReplica(_parts).Select(replica => new Measurement<double>(replica.SilentSeconds, Tag("replica", replica.Name))));
             Create(ExportedMetrics.Finding, () => _diagnostics.Findings.Current.Select(finding => new Measurement<double>(1, Tag("name", finding.Rule.Name), Tag("severity", ServerEvents.Word(finding.Diagnosis.Severity)))));
         }
         catch

@@ -29,12 +29,36 @@ internal static class ReplicationReports
         json.WriteNumber("replicas_to_write_min", parts.Settings.ReplicasToWriteMin);
         json.WriteNumber("good_replicas", service.GoodReplicas);
         json.WriteBoolean("writes_refused", parts.WriteGate.LacksReplicas);
-        json.WriteNumber("full_synchronizations", service.FullSynchronizations);
-        json.WriteNumber("partial_synchronizations", service.PartialSynchronizations);
-        json.WriteNumber("partials_refused", service.PartialsRefused);
-        json.WriteString("last_refusal", service.LastRefusal);
-        json.WriteNumber("overflows", service.Overflows);
+        WriteCounts(report, service.Counts);
+        WriteLinkCounts(report, service.State.LinkCounts);
         json.WriteNumber("stream_errors", parts.Metrics.Server.StreamErrors);
+        json.WriteEndObject();
+    }
+
+    private static void WriteCounts(ReportContext report, ReplicaCounts counts)
+    {
+        Utf8JsonWriter json = report.Json;
+        json.WriteNumber("full_synchronizations", counts.Full);
+        json.WriteNumber("partial_synchronizations", counts.Partial);
+        json.WriteNumber("partials_refused", counts.Refused);
+        json.WriteNumber("partials_refused_by_backlog", counts.RefusedFor(RefusalReason.Backlog));
+        json.WriteString("last_refusal", counts.LastRefusal?.Reason ?? "");
+        json.WriteString("last_refused", counts.LastRefusal is { } refusal ? report.Shown(refusal.Replica) : "");
+        json.WriteNumber("overflows", counts.Overflows);
+        json.WriteNumber("overflows_in_sync", counts.OverflowsInSync);
+        json.WriteNumber("lost_connections", counts.Lost);
+    }
+
+    private static void WriteLinkCounts(ReportContext report, LinkCounts counts)
+    {
+        Utf8JsonWriter json = report.Json;
+        json.WriteStartObject("link");
+        json.WriteNumber("full_synchronizations", counts.FullSyncs);
+        json.WriteNumber("partial_synchronizations", counts.PartialSyncs);
+        json.WriteNumber("failed_synchronizations", counts.FailedSyncs);
+        json.WriteNumber("breaks", counts.Breaks);
+        json.WriteNumber("errors_since_synchronization", counts.ErrorsSinceSync);
+        json.WriteString("last_failure", counts.LastFailure.Length > 0 ? report.Shown(counts.LastFailure) : "");
         json.WriteEndObject();
     }
 
@@ -42,7 +66,7 @@ internal static class ReplicationReports
     private static void WriteBacklog(ReportContext report, ReplicationStream stream, long offset)
     {
         Utf8JsonWriter json = report.Json;
-        double rate = BytesPerSecond(report);
+        double rate = report.Parts.Replicas.Counts.BytesPerSecond;
         json.WriteStartObject("backlog");
         json.WriteBoolean("in_use", stream.HasBacklog);
         json.WriteNumber("bytes", stream.HasBacklog ? Math.Max(0, offset - stream.BacklogStart) : 0);
@@ -51,14 +75,6 @@ internal static class ReplicationReports
         report.Number("bytes_per_second", rate);
         report.Number("window_seconds", rate > 0 ? report.Parts.Settings.ReplicationBacklogBytes / rate : double.NaN);
         json.WriteEndObject();
-    }
-
-    private static double BytesPerSecond(ReportContext report)
-    {
-        const int Seconds = 60;
-        MetricHistory history = report.Diagnostics.History;
-        List<HistoryPoint> points = history.Seconds(MetricTable.ReplicationBytes.Index, history.LatestSecond - Seconds, history.LatestSecond);
-        return points.Count == 0 ? double.NaN : points.Average(static point => (double)point.Value);
     }
 
     private static void WriteLink(ReportContext report, ReplicationState state)
