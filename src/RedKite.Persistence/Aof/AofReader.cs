@@ -1,4 +1,5 @@
 using System.Buffers.Text;
+using System.Globalization;
 using System.Runtime.InteropServices;
 using System.Text;
 using RedKite.Persistence.Files;
@@ -27,7 +28,7 @@ internal enum AofRead : byte
 
 /// <summary>
 /// Reads the commands of an append-only file in order: RESP arrays of bulk strings, with lines between them that begin with # and are
-/// ignored, except <c>#TS:seconds</c>. A unit is a command, or all from MULTI to EXEC. Memory is that of the largest command. Anything
+/// ignored, except <c>#TS:seconds</c> and <c>#REPL:id offset database</c>, the place in a stream for replicas that all commands before it lead to. A unit is a command, or all from MULTI to EXEC. Memory is that of the largest command. Anything
 /// else than a whole command or a truncated one is an <see cref="AofException"/>.
 /// </summary>
 /// <remarks>
@@ -106,6 +107,12 @@ internal sealed class AofReader : IDisposable
     /// <summary>The time of the last annotation, in seconds since 1970; 0: none.</summary>
     internal long TimestampSeconds { get; private set; }
 
+    /// <summary>The place in a stream that the annotation behind the last command names; null: there is none.</summary>
+    internal RdbReplication? EndPlace { get; private set; }
+
+    /// <summary>The annotation that names a place in a stream.</summary>
+    internal static byte[] PlaceLine(RdbReplication place) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"#REPL:{place.Id} {place.Offset} {place.Database}\r\n"));
+
     /// <summary>Whether a file begins with RDB data.</summary>
     internal static bool BeginsWithRdb(IOpenFile file)
     {
@@ -164,10 +171,17 @@ internal sealed class AofReader : IDisposable
         if (end < 0) return rest.Length < LineBytesMax ? Step.Starved : throw Invalid("the annotation is too long");
         _next += end + 1;
         ReadOnlySpan<byte> line = rest[..end].TrimEnd((byte)'\r');
+        if (line.StartsWith(PlacePrefix)) EndPlace = PlaceIn(Encoding.ASCII.GetString(line[PlacePrefix.Length..]));
         if (!line.StartsWith("#TS:"u8) || !Utf8Parser.TryParse(line[4..], out long seconds, out int used) || used != line.Length - 4) return Step.Ignored;
         TimestampSeconds = seconds;
         return Step.Timestamp;
     }
+
+    private static ReadOnlySpan<byte> PlacePrefix => "#REPL:"u8;
+
+    private static RdbReplication? PlaceIn(string text) => text.Split(' ') is [{ Length: RdbReplication.IdLength } id, var offset, var database]
+        && long.TryParse(offset, NumberStyles.None, CultureInfo.InvariantCulture, out long bytes) && int.TryParse(database, NumberStyles.None, CultureInfo.InvariantCulture, out int index)
+        ? new RdbReplication(index, id, bytes) : null;
 
     private Step TryCommand()
     {
@@ -232,6 +246,7 @@ internal sealed class AofReader : IDisposable
     {
         bool begins = Count == 1 && Ascii.EqualsIgnoreCase(this[0], "MULTI"u8), ends = Count == 1 && Ascii.EqualsIgnoreCase(this[0], "EXEC"u8);
         IsFrame = begins || ends;
+        EndPlace = null;
 
         // No server writes these: what was between is missing.
         if (IsFrame && InUnit == begins) throw AofException.AtByte(_file.Path, Start, begins ? "MULTI within a transaction" : "EXEC without MULTI");

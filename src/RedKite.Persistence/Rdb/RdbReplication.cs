@@ -7,7 +7,8 @@ namespace RedKite.Persistence.Rdb;
 /// <summary>A place in a stream of changes: the database that it has selected, its id and its offset.</summary>
 internal sealed record RdbReplication(int Database, string Id, long Offset)
 {
-    private const int IdLength = 40;
+    /// <summary>The length of an id.</summary>
+    internal const int IdLength = 40;
 
     /// <summary>The place that a file names in front of its data; null: none.</summary>
     /// <exception cref="RdbFileException">The file is damaged.</exception>

@@ -49,6 +49,7 @@ internal abstract class ServerParts
         {
             Changes = () => ServerTotals.Of(Metrics).Changes,
             Commands = () => ServerTotals.Of(Metrics).Commands,
+            Applying = Replication.Applying,
         };
         Replicas = new ReplicaService(Replication, Settings, keyspace, Changes, clock, log, WriteGate, Durability, Buffers, Pause);
         Durability.Replication = Replicas.PlaceOfNow;

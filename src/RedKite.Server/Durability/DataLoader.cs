@@ -42,12 +42,14 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
     }
 
     /// <summary>Loads the files of the append-only file. At the start, an unfinished command at their end is cut off if the settings allow it.</summary>
+    /// <returns>The place in a stream that the log ends with; null: it does not.</returns>
     /// <exception cref="IOException">A file is damaged or cannot be read.</exception>
-    internal void LoadLog(AofManifest manifest, LoadedData data, LogReplay replay, CancellationToken cancellation)
+    internal RdbReplication? LoadLog(AofManifest manifest, LoadedData data, LogReplay replay, CancellationToken cancellation)
     {
         AofFile[] all = [.. manifest.Files];
         progress.Begin(folder.FolderPath, all.Sum(file => LengthOf(folder.PathOf(file.Name))), clock.NowMs, () => data.Keys);
         long before = 0;
+        RdbReplication? place = null;
         try
         {
             foreach (AofFile named in all)
@@ -60,6 +62,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
                 AofRead end = replay.Execute(file, reader, position => progress.LoadedBytes = done + position, cancellation);
                 if (end == AofRead.Truncated) CutOrThrow(path, isLast: named == all[^1] && !data.IsLocked, reader);
                 before += file.Length;
+                place = end == AofRead.End ? reader.EndPlace : null;
             }
         }
         finally
@@ -70,6 +73,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
         progress.Announce();
         double seconds = Math.Max(0.001, progress.Elapsed(clock.NowMs).TotalSeconds);
         log.Notice(LogEvents.DataLoaded, FormattableString.Invariant($"DB loaded from append only file: {data.Keys} keys of the base and {replay.Commands} commands, {before / 1048576.0:0.0} MB in {seconds:0.000} seconds"));
+        return place;
     }
 
     private long LoadRdb(IOpenFile file, LoadedData data, ExpiryClock expiry, long before, CancellationToken cancellation)

@@ -75,7 +75,10 @@ internal sealed class DurabilityService : IDisposable
     /// <summary>The place in the stream for replicas that the data of now belongs to; null: there is none. With all stripes locked.</summary>
     internal Func<RdbReplication?> Replication { get; set; } = static () => null;
 
-    /// <summary>The place in a stream that the dump file had which was loaded at the start; null: none.</summary>
+    /// <summary>Held at the cut of a snapshot, outside of everything else: nothing of a primary's stream is half executed then.</summary>
+    internal Lock Applying { get; init; } = new();
+
+    /// <summary>The place in a stream that the files had which were loaded at the start; null: none.</summary>
     internal RdbReplication? LoadedPlace { get; private set; }
 
     /// <summary>The changes that commands have counted since the start.</summary>
@@ -125,7 +128,7 @@ internal sealed class DurabilityService : IDisposable
         if (_settings.AppendOnly)
         {
             AofManifest manifest = Log.Open();
-            if (manifest.Files.Any()) _loader.LoadLog(manifest, data, new LogReplay(replay, commands), cancellation);
+            if (manifest.Files.Any()) LoadedPlace = _loader.LoadLog(manifest, data, new LogReplay(replay, commands), cancellation);
         }
         else if (Files.FileExists(DumpPath))
         {
@@ -227,7 +230,7 @@ internal sealed class DurabilityService : IDisposable
     }
 
     /// <summary>After the data became another than that of the append-only file: has a base written, if there is one.</summary>
-    internal void NoteOtherData() => _rewriteIsScheduled |= Log.Log is not null;
+    internal void NoteOtherData() => _rewriteIsScheduled |= Log.LacksData = Log.Log is not null;
 
     /// <summary>After loading: begins the append-only file, if it is in use, and reacts to settings from now on.</summary>
     internal void Begin()
@@ -246,7 +249,7 @@ internal sealed class DurabilityService : IDisposable
     /// <summary>Ends the append-only file, with everything written and synced, and then saves if that is wanted. Nothing else is executed.</summary>
     internal void Stop(bool saves)
     {
-        Log.Stop();
+        Log.Stop(Replication());
         if (saves && SavesAtStop(StopSaving.BySavePoints)) SaveAtStop();
         _running?.Abort();
         _saving.Wait(); // a save in progress ends first
@@ -460,9 +463,8 @@ internal sealed class DurabilityService : IDisposable
 
     /// <summary>Writes all data to replicas, on the thread of <see cref="TryBeginSynchronization"/>. The caller ends it.</summary>
     /// <param name="writer">Receives the data.</param>
-    /// <param name="applying">Held at the cut, outside of everything else: nothing is half executed then.</param>
     /// <param name="atCut">Called with all stripes locked; returns the place in the stream that the data belongs to.</param>
-    internal void WriteForReplicas(RdbFileWriter writer, Lock applying, Func<RdbReplication> atCut, int version) => WriteInBackground(writer, () => Begin(writer, atCut, version), applying, version);
+    internal void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => WriteInBackground(writer, () => Begin(writer, atCut, version), version);
 
     /// <summary>As <see cref="WriteForReplicas"/>, without keys.</summary>
     internal void WriteFunctionsForReplicas(RdbFileWriter writer, bool withFunctions, Func<RdbReplication> atCut, int version)
@@ -546,19 +548,15 @@ internal sealed class DurabilityService : IDisposable
         thread.Start();
     }
 
-    private void WriteInBackground(RdbFileWriter writer, Action atCut, Lock? outer = null, int version = RdbFormat.Version)
+    private void WriteInBackground(RdbFileWriter writer, Action atCut, int version = RdbFormat.Version)
     {
         using var snapshot = new BackgroundSnapshot(_keyspace, _settings, _gate, () => _clock.NowMs, Bounds, version);
-        lock (outer ?? new Lock())
+        LastCut = WithAllLocked(() =>
         {
-            LastCut = WithAllLocked(() =>
-            {
-                atCut();
-                snapshot.Cut(Functions());
-                AtCut?.Invoke();
-            });
-        }
-
+            atCut();
+            snapshot.Cut(Functions());
+            AtCut?.Invoke();
+        });
         Cuts++;
         HasCut?.Invoke(LastCut);
         _running = snapshot;
@@ -586,6 +584,7 @@ internal sealed class DurabilityService : IDisposable
     // With the script mutex, which also guards the functions. A script that runs for long is waited for.
     private TimeSpan WithAllLocked(Action action)
     {
+        using Lock.Scope whole = Applying.EnterScope();
         var turn = new ScriptTurn(_keyspace.Scripts);
         while (!turn.Begin(Stopwatch.GetTimestamp())) Thread.Sleep(ScriptPollMs);
         try

@@ -1,6 +1,7 @@
 using System.Text;
 using RedKite.Persistence.Aof;
 using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
 using RedKite.Server.Changes;
 using RedKite.Server.Config;
 using RedKite.Server.Logging;
@@ -181,11 +182,16 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         file.Commit(AofManifest.BaseName(settings.AppendFileName, _manifest.LastBaseSequence + 1, isRdb: true));
     }
 
+    /// <summary>Whether the data became another than that of the log, and no base has been written since.</summary>
+    internal bool LacksData { get; set; }
+
     /// <summary>Ends the log: everything is written and synced first.</summary>
-    internal void Stop()
+    /// <param name="place">The place in the stream for replicas that the data belongs to, if nothing is executed any more; null: it has none, or goes on.</param>
+    internal void Stop(RdbReplication? place = null)
     {
         if (_log is not { } log) return;
         changes.UnsubscribeFromEffects(log);
+        if (place is not null && !LacksData) log.Chain.AppendUnchanged(AofReader.PlaceLine(place));
         bool written = log.Writer.Flush().Result;
         if (!written) serverLog.Warning(LogEvents.LogFailed, "The append-only file could not be completed: " + (log.Writer.Failure?.Message ?? "unknown reason"));
         _log = null;
@@ -207,10 +213,23 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         if (_log is { } log)
         {
             Task switched = Task.CompletedTask;
-            writeSnapshot(file, () => switched = log.Writer.SwitchAt(log.Chain.ForgetDatabase(), OpenNext));
-            switched.GetAwaiter().GetResult();
-            file.End(); // the long sync: who needs the manifest does not wait for it
-            lock (_changing) Commit(file, _manifest, _manifest.LastIncrementSequence);
+            bool lacked = false;
+            try
+            {
+                writeSnapshot(file, () =>
+                {
+                    (lacked, LacksData) = (LacksData, false);
+                    switched = log.Writer.SwitchAt(log.Chain.ForgetDatabase(), OpenNext);
+                });
+                switched.GetAwaiter().GetResult();
+                file.End(); // the long sync: who needs the manifest does not wait for it
+                lock (_changing) Commit(file, _manifest, _manifest.LastIncrementSequence);
+            }
+            catch
+            {
+                LacksData |= lacked;
+                throw;
+            }
         }
         else if (settings.AppendOnly)
         {

@@ -31,7 +31,8 @@ internal sealed class Follower : IDisposable
         _services = new LinkServices(waitForLoops, tls, SyncedOffset);
         engine.Replicas.OffsetRequested = () => _link?.AcknowledgeSoon();
         engine.Replicas.TakeOver = () => Change(null);
-        engine.Replicas.PlaceOfReplica = () => _link is null && _history.IsKnown ? new RdbReplication(_history.Database, engine.Replication.Id, engine.ReplicaStream.Offset) : null;
+        engine.Replicas.PlaceOfReplica = PlaceOfNow;
+
         // Before the first client: it is told that this is a replica while the data is loaded, and never writes in between.
         if (AddressOf(engine.Settings.ReplicaOf) is { } primary) TakeRole(primary);
     }
@@ -102,6 +103,11 @@ internal sealed class Follower : IDisposable
         int space = setting.LastIndexOf(' ');
         return space < 0 ? null : new PrimaryAddress(setting[..space], int.Parse(setting.AsSpan(space + 1), CultureInfo.InvariantCulture));
     }
+
+    // The stream's offset names the data while nothing of the stream is executed.
+    private RdbReplication? PlaceOfNow() => !_history.IsKnown ? null
+        : _link is null ? new RdbReplication(_history.Database, _engine.Replication.Id, _engine.ReplicaStream.Offset)
+        : _engine.Replication.Applying.IsHeldByCurrentThread ? new RdbReplication(_engine.Replication.StreamDatabase, _engine.Replication.Id, _engine.ReplicaStream.Offset) : null;
 
     private void Follow(PrimaryAddress primary)
     {

@@ -166,6 +166,7 @@ internal sealed class ReplicaLink : IDisposable
             else Continue(answer);
 
             _acknowledgesSoon = false;
+            lock (_engine.Replication.Applying) _engine.Replication.StreamDatabase = _history.Database;
             session = _engine.Clients.AddPrimary(
                 new OutgoingEnd(connection.RemoteAddress, connection.LocalAddress, connection.Close), _engine.Clock.SteadyMs, _engine.Users.InProcess, _history.Database);
             var applier = new StreamApplier(_engine, _caller, session);

@@ -43,7 +43,7 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
         try
         {
             if (kind.WithoutKeys) durability.WriteFunctionsForReplicas(writer, !kind.WithoutFunctions, Cut, kind.Version);
-            else durability.WriteForReplicas(writer, service.State.Applying, Cut, kind.Version);
+            else durability.WriteForReplicas(writer, Cut, kind.Version);
             writer.End();
             if (kind.KnowsMark) Send(_mark);
             else SendFile();

@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Text;
 using RedKite.Persistence.Aof;
 using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
 using RedKite.Persistence.Tests.Rdb;
 using RedKite.TestSupport;
 
@@ -23,10 +24,12 @@ public sealed class ServerFolderTests
         using (IOpenFile file = DiskFiles.Instance.Create(log.PathOf(manifest.Increments[0].Name)))
         {
             file.Write(0, Encoding.Latin1.GetBytes("*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n#TS:1700000000\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n"));
+            file.Write(file.Length, AofReader.PlaceLine(new RdbReplication(3, new string('a', RdbReplication.IdLength), 77)));
             file.SyncData();
         }
 
         log.WriteManifest(manifest);
+        Assert.Equal(new RdbReplication(3, new string('a', RdbReplication.IdLength), 77), EndPlaceOf(log.PathOf(manifest.Increments[0].Name)));
         string tool = Path.Combine(Path.GetDirectoryName(OracleProgram.Redis8Path)!, "redis-check-aof");
         if (File.Exists(tool))
         {
@@ -53,5 +56,13 @@ public sealed class ServerFolderTests
         while (reader.Read() == AofRead.Command) commands.Add(Encoding.Latin1.GetString(reader[0]));
         Assert.Equal(["SELECT", "SET"], commands);
         Assert.Equal(reader.Length, reader.UnitEnd);
+    }
+
+    private static RdbReplication? EndPlaceOf(string path)
+    {
+        using IOpenFile file = DiskFiles.Instance.OpenRead(path);
+        using var reader = new AofReader(file);
+        while (reader.Read() != AofRead.End) Assert.True(reader.EndPlace is null);
+        return reader.EndPlace;
     }
 }
