@@ -21,7 +21,6 @@ internal static class SettingTable
     // Reasons that several rows share.
     private const string NoDelays = "Redis delays its own saving and loading by it, for tests";
     private const string NoChildren = "there are no child processes";
-    private const string OneChannel = "a full synchronization uses the replica's one connection";
     private const string NoCluster = "there is no cluster mode yet";
     private const string NoModules = "there are no modules";
     private const string AlwaysFreedLater = "the memory of large values is always freed in slices, after the command";
@@ -240,13 +239,13 @@ internal static class SettingTable
         Text("replica-announce-ip", "", s => s.ReplicaAnnounceIp, (s, v) => s.ReplicaAnnounceIp = v, alias: "slave-announce-ip"),
         Integer("replica-announce-port", 0, 65535, 0, s => s.ReplicaAnnouncePort, (s, v) => s.ReplicaAnnouncePort = (int)v, alias: "slave-announce-port"),
         Integer("replica-priority", 0, int.MaxValue, 100, s => s.ReplicaPriority, (s, v) => s.ReplicaPriority = (int)v, alias: "slave-priority"),
-        Memory("replica-full-sync-buffer-limit", 0, LongMax, 0).WithoutEffect(OneChannel),
+        Memory("replica-full-sync-buffer-limit", 0, LongMax, 0, s => s.ReplicaSyncBufferBytes, (s, v) => s.ReplicaSyncBufferBytes = v),
         Choice("propagation-error-behavior", ["ignore", "panic", "panic-on-replicas"], "ignore").WithoutEffect("an error of the primary's stream is logged as critical, and the replica goes on"),
         Flag("repl-diskless-sync", true).WithoutEffect("a full synchronization never needs a file here"),
         Integer("repl-diskless-sync-delay", 0, int.MaxValue, 5, s => s.ReplicaSyncDelaySeconds, (s, v) => s.ReplicaSyncDelaySeconds = (int)v),
         Integer("repl-diskless-sync-max-replicas", 0, int.MaxValue, 0, s => s.ReplicaSyncsMax, (s, v) => s.ReplicaSyncsMax = (int)v),
         Choice("repl-diskless-load", ["disabled", "on-empty-db", "swapdb"], "disabled").WithoutEffect("a full synchronization is received into a file and loaded when it is whole, whatever the value: the old data stays until then"),
-        Flag("repl-rdb-channel", true, flags: Hidden).WithoutEffect(OneChannel),
+        Flag("repl-rdb-channel", true, s => s.ReplicaRdbChannel, (s, v) => s.ReplicaRdbChannel = v, flags: Hidden),
         Flag("repl-disable-tcp-nodelay", false, s => s.ReplicaTcpDelay, (s, v) => s.ReplicaTcpDelay = v),
         Integer("repl-ping-replica-period", 1, int.MaxValue, 10, s => s.ReplicaPingSeconds, (s, v) => s.ReplicaPingSeconds = (int)v, alias: "repl-ping-slave-period"),
         Integer("repl-timeout", 1, int.MaxValue, 60, s => s.ReplicationTimeoutSeconds, (s, v) => s.ReplicationTimeoutSeconds = (int)v),

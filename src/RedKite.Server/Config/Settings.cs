@@ -391,6 +391,12 @@ internal sealed class Settings
     /// <summary>It begins as soon as this many replicas wait; 0: after the delay.</summary>
     public int ReplicaSyncsMax { get; set; }
 
+    /// <summary>Whether a full synchronization uses a second connection for the data, if the peer can do that.</summary>
+    public bool ReplicaRdbChannel { get; set; } = true;
+
+    /// <summary>What a replica keeps in memory of the stream while it receives and loads the data; 0: what client-output-buffer-limit allows for replicas.</summary>
+    public ulong ReplicaSyncBufferBytes { get; set; }
+
     /// <summary>Whether small packets for replicas may be gathered (no TCP_NODELAY).</summary>
     public bool ReplicaTcpDelay { get; set; }
 

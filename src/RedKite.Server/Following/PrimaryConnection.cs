@@ -15,6 +15,7 @@ internal sealed class PrimaryConnection : IDisposable
 {
     private const int LineBytesMax = 4096;
     private const int ReceivedBytes = 256 * 1024;
+    private const int BufferPollMs = 20; // how soon it notices that buffering ends
     private const int SendTimeoutMs = 10_000; // what is sent is small: a primary that does not take it for so long is stuck
 
     private readonly Socket _socket;
@@ -26,6 +27,10 @@ internal sealed class PrimaryConnection : IDisposable
     private int _end;
     private long _lastReceivedMs = Environment.TickCount64;
     private volatile bool _isClosed;
+    private volatile StreamBuffer? _buffer; // before what is received
+    private IOException? _bufferFailure;
+    private Thread? _reader;
+    private volatile bool _endsBuffering;
 
     private PrimaryConnection(Socket socket, Stream stream)
     {
@@ -111,6 +116,18 @@ internal sealed class PrimaryConnection : IDisposable
             return bytes;
         }
 
+        if (_buffer is { } buffer)
+        {
+            if (buffer.Take(target) is > 0 and int taken) return taken;
+            _buffer = null;
+            if (_bufferFailure is { } failed) throw failed;
+        }
+
+        return ReadSome(target);
+    }
+
+    private int ReadSome(Span<byte> target)
+    {
         try
         {
             int read = _stream.Read(target);
@@ -121,6 +138,46 @@ internal sealed class PrimaryConnection : IDisposable
         catch (ObjectDisposedException failure)
         {
             throw new IOException("the connection was closed", failure);
+        }
+    }
+
+    /// <summary>Receives into memory on a thread of its own, up to a limit, until <see cref="EndBuffering"/>.</summary>
+    /// <param name="limit">How many bytes may wait.</param>
+    /// <param name="failed">Called on that thread if the connection ends.</param>
+    /// <returns>What has been received; <see cref="ReceiveInto"/> returns it first.</returns>
+    internal StreamBuffer BeginBuffering(long limit, Action failed)
+    {
+        var buffer = new StreamBuffer();
+        if (_end > _start) buffer.Add(_received.AsSpan(_start, _end - _start));
+        _start = _end = 0;
+        _reader = new Thread(() => Buffer(buffer, limit, failed)) { Name = "redkite-replica-stream", IsBackground = true };
+        _reader.Start();
+        return buffer;
+    }
+
+    /// <summary>Ends what <see cref="BeginBuffering"/> began.</summary>
+    internal void EndBuffering(StreamBuffer buffer)
+    {
+        _endsBuffering = true;
+        _reader?.Join();
+        _reader = null;
+        _buffer = buffer;
+    }
+
+    private void Buffer(StreamBuffer buffer, long limit, Action failed)
+    {
+        try
+        {
+            while (!_endsBuffering)
+            {
+                if (buffer.Bytes >= limit) Thread.Sleep(BufferPollMs);
+                else if (_socket.Poll(BufferPollMs * 1000, SelectMode.SelectRead)) buffer.Add(_received.AsSpan(0, ReadSome(_received)));
+            }
+        }
+        catch (Exception failure) when (failure is IOException or SocketException or ObjectDisposedException)
+        {
+            _bufferFailure = failure as IOException ?? new IOException(failure.Message, failure);
+            failed();
         }
     }
 

@@ -10,7 +10,11 @@ namespace RedKite.Server.Following;
 /// <param name="IsFull">Whether all data follows; otherwise the stream goes on.</param>
 /// <param name="Id">The id of the primary's history; null: it named none.</param>
 /// <param name="Offset">The offset of the data that follows; -1: an old primary that names none.</param>
-internal readonly record struct SyncAnswer(bool IsFull, string? Id, long Offset);
+internal readonly record struct SyncAnswer(bool IsFull, string? Id, long Offset)
+{
+    /// <summary>The data follows on a second connection, which names the first one by this; 0: it follows here.</summary>
+    internal long MainClientId { get; init; }
+}
 
 /// <summary>How a replica introduces itself to its primary, and asks for the stream.</summary>
 internal sealed class PrimaryHandshake(PrimaryConnection connection, Settings settings, ServerLog log, int listeningPort)
@@ -28,18 +32,35 @@ internal sealed class PrimaryHandshake(PrimaryConnection connection, Settings se
             throw new IOException($"Error reply to PING from master: '{pong}'");
         }
 
-        if (settings.MasterAuth.Length > 0)
-        {
-            string reply = settings.MasterUser.Length > 0 ? Ask("AUTH", settings.MasterUser, settings.MasterAuth) : Ask("AUTH", settings.MasterAuth);
-            if (reply[0] == '-') throw new IOException($"Unable to AUTH to MASTER: {reply}");
-        }
-
-        AskOptional("REPLCONF", "listening-port", (settings.ReplicaAnnouncePort > 0 ? settings.ReplicaAnnouncePort : listeningPort).ToString(CultureInfo.InvariantCulture));
+        Authenticate();
+        AskOptional("REPLCONF", "listening-port", Port);
         if (settings.ReplicaAnnounceIp.Length > 0) AskOptional("REPLCONF", "ip-address", settings.ReplicaAnnounceIp);
-        AskOptional("REPLCONF", "capa", "eof", "capa", "psync2");
+        if (settings.ReplicaRdbChannel) AskOptional("REPLCONF", "capa", "eof", "capa", "psync2", "capa", "rdb-channel-repl");
+        else AskOptional("REPLCONF", "capa", "eof", "capa", "psync2");
 
         // Valkey 9 writes an older format, without expiries of fields, unless a replica says that it is as new.
         if (AskVersion() is { } version) AskOptional("REPLCONF", "version", version);
+    }
+
+    /// <summary>Introduces a second connection, for the data, and asks for it.</summary>
+    /// <param name="mainClientId">What the primary calls the first connection.</param>
+    /// <exception cref="IOException">The primary refuses it, or the connection has ended.</exception>
+    internal SyncAnswer AskForData(long mainClientId)
+    {
+        Authenticate();
+        string reply = Ask("REPLCONF", "capa", "eof", "rdb-only", "1", "rdb-channel", "1", "main-ch-client-id", mainClientId.ToString(CultureInfo.InvariantCulture), "listening-port", Port);
+        if (reply[0] == '-') throw new IOException($"Master replied with error to REPLCONF of the second connection: {reply}");
+        SyncAnswer answer = AskForStream(null, -1);
+        return answer is { IsFull: true, Id: not null, MainClientId: 0 } ? answer : throw new IOException("the primary sends no data on the second connection");
+    }
+
+    private string Port => (settings.ReplicaAnnouncePort > 0 ? settings.ReplicaAnnouncePort : listeningPort).ToString(CultureInfo.InvariantCulture);
+
+    private void Authenticate()
+    {
+        if (settings.MasterAuth.Length == 0) return;
+        string reply = settings.MasterUser.Length > 0 ? Ask("AUTH", settings.MasterUser, settings.MasterAuth) : Ask("AUTH", settings.MasterAuth);
+        if (reply[0] == '-') throw new IOException($"Unable to AUTH to MASTER: {reply}");
     }
 
     /// <summary>Asks for the stream from an offset on.</summary>
@@ -57,6 +78,8 @@ internal sealed class PrimaryHandshake(PrimaryConnection connection, Settings se
         {
             case "+FULLRESYNC" when words.Length == 3 && words[1].Length == IdLength && long.TryParse(words[2], CultureInfo.InvariantCulture, out long start) && start >= 0:
                 return new SyncAnswer(IsFull: true, words[1], start);
+            case "+RDBCHANNELSYNC" when words.Length == 2 && long.TryParse(words[1], NumberStyles.None, CultureInfo.InvariantCulture, out long client) && client > 0:
+                return new SyncAnswer(IsFull: true, null, -1) { MainClientId = client };
             case "+CONTINUE" when id is not null && (words.Length == 1 || words[1].Length == IdLength):
                 return new SyncAnswer(IsFull: false, words.Length > 1 ? words[1] : null, offset);
             case "-NOMASTERLINK" or "-LOADING":

@@ -1,8 +1,10 @@
 using System.Net.Sockets;
 using System.Security.Authentication;
 using RedKite.Persistence.Files;
+using RedKite.Persistence.Log;
 using RedKite.Persistence.Rdb;
 using RedKite.Server.Client;
+using RedKite.Server.Config;
 using RedKite.Server.Execution;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
@@ -32,6 +34,8 @@ internal sealed class ReplicaLink : IDisposable
     private readonly Thread _thread;
     private readonly Timer _timer;
     private volatile PrimaryConnection? _connection;
+    private volatile PrimaryConnection? _channel; // a second one, for the data
+    private volatile StreamBuffer? _buffer; // of the stream meanwhile
     private volatile SyncReceiver? _receiving;
     private volatile StreamApplier? _applier;
     private volatile ReplicaLinkState _state;
@@ -73,7 +77,9 @@ internal sealed class ReplicaLink : IDisposable
             nowMs - Volatile.Read(ref _presentMs),
             receiving?.TotalBytes ?? 0,
             receiving?.ReceivedBytes ?? 0,
-            receiving is null ? -1 : nowMs - receiving.LastReceivedMs);
+            receiving is null ? -1 : nowMs - receiving.LastReceivedMs,
+            _buffer?.Bytes ?? 0,
+            _buffer?.PeakBytes ?? 0);
     }
 
     /// <summary>Ends the link, and waits until nothing more of the stream is executed. The current thread has no stripe locked.</summary>
@@ -82,6 +88,7 @@ internal sealed class ReplicaLink : IDisposable
         _stop.Cancel();
         _caller.BeginEnd();
         _connection?.Close();
+        _channel?.Close();
         if (_thread.ThreadState != System.Threading.ThreadState.Unstarted) _thread.Join();
         _timer.Dispose();
         _caller.Remove();
@@ -162,7 +169,8 @@ internal sealed class ReplicaLink : IDisposable
             var handshake = new PrimaryHandshake(connection, _engine.Settings, _engine.Log, _engine.Listening().Port);
             handshake.Introduce();
             SyncAnswer answer = Ask(handshake);
-            if (answer.IsFull) Synchronize(connection, answer);
+            if (answer.MainClientId > 0) SynchronizeApart(connection, answer.MainClientId, connecting.Token);
+            else if (answer.IsFull) Synchronize(connection, answer);
             else Continue(answer);
 
             _acknowledgesSoon = false;
@@ -219,6 +227,31 @@ internal sealed class ReplicaLink : IDisposable
         if (answer.Id is { } id) _engine.Replication.AdoptId(id, _engine.ReplicaStream.Offset);
         Counts.NotePartial();
         _engine.Log.Notice(LogEvents.LinkConnected, "MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.");
+    }
+
+    // The data comes on a second connection; the stream meanwhile on the first one, into memory.
+    private void SynchronizeApart(PrimaryConnection connection, long mainClientId, CancellationToken connecting)
+    {
+        Settings settings = _engine.Settings;
+        _engine.Log.Notice(LogEvents.SyncBegun, "PSYNC is not possible, initialize RDB channel.");
+        _state = ReplicaLinkState.Sync;
+        using PrimaryConnection channel = PrimaryConnection.Open(_primary.Host, _primary.Port, settings.BindSourceAddress, _services.Tls(), connecting);
+        _channel = channel;
+        StreamBuffer? buffer = null;
+        try
+        {
+            _stop.Token.ThrowIfCancellationRequested();
+            SyncAnswer answer = new PrimaryHandshake(channel, settings, _engine.Log, _engine.Listening().Port).AskForData(mainClientId);
+            ulong limit = settings.ReplicaSyncBufferBytes > 0 ? settings.ReplicaSyncBufferBytes : settings.ReplicaClientLimit.HardBytes;
+            _buffer = buffer = connection.BeginBuffering(limit > 0 ? (long)Math.Min(limit, LogChain.KeptBytesMax) : LogChain.KeptBytesMax, channel.Close);
+            Synchronize(channel, answer);
+            _engine.Log.Notice(LogEvents.LinkConnected, FormattableString.Invariant($"MASTER <-> REPLICA sync: {buffer.Bytes} bytes of the stream were received meanwhile."));
+        }
+        finally
+        {
+            _channel = null;
+            if (buffer is not null) connection.EndBuffering(buffer);
+        }
     }
 
     private void Synchronize(PrimaryConnection connection, in SyncAnswer answer)
@@ -311,7 +344,7 @@ internal sealed class ReplicaLink : IDisposable
         try
         {
             if (_isLoading) connection.SendEmptyLine();
-            else if (Environment.TickCount64 - connection.LastReceivedMs > _engine.Settings.ReplicationTimeoutSeconds * 1000L) CloseSilent(connection);
+            else if (Environment.TickCount64 - Math.Max(connection.LastReceivedMs, _channel?.LastReceivedMs ?? 0) > _engine.Settings.ReplicationTimeoutSeconds * 1000L) CloseSilent(connection);
             else if (_state == ReplicaLinkState.Connected) Acknowledge(connection);
         }
         catch (Exception failure) when (failure is IOException or ObjectDisposedException or InvalidOperationException)
@@ -326,6 +359,7 @@ internal sealed class ReplicaLink : IDisposable
             ? "MASTER timeout: no data nor PING received..."
             : "Timeout receiving bulk data from MASTER... If the problem persists try to set the 'repl-timeout' parameter in redis.conf to a larger value.");
         connection.Close();
+        _channel?.Close();
     }
 
     // A primary from before PSYNC takes none.

@@ -45,6 +45,7 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
             if (kind.WithoutKeys) durability.WriteFunctionsForReplicas(writer, !kind.WithoutFunctions, Cut, kind.Version);
             else durability.WriteForReplicas(writer, Cut, kind.Version);
             writer.End();
+            foreach (ReplicaClient replica in _replicas) replica.HasWholeData = true; // who has read the mark may close the connection
             if (kind.KnowsMark) Send(_mark);
             else SendFile();
             foreach (ReplicaClient replica in _replicas) replica.EndBlocks();

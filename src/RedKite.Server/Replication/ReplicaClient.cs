@@ -17,6 +17,9 @@ internal enum ReplicaCapabilities : byte
 
     /// <summary>It takes over a new id with +CONTINUE.</summary>
     Psync2 = 2,
+
+    /// <summary>It takes the data on a connection of its own, and the stream meanwhile on the first one.</summary>
+    RdbChannel = 4,
 }
 
 /// <summary>What replicas must have in common to share a full synchronization.</summary>
@@ -35,8 +38,14 @@ internal enum ReplicaState : byte
     /// <summary>It waits for a full synchronization to begin.</summary>
     Waiting,
 
+    /// <summary>It was told to open a second connection for the data.</summary>
+    AwaitsChannel,
+
     /// <summary>It is being sent the data.</summary>
     Receiving,
+
+    /// <summary>It is being sent the data on its second connection, or loads it, and gets the stream on this one.</summary>
+    Streaming,
 
     /// <summary>It has been sent the data, and gets the stream once it acknowledges that.</summary>
     Loading,
@@ -94,6 +103,18 @@ internal sealed class ReplicaClient(Session session)
     /// <summary>The version of the format in which it gets the data.</summary>
     internal int DataVersion { get; set; } = RdbFormat.Version;
 
+    /// <summary>Whether this is a replica's second connection, for the data.</summary>
+    internal bool IsChannel { get; set; }
+
+    /// <summary>The connection of the same replica that gets the stream; null: this is no second one.</summary>
+    internal ReplicaClient? Main { get; set; }
+
+    /// <summary>The replica's second connection; null: it has none.</summary>
+    internal ReplicaClient? Channel { get; set; }
+
+    /// <summary>Whether all of the data was handed over, so that the peer may close this connection.</summary>
+    internal volatile bool HasWholeData;
+
     /// <summary>Whether it came with SYNC: it knows no ids and acknowledges nothing.</summary>
     internal bool IsBeforePsync { get; set; }
 
@@ -114,6 +135,9 @@ internal sealed class ReplicaClient(Session session)
 
     /// <summary>When it was last seen to take something of the data; steady.</summary>
     internal long ProgressMs { get; set; }
+
+    /// <summary>What it had sent when it was last looked at.</summary>
+    internal long HeardBytes { get; set; }
 
     /// <summary>Since when it is further behind than the soft limit; 0: it is not. Steady.</summary>
     internal long OverSoftLimitSinceMs { get; set; }
@@ -185,7 +209,7 @@ internal sealed class ReplicaClient(Session session)
     internal bool Feed(ReplicationStream stream, long visible, out long sent)
     {
         sent = 0;
-        if (State != ReplicaState.Online || Position is not { } position) return false;
+        if (State is not (ReplicaState.Online or ReplicaState.Streaming) || Position is not { } position) return false;
         Connection connection = Connection;
         for (int portion = 0; portion < PortionsPerTurnMax; portion++)
         {

@@ -29,6 +29,8 @@ internal enum ReplicaLinkState : byte
 /// <param name="SyncTotalBytes">The length of the data that is being received; 0: it is not known.</param>
 /// <param name="SyncReadBytes">The bytes of it that have been received.</param>
 /// <param name="SyncLastIoMs">Milliseconds since some of it was received.</param>
+/// <param name="BufferBytes">What was received of the stream while the data came on a second connection, and is not executed yet.</param>
+/// <param name="BufferPeakBytes">The most of it in the last synchronization.</param>
 internal readonly record struct ReplicaLinkStatus(
     ReplicaLinkState State,
     long LastIoMs,
@@ -38,4 +40,6 @@ internal readonly record struct ReplicaLinkStatus(
     long AbsentMs,
     long SyncTotalBytes,
     long SyncReadBytes,
-    long SyncLastIoMs);
+    long SyncLastIoMs,
+    long BufferBytes = 0,
+    long BufferPeakBytes = 0);

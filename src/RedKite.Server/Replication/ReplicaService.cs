@@ -19,7 +19,7 @@ namespace RedKite.Server.Replication;
 /// <remarks>
 /// Locks: <see cref="_lock"/> guards the lists. It may be taken with stripes locked; nothing is locked with it held but the stream's.
 /// </remarks>
-internal sealed class ReplicaService
+internal sealed partial class ReplicaService
 {
     /// <summary>How often a replica's limit is doubled while it synchronizes, because its last synchronizations were too slow for it.</summary>
     internal const int LimitDoublingsMax = 3;
@@ -126,7 +126,7 @@ internal sealed class ReplicaService
     internal int GoodReplicas => _goodReplicas;
 
     /// <summary>A full synchronization is being sent, or replicas wait for one.</summary>
-    internal bool IsSynchronizing => Array.Exists(_replicas, static replica => replica.State is ReplicaState.Waiting or ReplicaState.Receiving or ReplicaState.Loading);
+    internal bool IsSynchronizing => Array.Exists(_replicas, static replica => replica.State is ReplicaState.AwaitsChannel or ReplicaState.Waiting or ReplicaState.Receiving or ReplicaState.Streaming or ReplicaState.Loading);
 
     /// <summary>How far a replica may be behind: its output limit, and at least the backlog.</summary>
     internal long LimitBytes
@@ -186,11 +186,17 @@ internal sealed class ReplicaService
     internal void Synchronize(ReplicaClient replica)
     {
         Counts.NoteFull();
-        if (!Stream.HasBacklog && _replicas.Length == 0) State.ChangeId(); // nothing was kept, so no replica can know an offset of this history
+        BeginHistoryIfUnknown();
         replica.WaitsSinceMs = replica.ProgressMs = replica.AcknowledgedMs = _clock.SteadyMs;
         Attach(replica, ReplicaState.Waiting);
         _log.Notice(LogEvents.ReplicaSyncWanted, $"Replica {replica.Name} gets a full synchronization.");
         BeginIfDue(_clock.SteadyMs);
+    }
+
+    // Nothing was kept, so no replica can know an offset of this history.
+    private void BeginHistoryIfUnknown()
+    {
+        if (!Stream.HasBacklog && _replicas.Length == 0) State.ChangeId();
     }
 
     /// <summary>A replica acknowledges an offset. On its loop.</summary>
@@ -203,7 +209,7 @@ internal sealed class ReplicaService
         replica.AcknowledgedOffset = Math.Max(replica.AcknowledgedOffset, offset);
         if (synced is { } syncedOffset) replica.SyncedOffset = Math.Max(replica.SyncedOffset, syncedOffset);
         replica.AcknowledgedMs = _clock.SteadyMs;
-        if (replica.State == ReplicaState.Loading)
+        if (replica.State == ReplicaState.Loading || replica is { State: ReplicaState.Streaming, Channel.HasWholeData: true })
         {
             replica.State = ReplicaState.Online;
             lock (_lock) _overflows.Remove(replica.Name);
@@ -223,6 +229,7 @@ internal sealed class ReplicaService
         Interlocked.Decrement(ref _introducedCount);
         ReplicaState state = replica.State;
         replica.Closed();
+        EndTogether(replica);
         if (state == ReplicaState.None) return;
         _feederOf[replica.Connection.Loop].Remove(replica);
         lock (_lock)
@@ -235,7 +242,7 @@ internal sealed class ReplicaService
         if (replica.Position is { } position) Stream.Unpin(position);
         replica.Progressed?.Invoke(replica);
         CountGood();
-        if (state != ReplicaState.Served) Counts.NoteLost(replica.Name, _clock.SteadyMs);
+        if (state != ReplicaState.Served && replica.Main is null) Counts.NoteLost(replica.Name, _clock.SteadyMs);
         _log.Notice(LogEvents.ReplicaLost, $"The connection to replica {replica.Name} has ended.");
     }
 
@@ -304,7 +311,8 @@ internal sealed class ReplicaService
             ReplicaClient[] group = [.. _replicas.Where(replica => replica is { State: ReplicaState.Waiting, IsConnected: true } && replica.Kind == kind)];
             foreach (ReplicaClient replica in group)
             {
-                replica.Position = Stream.TryPin(offset);
+                if (replica.Main is { } main) BeginStreaming(main, offset);
+                else replica.Position = Stream.TryPin(offset);
                 replica.State = ReplicaState.Receiving;
                 replica.ProgressMs = _clock.SteadyMs;
             }
@@ -410,7 +418,7 @@ internal sealed class ReplicaService
                     if (replica.AwaitsData) replica.Connection.Send("\n"u8); // it is not forgotten
                 });
             }
-            else if (replica.State is ReplicaState.Online or ReplicaState.Loading && !replica.IsBeforePsync && nowMs - Math.Max(replica.AcknowledgedMs, replica.ProgressMs) > timeoutMs)
+            else if (replica.State is ReplicaState.Online or ReplicaState.Loading or ReplicaState.Streaming or ReplicaState.AwaitsChannel && !replica.IsBeforePsync && nowMs - HeardMs(replica, nowMs) > timeoutMs)
             {
                 if (replica.Close()) _log.Warning(LogEvents.ReplicaClosed, $"Replica {replica.Name} is closed: it has acknowledged nothing for {_settings.ReplicationTimeoutSeconds} seconds (repl-timeout).");
             }
@@ -419,6 +427,19 @@ internal sealed class ReplicaService
                 replica.Close();
             }
         }
+    }
+
+    // One that loads sends empty lines.
+    private static long HeardMs(ReplicaClient replica, long nowMs)
+    {
+        if (replica.State is ReplicaState.Loading or ReplicaState.Streaming && replica.HeardBytes != replica.Session.BytesReceived)
+        {
+            replica.HeardBytes = replica.Session.BytesReceived;
+            replica.ProgressMs = nowMs;
+        }
+
+        long heardMs = Math.Max(replica.AcknowledgedMs, replica.ProgressMs);
+        return replica.Channel is { IsConnected: true } channel ? Math.Max(heardMs, Math.Max(channel.ProgressMs, channel.WaitsSinceMs)) : heardMs;
     }
 
     private void Wake()
@@ -454,6 +475,7 @@ internal sealed class ReplicaService
             Stream.Unpin(position);
         }
 
+        if (replica.Main is not null) replica.Close(); // as in Redis
         if (!replica.IsBeforePsync || replica.OnlyData) return;
 
         // It will acknowledge nothing, so it cannot be waited for.

@@ -99,7 +99,7 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
         long offset = replicas.Stream.Offset;
         foreach (ReplicaClient replica in replicas.Replicas)
         {
-            if (replica is { State: ReplicaState.Online or ReplicaState.Loading, IsBeforePsync: false } && replica.AcknowledgedOffset < offset) behind++;
+            if (replica is { State: ReplicaState.Online or ReplicaState.Loading or ReplicaState.Streaming, IsBeforePsync: false } && replica.AcknowledgedOffset < offset) behind++;
         }
 
         return behind;

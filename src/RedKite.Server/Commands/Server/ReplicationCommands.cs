@@ -65,7 +65,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
         cmd.Reply.Ok();
     }
 
-    private static bool TrySetOrReply(scoped in CommandContext cmd, ReplicaClient replica, int option)
+    private bool TrySetOrReply(scoped in CommandContext cmd, ReplicaClient replica, int option)
     {
         int value = option + 1;
         if (cmd.Is(option, "LISTENING-PORT"u8))
@@ -89,6 +89,19 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
             // What is not known is ignored, as in Redis.
             if (cmd.Is(value, "EOF"u8)) replica.Capabilities |= ReplicaCapabilities.Eof;
             else if (cmd.Is(value, "PSYNC2"u8)) replica.Capabilities |= ReplicaCapabilities.Psync2;
+            else if (cmd.Is(value, "RDB-CHANNEL-REPL"u8)) replica.Capabilities |= ReplicaCapabilities.RdbChannel;
+        }
+        else if (cmd.Is(option, "RDB-CHANNEL"u8))
+        {
+            if (!TryFlagOrReply(cmd, value, out bool isChannel)) return false;
+            replica.IsChannel = isChannel;
+        }
+        else if (cmd.Is(option, "MAIN-CH-CLIENT-ID"u8))
+        {
+            if (!cmd.TryIntegerOrReply(value, out long mainId)) return false;
+            if (replicas.TryJoin(replica, mainId)) return true;
+            cmd.Reply.Error($"ERR Unrecognized RDB client id: {mainId}");
+            return false;
         }
         else if (cmd.Is(option, "VERSION"u8))
         {
@@ -163,7 +176,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
         if (cmd.Count > 3 && cmd.Is(3, "FAILOVER"u8) && !TryTakeOverOrReply(cmd)) return;
         if (!MayAttachOrReply(cmd)) return;
         ReplicaClient replica = replicas.Introduce(cmd.Session);
-        if (replicas.TryContinue(replica, cmd.Text(1), offset) is { } reply) cmd.Reply.Raw(System.Text.Encoding.Latin1.GetBytes(reply));
+        if ((replicas.TryContinue(replica, cmd.Text(1), offset) ?? replicas.TryAwaitChannel(replica)) is { } reply) cmd.Reply.Raw(System.Text.Encoding.Latin1.GetBytes(reply));
         else replicas.Synchronize(replica);
         cmd.Session.ReplyMode = ReplyMode.Off;
     }

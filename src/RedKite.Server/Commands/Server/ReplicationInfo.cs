@@ -88,8 +88,8 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
         text.Line("master_sync_in_progress"u8, isSyncing ? 1 : 0);
         text.Line("slave_read_repl_offset"u8, link.ReadOffset);
         text.Line("slave_repl_offset"u8, link.AppliedOffset);
-        text.Line("replica_full_sync_buffer_size"u8, 0);
-        text.Line("replica_full_sync_buffer_peak"u8, 0);
+        text.Line("replica_full_sync_buffer_size"u8, link.BufferBytes);
+        text.Line("replica_full_sync_buffer_peak"u8, link.BufferPeakBytes);
         if (isSyncing)
         {
             double percent = link.SyncTotalBytes > 0 ? 100.0 * link.SyncReadBytes / link.SyncTotalBytes : 0;
@@ -108,22 +108,24 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
 
     private void WriteReplicas(InfoText text)
     {
-        IReadOnlyList<ReplicaClient> all = replicas.Replicas;
-        text.Line("connected_slaves"u8, all.Count);
+        ReplicaClient[] all = [.. replicas.Replicas.Where(static replica => replica.Main is null)]; // a second connection is none of its own
+        text.Line("connected_slaves"u8, all.Length);
         if (configuration.Settings is { ReplicasToWriteMin: > 0, ReplicaLagSecondsMax: > 0 }) text.Line("min_slaves_good_slaves"u8, replicas.GoodReplicas);
         long nowMs = clock.SteadyMs;
         int index = 0;
         foreach (ReplicaClient replica in all)
         {
-            if (Name(replica.State) is not { } name) continue;
+            if (Name(replica) is not { } name) continue;
             long lag = replica.State == ReplicaState.Online ? Seconds(nowMs - replica.AcknowledgedMs) : 0;
             text.Line(string.Create(CultureInfo.InvariantCulture, $"slave{index++}:ip={replica.Host},port={replica.ListeningPort},state={name},offset={replica.AcknowledgedOffset},lag={lag}"));
         }
     }
 
-    private static string? Name(ReplicaState replica) => replica switch
+    private static string? Name(ReplicaClient replica) => replica.State switch
     {
-        ReplicaState.Waiting or ReplicaState.Receiving => "wait_bgsave",
+        ReplicaState.AwaitsChannel or ReplicaState.Waiting or ReplicaState.Receiving => "wait_bgsave",
+        ReplicaState.Streaming when replica is not { Channel.HasWholeData: true } => "send_bulk_and_stream",
+        ReplicaState.Streaming => "online",
         ReplicaState.Loading or ReplicaState.Online => "online",
         ReplicaState.Served => "rdb_transmitted",
         _ => null,

@@ -24,7 +24,7 @@ internal static class ReplicationReports
         WriteBacklog(report, stream, offset);
         WriteLink(report, service.State);
         json.WriteStartArray("replicas");
-        foreach (ReplicaClient replica in service.Replicas) WriteReplica(report, replica, offset);
+        foreach (ReplicaClient replica in service.Replicas.Where(static replica => replica.Main is null)) WriteReplica(report, replica, offset);
         json.WriteEndArray();
         json.WriteNumber("replicas_to_write_min", parts.Settings.ReplicasToWriteMin);
         json.WriteNumber("good_replicas", service.GoodReplicas);
@@ -115,7 +115,9 @@ internal static class ReplicationReports
         json.WriteString("state", replica.State switch
         {
             ReplicaState.Waiting => "waits for the data",
+            ReplicaState.AwaitsChannel => "opens a second connection for the data",
             ReplicaState.Receiving => "receives the data",
+            ReplicaState.Streaming => replica is { Channel.HasWholeData: true } ? "loads the data" : "receives the data and the stream",
             ReplicaState.Loading => "loads the data",
             ReplicaState.Online => "gets the stream",
             _ => "has got the data",
@@ -123,7 +125,7 @@ internal static class ReplicationReports
         json.WriteNumber("offset", replica.AcknowledgedOffset);
         json.WriteNumber("lag_bytes", isOnline ? Math.Max(0, offset - replica.AcknowledgedOffset) : replica.Position is { } position ? offset - position.Offset : 0);
         json.WriteNumber("lag_seconds", isOnline ? Math.Max(0, report.Parts.Clock.SteadyMs - replica.AcknowledgedMs) / 1000.0 : -1);
-        json.WriteNumber("unsent_bytes", replica.UnsentBytes);
+        json.WriteNumber("unsent_bytes", replica.UnsentBytes + (replica.Channel?.UnsentBytes ?? 0));
         json.WriteEndObject();
     }
 }
