@@ -244,7 +244,7 @@ internal static class SettingTable
         Flag("repl-diskless-sync", true).WithoutEffect("a full synchronization never needs a file here"),
         Integer("repl-diskless-sync-delay", 0, int.MaxValue, 5, s => s.ReplicaSyncDelaySeconds, (s, v) => s.ReplicaSyncDelaySeconds = (int)v),
         Integer("repl-diskless-sync-max-replicas", 0, int.MaxValue, 0, s => s.ReplicaSyncsMax, (s, v) => s.ReplicaSyncsMax = (int)v),
-        Choice("repl-diskless-load", ["disabled", "on-empty-db", "swapdb"], "disabled").WithoutEffect("a full synchronization is received into a file and loaded when it is whole, whatever the value: the old data stays until then"),
+        Choice("repl-diskless-load", ["disabled", "on-empty-db", "swapdb"], "disabled").WithoutEffect("a full synchronization is received into a file, which is loaded when it is whole, whatever the value; clients read the old data until then, and are answered LOADING while it is loaded"),
         Flag("repl-rdb-channel", true, s => s.ReplicaRdbChannel, (s, v) => s.ReplicaRdbChannel = v, flags: Hidden),
         Flag("repl-disable-tcp-nodelay", false, s => s.ReplicaTcpDelay, (s, v) => s.ReplicaTcpDelay = v),
         Integer("repl-ping-replica-period", 1, int.MaxValue, 10, s => s.ReplicaPingSeconds, (s, v) => s.ReplicaPingSeconds = (int)v, alias: "repl-ping-slave-period"),

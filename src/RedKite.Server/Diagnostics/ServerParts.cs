@@ -53,6 +53,7 @@ internal abstract class ServerParts
         };
         Replicas = new ReplicaService(Replication, Settings, keyspace, Changes, clock, log, WriteGate, Durability, Buffers, Pause);
         Durability.Replication = Replicas.PlaceOfNow;
+        Replication.RoleChanged += () => log.IsReplica = Replication.IsReplica;
         foreach (string name in (string[])["min-replicas-to-write", "min-replicas-max-lag"])
         {
             configuration.OnChange(name, () =>

@@ -37,6 +37,9 @@ internal sealed class ServerLog(Settings settings, Action<RedKiteLogEntry>? sink
 
     internal void Notice(LogEvent kind, string text) => Write(kind, LogLevel.Notice, '*', text);
 
+    /// <summary>Whether the server follows a primary: its lines have the letter S, as in Redis, and otherwise M.</summary>
+    internal bool IsReplica { get; set; }
+
     internal void Warning(LogEvent kind, string text) => Write(kind, LogLevel.Warning, '#', text);
 
     /// <summary>Writes text of a client or its script, or a name that it chose: a debug package leaves it out.</summary>
@@ -135,8 +138,8 @@ internal sealed class ServerLog(Settings settings, Action<RedKiteLogEntry>? sink
         return $"{{\"time\":\"{time}\",\"level\":\"{word}\",\"pid\":{Environment.ProcessId},\"message\":\"{JsonEncodedText.Encode(text, JavaScriptEncoder.UnsafeRelaxedJsonEscaping)}\"}}{Environment.NewLine}";
     }
 
-    private static string Line(char mark, string text) =>
-        $"{Environment.ProcessId}:M {DateTime.Now.ToString("dd MMM yyyy HH:mm:ss.fff", System.Globalization.CultureInfo.InvariantCulture)} {mark} {text}{Environment.NewLine}";
+    private string Line(char mark, string text) =>
+        $"{Environment.ProcessId}:{(IsReplica ? 'S' : 'M')} {DateTime.Now.ToString("dd MMM yyyy HH:mm:ss.fff", System.Globalization.CultureInfo.InvariantCulture)} {mark} {text}{Environment.NewLine}";
 
     private bool TryAppend(string lines, out string? reason)
     {

@@ -25,6 +25,7 @@ internal sealed partial class ReplicaService
     internal const int LimitDoublingsMax = 3;
 
     private const int RememberedOverflowsMax = 64; // replicas
+    private const int CountedOverflowsMax = LimitDoublingsMax + 7; // of one replica in a row
     private const int SecondMs = 1000;
 
     private readonly Settings _settings;
@@ -187,7 +188,8 @@ internal sealed partial class ReplicaService
     {
         Counts.NoteFull();
         BeginHistoryIfUnknown();
-        replica.WaitsSinceMs = replica.ProgressMs = replica.AcknowledgedMs = _clock.SteadyMs;
+        replica.ProgressMs = replica.AcknowledgedMs = _clock.SteadyMs;
+        replica.WaitsSinceMs = _clock.SteadyMs + PauseMs(replica.Name);
         Attach(replica, ReplicaState.Waiting);
         _log.Notice(LogEvents.ReplicaSyncWanted, $"Replica {replica.Name} gets a full synchronization.");
         BeginIfDue(_clock.SteadyMs);
@@ -514,7 +516,7 @@ internal sealed partial class ReplicaService
             long most = LimitBytes;
             if (!isOnline)
             {
-                lock (_lock) most = Math.Min(most << _overflows.GetValueOrDefault(replica.Name), LogChain.KeptBytesMax / 2);
+                lock (_lock) most = Math.Min(most << Math.Min(LimitDoublingsMax, _overflows.GetValueOrDefault(replica.Name)), LogChain.KeptBytesMax / 2);
             }
 
             bool isOverSoft = isOnline && limit.SoftBytes > 0 && (ulong)behind > Math.Max(limit.SoftBytes, _settings.ReplicationBacklogBytes);
@@ -527,7 +529,7 @@ internal sealed partial class ReplicaService
             if (!isOnline) RememberOverflow(replica.Name);
             _log.Warning(LogEvents.ReplicaClosed, isOnline
                 ? FormattableString.Invariant($"Replica {replica.Name} is closed: it is {behind} bytes behind (client-output-buffer-limit replica).")
-                : FormattableString.Invariant($"Replica {replica.Name} is closed: {behind} bytes were written while it was sent the data and loaded it, and {most} may wait (client-output-buffer-limit replica). Its next synchronization may be {Math.Min(most * 2, LimitBytes << LimitDoublingsMax)} bytes behind."));
+                : FormattableString.Invariant($"Replica {replica.Name} is closed: {behind} bytes were written while it was sent the data and loaded it, and {most} may wait (client-output-buffer-limit replica). Its next synchronization may be {Math.Min(most * 2, LimitBytes << LimitDoublingsMax)} bytes behind, and begins {(PauseMs(replica.Name) is > 0 and var pause ? $"after {pause / SecondMs} seconds" : "at once")}."));
         }
     }
 
@@ -536,7 +538,17 @@ internal sealed partial class ReplicaService
         lock (_lock)
         {
             if (_overflows.Count >= RememberedOverflowsMax && !_overflows.ContainsKey(name)) _overflows.Clear();
-            _overflows[name] = Math.Min(LimitDoublingsMax, _overflows.GetValueOrDefault(name) + 1);
+            _overflows[name] = Math.Min(CountedOverflowsMax, _overflows.GetValueOrDefault(name) + 1);
+        }
+    }
+
+    // How long a replica waits for its next synchronization, because the last ones failed with the largest limit: it would only load both servers.
+    private long PauseMs(string name)
+    {
+        lock (_lock)
+        {
+            int pauses = _overflows.GetValueOrDefault(name) - LimitDoublingsMax - 1;
+            return pauses <= 0 ? 0 : SecondMs << pauses;
         }
     }
 

@@ -144,7 +144,18 @@ public class StreamTests
             replica.WaitForEnd();
         }
 
-        primary.WaitFor(() => primary.Log.Contains("may be 8388608 bytes behind", StringComparison.Ordinal), "its log line");
+        primary.WaitFor(() => primary.Log.Contains("may be 8388608 bytes behind, and begins at once", StringComparison.Ordinal), "its log line");
+
+        // The largest limit has failed twice: the next synchronizations wait, longer each time, so that they do not only load both servers.
+        primary.WaitFor(() => primary.Log.Contains("may be 8388608 bytes behind, and begins after 2 seconds", StringComparison.Ordinal), "the pause");
+        Assert.Equal([("127.0.0.1:1", 5)], primary.Server.Engine.Replicas.TooSlow);
+        Assert.Equal((5, 0), (primary.Server.Engine.Replicas.Counts.OverflowsInSync, primary.Server.Engine.Replicas.Counts.OverflowsInStream));
+        primary.WaitFor(() => primary.Server.Engine.ReplicaStream.KeptBytes <= 1 << 20, "the release of what they did not read");
+        using var last = new RawReplica(primary.Server.Port);
+        (long offset, _) = last.Synchronize();
+        last.Send($"REPLCONF ACK {offset}");
+        primary.WaitForOnline(1);
+        Assert.Empty(primary.Server.Engine.Replicas.TooSlow);
     }
 
     [Fact]
