@@ -26,7 +26,7 @@ internal sealed class ReplicaCounts
     private long _lost;
     private int _noted;
     private double _bytesPerSecond = double.NaN;
-    private volatile Refusal? _lastRefusal;
+    private volatile RefusedReplica? _lastRefusal;
 
     /// <summary>Full synchronizations that replicas have got or wait for.</summary>
     internal long Full => Volatile.Read(ref _full);
@@ -50,7 +50,7 @@ internal sealed class ReplicaCounts
     internal long Lost => Volatile.Read(ref _lost);
 
     /// <summary>The last replica that could not go on, and why; null: none yet.</summary>
-    internal Refusal? LastRefusal => _lastRefusal;
+    internal RefusedReplica? LastRefusal => _lastRefusal;
 
     /// <summary>The names of replicas whose connections have ended in the last minute.</summary>
     internal RecentTally<string> RecentlyLost { get; } = new();
@@ -67,7 +67,7 @@ internal sealed class ReplicaCounts
     internal void NoteRefused(string replica, RefusalReason reason, string text)
     {
         Interlocked.Increment(ref _refused[(int)reason]);
-        _lastRefusal = new Refusal(replica, text);
+        _lastRefusal = new RefusedReplica(replica, text);
     }
 
     internal void NoteOverflow(bool inStream) => Interlocked.Increment(ref inStream ? ref _overflowsInStream : ref _overflowsInSync);
@@ -93,4 +93,4 @@ internal sealed class ReplicaCounts
 /// <summary>A replica that could not go on.</summary>
 /// <param name="Replica">Its name.</param>
 /// <param name="Reason">Why, as a part of a sentence.</param>
-internal sealed record Refusal(string Replica, string Reason);
+internal sealed record RefusedReplica(string Replica, string Reason);

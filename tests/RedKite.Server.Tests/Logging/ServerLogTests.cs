@@ -17,9 +17,12 @@ public sealed class ServerLogTests : IDisposable
         log.Notice(LogEvents.ClientMessage, "one");
         log.Verbose(LogEvents.ClientMessage, "not this one");
         log.Warning(LogEvents.ClientMessage, "two");
+        log.IsReplica = true;
+        log.Notice(LogEvents.ClientMessage, "three");
         string[] lines = File.ReadAllLines(Path.Combine(_folder, "server.log"));
-        Assert.Collection(lines, line => Assert.EndsWith(" * one", line), line => Assert.EndsWith(" # two", line));
-        Assert.All(lines, line => Assert.StartsWith($"{Environment.ProcessId}:M ", line));
+        Assert.Collection(lines, line => Assert.EndsWith(" * one", line), line => Assert.EndsWith(" # two", line), line => Assert.EndsWith(" * three", line));
+        Assert.All(lines[..2], line => Assert.StartsWith($"{Environment.ProcessId}:M ", line));
+        Assert.StartsWith($"{Environment.ProcessId}:S ", lines[2], StringComparison.Ordinal);
     }
 
     [Fact]
