@@ -16,7 +16,7 @@ public class ServerEventsTests
     private const int PatienceMs = 60_000;
 
     // The instruments that are no rows of the table of metrics; the last is made last.
-    private static readonly string[] OfCommands = ["redkite.calls", "redkite.call.errors", "redkite.call.time", "redkite.error_replies", "redkite.finding"];
+    private static readonly string[] OfCommands = ["redkite.calls", "redkite.call.errors", "redkite.call.time", "redkite.error_replies", "redkite.replica.offset_lag", "redkite.replica.acknowledgement_age", "redkite.finding"];
 
     [Fact]
     public async Task Diagnostic_listener_gets_every_event_with_its_payload()
