@@ -10,7 +10,7 @@ public sealed class ViewTests(Browser browser, LoadedServer loaded)
     internal static readonly string[] Views = ["overview", "commands", "loops", "memory", "clients", "slow", "keys", "durability", "replication", "machine", "security", "configuration", "log", "traffic"];
 
     // What a machine may lack: pressure, control groups, a disk that is known. Of an idle command the times are unknown.
-    private const string UnknownHere = "/^(pressure_|cgroup_|disk_|system_cpu_steal|aof_sync|command_p99:)/";
+    private const string UnknownHere = "/^(pressure_|cgroup_|disk_|system_cpu_steal|aof_sync|primary_link_down|replication_backlog_window|command_p99:)/";
 
     private const int PhoneWidth = 390;
 
