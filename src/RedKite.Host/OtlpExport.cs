@@ -40,9 +40,10 @@ internal sealed class OtlpExport : IDisposable
 
     /// <summary>Starts the export if `otlp-endpoint` is set; null: it is empty.</summary>
     /// <exception cref="RedKiteConfigException">`otlp-endpoint` is not an HTTP address.</exception>
-    internal static OtlpExport? Start(Settings settings, string runId)
+    internal static OtlpExport? Start(Settings settings, string runId) => settings.OtlpEndpoint.Length == 0 ? null : StartTo(settings, runId);
+
+    private static OtlpExport StartTo(Settings settings, string runId)
     {
-        if (settings.OtlpEndpoint.Length == 0) return null;
         if (!Uri.TryCreate(settings.OtlpEndpoint, UriKind.Absolute, out Uri? endpoint) || (endpoint.Scheme != Uri.UriSchemeHttp && endpoint.Scheme != Uri.UriSchemeHttps))
         {
             throw new RedKiteConfigException($"otlp-endpoint '{settings.OtlpEndpoint}': not an address that begins with http:// or https://");

@@ -87,7 +87,7 @@ internal static class Program
         _ = StopWhenAsked();
 
         // The dashboard shows the progress of loading.
-        Task<RedKiteDashboard?> dashboardStart = StartDashboard();
+        Task<IAsyncDisposable?> dashboardStart = StartDashboard();
         try
         {
             await server.StartAsync().ConfigureAwait(false);
@@ -100,7 +100,7 @@ internal static class Program
 
         foreach (string line in server.Banner()) server.Engine.Log.Notice(LogEvents.Started, line);
         ServiceNotification.Ready();
-        await using RedKiteDashboard? dashboard = await dashboardStart.ConfigureAwait(false);
+        await using IAsyncDisposable? dashboard = await dashboardStart.ConfigureAwait(false);
         await server.Stopped.ConfigureAwait(false);
         server.Engine.Log.Notice(LogEvents.Stopped, "Stopped.");
         if (server.Failure is not null) Environment.FailFast("RedKite stopped because of a bug.", server.Failure);
@@ -114,10 +114,10 @@ internal static class Program
             asked.TrySetResult(signal.Signal == PosixSignal.SIGINT ? configuration.Settings.ShutdownOnInterrupt : configuration.Settings.ShutdownOnTerminate);
         }
 
-        async Task<RedKiteDashboard?> StartDashboard()
+        async Task<IAsyncDisposable?> StartDashboard()
         {
             await server.Listening.ConfigureAwait(false);
-            return await RedKiteDashboard.StartAsync(server).ConfigureAwait(false);
+            return await OpenDashboard(server).ConfigureAwait(false);
         }
 
         // As in Redis, a server that cannot save goes on, and may be asked again.
@@ -136,4 +136,7 @@ internal static class Program
             }
         }
     }
+
+    // Apart: whoever calls it loads the dashboard's assembly.
+    private static async Task<IAsyncDisposable?> OpenDashboard(RedKiteServer server) => await RedKiteDashboard.StartAsync(server).ConfigureAwait(false);
 }

@@ -6,15 +6,15 @@ namespace RedKite.Net;
 /// <summary>A bound, listening socket: TCP or Unix.</summary>
 internal sealed class ListeningSocket : IDisposable
 {
-    private readonly string _address;
+    private readonly EndPoint? _address;
     private volatile bool _isListening = true;
 
     private ListeningSocket(Socket socket, string? unixPath)
     {
         Socket = socket;
         UnixPath = unixPath;
-        Port = socket.LocalEndPoint is IPEndPoint ip ? ip.Port : 0;
-        _address = unixPath ?? socket.LocalEndPoint?.ToString() ?? "";
+        _address = unixPath is null ? socket.LocalEndPoint : null;
+        Port = _address is IPEndPoint ip ? ip.Port : 0;
     }
 
     /// <summary>The port; the one that the system chose where 0 was requested.</summary>
@@ -74,7 +74,7 @@ internal sealed class ListeningSocket : IDisposable
     }
 
     /// <inheritdoc/>
-    public override string ToString() => _address;
+    public override string ToString() => UnixPath ?? _address?.ToString() ?? "";
 
     /// <summary>
     /// Stops listening at once, so that the address is free for another. From any thread, also while a loop accepts here:

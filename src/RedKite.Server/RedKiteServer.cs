@@ -44,7 +44,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     private readonly int _loopCount;
     private readonly long _allocatedBytes; // managed, by the constructor
     private readonly UserChanges _userChanges;
-    private readonly ServerMeter? _meter;
+    private readonly Lazy<ServerWatch>? _watch; // null: the setting `diagnostics` is off
     private readonly Follower _follower;
     private readonly bool _loads;
     private volatile SessionLoop[] _loops = []; // a new array with each change: any thread may read
@@ -81,12 +81,12 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
                     Begun = client => LoopOf(client).Begin(client),
                     Finished = client => LoopOf(client).Blocked.Finish(client),
                 },
-                KeySurvey = () => Diagnostics?.Survey.Latest,
+                KeySurvey = () => Watching?.Diagnostics.Survey.Latest,
                 Listening = () => new ListeningFigures(_endpoints!.Port, [.. _endpoints.Describe()]),
                 Tls = () => _tls!.Figures(),
                 Blocking = BlockingFigures,
-                Observation = () => Diagnostics?.Latest,
-                Findings = () => Diagnostics?.Findings.Current ?? [],
+                Observation = () => Watching?.Diagnostics.Latest,
+                Findings = () => Watching?.Diagnostics.Findings.Current ?? [],
                 Packages = () => Packages,
                 ReplyLater = ReplyLater,
                 EndPause = EndPause,
@@ -115,19 +115,8 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
             _client = new RedKiteClient(Clients);
             if (settings.Diagnostics)
             {
-                Diagnostics = new DiagnosticsService(Engine);
-                Reports = new LiveReports(Engine, Diagnostics);
-                PackageSources = new PackageSources(Engine, Diagnostics, InfoText);
-                Packages = new PackageService(PackageSources);
-                AutomaticPackages = new AutomaticPackages(Engine, Packages);
-                Diagnostics.Findings.Opened += finding =>
-                {
-                    if (finding.Diagnosis.Severity == FindingSeverity.Critical) AutomaticPackages.OnCritical(finding);
-                };
-                Diagnostics.Findings.Opened += ServerEvents.FindingOpened;
-                Diagnostics.Findings.HasEnded += ServerEvents.FindingEnded;
+                _watch = new Lazy<ServerWatch>(() => new ServerWatch(Engine, InfoText));
                 Engine.Timeline.Added = ServerEvents.OnTimeline;
-                _meter = new ServerMeter(Engine, Diagnostics);
                 keyspace.FailStop.Ending = WriteCrashPackage;
             }
 
@@ -203,19 +192,22 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     internal Follower Follower => _follower;
 
     /// <summary>Watches the server; null: the setting `diagnostics` is off.</summary>
-    internal DiagnosticsService? Diagnostics { get; }
+    internal DiagnosticsService? Diagnostics => _watch?.Value.Diagnostics;
+
+    // Null also at the very start.
+    private ServerWatch? Watching => _watch is { IsValueCreated: true } ? _watch.Value : null;
 
     /// <summary>The reports for the dashboard and the debug package; null: the setting `diagnostics` is off.</summary>
-    internal LiveReports? Reports { get; }
+    internal LiveReports? Reports => _watch?.Value.Reports;
 
     /// <summary>The sources of debug packages; null: the setting `diagnostics` is off.</summary>
-    internal PackageSources? PackageSources { get; }
+    internal PackageSources? PackageSources => _watch?.Value.PackageSources;
 
     /// <summary>Builds debug packages; null: the setting `diagnostics` is off.</summary>
-    internal PackageService? Packages { get; }
+    internal PackageService? Packages => _watch?.Value.Packages;
 
     /// <summary>Writes packages without a request; null: as above.</summary>
-    internal AutomaticPackages? AutomaticPackages { get; }
+    internal AutomaticPackages? AutomaticPackages => _watch?.Value.AutomaticPackages;
 
     /// <summary>The server's listeners.</summary>
     internal IEnumerable<ListeningSocket> Sockets => _endpoints.Sockets;
@@ -372,10 +364,13 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     internal async Task StartAsync()
     {
         ObjectDisposedException.ThrowIf(Interlocked.CompareExchange(ref _isBegun, 1, 0) != 0, this);
-        Open();
+        bool hasWork = Open();
         try
         {
-            await Task.Factory.StartNew(() => Load(_loadCancellation.Token), CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default).ConfigureAwait(false);
+            if (!hasWork) Load(_loadCancellation.Token); // at once: clients already use keys
+            BeginWatch();
+            _listening.SetResult();
+            if (hasWork) await Task.Factory.StartNew(() => Load(_loadCancellation.Token), CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default).ConfigureAwait(false);
         }
         catch (Exception failure)
         {
@@ -391,7 +386,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         }
     }
 
-    private void Open()
+    private bool Open() // whether there may be data to load
     {
         try
         {
@@ -418,15 +413,14 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         }
 
         _pidFile.Write();
-        Engine.Attention.Set(ServerAttention.Loading, on: Engine.Durability.HasWorkAtStart);
+        bool hasWork = Engine.Durability.HasWorkAtStart;
+        Engine.Attention.Set(ServerAttention.Loading, on: hasWork);
         Engine.Replicas.CountGood();
         for (int i = 0; i < _loopCount; i++) NewLoop();
         foreach (ListeningSocket listener in _endpoints.Sockets) _loops[0].Loop.Listen(listener);
         foreach (SessionLoop loop in _loops) loop.Loop.Start();
         Engine.Metrics.Server.OwnsProcess = Engine.Memory.OwnsProcess;
-        Engine.Metrics.NoteStartup(Engine.Memory.OwnsProcess ? Math.Max(0, ProcessMemory.ResidentBytes - Engine.Keyspace.ResidentBytes) : _allocatedBytes);
-        Diagnostics?.Start();
-        _listening.SetResult();
+        return hasWork;
 
         void Check(Action step)
         {
@@ -441,12 +435,20 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         }
     }
 
+    private void BeginWatch() // the loops already serve clients
+    {
+        long allocatedBefore = GC.GetAllocatedBytesForCurrentThread() - _allocatedBytes;
+        ServerEvents.Begin();
+        ServerWatch? watch = _watch?.Value;
+        if (Volatile.Read(ref _stopping) != 0) watch?.Dispose(); // by a client meanwhile
+        watch?.Start();
+        Engine.Metrics.NoteStartup(Engine.Memory.OwnsProcess ? Math.Max(0, ProcessMemory.ResidentBytes - Engine.Keyspace.ResidentBytes) : GC.GetAllocatedBytesForCurrentThread() - allocatedBefore);
+    }
+
     // What the constructor has taken, as far as it came.
     private void ReleaseUnstarted(Keyspace? keyspace)
     {
-        _meter?.Dispose();
-        Packages?.Dispose();
-        Diagnostics?.Dispose();
+        Watching?.Dispose();
         _endpoints?.Dispose();
         keyspace?.Dispose();
         if (Engine is null) return;
@@ -556,8 +558,8 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     // Next to the crash report, if automatic packages are on.
     private void WriteCrashPackage(CrashReport crash)
     {
-        if (crash.Path is null || Engine.Settings.DebugPackageDirectoryPath.Length == 0) return;
-        File.WriteAllBytes(crash.Path + ".zip", DebugPackage.BuildAtCrash(PackageSources!));
+        if (crash.Path is null || Engine.Settings.DebugPackageDirectoryPath.Length == 0 || Watching is not { } watch) return;
+        File.WriteAllBytes(crash.Path + ".zip", DebugPackage.BuildAtCrash(watch.PackageSources));
     }
 
     // INFO as a package has it.
@@ -652,9 +654,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
 
     private void Stop()
     {
-        _meter?.Dispose();
-        Packages?.Dispose();
-        Diagnostics?.Dispose();
+        Watching?.Dispose();
         Engine.Script.EndForStop();
         foreach (SessionLoop loop in _loops) loop.Loop.Post(loop.Loop.StopListening);
         foreach (SessionLoop loop in _loops) loop.Loop.Stop();

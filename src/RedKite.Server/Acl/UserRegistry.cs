@@ -12,7 +12,7 @@ internal sealed class UserRegistry
 {
     private readonly Settings _settings;
     private readonly Lock _changing = new();
-    private SortedDictionary<string, (User User, UserRules Rules)> _users = new(StringComparer.Ordinal);
+    private SortedDictionary<string, Entry> _users = new(StringComparer.Ordinal);
     private RuleCommands _commands = null!;
     private volatile bool _allowsAnonymous;
     private volatile bool _defaultNeedsNoPassword;
@@ -81,25 +81,24 @@ internal sealed class UserRegistry
     /// <summary>The rules of a user; null: there is no such user.</summary>
     internal UserRules? Find(string name)
     {
-        lock (_changing) return _users.TryGetValue(name, out (User User, UserRules Rules) entry) ? entry.Rules : null;
+        lock (_changing) return _users.TryGetValue(name, out Entry? entry) ? entry.Rules : null;
     }
 
     /// <summary>The user with a name; null: there is none.</summary>
     internal User? FindUser(string name)
     {
-        lock (_changing) return _users.TryGetValue(name, out (User User, UserRules Rules) entry) ? entry.User : null;
+        lock (_changing) return _users.TryGetValue(name, out Entry? entry) ? entry.User : null;
     }
 
     /// <summary>The user with a name and password; null: there is none, it is off, or the password is wrong.</summary>
     internal User? Authenticate(string name, ReadOnlySpan<byte> password)
     {
-        (User User, UserRules Rules) entry;
-        bool exists;
-        lock (_changing) exists = _users.TryGetValue(name, out entry);
+        Entry? entry;
+        lock (_changing) _users.TryGetValue(name, out entry);
 
         // The hash is computed in any case, so that the time does not reveal whether a user exists.
-        bool isRight = PasswordHash.IsOneOf(exists ? entry.Rules.Passwords : [], password);
-        return exists && entry.Rules.IsOn && (isRight || entry.Rules.NeedsNoPassword) ? entry.User : null;
+        bool isRight = PasswordHash.IsOneOf(entry is not null ? entry.Rules.Passwords : [], password);
+        return entry is { Rules.IsOn: true } && (isRight || entry.Rules.NeedsNoPassword) ? entry.User : null;
     }
 
     /// <summary>Logs a failed login that was no command. The caller counts it.</summary>
@@ -140,11 +139,11 @@ internal sealed class UserRegistry
         User user;
         lock (_changing)
         {
-            bool exists = _users.TryGetValue(name, out (User User, UserRules Rules) entry);
-            UserRules changed = exists ? entry.Rules.Clone() : new UserRules(name, _commands, _settings);
+            _users.TryGetValue(name, out Entry? entry);
+            UserRules changed = entry is not null ? entry.Rules.Clone() : new UserRules(name, _commands, _settings);
             if (changed.Apply(rules, out string failed) is { } error) return $"Error in ACL SETUSER modifier '{Shown(failed)}': {error}";
-            if (Excess(exists, changed) is { } excess) return excess;
-            user = exists ? entry.User : new User(name);
+            if (Excess(entry is not null, changed) is { } excess) return excess;
+            user = entry is not null ? entry.User : new User(name);
             Publish(user, changed);
         }
 
@@ -155,7 +154,7 @@ internal sealed class UserRegistry
     /// <summary>Removes a user other than the default one (ACL DELUSER).</summary>
     internal bool Delete(string name)
     {
-        (User User, UserRules Rules) entry;
+        Entry? entry;
         lock (_changing)
         {
             if (!_users.Remove(name, out entry)) return false;
@@ -186,12 +185,12 @@ internal sealed class UserRegistry
         List<User> gone = [];
         lock (_changing)
         {
-            SortedDictionary<string, (User User, UserRules Rules)> old = _users;
+            SortedDictionary<string, Entry> old = _users;
             _users = new(StringComparer.Ordinal);
             if (!all.Any(rules => rules.Name == User.DefaultName)) Publish(Default, NewDefault());
             foreach (UserRules rules in all)
             {
-                User user = rules.Name == User.DefaultName ? Default : old.TryGetValue(rules.Name, out (User User, UserRules Rules) entry) ? entry.User : new User(rules.Name);
+                User user = rules.Name == User.DefaultName ? Default : old.TryGetValue(rules.Name, out Entry? entry) ? entry.User : new User(rules.Name);
                 Publish(user, rules);
             }
 
@@ -253,10 +252,12 @@ internal sealed class UserRegistry
     // Under the lock.
     private void Publish(User user, UserRules rules)
     {
-        _users[user.Name] = (user, rules);
+        _users[user.Name] = new Entry(user, rules);
         user.Permissions = rules.Compile();
         if (user != Default) return;
         _defaultNeedsNoPassword = rules.NeedsNoPassword;
         _allowsAnonymous = rules.IsOn && rules.NeedsNoPassword;
     }
+
+    private sealed record Entry(User User, UserRules Rules);
 }

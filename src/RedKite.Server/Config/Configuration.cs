@@ -110,8 +110,11 @@ internal sealed class Configuration(Settings settings)
                 if (row.Has(SettingFlags.Protected) && !AllowsProtected(callerIsLocal)) return Failed(name, "can't set protected config");
 
                 // As in Redis, a setting and its alias in one command are two names: the later one wins.
-                if (pairs.Take(i).Any(earlier => earlier.Key.Equals(name, StringComparison.OrdinalIgnoreCase)))
-                    return Failed(name, "duplicate parameter");
+                for (int before = 0; before < i; before++)
+                {
+                    if (pairs[before].Key.Equals(name, StringComparison.OrdinalIgnoreCase)) return Failed(name, "duplicate parameter");
+                }
+
                 rows[i] = row;
             }
 

@@ -341,21 +341,22 @@ internal static class SettingTable
     }
 
     private static string ReadPercentiles(Settings settings) => string.Join(
-        ' ', settings.LatencyTrackingPercentiles.Select(value => value.ToString("0.######", CultureInfo.InvariantCulture)));
+        ' ', Array.ConvertAll(settings.LatencyTrackingPercentiles, value => value.ToString("0.######", CultureInfo.InvariantCulture)));
 
     private static void WritePercentiles(Settings settings, string text) => settings.LatencyTrackingPercentiles =
-        [.. SettingParsers.SplitWords(text).Select(word => double.Parse(word, CultureInfo.InvariantCulture))];
+        Array.ConvertAll(SettingParsers.SplitWords(text), word => double.Parse(word, CultureInfo.InvariantCulture));
 
-    private static string ReadSavePoints(Settings settings) =>
-        string.Join(' ', settings.SavePoints.Select(point => string.Create(CultureInfo.InvariantCulture, $"{point.Seconds} {point.Changes}")));
+    private static string ReadSavePoints(Settings settings) => string.Join(' ', Array.ConvertAll(settings.SavePoints, point => point.ToString()));
 
     private static void WriteSavePoints(Settings settings, string text)
     {
         string[] words = SettingParsers.SplitWords(text);
-        settings.SavePoints =
-        [
-            .. Enumerable.Range(0, words.Length / 2).Select(i => new SavePoint(
-                long.Parse(words[2 * i], CultureInfo.InvariantCulture), int.Parse(words[(2 * i) + 1], CultureInfo.InvariantCulture))),
-        ];
+        var points = new SavePoint[words.Length / 2];
+        for (int i = 0; i < points.Length; i++)
+        {
+            points[i] = new SavePoint(long.Parse(words[2 * i], CultureInfo.InvariantCulture), int.Parse(words[(2 * i) + 1], CultureInfo.InvariantCulture));
+        }
+
+        settings.SavePoints = points;
     }
 }

@@ -357,7 +357,7 @@ internal sealed class Settings
 
     // Snapshots.
     /// <summary>After how many seconds with at least how many changes the data is saved; empty: never by itself.</summary>
-    internal IReadOnlyList<SavePoint> SavePoints { get; set; } = [];
+    internal SavePoint[] SavePoints { get; set; } = [];
 
     /// <summary>The name of the dump file in <see cref="DirectoryPath"/>.</summary>
     public string DumpFileName { get; set; } = "";
@@ -419,7 +419,7 @@ internal sealed class Settings
     public int SlowLogEntryArgumentsMax { get; set; }
     public int SlowLogEntryBytesMax { get; set; }
     public bool LatencyTracking { get; set; }
-    public IReadOnlyList<double> LatencyTrackingPercentiles { get; set; } = [];
+    public double[] LatencyTrackingPercentiles { get; set; } = [];
     public long LatencyMonitorThresholdMs { get; set; }
 }
 

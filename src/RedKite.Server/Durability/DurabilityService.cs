@@ -99,7 +99,7 @@ internal sealed class DurabilityService : IDisposable
     /// <exception cref="RedKiteConfigException">It cannot.</exception>
     internal void CheckAtStart()
     {
-        if (_settings.SavePoints.Count == 0 && !_settings.AppendOnly) return;
+        if (_settings.SavePoints.Length == 0 && !_settings.AppendOnly) return;
         string probe = Path.Combine(_settings.DirectoryPath, $"temp-{Environment.ProcessId}.probe");
         try
         {
@@ -215,7 +215,7 @@ internal sealed class DurabilityService : IDisposable
         }
 
         NoteOtherData();
-        _saveIsScheduled |= _settings.SavePoints.Count > 0;
+        _saveIsScheduled |= _settings.SavePoints.Length > 0;
     }
 
     /// <summary>
@@ -274,7 +274,7 @@ internal sealed class DurabilityService : IDisposable
     }
 
     /// <summary>Whether stopping saves.</summary>
-    internal bool SavesAtStop(StopSaving saving) => saving == StopSaving.Always || (saving == StopSaving.BySavePoints && _settings.SavePoints.Count > 0);
+    internal bool SavesAtStop(StopSaving saving) => saving == StopSaving.Always || (saving == StopSaving.BySavePoints && _settings.SavePoints.Length > 0);
 
     /// <summary>
     /// Saves because the server stops; a snapshot in progress is aborted. If a script does not end within some seconds, nothing is saved:
@@ -377,7 +377,7 @@ internal sealed class DurabilityService : IDisposable
         catch (FileFailure failure)
         {
             Saves.Fail(_clock.NowMs, failure.Message);
-            if (_settings.StopWritesOnBgsaveError && _settings.SavePoints.Count > 0) _gate.Refuse(WriteRefusal.Snapshot);
+            if (_settings.StopWritesOnBgsaveError && _settings.SavePoints.Length > 0) _gate.Refuse(WriteRefusal.Snapshot);
             _log.Warning(LogEvents.SaveFailed, $"The data could not be saved: {failure.Message}");
             return failure;
         }

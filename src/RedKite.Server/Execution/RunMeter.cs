@@ -29,6 +29,7 @@ internal sealed class RunMeter
 
     // Calls in the process of which one is timed: reading the clock takes 33 ns here, a GET without it 40.
     private const int DirectStride = 16;
+    private const int UnsentAtFirst = 16;
 
     private static readonly long NoticeableTicks = Timeline.NoticeableNs * Stopwatch.Frequency / 1_000_000_000;
 
@@ -51,7 +52,8 @@ internal sealed class RunMeter
     private SampleGap _splitGap = new(0x85EBCA6B);
     private int _splitStride = 1;
     private int _untilSplit = 1; // inputs until waiting and sending are noted
-    private readonly List<(Command Command, int Count, long Ended)> _unsent = []; // of inputs whose sending is timed
+    private Unsent[] _unsent = new Unsent[UnsentAtFirst]; // of inputs whose sending is timed
+    private int _unsentCount;
     private RequestLogEntry? _unsentSlow;
     private long _readsAdapted;
     private long _commandsAdapted;
@@ -93,7 +95,7 @@ internal sealed class RunMeter
     /// <summary>Forgets replies that were not sent: their client wanted none.</summary>
     internal void ForgetUnsent()
     {
-        if (_unsent.Count > 0) _unsent.Clear();
+        _unsentCount = 0;
         _unsentSlow = null;
     }
 
@@ -216,7 +218,9 @@ internal sealed class RunMeter
     {
         if (waitedNs >= Timeline.NoticeableNs) metrics.Waiting.Record(waitedNs, count);
         else if (_splitWeight > 0) metrics.Waiting.Record(waitedNs, (long)count * _splitWeight);
-        if (_splitWeight > 0) _unsent.Add((command, count, ended));
+        if (_splitWeight <= 0) return;
+        if (_unsentCount == _unsent.Length) Array.Resize(ref _unsent, 2 * _unsentCount);
+        _unsent[_unsentCount++] = new Unsent(command, count, ended);
     }
 
     /// <summary>Adds the time to send a slow command's reply to its log entry.</summary>
@@ -225,19 +229,20 @@ internal sealed class RunMeter
     /// <summary>Notes that the replies so far were sent.</summary>
     internal void NoteSent()
     {
-        if (_unsent.Count > 0 || _unsentSlow is not null) RecordSent();
+        if (_unsentCount > 0 || _unsentSlow is not null) RecordSent();
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     private void RecordSent()
     {
         long now = Stopwatch.GetTimestamp();
-        foreach ((Command command, int count, long ended) in _unsent)
+        for (int i = 0; i < _unsentCount; i++)
         {
-            _metrics.Of(command.Index).Sending.Record(ServerClock.TicksToNs(now - ended), (long)count * Math.Max(1, _splitWeight));
+            Unsent unsent = _unsent[i];
+            _metrics.Of(unsent.Command.Index).Sending.Record(ServerClock.TicksToNs(now - unsent.Ended), (long)unsent.Count * Math.Max(1, _splitWeight));
         }
 
-        _unsent.Clear();
+        _unsentCount = 0;
         if (_unsentSlow is { } slow) slow.SendingMicroseconds = ServerClock.TicksToNs(now - slow.EndedTicks) / 1000;
         _unsentSlow = null;
     }
@@ -362,5 +367,14 @@ internal sealed class RunMeter
     {
         _timesBehaviors = true;
         return Stopwatch.GetElapsedTime(_runStart);
+    }
+
+    private readonly struct Unsent(Command command, int count, long ended)
+    {
+        internal Command Command { get; } = command;
+
+        internal int Count { get; } = count;
+
+        internal long Ended { get; } = ended;
     }
 }

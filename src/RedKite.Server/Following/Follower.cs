@@ -25,7 +25,7 @@ internal sealed class Follower : IDisposable
     /// <param name="engine">The server.</param>
     /// <param name="waitForLoops">See <see cref="LinkServices"/>.</param>
     /// <param name="tls">See <see cref="LinkServices"/>.</param>
-    internal Follower(Engine engine, Action<CancellationToken> waitForLoops, Func<System.Net.Security.SslClientAuthenticationOptions?> tls)
+    internal Follower(Engine engine, Action<CancellationToken> waitForLoops, ClientTls tls)
     {
         _engine = engine;
         _services = new LinkServices(waitForLoops, tls, SyncedOffset);

@@ -165,6 +165,8 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
     {
         "*" => IPAddress.Any,
         "::*" => IPAddress.IPv6Any,
+        "127.0.0.1" => IPAddress.Loopback, // the usual ones without the parser, which the JIT compiles
+        "::1" => IPAddress.IPv6Loopback,
         _ => IPAddress.TryParse(name, out IPAddress? parsed) ? parsed : Dns.GetHostAddresses(name)[0],
     };
 

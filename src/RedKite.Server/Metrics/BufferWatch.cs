@@ -23,10 +23,10 @@ internal sealed class BufferWatch
     internal long OutputBytes { get; private set; }
 
     /// <summary>The largest incomplete request in the last passes.</summary>
-    internal long RecentInputBytesMax => _input.Max();
+    internal long RecentInputBytesMax => Largest(_input);
 
     /// <summary>The largest output that waited for one client in the last passes.</summary>
-    internal long RecentOutputBytesMax => _output.Max();
+    internal long RecentOutputBytesMax => Largest(_output);
 
     internal void Begin()
     {
@@ -49,4 +49,12 @@ internal sealed class BufferWatch
     internal void NoteReleased(long bytes) => Bytes -= bytes;
 
     internal void End() => (Bytes, OutputBytes) = (_bytes, _outputBytes);
+
+    // Not LINQ's, of which the JIT compiles vectors of every width before the first client is served.
+    private static long Largest(long[] values)
+    {
+        long largest = 0;
+        foreach (long value in values) largest = Math.Max(largest, value);
+        return largest;
+    }
 }

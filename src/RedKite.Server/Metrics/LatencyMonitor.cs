@@ -18,7 +18,7 @@ internal sealed class LatencyMonitor
     private const int SamplesMax = 160;
 
     private readonly Lock _lock = new();
-    private readonly SortedDictionary<string, (Queue<LatencySample> Samples, LatencySample Last, long WorstMs)> _events = new(StringComparer.Ordinal);
+    private readonly SortedDictionary<string, Record> _events = new(StringComparer.Ordinal);
 
     /// <summary>The shortest duration that is recorded; larger than any while the monitor is off.</summary>
     internal long ThresholdNs { get; private set; } = long.MaxValue;
@@ -44,7 +44,7 @@ internal sealed class LatencyMonitor
         var sample = new LatencySample(nowMs / 1000, ns / 1_000_000);
         lock (_lock)
         {
-            if (!_events.TryGetValue(name, out (Queue<LatencySample> Samples, LatencySample Last, long WorstMs) known)) known.Samples = new Queue<LatencySample>();
+            if (!_events.TryGetValue(name, out Record? known)) _events.Add(name, known = new Record());
             known.WorstMs = Math.Max(known.WorstMs, sample.Ms);
             if (known.Last.UnixSeconds == sample.UnixSeconds)
             {
@@ -56,14 +56,12 @@ internal sealed class LatencyMonitor
                 if (known.Samples.Count == SamplesMax) known.Samples.Dequeue();
                 known.Last = sample;
             }
-
-            _events[name] = known;
         }
     }
 
     internal LatencyEvent? Find(string name)
     {
-        lock (_lock) return _events.TryGetValue(name, out (Queue<LatencySample>, LatencySample, long) known) ? Copy(name, known) : null;
+        lock (_lock) return _events.TryGetValue(name, out Record? known) ? Copy(name, known) : null;
     }
 
     /// <summary>Removes one class of events; false if there is no such class.</summary>
@@ -83,6 +81,14 @@ internal sealed class LatencyMonitor
         }
     }
 
-    private static LatencyEvent Copy(string name, (Queue<LatencySample> Samples, LatencySample Last, long WorstMs) known) =>
-        new(name, [.. known.Samples, known.Last], known.WorstMs);
+    private static LatencyEvent Copy(string name, Record known) => new(name, [.. known.Samples, known.Last], known.WorstMs);
+
+    private sealed class Record
+    {
+        internal Queue<LatencySample> Samples { get; } = new();
+
+        internal LatencySample Last { get; set; }
+
+        internal long WorstMs { get; set; }
+    }
 }

@@ -55,7 +55,7 @@ internal sealed class ServerClock
     internal long MsAt(long timestamp) => _testProvider is null ? (long)((Volatile.Read(ref _anchor) + timestamp) * MsPerTick) : NowMs;
 
     /// <summary>The same in Unix microseconds.</summary>
-    internal long MicrosecondsAt(long timestamp) => _testProvider is null ? (long)((Int128)(Volatile.Read(ref _anchor) + timestamp) * 1_000_000 / Stopwatch.Frequency) : NowMicroseconds;
+    internal long MicrosecondsAt(long timestamp) => _testProvider is null ? Scaled(Volatile.Read(ref _anchor) + timestamp, Stopwatch.Frequency, 1_000_000) : NowMicroseconds;
 
     /// <summary>The steady time of a recent <see cref="Stopwatch"/> timestamp: milliseconds that only grow, as fast as time passes.</summary>
     internal long SteadyMsAt(long timestamp) => _testProvider is { } test
@@ -79,8 +79,10 @@ internal sealed class ServerClock
         }
         while (after - before > CloseTicks && ++readings < ReadingsMax);
 
-        var ticks = (long)((Int128)microseconds * Stopwatch.Frequency / 1_000_000);
-        Volatile.Write(ref _anchor, ticks - before - ((after - before) / 2));
+        Volatile.Write(ref _anchor, Scaled(microseconds, 1_000_000, Stopwatch.Frequency) - before - ((after - before) / 2));
         _turns++;
     }
+
+    // value * to / from, where the product does not fit in 64 bits.
+    private static long Scaled(long value, long from, long to) => (value / from * to) + (value % from * to / from);
 }

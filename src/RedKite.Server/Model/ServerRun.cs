@@ -1,4 +1,4 @@
-using System.Security.Cryptography;
+using RedKite.Store.Memory;
 
 namespace RedKite.Server.Model;
 
@@ -28,5 +28,5 @@ internal sealed class ServerRun(long startedMs)
     /// <summary>How long a client's peak reply size is remembered (DEBUG REPLYBUFFER PEAK-RESET-TIME).</summary>
     internal long ReplyPeakMs { get; set; } = DefaultReplyPeakMs;
 
-    private static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(20));
+    private static string NewId() => Convert.ToHexStringLower(SecretBytes.New(20));
 }

@@ -1,4 +1,4 @@
-using System.Security.Cryptography;
+using RedKite.Store.Memory;
 
 namespace RedKite.Server.Replication;
 
@@ -104,7 +104,7 @@ internal sealed class ReplicationState
         lock (_lock) _ids = ReplicationIds.Only(NewId());
     }
 
-    private static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(IdLength / 2));
+    private static string NewId() => Convert.ToHexStringLower(SecretBytes.New(IdLength / 2));
 }
 
 /// <summary>The ids of a history.</summary>

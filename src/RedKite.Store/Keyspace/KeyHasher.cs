@@ -1,7 +1,7 @@
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Runtime.Intrinsics.X86;
-using System.Security.Cryptography;
+using RedKite.Store.Memory;
 
 namespace RedKite.Store.Keyspace;
 
@@ -16,7 +16,7 @@ internal sealed class KeyHasher
     private readonly ulong _third;
 
     internal KeyHasher()
-        : this(RandomNumberGenerator.GetBytes(24))
+        : this(SecretBytes.New(24))
     {
     }
 

@@ -66,14 +66,16 @@ internal sealed class HostClients : IDisposable
         int confirmed = 0;
         try
         {
-            RespValue reply = Run(client, string.Create(CultureInfo.InvariantCulture, $"SET {key} {value}"));
+            RespValue reply = client.Run(string.Create(CultureInfo.InvariantCulture, $"SET {key} {value}"));
+            if (reply.IsClosed) throw new IOException("closed");
             if (reply.IsError) // a replica, or one that loads
             {
                 _end.Token.WaitHandle.WaitOne(PauseMs);
                 return;
             }
 
-            RespValue replicas = Run(client, "WAIT 1 300");
+            RespValue replicas = client.Run("WAIT 1 300");
+            if (replicas.IsClosed) throw new IOException("closed");
             if (replicas.IsInteger) confirmed = (int)replicas.Number;
         }
         finally
@@ -89,15 +91,9 @@ internal sealed class HostClients : IDisposable
     internal void Read(RespConnection client, string key, int node)
     {
         long start = ReplicationHistory.Now;
-        RespValue value = Run(client, $"GET {key}");
+        RespValue value = client.Run($"GET {key}");
+        if (value.IsClosed) throw new IOException("closed");
         if (!value.IsError) History.Reads.Enqueue(new Read(key, value.IsNull ? -1 : long.Parse(value.Text, CultureInfo.InvariantCulture), node, start, ReplicationHistory.Now));
-    }
-
-    // After a reply that has not come in time the connection is of no use: the next reply would be that one.
-    private static RespValue Run(RespConnection client, string command)
-    {
-        RespValue reply = client.Run(command);
-        return reply.IsClosed || reply.IsTimeout ? throw new IOException("there was no reply") : reply;
     }
 
     private void Observe()

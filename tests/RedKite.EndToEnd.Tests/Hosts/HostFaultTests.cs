@@ -29,7 +29,7 @@ public sealed class HostFaultTests
 
     [Fact]
     [Long]
-    public void Nothing_that_was_confirmed_is_lost_whatever_fails() => Run(TestScale.GivenSeed ?? 1, rounds: 10);
+    public void Nothing_that_was_confirmed_is_lost_whatever_fails() => Run(TestScale.GivenSeed ?? 1, rounds: 20);
 
     private static void Run(int seed, int rounds)
     {

@@ -24,35 +24,18 @@ internal static class ReplicationChecker
     private static void CheckConfirmed(ReplicationHistory history, List<string> violations)
     {
         Promotion[] promotions = [.. history.Promotions.OrderBy(static promotion => promotion.At)];
-        Dictionary<string, Write[]> confirmed = history.Writes.Where(static write => write.Confirmed > 0).GroupBy(static write => write.Key).ToDictionary(static writes => writes.Key, static writes => writes.OrderBy(static write => write.End).ToArray());
+        ILookup<string, Write> confirmed = history.Writes.Where(static write => write.Confirmed > 0).ToLookup(static write => write.Key);
         foreach (Read read in history.Reads)
         {
-            if (!confirmed.TryGetValue(read.Key, out Write[]? writes)) continue;
-
-            // Values grow, so those above what was read are the last ones.
-            for (int i = CountBefore(writes, read.Start) - 1; i >= 0 && writes[i].Value > read.Value; i--)
+            foreach (Write write in confirmed[read.Key])
             {
-                Write write = writes[i];
+                if (write.End > read.Start || read.Value >= write.Value) continue;
                 bool mayBeLost = Array.Exists(promotions, promotion => promotion.At >= write.End && promotion.At <= read.End && write.Confirmed + promotion.Candidates <= promotion.Replicas);
                 if (mayBeLost) continue;
                 violations.Add(Text($"{read.Key} = {write.Value} was confirmed by {write.Confirmed} replicas, and server {read.Node} replied {read.Value} later"));
                 break;
             }
         }
-    }
-
-    // How many have ended until a time.
-    private static int CountBefore(Write[] writes, long time)
-    {
-        int low = 0, high = writes.Length;
-        while (low < high)
-        {
-            int middle = (low + high) / 2;
-            if (writes[middle].End <= time) low = middle + 1;
-            else high = middle;
-        }
-
-        return low;
     }
 
     // What is read was written before.

@@ -54,15 +54,15 @@ internal static class CommandStatistics
     internal static void WriteLatencies(MetricsRegistry registry, CommandTable commands, Settings settings, InfoText text)
     {
         text.Section("Latencystats"u8);
-        IReadOnlyList<double> percentiles = settings.LatencyTrackingPercentiles;
-        if (!settings.LatencyTracking || percentiles.Count == 0) return;
+        double[] percentiles = settings.LatencyTrackingPercentiles;
+        if (!settings.LatencyTracking || percentiles.Length == 0) return;
         var line = new StringBuilder();
         var latency = new LatencyHistogram();
         foreach (Command command in commands.All)
         {
             if (!TryLatencyOf(registry, command, latency)) continue;
             line.Clear().Append("latency_percentiles_usec_").Append(command.FullName).Append(':');
-            for (int i = 0; i < percentiles.Count; i++)
+            for (int i = 0; i < percentiles.Length; i++)
             {
                 if (i > 0) line.Append(',');
                 line.Append(CultureInfo.InvariantCulture, $"p{percentiles[i]:0.######}={latency.PercentileNs(percentiles[i]) / 1000.0:F3}");

@@ -29,6 +29,20 @@ internal static class ServerEvents
     private static readonly DiagnosticListener Listener = new("RedKite");
     private static readonly ActivitySource Spans = new("RedKite", ServerVersion.Text);
 
+    // Apart: whoever reads it does not make the listeners.
+    private static class Hearing
+    {
+        internal static volatile bool HasBegun;
+    }
+
+    /// <summary>Makes the listeners, which takes milliseconds the first time. Until then connections are no events: the first client would wait for them.</summary>
+    internal static void Begin()
+    {
+        if (Hearing.HasBegun) return;
+        _ = HearsSlowCommands;
+        Hearing.HasBegun = true;
+    }
+
     internal static void ConnectionOpened(long clientId, string address)
     {
         if (Listener.IsEnabled("RedKite.ConnectionOpened")) Write("RedKite.ConnectionOpened", new ConnectionEvent(clientId, address));
@@ -42,7 +56,7 @@ internal static class ServerEvents
     }
 
     /// <summary>Whether anything listens to connection events: otherwise the address need not be formatted.</summary>
-    internal static bool HearsConnections => Listener.IsEnabled() || ServerEventSource.Log.IsEnabled();
+    internal static bool HearsConnections => Hearing.HasBegun && (Listener.IsEnabled() || ServerEventSource.Log.IsEnabled());
 
     /// <summary>Whether anything listens to slow commands.</summary>
     internal static bool HearsSlowCommands => Spans.HasListeners() || Listener.IsEnabled() || ServerEventSource.Log.IsEnabled();

@@ -56,7 +56,7 @@ internal static class DurabilityReports
     {
         if (!settings.AppendOnly)
         {
-            return settings.SavePoints.Count > 0
+            return settings.SavePoints.Length > 0
                 ? "A crash or a power loss loses what has changed since the last save."
                 : "Nothing is kept by itself: the data is gone when the process ends, except for what SAVE or BGSAVE has written.";
         }
