@@ -214,6 +214,12 @@ internal static class NotCopied
             "more components are multiplied at a time",
             _ => false),
         new(
+            "REPLCONF version",
+            "an error: it is no option of Redis",
+            "OK; the replica then gets data in a format that this version of Valkey reads",
+            "Valkey reads no data in the format of Redis 8, so it could not follow",
+            _ => false),
+        new(
             "HELLO, INFO modules, MODULE LIST",
             "the module vectorset",
             "no modules",
@@ -230,6 +236,30 @@ internal static class NotCopied
             "remove the data, then report an error",
             "change nothing, and report the error",
             "what cannot be replaced is not removed",
+            _ => false),
+        new(
+            "repl-diskless-load",
+            "loads from the connection, with swapdb beside the old data, which clients go on reading if it is of the same history",
+            "has no effect: the data is received into a file, and the old data is removed when that is whole",
+            "a link that breaks costs no data, without the memory of both",
+            _ => false),
+        new(
+            "A replica on a writable server's keys with an expiry of its own (replica-read-only no)",
+            "they are removed some time after they have expired",
+            "they are hidden, and stay until the next full synchronization or promotion",
+            "only the primary removes what has expired",
+            _ => false),
+        new(
+            "A replica whose synchronizations fail because too much is written meanwhile",
+            "each one begins at once, with the same limit",
+            "the limit doubles, up to eight times; then the next ones wait, for up to two minutes",
+            "it would load both servers without end",
+            _ => false),
+        new(
+            "A server with an append-only file that was stopped and started again",
+            "as a replica it copies everything, and so do the replicas of such a primary",
+            "the file's last line names the place in the stream, from which they go on",
+            "an append-only file says of the data what a dump file does",
             _ => false),
         new(
             "save in a server that is embedded in a program",
