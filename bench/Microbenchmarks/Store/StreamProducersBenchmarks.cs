@@ -18,7 +18,7 @@ public unsafe class StreamProducersBenchmarks
     private Arena _arena = null!;
     private StreamProducers _producers;
     private byte[][] _names = [];
-    private byte[] _id = new byte[16];
+    private readonly byte[] _id = new byte[16];
     private ulong _last;
 
     [Params(1, 1_000)]
