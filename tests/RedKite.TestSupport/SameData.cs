@@ -46,7 +46,8 @@ public static partial class SameData
     {
         string type = expected.Run("TYPE"u8.ToArray(), key).Text;
         List<string> commands = ["TYPE", "PEXPIRETIME"];
-        if (type != "zset" || isExact) commands.Add("DEBUG DIGEST-VALUE");
+        if (type == "hash" && !isExact && hasFieldExpiries) AssertEqual($"fields of {CommandLine.Format(key)}", Fields(expected, key), Fields(actual, key)); // the digest of Valkey 9 leaves out that they expire
+        else if (type != "zset" || isExact) commands.Add("DEBUG DIGEST-VALUE");
         else AssertEqual($"scores of {CommandLine.Format(key)}", Scores(expected, key), Scores(actual, key));
         if (isExact) commands.Add("OBJECT ENCODING");
         if (type == "stream") commands.Add("XINFO STREAM");
@@ -65,6 +66,9 @@ public static partial class SameData
         byte[][] times = ["HPEXPIRETIME"u8.ToArray(), key, "FIELDS"u8.ToArray(), Encoding.ASCII.GetBytes($"{fields.Items.Count}"), .. fields.Items.Select(field => field.Payload!)];
         AssertEqual($"HPEXPIRETIME {CommandLine.Format(key)}", expected.Run(times).ToString(), actual.Run(times).ToString());
     }
+
+    private static string Fields(RespConnection client, byte[] key) =>
+        string.Join(' ', client.Run("HGETALL"u8.ToArray(), key).Items.Chunk(2).Select(pair => $"{CommandLine.Format(pair[0].Payload!)}={CommandLine.Format(pair[1].Payload!)}").Order(StringComparer.Ordinal));
 
     // Without the lag, which versions compute differently.
     private static string Groups(IEnumerable<RespValue> groups) =>
