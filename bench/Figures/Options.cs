@@ -28,6 +28,7 @@ internal sealed record Options
           replication  a primary's and a replica's CPU per SET, full synchronization and failover against Redis and Valkey
           types    data types against Redis and Valkey: CPU per operation, memory, delays while a value is freed
           messages  scripts, transactions, messages and tracking against Redis: CPU per operation
+          vectors  vector sets against Redis: CPU of VADD and VSIM, recall, memory (100,000 vectors, or --keys)
           embedding  the server in the process: calls of the typed client, a distributed cache against one over loopback, start of a test server
           churn    an hour: resident memory of a full server against maxmemory while values shrink and grow back
           all      everything but churn, with types in its quick form; each section is written when it is measured
@@ -43,6 +44,7 @@ internal sealed record Options
           --connections 10000     idle: number of idle connections
           --only LIST             types: rows such as zadd,hashes,free-one-set, or cpu-rows, memory-rows, freeing-rows;
                                   messages: rows such as evalsha-p16,publish-p1
+                                  vectors: random,clustered
                                   guards: users,tls,handshakes,hitrates,eviction
                                   diagnostics: cost,package,hotkeys
                                   durability: always,everysec,snapshot,load, and 100,000,000 keys: largest

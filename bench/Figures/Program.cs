@@ -27,6 +27,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["replication"] = ReplicationScenario.Run,
     ["types"] = TypesScenario.Run,
     ["messages"] = MessagesScenario.Run,
+    ["vectors"] = VectorsScenario.Run,
     ["embedding"] = EmbeddingScenario.Run,
     [ChurnScenario.Name] = ChurnScenario.Run,
 };

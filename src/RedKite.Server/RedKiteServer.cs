@@ -671,7 +671,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
             _savesAtStop &= !_follower.History.IsIncomplete;
             Engine.Durability.Log.Waits.Reply = null;
             Engine.Durability.Stop(_savesAtStop && _isLoaded);
-            foreach (SessionLoop loop in _loops) loop.Copies.DiscardAll();
+            foreach (SessionLoop loop in _loops) loop.Sliced.DiscardAll();
             Engine.Keyspace.Dispose();
         }
 

@@ -4,7 +4,7 @@ using RedKite.Protocol;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Durability;
 using RedKite.Server.Execution;
-using RedKite.Server.Execution.Copying;
+using RedKite.Server.Execution.Slices;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
@@ -25,7 +25,7 @@ internal sealed class Caller : CallTarget
     private readonly Engine _engine;
     private readonly CommandExecutor _executor;
     private readonly DirectRunner _direct;
-    private readonly CopyRunner _copies;
+    private readonly SliceRunner _slices;
     private readonly CallerPool? _pool;
     private readonly bool _onlyLooks;
     private readonly CommandOrigin _origin;
@@ -46,7 +46,7 @@ internal sealed class Caller : CallTarget
         _executor = new CommandExecutor(engine, origin);
         if (onlyLooks || origin == CommandOrigin.Log) engine.Metrics.Forget(_executor.Metrics);
         _direct = new DirectRunner(_executor);
-        _copies = new CopyRunner(engine, _executor);
+        _slices = new SliceRunner(engine, _executor);
         _session = NewSession();
     }
 
@@ -348,7 +348,7 @@ internal sealed class Caller : CallTarget
     private bool WaitIfBlocked(Session session)
     {
         if (session.Blocked is not { } blocked) return false;
-        if (blocked.Copy is not null) Copy(blocked);
+        if (blocked.Work is not null) Work(blocked);
         while (!blocked.Sleep((int)Math.Clamp(blocked.DeadlineMs - _executor.Time.SteadyMs, 1, SleepMsMax)))
         {
             _executor.Time.Read();
@@ -369,10 +369,10 @@ internal sealed class Caller : CallTarget
         return true;
     }
 
-    // Makes the copy that the command waits for, unless the server stops meanwhile.
-    private void Copy(BlockedClient blocked)
+    // Does the work that the command waits for, unless the server stops meanwhile.
+    private void Work(BlockedClient blocked)
     {
-        while (_copies.RunSlice(blocked))
+        while (_slices.RunSlice(blocked))
         {
             if (_ended && blocked.TryEnd()) blocked.Wake();
             Thread.Yield(); // to threads that wait for the stripes

@@ -39,7 +39,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
         client.IsCallCounted = true;
         _environment.Metrics.Of(client.Request.Command.Index).Calls++;
         _environment.Metrics.CommandsProcessed++;
-        if (client.Block.Copy is null) NoteWaited(client, Stopwatch.GetTimestamp());
+        if (client.Block.Work is null) NoteWaited(client, Stopwatch.GetTimestamp());
     }
 
     /// <summary>Logs the time of a command that has waited: of its execution, and of all slices if there were several.</summary>

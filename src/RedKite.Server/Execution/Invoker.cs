@@ -358,8 +358,8 @@ internal sealed class Invoker
         _blocked.Deliver();
     }
 
-    /// <summary>Executes the request of a client whose copy is complete or stale; see <see cref="BlockedClientServer.ServeCopying"/>.</summary>
-    internal void ServeCopying(ref LockScope locked, BlockedClient client) => _blocked.ServeCopying(ref locked, client);
+    /// <summary>Executes the request of a client whose work is complete or stale; see <see cref="BlockedClientServer.ServeWorking"/>.</summary>
+    internal void ServeWorking(ref LockScope locked, BlockedClient client) => _blocked.ServeWorking(ref locked, client);
 
     /// <summary>Delivers their replies to the clients that were served. No stripe is locked.</summary>
     internal void DeliverServed() => _blocked.Deliver();

@@ -4,7 +4,7 @@ using RedKite.Net.Interop;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Execution;
-using RedKite.Server.Execution.Copying;
+using RedKite.Server.Execution.Slices;
 using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
@@ -46,7 +46,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private readonly ReplicaFeeder _replicas;
     private readonly bool _isFirst;
     private long _commandsAtLastSweep;
-    private long _commandsAtLastCopy;
+    private long _commandsAtLastSlice;
     private long _nextSweepMs;
     private long _nextSecondMs;
     private long _nextPeakMs;
@@ -63,7 +63,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Metrics = new LoopMetrics(loop, Executor.Metrics);
         engine.Metrics.Add(Metrics);
         Blocked = new LoopBlockedClients(engine, loop, Executor);
-        Copies = new CopyQueue(engine, Executor);
+        Sliced = new SliceQueue(engine, Executor);
         int firstSwept = index < loops ? index : engine.Keyspace.Stripes.Length; // a reserve loop sweeps none
         _sweep = new BackgroundSweep(engine.Keyspace, firstSwept, loops)
         {
@@ -80,8 +80,8 @@ internal sealed class SessionLoop : IConnectionHandler
     /// <summary>The loop's blocked clients.</summary>
     internal LoopBlockedClients Blocked { get; }
 
-    /// <summary>The loop's clients that wait for copies of large values.</summary>
-    internal CopyQueue Copies { get; }
+    /// <summary>The loop's clients that wait for work in slices.</summary>
+    internal SliceQueue Sliced { get; }
 
     internal LoopMetrics Metrics { get; }
 
@@ -154,8 +154,8 @@ internal sealed class SessionLoop : IConnectionHandler
     internal void Begin(BlockedClient client)
     {
         Blocked.Begin(client);
-        if (client.Copy is null) return;
-        Copies.Add(client);
+        if (client.Work is null) return;
+        Sliced.Add(client);
         _loop.TickAfter(0);
     }
 
@@ -328,7 +328,7 @@ internal sealed class SessionLoop : IConnectionHandler
         bool evictsMore = _engine.Keyspace.Budget.IsExceeded && _engine.MayRemoveKeys(steadyMs) && Executor.Evictor.TryEvict() && _engine.Keyspace.Budget.IsExceeded;
         int restMs = Math.Clamp(1000 / Math.Max(1, _engine.Settings.Hz), 1, 100);
         long? restMicroseconds = Sweep(nowMs, steadyMs);
-        if (Copy(steadyMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);
+        if (Slice(steadyMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);
         if (evictsMore) restMicroseconds = Math.Min(BusyRestMicroseconds, restMicroseconds ?? BusyRestMicroseconds);
         Executor.Invoker.ServeAfterSweep();
         _engine.Tracking.Broadcast(Executor.Recording.Changes);
@@ -422,14 +422,14 @@ internal sealed class SessionLoop : IConnectionHandler
         return null;
     }
 
-    // Copies a slice of a value if a client waits for that. How long to rest before the next one is returned, null when nothing is left.
-    private long? Copy(long nowMs)
+    // Does a slice of work if a client waits for that. How long to rest before the next one is returned, null when nothing is left.
+    private long? Slice(long nowMs)
     {
-        if (Copies.IsEmpty) return null;
-        bool idle = Executor.Metrics.CommandsProcessed == _commandsAtLastCopy;
-        _commandsAtLastCopy = Executor.Metrics.CommandsProcessed;
-        Copies.RunSlice(nowMs);
-        return Copies.IsEmpty ? null : idle ? IdleRestMicroseconds : BusyRestMicroseconds;
+        if (Sliced.IsEmpty) return null;
+        bool idle = Executor.Metrics.CommandsProcessed == _commandsAtLastSlice;
+        _commandsAtLastSlice = Executor.Metrics.CommandsProcessed;
+        Sliced.RunSlice(nowMs);
+        return Sliced.IsEmpty ? null : idle ? IdleRestMicroseconds : BusyRestMicroseconds;
     }
 
     private void LookAtClients(long nowMs)

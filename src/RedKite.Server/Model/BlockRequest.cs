@@ -28,8 +28,8 @@ internal sealed class BlockRequest
 
     internal ReadOnlySpan<byte> ReplyAtDeadline(bool resp3) => LateReply?.Invoke() ?? TimeoutReply ?? (resp3 ? "_\r\n"u8 : "*-1\r\n"u8);
 
-    /// <summary>The copy that the client waits for, which is made in slices; null: none.</summary>
-    internal EntryCopy? Copy { get; init; }
+    /// <summary>The work that the client waits for, which is done in slices; null: none.</summary>
+    internal SlicedWork? Work { get; init; }
 
     /// <summary>Arguments that get another value in later executions: XREAD's $ is the last id at the time of the call.</summary>
     internal List<(int Argument, byte[] Value)> Replacements { get; } = [];

@@ -45,7 +45,7 @@ internal sealed class BlockedClient : IDisposable
         Request = request;
         Block = block;
         Stripes = stripes;
-        Copy = block.Copy;
+        Work = block.Work;
         if (session.Connection is null) _ended = new SemaphoreSlim(0);
     }
 
@@ -80,11 +80,11 @@ internal sealed class BlockedClient : IDisposable
 
     internal bool HasEnded => Volatile.Read(ref _state) == Ended;
 
-    /// <summary>The copy that it waits for; null: none. Used on the client's thread, with the request's stripes locked.</summary>
-    internal EntryCopy? Copy { get; set; }
+    /// <summary>The work that it waits for; null: none. Used on the client's thread, with the request's stripes locked.</summary>
+    internal SlicedWork? Work { get; set; }
 
-    /// <summary>How often the copy had to start over because its source had changed.</summary>
-    internal int CopyRestarts { get; set; }
+    /// <summary>How often the work had to begin again because the data had changed.</summary>
+    internal int Restarts { get; set; }
 
     /// <summary>Whether its command is counted, or was refused at the end of the wait.</summary>
     internal bool IsCallCounted { get; set; }
@@ -126,8 +126,8 @@ internal sealed class BlockedClient : IDisposable
         }
     }
 
-    /// <summary>Whether a deadline or CLIENT UNBLOCK may end the wait: a copy that is being made ends it by itself.</summary>
-    internal bool MayBeUnblocked => Block.Copy is null;
+    /// <summary>Whether a deadline or CLIENT UNBLOCK may end the wait: work that is being done ends it by itself.</summary>
+    internal bool MayBeUnblocked => Block.Work is null;
 
     /// <summary>Begins to execute the request again, with all of its stripes locked; false if the wait has ended.</summary>
     internal bool TryBeginServing() => Interlocked.CompareExchange(ref _state, Serving, Waiting) == Waiting;

@@ -11,11 +11,11 @@ internal sealed class BlockingState
     /// <summary>Whether a blocked client's command is executing again because a key may serve it.</summary>
     internal bool IsServing { get; set; }
 
-    /// <summary>The blocked client whose command is executing again because its copy is complete or its source has changed.</summary>
-    internal BlockedClient? CopyingClient { get; set; }
+    /// <summary>The blocked client whose command is executing again because its work is complete or the data has changed.</summary>
+    internal BlockedClient? WorkingClient { get; set; }
 
-    /// <summary>The copy that the client has waited for, if this is the execution after it is complete.</summary>
-    internal EntryCopy? CompleteCopy => CopyingClient?.Copy is { IsComplete: true, IsStale: false } copy ? copy : null;
+    /// <summary>The work that the client has waited for, if this is the execution after it is complete.</summary>
+    internal SlicedWork? CompleteWork => WorkingClient?.Work is { IsComplete: true, IsStale: false } work ? work : null;
 
     /// <summary>Clients that the command served or unblocked. They get their replies once no stripe is locked.</summary>
     internal List<BlockedClient> Unblocked { get; } = [];

@@ -6,8 +6,8 @@ namespace RedKite.Server.Model;
 /// <summary>How a handler blocks its client, and unblocks another.</summary>
 internal static class CommandBlocking
 {
-    // How often the copy of a large value starts over before it is made at once.
-    private const int CopyRestartsMax = 2;
+    // How often work in slices begins again before it is done at once.
+    private const int RestartsMax = 2;
 
     /// <summary>
     /// Blocks the client, once the handler returns, until one of the keys that the command reads holds a value of a type; then
@@ -42,10 +42,18 @@ internal static class CommandBlocking
     /// <returns>False where nothing may block, or if the source has changed too often: the rest is copied at once.</returns>
     internal static bool BlockOnCopy(this scoped in CommandContext cmd, EntryCopy copy)
     {
-        if (cmd.Environment.IsInUnit || cmd.Environment.Blocking.CopyingClient?.CopyRestarts >= CopyRestartsMax) return false;
+        if (!cmd.MayWork()) return false;
         copy.Watch(cmd.Database);
-        return Block(cmd, new BlockRequest { Copy = copy, DeadlineMs = BlockRequest.NoDeadline });
+        return cmd.BlockOnWork(copy);
     }
+
+    /// <summary>
+    /// Blocks the client, once the handler returns, until work is complete or has become stale; then the command executes again, and uses what
+    /// was done or begins again. The handler must not reply.
+    /// </summary>
+    /// <returns>False where nothing may block, or if the work has begun again too often: the rest is done at once.</returns>
+    internal static bool BlockOnWork(this scoped in CommandContext cmd, SlicedWork work) =>
+        cmd.MayWork() && Block(cmd, new BlockRequest { Work = work, DeadlineMs = BlockRequest.NoDeadline });
 
     /// <summary>Gives an argument another value in later executions, after <see cref="BlockOnKeys"/>.</summary>
     internal static void ReplaceArgument(this scoped in CommandContext cmd, int argument, ReadOnlySpan<byte> value) =>
@@ -67,6 +75,9 @@ internal static class CommandBlocking
         cmd.Environment.Blocking.Unblocked.Add(client);
         return true;
     }
+
+    private static bool MayWork(this scoped in CommandContext cmd) =>
+        !cmd.Environment.IsInUnit && !(cmd.Environment.Blocking.WorkingClient?.Restarts >= RestartsMax);
 
     private static bool Block(scoped in CommandContext cmd, BlockRequest request)
     {

@@ -19,7 +19,7 @@ namespace RedKite.Store.Keyspace;
 /// which needs a version in every block; staging the copy under a key, which SCAN, DBSIZE and eviction would have to skip.
 /// </para>
 /// </remarks>
-internal sealed unsafe class EntryCopy
+internal sealed unsafe class EntryCopy : SlicedWork
 {
     // As long as a slice of a loop's background work; a step and a piece of a large block are added.
     private const int SliceMicroseconds = 100;
@@ -63,12 +63,6 @@ internal sealed unsafe class EntryCopy
         }
     }
 
-    /// <summary>Whether everything is copied.</summary>
-    internal bool IsComplete { get; private set; }
-
-    /// <summary>Whether the source has changed since: the copy is only good for <see cref="Discard"/>.</summary>
-    internal bool IsStale { get; set; }
-
     /// <summary>Whether the copy was attached to the database, or freed.</summary>
     internal bool HasEnded => _block == null;
 
@@ -84,7 +78,7 @@ internal sealed unsafe class EntryCopy
 
     /// <summary>Copies for about 100 microseconds.</summary>
     /// <returns>Whether everything is copied.</returns>
-    internal bool RunSlice()
+    internal override bool RunSlice()
     {
         long end = Stopwatch.GetTimestamp() + SliceTicks;
         while (!IsComplete && Stopwatch.GetTimestamp() < end) Step();
@@ -123,7 +117,7 @@ internal sealed unsafe class EntryCopy
     }
 
     /// <summary>Frees the copy, a large structure in slices.</summary>
-    internal void Discard()
+    internal override void Discard()
     {
         EndWatch();
         if (_block == null) return;

@@ -173,7 +173,7 @@ internal static class KeyCommands
     // A value that takes longer than a slice is copied while the client waits; then COPY executes again and attaches the copy.
     private static bool TryCopy(scoped in CommandContext cmd, Entry source, Database target, Entry existing)
     {
-        EntryCopy? copy = cmd.Environment.Blocking.CompleteCopy;
+        var copy = (EntryCopy?)cmd.Environment.Blocking.CompleteWork;
         if (copy is null && !EntryCopy.MayTakeLong(source))
         {
             Database.Copy(source, target, cmd[2], cmd.HashOf(2), existing, cmd.Accesses.NewClock);

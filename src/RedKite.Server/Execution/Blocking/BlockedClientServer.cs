@@ -62,17 +62,17 @@ internal sealed class BlockedClientServer
     }
 
     /// <summary>
-    /// Executes a client's request again when its copy is complete or stale, and serves the clients that the result may serve. The
+    /// Executes a client's request again when its work is complete or stale, and serves the clients that the result may serve. The
     /// stripes of its keys are locked.
     /// </summary>
-    internal void ServeCopying(ref LockScope locked, BlockedClient client)
+    internal void ServeWorking(ref LockScope locked, BlockedClient client)
     {
         if (client.TryBeginServing())
         {
             _environment.HeldStripes = locked.Held;
-            _blocking.CopyingClient = client;
+            _blocking.WorkingClient = client;
             Serve(client, locked.Held);
-            _blocking.CopyingClient = null;
+            _blocking.WorkingClient = null;
         }
 
         Serve(ref locked);
@@ -181,7 +181,7 @@ internal sealed class BlockedClientServer
         if (isPermitted && _reply.Errors != errors) _invoker.Account.NoteError(request.Command, _reply);
         _recording.Clear(); // what it recorded is published: MayBeServed publishes what is found expired, and only that
         _blocking.IsServing = false;
-        if (_blocking.Request?.Copy is { } copy) client.Copy = copy; // begun again
+        if (_blocking.Request?.Work is { } work) client.Work = work; // begun again
         _blocking.Request = null; // it waits on
         client.Overflowed = _reply.Overflowed;
         bool served = _reply.Length > 0 || _reply.Overflowed;

@@ -1,13 +1,13 @@
 using System.Buffers;
 using System.Globalization;
 using System.Text;
-using RedKite.Server.Execution.Copying;
+using RedKite.Server.Execution.Slices;
 using RedKite.Server.Loops;
 using RedKite.Server.Model;
 using RedKite.Server.Tests.Commands;
 using RedKite.TestSupport;
 
-namespace RedKite.Server.Tests.Execution.Copying;
+namespace RedKite.Server.Tests.Execution.Slices;
 
 /// <summary>COPY of values of two million elements over connections, beside other clients.</summary>
 [Long]
@@ -18,7 +18,7 @@ public class LargeCopyTests
 
     private const int StringBytes = 200_000_000;
 
-    // A slice takes about 100 microseconds: 80 of them for the list, thousands for the others. CopyRunnerTests has how much a step copies.
+    // A slice takes about 100 microseconds: 80 of them for the list, thousands for the others. SlicedCopyTests has how much a step copies.
     private const int SlicesMin = 20;
 
     [Theory]
@@ -45,7 +45,7 @@ public class LargeCopyTests
     private static void AssertSlices(LiveServer server, string count)
     {
         using RespConnection other = RespConnection.Connect(server.Server.Port);
-        CopyRunner runner = RunnerOf(server);
+        SliceRunner runner = RunnerOf(server);
         server.Client.SendCommand("COPY a b");
         NetworkTests.WaitFor(() => server.Server.Engine.Blocked.Count == 1, "the client waits");
 
@@ -141,11 +141,11 @@ public class LargeCopyTests
         if (inProcess) await Assert.ThrowsAsync<ObjectDisposedException>(() => copying);
     }
 
-    private static CopyRunner RunnerOf(LiveServer server)
+    private static SliceRunner RunnerOf(LiveServer server)
     {
         server.Run("PING");
         Session session = server.Server.Engine.Clients.InOrder.First(session => session.Connection is not null);
-        return ((SessionLoop)session.Connection!.Loop.Handler).Copies.Runner;
+        return ((SessionLoop)session.Connection!.Loop.Handler).Sliced.Runner;
     }
 
     private static void Fill(RedKiteServer server, string command)

@@ -1,19 +1,19 @@
 using RedKite.Server.Model;
 
-namespace RedKite.Server.Execution.Copying;
+namespace RedKite.Server.Execution.Slices;
 
-/// <summary>The clients of one event loop that wait for copies, which take turns. On the loop's thread.</summary>
-internal sealed class CopyQueue(Engine engine, CommandExecutor executor)
+/// <summary>The clients of one event loop that wait for work in slices, and take turns. On the loop's thread.</summary>
+internal sealed class SliceQueue(Engine engine, CommandExecutor executor)
 {
     private readonly Queue<BlockedClient> _clients = new();
 
-    internal CopyRunner Runner { get; } = new(engine, executor);
+    internal SliceRunner Runner { get; } = new(engine, executor);
 
     internal bool IsEmpty => _clients.Count == 0;
 
     internal void Add(BlockedClient client) => _clients.Enqueue(client);
 
-    /// <summary>Runs a slice of the next client's copy. While CLIENT PAUSE holds writes, nothing is copied.</summary>
+    /// <summary>Runs a slice of the next client's work. While CLIENT PAUSE holds its command, nothing is done.</summary>
     /// <param name="steadyMs">The steady time.</param>
     internal void RunSlice(long steadyMs)
     {
@@ -22,7 +22,7 @@ internal sealed class CopyQueue(Engine engine, CommandExecutor executor)
         if (isHeld || Runner.RunSlice(client)) _clients.Enqueue(client);
     }
 
-    /// <summary>Frees all copies when the loop has ended.</summary>
+    /// <summary>Discards all work when the loop has ended.</summary>
     internal void DiscardAll()
     {
         while (_clients.TryDequeue(out BlockedClient? client)) Runner.Discard(client);

@@ -2,14 +2,14 @@ using System.Diagnostics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
-namespace RedKite.Server.Execution.Copying;
+namespace RedKite.Server.Execution.Slices;
 
 /// <summary>
-/// Makes the copies that clients wait for (COPY of a large value), a slice at a time on the client's own thread. The stripes
-/// of both keys are locked during a slice and free between slices. A complete copy, and one whose source has changed, end
-/// the same way: the client's command executes again, and attaches the copy, starts over, or replies according to the data at that time.
+/// Does the work that clients wait for (COPY of a large value, a long search of a vector set), a slice at a time on the client's own thread.
+/// The stripes of the command's keys are locked during a slice and free between slices. Complete work, and what has become stale, end the
+/// same way: the client's command executes again, and uses what was done, begins again, or replies according to the data at that time.
 /// </summary>
-internal sealed class CopyRunner(Engine engine, CommandExecutor executor)
+internal sealed class SliceRunner(Engine engine, CommandExecutor executor)
 {
     private readonly Keyspace _keyspace = engine.Keyspace;
     private readonly CommandEnvironment _environment = executor.Environment;
@@ -17,7 +17,7 @@ internal sealed class CopyRunner(Engine engine, CommandExecutor executor)
     /// <summary>Slices that were run.</summary>
     internal long Slices { get; private set; }
 
-    /// <summary>Runs a slice of a client's copy. It waits for no stripe: if one is busy, it does nothing.</summary>
+    /// <summary>Runs a slice of a client's work. It waits for no stripe: if one is busy, it does nothing.</summary>
     /// <returns>Whether the client still waits.</returns>
     internal bool RunSlice(BlockedClient client)
     {
@@ -49,30 +49,30 @@ internal sealed class CopyRunner(Engine engine, CommandExecutor executor)
         return waits;
     }
 
-    /// <summary>Frees the copy of a client that has ended, and waits for its stripes.</summary>
+    /// <summary>Discards the work of a client that has ended, and waits for its stripes.</summary>
     internal void Discard(BlockedClient client)
     {
         using LockScope locked = _keyspace.Lock(client.Stripes);
-        client.Copy!.Discard();
+        client.Work!.Discard();
     }
 
     private bool RunLocked(ref LockScope locked, BlockedClient client)
     {
-        EntryCopy copy = client.Copy!;
+        SlicedWork work = client.Work!;
         if (!client.HasEnded)
         {
-            if (!copy.IsStale && !copy.RunSlice()) return true;
-            if (copy.IsStale)
+            if (!work.IsStale && !work.RunSlice()) return true;
+            if (work.IsStale)
             {
-                copy.Discard();
-                client.CopyRestarts++;
+                work.Discard();
+                client.Restarts++;
             }
 
-            executor.Invoker.ServeCopying(ref locked, client);
-            if (client.Copy != copy) return true; // begun again
+            executor.Invoker.ServeWorking(ref locked, client);
+            if (client.Work != work) return true; // begun again
         }
 
-        copy.Discard(); // unless it was attached
+        work.Discard(); // unless it was used
         return false;
     }
 }

@@ -1,16 +1,16 @@
 using System.Globalization;
 using System.Text;
 using RedKite.Server.Execution;
-using RedKite.Server.Execution.Copying;
+using RedKite.Server.Execution.Slices;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Copying;
 using RedKite.TestSupport;
 
-namespace RedKite.Server.Tests.Execution.Copying;
+namespace RedKite.Server.Tests.Execution.Slices;
 
 /// <summary>COPY of large values, slice by slice: commands of other clients in between are steps of the test.</summary>
-public sealed class CopyRunnerTests : IAsyncDisposable
+public sealed class SlicedCopyTests : IAsyncDisposable
 {
     // No machine copies them in one slice. Nodes of a list are copied as a whole.
     private const int Members = 20_000;
@@ -311,14 +311,14 @@ public sealed class CopyRunnerTests : IAsyncDisposable
     private sealed class Copying : IDisposable
     {
         private readonly Engine _engine;
-        private readonly CopyRunner _runner;
+        private readonly SliceRunner _runner;
         private bool _waits = true;
 
         internal Copying(Engine engine, string[] command)
         {
             _engine = engine;
             CommandExecutor executor = engine.NewExecutor();
-            _runner = new CopyRunner(engine, executor);
+            _runner = new SliceRunner(engine, executor);
             Session session = engine.Clients.Add(null, engine.Clock.NowMs, engine.Users.InProcess, authenticated: true);
             byte[] request = CommandLine.Encode([.. command.Select(Encoding.Latin1.GetBytes)]);
             executor.Time.Read();
@@ -332,7 +332,7 @@ public sealed class CopyRunnerTests : IAsyncDisposable
 
         internal long Slices => _runner.Slices;
 
-        internal int Restarts => Client.CopyRestarts;
+        internal int Restarts => Client.Restarts;
 
         internal string? Reply => Client.Reply is { } parts ? Encoding.Latin1.GetString(parts[0].Bytes).TrimEnd() : null;
 
