@@ -27,15 +27,20 @@ internal static class VectorSearchCommands
 
         if (!TryQueryOrReply(cmd, set, out int at, out VectorElement element, out Span<float> vector)) return;
         if (!VectorSearchOptions.TryReadOrReply(cmd, at, out VectorSearchOptions options)) return;
-        VectorQuery query = element.Exists ? set.Query(element) : set.Query(vector);
-        int count = (int)Math.Min(options.Count, set.Count);
-        ReadOnlySpan<ulong> found = options.IsExact
-            ? query.Scan(count, options.Filter?.Predicate)
-            : query.Search((int)Math.Min(Math.Max(options.Effort, count), set.Count), options.Filter?.Predicate, options.ExaminedMax);
-        found = found[..Math.Min(count, found.Length)];
+        VectorSearch search = cmd.CompleteSearch() ?? Begin(set, element, vector, options);
+        if (!cmd.TryComplete(set, search)) return;
+        ReadOnlySpan<ulong> found = search.Results(set);
         int near = 0;
         while (near < found.Length && DistanceKey.Distance(found[near]) <= options.DistanceMax) near++;
         Reply(cmd.Reply, set, found[..near], options);
+    }
+
+    private static VectorSearch Begin(VectorSetValue set, VectorElement element, Span<float> vector, VectorSearchOptions options)
+    {
+        int count = (int)Math.Min(options.Count, set.Count);
+        int effort = (int)Math.Min(Math.Max(options.Effort, count), set.Count);
+        VectorQuery query = element.Exists ? set.Query(element) : set.Query(vector);
+        return query.Begin(new VectorSearchBounds(count, effort, options.Filter?.Predicate, options.ExaminedMax, options.IsExact));
     }
 
     private static bool TryQueryOrReply(scoped in CommandContext cmd, VectorSetValue set, out int at, out VectorElement element, out Span<float> vector)

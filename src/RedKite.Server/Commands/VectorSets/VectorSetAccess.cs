@@ -11,10 +11,33 @@ namespace RedKite.Server.Commands.VectorSets;
 internal static class VectorSetAccess
 {
     /// <summary>Opens a key's vector set to read it, one that does not exist for a missing key; otherwise replies WRONGTYPE.</summary>
-    internal static bool OpenToReadVectorSetOrReply(this scoped in CommandContext cmd, out VectorSetValue set) => TryOpenOrReply(cmd, cmd.Find(1), out set);
+    internal static bool OpenToReadVectorSetOrReply(this scoped in CommandContext cmd, out VectorSetValue set) =>
+        TryOpenOrReply(cmd, cmd.Environment.Blocking.IsServing ? cmd.Peek(1) : cmd.Find(1), out set); // a client that has waited was counted before
 
     /// <summary>Opens a key's vector set to change it, one that does not exist for a missing key; otherwise replies WRONGTYPE.</summary>
     internal static bool OpenToWriteVectorSetOrReply(this scoped in CommandContext cmd, out VectorSetValue set) => TryOpenOrReply(cmd, cmd.FindToWrite(1), out set);
+
+    /// <summary>
+    /// Runs a search for what the command wants. One that takes longer than a slice goes on while the client waits; then the command executes
+    /// again, and gets it complete.
+    /// </summary>
+    /// <param name="search">The search that has begun; where the client has waited, the one that is complete.</param>
+    /// <returns>False: the client waits, and the handler must not reply.</returns>
+    internal static bool TryComplete(this scoped in CommandContext cmd, VectorSetValue set, VectorSearch search)
+    {
+        if (search.IsComplete || search.Run(set, VectorSearchWork.SliceBytes)) return true;
+        var work = new VectorSearchWork(cmd.Database, cmd.HashOf(1), set, search);
+        if (cmd.BlockOnWork(work))
+        {
+            work.Stop();
+            return false;
+        }
+
+        return search.Run(set, long.MaxValue);
+    }
+
+    /// <summary>The search that the client has waited for, if it is complete; otherwise null.</summary>
+    internal static VectorSearch? CompleteSearch(this scoped in CommandContext cmd) => (cmd.Environment.Blocking.CompleteWork as VectorSearchWork)?.Search;
 
     /// <summary>Whether the number of arguments is in a range; otherwise replies that it is not, with the name as Redis's module has it.</summary>
     internal static bool IsCountOrReply(this scoped in CommandContext cmd, string name, int min, int max)

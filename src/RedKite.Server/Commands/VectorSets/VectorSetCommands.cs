@@ -55,8 +55,10 @@ internal static class VectorSetCommands
             set = VectorSetValue.Create(cmd.Database, cmd[1], cmd.HashOf(1), cmd.Accesses.NewClock, form);
         }
 
+        VectorSearch neighbours = cmd.CompleteSearch() ?? set.BeginAdding(vector, options.Effort);
+        if (!cmd.TryComplete(set, neighbours)) return;
         ReadOnlySpan<byte> attributes = options.Attributes > 0 ? cmd[options.Attributes] : default;
-        bool isNew = set.Add(cmd[options.Element], vector, options.Effort, attributes, keepsAttributes: options.Attributes == 0);
+        bool isNew = set.Add(cmd[options.Element], neighbours, options.Effort, attributes, keepsAttributes: options.Attributes == 0);
         cmd.Changed(1, KeyEvent.Silent);
         cmd.Reply.Boolean(isNew);
     }

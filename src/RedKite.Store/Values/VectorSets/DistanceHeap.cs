@@ -46,6 +46,13 @@ internal sealed class DistanceHeap
         if (_keys.Length > KeptMax) _keys = new ulong[256];
     }
 
+    /// <summary>Removes all keys and releases their memory.</summary>
+    internal void Trim()
+    {
+        Count = 0;
+        _keys = new ulong[256];
+    }
+
     internal void Push(ulong key)
     {
         if (Count == _keys.Length) Array.Resize(ref _keys, Count * 2);

@@ -24,61 +24,59 @@ internal readonly unsafe ref struct VectorGraph(VectorSetData* data, VectorScrat
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal float Distance(byte* first, byte* second) => VectorDistance.Between(data->Quantization, data->Dimensions, first, second);
 
-    /// <summary>Finds the nearest nodes by the graph.</summary>
-    /// <param name="query">A node with the vector; it need not be in the set.</param>
-    /// <param name="effort">EF: how many of the nearest nodes a search keeps while it goes on.</param>
-    /// <param name="filter">What their attributes must match; null: nothing.</param>
-    /// <param name="examinedMax">How many nodes' attributes may be examined.</param>
-    /// <returns>The nearest first.</returns>
-    internal ReadOnlySpan<ulong> Search(byte* query, int effort, VectorPredicate? filter, long examinedMax)
+    /// <summary>Finds a node of the lowest level that is near, from which to search there.</summary>
+    internal int Descend(byte* query)
     {
-        if (data->Entry == VectorSetData.NoNode) return default;
         int from = data->Entry;
         for (int level = data->TopLevel; level > 0; level--) from = DistanceKey.Number(SearchLevel(query, from, level, effort: 1)[0]);
-        return SearchLevel(query, from, level: 0, effort, filter, examinedMax);
-    }
-
-    /// <summary>Compares all nodes: an exact search.</summary>
-    internal ReadOnlySpan<ulong> Scan(byte* query, int count, VectorPredicate? filter)
-    {
-        scratch.Begin(0);
-        DistanceHeap found = scratch.Found;
-        for (int number = 0; number < data->Used; number++)
-        {
-            byte* node = data->NodeOrNull(number);
-            if (node == null) continue;
-            ulong key = ~DistanceKey.Of(Distance(query, node), number);
-            if (found.Count == count && key <= found.Lowest) continue;
-            if (filter is not null && !filter(VectorNode.Attributes(node))) continue;
-            if (found.Count < count) found.Push(key);
-            else found.ReplaceLowest(key);
-        }
-
-        return scratch.Sorted();
+        return from;
     }
 
     /// <summary>Finds the nearest nodes of one level, from a node of it on.</summary>
-    internal ReadOnlySpan<ulong> SearchLevel(byte* query, int from, int level, int effort, VectorPredicate? filter = null, long examinedMax = long.MaxValue)
+    /// <param name="effort">EF: how many of the nearest nodes a search keeps while it goes on.</param>
+    /// <returns>The nearest first.</returns>
+    internal ReadOnlySpan<ulong> SearchLevel(byte* query, int from, int level, int effort)
+    {
+        long work = long.MaxValue;
+        long examined = long.MaxValue;
+        Begin(query, from, filter: null);
+        Continue(query, level, effort, filter: null, ref examined, ref work, mayHaveChanged: false);
+        return scratch.Sorted();
+    }
+
+    /// <summary>Begins a search of one level.</summary>
+    internal void Begin(byte* query, int from, VectorPredicate? filter)
     {
         scratch.Begin(data->Used);
-        DistanceHeap open = scratch.Open;
-        DistanceHeap found = scratch.Found;
-        int lines = Math.Min(PrefetchedLinesMax, (VectorNode.VectorOffset + data->VectorBytes + LineBytes - 1) / LineBytes);
-        int linksMax = data->LinksMaxAt(level);
-        Span<int> fresh = scratch.Numbers(linksMax);
-
         scratch.Visit(from);
         ulong first = DistanceKey.Of(Distance(query, data->Node(from)), from);
-        open.Push(first);
-        if (filter is null || filter(VectorNode.Attributes(data->Node(from)))) found.Push(~first);
+        scratch.Open.Push(first);
+        if (filter is null || filter(VectorNode.Attributes(data->Node(from)))) scratch.Found.Push(~first);
+    }
 
+    /// <summary>Continues a search of one level.</summary>
+    /// <param name="filter">What attributes must match; null: nothing.</param>
+    /// <param name="examined">How many nodes' attributes may still be examined.</param>
+    /// <param name="work">How many bytes may still be read. It ends after the links of the node that exceed them.</param>
+    /// <param name="mayHaveChanged">Whether nodes may have been removed since the search began.</param>
+    /// <returns>Whether it is complete.</returns>
+    internal bool Continue(byte* query, int level, int effort, VectorPredicate? filter, ref long examined, ref long work, bool mayHaveChanged)
+    {
+        DistanceHeap open = scratch.Open;
+        DistanceHeap found = scratch.Found;
+        int nodeBytes = VectorNode.VectorOffset + data->VectorBytes;
+        int lines = Math.Min(PrefetchedLinesMax, (nodeBytes + LineBytes - 1) / LineBytes);
+        Span<int> fresh = scratch.Numbers(data->LinksMaxAt(level));
         while (open.Count > 0)
         {
+            if (work <= 0) return false;
             ulong nearest = open.Pop();
             if (found.Count >= effort && nearest > ~found.Lowest) break;
+            int reached = DistanceKey.Number(nearest);
+            if (mayHaveChanged && (data->NodeOrNull(reached) == null || VectorNode.Head(data->Node(reached)).Level < level)) continue;
 
             // First all links, then all distances: the memory of the vectors is fetched meanwhile.
-            int* links = data->LinksOf(data->Node(DistanceKey.Number(nearest)), level);
+            int* links = data->LinksOf(data->Node(reached), level);
             int freshCount = 0;
             for (int i = 1; i <= links[0]; i++)
             {
@@ -88,6 +86,7 @@ internal readonly unsafe ref struct VectorGraph(VectorSetData* data, VectorScrat
                 Prefetch(data->Node(number), lines);
             }
 
+            work -= (freshCount + 1L) * nodeBytes;
             foreach (int number in fresh[..freshCount])
             {
                 byte* node = data->Node(number);
@@ -97,8 +96,10 @@ internal readonly unsafe ref struct VectorGraph(VectorSetData* data, VectorScrat
                 open.Push(key);
                 if (filter is not null)
                 {
-                    if (examinedMax-- <= 0) return scratch.Sorted();
-                    if (!filter(VectorNode.Attributes(node))) continue;
+                    if (examined-- <= 0) return true;
+                    ReadOnlySpan<byte> attributes = VectorNode.Attributes(node);
+                    work -= attributes.Length;
+                    if (!filter(attributes)) continue;
                 }
 
                 if (hasRoom) found.Push(~key);
@@ -106,7 +107,37 @@ internal readonly unsafe ref struct VectorGraph(VectorSetData* data, VectorScrat
             }
         }
 
-        return scratch.Sorted();
+        return true;
+    }
+
+    /// <summary>Compares nodes with a vector, from a number on: an exact search, once it has come to the last one.</summary>
+    /// <param name="count">How many of the nearest are kept.</param>
+    /// <param name="next">The number; then the one to go on with.</param>
+    /// <returns>Whether it is complete.</returns>
+    internal bool Scan(byte* query, int count, VectorPredicate? filter, ref int next, ref long work)
+    {
+        DistanceHeap found = scratch.Found;
+        int nodeBytes = VectorNode.VectorOffset + data->VectorBytes;
+        for (; next < data->Used; next++)
+        {
+            if (work <= 0) return false;
+            byte* node = data->NodeOrNull(next);
+            work -= node == null ? sizeof(nint) : nodeBytes;
+            if (node == null) continue;
+            ulong key = ~DistanceKey.Of(Distance(query, node), next);
+            if (found.Count == count && key <= found.Lowest) continue;
+            if (filter is not null)
+            {
+                ReadOnlySpan<byte> attributes = VectorNode.Attributes(node);
+                work -= attributes.Length;
+                if (!filter(attributes)) continue;
+            }
+
+            if (found.Count < count) found.Push(key);
+            else found.ReplaceLowest(key);
+        }
+
+        return true;
     }
 
     private static void Prefetch(byte* node, int lines)

@@ -17,6 +17,9 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
     // Of a removed node's neighbours, so many are linked with each other: the work grows with the square.
     private const int RepairedMax = 64;
 
+    // Links are chosen from so many times as many of the nearest nodes: each is compared with all that are chosen.
+    private const int ChosenFromForEach = 16;
+
     private readonly VectorGraph _graph = graph;
 
     private VectorSetData* Data => _graph.Data;
@@ -35,8 +38,21 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
         return (int)Math.Min(-Math.Log(uniform) / Math.Log(data->Links), VectorSetLimits.LevelMax);
     }
 
+    /// <summary>Removes a node from what a search has found.</summary>
+    internal static Span<ulong> Without(Span<ulong> near, int number)
+    {
+        int count = 0;
+        foreach (ulong key in near)
+        {
+            if (DistanceKey.Number(key) != number) near[count++] = key;
+        }
+
+        return near[..count];
+    }
+
     /// <summary>Links a node that has its vector and no links.</summary>
-    internal void Add(byte* node, int effort)
+    /// <param name="near">What is near it on the lowest level; if nothing is, it is searched.</param>
+    internal void Add(byte* node, int effort, ReadOnlySpan<ulong> near)
     {
         VectorSetData* data = Data;
         int number = VectorNode.Head(node).Number;
@@ -47,14 +63,17 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
             return;
         }
 
+        if (!near.IsEmpty) Link(node, 0, near);
+        int lowest = near.IsEmpty ? 0 : 1;
+        if (level < lowest) return;
         int top = data->TopLevel;
         int from = data->Entry;
         for (int above = top; above > level; above--) from = DistanceKey.Number(_graph.SearchLevel(node, from, above, effort: 1)[0]);
-        for (int at = Math.Min(level, top); at >= 0; at--)
+        for (int at = Math.Min(level, top); at >= lowest; at--)
         {
-            ReadOnlySpan<ulong> near = _graph.SearchLevel(node, from, at, effort);
-            from = DistanceKey.Number(near[0]);
-            Link(node, at, near);
+            ReadOnlySpan<ulong> found = _graph.SearchLevel(node, from, at, effort);
+            from = DistanceKey.Number(found[0]);
+            Link(node, at, found);
         }
 
         if (level > top) data->Entry = number;
@@ -93,6 +112,7 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
         VectorSetData* data = Data;
         int max = data->LinksMaxAt(level);
         int least = max / 2;
+        near = near[..Math.Min(near.Length, ChosenFromForEach * max)];
         Span<int> chosen = Scratch.Numbers(max);
         int count = Choose(near, chosen);
         int* links = data->LinksOf(node, level);
@@ -107,7 +127,11 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
         if (links[0] > 0) return;
         byte* nearest = data->Node(chosen[0]);
         MakeRoom(nearest, node, level, least: 1, isWanted: true);
-        TryLink(data, node, nearest, level);
+        if (TryLink(data, node, nearest, level)) return;
+
+        // None of its neighbours has another link: they have room.
+        int* others = data->LinksOf(nearest, level);
+        for (int i = 1; i <= others[0] && links[0] == 0; i++) TryLink(data, node, data->Node(others[i]), level);
     }
 
     // The nearest nodes, without those that are nearer to a chosen one than to the node; then the nearest of those.

@@ -11,6 +11,9 @@ internal sealed unsafe class VectorScratch
 {
     private const int KeptMax = 1 << 16;
 
+    // Where more than so many times the wanted results were found, sorting all would take longer than choosing.
+    private const int SortedShare = 4;
+
     [ThreadStatic]
     private static VectorScratch? _current;
 
@@ -24,10 +27,14 @@ internal sealed unsafe class VectorScratch
     private int[] _numbers = new int[64];
     private int[] _moreNumbers = new int[64];
     private ulong[] _keys = new ulong[64];
+    private ulong[] _near = new ulong[256];
 
     ~VectorScratch() => NativeMemory.Free(_query);
 
     internal static VectorScratch Current => _current ??= new VectorScratch();
+
+    /// <summary>The node of <see cref="Query"/>.</summary>
+    internal byte* QueryNode => _query;
 
     /// <summary>What a search has reached, the nearest first.</summary>
     internal DistanceHeap Open { get; } = new();
@@ -60,6 +67,14 @@ internal sealed unsafe class VectorScratch
 
     internal Span<ulong> Keys(int count) => Room(ref _keys, count);
 
+    /// <summary>A copy of what a search has found, up to the next call.</summary>
+    internal Span<ulong> Near(ReadOnlySpan<ulong> found)
+    {
+        Span<ulong> copy = Room(ref _near, found.Length);
+        found.CopyTo(copy);
+        return copy;
+    }
+
     /// <summary>Begins a search in a set of so many nodes.</summary>
     internal void Begin(int nodes)
     {
@@ -68,6 +83,31 @@ internal sealed unsafe class VectorScratch
         EndVisits();
         int words = (nodes + 63) >> 6;
         if (_visited.Length < words || _visited.Length > Math.Max(KeptMax, words * 4L)) _visited = new ulong[words + (words / 4)];
+    }
+
+    /// <summary>Continues a search in a set that may have more nodes by now.</summary>
+    internal void Continue(int nodes)
+    {
+        int words = (nodes + 63) >> 6;
+        if (_visited.Length < words) Array.Resize(ref _visited, words + (words / 4));
+    }
+
+    /// <summary>Takes the memory from the thread for a search that goes on later; the thread gets another one.</summary>
+    internal void Detach()
+    {
+        if (_current == this) _current = null;
+    }
+
+    /// <summary>Gives the memory to the thread, unless it has some.</summary>
+    internal void Attach() => _current ??= this;
+
+    /// <summary>Releases everything but the vector that is searched.</summary>
+    internal void Trim()
+    {
+        _visited = new ulong[64];
+        _markedCount = 0;
+        Open.Trim();
+        Found.Trim();
     }
 
     /// <summary>Marks a node; false if it was marked already.</summary>
@@ -83,12 +123,34 @@ internal sealed unsafe class VectorScratch
     }
 
     /// <summary>Ends a search: what was found, the nearest first, valid up to the next search.</summary>
-    internal ReadOnlySpan<ulong> Sorted()
+    internal Span<ulong> Sorted()
     {
         Span<ulong> keys = Found.Keys;
         foreach (ref ulong key in keys) key = ~key;
         keys.Sort();
         return keys;
+    }
+
+    /// <summary>Ends a search: the nearest of what was found, the nearest first, valid up to the next search.</summary>
+    internal ReadOnlySpan<ulong> Nearest(int count)
+    {
+        if (Found.Count <= count * (long)SortedShare)
+        {
+            Span<ulong> all = Sorted();
+            return all[..Math.Min(count, all.Length)];
+        }
+
+        Open.Clear();
+        foreach (ulong key in Found.Keys)
+        {
+            if (Open.Count < count) Open.Push(key);
+            else if (key > Open.Lowest) Open.ReplaceLowest(key);
+        }
+
+        Span<ulong> nearest = Open.Keys;
+        foreach (ref ulong key in nearest) key = ~key;
+        nearest.Sort();
+        return nearest;
     }
 
     private void NoteMarked(int word)

@@ -27,6 +27,7 @@ internal unsafe struct VectorSetData
     internal long WithAttributes;
     internal ulong RandomState;
     internal ulong LastId;      // counts additions, as Redis numbers its nodes
+    internal long Changes;      // counts additions and removals
     internal long Id;           // of the set, in the order of creation
     internal int Capacity;
     internal int Used;          // numbers that were ever given out

@@ -111,22 +111,37 @@ internal readonly unsafe ref struct VectorSetValue
     /// <returns>Whether it is new.</returns>
     internal bool Add(ReadOnlySpan<byte> name, Span<float> vector, int effort, ReadOnlySpan<byte> attributes, bool keepsAttributes)
     {
-        Span<float> stored = Stored(vector);
-        float norm = VectorCodec.Normalize(stored);
+        VectorSearch neighbours = BeginAdding(vector, effort);
+        neighbours.Run(this, long.MaxValue);
+        return Add(name, neighbours, effort, attributes, keepsAttributes);
+    }
+
+    /// <summary>Prepares the search for what a vector's neighbours will be.</summary>
+    /// <param name="vector">As it is given; overwritten.</param>
+    internal VectorSearch BeginAdding(Span<float> vector, int effort) => Query(vector).Begin(new VectorSearchBounds(effort, effort));
+
+    /// <summary>Adds an element with the vector and the neighbours of a complete search.</summary>
+    internal bool Add(ReadOnlySpan<byte> name, VectorSearch neighbours, int effort, ReadOnlySpan<byte> attributes, bool keepsAttributes)
+    {
+        // Copied, because what follows searches, too; and before any number is taken or freed.
+        Span<ulong> near = _data->Entry == VectorSetData.NoNode ? [] : VectorScratch.Current.Near(neighbours.Results(this));
         MemberTable<VectorNode> table = Table;
         ulong hash = table.Hash(name);
         bool isNew = !table.TryFind(name, hash, out MemberPosition position);
         byte* replaced = isNew ? null : table.Remove(position);
-        if (!isNew) new VectorGraphChange(Graph).Remove(replaced);
+        if (!isNew) near = VectorGraphChange.Without(near, VectorNode.Head(replaced).Number);
+        var change = new VectorGraphChange(Graph);
+        if (!isNew) change.Remove(replaced);
 
         byte* node = VectorSetData.AddNode(_data, _arena, name, VectorGraphChange.DrawLevel(_data));
-        VectorCodec.Encode(_data->Quantization, stored, norm, node);
+        neighbours.CopyVector(node, _data->VectorBytes);
         ReadOnlySpan<byte> kept = keepsAttributes && !isNew ? VectorNode.Attributes(replaced) : attributes;
         if (!kept.IsEmpty) VectorSetData.SetAttributes(_data, _arena, node, kept);
         if (!isNew) VectorSetData.FreeNode(_data, _arena, replaced);
         table.Add(hash, node);
-        new VectorGraphChange(Graph).Add(node, effort);
+        change.Add(node, effort, near);
         _data->LastId++;
+        _data->Changes++;
         return isNew;
     }
 
@@ -152,6 +167,7 @@ internal readonly unsafe ref struct VectorSetValue
         byte* node = table.Remove(position);
         new VectorGraphChange(Graph).Remove(node);
         VectorSetData.FreeNode(_data, _arena, node);
+        _data->Changes++;
         if (table.Count == 0) _database.Unlink(_entry, UnlinkReason.Emptied);
         return true;
     }
@@ -166,7 +182,7 @@ internal readonly unsafe ref struct VectorSetValue
         byte* query = VectorScratch.Current.Query(_data->VectorBytes);
         float norm = VectorCodec.Normalize(stored);
         VectorCodec.Encode(_data->Quantization, stored, norm, query);
-        return new VectorQuery(Graph, query);
+        return new VectorQuery(this, VectorScratch.Current);
     }
 
     /// <summary>Prepares a search for what is near an element.</summary>
@@ -176,7 +192,7 @@ internal readonly unsafe ref struct VectorSetValue
         VectorCodec.Decode(_data->Quantization, element.Node, vector);
         byte* query = VectorScratch.Current.Query(_data->VectorBytes);
         VectorCodec.Encode(_data->Quantization, vector, VectorCodec.Normalize(vector), query);
-        return new VectorQuery(Graph, query);
+        return new VectorQuery(this, VectorScratch.Current);
     }
 
     private Span<float> Stored(Span<float> vector)
@@ -186,26 +202,4 @@ internal readonly unsafe ref struct VectorSetValue
         VectorProjection.Apply(_data, vector, projected);
         return projected;
     }
-}
-
-/// <summary>A search for a vector. Each result is a key of <see cref="DistanceKey"/>, the nearest first, valid up to the thread's next search.</summary>
-internal readonly unsafe ref struct VectorQuery
-{
-    private readonly VectorGraph _graph;
-    private readonly byte* _query;
-
-    internal VectorQuery(VectorGraph graph, byte* query)
-    {
-        _graph = graph;
-        _query = query;
-    }
-
-    /// <summary>Searches by the graph.</summary>
-    /// <param name="effort">EF: results, of which the nearest are of use.</param>
-    /// <param name="filter">What attributes must match; null: nothing.</param>
-    /// <param name="examinedMax">How many elements' attributes may be examined.</param>
-    internal ReadOnlySpan<ulong> Search(int effort, VectorPredicate? filter, long examinedMax) => _graph.Search(_query, effort, filter, examinedMax);
-
-    /// <summary>Compares all elements.</summary>
-    internal ReadOnlySpan<ulong> Scan(int count, VectorPredicate? filter) => _graph.Scan(_query, count, filter);
 }

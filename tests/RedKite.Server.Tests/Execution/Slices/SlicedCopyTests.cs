@@ -59,7 +59,7 @@ public sealed class SlicedCopyTests : IAsyncDisposable
         Fill("a", kind);
         Run("PEXPIREAT", "a", "33177117420000");
         long used = _server.Engine.Keyspace.UsedBytes;
-        using Copying copy = Begin("COPY", "a", "b");
+        using SlicedCommand copy = Begin("COPY", "a", "b");
         Assert.Equal("0", Run("EXISTS", "b"));
         Assert.Equal(":1", copy.RunToEnd());
         Assert.InRange(copy.Slices, 2, int.MaxValue);
@@ -84,7 +84,7 @@ public sealed class SlicedCopyTests : IAsyncDisposable
         Run("XREADGROUP", "GROUP", "g", "two", "COUNT", "4000", "STREAMS", "a", ">");
         Run("XGROUP", "CREATECONSUMER", "a", "g", "three");
         Run("XDEL", "a", "3-1", "19999-1", "20000-1");
-        using Copying copy = Begin("COPY", "a", "b");
+        using SlicedCommand copy = Begin("COPY", "a", "b");
         Assert.Equal(":1", copy.RunToEnd());
         foreach (string[] question in (string[][])[["XINFO", "STREAM"], ["XINFO", "GROUPS"]])
         {
@@ -101,7 +101,7 @@ public sealed class SlicedCopyTests : IAsyncDisposable
         Fill("a", "hash");
         Run("HPEXPIREAT", "a", "33177117420000", "FIELDS", "2", "f1", "f2");
         Run("HPEXPIREAT", "a", "33177117400000", "FIELDS", "1", "f3");
-        using Copying copy = Begin("COPY", "a", "b");
+        using SlicedCommand copy = Begin("COPY", "a", "b");
         Assert.Equal(":1", copy.RunToEnd());
         Assert.Equal("33177117420000 33177117400000 -1", Run("HPEXPIRETIME", "b", "FIELDS", "3", "f1", "f3", "f4"));
         string[] digests = Digests("a", "b");
@@ -123,7 +123,7 @@ public sealed class SlicedCopyTests : IAsyncDisposable
     public void Source_that_changes_meanwhile_is_copied_in_its_final_state(string change, string reply)
     {
         Fill("a", "set");
-        using Copying copy = Begin("COPY", "a", "b");
+        using SlicedCommand copy = Begin("COPY", "a", "b");
         Assert.True(copy.RunSlice());
         Run(change.Split(' '));
         Assert.Equal(reply, copy.RunToEnd());
@@ -144,7 +144,7 @@ public sealed class SlicedCopyTests : IAsyncDisposable
     public void Source_that_keeps_changing_is_finally_copied_at_once()
     {
         Fill("a", "set");
-        using Copying copy = Begin("COPY", "a", "b");
+        using SlicedCommand copy = Begin("COPY", "a", "b");
         int changes = 0;
         while (copy.RunSlice()) Run("SADD", "a", $"new{changes++}");
         Assert.Equal(":1", copy.Reply);
@@ -158,7 +158,7 @@ public sealed class SlicedCopyTests : IAsyncDisposable
     public void Reads_and_changes_of_other_keys_do_not_disturb()
     {
         Fill("a", "list");
-        using Copying copy = Begin("COPY", "a", "b");
+        using SlicedCommand copy = Begin("COPY", "a", "b");
         int slices = 0;
         do
         {
@@ -178,7 +178,7 @@ public sealed class SlicedCopyTests : IAsyncDisposable
     public void Destination_that_appears_meanwhile_stays_without_replace()
     {
         Fill("a", "zset");
-        using Copying copy = Begin("COPY", "a", "b");
+        using SlicedCommand copy = Begin("COPY", "a", "b");
         Assert.True(copy.RunSlice());
         Run("SET", "b", "mine");
         Assert.Equal(":0", copy.RunToEnd());
@@ -191,7 +191,7 @@ public sealed class SlicedCopyTests : IAsyncDisposable
     {
         Fill("a", "zset");
         Run("SET", "b", "old", "EX", "100");
-        using Copying copy = Begin("COPY", "a", "b", "REPLACE");
+        using SlicedCommand copy = Begin("COPY", "a", "b", "REPLACE");
         Assert.Equal("old", Run("GET", "b"));
         Assert.True(copy.RunSlice());
         Run("SADD", "b:2", "x");
@@ -207,7 +207,7 @@ public sealed class SlicedCopyTests : IAsyncDisposable
     {
         Fill("a", "members of 300 KB");
         long used = _server.Engine.Keyspace.UsedBytes;
-        using Copying copy = Begin("COPY", "a", "b");
+        using SlicedCommand copy = Begin("COPY", "a", "b");
         while (_server.Engine.Keyspace.UsedBytes <= used + 100_000) Assert.True(copy.RunSlice()); // a slice is short
         copy.Client.TryEnd();
         Assert.False(copy.RunSlice());
@@ -219,7 +219,7 @@ public sealed class SlicedCopyTests : IAsyncDisposable
     public void Wait_is_not_ended_by_client_unblock()
     {
         Fill("a", "set");
-        using Copying copy = Begin("COPY", "a", "b");
+        using SlicedCommand copy = Begin("COPY", "a", "b");
         Assert.Equal("0", Run("CLIENT", "UNBLOCK", copy.Client.Session.Id.ToString(CultureInfo.InvariantCulture), "ERROR"));
         Assert.Equal(":1", copy.RunToEnd());
     }
@@ -232,7 +232,7 @@ public sealed class SlicedCopyTests : IAsyncDisposable
         long hits = Number("INFO", "stats", "keyspace_hits:");
         Task<RedKiteReply> popped = Task.Run(() => _server.Execute("BLPOP", "b", "60"), TestContext.Current.CancellationToken);
         NetworkTests.WaitFor(() => _server.Engine.Blocked.Count == 1, "it waits");
-        using (Copying copy = Begin("COPY", "a", "b")) Assert.Equal(":1", copy.RunToEnd());
+        using (SlicedCommand copy = Begin("COPY", "a", "b")) Assert.Equal(":1", copy.RunToEnd());
         Assert.Equal("e1", (await popped).Items[1].Text);
         Assert.Equal(changes + 2, Number("INFO", "persistence", "rdb_changes_since_last_save:"));
         Assert.Equal(hits + 1, Number("INFO", "stats", "keyspace_hits:"));
@@ -266,7 +266,7 @@ public sealed class SlicedCopyTests : IAsyncDisposable
         NetworkTests.WaitFor(() => _server.Engine.Keyspace.FreeingBytes == 0 && _server.Engine.Keyspace.Stripes.All(stripe => !stripe.HasDropped), "released memory is freed");
     }
 
-    private Copying Begin(params string[] command) => new(_server.Engine, command);
+    private SlicedCommand Begin(params string[] command) => new(_server.Engine, command);
 
     private string? Run(params string[] command) => Text(_server.Execute(command));
 
@@ -304,57 +304,6 @@ public sealed class SlicedCopyTests : IAsyncDisposable
                     _ => [$"e{i}"],
                 })]);
                 break;
-        }
-    }
-
-    /// <summary>A client whose COPY waits, and whose slices the test runs.</summary>
-    private sealed class Copying : IDisposable
-    {
-        private readonly Engine _engine;
-        private readonly SliceRunner _runner;
-        private bool _waits = true;
-
-        internal Copying(Engine engine, string[] command)
-        {
-            _engine = engine;
-            CommandExecutor executor = engine.NewExecutor();
-            _runner = new SliceRunner(engine, executor);
-            Session session = engine.Clients.Add(null, engine.Clock.NowMs, engine.Users.InProcess, authenticated: true);
-            byte[] request = CommandLine.Encode([.. command.Select(Encoding.Latin1.GetBytes)]);
-            executor.Time.Read();
-            Assert.Equal(request.Length, executor.Run(session, request));
-            Assert.Equal(0, executor.Reply.Length);
-            Assert.NotNull(session.Blocked);
-            Client = session.Blocked;
-        }
-
-        internal BlockedClient Client { get; }
-
-        internal long Slices => _runner.Slices;
-
-        internal int Restarts => Client.Restarts;
-
-        internal string? Reply => Client.Reply is { } parts ? Encoding.Latin1.GetString(parts[0].Bytes).TrimEnd() : null;
-
-        internal bool RunSlice() => _waits && (_waits = _runner.RunSlice(Client));
-
-        internal string? RunToEnd()
-        {
-            while (RunSlice())
-            {
-            }
-
-            return Reply;
-        }
-
-        public void Dispose()
-        {
-            Client.TryEnd();
-            RunToEnd();
-            Client.Session.Blocked = null;
-            _engine.Blocked.Remove(Client);
-            Client.ReleaseReply();
-            Client.Dispose();
         }
     }
 }

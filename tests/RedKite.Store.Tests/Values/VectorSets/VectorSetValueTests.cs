@@ -68,6 +68,15 @@ public sealed class VectorSetValueTests
         Assert.True(found >= Queries * 10 * recallMin, $"{found} of {Queries * 10} were found.");
     }
 
+    // Each new element has one link, to one that soon has no room.
+    [Fact]
+    public void Additions_that_look_at_one_element_leave_none_alone() => Randomness.Run(random =>
+    {
+        using var world = new VectorSetWorld(new VectorSetForm(50, 0, 4, VectorQuantization.Int8), guarded: false);
+        for (int i = 0; i < 600; i++) world.Add(VectorSetWorld.Name(i), VectorSetWorld.Vector(random, 50), effort: 1);
+        world.Check();
+    });
+
     [Fact]
     public void Recall_survives_the_removal_of_most_elements()
     {

@@ -104,6 +104,7 @@ internal sealed unsafe class VectorSetWorld : IDisposable
             string name = Encoding.ASCII.GetString(element.Name);
             Assert.Equal(_model[name].Attributes, Encoding.ASCII.GetString(element.Attributes));
             Assert.Equal(number, set.Find(element.Name).Number);
+            if (_model.Count > 1) Assert.NotEqual(0, element.Links(0).Length); // or nothing could find it
             for (int level = 0; level <= element.Level; level++) CheckLinks(set, element, level);
         }
 

@@ -1,0 +1,75 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.VectorSets;
+
+namespace RedKite.Server.Commands.VectorSets;
+
+/// <summary>The search of a command in slices, each of which finds the key's set again. It is stale when the key has another set or none.</summary>
+internal sealed class VectorSearchWork : SlicedWork
+{
+    /// <summary>
+    /// The bytes of vectors and attributes that a slice reads: less than half a millisecond. A search with the defaults in a large set of
+    /// vectors of signed bytes takes one or two.
+    /// </summary>
+    internal const long SliceBytes = 4 << 20;
+
+    /// <summary>
+    /// So many searches keep what they have found between slices. Any more begin when one of them has ended, and until then keep their
+    /// vector alone.
+    /// </summary>
+    internal const int StoppedMax = 64;
+
+    private static int _stopped;
+
+    private readonly Database _database;
+    private readonly ulong _key;
+    private readonly long _set;
+    private bool _isStopped;
+    private bool _hasEnded;
+
+    internal VectorSearchWork(Database database, ulong key, VectorSetValue set, VectorSearch search)
+    {
+        _database = database;
+        _key = key;
+        _set = set.Id;
+        Search = search;
+    }
+
+    internal VectorSearch Search { get; }
+
+    /// <summary>Keeps the search's memory while its client waits.</summary>
+    internal void Stop()
+    {
+        Search.Stop();
+        if (!TryKeep()) Search.Forget();
+    }
+
+    internal override bool RunSlice()
+    {
+        VectorSetValue set = FindSet();
+        IsStale = !set.Exists || set.Id != _set;
+        if (IsStale || !TryKeep()) return false;
+        return IsComplete = Search.Run(set, SliceBytes);
+    }
+
+    internal override void Discard()
+    {
+        if (_isStopped) Interlocked.Decrement(ref _stopped);
+        _isStopped = false;
+        if (!_hasEnded) Search.Release();
+        _hasEnded = true;
+    }
+
+    private bool TryKeep()
+    {
+        if (_isStopped) return true;
+        _isStopped = Interlocked.Increment(ref _stopped) <= StoppedMax;
+        if (!_isStopped) Interlocked.Decrement(ref _stopped);
+        return _isStopped;
+    }
+
+    private VectorSetValue FindSet()
+    {
+        Entry entry = _database.FindByHash(_key);
+        return entry.Exists && entry.Type == DataType.VectorSet ? VectorSetValue.Of(_database, entry) : default;
+    }
+}

@@ -1,0 +1,148 @@
+namespace RedKite.Store.Values.VectorSets;
+
+/// <summary>What a search looks for, and how far.</summary>
+/// <param name="Count">The results that are wanted.</param>
+/// <param name="Effort">EF: how many of the nearest elements the search keeps while it goes on. Without a meaning if it is exact.</param>
+/// <param name="Filter">What their attributes must match; null: nothing.</param>
+/// <param name="ExaminedMax">How many elements' attributes may be examined.</param>
+/// <param name="IsExact">Whether all elements are compared.</param>
+internal readonly record struct VectorSearchBounds(int Count, int Effort, VectorPredicate? Filter = null, long ExaminedMax = long.MaxValue, bool IsExact = false);
+
+/// <summary>
+/// A search for what is near a vector, in parts: between them its stripe is free, and the set may change. It begins in its thread's scratch
+/// memory, which it takes along if it stops.
+/// </summary>
+/// <remarks>
+/// What a search has reached are numbers and distances. An element that is removed meanwhile is passed over, or dropped at the end; so is one whose
+/// number has another vector by then. An element that is added meanwhile is found if the search still comes to it.
+///
+/// Levels above the lowest are searched at once: they have one in M of the elements.
+/// </remarks>
+internal sealed unsafe class VectorSearch
+{
+    private readonly VectorSearchBounds _bounds;
+    private readonly VectorScratch _scratch;
+    private long _examined;
+    private long _changes;
+    private int _next;
+    private bool _hasBegun;
+    private bool _hasStopped;
+
+    internal VectorSearch(VectorScratch scratch, VectorSearchBounds bounds)
+    {
+        _scratch = scratch;
+        _bounds = bounds;
+    }
+
+    /// <summary>Whether it is complete.</summary>
+    internal bool IsComplete { get; private set; }
+
+    /// <summary>Goes on until it is complete or has read so many bytes.</summary>
+    /// <param name="set">The set, which is the same as before.</param>
+    /// <param name="bytes">The bytes; it ends after the links of the element that exceed them.</param>
+    /// <returns>Whether it is complete.</returns>
+    internal bool Run(VectorSetValue set, long bytes)
+    {
+        var graph = new VectorGraph(set.Data, _scratch);
+        byte* query = _scratch.QueryNode;
+        if (!_hasBegun)
+        {
+            _hasBegun = true;
+            _changes = set.Data->Changes;
+            _examined = _bounds.ExaminedMax;
+            _next = 0;
+            if (_bounds.IsExact || set.Count == 0) _scratch.Begin(0);
+            else graph.Begin(query, graph.Descend(query), _bounds.Filter);
+        }
+        else
+        {
+            _scratch.Continue(set.Numbers);
+        }
+
+        IsComplete = _bounds.IsExact
+            ? graph.Scan(query, _bounds.Count, _bounds.Filter, ref _next, ref bytes)
+            : graph.Continue(query, level: 0, _bounds.Effort, _bounds.Filter, ref _examined, ref bytes, mayHaveChanged: _changes != set.Data->Changes);
+        return IsComplete;
+    }
+
+    /// <summary>Keeps the search's memory from the thread's next command, until <see cref="Release"/>.</summary>
+    internal void Stop()
+    {
+        _hasStopped = true;
+        _scratch.Detach();
+    }
+
+    /// <summary>Forgets what was found, so that the search needs no memory but its vector's; it begins again.</summary>
+    internal void Forget()
+    {
+        _hasBegun = false;
+        _scratch.Trim();
+    }
+
+    /// <summary>Ends the search: the nearest elements, the nearest first, as keys of <see cref="DistanceKey"/>. They are valid up to the thread's next search.</summary>
+    internal ReadOnlySpan<ulong> Results(VectorSetValue set)
+    {
+        if (_changes == set.Data->Changes) return _scratch.Nearest(_bounds.Count);
+        var graph = new VectorGraph(set.Data, _scratch);
+        Span<ulong> keys = _scratch.Sorted();
+        int count = 0;
+        foreach (ulong key in keys)
+        {
+            if (count == _bounds.Count) break;
+            int number = DistanceKey.Number(key);
+            byte* node = set.Data->NodeOrNull(number);
+            if (node == null || DistanceKey.Of(graph.Distance(_scratch.QueryNode, node), number) != key) continue;
+            if (_bounds.Filter is { } filter && !filter(VectorNode.Attributes(node))) continue;
+            keys[count++] = key;
+        }
+
+        return keys[..count];
+    }
+
+    /// <summary>Copies the vector that is searched, as it is stored, to a node.</summary>
+    internal void CopyVector(byte* node, int vectorBytes)
+    {
+        VectorNode.Head(node).Norm = VectorNode.Head(_scratch.QueryNode).Norm;
+        VectorNode.Head(node).Range = VectorNode.Head(_scratch.QueryNode).Range;
+        Buffer.MemoryCopy(VectorNode.Vector(_scratch.QueryNode), VectorNode.Vector(node), vectorBytes, vectorBytes);
+    }
+
+    /// <summary>Gives the memory back that <see cref="Stop"/> has kept.</summary>
+    internal void Release()
+    {
+        if (_hasStopped) _scratch.Attach();
+        _hasStopped = false;
+    }
+}
+
+/// <summary>A vector that is searched for. Each result is a key of <see cref="DistanceKey"/>, the nearest first, valid up to the thread's next search.</summary>
+internal readonly ref struct VectorQuery
+{
+    private readonly VectorSetValue _set;
+    private readonly VectorScratch _scratch;
+
+    internal VectorQuery(VectorSetValue set, VectorScratch scratch)
+    {
+        _set = set;
+        _scratch = scratch;
+    }
+
+    /// <summary>A search that may be done in parts.</summary>
+    internal VectorSearch Begin(VectorSearchBounds bounds) => new(_scratch, bounds);
+
+    /// <summary>Searches by the graph.</summary>
+    /// <param name="effort">EF: results, of which the nearest are of use.</param>
+    /// <param name="filter">What attributes must match; null: nothing.</param>
+    /// <param name="examinedMax">How many elements' attributes may be examined.</param>
+    internal ReadOnlySpan<ulong> Search(int effort, VectorPredicate? filter, long examinedMax) => Find(new VectorSearchBounds(effort, effort, filter, examinedMax));
+
+    /// <summary>Compares all elements.</summary>
+    internal ReadOnlySpan<ulong> Scan(int count, VectorPredicate? filter) => Find(new VectorSearchBounds(count, 0, filter, IsExact: true));
+
+    private ReadOnlySpan<ulong> Find(VectorSearchBounds bounds)
+    {
+        VectorSearch search = Begin(bounds);
+        search.Run(_set, long.MaxValue);
+        return search.Results(_set);
+    }
+}

@@ -1,0 +1,58 @@
+using System.Text;
+using RedKite.Server.Execution;
+using RedKite.Server.Execution.Slices;
+using RedKite.Server.Model;
+using RedKite.TestSupport;
+
+namespace RedKite.Server.Tests.Execution.Slices;
+
+/// <summary>A client whose command waits for work in slices, which the test runs.</summary>
+internal sealed class SlicedCommand : IDisposable
+{
+    private readonly Engine _engine;
+    private readonly SliceRunner _runner;
+    private bool _waits = true;
+
+    internal SlicedCommand(Engine engine, string[] command)
+    {
+        _engine = engine;
+        CommandExecutor executor = engine.NewExecutor();
+        _runner = new SliceRunner(engine, executor);
+        Session session = engine.Clients.Add(null, engine.Clock.NowMs, engine.Users.InProcess, authenticated: true);
+        byte[] request = CommandLine.Encode([.. command.Select(Encoding.Latin1.GetBytes)]);
+        executor.Time.Read();
+        Assert.Equal(request.Length, executor.Run(session, request));
+        Assert.Equal(0, executor.Reply.Length);
+        Assert.NotNull(session.Blocked);
+        Client = session.Blocked;
+    }
+
+    internal BlockedClient Client { get; }
+
+    internal long Slices => _runner.Slices;
+
+    internal int Restarts => Client.Restarts;
+
+    internal string? Reply => Client.Reply is { } parts ? Encoding.Latin1.GetString(parts[0].Bytes).TrimEnd() : null;
+
+    internal bool RunSlice() => _waits && (_waits = _runner.RunSlice(Client));
+
+    internal string? RunToEnd()
+    {
+        while (RunSlice())
+        {
+        }
+
+        return Reply;
+    }
+
+    public void Dispose()
+    {
+        Client.TryEnd();
+        RunToEnd();
+        Client.Session.Blocked = null;
+        _engine.Blocked.Remove(Client);
+        Client.ReleaseReply();
+        Client.Dispose();
+    }
+}
