@@ -208,6 +208,12 @@ internal static class NotCopied
             "an order needs numbers",
             _ => false),
         new(
+            "VADD that replaces a vector",
+            "neither replicas nor the append-only file get it",
+            "they do",
+            "a replica has its primary's data",
+            _ => false),
+        new(
             "Scores and components of vector sets",
             "sums in one order",
             "sums in another order: the seventh digit may differ",
@@ -218,12 +224,6 @@ internal static class NotCopied
             "an error: it is no option of Redis",
             "OK; the replica then gets data in a format that this version of Valkey reads",
             "Valkey reads no data in the format of Redis 8, so it could not follow",
-            _ => false),
-        new(
-            "HELLO, INFO modules, MODULE LIST",
-            "the module vectorset",
-            "no modules",
-            "vector sets are a part of the server",
             _ => false),
         new(
             "OBJECT ENCODING of a list that has shrunk, after its list-max-listpack-size was changed or LSET made a node longer than that",

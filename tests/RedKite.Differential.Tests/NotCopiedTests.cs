@@ -41,8 +41,6 @@ public sealed class NotCopiedTests
         Assert.Equal(["0", "0", "0", "0"], SubexpiryWithoutExpiries(client));
 
         client.Run("COMMAND GETKEYS ZUNION +1 a").IsError("ERR Invalid arguments specified for command");
-        Assert.Empty(client.Run("HELLO")["modules"]!.Items);
-        Assert.Equal("# Modules\r\n", client.Run("INFO modules").Text);
         Assert.Equal(1, ObjectsFreedLaterByDel(client));
         Assert.Equal("3600 1 300 100 60 10000", SaveWithoutAFile(ServerProgram.UnderTest)); // only an embedded server differs
         Assert.Equal("+>", MarkersAfterAFlush(client, "FLUSHALL"));
@@ -53,7 +51,6 @@ public sealed class NotCopiedTests
         client.Run("ACL SETUSER u \"+get|a b\"").IsError("ERR Error in ACL SETUSER modifier '+get|a b': Syntax error");
         Assert.EndsWith("Unknown command or category name in ACL", client.Run("ACL SETUSER u \"+get\\x00x\"").Text, StringComparison.Ordinal);
         Assert.EndsWith("Unknown command or category name in ACL", client.Run("ACL SETUSER u \"+@read\\x00x\"").Text, StringComparison.Ordinal);
-        Assert.Empty(client.Run("MODULE LIST").Items);
         Assert.True(KeysAfterLoadingNothing(client) > 0);
         Assert.Matches(@"^(>\*|\*>)$", MarkersOfABlockedSubscriber(server));
         Assert.StartsWith("ERR unknown command", OriginalNameBehindTheNewOne(ServerProgram.UnderTest).Text, StringComparison.Ordinal);
@@ -109,8 +106,6 @@ public sealed class NotCopiedTests
         Assert.Empty(client.Run("KEYS " + string.Concat(Enumerable.Repeat("*?", 1_001))).Items);
         Assert.Equal(["1", "1", "1", "1"], SubexpiryWithoutExpiries(client));
         client.Run("COMMAND GETKEYS ZUNION +1 a").IsArray("a");
-        Assert.Single(client.Run("HELLO")["modules"]!.Items);
-        Assert.Contains("name=vectorset", client.Run("INFO modules").Text, StringComparison.Ordinal);
         client.Run("RPUSH l a b").IsInteger(2);
         client.Run("LSET l 4294967296 c").IsOk();
         client.Run("LINDEX l 0").IsBulk("c");
@@ -133,7 +128,6 @@ public sealed class NotCopiedTests
         client.Run("ACL SETUSER u \"+get|a b\"").IsOk(); // ACL LIST would end the server
         client.Run("ACL SETUSER v \"+get\\x00x\"").IsOk();
         client.Run("ACL SETUSER v \"+@read\\x00x\"").IsOk();
-        Assert.Single(client.Run("MODULE LIST").Items);
         Assert.Equal(0, KeysAfterLoadingNothing(client));
         Assert.Equal("*>", MarkersOfABlockedSubscriber(server));
         OriginalNameBehindTheNewOne(OracleProgram.Redis8!).IsNull();

@@ -26,6 +26,10 @@ internal sealed class RequestGrammar(CommandTable commands)
         "-9223372036854775808", "9223372036854775808", "1.5", "-0.1", "3e5", "inf", "-inf", "nan", "1e400", "01", "+1", " 1", "0x1", "",
     ];
 
+    private static readonly string[] Attributes = ["""{"n":5,"s":"v5","arr":[1,"v3"],"b":true}""", """{"n":[[[[""", "{}", "", """{"a":"\\u00""", """{"n":1e999,"s":{"x":[}}}""", """{"n":-,"s":"\""", "[", "1"];
+
+    private static readonly string[] FilterParts = [".n", ".s", "(", ")", " and ", " or ", "not ", "[1,2,\"a\"]", " in ", "==", "!=", "<", ">=", "+", "-", "*", "/", "%", "**", "1", "\"x\"", "'", "[", " ", "5e400", "\xff"];
+
     private readonly Command[] _commands =
     [
         .. commands.All.Where(command => command.Subcommands.Length == 0 && !Excluded.Contains(command.FullName)),
@@ -53,6 +57,7 @@ internal sealed class RequestGrammar(CommandTable commands)
     private byte[][] Request(Random random)
     {
         Command command = _commands[random.Next(_commands.Length)];
+        if (command.Name is "vadd" or "vsim" && random.Next(4) > 0) return VectorRequest(command, random);
         if (random.Next(100) == 0) return [.. Enumerable.Range(0, random.Next(1, 5)).Select(_ => Bytes(random))];
 
         List<byte[]> request = [];
@@ -69,6 +74,33 @@ internal sealed class RequestGrammar(CommandTable commands)
         if (command.Arity < 0) count += random.Next(random.Next(4) == 0 ? 12 : 4);
         if (random.Next(20) == 0) count += random.Next(-2, 3);
         while (request.Count < count) request.Add(Argument(command, request.Count, random));
+        return [.. request];
+    }
+
+    // With a vector that is one, in few keys, so that sets grow; the options are random.
+    private byte[][] VectorRequest(Command command, Random random)
+    {
+        int dimensions = random.Next(1, 5);
+        List<byte[]> request = [Text(command.Name), Text($"key:{random.Next(20)}")];
+        if (command.Name == "vsim" && random.Next(2) == 0)
+        {
+            request.AddRange([Text("ELE"), Text($"e{random.Next(30)}")]);
+        }
+        else if (random.Next(3) == 0)
+        {
+            byte[] vector = new byte[dimensions * sizeof(float)];
+            random.NextBytes(vector);
+            request.AddRange([Text("FP32"), vector]);
+        }
+        else
+        {
+            request.AddRange([Text("VALUES"), Text(dimensions.ToString(CultureInfo.InvariantCulture))]);
+            for (int i = 0; i < dimensions; i++) request.Add(random.Next(6) == 0 ? Text(Pick(Numbers, random)) : Text(random.Next(-9, 10).ToString(CultureInfo.InvariantCulture)));
+        }
+
+        if (command.Name == "vadd") request.Add(Text($"e{random.Next(30)}"));
+        for (int options = random.Next(4); options > 0; options--) request.Add(Argument(command, request.Count, random));
+        if (random.Next(3) == 0) request.AddRange(command.Name == "vadd" ? [Text("SETATTR"), Text(Pick(Attributes, random))] : [Text("FILTER"), Text(string.Concat(Enumerable.Range(0, random.Next(1, 9)).Select(_ => Pick(FilterParts, random))))]);
         return [.. request];
     }
 
@@ -94,7 +126,7 @@ internal sealed class RequestGrammar(CommandTable commands)
     // One of each form, most of them damaged and then given a valid checksum.
     internal static byte[] Dump(Random random)
     {
-        byte[][] dumps = [.. RedisDumps.OfRedis70.Values, .. RedisDumps.OfRedis74.Values];
+        byte[][] dumps = [.. RedisDumps.OfRedis70.Values, .. RedisDumps.OfRedis74.Values, .. RedisDumps.OfRedis80.Values];
         List<byte> value = [.. RedisDumps.ValueOf(Pick(dumps, random))];
         for (int damages = random.Next(4); damages > 0; damages--)
         {

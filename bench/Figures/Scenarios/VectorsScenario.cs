@@ -22,8 +22,8 @@ internal static class VectorsScenario
         RowSelection.Check(options.Only, VectorData.Names);
         int count = options.Keys ?? CountDefault;
         var report = new Report("vectors", $"{count} vectors of {VectorData.Dimensions} dimensions in one set, with the defaults of VADD (Q8, M 16, EF 200), and {Queries} searches for the {VectorData.Wanted} nearest. "
-            + $"\"random\": independent components, so that all are about equally far from each other; \"clustered\": around 1,000 centres. Both servers (RedKite with one loop) on core {Machine.ServerCpus} get the same commands in turns, "
-            + $"additions in {Chunks} parts, from one connection. CPU is until the server is idle again; ratios are of adjacent turns. Recall is the share of the exact answers, which the tool computes from the floats. "
+            + $"\"random\": independent components, so that all are about equally far from each other; \"clustered\": around 1,000 centres. Both servers (RedKite with one loop) get the same commands from one connection each: "
+            + $"additions in {Chunks} parts at the same time, on two cores that they exchange after each part, and searches in turns, on core {Machine.ServerCpus}. CPU is until the server is idle again; ratios of searches are of adjacent turns. Recall is the share of the exact answers, which the tool computes from the floats. "
             + "Memory is what grows with the set, after as many vectors were added and removed as warm the servers up.");
         List<ServerKind> kinds = [.. ServerKind.Available(options, report).Where(kind => kind.Name is "redkite" or "redis")];
         var adding = new Table("an addition, and memory of each vector", new("vectors"), new("server"), new("cpu us of VADD", "F1"), new("used_memory", "F0"), new("resident bytes", "F0"));
@@ -68,9 +68,12 @@ internal static class VectorsScenario
             int from = (int)((long)all * chunk / Chunks);
             int to = (int)((long)all * (chunk + 1) / Chunks);
             if (to == from) continue;
-            foreach (VectorSide side in InTurn(sides, chunk)) side.Add(data, from, to - from);
+            Thread[] adding = [.. sides.Select((side, i) => side.Adding(data, from, to - from, core: (i + chunk) % Math.Min(2, Machine.Cores)))];
+            foreach (Thread thread in adding) thread.Start();
+            foreach (Thread thread in adding) thread.Join();
         }
 
+        foreach (VectorSide side in sides) side.Pin(Machine.ServerCpus);
         foreach (VectorSide side in sides) side.NoteMemory();
     }
 

@@ -49,7 +49,14 @@ internal sealed class VectorClient(ServerUnderTest server) : IDisposable
         return cost;
     }
 
-    internal void Clear() => _pipe.Run("FLUSHALL");
+    /// <summary>Removes all vectors, and waits until their memory is freed.</summary>
+    internal void Clear()
+    {
+        _pipe.Run("FLUSHALL", "SYNC");
+        using SetupConnection connection = server.Connect();
+        long Used() => connection.ReadInfo("memory", "used_memory") ?? 0;
+        for (long before = long.MaxValue, used = Used(); used < before; (before, used) = (used, Used())) IdleWait.Run(server, IdleWait.AfterRound, quiet: TimeSpan.FromMilliseconds(500));
+    }
 
     public void Dispose()
     {

@@ -1,3 +1,5 @@
+using System.Globalization;
+
 namespace RedKite.Figures.Vectors;
 
 /// <summary>One of the compared servers, and what is measured on it.</summary>
@@ -35,10 +37,21 @@ internal sealed class VectorSide(ServerUnderTest server) : IDisposable
         (_usedBefore, _residentBefore) = ReadMemory();
     }
 
-    internal void Add(VectorData data, int from, int count)
+    /// <summary>A thread that adds vectors to the server, which has a core meanwhile.</summary>
+    internal Thread Adding(VectorData data, int from, int count, int core)
     {
-        _addingTotal += _client.Add(data.Vectors, from, count) * count;
-        _added += count;
+        Pin(core.ToString(CultureInfo.InvariantCulture));
+        return new Thread(() =>
+        {
+            _addingTotal += _client.Add(data.Vectors, from, count) * count;
+            _added += count;
+        });
+    }
+
+    /// <summary>Moves all threads of the server to cores.</summary>
+    internal void Pin(string cpus)
+    {
+        if (ExternalProgram.Find("taskset") is { } taskset) ExternalProgram.Run(taskset, ["-a", "-p", "-c", cpus, server.ProcessId.ToString(CultureInfo.InvariantCulture)]);
     }
 
     internal void NoteMemory()

@@ -11,7 +11,7 @@ internal sealed record CommandFamily(string Name, CommandTemplate[] Templates);
 /// <summary>All families. A new family is a file in Generators and a row here.</summary>
 internal static class CommandTable
 {
-    public static readonly CommandFamily[] Families = [.. Mixed, BlockingGenerator.Family, TransactionGenerator.Family];
+    public static readonly CommandFamily[] Families = [.. Mixed, BlockingGenerator.Family, TransactionGenerator.Family, VectorSetGenerator.Family];
 
     /// <summary>Those that a stream of all families takes. Transactions would wrap what is compared by more than its bytes.</summary>
     public static CommandFamily[] Mixed =>

@@ -22,6 +22,7 @@ internal static class KeyspaceComparison
         ["set"] = ["SMEMBERS KEY"],
         ["stream"] = ["XRANGE KEY - +", "XREVRANGE KEY + -", "XINFO STREAM KEY FULL COUNT 0"],
         ["hash"] = ["HGETALL KEY"],
+        ["vectorset"] = ["VCARD KEY", "VDIM KEY", "VINFO KEY"],
     };
 
     public static Difference? Compare(ServerPair pair, int stepIndex)
@@ -52,7 +53,7 @@ internal static class KeyspaceComparison
                     ["OBJECT"u8.ToArray(), "ENCODING"u8.ToArray(), key.Payload!],
                     ["PEXPIRETIME"u8.ToArray(), key.Payload!],
                     .. ValueCommands.GetValueOrDefault(type, []).Select(command => (byte[][])[.. CommandLine.Split(command).Select(word => word.AsSpan().SequenceEqual("KEY"u8) ? key.Payload! : word)]),
-                    ["DEBUG"u8.ToArray(), "DIGEST-VALUE"u8.ToArray(), key.Payload!],
+                    .. type == "vectorset" ? [] : (byte[][][])[["DEBUG"u8.ToArray(), "DIGEST-VALUE"u8.ToArray(), key.Payload!]], // each server has its own
                 ];
                 foreach (byte[][] question in questions)
                 {

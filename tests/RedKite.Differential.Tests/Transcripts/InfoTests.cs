@@ -11,7 +11,6 @@ public sealed class InfoTests(TranscriptServers servers) : TranscriptTests(serve
     {
         ["gcc_version"] = "RedKite is not compiled by it",
         ["atomicvar_api"] = "a detail of compilers",
-        ["module"] = "there are no modules",
     };
 
     [Theory]

@@ -17,6 +17,9 @@ public sealed class CommandTranscript : IAsyncLifetime
 
     internal RedKiteSession Client => _client;
 
+    /// <summary>Whether every access beyond a block is found.</summary>
+    internal bool GuardsMemory { get; init; }
+
     public async ValueTask InitializeAsync()
     {
         // One stripe: when a test's keys are gone, the memory of a single table is left.
@@ -29,6 +32,7 @@ public sealed class CommandTranscript : IAsyncLifetime
             Port = 0,
             Settings = { ["loops"] = "1", ["stripes"] = "1", ["slowlog-log-slower-than"] = "-1", ["enable-debug-command"] = "yes" },
             TimeProvider = _clock,
+            GuardsMemory = GuardsMemory,
         });
         _client = _server.CreateSession();
     }

@@ -1,6 +1,7 @@
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Acl;
+using RedKite.Server.Commands.Server;
 using RedKite.Server.Commands.Transactions;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
@@ -218,6 +219,6 @@ internal sealed class ConnectionCommands
         reply.Bulk("role"u8);
         reply.Bulk("master"u8);
         reply.Bulk("modules"u8);
-        reply.Array(0);
+        VectorModule.ReplyList(reply);
     }
 }

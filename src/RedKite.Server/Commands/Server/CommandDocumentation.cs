@@ -6,9 +6,6 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>Writes a command's entry of COMMAND DOCS: its purpose, history and arguments.</summary>
 internal static class CommandDocumentation
 {
-    /// <summary>The module that vector sets are in Redis.</summary>
-    internal const string ModuleName = "vectorset";
-
     // By the value of ArgumentType.
     private static readonly string[] TypeNames = ["string", "integer", "double", "key", "pattern", "unix-time", "pure-token", "oneof", "block"];
 
@@ -19,7 +16,7 @@ internal static class CommandDocumentation
         {
             reply.Map(2);
             WriteField(reply, "group", command.Family.Group);
-            WriteField(reply, "module", ModuleName);
+            WriteField(reply, "module", "vectorset");
             return;
         }
 

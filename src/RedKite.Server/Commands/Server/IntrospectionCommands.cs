@@ -185,7 +185,7 @@ internal static class IntrospectionCommands
         if (cmd.Count != 5 || !cmd.Is(2, "FILTERBY"u8)) return false;
         if (cmd.Is(3, "MODULE"u8))
         {
-            filter = (command, module) => command.IsOfModule && module.SequenceEqual("vectorset"u8);
+            filter = (command, module) => command.IsOfModule && module.SequenceEqual(VectorModule.Name);
             return true;
         }
 

@@ -35,7 +35,11 @@ internal sealed class ServerInfo
             new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, _parts.Messages, _parts.Tracking, _parts.Script, _parts.Durability, _parts.Replicas, text)),
             new("replication", (scoped in CommandContext _, InfoText text) => new ReplicationInfo(parts.Replication, parts.Replicas, parts.Configuration, parts.Clock).Write(text)),
             new("cpu", Cpu),
-            new("modules", (scoped in CommandContext _, InfoText text) => text.Section("Modules"u8)),
+            new("modules", (scoped in CommandContext _, InfoText text) =>
+            {
+                text.Section("Modules"u8);
+                text.Line(VectorModule.InfoLine);
+            }),
             new("commandstats", (scoped in CommandContext cmd, InfoText text) => CommandStatistics.WriteCalls(Metrics, cmd.Environment.Commands, text), ByDefault: false),
             new("errorstats", (scoped in CommandContext _, InfoText text) => CommandStatistics.WriteErrors(Metrics, text)),
             new("latencystats", (scoped in CommandContext cmd, InfoText text) => CommandStatistics.WriteLatencies(Metrics, cmd.Environment.Commands, Settings, text), ByDefault: false),

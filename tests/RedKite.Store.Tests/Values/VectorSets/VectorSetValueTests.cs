@@ -1,4 +1,5 @@
 using System.Text;
+using RedKite.Store.Keyspace;
 using RedKite.Store.Values.VectorSets;
 using RedKite.TestSupport;
 
@@ -67,6 +68,63 @@ public sealed class VectorSetValueTests
 
         Assert.True(found >= Queries * 10 * recallMin, $"{found} of {Queries * 10} were found.");
     }
+
+    [Theory]
+    [InlineData(VectorQuantizationName.None, 0)]
+    [InlineData(VectorQuantizationName.Int8, 20)]
+    [InlineData(VectorQuantizationName.Binary, 0)]
+    public void Set_agrees_with_a_model_while_everything_moves(VectorQuantizationName quantization, int projectedFrom) => Randomness.Run(random =>
+    {
+        using var world = new VectorSetWorld(new VectorSetForm(12, projectedFrom, 4, (VectorQuantization)quantization));
+        var moves = new Defragmentation(world.Store, 0, 1);
+        for (int step = 0; step < 400; step++)
+        {
+            if (random.Next(3) > 0 || world.Count == 0) world.Add(VectorSetWorld.Name(random.Next(80)), VectorSetWorld.Vector(random, projectedFrom > 0 ? projectedFrom : 12), random.Next(1, 30), random.Next(2) == 0 ? new string('a', random.Next(40)) : null);
+            else world.Remove(world.NameAt(random));
+            moves.MoveAll();
+            if (step % 40 == 0) world.Check();
+        }
+
+        world.Check();
+        world.RemoveKeyAndCheckMemory();
+    });
+
+    // Between its parts the set changes, and everything moves.
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public void Search_in_parts_of_a_set_that_changes_finds_what_is_there(bool isExact) => Randomness.Run(random =>
+    {
+        using var world = new VectorSetWorld(new VectorSetForm(10, 0, 6, VectorQuantization.Int8));
+        var moves = new Defragmentation(world.Store, 0, 1);
+        for (int i = 0; i < 300; i++) world.Add(VectorSetWorld.Name(i), VectorSetWorld.Vector(random, 10), effort: 40);
+        for (int round = 0; round < 30; round++)
+        {
+            VectorSetValue set = world.Set;
+            VectorSearch search = set.Query(VectorSetWorld.Vector(random, 10)).Begin(new VectorSearchBounds(10, 200, IsExact: isExact));
+            int parts = 0;
+            while (!search.Run(world.Set, bytes: 500))
+            {
+                if (parts++ == 0) search.Stop();
+                if (random.Next(3) == 0) world.Remove(world.NameAt(random));
+                if (random.Next(3) == 0) world.Add(VectorSetWorld.Name(random.Next(600)), VectorSetWorld.Vector(random, 10), effort: 20);
+                if (random.Next(8) == 0) moves.MoveAll();
+            }
+
+            Assert.InRange(parts, 1, int.MaxValue);
+            ulong last = 0;
+            foreach (ulong key in search.Results(world.Set))
+            {
+                Assert.True(key > last && world.Set.AtOrNone(DistanceKey.Number(key)).Exists);
+                last = key;
+            }
+
+            search.Release();
+            while (world.Count < 250) world.Add(VectorSetWorld.Name(random.Next(600)), VectorSetWorld.Vector(random, 10), effort: 20);
+        }
+
+        world.Check();
+    });
 
     // Each new element has one link, to one that soon has no room.
     [Fact]

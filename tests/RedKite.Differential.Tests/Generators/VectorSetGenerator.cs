@@ -1,0 +1,122 @@
+using System.Globalization;
+using RedKite.Differential.Tests.Streams;
+using RedKite.Differential.Tests.Transcripts;
+
+namespace RedKite.Differential.Tests.Generators;
+
+/// <summary>
+/// Vector sets. An element's vector depends on its name alone and queries have others, so that no two distances are equal and the order is
+/// defined; sets are so small that a search by the graph finds all.
+/// </summary>
+internal static class VectorSetGenerator
+{
+    private const int Elements = 24;
+    private const int Queries = 50;
+
+    // Of the keys v0 to v3: each has its form, so that most commands fit.
+    private static readonly (string Quantization, int Dimensions)[] Forms = [("Q8", 2), ("NOQUANT", 3), ("Q8", 5), ("NOQUANT", 1)];
+
+    private static readonly Argument[] AttributePool =
+    [
+        """{"n":5,"s":"v5","arr":[1,2,"v3"],"b":true,"nu":null,"o":{"x":1},"e":"","a-b":3,"x_y":4}""", """{"n":1}""", """{"n":-2.5,"s":"v1"}""", """{"s":"5"}""", """{"arr":["v1",5]}""",
+        """{"n":"7","b":false}""", "{}", "", "[1]", "not json", """{"n":5""", """{"n":5,"n":6}""", """ { "n" : 5 , "s" : "a\"b" } """, "\0", "5", """{"n":1e1,"s":"é"}""",
+    ];
+
+    private static readonly Argument[] BadNumberPool = ["abc", "", "nan", "-1", "0", " 1", "1.5", "1e400", "99999999999999999999", "-5", "+3"];
+
+    public static readonly CommandFamily Family = new("vectorset",
+    [
+        new("VADD", 60, VAdd),
+        new("VSIM", 60, VSim),
+        new("VSIM FILTER", 60, random => Episode.Of(["VSIM", Key(random), "ELE", Element(random), "COUNT", Elements, "FILTER", Filter(random), .. random.Chance(10) ? ["FILTER-EF", Number(random)] : (Argument[])[]])),
+        new("VREM", 12, random => Episode.Of(["VREM", Key(random), Element(random), .. Extra(random)])),
+        new("VSETATTR", 20, random => Episode.Of(["VSETATTR", Key(random), Element(random), random.Pick(AttributePool), .. Extra(random)])),
+        new("VGETATTR", 10, random => Episode.Of(["VGETATTR", Key(random), Element(random), .. Extra(random)])),
+        new("VEMB", 12, random => Episode.Of(["VEMB", Key(random), Element(random), .. random.Chance(15) ? [random.Word("RAW", "FOO")] : (Argument[])[]])),
+        new("VCARD", 6, random => Episode.Of(["VCARD", Key(random), .. Extra(random)])),
+        new("VDIM", 6, random => Episode.Of(["VDIM", Key(random), .. Extra(random)])),
+        new("VINFO", 8, random => Episode.Of(["VINFO", Key(random), .. Extra(random)])),
+        new("VISMEMBER", 8, random => Episode.Of(["VISMEMBER", Key(random), Element(random), .. Extra(random)])),
+        new("VLINKS", 5, random => Episode.Of(["VLINKS", Key(random), Element(random), .. random.Chance(40) ? [random.Word("WITHSCORES", "FOO")] : (Argument[])[]])),
+        new("VRANDMEMBER", 6, random => Episode.Of(["VRANDMEMBER", Key(random), .. random.Chance(60) ? [random.Chance(80) ? random.Below(40) - 10 : random.Pick(BadNumberPool)] : (Argument[])[]])),
+        new("TYPE", 2, random => Episode.Of("TYPE", Key(random))),
+        new("OBJECT", 2, random => Episode.Of("OBJECT", "ENCODING", Key(random))),
+        new("COPY", 2, random => Episode.Of("COPY", Key(random), Key(random), "REPLACE")),
+        new("RENAME", 1, random => Episode.Of("RENAME", Key(random), "elsewhere").Then("RENAME", "elsewhere", Key(random))),
+        new("DEL", 2, random => Episode.Of("DEL", Key(random))),
+        new("SET", 1, random => Episode.Of("SET", Key(random), "string").Then("VADD", Key(random), "VALUES", "1", "1", "e1").Then("DEL", "v0")),
+        new("HELLO", 2, random => Episode.Of("HELLO", random.Pick<Argument>("2", "3"))),
+    ]);
+
+    private static Argument Key(RandomSource random) => random.Chance(96) ? $"v{random.Below(Forms.Length)}" : random.Pick<Argument>("nosuch", "", "other");
+
+    private static Argument Element(RandomSource random) => random.Chance(94) ? $"e{random.Below(Elements)}" : random.Pick<Argument>("nowhere", "", "7", new byte[] { 0xff, 0 });
+
+    private static Argument Number(RandomSource random) => random.Chance(75) ? 1 + random.Below(60) : random.Pick(BadNumberPool);
+
+    private static Argument[] Extra(RandomSource random) => random.Chance(3) ? ["extra"] : [];
+
+    // On a sphere, away from each other.
+    private static IEnumerable<double> VectorOf(int number, int dimensions) =>
+        Enumerable.Range(0, dimensions).Select(i => Math.Round(Math.Sin((number + 1) * 2.399963 * (i + 1)) + (0.37 * Math.Cos((number + 3.1) * 1.7 * (i + 2))), 6) * (1 + (number % 3)));
+
+    private static IEnumerable<Argument> Values(RandomSource random, int number, int dimensions)
+    {
+        double[] vector = [.. VectorOf(number, dimensions)];
+        if (random.Chance(15)) return ["FP32", vector.SelectMany(component => BitConverter.GetBytes((float)component)).ToArray()];
+        Argument[] words = [random.Word("VALUES"), dimensions, .. vector.Select(component => (Argument)component.ToString("R", CultureInfo.InvariantCulture))];
+        if (random.Chance(4)) words[random.Below(words.Length)] = random.Chance(50) ? random.Junk() : random.Pick(BadNumberPool);
+        return words;
+    }
+
+    private static Episode VAdd(RandomSource random)
+    {
+        int form = random.Below(Forms.Length);
+        int number = random.Below(Elements);
+        int dimensions = Math.Max(1, random.Chance(96) ? Forms[form].Dimensions : random.Below(7));
+        List<Argument> words = [random.Word("VADD"), random.Chance(98) ? $"v{form}" : Key(random)];
+        if (random.Chance(2)) words.AddRange([random.Word("REDUCE"), Number(random)]);
+        words.AddRange(Values(random, number, dimensions));
+        if (random.Chance(99)) words.Add(random.Chance(97) ? $"e{number}" : "");
+        List<Argument[]> options = [[random.Chance(97) ? Forms[form].Quantization : random.Word("Q8", "BIN", "NOQUANT")]];
+        if (random.Chance(40)) options.Add([random.Word("SETATTR"), random.Pick(AttributePool)]);
+        if (random.Chance(10)) options.Add([random.Word("EF"), random.Chance(80) ? 100 + random.Below(200) : random.Pick(BadNumberPool)]);
+        if (random.Chance(5)) options.Add([random.Word("M"), random.Chance(70) ? 16 : Number(random)]);
+        if (random.Chance(10)) options.Add([random.Word("CAS")]);
+        if (random.Chance(2)) options.Add([random.Word("FOO", "SETATTR", "EF", "M")]);
+        while (options.Count > 0)
+        {
+            Argument[] option = random.Pick(options);
+            options.Remove(option);
+            words.AddRange(option);
+        }
+
+        return Episode.Of([.. words]);
+    }
+
+    private static Episode VSim(RandomSource random)
+    {
+        int form = random.Below(Forms.Length);
+        List<Argument> words = [random.Word("VSIM"), random.Chance(97) ? $"v{form}" : Key(random)];
+        if (random.Chance(50)) words.AddRange(["ELE", Element(random)]);
+        else words.AddRange(Values(random, 1000 + random.Below(Queries), random.Chance(97) ? Forms[form].Dimensions : 1 + random.Below(6)));
+        if (random.Chance(60)) words.AddRange([random.Word("COUNT"), Number(random)]);
+        if (random.Chance(40)) words.Add(random.Word("WITHSCORES"));
+        if (random.Chance(30)) words.Add(random.Word("TRUTH"));
+        if (random.Chance(20)) words.AddRange([random.Word("EF"), random.Chance(80) ? 100 + random.Below(100) : random.Pick(BadNumberPool)]);
+        if (random.Chance(15)) words.AddRange([random.Word("EPSILON"), random.Chance(80) ? random.Pick<Argument>("0.1", "0.5", "1", "2", "0.015", "1e-3") : random.Pick(BadNumberPool)]);
+        if (random.Chance(15)) words.Add(random.Word("NOTHREAD"));
+        if (random.Chance(15)) words.AddRange([random.Word("FILTER"), Filter(random)]);
+        if (random.Chance(3)) words.Add(random.Word("FOO", "COUNT", "EF", "FILTER", "EPSILON", "FILTER-EF"));
+        return Episode.Of([.. words]);
+    }
+
+    // One of those that were written by hand, or two that are joined.
+    private static Argument Filter(RandomSource random)
+    {
+        string first = random.Pick(FilterTexts.All);
+        if (random.Chance(50)) return first;
+        string second = random.Pick(FilterTexts.All);
+        return random.Pick($"({first}) and ({second})", $"({first}) or ({second})", $"not ({first})", $"{first} {second}", $"({first}) == ({second})", first[..random.Below(first.Length + 1)], $"{first} && {second}", $"{first} + {second}");
+    }
+}
