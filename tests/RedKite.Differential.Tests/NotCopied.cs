@@ -208,6 +208,12 @@ internal static class NotCopied
             "an order needs numbers",
             _ => false),
         new(
+            "VINFO, attributes-count",
+            "counts elements that VADD has added with an empty SETATTR",
+            "counts elements that have attributes",
+            "an empty text is none",
+            _ => false),
+        new(
             "VADD that replaces a vector",
             "neither replicas nor the append-only file get it",
             "they do",
