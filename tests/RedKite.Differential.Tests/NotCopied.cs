@@ -208,10 +208,10 @@ internal static class NotCopied
             "an order needs numbers",
             _ => false),
         new(
-            "VINFO, attributes-count",
-            "counts elements that VADD has added with an empty SETATTR",
-            "counts elements that have attributes",
-            "an empty text is none",
+            "VADD of a new element with an empty SETATTR",
+            "it has attributes that are empty: VINFO counts them, and filters look at them",
+            "it has none",
+            "VSETATTR with an empty text removes attributes",
             _ => false),
         new(
             "VADD that replaces a vector",

@@ -8,8 +8,7 @@ internal static class VectorDifferences
 {
     private const double Tolerance = 2e-6;
 
-    // Of attributes see NotCopied.
-    private static readonly string[] OwnFields = ["max-level", "vset-uid", "hnsw-max-node-uid", "attributes-count"];
+    private static readonly string[] OwnFields = ["max-level", "vset-uid", "hnsw-max-node-uid"];
 
     /// <summary>The same reply, but that numbers may differ a little, whether they are doubles or, in RESP2, strings.</summary>
     internal static bool AreNear(RespValue oracle, RespValue subject)

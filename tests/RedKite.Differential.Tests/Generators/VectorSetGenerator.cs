@@ -79,7 +79,7 @@ internal static class VectorSetGenerator
         words.AddRange(Values(random, number, dimensions));
         if (random.Chance(99)) words.Add(random.Chance(97) ? $"e{number}" : "");
         List<Argument[]> options = [[random.Chance(97) ? Forms[form].Quantization : random.Word("Q8", "BIN", "NOQUANT")]];
-        if (random.Chance(40)) options.Add([random.Word("SETATTR"), random.Pick(AttributePool)]);
+        if (random.Chance(40)) options.Add([random.Word("SETATTR"), random.Pick([.. AttributePool.Where(text => text.Bytes.Length > 0)])]); // see NotCopied
         if (random.Chance(10)) options.Add([random.Word("EF"), random.Chance(80) ? 100 + random.Below(200) : random.Pick(BadNumberPool)]);
         if (random.Chance(5)) options.Add([random.Word("M"), random.Chance(70) ? 16 : Number(random)]);
         if (random.Chance(10)) options.Add([random.Word("CAS")]);

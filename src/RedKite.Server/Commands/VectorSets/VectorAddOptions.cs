@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Values.VectorSets;
@@ -22,6 +23,9 @@ internal struct VectorAddOptions
     internal int Links { get; private set; }
 
     internal VectorQuantization Quantization { get; private set; }
+
+    // How often CAS is given.
+    private int _threaded;
 
     internal static bool TryReadOrReply(scoped in CommandContext cmd, out VectorAddOptions options, out Span<float> vector)
     {
@@ -91,13 +95,32 @@ internal struct VectorAddOptions
         return dimensions == form.ProjectedFrom;
     }
 
+    /// <summary>Leaves CAS out of what replicas and the log get: Redis ends if a command blocks while it loads a log.</summary>
+    internal readonly void ReportWithoutThreads(scoped in CommandContext cmd)
+    {
+        if (_threaded == 0 || !cmd.Recording.TakesEffects) return;
+        EffectArguments effect = cmd.Effect("VADD"u8, cmd.Count - _threaded);
+        for (int i = 1; i <= Element; i++) effect.Argument(cmd[i]);
+        for (int i = Element + 1; i < cmd.Count; i++)
+        {
+            if (cmd.Is(i, "CAS"u8)) continue;
+            effect.Argument(cmd[i]);
+            if (cmd.Is(i, "SETATTR"u8) || cmd.Is(i, "EF"u8) || cmd.Is(i, "M"u8)) effect.Argument(cmd[++i]);
+        }
+    }
+
     private bool TryOptionsOrReply(scoped in CommandContext cmd, int first)
     {
         var reader = new OptionReader(cmd, first);
         while (reader.More)
         {
             // CAS asks Redis to look for neighbours on another thread: every reply is the same with it.
-            if (reader.Take("CAS"u8)) continue;
+            if (reader.Take("CAS"u8))
+            {
+                _threaded++;
+                continue;
+            }
+
             if (reader.Take("Q8"u8)) Quantization = VectorQuantization.Int8;
             else if (reader.Take("BIN"u8)) Quantization = VectorQuantization.Binary;
             else if (reader.Take("NOQUANT"u8)) Quantization = VectorQuantization.None;

@@ -60,6 +60,7 @@ internal static class VectorSetCommands
         ReadOnlySpan<byte> attributes = options.Attributes > 0 ? cmd[options.Attributes] : default;
         bool isNew = set.Add(cmd[options.Element], neighbours, options.Effort, attributes, keepsAttributes: options.Attributes == 0);
         cmd.Changed(1, KeyEvent.Silent);
+        options.ReportWithoutThreads(cmd);
         cmd.Reply.Boolean(isNew);
     }
 
