@@ -14,7 +14,7 @@ internal static class VectorSetGenerator
     private const int Queries = 50;
 
     // Of the keys v0 to v3: each has its form, so that most commands fit.
-    private static readonly (string Quantization, int Dimensions)[] Forms = [("Q8", 2), ("NOQUANT", 3), ("Q8", 5), ("NOQUANT", 1)];
+    private static readonly (string Quantization, int Dimensions)[] Forms = [("Q8", 2), ("NOQUANT", 3), ("Q8", 5), ("NOQUANT", 4)];
 
     private static readonly Argument[] AttributePool =
     [
