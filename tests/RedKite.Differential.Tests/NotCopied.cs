@@ -214,6 +214,12 @@ internal static class NotCopied
             "VSETATTR with an empty text removes attributes",
             _ => false),
         new(
+            "VINFO, attributes-count",
+            "is off after additions that replace elements",
+            "is the number of elements that have attributes",
+            "it is the truth",
+            _ => false),
+        new(
             "VADD that replaces a vector",
             "neither replicas nor the append-only file get it",
             "they do",

@@ -8,7 +8,7 @@ internal static class VectorDifferences
 {
     private const double Tolerance = 2e-6;
 
-    private static readonly string[] OwnFields = ["max-level", "vset-uid", "hnsw-max-node-uid"];
+    private static readonly string[] OwnFields = ["max-level", "vset-uid", "hnsw-max-node-uid", "attributes-count"]; // of the last see NotCopied
 
     /// <summary>The same reply, but that numbers may differ a little, whether they are doubles or, in RESP2, strings.</summary>
     internal static bool AreNear(RespValue oracle, RespValue subject)
