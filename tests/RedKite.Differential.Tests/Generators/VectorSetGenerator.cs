@@ -72,12 +72,12 @@ internal static class VectorSetGenerator
     private static Episode VAdd(RandomSource random)
     {
         int form = random.Below(Forms.Length);
-        int number = random.Below(Elements);
+        int number = random.Below(Elements + 1);
         int dimensions = Math.Max(1, random.Chance(96) ? Forms[form].Dimensions : random.Below(7));
         List<Argument> words = [random.Word("VADD"), random.Chance(98) ? $"v{form}" : Key(random)];
         if (random.Chance(2)) words.AddRange([random.Word("REDUCE"), Number(random)]);
         words.AddRange(Values(random, number, dimensions));
-        if (random.Chance(99)) words.Add(random.Chance(97) ? $"e{number}" : "");
+        if (random.Chance(99)) words.Add(number < Elements ? $"e{number}" : "");
         List<Argument[]> options = [[random.Chance(97) ? Forms[form].Quantization : random.Word("Q8", "BIN", "NOQUANT")]];
         if (random.Chance(40)) options.Add([random.Word("SETATTR"), random.Pick([.. AttributePool.Where(text => text.Bytes.Length > 0)])]); // see NotCopied
         if (random.Chance(10)) options.Add([random.Word("EF"), random.Chance(80) ? 100 + random.Below(200) : random.Pick(BadNumberPool)]);
