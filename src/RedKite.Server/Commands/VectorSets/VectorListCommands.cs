@@ -66,13 +66,19 @@ internal static class VectorListCommands
             return;
         }
 
+        if (hasCount && count == 0)
+        {
+            cmd.Reply.Array(0); // whatever the key holds
+            return;
+        }
+
         if (!cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
         if (!hasCount)
         {
             if (set.Exists) cmd.Reply.Bulk(set.Pick(SamplingRandom.Current).Name);
             else cmd.Reply.Null();
         }
-        else if (!set.Exists || count == 0)
+        else if (!set.Exists)
         {
             cmd.Reply.Array(0);
         }
