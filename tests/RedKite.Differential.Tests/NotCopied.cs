@@ -256,7 +256,7 @@ internal static class NotCopied
             "a link that breaks costs no data, without the memory of both",
             _ => false),
         new(
-            "A replica on a writable server's keys with an expiry of its own (replica-read-only no)",
+            "Keys that clients of a replica have given an expiry (replica-read-only no)",
             "they are removed some time after they have expired",
             "they are hidden, and stay until the next full synchronization or promotion",
             "only the primary removes what has expired",

@@ -60,7 +60,7 @@ internal static class VectorSetGenerator
     private static IEnumerable<double> VectorOf(int number, int dimensions) =>
         Enumerable.Range(0, dimensions).Select(i => Math.Round(Math.Sin((number + 1) * 2.399963 * (i + 1)) + (0.37 * Math.Cos((number + 3.1) * 1.7 * (i + 2))), 6) * (1 + (number % 3)));
 
-    private static IEnumerable<Argument> Values(RandomSource random, int number, int dimensions)
+    private static Argument[] Values(RandomSource random, int number, int dimensions)
     {
         double[] vector = [.. VectorOf(number, dimensions)];
         if (random.Chance(15)) return ["FP32", vector.SelectMany(component => BitConverter.GetBytes((float)component)).ToArray()];

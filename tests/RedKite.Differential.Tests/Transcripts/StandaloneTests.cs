@@ -1,5 +1,3 @@
-using RedKite.TestSupport;
-
 namespace RedKite.Differential.Tests.Transcripts;
 
 /// <summary>The replies of a primary without replicas about clusters, replicas, snapshots and modules.</summary>

@@ -1,4 +1,3 @@
-using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Commands.VectorSets;

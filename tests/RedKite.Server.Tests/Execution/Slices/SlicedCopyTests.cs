@@ -1,8 +1,4 @@
 using System.Globalization;
-using System.Text;
-using RedKite.Server.Execution;
-using RedKite.Server.Execution.Slices;
-using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Copying;
 using RedKite.TestSupport;
