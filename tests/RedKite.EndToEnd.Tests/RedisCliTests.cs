@@ -45,7 +45,7 @@ public sealed class RedisCliTests(RunningServers servers)
         Assert.Contains("summary: Adds members to a sorted set or sets their scores.", text, StringComparison.Ordinal);
         Assert.Contains("since: 1.2.0\n", text, StringComparison.Ordinal);
         Assert.Contains("group: sorted-set\n", text, StringComparison.Ordinal);
-        Assert.Contains("XADD key [NOMKSTREAM] [KEEPREF|DELREF|ACKED] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]\n", text, StringComparison.Ordinal);
+        Assert.Contains("XADD key [NOMKSTREAM] [KEEPREF|DELREF|ACKED] [IDMPAUTO pid|IDMP pid iid] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]\n", text, StringComparison.Ordinal);
         Assert.Contains("CLIENT KILL ip:port|[ID client-id]|[TYPE NORMAL|", text, StringComparison.Ordinal);
     }
 
