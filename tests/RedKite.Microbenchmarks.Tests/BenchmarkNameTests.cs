@@ -63,6 +63,7 @@ public class BenchmarkNameTests
         ["VectorGraphReader"] = "VectorGraph",
         ["VectorNode"] = "VectorGraph",
         ["VectorQuantization"] = "VectorGraph",
+        ["VectorSearch"] = "VectorGraph",
         ["VectorScratch"] = "VectorGraph",
         ["VectorSetData"] = "VectorGraph",
         ["WarmLists"] = "QuickList",
