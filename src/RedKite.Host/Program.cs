@@ -137,6 +137,6 @@ internal static class Program
         }
     }
 
-    // Apart: whoever calls it loads the dashboard's assembly.
+    // A method of its own: the dashboard's assembly is loaded when this is first called, not when the program starts.
     private static async Task<IAsyncDisposable?> OpenDashboard(RedKiteServer server) => await RedKiteDashboard.StartAsync(server).ConfigureAwait(false);
 }

@@ -215,7 +215,7 @@ internal static class NotCopied
             _ => false),
         new(
             "VINFO, attributes-count",
-            "is off after additions that replace elements",
+            "was another number in some generated streams; the cause is not known",
             "is the number of elements that have attributes",
             "it is the truth",
             _ => false),

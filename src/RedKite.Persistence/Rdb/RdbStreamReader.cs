@@ -53,7 +53,7 @@ internal static class RdbStreamReader
     {
         if (!input.TryLength(out ulong seconds) || !input.TryLength(out ulong idsMax) || !input.TryCount(out long producers)) return false;
 
-        // Of a stream that was never asked to remember, other servers may write numbers that nobody can set.
+        // For a stream without producers, other servers may write a duration and a maximum outside the range of XCFGSET.
         bool remembers = seconds is > 0 and <= StreamProducers.DurationSecondsMax && idsMax is > 0 and <= StreamProducers.IdsPerProducerMax;
         if (!remembers && producers > 0) return false;
         if (remembers) stream.ConfigureProducers((int)seconds, (int)idsMax);

@@ -37,7 +37,7 @@ internal sealed class CustomCommand
         _hasRest = _parameters is [.., { IsRest: true }];
         _required = _parameters.Count(static parameter => parameter is { IsArgument: true, IsOptional: false, IsRest: false });
         Row = NewRow();
-        // COMMAND DOCS would fail by it.
+        // Checked here: COMMAND DOCS parses these names, and could only fail.
         try
         {
             _ = Row.Arguments;

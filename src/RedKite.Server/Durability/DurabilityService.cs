@@ -335,7 +335,7 @@ internal sealed class DurabilityService : IDisposable
         if (_isSynchronizing) return false; // as in Redis, whose child writes an RDB file for the replicas
         while (!_dumping.Wait(SavePollMs))
         {
-            if (_dumpsInBackground && Saves.BeganMs != 0) return false; // one that INFO shows as ended releases it at once
+            if (_dumpsInBackground && Saves.BeganMs != 0) return false; // if INFO already shows the end, the lock is about to be released
         }
 
         try

@@ -33,7 +33,7 @@ internal sealed class Follower : IDisposable
         engine.Replicas.TakeOver = () => Change(null);
         engine.Replicas.PlaceOfReplica = PlaceOfNow;
 
-        // Before the first client: it is told that this is a replica while the data is loaded, and never writes in between.
+        // The role is taken before the first client connects: clients see a replica while the data is loaded, and none can write between loading and connecting.
         if (AddressOf(engine.Settings.ReplicaOf) is { } primary) TakeRole(primary);
     }
 

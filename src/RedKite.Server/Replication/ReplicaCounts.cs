@@ -46,7 +46,7 @@ internal sealed class ReplicaCounts
     /// <summary>Those of them that got the stream.</summary>
     internal long OverflowsInStream => Volatile.Read(ref _overflowsInStream);
 
-    /// <summary>Connections of replicas that have ended, whoever closed them.</summary>
+    /// <summary>How many connections of replicas have been closed, by either side.</summary>
     internal long Lost => Volatile.Read(ref _lost);
 
     /// <summary>The last replica that could not go on, and why; null: none yet.</summary>

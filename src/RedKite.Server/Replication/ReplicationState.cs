@@ -113,7 +113,7 @@ internal sealed class ReplicationState
 /// <param name="SecondOffset">The first offset that the second id does not name; -1: there is no second id.</param>
 internal sealed record ReplicationIds(string Id, string SecondId, long SecondOffset)
 {
-    /// <summary>A history that had no other id before.</summary>
+    /// <summary>A history that has had a single id so far.</summary>
     internal static ReplicationIds Only(string id) => new(id, ReplicationState.NoId, -1);
 
     /// <summary>The history goes on under another id from an offset on.</summary>

@@ -3,10 +3,10 @@ using System.Security.Cryptography;
 
 namespace RedKite.Store.Memory;
 
-/// <summary>Random bytes that nobody can guess. On Linux they are the kernel's own: the framework's load OpenSSL, which takes a tenth of a start.</summary>
+/// <summary>Cryptographically secure random bytes. On Linux they come from getrandom: the framework's generator loads OpenSSL, which takes a tenth of the start-up time.</summary>
 internal static unsafe partial class SecretBytes
 {
-    private const int KernelBytesMax = 256; // so many are given at once and never in part
+    private const int KernelBytesMax = 256; // getrandom returns up to this many at once, never fewer than requested
 
     internal static byte[] New(int count)
     {
@@ -18,7 +18,7 @@ internal static unsafe partial class SecretBytes
         }
     }
 
-    // Apart: OpenSSL is loaded by whoever calls it.
+    // A method of its own: OpenSSL is loaded when this is first called.
     private static byte[] OfFramework(int count) => RandomNumberGenerator.GetBytes(count);
 
     [LibraryImport("libc")]

@@ -108,7 +108,7 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
 
     private void WriteReplicas(InfoText text)
     {
-        ReplicaClient[] all = [.. replicas.Replicas.Where(static replica => replica.Main is null)]; // a second connection is none of its own
+        ReplicaClient[] all = [.. replicas.Replicas.Where(static replica => replica.Main is null)]; // without second connections, which belong to a replica that is already listed
         text.Line("connected_slaves"u8, all.Length);
         if (configuration.Settings is { ReplicasToWriteMin: > 0, ReplicaLagSecondsMax: > 0 }) text.Line("min_slaves_good_slaves"u8, replicas.GoodReplicas);
         long nowMs = clock.SteadyMs;

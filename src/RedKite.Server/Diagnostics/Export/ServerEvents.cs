@@ -29,7 +29,7 @@ internal static class ServerEvents
     private static readonly DiagnosticListener Listener = new("RedKite");
     private static readonly ActivitySource Spans = new("RedKite", ServerVersion.Text);
 
-    // Apart: whoever reads it does not make the listeners.
+    // In a class of its own, so that reading it does not create the listeners.
     private static class Hearing
     {
         internal static volatile bool HasBegun;

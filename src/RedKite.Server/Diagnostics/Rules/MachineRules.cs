@@ -67,14 +67,14 @@ internal static class MachineRules
             : new("The machine's CPUs are saturated", Text($"the server uses {own:0} % of the machine's CPUs, other programs {all - own:0} %, for 30 seconds"), Warning);
     }
 
-    // Stalls are then what that finding warns of.
+    // The finding cpu-saturated then mentions stalls itself.
     private static bool OthersKeepCpusBusy(DiagnosticsView view, int seconds)
     {
         (double all, double own) = CpuUse(view, seconds);
         return all > 90 && own < all / 2;
     }
 
-    // Percent of all CPUs: everything's, and the server's.
+    // In percent of all CPUs: what all programs use, and what the server uses.
     private static (double All, double Own) CpuUse(DiagnosticsView view, int seconds)
     {
         double all = view.Mean(MachineCpu, seconds);

@@ -138,7 +138,7 @@ internal readonly unsafe struct SetView
         place = index;
         if (!IsTable) return MemberAt(index, number);
 
-        // Among others that have expired, it may be hard to hit by chance.
+        // If most members have expired, random picks would rarely hit one that has not.
         SetEnumerator members = Enumerate(number);
         for (int i = 0; i <= index; i++) members.MoveNext();
         place = members.Block;
