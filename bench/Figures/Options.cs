@@ -13,7 +13,7 @@ internal sealed record Options
           cpu      server CPU per operation: RedKite, Redis, Valkey and the floor, in interleaved rounds
           newkeys  server CPU of loading 3,000,000 new keys, until the server is idle again
           loops    CPU per operation with two event loops against one
-          diagnostics  CPU per operation with diagnostics on against off, a debug package under load, the keys that HOTKEYS finds
+          diagnostics  CPU per operation with diagnostics on against off, a debug package under load, the keys that BUSYKEYS finds
           cache    user-mode CPU per GET with 5,000,000 keys against 10,000
           memory   resident bytes per key with 5,000,000 strings
           growth   longest operation while 10,000,000 keys are loaded in process

@@ -12,6 +12,9 @@ public enum RedKiteEviction
     /// <summary>The least frequently used: <c>allkeys-lfu</c>.</summary>
     LeastFrequentlyUsed,
 
+    /// <summary>The least recently modified, however often they are read: <c>allkeys-lrm</c>.</summary>
+    LeastRecentlyModified,
+
     /// <summary>Any: <c>allkeys-random</c>.</summary>
     Random,
 
@@ -20,6 +23,9 @@ public enum RedKiteEviction
 
     /// <summary>Of those that expire, the least frequently used: <c>volatile-lfu</c>.</summary>
     ExpiringLeastFrequentlyUsed,
+
+    /// <summary>Of those that expire, the least recently modified: <c>volatile-lrm</c>.</summary>
+    ExpiringLeastRecentlyModified,
 
     /// <summary>Of those that expire, any: <c>volatile-random</c>.</summary>
     ExpiringRandom,

@@ -195,9 +195,11 @@ public sealed class RedKiteOptions
     {
         RedKiteEviction.LeastRecentlyUsed => "allkeys-lru",
         RedKiteEviction.LeastFrequentlyUsed => "allkeys-lfu",
+        RedKiteEviction.LeastRecentlyModified => "allkeys-lrm",
         RedKiteEviction.Random => "allkeys-random",
         RedKiteEviction.ExpiringLeastRecentlyUsed => "volatile-lru",
         RedKiteEviction.ExpiringLeastFrequentlyUsed => "volatile-lfu",
+        RedKiteEviction.ExpiringLeastRecentlyModified => "volatile-lrm",
         RedKiteEviction.ExpiringRandom => "volatile-random",
         RedKiteEviction.ExpiringSoonest => "volatile-ttl",
         _ => "noeviction",

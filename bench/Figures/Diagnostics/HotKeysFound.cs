@@ -8,7 +8,7 @@ using RedKite.Figures.Guards;
 
 namespace RedKite.Figures.Diagnostics;
 
-/// <summary>The number of the ten hottest keys that HOTKEYS reports after a minute of reads by Zipf's distribution.</summary>
+/// <summary>The number of the ten hottest keys that BUSYKEYS reports after a minute of reads by Zipf's distribution.</summary>
 internal static partial class HotKeysFound
 {
     internal const string Name = "hotkeys";
@@ -39,12 +39,12 @@ internal static partial class HotKeysFound
             Exchange(socket, request.ToString(), replies => replies.Length == Batch * "$-1\r\n".Length);
         }
 
-        string reply = Exchange(socket, FormattableString.Invariant($"HOTKEYS COUNT {Hottest}\r\nPING\r\n"), replies => replies.EndsWith("+PONG\r\n", StringComparison.Ordinal));
+        string reply = Exchange(socket, FormattableString.Invariant($"BUSYKEYS COUNT {Hottest}\r\nPING\r\n"), replies => replies.EndsWith("+PONG\r\n", StringComparison.Ordinal));
         int found = NamedKey().Matches(reply).Count(match => expected.Contains(match.Groups[1].Value));
         var table = new Table("hottest keys", new("keys"), new("requests"), new("requests/s"), new("of the ten hottest, found"));
         table.Add(keys, requests, requests / LoadSeconds, found);
         report.Tables.Add(table);
-        report.Targets.Add(Target.AtLeast(FoundMin, $"of the {Hottest} hottest of {keys.ToString("N0", CultureInfo.InvariantCulture)} keys, found by HOTKEYS", new Spread([found])));
+        report.Targets.Add(Target.AtLeast(FoundMin, $"of the {Hottest} hottest of {keys.ToString("N0", CultureInfo.InvariantCulture)} keys, found by BUSYKEYS", new Spread([found])));
     }
 
     private static string Exchange(Socket socket, string request, Func<string, bool> isWhole)

@@ -23,7 +23,7 @@ internal static class DiagnosticsScenario
         var report = new Report("diagnostics", $"One loop on core {Machine.ServerCpus}, {options.Clients} connections on core {Machine.LoadCpus}. Cost: CPU per operation with `diagnostics yes`, the default, "
             + $"against `diagnostics no`, until the server is idle again, median of {options.Rounds} interleaved rounds: {options.Keys ?? DiagnosticsCost.Keys:N0} keys, all loaded first, "
             + $"{options.ValueBytes ?? DiagnosticsCost.ValueBytes}-byte values, SET:GET 1:10; {LoadGenerator.Description}. The part of the observing threads that does not depend on the load is in it. "
-            + "Package: `redkite debug-package` with its defaults, 15 seconds of the log among them, while `redkite bench` sends requests in an open loop. Hottest keys: HOTKEYS after a minute "
+            + "Package: `redkite debug-package` with its defaults, 15 seconds of the log among them, while `redkite bench` sends requests in an open loop. Hottest keys: BUSYKEYS after a minute "
             + "of GETs by Zipf's distribution with the exponent 1.");
         if (!options.Servers.Contains("redkite"))
         {

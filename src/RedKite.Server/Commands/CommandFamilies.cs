@@ -93,6 +93,7 @@ internal static class CommandFamilies
         new PublishingCommands(parts.Messages).Family,
         new CommandLogCommands(parts).Family,
         new KeyStatisticsCommands(parts).Family,
+        new HotKeysCommands(parts).Family,
         new MemoryCommands(() => parts.Metrics, parts.Buffers, parts.Findings, parts.Script, parts.ReplicaStream).Family,
     ];
 }

@@ -144,7 +144,7 @@ internal static class SettingTable
         Flag("dynamic-hz", true).WithoutEffect("the work of a timer tick does not grow with the number of clients"),
         Integer("active-expire-effort", 1, 10, 1, s => s.ActiveExpireEffort, (s, v) => s.ActiveExpireEffort = (int)v),
         Memory("maxmemory", 0, ulong.MaxValue, 0, s => s.MaxMemoryBytes, (s, v) => s.MaxMemoryBytes = v).WithRemark("the limit of `used_memory`, which includes the process itself: [memory.md](../memory.md)"),
-        Choice("maxmemory-policy", ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"], "noeviction", s => (int)s.MaxMemoryPolicy, (s, v) => s.MaxMemoryPolicy = (MaxMemoryPolicy)v)
+        Choice("maxmemory-policy", ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction", "volatile-lrm", "allkeys-lrm"], "noeviction", s => (int)s.MaxMemoryPolicy, (s, v) => s.MaxMemoryPolicy = (MaxMemoryPolicy)v)
             .WithRemark("without maxmemory: OBJECT FREQ counts accesses under the LFU policies"),
         Integer("maxmemory-samples", 1, 64, 5, s => s.EvictionSamples, (s, v) => s.EvictionSamples = (int)v),
         Integer("maxmemory-eviction-tenacity", 0, 100, 10, s => s.EvictionTenacity, (s, v) => s.EvictionTenacity = (int)v),

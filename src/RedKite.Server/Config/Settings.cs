@@ -40,6 +40,8 @@ internal enum MaxMemoryPolicy
     AllKeysLfu,
     AllKeysRandom,
     NoEviction,
+    VolatileLrm,
+    AllKeysLrm,
 }
 
 /// <summary>
@@ -304,6 +306,9 @@ internal sealed class Settings
     public long LargeRequestLogMaxLength { get; set; }
     public long LargeReplyLogMaxLength { get; set; }
 
+    /// <summary>Whether an LRM policy is set, for which the access clock is the time of the last change.</summary>
+    internal bool IgnoresReads => MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLrm or MaxMemoryPolicy.VolatileLrm;
+
     /// <summary>Whether an LFU policy is set, which counts accesses.</summary>
     internal bool CountsFrequency => MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu;
 
@@ -373,7 +378,7 @@ internal sealed class Settings
     public string ShutdownOnTerminate { get; set; } = "default";
 
     /// <summary>Whether snapshots say how long each key was not used: the eviction policy goes by that.</summary>
-    internal bool SavesIdleTimes => MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLru or MaxMemoryPolicy.VolatileLru;
+    internal bool SavesIdleTimes => MaxMemoryPolicy is MaxMemoryPolicy.AllKeysLru or MaxMemoryPolicy.VolatileLru || IgnoresReads;
 
     // Replication, on a primary.
     /// <summary>How long a shutdown waits for replicas; 0: not at all.</summary>

@@ -35,6 +35,7 @@ internal abstract class ServerParts
         Users = new UserRegistry(Settings, Limits);
         Pause = new ClientPause(Attention);
         Monitors = new MonitorFeed(Attention, clock, Buffers);
+        HotKeys = new HotKeyTracking(Attention, keyspace, clock);
         Changes = new ChangePublisher(keyspace);
         Script = new RunningScript(Attention, keyspace.Scripts);
         Actions = new ActionLog(Timeline, log, clock);
@@ -99,6 +100,9 @@ internal abstract class ServerParts
 
     /// <summary>Shows all commands to the clients that watch them.</summary>
     internal MonitorFeed Monitors { get; }
+
+    /// <summary>Adds up commands by their keys, between HOTKEYS START and STOP.</summary>
+    internal HotKeyTracking HotKeys { get; }
 
     /// <summary>Publishes every change to its consumers.</summary>
     internal ChangePublisher Changes { get; }

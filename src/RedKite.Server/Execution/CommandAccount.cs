@@ -15,6 +15,8 @@ internal sealed class CommandAccount(CommandExecutor executor)
     private readonly CommandEnvironment _environment = executor.Environment;
     private readonly Engine _engine = executor.Engine;
 
+    private bool TracksHotKeys => (_engine.Attention.Flags & ServerAttention.TracksHotKeys) != 0;
+
     /// <summary>Counts a command that was executed, and adds it to the logs. One that waits is counted when its wait ends, as in Redis.</summary>
     internal void Count(scoped in CommandContext cmd, long ticks, long end, long requestBytes, long replyBytes, bool failed, bool waits = false)
     {
@@ -27,6 +29,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
             metrics.Calls++;
             _environment.Metrics.CommandsProcessed++;
             NoteTime(cmd, ns, end, hasWaited: false);
+            if (requestBytes > 0 && TracksHotKeys) _engine.HotKeys.Add(cmd, ns, requestBytes + replyBytes); // commands of a script count with it
         }
 
         if (requestBytes >= _engine.LargeRequests.Threshold) NoteLarge(_engine.LargeRequests, cmd, requestBytes);
@@ -51,6 +54,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
         var cmd = new CommandContext(_environment, client.Session, request.Input, executor.Reply, request.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
         NoteTime(cmd, ServerClock.TicksToNs(client.ExecutedTicks), end, hasWaited: true);
+        if (TracksHotKeys) _engine.HotKeys.Add(cmd, ServerClock.TicksToNs(client.ExecutedTicks), cmd.Arguments.FramedBytes);
     }
 
     private void NoteTime(scoped in CommandContext cmd, long ns, long end, bool hasWaited)

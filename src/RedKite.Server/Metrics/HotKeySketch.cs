@@ -1,4 +1,3 @@
-using System.Runtime.InteropServices;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Metrics;
@@ -10,18 +9,11 @@ namespace RedKite.Server.Metrics;
 internal sealed record HotKey(int Database, byte[] Key, double Uses, double UsesPerSecond);
 
 /// <summary>
-/// The keys that one executor uses most: a space-saving sketch over a sample of its requests. The executor adds samples; any
+/// The keys that one executor uses most: a space-saving sketch (<see cref="KeyRanking"/>) over a sample of its requests. The executor adds samples; any
 /// thread reads.
 /// </summary>
 /// <remarks>
-/// <para>
-/// The sketch counts a fixed number of keys. A key that is not among them replaces the one with the smallest count, and continues from
-/// that count. So a key with more than 1/<see cref="KeysMax"/> of the samples is always counted, and its count is at most
-/// that share too high. A heap has the smallest count on top.
-/// </para>
-/// <para>
 /// Old use is forgotten by windows: the sketch of the last whole minute and that of the current one are reported together.
-/// </para>
 /// </remarks>
 internal sealed class HotKeySketch
 {
@@ -39,8 +31,8 @@ internal sealed class HotKeySketch
     private const int Off = int.MaxValue;
 
     private readonly Lock _lock = new();
-    private Window _current = new();
-    private Window _last = new();
+    private KeyRanking _current = new(KeysMax);
+    private KeyRanking _last = new(KeysMax);
     private long _startMs; // of the current window
     private long _lastStartMs;
     private int _samples; // since the last adaptation
@@ -114,98 +106,5 @@ internal sealed class HotKeySketch
         _current.Clear();
         if (!isRecent) _last.Clear();
         _startMs = nowMs;
-    }
-
-    // The entries stay where they are; the heap orders their numbers, so that a swap moves no entry and needs no lookup.
-    private sealed class Window
-    {
-        private readonly Dictionary<KeyIdentity, int> _numbers = new(KeysMax);
-        private readonly Entry[] _entries = new Entry[KeysMax];
-        private readonly int[] _heap = new int[KeysMax];
-
-        internal int Count { get; private set; }
-
-        internal void Add(KeyIdentity identity, ReadOnlySpan<byte> key, long weight)
-        {
-            if (!_numbers.TryGetValue(identity, out int number))
-            {
-                number = Count < KeysMax ? Append() : ForgetSmallest();
-                ref Entry added = ref _entries[number];
-                added.Identity = identity;
-                added.KeyLength = key.Length;
-                if (added.Key is null || added.Key.Length < key.Length) added.Key = new byte[Math.Max(16, key.Length)];
-                key.CopyTo(added.Key);
-                _numbers[identity] = number;
-            }
-
-            _entries[number].Uses += weight;
-            SiftDown(_entries[number].Place);
-        }
-
-        internal void AddTo(Dictionary<KeyIdentity, (byte[] Key, double Uses)> sum)
-        {
-            foreach (Entry entry in _entries.AsSpan(0, Count))
-            {
-                ref (byte[] Key, double Uses) total = ref CollectionsMarshal.GetValueRefOrAddDefault(sum, entry.Identity, out bool exists);
-                if (!exists) total.Key = entry.Key![..entry.KeyLength];
-                total.Uses += entry.Uses;
-            }
-        }
-
-        internal void Clear()
-        {
-            _numbers.Clear();
-            Count = 0;
-        }
-
-        // A new key has no uses yet, so it belongs on top of the heap.
-        private int Append()
-        {
-            int number = Count++;
-            _entries[number].Uses = 0;
-            int place = number;
-            for (; place > 0; place = (place - 1) / 2) Put(_heap[(place - 1) / 2], place);
-            Put(number, 0);
-            return number;
-        }
-
-        private int ForgetSmallest()
-        {
-            _numbers.Remove(_entries[_heap[0]].Identity);
-            return _heap[0];
-        }
-
-        private void SiftDown(int place)
-        {
-            int number = _heap[place];
-            long uses = _entries[number].Uses;
-            while (true)
-            {
-                int child = (2 * place) + 1;
-                if (child >= Count) break;
-                long smaller = _entries[_heap[child]].Uses;
-                if (child + 1 < Count && _entries[_heap[child + 1]].Uses is var other && other < smaller) (child, smaller) = (child + 1, other);
-                if (uses <= smaller) break;
-                Put(_heap[child], place);
-                place = child;
-            }
-
-            Put(number, place);
-        }
-
-        private void Put(int number, int place)
-        {
-            _heap[place] = number;
-            _entries[number].Place = place;
-        }
-
-        private struct Entry
-        {
-            internal KeyIdentity Identity;
-            internal byte[]? Key;
-            internal int KeyLength;
-            internal int Place; // in the heap
-            internal long Uses;
-        }
     }
 }

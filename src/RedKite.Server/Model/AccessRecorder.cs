@@ -8,7 +8,7 @@ namespace RedKite.Server.Model;
 internal sealed class AccessRecorder(Settings settings)
 {
     private long _nowMs;
-    private bool _onlySetsClock; // there is no LFU counter and no CLIENT NO-TOUCH
+    private bool _onlySetsClock; // there is no LFU counter, no CLIENT NO-TOUCH, and reading counts
 
     /// <summary>The access clock of a key that is created now.</summary>
     internal uint NewClock { get; private set; }
@@ -20,8 +20,17 @@ internal sealed class AccessRecorder(Settings settings)
     }
 
     /// <summary>Called before the commands of a client, and after one that may have changed how accesses are recorded.</summary>
-    internal void BeginClient(Session session) => _onlySetsClock = !session.NoTouch && !settings.CountsFrequency;
+    internal void BeginClient(Session session) => _onlySetsClock = !session.NoTouch && settings is { CountsFrequency: false, IgnoresReads: false };
 
+    /// <summary>Records that a value is read.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal void RecordRead(Session session, scoped in Entry entry)
+    {
+        if (_onlySetsClock) entry.SetAccessClock(NewClock);
+        else if (!settings.IgnoresReads) RecordSlowly(session, entry);
+    }
+
+    /// <summary>Records that a value is about to change.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Record(Session session, scoped in Entry entry)
     {

@@ -69,6 +69,9 @@ internal enum ServerAttention
 
     /// <summary>The server follows a primary: what has expired is hidden, and clients may not write.</summary>
     IsReplica = 1 << 10,
+
+    /// <summary>HOTKEYS adds up every command by its keys.</summary>
+    TracksHotKeys = 1 << 11,
 }
 
 /// <summary>The server's word of attention flags: read once per batch, changed by any thread.</summary>

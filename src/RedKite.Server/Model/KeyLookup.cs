@@ -23,7 +23,7 @@ internal static class KeyLookup
         }
 
         cmd.Metrics.KeyspaceHits++;
-        cmd.Accesses.Record(cmd.Session, entry);
+        cmd.Accesses.RecordRead(cmd.Session, entry);
         return entry;
     }
 
@@ -34,7 +34,7 @@ internal static class KeyLookup
         if (entry.Exists)
         {
             cmd.Metrics.KeyspaceHits++;
-            cmd.Accesses.Record(cmd.Session, entry);
+            cmd.Accesses.RecordRead(cmd.Session, entry);
         }
         else
         {

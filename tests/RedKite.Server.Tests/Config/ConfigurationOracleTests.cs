@@ -37,6 +37,9 @@ public class ConfigurationOracleTests
         ("activedefrag", "yes"), ("activedefrag", "yes\0x"), // needs another allocator in Redis
     ];
 
+    // What newer versions accept, as the errors list it.
+    private static readonly string[] NewerWords = [", volatile-lrm, allkeys-lrm"];
+
     private static readonly string[] Values =
     [
         "", "abc", "yes", "NO", "no", "0", "1", "-1", "-2", "7", "50", "99", "100", "101", "1000", "1001", "65535", "65536",
@@ -97,7 +100,7 @@ public class ConfigurationOracleTests
                 {
                     if (NotCompared.Contains((name, value))) continue;
                     string expected = oracle.RunText("CONFIG", "SET", name, value);
-                    string actual = configuration.Set([new(name, value)]) is { } error ? "-ERR " + error : "OK";
+                    string actual = configuration.Set([new(name, value)]) is { } error ? "-ERR " + WithoutNewer(error) : "OK";
                     string expectedText = oracle.RunList("CONFIG", "GET", name)[1];
                     string actualText = configuration.Get(name);
                     if (expected == "OK") accepted++;
@@ -161,6 +164,8 @@ public class ConfigurationOracleTests
 
         Assert.Equal(expected.OrderBy(pair => pair.Key), actual.Where(pair => !RedKiteOnly.Contains(pair.Key)).OrderBy(pair => pair.Key));
     }
+
+    private static string WithoutNewer(string error) => NewerWords.Aggregate(error, (text, newer) => text.Replace(newer, "", StringComparison.Ordinal));
 
     private static Dictionary<string, string> Pairs(List<string> flat) =>
         new(flat.Chunk(2).Select(pair => KeyValuePair.Create(pair[0], pair[1])));

@@ -101,11 +101,11 @@ public class KeyStatisticsTests
             for (int i = 0; i < 100; i++) server.Client.Read();
         }
 
-        RespValue hottest = server.Run("HOTKEYS COUNT 1").Items.Single();
+        RespValue hottest = server.Run("BUSYKEYS COUNT 1").Items.Single();
         Assert.Equal(["key", "hot", "database", "0"], hottest.Items.Take(4).Select(item => item.IsInteger ? item.Number.ToString(System.Globalization.CultureInfo.InvariantCulture) : item.Text));
-        server.Run("HOTKEYS COUNT 0").IsError("ERR COUNT must be between 1 and 1000");
-        server.Run("HOTKEYS TYPE list").IsError("ERR syntax error");
-        server.Run("HOTKEYS COUNT").IsError("ERR syntax error");
+        server.Run("BUSYKEYS COUNT 0").IsError("ERR COUNT must be between 1 and 1000");
+        server.Run("BUSYKEYS TYPE list").IsError("ERR syntax error");
+        server.Run("BUSYKEYS COUNT").IsError("ERR syntax error");
     }
 
     [Fact]

@@ -66,7 +66,7 @@ internal static class KeyCommands
         {
             Entry entry = cmd.Find(i);
             if (!entry.Exists) continue;
-            if (cmd.Session.NoTouch) cmd.Accesses.RecordAnyway(entry); // CLIENT NO-TOUCH is for the other commands
+            if (cmd.Session.NoTouch && !cmd.Settings.IgnoresReads) cmd.Accesses.RecordAnyway(entry); // CLIENT NO-TOUCH is for the other commands
             existing++;
         }
 

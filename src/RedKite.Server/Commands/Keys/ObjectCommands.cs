@@ -93,5 +93,5 @@ internal static class ObjectCommands
     // Redis doesn't share integers if a policy needs the access clock of each key.
     private static bool SharesIntegers(Settings settings) =>
         settings.MaxMemoryBytes == 0
-        || settings.MaxMemoryPolicy is not (MaxMemoryPolicy.AllKeysLru or MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu);
+        || settings.MaxMemoryPolicy is not (MaxMemoryPolicy.AllKeysLru or MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.AllKeysLfu or MaxMemoryPolicy.VolatileLfu or MaxMemoryPolicy.AllKeysLrm or MaxMemoryPolicy.VolatileLrm);
 }

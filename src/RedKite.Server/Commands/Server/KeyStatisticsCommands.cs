@@ -15,12 +15,12 @@ internal sealed class KeyStatisticsCommands(ServerParts parts)
 
     internal CommandFamily Family => new("server", "",
     [
-        new("HOTKEYS", -1, Admin | Loading | Stale, KeySpecs.None, HotKeys, new("8.0.0", "O(N log(N)) where N is the number of keys that are counted, some thousands.", "Returns the keys that were used most in the last one to two minutes, from a sample of the requests.", "[COUNT count]")) { Tips = ["nondeterministic_output"] },
+        new("BUSYKEYS", -1, Admin | Loading | Stale, KeySpecs.None, BusyKeys, new("8.0.0", "O(N log(N)) where N is the number of keys that are counted, some thousands.", "Returns the keys that were used most in the last one to two minutes, from a sample of the requests.", "[COUNT count]")) { Tips = ["nondeterministic_output"] },
         new("BIGKEYS", -1, Admin | Loading | Stale, KeySpecs.None, BigKeys, new("8.0.0", "O(N) where N is the number of keys returned.", "Returns the keys that took the most memory when the background survey last saw them.", "[COUNT count] [TYPE type]")) { Tips = ["nondeterministic_output"] },
     ]);
 
-    // HOTKEYS [COUNT count]
-    private void HotKeys(ref CommandContext cmd)
+    // BUSYKEYS [COUNT count]
+    private void BusyKeys(ref CommandContext cmd)
     {
         if (!TryOptionsOrReply(cmd, acceptsType: false, out int count, out _)) return;
         List<HotKey> keys = HotKeySketch.Hottest(parts.Metrics.Executors, count, cmd.NowMs);

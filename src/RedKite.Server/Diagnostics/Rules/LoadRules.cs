@@ -21,11 +21,11 @@ internal static class LoadRules
             view => view.Mean(BusiestLoop, 60) > 80 && view.Mean(LeastBusyLoop, 60) < 10 ? new("Work is spread unevenly over the event loops", Text($"{view.Mean(BusiestLoop, 60):0} % against {view.Mean(LeastBusyLoop, 60):0} %"), Notice) : null)
         { Culprit = culprits => culprits.BusiestCommands() },
         new("stripe-hot", "One stripe of the keyspace was locked during more than half of the last 30 seconds. Commands on its keys wait.",
-            "HOTKEYS names the key, and the slow log has long commands. Split the key, or avoid long commands on it.", "loops",
+            "BUSYKEYS names the key, and the slow log has long commands. Split the key, or avoid long commands on it.", "loops",
             view => view.Mean(HottestStripe, 30) > 50 && view.Mean(LockWaited, 30) > 20 ? new("One part of the keyspace is contended", Text($"locked {view.Mean(HottestStripe, 30):0} % of the time, threads waited {view.Mean(LockWaited, 30):0} ms a second"), Warning) : null)
         { Culprit = culprits => culprits.HottestKey() },
         new("lock-waits", "Threads waited for locks of the keyspace for more than 200 ms a second over the last 30 seconds.",
-            "HOTKEYS names the keys that all clients use, and the slow log has long commands. Split the keys, or avoid long commands on them.", "loops",
+            "BUSYKEYS names the keys that all clients use, and the slow log has long commands. Split the keys, or avoid long commands on them.", "loops",
             view => view.Mean(LockWaited, 30) > 200 ? new("Commands wait for each other", Text($"{view.Mean(LockWaited, 30):0} ms a second, {view.Mean(LockWaits, 30):0} times"), Warning) : null)
         { Culprit = culprits => culprits.SlowestCommand() },
         new("stripe-uneven", "One stripe holds more than eight times its even share of the data, and more than 256 MiB: a very large key.",
@@ -41,7 +41,7 @@ internal static class LoadRules
             view => SlowSeconds(view, WaitingP99) is >= SlowSecondsMin and var seconds ? new("Commands wait for their turn", Text($"the 99th percentile of the waits was above 10 ms in {seconds} of the last 30 seconds, {view.Max(WaitingP99, 30) / 1000:0.#} ms at most"), Warning) : null)
         { Culprit = culprits => culprits.SlowestCommand() },
         new("hot-key", "A single key was used by more than a quarter of more than 50,000 requests a second, over the last 30 seconds. Its stripe admits one thread at a time.",
-            "HOTKEYS names the key. Cache it in the client, or split it into several keys.", "keys",
+            "BUSYKEYS names the key. Cache it in the client, or split it into several keys.", "keys",
             view => view.Min(HottestKey, 30) > 25 && view.Mean(CommandsProcessed, 30) > 50_000 ? new("One key gets much of the load", Text($"{view.Mean(HottestKey, 30):0} % of {view.Mean(CommandsProcessed, 30):0} requests a second use it, over the last 30 seconds"), Notice) : null)
         { Culprit = culprits => culprits.HottestKey() },
         new("command-stall", "A command took longer than a second within the last minute. Every client of its loop waited.",

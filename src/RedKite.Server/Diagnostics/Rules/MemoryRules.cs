@@ -20,7 +20,7 @@ internal static class MemoryRules
             view => IsCache(view) ? null : NearLimit(view, "Memory", MaxMemory, UsedMemory))
         { Culprit = culprits => culprits.MemoryHolder() },
         new("eviction-young", "Most of the keys that are evicted were used within the last minute, at more than ten a second: the data that clients use does not fit into maxmemory.",
-            "Raise maxmemory. Under an LRU or LFU policy, low hit rates are the consequence; check that the policy suits the use.", "memory",
+            "Raise maxmemory. Under an LRU, LRM or LFU policy, low hit rates are the consequence; check that the policy suits the use.", "memory",
             view => view.Mean(EvictedYoungKeys, RecentSeconds) is > 10 and var young && young > view.Mean(EvictedKeys, RecentSeconds) / 2
                 ? new("Keys are evicted while they are in use", Text($"{young:0} of {view.Mean(EvictedKeys, RecentSeconds):0} evicted keys a second had been used within a minute"), Warning) : null),
         new("commands-refused-by-memory", "Commands were refused with OOM within the last minute: memory exceeds maxmemory, and no key may be evicted or evictions do not keep up.",

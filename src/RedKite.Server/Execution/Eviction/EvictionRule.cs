@@ -10,7 +10,7 @@ internal readonly record struct EvictionRule(MaxMemoryPolicy Policy, int LfuDeca
     private const int CounterMax = 255;
 
     /// <summary>Whether only keys with an expiry may be evicted.</summary>
-    internal bool OnlyExpiring => Policy is MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.VolatileLfu or MaxMemoryPolicy.VolatileRandom or MaxMemoryPolicy.VolatileTtl;
+    internal bool OnlyExpiring => Policy is MaxMemoryPolicy.VolatileLru or MaxMemoryPolicy.VolatileLrm or MaxMemoryPolicy.VolatileLfu or MaxMemoryPolicy.VolatileRandom or MaxMemoryPolicy.VolatileTtl;
 
     internal bool IsRandom => Policy is MaxMemoryPolicy.AllKeysRandom or MaxMemoryPolicy.VolatileRandom;
 

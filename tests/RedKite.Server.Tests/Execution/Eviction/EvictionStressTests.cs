@@ -8,7 +8,7 @@ namespace RedKite.Server.Tests.Execution.Eviction;
 [Long]
 public sealed class EvictionStressTests
 {
-    private static readonly string[] Policies = ["allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "noeviction"];
+    private static readonly string[] Policies = ["allkeys-lru", "allkeys-lrm", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "noeviction"];
 
     [Fact]
     public async Task Nothing_is_lost_that_was_not_evicted_and_no_memory_is_damaged()

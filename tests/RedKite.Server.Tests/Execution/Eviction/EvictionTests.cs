@@ -14,6 +14,7 @@ public sealed class EvictionTests : TranscriptTests
 
     [Theory]
     [InlineData("allkeys-lru")]
+    [InlineData("allkeys-lrm")]
     [InlineData("allkeys-lfu")]
     [InlineData("allkeys-random")]
     public void Limit_holds_if_all_keys_may_be_evicted(string policy)
@@ -46,6 +47,7 @@ public sealed class EvictionTests : TranscriptTests
 
     [Theory]
     [InlineData("volatile-lru")]
+    [InlineData("volatile-lrm")]
     [InlineData("volatile-lfu")]
     [InlineData("volatile-random")]
     [InlineData("volatile-ttl")]
@@ -83,6 +85,50 @@ public sealed class EvictionTests : TranscriptTests
         for (int i = 0; i < 2500; i++) Run($"SET new{i} {Value}").IsOk();
         Assert.InRange(Existing("k", 0, 500), 490, 500);
         Assert.InRange(Existing("k", 500, 2000), 0, 900);
+    }
+
+    [Fact]
+    public void Under_lrm_keys_that_are_changed_stay_and_reading_does_not_count()
+    {
+        Run("CONFIG SET maxmemory-policy allkeys-lrm").IsOk();
+        Run("CONFIG SET maxmemory-samples 10").IsOk();
+        Server.LimitMemory(2_000_000);
+        for (int i = 0; i < 2000; i++) Run($"SET k{i} {Value}").IsOk();
+        Clock.Advance(10_000);
+        for (int i = 0; i < 500; i++) Run($"SETRANGE k{i} 0 w").IsInteger(Value.Length);
+        for (int i = 500; i < 1000; i++) Run($"GET k{i}").IsText(Value);
+        Clock.Advance(10_000);
+        for (int i = 0; i < 2500; i++) Run($"SET new{i} {Value}").IsOk();
+        Assert.InRange(Existing("k", 0, 500), 490, 500);
+        int read = Existing("k", 500, 1000);
+        Assert.InRange(read, 0, 400);
+        Assert.InRange(Existing("k", 500, 2000), read, 900);
+    }
+
+    [Fact]
+    public void Under_lrm_the_idle_time_is_that_since_the_last_change()
+    {
+        Run("CONFIG SET maxmemory-policy volatile-lrm").IsOk();
+        Run("RPUSH list a").IsInteger(1);
+        Run("SET text a").IsOk();
+        Clock.Advance(5_000);
+        Run("LRANGE list 0 -1");
+        Run("GET text").IsText("a");
+        Run("TOUCH list text").IsInteger(2);
+        Run("OBJECT IDLETIME list").IsInteger(5);
+        Run("OBJECT IDLETIME text").IsInteger(5);
+        Run("RPUSH list b").IsInteger(2);
+        Run("APPEND text b").IsInteger(2);
+        Run("OBJECT IDLETIME list").IsInteger(0);
+        Run("OBJECT IDLETIME text").IsInteger(0);
+        Clock.Advance(5_000);
+        Run("SET text c").IsOk();
+        Run("OBJECT IDLETIME text").IsInteger(0);
+        Run("CONFIG SET maxmemory-policy volatile-lru").IsOk();
+        Run("OBJECT IDLETIME list").IsInteger(5);
+        Run("LRANGE list 0 -1");
+        Run("OBJECT IDLETIME list").IsInteger(0);
+        Run("CONFIG SET maxmemory-policy lrm").IsError("ERR CONFIG SET failed (possibly related to argument 'maxmemory-policy') - argument(s) must be one of the following: volatile-lru, volatile-lfu, volatile-random, volatile-ttl, allkeys-lru, allkeys-lfu, allkeys-random, noeviction, volatile-lrm, allkeys-lrm");
     }
 
     [Fact]

@@ -1,0 +1,109 @@
+using System.Runtime.InteropServices;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Metrics;
+
+/// <summary>The keys with the largest sums of what is added for them, among any number of keys: a space-saving sketch. Its owner locks it.</summary>
+/// <remarks>
+/// <para>
+/// It has a fixed number of keys. A key that is not among them replaces the one with the smallest sum, and continues from that sum. So a key with more
+/// than 1/n of what is added in all is always among its n keys, and its sum is at most that share too high. A heap has the smallest sum on top.
+/// </para>
+/// <para>
+/// The entries stay where they are; the heap orders their numbers, so that a swap moves no entry and needs no lookup.
+/// </para>
+/// </remarks>
+/// <param name="keysMax">How many keys it has.</param>
+internal sealed class KeyRanking(int keysMax)
+{
+    private readonly Dictionary<KeyIdentity, int> _numbers = new(keysMax);
+    private readonly Entry[] _entries = new Entry[keysMax];
+    private readonly int[] _heap = new int[keysMax];
+
+    internal int Count { get; private set; }
+
+    /// <summary>Adds to a key's sum.</summary>
+    internal void Add(KeyIdentity identity, ReadOnlySpan<byte> key, long weight)
+    {
+        if (!_numbers.TryGetValue(identity, out int number))
+        {
+            number = Count < keysMax ? Append() : ForgetSmallest();
+            ref Entry added = ref _entries[number];
+            added.Identity = identity;
+            added.KeyLength = key.Length;
+            if (added.Key is null || added.Key.Length < key.Length) added.Key = new byte[Math.Max(16, key.Length)];
+            key.CopyTo(added.Key);
+            _numbers[identity] = number;
+        }
+
+        _entries[number].Uses += weight;
+        SiftDown(_entries[number].Place);
+    }
+
+    /// <summary>Adds the sums to those of other rankings.</summary>
+    internal void AddTo(Dictionary<KeyIdentity, (byte[] Key, double Uses)> sum)
+    {
+        foreach (Entry entry in _entries.AsSpan(0, Count))
+        {
+            ref (byte[] Key, double Uses) total = ref CollectionsMarshal.GetValueRefOrAddDefault(sum, entry.Identity, out bool exists);
+            if (!exists) total.Key = entry.Key![..entry.KeyLength];
+            total.Uses += entry.Uses;
+        }
+    }
+
+    internal void Clear()
+    {
+        _numbers.Clear();
+        Count = 0;
+    }
+
+    // A new key has no uses yet, so it belongs on top of the heap.
+    private int Append()
+    {
+        int number = Count++;
+        _entries[number].Uses = 0;
+        int place = number;
+        for (; place > 0; place = (place - 1) / 2) Put(_heap[(place - 1) / 2], place);
+        Put(number, 0);
+        return number;
+    }
+
+    private int ForgetSmallest()
+    {
+        _numbers.Remove(_entries[_heap[0]].Identity);
+        return _heap[0];
+    }
+
+    private void SiftDown(int place)
+    {
+        int number = _heap[place];
+        long uses = _entries[number].Uses;
+        while (true)
+        {
+            int child = (2 * place) + 1;
+            if (child >= Count) break;
+            long smaller = _entries[_heap[child]].Uses;
+            if (child + 1 < Count && _entries[_heap[child + 1]].Uses is var other && other < smaller) (child, smaller) = (child + 1, other);
+            if (uses <= smaller) break;
+            Put(_heap[child], place);
+            place = child;
+        }
+
+        Put(number, place);
+    }
+
+    private void Put(int number, int place)
+    {
+        _heap[place] = number;
+        _entries[number].Place = place;
+    }
+
+    private struct Entry
+    {
+        internal KeyIdentity Identity;
+        internal byte[]? Key;
+        internal int KeyLength;
+        internal int Place; // in the heap
+        internal long Uses;
+    }
+}
