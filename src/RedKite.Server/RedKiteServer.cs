@@ -454,7 +454,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         if (Engine is null) return;
         Engine.Script.Dispose();
         Engine.Messages.Release();
-        Engine.Metrics.Runs.Dispose();
+        if (Engine.Metrics is { } metrics) metrics.Runs.Dispose(); // there are none if the commands were refused
         Engine.Buffers.Dispose();
     }
 
@@ -676,7 +676,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         }
 
         Engine.Messages.Release();
-        Engine.Metrics.Runs.Dispose();
+        if (Engine.Metrics is { } metrics) metrics.Runs.Dispose(); // there are none if the commands were refused
         Engine.Script.Dispose();
         Engine.Buffers.Dispose();
         Engine.Durability.Dispose();

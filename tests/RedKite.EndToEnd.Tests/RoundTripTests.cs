@@ -28,7 +28,8 @@ public sealed class RoundTripTests : IDisposable
     [Theory]
     [InlineData("redkite", "redis 8", 1)]
     [InlineData("redis 8", "redkite", 2)]
-    public Task Files_of_one_server_are_loaded_by_another(string writer, string reader, int seed) => RoundTrip(writer, reader, seed, keys: 8);
+    [InlineData("redkite", "redis 8", 9, "no")]
+    public Task Files_of_one_server_are_loaded_by_another(string writer, string reader, int seed, string preamble = "yes") => RoundTrip(writer, reader, seed, keys: 8, preamble);
 
     [Theory]
     [Long]
@@ -38,13 +39,17 @@ public sealed class RoundTripTests : IDisposable
     [InlineData("valkey 8", "redkite", 6)]
     [InlineData("redkite", "redkite", 7)]
     [InlineData("valkey 9", "redkite", 8)]
-    public Task More_files_of_one_server_are_loaded_by_another(string writer, string reader, int seed) => RoundTrip(writer, reader, TestScale.GivenSeed ?? seed, keys: 80);
+    [InlineData("redkite", "redis 8", 10, "no")]
+    [InlineData("redis 8", "redkite", 11, "no")]
+    [InlineData("redkite", "redkite", 12, "no")]
+    public Task More_files_of_one_server_are_loaded_by_another(string writer, string reader, int seed, string preamble = "yes") =>
+        RoundTrip(writer, reader, TestScale.GivenSeed ?? seed, keys: 80, preamble);
 
-    private async Task RoundTrip(string writer, string reader, int seed, int keys)
+    private async Task RoundTrip(string writer, string reader, int seed, int keys, string preamble)
     {
         string logName = writer.StartsWith("valkey", StringComparison.Ordinal) ? ValkeyLogName : LogName;
         bool hasFieldExpiries = writer is not ("redis 7" or "valkey 8");
-        using ServerProcess source = Transfers.Start(writer, "--dir", _folder.Path, "--appendonly", "yes", "--appendfilename", logName);
+        using ServerProcess source = Transfers.Start(writer, "--dir", _folder.Path, "--appendonly", "yes", "--appendfilename", logName, "--aof-use-rdb-preamble", preamble);
         using RespConnection client = Transfers.ConnectWhenLoaded(source);
         RandomData.Fill(client, new Random(seed), keys, hasFieldExpiries);
         client.Run("BGREWRITEAOF");

@@ -1,10 +1,6 @@
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
 using RedKite.Store.Keyspace;
-using RedKite.Store.Values.Hashes;
-using RedKite.Store.Values.Lists;
-using RedKite.Store.Values.Sets;
-using RedKite.Store.Values.SortedSets;
 
 namespace RedKite.Persistence.Check;
 
@@ -32,9 +28,6 @@ internal sealed class DatabaseSummary
 internal sealed class RdbSummary
 {
     internal const int LargestMax = 10;
-
-    // The defaults; the encoding does not matter to the check.
-    private static readonly RdbLimits Limits = new(new HashLimits(512, 64), new SetLimits(512, 128, 64), new SortedSetLimits(128, 64), new ListLimits(-2));
 
     private readonly PriorityQueue<CheckedKey, long> _largest = new();
 
@@ -113,7 +106,7 @@ internal sealed class RdbSummary
         Database database = keyspace.Databases[0];
         ReadOnlySpan<byte> key = batch.NameOf(item);
         ulong hash = keyspace.Hash(key);
-        switch (batch.Build(item, new RdbTarget(database, key, hash, 0, 0, ExpiryClock.Never, Limits), scratch))
+        switch (batch.Build(item, new RdbTarget(database, key, hash, 0, 0, ExpiryClock.Never, RdbLimits.Default), scratch))
         {
             case RdbOutcome.Loaded:
                 database.Unlink(database.Find(key, hash, ExpiryClock.Never), UnlinkReason.Deleted);

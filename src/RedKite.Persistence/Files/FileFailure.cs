@@ -9,11 +9,13 @@ internal sealed class FileFailure : IOException
     /// <summary>EFBIG.</summary>
     internal const int TooLarge = 27;
 
+    /// <summary>EIO.</summary>
+    internal const int InputOutput = 5;
+
     /// <summary>ECANCELED on Linux.</summary>
     internal const int Canceled = 125;
 
     private const int NotFound = 2;          // ENOENT
-    private const int InputOutput = 5;       // EIO
     private const int NameTooLong = 36;      // ENAMETOOLONG on Linux
     private const int NoSpace = 28;          // ENOSPC
     private const int NoSpaceOnWindows = 112; // ERROR_DISK_FULL

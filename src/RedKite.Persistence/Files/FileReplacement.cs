@@ -10,7 +10,6 @@ internal sealed class FileReplacement : IDisposable
     internal const int SyncedBytes = 4 * 1024 * 1024;
 
     private readonly IFiles _files;
-    private readonly string _temporary;
     private readonly bool _syncsWhileGrowing;
     private readonly IOpenFile _file;
     private long _synced;
@@ -24,12 +23,15 @@ internal sealed class FileReplacement : IDisposable
     {
         _files = files;
         Folder = folder;
-        _temporary = Path.Combine(folder, temporaryName);
+        TemporaryPath = Path.Combine(folder, temporaryName);
         _syncsWhileGrowing = syncsWhileGrowing;
-        _file = files.Create(_temporary);
+        _file = files.Create(TemporaryPath);
     }
 
     internal string Folder { get; }
+
+    /// <summary>Its path until the commit.</summary>
+    internal string TemporaryPath { get; }
 
     /// <summary>The number of bytes written.</summary>
     internal long Length { get; private set; }
@@ -54,7 +56,7 @@ internal sealed class FileReplacement : IDisposable
     {
         Sync();
         _file.Dispose();
-        _files.Rename(_temporary, Path.Combine(Folder, name));
+        _files.Rename(TemporaryPath, Path.Combine(Folder, name));
         _committed = true;
         _files.SyncFolder(Folder);
     }
@@ -65,7 +67,7 @@ internal sealed class FileReplacement : IDisposable
         if (_committed) return;
         try
         {
-            _files.Delete(_temporary);
+            _files.Delete(TemporaryPath);
         }
         catch (FileFailure)
         {

@@ -27,7 +27,11 @@ internal enum RdbOutcome
 }
 
 /// <summary>The maximum sizes of packed values.</summary>
-internal readonly record struct RdbLimits(HashLimits Hash, SetLimits Set, SortedSetLimits SortedSet, ListLimits List);
+internal readonly record struct RdbLimits(HashLimits Hash, SetLimits Set, SortedSetLimits SortedSet, ListLimits List)
+{
+    /// <summary>The settings' defaults, for values whose encoding does not matter.</summary>
+    internal static readonly RdbLimits Default = new(new HashLimits(512, 64), new SetLimits(512, 128, 64), new SortedSetLimits(128, 64), new ListLimits(-2));
+}
 
 /// <summary>The destination of a value: a missing key whose stripe is locked.</summary>
 internal readonly ref struct RdbTarget(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock, long nowMs, ExpiryClock expiry, RdbLimits limits)

@@ -213,7 +213,7 @@ internal static class SettingTable
         Text("appendfilename", "appendonly.aof", s => s.AppendFileName, (s, v) => s.AppendFileName = v, flags: Immutable, parse: SettingParsers.AppendFileName),
         Text("appenddirname", "appendonlydir", s => s.AppendDirectoryName, (s, v) => s.AppendDirectoryName = v, flags: Immutable, parse: SettingParsers.AppendDirectoryName),
         Flag("aof-load-truncated", true, s => s.AofLoadTruncated, (s, v) => s.AofLoadTruncated = v),
-        Flag("aof-use-rdb-preamble", true).WithoutEffect("a base is always in RDB form; bases of commands are loaded"),
+        Flag("aof-use-rdb-preamble", true, s => s.AofUseRdbPreamble, (s, v) => s.AofUseRdbPreamble = v),
         Flag("aof-timestamp-enabled", false, s => s.AofTimestampEnabled, (s, v) => s.AofTimestampEnabled = v),
         Flag("aof-disable-auto-gc", false, flags: Hidden).WithoutEffect("files that a rewrite replaced are always deleted"),
         Flag("aof-rewrite-incremental-fsync", true, s => s.AofRewriteIncrementalFsync, (s, v) => s.AofRewriteIncrementalFsync = v),

@@ -351,6 +351,9 @@ internal sealed class Settings
     public string AppendDirectoryName { get; set; } = "";
     public bool AofLoadTruncated { get; set; }
     public bool AofTimestampEnabled { get; set; }
+
+    /// <summary>Whether the base of the append-only file is in RDB form rather than of commands.</summary>
+    public bool AofUseRdbPreamble { get; set; }
     public bool AofRewriteIncrementalFsync { get; set; }
     public bool NoAppendFsyncOnRewrite { get; set; }
 

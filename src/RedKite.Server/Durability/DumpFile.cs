@@ -23,6 +23,9 @@ internal sealed class DumpFile : IDisposable
 
     internal long Bytes => _replacement.Length;
 
+    /// <summary>Its path until the commit.</summary>
+    internal string TemporaryPath => _replacement.TemporaryPath;
+
     /// <summary>Ends the data and syncs it.</summary>
     internal void End()
     {

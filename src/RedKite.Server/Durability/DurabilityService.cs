@@ -49,7 +49,7 @@ internal sealed class DurabilityService : IDisposable
     internal DurabilityService(Settings settings, Keyspace keyspace, ServerClock clock, ServerLog log, ChangePublisher changes, WriteGate gate, IFiles? files = null)
     {
         Files = files ?? DiskFiles.Instance;
-        Log = new LogKeeper(settings, keyspace, changes, gate, log, Files);
+        Log = new LogKeeper(settings, keyspace, changes, gate, log, Files, () => clock.NowMs);
         _gate = gate;
         _settings = settings;
         _keyspace = keyspace;

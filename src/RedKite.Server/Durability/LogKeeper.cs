@@ -17,7 +17,7 @@ namespace RedKite.Server.Durability;
 /// The manifest is changed by one thread at a time (<see cref="_changing"/>): that of a rewrite, or the log's when it goes on in a new file.
 /// Each manifest that is on the disk names files from which everything can be loaded that was synced before.
 /// </remarks>
-internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePublisher changes, WriteGate gate, ServerLog serverLog, IFiles files)
+internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePublisher changes, WriteGate gate, ServerLog serverLog, IFiles files, Func<long> nowMs)
 {
     /// <summary>The error of WAITAOF without a log.</summary>
     internal const string NoLogToWaitFor = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
@@ -156,7 +156,6 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
             if (_beginsAnew || (_manifest.Base is null && _manifest.Increments.IsEmpty))
             {
                 WriteBase(writeBase);
-                _manifest = _manifest.WithBase(settings.AppendFileName, isRdb: true, firstKept: _manifest.LastIncrementSequence + 1);
                 _beginsAnew = false;
             }
 
@@ -177,9 +176,11 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
 
     private void WriteBase(Action<DumpFile> write)
     {
-        using var file = new DumpFile(files, _folder.FolderPath, Options);
-        write(file);
-        file.Commit(AofManifest.BaseName(settings.AppendFileName, _manifest.LastBaseSequence + 1, isRdb: true));
+        using BaseFile file = NewBase();
+        write(file.Dump);
+        AofManifest next = _manifest.WithBase(settings.AppendFileName, file.IsRdb, firstKept: _manifest.LastIncrementSequence + 1);
+        file.Commit(next.Base!.Name);
+        _manifest = next;
     }
 
     /// <summary>Whether the data became another than that of the log, and no base has been written since.</summary>
@@ -209,14 +210,14 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     internal void Rewrite(Action<DumpFile, Action> writeSnapshot)
     {
         _folder.Create();
-        using var file = new DumpFile(files, _folder.FolderPath, Options);
+        using BaseFile file = NewBase();
         if (_log is { } log)
         {
             Task switched = Task.CompletedTask;
             bool lacked = false;
             try
             {
-                writeSnapshot(file, () =>
+                writeSnapshot(file.Dump, () =>
                 {
                     (lacked, LacksData) = (LacksData, false);
                     switched = log.Writer.SwitchAt(log.Chain.ForgetDatabase(), OpenNext);
@@ -237,21 +238,21 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         }
         else
         {
-            writeSnapshot(file, () => { });
+            writeSnapshot(file.Dump, () => { });
             file.End();
             lock (_changing) Commit(file, _manifest, _manifest.LastIncrementSequence + 1); // as in Redis, a base alone
         }
     }
 
     // Without a log in use, the files do not belong to the data: the new increment is named only together with the new base.
-    private void BeginWithBase(DumpFile file, Action<DumpFile, Action> writeSnapshot)
+    private void BeginWithBase(BaseFile file, Action<DumpFile, Action> writeSnapshot)
     {
         AofManifest next;
         lock (_changing) next = _manifest.WithIncrement(settings.AppendFileName, startOffset: -1);
         IOpenFile increment = files.Create(_folder.PathOf(next.Increments[^1].Name));
         try
         {
-            writeSnapshot(file, () =>
+            writeSnapshot(file.Dump, () =>
             {
                 AppendOnlyLog began = Begin(increment, 0);
                 changes.RequestEffects(began, isOn: true);
@@ -269,9 +270,9 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         }
     }
 
-    private void Commit(DumpFile file, AofManifest manifest, long firstKept)
+    private void Commit(BaseFile file, AofManifest manifest, long firstKept)
     {
-        AofManifest next = manifest.WithBase(settings.AppendFileName, isRdb: true, firstKept);
+        AofManifest next = manifest.WithBase(settings.AppendFileName, file.IsRdb, firstKept);
         file.Commit(next.Base!.Name);
         _folder.WriteManifest(next);
         _manifest = next;
@@ -363,5 +364,10 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         return open.Length;
     }
 
-    private DumpOptions Options => new(settings.RdbCompression, settings.RdbChecksum, settings.AofRewriteIncrementalFsync);
+    private BaseFile NewBase()
+    {
+        var options = new DumpOptions(settings.RdbCompression, settings.RdbChecksum, settings.AofRewriteIncrementalFsync);
+        long beganSeconds = settings.AofTimestampEnabled ? nowMs() / 1000 : 0;
+        return new BaseFile(files, _folder.FolderPath, options, settings.AofUseRdbPreamble, beganSeconds);
+    }
 }

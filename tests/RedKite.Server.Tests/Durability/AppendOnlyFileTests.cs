@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedKite.Persistence.Files;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
@@ -44,6 +45,77 @@ public class AppendOnlyFileTests
         await disk.RestartAsync();
         Assert.Equal(digest, disk.Digest());
         Assert.Equal("7", disk.Run("FCALL f 0").ToString());
+    }
+
+    [Theory]
+    [InlineData("no")]
+    [InlineData("yes")]
+    public async Task Rewritten_base_of_commands_holds_the_same_data(string timestamps)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "aof-use-rdb-preamble", "no", "aof-timestamp-enabled", timestamps);
+        Fill(disk);
+        foreach (string request in (string[])
+        [
+            "RPUSH long " + string.Join(' ', Enumerable.Range(0, 200)), "SADD ints " + string.Join(' ', Enumerable.Range(0, 129)), "ZADD scores inf a -inf b 1e300 c 0.1 d 123456789012345678 e",
+            "HSET wide " + string.Join(' ', Enumerable.Range(0, 130)), "HPEXPIREAT wide 4000000000000 FIELDS 2 0 64", "SADD timed a b c", "SPEXPIREAT timed 4000000000000 MEMBERS 1 b",
+            "XGROUP CREATE empty g $ MKSTREAM", "XADD trimmed 1-1 a b", "XADD trimmed 1-2 a c", "XDEL trimmed 1-1 1-2",
+            "XADD read 1-1 a b c d", "XADD read 1-2 a e", "XADD read 2-1 a f", "XGROUP CREATE read g 0", "XGROUP CREATECONSUMER read g idle", "XREADGROUP GROUP g c COUNT 2 STREAMS read >",
+            "XADD gone 1-1 a b", "XGROUP CREATE gone g 0", "XREADGROUP GROUP g c STREAMS gone >", "XDEL gone 1-1", "XADD once IDMP p 1 * a b", "VADD vectors VALUES 3 1 2 3 v SETATTR {\"a\":1}",
+            "SET large " + new string('x', 100_000), "PEXPIREAT large 4000000000000",
+        ])
+        {
+            Assert.False(disk.Run(request).IsError, request);
+        }
+
+        string groups = GroupsOf(disk, "read");
+        disk.Run("BGREWRITEAOF");
+        disk.WaitFor(() => disk.Info("aof_rewrites") != "0", "the rewrite");
+        disk.Run("SET after rewrite");
+        string digest = disk.Digest();
+        string folder = Path.Combine(disk.Folder, "appendonlydir");
+        Assert.Equal(["appendonly.aof.2.base.aof", "appendonly.aof.2.incr.aof", "appendonly.aof.manifest"], disk.Files.List(folder));
+        using (IOpenFile file = disk.Files.OpenRead(Path.Combine(folder, "appendonly.aof.2.base.aof")))
+        {
+            var head = new byte[4];
+            file.Read(0, head);
+            Assert.Equal(timestamps == "yes" ? "#TS:" : "*3\r\n", Encoding.ASCII.GetString(head));
+            Assert.Equal(file.Length.ToString(CultureInfo.InvariantCulture), disk.Info("aof_base_size"));
+        }
+
+        await disk.RestartAsync();
+        Assert.Equal(digest, disk.Digest());
+        Assert.Equal("7", disk.Run("FCALL f 0").ToString());
+        Assert.Equal(groups, GroupsOf(disk, "read"));
+        Assert.Equal("1", disk.Run("XLEN once").ToString());
+        Assert.Equal("1", Assert.Single(disk.Run("XPENDING gone g - + 10").Items).Items[3].ToString());
+        Assert.Equal("1-2", disk.Run("XINFO STREAM trimmed").Items[7].Text); // last-generated-id
+
+        // The first base of a new log is one of commands as well, and the setting applies at once.
+        disk.Run("CONFIG SET aof-use-rdb-preamble yes");
+        disk.Run("BGREWRITEAOF");
+        disk.WaitFor(() => disk.Info("aof_rewrites") != "0", "the rewrite");
+        disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the end");
+        Assert.Contains("appendonly.aof.3.base.rdb", disk.Files.List(folder));
+        await disk.RestartAsync();
+        Assert.Equal(digest, disk.Digest());
+    }
+
+    // Groups with their pending entries, without times.
+    private static string GroupsOf(DiskServer disk, string key)
+    {
+        IEnumerable<RedKiteReply> pending = disk.Run($"XPENDING {key} g - + 10").Items.SelectMany(entry => (RedKiteReply[])[entry.Items[0], entry.Items[1], entry.Items[3]]);
+        IEnumerable<RedKiteReply> consumers = disk.Run($"XINFO CONSUMERS {key} g").Items.SelectMany(consumer => consumer.Items.Take(4));
+        return string.Join(' ', disk.Run($"XINFO GROUPS {key}").Items[0].Items.Concat(pending).Concat(consumers));
+    }
+
+    [Fact]
+    public async Task First_base_is_one_of_commands_without_a_preamble()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "aof-use-rdb-preamble", "no");
+        disk.Run("SET a 1");
+        Assert.Equal(["appendonly.aof.1.base.aof", "appendonly.aof.1.incr.aof", "appendonly.aof.manifest"], disk.Files.List(Path.Combine(disk.Folder, "appendonlydir")));
+        await disk.RestartAsync();
+        Assert.Equal("1", disk.Run("GET a").Text);
     }
 
     [Fact]
