@@ -109,6 +109,8 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     [InlineData("HRANDFIELD table 2", "*[$# $#]")]
     [InlineData("HSCAN hash 0", "*[$0 *[$field $value $float $1.5]]")]
     [InlineData("HEXPIRE table 100 FIELDS 1 f9 ; HTTL table FIELDS 1 f9 ; HPERSIST table FIELDS 1 f9", "*[:1] *[:100] *[:1]")]
+    [InlineData("SEXPIRE members 100 MEMBERS 1 a ; STTL members MEMBERS 1 a ; SPERSIST members MEMBERS 1 a", "*[:1] *[:100] *[:1]")]
+    [InlineData("SADDEX members EX 100 MEMBERS 2 a d ; SREM members d ; SADDEX members MEMBERS 1 a", ":1 :1 :1")]
     [InlineData("DUMP hit", "$#value#")]
     [InlineData("DUMP list", "$#a#b#c#")]
     [InlineData("DUMP sorted", "$#a#b#")]

@@ -1,8 +1,11 @@
+using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Commands.Elements;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Members;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
 
@@ -22,12 +25,24 @@ internal static class FieldExpiryCommands
     private const string SetExSyntax = "key condition:[FNX | FXX] expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] "
         + "FIELDS fields:(numfields:integer data:<field value [field value ...]>)";
 
-    // The replies for a field.
-    private const int NotThere = -2;
-    private const int WithoutExpiry = -1;
-    private const int ConditionFailed = 0;
-    private const int Set = 1;
-    private const int Removed = 2;
+    private static readonly ElementKind Fields = new()
+    {
+        List = "FIELDS"u8.ToArray(),
+        OnlyNew = "FNX"u8.ToArray(),
+        OnlyExisting = "FXX"u8.ToArray(),
+        BothConditionsError = "ERR Only one of FXX or FNX arguments can be specified"u8.ToArray(),
+        NoListError = "ERR Mandatory argument FIELDS is missing or not at the right position"u8.ToArray(),
+        CountError = "ERR Number of fields must be a positive integer"u8.ToArray(),
+        ExpireCountError = "ERR Parameter `numFields` should be greater than 0"u8.ToArray(),
+        MismatchError = "ERR The `numfields` parameter must match the number of arguments"u8.ToArray(),
+        Removed = KeyEvent.HDel,
+        Expires = KeyEvent.HExpire,
+        Persisted = KeyEvent.HPersist,
+        RemoveCommand = "HDEL"u8.ToArray(),
+        ExpireCommand = "HPEXPIREAT"u8.ToArray(),
+        PersistCommand = "HPERSIST"u8.ToArray(),
+        SetCommand = "HSETEX"u8.ToArray(),
+    };
 
     private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
     private static readonly KeySpec[] Updated = KeySpecs.One(1, ReadWrite | Update);
@@ -49,62 +64,24 @@ internal static class FieldExpiryCommands
     ]);
 
     // HEXPIRE key seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]
-    private static void HExpire(ref CommandContext cmd) => SetExpiry(ref cmd, ExpiryUnit.Seconds);
+    private static void HExpire(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.Seconds);
 
     // HPEXPIRE key milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]
-    private static void HPExpire(ref CommandContext cmd) => SetExpiry(ref cmd, ExpiryUnit.Milliseconds);
+    private static void HPExpire(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.Milliseconds);
 
     // HEXPIREAT key unix-time-seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]
-    private static void HExpireAt(ref CommandContext cmd) => SetExpiry(ref cmd, ExpiryUnit.UnixSeconds);
+    private static void HExpireAt(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.UnixSeconds);
 
     // HPEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]
-    private static void HPExpireAt(ref CommandContext cmd) => SetExpiry(ref cmd, ExpiryUnit.UnixMilliseconds);
+    private static void HPExpireAt(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.UnixMilliseconds);
 
-    private static void SetExpiry(ref CommandContext cmd, ExpiryUnit unit)
+    private static void Expire(ref CommandContext cmd, ExpiryUnit unit)
     {
         // As in Redis, the key's type is checked before the arguments.
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
-        if (!ExpiryArgument.TryFieldOrReply(cmd, 2, unit, out long expiryMs)) return;
-        var options = new OptionReader(cmd, first: 3);
-        ExpiryCondition condition = ExpiryConditions.Take(ref options);
-        if (!FieldArguments.TryReadOrReply(ref options, cmd, "ERR Parameter `numFields` should be greater than 0"u8, out FieldArguments fields)) return;
-
-        cmd.Reply.Array(fields.Count);
+        if (!ExpiryRequest.TryParseOrReply(cmd, Fields, unit, out ExpiryRequest request)) return;
         hash.ReserveExpiries();
-        var changed = new FieldChanges(cmd);
-        for (int i = fields.First; i < fields.End; i++)
-        {
-            int result = SetExpiry(cmd, ref hash, cmd[i], expiryMs, condition);
-            if (result > 0) changed.Add(i);
-            cmd.Reply.Integer(result);
-        }
-
-        if (changed.Count > 0) ReportExpiry(cmd, changed, expiryMs);
-    }
-
-    // Fields that got an expiry, or that were removed because it has passed.
-    private static void ReportExpiry(scoped in CommandContext cmd, in FieldChanges changed, long expiryMs)
-    {
-        bool isRemoved = cmd.Expiry.HasPassed(expiryMs);
-        cmd.Changed(1, isRemoved ? KeyEvent.HDel : KeyEvent.HExpire, changed.Count);
-        if (isRemoved) cmd.Database.CountExpiredFields(cmd.HashOf(1), changed.Count);
-        if (isRemoved) changed.WriteHDel(cmd);
-        else changed.WriteHPExpireAt(cmd, expiryMs);
-    }
-
-    private static int SetExpiry(scoped in CommandContext cmd, ref HashValue hash, ReadOnlySpan<byte> field, long expiryMs, ExpiryCondition condition)
-    {
-        long oldMs = hash.Exists ? hash.ExpiryOf(field) : HashValue.NoField;
-        if (oldMs == HashValue.NoField) return NotThere;
-        if (!condition.Holds(oldMs, expiryMs)) return ConditionFailed;
-        if (cmd.Expiry.HasPassed(expiryMs))
-        {
-            hash.Remove(field);
-            return Removed;
-        }
-
-        hash.WriteExpiry(field, expiryMs);
-        return Set;
+        ElementExpiry.Set(cmd, Fields, ref hash, request);
     }
 
     // HTTL key FIELDS numfields field [field ...]
@@ -121,46 +98,13 @@ internal static class FieldExpiryCommands
 
     private static void ReplyExpiries(ref CommandContext cmd, ExpiryUnit unit)
     {
-        if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
-        if (!TryFieldsOrReply(cmd, out FieldArguments fields)) return;
-        cmd.Reply.Array(fields.Count);
-        for (int i = fields.First; i < fields.End; i++)
-        {
-            long expiryMs = hash.Exists ? hash.ExpiryOf(cmd[i]) : HashValue.NoField;
-            if (expiryMs == HashValue.NoField) cmd.Reply.Integer(NotThere);
-            else if (expiryMs == Database.NoExpiry) cmd.Reply.Integer(WithoutExpiry);
-            else cmd.Reply.Integer(ExpiryConditions.InUnit(expiryMs, cmd.NowMs, unit));
-        }
+        if (cmd.OpenToReadHashOrReply(1, out HashValue hash)) ElementExpiry.Reply(cmd, Fields, hash, unit);
     }
 
     // HPERSIST key FIELDS numfields field [field ...]
     private static void HPersist(ref CommandContext cmd)
     {
-        if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
-        if (!TryFieldsOrReply(cmd, out FieldArguments fields)) return;
-        cmd.Reply.Array(fields.Count);
-        bool isChanged = false;
-        for (int i = fields.First; i < fields.End; i++)
-        {
-            long expiryMs = hash.Exists ? hash.ExpiryOf(cmd[i]) : HashValue.NoField;
-            if (expiryMs is HashValue.NoField or Database.NoExpiry)
-            {
-                cmd.Reply.Integer(expiryMs == HashValue.NoField ? NotThere : WithoutExpiry);
-                continue;
-            }
-
-            hash.WriteExpiry(cmd[i], Database.NoExpiry);
-            isChanged = true;
-            cmd.Reply.Integer(Set);
-        }
-
-        if (isChanged) cmd.Changed(1, KeyEvent.HPersist); // as in Redis, one change for any number of fields
-    }
-
-    private static bool TryFieldsOrReply(scoped in CommandContext cmd, out FieldArguments fields)
-    {
-        var options = new OptionReader(cmd, first: 2);
-        return FieldArguments.TryReadOrReply(ref options, cmd, "ERR Number of fields must be a positive integer"u8, out fields);
+        if (cmd.OpenToWriteHashOrReply(1, out HashValue hash)) ElementExpiry.Persist(cmd, Fields, ref hash);
     }
 
     // HGETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] FIELDS numfields field [field ...]
@@ -168,45 +112,45 @@ internal static class FieldExpiryCommands
     {
         // As in Redis, the key's type is checked before the arguments.
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
-        if (!FieldOptions.TryParseGetExOrReply(cmd, out FieldOptions options)) return;
-        long expiryMs = options.HasExpiry ? options.ExpiryMs : Database.NoExpiry;
-        FieldArguments fields = options.Fields;
+        var options = new OptionReader(cmd, first: 2);
+        if (!ElementOptions.TryParseGetOrReply(ref options, cmd, out ElementOptions expiry)) return;
+        if (options.Position == cmd.Count - 1 && cmd.Is(options.Position, "FIELDS"u8))
+        {
+            ReplyWrongNumber(cmd);
+            return;
+        }
+
+        if (!ElementArguments.TryReadOrReply(cmd, Fields, options.Position, out ElementArguments fields)) return;
         cmd.Reply.Array(fields.Count);
-        if (options.HasExpiry || options.Persists) hash.ReserveExpiries();
-        var changed = new FieldChanges(cmd);
+        bool changes = expiry.HasExpiry || expiry.Persists;
+        long expiryMs = expiry.HasExpiry ? expiry.ExpiryMs : Database.NoExpiry;
+        if (changes) hash.ReserveExpiries();
+        var changed = new ElementChanges(cmd, Fields);
         for (int i = fields.First; i < fields.End; i++)
         {
             HashCommands.ReplyValueOrNull(cmd, hash, i);
-            if (!options.HasExpiry && !options.Persists) continue;
-            long oldMs = hash.Exists ? hash.ExpiryOf(cmd[i]) : HashValue.NoField;
-            if (oldMs == HashValue.NoField || (options.Persists && oldMs == Database.NoExpiry)) continue;
-            if (options.HasExpiry && cmd.Expiry.HasPassed(expiryMs)) hash.Remove(cmd[i]);
-            else hash.WriteExpiry(cmd[i], expiryMs);
+            if (!changes) continue;
+            long oldMs = hash.ExpiryOf(cmd[i]);
+            if (oldMs == IElementExpiries.Missing || (expiry.Persists && oldMs == Database.NoExpiry)) continue;
+            ElementExpiry.Write(cmd, ref hash, cmd[i], expiryMs);
             changed.Add(i);
         }
 
         hash.RemoveIfEmpty();
-        if (changed.Count > 0 && options.HasExpiry)
-        {
-            ReportExpiry(cmd, changed, expiryMs);
-        }
-        else if (changed.Count > 0)
-        {
-            cmd.Changed(1, KeyEvent.HPersist, changed.Count);
-            changed.WriteHPersist(cmd);
-        }
+        if (expiry.HasExpiry) changed.ReportExpiry(cmd, expiryMs);
+        else changed.ReportPersisted(cmd, changed.Count);
     }
 
     // HSETEX key [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]
     //   FIELDS numfields field value [field value ...]
     private static void HSetEx(ref CommandContext cmd)
     {
-        if (!FieldOptions.TryParseSetExOrReply(cmd, out FieldOptions options)) return;
+        if (!TryParseSetExOrReply(cmd, out ElementOptions options)) return;
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
-        FieldArguments pairs = options.Fields;
+        ElementArguments pairs = options.Elements;
         for (int i = pairs.First; i < cmd.Count; i += 2) hash.RemoveIfExpired(cmd[i]);
         hash.RemoveIfEmpty();
-        if ((options.OnlyNew || options.OnlyExisting) && !AllExist(cmd, hash, pairs, wanted: options.OnlyExisting))
+        if (!ElementExpiry.Holds(cmd, hash, options))
         {
             cmd.Reply.Integer(0);
             return;
@@ -227,59 +171,73 @@ internal static class FieldExpiryCommands
         }
 
         cmd.Changed(1, KeyEvent.HSet, pairs.Count);
-        if (options.HasExpiry) SetExpiries(cmd, ref hash, pairs, options.ExpiryMs);
+        if (options.HasExpiry) SetExpiries(cmd, ref hash, options);
         cmd.Reply.Integer(1);
     }
 
-    // After all values are set, so that a field that occurs twice gets the expiry too.
-    private static void SetExpiries(scoped in CommandContext cmd, ref HashValue hash, FieldArguments pairs, long expiryMs)
+    // FIELDS numfields field value [field value ...], behind options in any order
+    private static bool TryParseSetExOrReply(scoped in CommandContext cmd, out ElementOptions result)
     {
-        bool isRemoved = cmd.Expiry.HasPassed(expiryMs);
+        var options = new OptionReader(cmd, first: 2);
+        if (!ElementOptions.TryParseSetOrReply(ref options, cmd, Fields, out int countArgument, out result)) return false;
+
+        // As in Redis, FIELDS without a pair behind its number comes before a wrong number.
+        if (options.Left < 2) return ReplyWrongNumber(cmd);
+        if (!RespNumber.TryParseInt64(cmd[countArgument], out long count) || count is <= 0 or > int.MaxValue)
+        {
+            cmd.Reply.Error("ERR invalid number of fields"u8);
+            return false;
+        }
+
+        if (count * 2 != options.Left) return ReplyWrongNumber(cmd);
+        result.Elements = new ElementArguments(options.Position, (int)count, Step: 2);
+        return true;
+    }
+
+    private static bool ReplyWrongNumber(scoped in CommandContext cmd)
+    {
+        cmd.Reply.Error($"ERR wrong number of arguments for '{cmd.Command.FullName}' command");
+        return false;
+    }
+
+    // After all values are set, so that a field that occurs twice gets the expiry too.
+    private static void SetExpiries(scoped in CommandContext cmd, ref HashValue hash, in ElementOptions options)
+    {
+        ElementArguments pairs = options.Elements;
+        bool isRemoved = cmd.Expiry.HasPassed(options.ExpiryMs);
         hash.ReserveExpiries();
         for (int i = pairs.First; i < cmd.Count; i += 2)
         {
             if (isRemoved) hash.Remove(cmd[i]);
-            else hash.WriteExpiry(cmd[i], expiryMs);
+            else hash.WriteExpiry(cmd[i], options.ExpiryMs);
         }
 
         if (isRemoved) cmd.Database.CountExpiredFields(cmd.HashOf(1), pairs.Count); // as in Redis, a field that occurs twice counts twice
         cmd.Changed(1, isRemoved ? KeyEvent.HDel : KeyEvent.HExpire, count: 0);
-        if (!cmd.Recording.TakesEffects) return;
-        EffectArguments effect = isRemoved
-            ? cmd.Effect("HDEL"u8, 2 + pairs.Count).Argument(cmd[1])
-            : cmd.Effect("HSETEX"u8, 6 + (2 * pairs.Count)).Argument(cmd[1]).Argument("PXAT"u8).Argument(expiryMs).Argument("FIELDS"u8).Argument(pairs.Count);
-        for (int i = pairs.First; i < cmd.Count; i += isRemoved ? 2 : 1) effect.Argument(cmd[i]);
-    }
-
-    // Whether all of the fields exist, or none of them.
-    private static bool AllExist(scoped in CommandContext cmd, scoped in HashValue hash, FieldArguments pairs, bool wanted)
-    {
-        for (int i = pairs.First; i < cmd.Count; i += 2)
+        if (!isRemoved)
         {
-            if ((hash.Exists && hash.Contains(cmd[i])) != wanted) return false;
+            ElementChanges.WriteSet(cmd, Fields, options);
+            return;
         }
 
-        return true;
+        EffectArguments effect = cmd.Effect("HDEL"u8, 2 + pairs.Count).Argument(cmd[1]);
+        for (int i = pairs.First; i < cmd.Count; i += 2) effect.Argument(cmd[i]);
     }
 
     // HGETDEL key FIELDS numfields field [field ...]
     private static void HGetDel(ref CommandContext cmd)
     {
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
-        if (!TryFieldsOrReply(cmd, out FieldArguments fields)) return;
+        if (!ElementArguments.TryReadOrReply(cmd, Fields, 2, out ElementArguments fields)) return;
         cmd.Reply.Array(fields.Count);
-        var changed = new FieldChanges(cmd);
+        var changed = new ElementChanges(cmd, Fields);
         for (int i = fields.First; i < fields.End; i++)
         {
             HashCommands.ReplyValueOrNull(cmd, hash, i);
-            if (hash.Exists && hash.Remove(cmd[i])) changed.Add(i);
+            if (hash.Remove(cmd[i])) changed.Add(i);
         }
 
         hash.RemoveIfEmpty();
-        if (changed.Count > 0)
-        {
-            cmd.Changed(1, KeyEvent.HDel, changed.Count);
-            changed.WriteHDel(cmd);
-        }
+        changed.ReportRemoved(cmd);
     }
 }

@@ -1,5 +1,6 @@
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Commands.Elements;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Sets;
@@ -20,12 +21,24 @@ internal static class MemberExpiryCommands
 
     private const string AddSyntax = "key condition:[MNX | MXX] expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] " + MemberSyntax;
 
-    // The replies for a member.
-    private const int NotThere = -2;
-    private const int WithoutExpiry = -1;
-    private const int ConditionFailed = 0;
-    private const int Set = 1;
-    private const int Removed = 2;
+    private static readonly ElementKind Members = new()
+    {
+        List = "MEMBERS"u8.ToArray(),
+        OnlyNew = "MNX"u8.ToArray(),
+        OnlyExisting = "MXX"u8.ToArray(),
+        BothConditionsError = "ERR Only one of MXX or MNX arguments can be specified"u8.ToArray(),
+        NoListError = "ERR Mandatory argument MEMBERS is missing or not at the right position"u8.ToArray(),
+        CountError = "ERR Number of members must be a positive integer"u8.ToArray(),
+        ExpireCountError = "ERR Number of members must be a positive integer"u8.ToArray(),
+        MismatchError = "ERR The `nummembers` parameter must match the number of arguments"u8.ToArray(),
+        Removed = KeyEvent.SRem,
+        Expires = KeyEvent.SExpire,
+        Persisted = KeyEvent.SPersist,
+        RemoveCommand = "SREM"u8.ToArray(),
+        ExpireCommand = "SPEXPIREAT"u8.ToArray(),
+        PersistCommand = "SPERSIST"u8.ToArray(),
+        SetCommand = "SADDEX"u8.ToArray(),
+    };
 
     private static readonly KeySpec[] Accessed = KeySpecs.One(1, KeyFlags.ReadOnly | Access);
     private static readonly KeySpec[] Updated = KeySpecs.One(1, ReadWrite | Update);
@@ -60,41 +73,7 @@ internal static class MemberExpiryCommands
     {
         // The key's type is checked before the arguments, as for a hash's fields.
         if (!cmd.OpenToWriteSetOrReply(1, out SetValue set)) return;
-        if (!ExpiryArgument.TryFieldOrReply(cmd, 2, unit, out long expiryMs)) return;
-        var options = new OptionReader(cmd, first: 3);
-        ExpiryCondition condition = ExpiryConditions.Take(ref options);
-        if (!MemberArguments.TryReadOrReply(ref options, cmd, out MemberArguments members)) return;
-
-        cmd.Reply.Array(members.Count);
-        var changed = new MemberChanges(cmd);
-        for (int i = members.First; i < members.End; i++)
-        {
-            int result = Expire(cmd, ref set, cmd[i], expiryMs, condition);
-            if (result > 0) changed.Add(i);
-            cmd.Reply.Integer(result);
-        }
-
-        if (changed.Count == 0) return;
-        bool isRemoved = cmd.Expiry.HasPassed(expiryMs);
-        cmd.Changed(1, isRemoved ? KeyEvent.SRem : KeyEvent.SExpire, changed.Count);
-        if (isRemoved) cmd.Database.CountExpiredFields(cmd.HashOf(1), changed.Count);
-        if (isRemoved) changed.WriteSRem(cmd);
-        else changed.WriteSPExpireAt(cmd, expiryMs);
-    }
-
-    private static int Expire(scoped in CommandContext cmd, ref SetValue set, ReadOnlySpan<byte> member, long expiryMs, ExpiryCondition condition)
-    {
-        long oldMs = set.Exists ? set.ExpiryOf(member) : SetExpiry.NoMember;
-        if (oldMs == SetExpiry.NoMember) return NotThere;
-        if (!condition.Holds(oldMs, expiryMs)) return ConditionFailed;
-        if (cmd.Expiry.HasPassed(expiryMs))
-        {
-            set.Remove(member);
-            return Removed;
-        }
-
-        set.WriteExpiry(member, expiryMs);
-        return Set;
+        if (ExpiryRequest.TryParseOrReply(cmd, Members, unit, out ExpiryRequest request)) ElementExpiry.Set(cmd, Members, ref set, request);
     }
 
     // STTL key MEMBERS nummembers member [member ...]
@@ -111,55 +90,26 @@ internal static class MemberExpiryCommands
 
     private static void ReplyExpiries(ref CommandContext cmd, ExpiryUnit unit)
     {
-        if (!cmd.OpenToLookUpOrReply(1, out SetView set)) return;
-        var options = new OptionReader(cmd, first: 2);
-        if (!MemberArguments.TryReadOrReply(ref options, cmd, out MemberArguments members)) return;
-        cmd.Reply.Array(members.Count);
-        for (int i = members.First; i < members.End; i++)
-        {
-            long expiryMs = set.ExpiryOf(cmd[i]);
-            if (expiryMs == SetExpiry.NoMember) cmd.Reply.Integer(NotThere);
-            else if (expiryMs == Database.NoExpiry) cmd.Reply.Integer(WithoutExpiry);
-            else cmd.Reply.Integer(ExpiryConditions.InUnit(expiryMs, cmd.NowMs, unit));
-        }
+        if (cmd.OpenToLookUpOrReply(1, out SetView set)) ElementExpiry.Reply(cmd, Members, set, unit);
     }
 
     // SPERSIST key MEMBERS nummembers member [member ...]
     private static void SPersist(ref CommandContext cmd)
     {
-        if (!cmd.OpenToWriteSetOrReply(1, out SetValue set)) return;
-        var options = new OptionReader(cmd, first: 2);
-        if (!MemberArguments.TryReadOrReply(ref options, cmd, out MemberArguments members)) return;
-        cmd.Reply.Array(members.Count);
-        var changed = new MemberChanges(cmd);
-        for (int i = members.First; i < members.End; i++)
-        {
-            long expiryMs = set.Exists ? set.ExpiryOf(cmd[i]) : SetExpiry.NoMember;
-            if (expiryMs is SetExpiry.NoMember or Database.NoExpiry)
-            {
-                cmd.Reply.Integer(expiryMs == SetExpiry.NoMember ? NotThere : WithoutExpiry);
-                continue;
-            }
-
-            set.WriteExpiry(cmd[i], Database.NoExpiry);
-            changed.Add(i);
-            cmd.Reply.Integer(Set);
-        }
-
-        if (changed.Count == 0) return;
-        cmd.Changed(1, KeyEvent.SPersist, changed.Count);
-        changed.WriteSPersist(cmd);
+        if (cmd.OpenToWriteSetOrReply(1, out SetValue set)) ElementExpiry.Persist(cmd, Members, ref set);
     }
 
     // SADDEX key [MNX | MXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]
     //   MEMBERS nummembers member [member ...]
     private static void SAddEx(ref CommandContext cmd)
     {
-        if (!MemberOptions.TryParseOrReply(cmd, out MemberOptions options)) return;
+        var reader = new OptionReader(cmd, first: 2);
+        if (!ElementOptions.TryParseSetOrReply(ref reader, cmd, Members, out int countArgument, out ElementOptions options)) return;
+        if (!ElementArguments.TryCountOrReply(reader, cmd, Members, Members.CountError, countArgument, out ElementArguments members)) return;
+        options.Elements = members;
         if (!cmd.OpenToWriteSetOrReply(1, out SetValue set)) return;
-        MemberArguments members = options.Members;
         for (int i = members.First; i < members.End; i++) set.RemoveIfExpired(cmd[i]);
-        if ((options.OnlyNew || options.OnlyExisting) && !AllExist(cmd, set, members, wanted: options.OnlyExisting))
+        if (!ElementExpiry.Holds(cmd, set, options))
         {
             cmd.Reply.Integer(0);
             return;
@@ -168,7 +118,7 @@ internal static class MemberExpiryCommands
         cmd.Reply.Integer(1);
         if (options.HasExpiry && cmd.Expiry.HasPassed(options.ExpiryMs))
         {
-            Remove(cmd, ref set, members);
+            Remove(cmd, ref set, options);
             return;
         }
 
@@ -187,32 +137,18 @@ internal static class MemberExpiryCommands
 
         if (added > 0) cmd.Changed(1, KeyEvent.SAdd, added);
         if (given > 0) cmd.Changed(1, options.HasExpiry ? KeyEvent.SExpire : KeyEvent.SPersist, added > 0 ? 0 : given);
-        if (added + given > 0) MemberChanges.WriteSAddEx(cmd, options);
+        if (added + given > 0) ElementChanges.WriteSet(cmd, Members, options);
     }
 
     // Members that are to expire in the past: those that are there are removed.
-    private static void Remove(scoped in CommandContext cmd, ref SetValue set, MemberArguments members)
+    private static void Remove(scoped in CommandContext cmd, ref SetValue set, in ElementOptions options)
     {
-        var changed = new MemberChanges(cmd);
-        for (int i = members.First; i < members.End; i++)
+        var changed = new ElementChanges(cmd, Members);
+        for (int i = options.Elements.First; i < options.Elements.End; i++)
         {
-            if (set.Exists && set.Remove(cmd[i])) changed.Add(i);
+            if (set.Remove(cmd[i])) changed.Add(i);
         }
 
-        if (changed.Count == 0) return;
-        cmd.Database.CountExpiredFields(cmd.HashOf(1), changed.Count);
-        cmd.Changed(1, KeyEvent.SRem, changed.Count);
-        changed.WriteSRem(cmd);
-    }
-
-    // Whether all of the members exist, or none of them.
-    private static bool AllExist(scoped in CommandContext cmd, scoped in SetValue set, MemberArguments members, bool wanted)
-    {
-        for (int i = members.First; i < members.End; i++)
-        {
-            if ((set.Exists && set.ExpiryOf(cmd[i]) != SetExpiry.NoMember) != wanted) return false;
-        }
-
-        return true;
+        changed.ReportExpiry(cmd, options.ExpiryMs);
     }
 }

@@ -11,11 +11,8 @@ namespace RedKite.Store.Values.Hashes;
 /// packed hash they come first: they are removed when a command opens it, and skipped when it is only inspected
 /// (<see cref="Peek"/>). In a table they are skipped until they are removed. Valid as long as only this value changes the entry.
 /// </summary>
-internal unsafe ref struct HashValue
+internal unsafe ref struct HashValue : IExpiringElements
 {
-    /// <summary>The result of <see cref="ExpiryOf"/> for a missing field.</summary>
-    internal const long NoField = -2;
-
     // Redis packs no more bytes than this, regardless of the settings.
     private const long PackedBytesMax = 1 << 30;
 
@@ -153,7 +150,7 @@ internal unsafe ref struct HashValue
 
     /// <summary>Removes a field; one that has expired is reported as such. If it was the last one, the key is removed too.</summary>
     /// <returns>Whether the field existed and had not expired.</returns>
-    internal bool Remove(scoped ReadOnlySpan<byte> field)
+    public bool Remove(scoped ReadOnlySpan<byte> field)
     {
         if (!Exists) return false;
         if (IsTable)
@@ -224,22 +221,23 @@ internal unsafe ref struct HashValue
         _entry = default;
     }
 
-    /// <summary>Returns the expiry of a field in Unix milliseconds, <see cref="Database.NoExpiry"/> or <see cref="NoField"/>.</summary>
-    internal readonly long ExpiryOf(ReadOnlySpan<byte> field)
+    /// <summary>Returns the expiry of a field in Unix milliseconds, <see cref="Database.NoExpiry"/> or <see cref="IElementExpiries.Missing"/>.</summary>
+    public readonly long ExpiryOf(scoped ReadOnlySpan<byte> field)
     {
+        if (!Exists) return IElementExpiries.Missing;
         long expiryMs = long.MaxValue;
         if (IsTable)
         {
             MemberTable<HashField> table = Table;
             byte* block = table.Find(field, table.Hash(field));
-            if (block == null) return NoField;
+            if (block == null) return IElementExpiries.Missing;
             expiryMs = HashField.Expiry(block);
-            if (_expiry.HasPassed(expiryMs)) return NoField;
+            if (_expiry.HasPassed(expiryMs)) return IElementExpiries.Missing;
         }
         else
         {
             int offset = PackedList.Find(List, _start, field, Elements);
-            if (offset < 0) return NoField;
+            if (offset < 0) return IElementExpiries.Missing;
             if (HasPackedExpiries) expiryMs = FieldExpiry.ExpiryAt(List, offset);
         }
 
@@ -247,7 +245,7 @@ internal unsafe ref struct HashValue
     }
 
     /// <summary>Sets the expiry of an existing field; <see cref="Database.NoExpiry"/> removes it.</summary>
-    internal void WriteExpiry(scoped ReadOnlySpan<byte> field, long expiryMs)
+    public void WriteExpiry(scoped ReadOnlySpan<byte> field, long expiryMs)
     {
         if (expiryMs == Database.NoExpiry) expiryMs = long.MaxValue;
         if (IsTable)

@@ -9,9 +9,6 @@ namespace RedKite.Store.Values.Sets;
 /// </summary>
 internal static unsafe class SetExpiry
 {
-    /// <summary>The result of <see cref="SetView.ExpiryOf"/> for one that is not in the set.</summary>
-    internal const long NoMember = -2;
-
     /// <summary>The word of a table's root while no member expires.</summary>
     internal const ulong NoWord = long.MaxValue;
 

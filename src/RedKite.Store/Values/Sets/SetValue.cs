@@ -10,7 +10,7 @@ namespace RedKite.Store.Values.Sets;
 /// which may move, or is detached while a command builds a result next to its source sets. A detached set ends with
 /// <see cref="AttachTo"/> or <see cref="Free"/>.
 /// </summary>
-internal unsafe ref struct SetValue
+internal unsafe ref struct SetValue : IExpiringElements
 {
     // The maximum size of a set in consecutive bytes, regardless of the settings: changes move half of it.
     private const long RunBytesMax = 1 << 26;
@@ -120,7 +120,7 @@ internal unsafe ref struct SetValue
 
     /// <summary>Removes a member. A key's set that has none left is removed with its key.</summary>
     /// <returns>Whether there was one.</returns>
-    internal bool Remove(scoped ReadOnlySpan<byte> member)
+    public bool Remove(scoped ReadOnlySpan<byte> member)
     {
         if (IsGone || !RemoveMember(member)) return false;
         if (Exists && Count == 0) RemoveAll();
@@ -175,14 +175,14 @@ internal unsafe ref struct SetValue
     }
 
     /// <summary>When a member expires: see <see cref="SetView.ExpiryOf"/>.</summary>
-    internal readonly long ExpiryOf(scoped ReadOnlySpan<byte> member)
+    public readonly long ExpiryOf(scoped ReadOnlySpan<byte> member)
     {
         long expiryMs = View.ExpiryOf(member);
-        return expiryMs >= 0 && _expiry.HasPassed(expiryMs) ? SetExpiry.NoMember : expiryMs;
+        return expiryMs >= 0 && _expiry.HasPassed(expiryMs) ? IElementExpiries.Missing : expiryMs;
     }
 
     /// <summary>Sets when a member expires, which is in a key's set; <see cref="Database.NoExpiry"/>: it does not.</summary>
-    internal void WriteExpiry(scoped ReadOnlySpan<byte> member, long expiryMs)
+    public void WriteExpiry(scoped ReadOnlySpan<byte> member, long expiryMs)
     {
         if (expiryMs == Database.NoExpiry) expiryMs = long.MaxValue;
         if (Encoding != ValueEncoding.HashTable)

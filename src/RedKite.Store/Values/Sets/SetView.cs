@@ -9,7 +9,7 @@ namespace RedKite.Store.Values.Sets;
 /// A set of any encoding to read: integers, a packed list, a table. A missing set has no members. Valid while its stripe is locked
 /// and until the set itself changes; writes to other keys do not affect it.
 /// </summary>
-internal readonly unsafe struct SetView
+internal readonly unsafe struct SetView : IElementExpiries
 {
     private readonly Arena _arena;
     private readonly KeyHasher _hasher;
@@ -82,12 +82,12 @@ internal readonly unsafe struct SetView
         return SetExpiry.HasExpired(entry, expiry) ? new SetView(all, expiry.PassedMs, countsLiving) : all;
     }
 
-    /// <summary>When a member expires, in Unix milliseconds; <see cref="Database.NoExpiry"/>, or <see cref="SetExpiry.NoMember"/>.</summary>
-    internal long ExpiryOf(ReadOnlySpan<byte> member)
+    /// <summary>When a member expires, in Unix milliseconds; <see cref="Database.NoExpiry"/>, or <see cref="IElementExpiries.Missing"/>.</summary>
+    public long ExpiryOf(scoped ReadOnlySpan<byte> member)
     {
-        if (!IsTable) return Contains(member) ? Database.NoExpiry : SetExpiry.NoMember;
+        if (!IsTable) return Contains(member) ? Database.NoExpiry : IElementExpiries.Missing;
         byte* block = Table.Find(member, Hash(member));
-        if (block == null || IsExpired((nint)block)) return SetExpiry.NoMember;
+        if (block == null || IsExpired((nint)block)) return IElementExpiries.Missing;
         long expiryMs = SetMember.Expiry(block);
         return expiryMs == long.MaxValue ? Database.NoExpiry : expiryMs;
     }

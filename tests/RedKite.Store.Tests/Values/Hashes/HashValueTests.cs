@@ -1,6 +1,7 @@
 using System.Globalization;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Members;
 using RedKite.Store.Values.Packed;
 using KeyStore = RedKite.Store.Keyspace.Keyspace;
 
@@ -234,7 +235,7 @@ public sealed class HashValueTests
             if (hash.Exists) found = hash.TryGet(Bytes(field), out value);
             Assert.Equal(_model.TryGetValue(field, out (string Value, long Expiry) expected), found);
             if (!hash.Exists) return;
-            Assert.Equal(!found ? HashValue.NoField : expected.Expiry == Never ? Database.NoExpiry : expected.Expiry, hash.ExpiryOf(Bytes(field)));
+            Assert.Equal(!found ? IElementExpiries.Missing : expected.Expiry == Never ? Database.NoExpiry : expected.Expiry, hash.ExpiryOf(Bytes(field)));
             if (found) Assert.Equal(expected.Value, TextOf(value));
         }
 

@@ -41,7 +41,7 @@ public sealed class SetExpiryTests : IDisposable
         Assert.Equal(Living(0, 2), All(set));
         Assert.False(set.Contains(Name(0)));
         Assert.True(set.Contains(Name(1)));
-        Assert.Equal(SetExpiry.NoMember, set.ExpiryOf(Name(0)));
+        Assert.Equal(IElementExpiries.Missing, set.ExpiryOf(Name(0)));
         Assert.Equal(Database.NoExpiry, set.ExpiryOf(Name(1)));
         var scanned = new HashSet<string>(StringComparer.Ordinal);
         ulong cursor = 0;
