@@ -9,6 +9,9 @@ internal sealed class ReplicationChain : IAsyncDisposable
     private const int PatienceMs = 60_000;
 
     private readonly List<ChainNode> _nodes = [];
+    private readonly TimeProvider _clock;
+
+    private ReplicationChain(TimeProvider clock) => _clock = clock;
 
     internal IReadOnlyList<ChainNode> Nodes => _nodes;
 
@@ -16,9 +19,12 @@ internal sealed class ReplicationChain : IAsyncDisposable
 
     /// <summary>Starts servers, each of which follows the one before it.</summary>
     /// <param name="kinds">redkite, redis, valkey 8 or valkey 9.</param>
-    internal static async Task<ReplicationChain> StartAsync(params string[] kinds)
+    internal static Task<ReplicationChain> StartAsync(params string[] kinds) => StartAsync(TimeProvider.System, kinds);
+
+    /// <summary>Starts servers, of which those of RedKite have a clock of the test's.</summary>
+    internal static async Task<ReplicationChain> StartAsync(TimeProvider clock, params string[] kinds)
     {
-        var chain = new ReplicationChain();
+        var chain = new ReplicationChain(clock);
         try
         {
             foreach (string kind in kinds) await chain.AddAsync(kind);
@@ -38,7 +44,7 @@ internal sealed class ReplicationChain : IAsyncDisposable
     internal async Task<ChainNode> AddAsync(string kind, ChainNode? followed = null)
     {
         followed ??= _nodes.LastOrDefault();
-        ChainNode node = kind == "redkite" ? await ChainNode.StartAsync() : ChainNode.StartPeer(kind);
+        ChainNode node = kind == "redkite" ? await ChainNode.StartAsync(_clock) : ChainNode.StartPeer(kind);
         _nodes.Add(node);
         if (followed is null) return node;
         node.Follow(followed.Port);
@@ -49,7 +55,7 @@ internal sealed class ReplicationChain : IAsyncDisposable
     /// <summary>Adds a RedKite that follows none yet.</summary>
     internal async Task<ChainNode> StartAloneAsync()
     {
-        ChainNode node = await ChainNode.StartAsync();
+        ChainNode node = await ChainNode.StartAsync(_clock);
         _nodes.Add(node);
         return node;
     }
@@ -122,10 +128,10 @@ internal sealed class ChainNode : IAsyncDisposable
         return new ChainNode(peer) { IsValkey = kind.StartsWith("valkey", StringComparison.Ordinal), Port = peer.Port, Client = RespConnection.Connect(peer.Port) };
     }
 
-    internal static async Task<ChainNode> StartAsync()
+    internal static async Task<ChainNode> StartAsync(TimeProvider clock)
     {
         var node = new ChainNode(null);
-        var options = new RedKiteOptions { Port = 0, Log = node.Note };
+        var options = new RedKiteOptions { Port = 0, Log = node.Note, TimeProvider = clock };
         foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("loops", "2"), ("diagnostics", "no"), ("enable-debug-command", "yes"), ("repl-diskless-sync-delay", "0"), ("save", "")]) options.Settings[name] = value;
         node.Server = await RedKiteServer.StartAsync(options);
         node.Port = node.Server.Port;
@@ -178,4 +184,14 @@ internal sealed class ChainNode : IAsyncDisposable
         _peer?.Dispose();
         if (Server is not null) await Server.DisposeAsync();
     }
+}
+
+/// <summary>The system's clock, which a test advances.</summary>
+internal sealed class ShiftedClock : TimeProvider
+{
+    private long _shiftMs;
+
+    public override DateTimeOffset GetUtcNow() => base.GetUtcNow().AddMilliseconds(Interlocked.Read(ref _shiftMs));
+
+    internal void Advance(long milliseconds) => Interlocked.Add(ref _shiftMs, milliseconds);
 }

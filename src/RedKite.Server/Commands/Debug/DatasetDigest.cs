@@ -107,8 +107,18 @@ internal ref struct DatasetDigest
 
     private readonly void AddSet(Database database, Entry entry, ExpiryClock expiry)
     {
+        Span<byte> element = stackalloc byte[Bytes];
+        var digest = new DatasetDigest(element);
         SetEnumerator members = SetView.Of(database, entry, expiry, countsLiving: false).Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
-        while (members.MoveNext()) Add(members.Current);
+        while (members.MoveNext())
+        {
+            Add(members.Current);
+            if (!members.Expires) continue;
+            element.Clear();
+            digest.Mix(members.Current);
+            digest.Add("!!sexpire!!"u8);
+            Add(element);
+        }
     }
 
     private readonly void AddSortedSet(Database database, Entry entry)

@@ -39,6 +39,9 @@ internal unsafe ref struct SetEnumerator
     /// <summary>The member of a set of integers.</summary>
     internal readonly long Number => IntSet.At(_set.Value, _current);
 
+    /// <summary>Whether the member expires.</summary>
+    internal readonly bool Expires => _set.IsTable && SetMember.Expiry((byte*)_blocks.Current) != long.MaxValue;
+
     /// <summary>The block of a table's member.</summary>
     internal readonly nint Block => _blocks.Current;
 
