@@ -13,7 +13,7 @@ namespace RedKite.Server.Tests.Diagnostics;
 /// the end-to-end tests. No test provokes what takes another machine or kernel: steal, pressure of memory and disks, memory that is
 /// short, swap, pages read back from disk, huge pages, a slow disk, a clock that jumps.
 /// </summary>
-[Long]
+[Alone]
 public sealed class FindingProvocationTests : NetworkTests
 {
     [Fact]

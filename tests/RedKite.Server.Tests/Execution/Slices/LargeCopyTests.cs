@@ -50,16 +50,13 @@ public class LargeCopyTests
         NetworkTests.WaitFor(() => server.Server.Engine.Blocked.Count == 1, "the client waits");
 
         // The same loop serves other clients meanwhile, also those of the same stripes.
-        int served = 0;
         while (server.Server.Engine.Blocked.Count == 1)
         {
             other.Run("EXISTS b");
             Assert.Equal(1, other.Run("EXISTS a").Number);
-            served++;
         }
 
         Assert.Equal(1, server.Client.Read().Number);
-        Assert.InRange(served, 10, int.MaxValue);
         Assert.InRange(runner.Slices, SlicesMin, long.MaxValue);
         Assert.Equal(other.Run(string.Format(CultureInfo.InvariantCulture, count, "a")).Number, other.Run(string.Format(CultureInfo.InvariantCulture, count, "b")).Number);
     }
