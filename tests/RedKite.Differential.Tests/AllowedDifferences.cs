@@ -20,6 +20,9 @@ internal static partial class AllowedDifferences
     // Of Redis 8.6 and 8.8.
     private static readonly string[] NewerSettings = ["stream-idmp-duration", "stream-idmp-maxsize", "slowlog-entry-max-argc", "slowlog-entry-max-string-len"];
 
+    // Policies of Redis 8.6, and classes of events of 8.2 and 8.8, as errors list them.
+    private static readonly string[] NewerWords = [", volatile-lrm, allkeys-lrm", "ocSTIV"];
+
     private static readonly Row[] Rows =
     [
         new("TTL", "", c => Near(c, ClockDistance.Ms / 1000), "time passes between the two servers"),
@@ -64,6 +67,7 @@ internal static partial class AllowedDifferences
         new("COMMAND", "INFO", SameCommandInfo, "subcommands are unordered, and the notes of key specifications are in RedKite's own words"),
         new("COMMAND", "DOCS", SameCommandDocs, "summaries are in RedKite's own words"),
         .. ((string[])["GETKEYS", "GETKEYSANDFLAGS"]).Select(subcommand => new Row("COMMAND", subcommand, c => c.Oracle.Marker == '*' && c.Subject.IsError && c.Subject.Text == "ERR Invalid arguments specified for command", "Redis finds keys in requests that it would refuse, with numbers of keys that only atoi reads")),
+        new("CONFIG", "SET", c => Both(c, v => v.IsError) && NewerWords.Aggregate(c.Subject.Text, (text, word) => text.Replace(word, "", StringComparison.Ordinal)) == c.Oracle.Text, "errors list what newer versions accept"),
         new("CONFIG", "GET", c => SamePairs(c.Oracle, c.Subject, without: NewerSettings), "parameters that match a pattern are unordered; RedKite has some of newer versions"),
         new("CONFIG", "GET", c => c.Command.Any(word => word is [(byte)'*']) && SameCommonPairs(c.Oracle, c.Subject), "each server has parameters that the other lacks; common ones have the same values"),
         new("ZRANDMEMBER", "", SortedSetDifferences.SameSample, "the members are random"),

@@ -19,6 +19,12 @@ internal sealed class ChangePublisher(Keyspace keyspace)
     private IEffectConsumer[] _requestedEffects = [];
     private volatile bool _hasRequests;
 
+    /// <summary>Whether a consumer needs <see cref="KeyEvent.Overwritten"/> and <see cref="KeyEvent.TypeChanged"/>. From any thread.</summary>
+    internal volatile bool RecordsOverwritten;
+
+    /// <summary>Whether a consumer needs the fields that commands change. From any thread.</summary>
+    internal volatile bool RecordsFields;
+
     /// <summary>Whether <see cref="Apply"/> has something to do.</summary>
     internal bool HasRequests => _hasRequests;
 

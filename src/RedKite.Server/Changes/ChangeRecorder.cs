@@ -5,9 +5,11 @@ namespace RedKite.Server.Changes;
 /// <summary>Records the changes that the store makes by itself: keys and fields that expired, collections that became empty, new keys.</summary>
 internal sealed class ChangeRecorder(ChangeList changes, EffectWriter expiries) : KeyspaceObserver
 {
-    internal override void BeforeChange(Database database, ulong hash, scoped in Entry entry)
-    {
-    }
+    private ulong _changingHash;
+    private DataType _changingType;
+
+    // What is overwritten was reported here before.
+    internal override void BeforeChange(Database database, ulong hash, scoped in Entry entry) => (_changingHash, _changingType) = (hash, entry.Type);
 
     internal override void BeforeFlush(Database database, int stripe)
     {
@@ -30,8 +32,10 @@ internal sealed class ChangeRecorder(ChangeList changes, EffectWriter expiries) 
                 changes.Add(KeyEvent.Evicted, database.Index, hash, key);
                 expiries.Begin(database.Index, 2, "DEL"u8).Argument(key);
                 break;
-            case UnlinkReason.Deleted:
             case UnlinkReason.Overwritten:
+                if (_changingHash == hash) changes.NoteOverwritten(database, hash, _changingType);
+                break;
+            case UnlinkReason.Deleted:
             case UnlinkReason.Renamed:
                 break; // The command reports it under its own name.
         }
@@ -41,9 +45,7 @@ internal sealed class ChangeRecorder(ChangeList changes, EffectWriter expiries) 
     {
         // One event for all fields of a hash, or members of a set, that expire together.
         KeyEvent expired = type == DataType.Set ? KeyEvent.SExpired : KeyEvent.HExpired;
-        var identity = new KeyIdentity(database.Index, hash);
-        bool isKnown = changes.Count > 0 && changes[^1].Event == expired && changes[^1].Identity == identity;
-        if (!isKnown) changes.Add(expired, database.Index, hash, key);
+        changes.AddExpired(expired, database.Index, hash, key, field);
         expiries.Begin(database.Index, 3, type == DataType.Set ? "SREM"u8 : "HDEL"u8).Argument(key).Argument(field);
     }
 }

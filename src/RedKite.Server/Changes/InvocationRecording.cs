@@ -69,7 +69,7 @@ internal sealed class InvocationRecording
     /// <summary>Clears what was recorded, once it is published.</summary>
     internal void Clear()
     {
-        Changes.Reset((Observers & EventObservers) != 0);
+        Changes.Reset((Observers & EventObservers) != 0, _publisher.RecordsOverwritten, _publisher.RecordsFields);
         bool takesEffects = TakesEffects;
         Effects.Reset(takesEffects);
         Expiries.Reset(takesEffects);

@@ -87,6 +87,12 @@ internal enum KeyEvent : byte
     New,
     KeyMiss,
 
+    /// <summary>A command has replaced the value as a whole; the command's own event follows.</summary>
+    Overwritten,
+
+    /// <summary>The value that replaces another one is of another type.</summary>
+    TypeChanged,
+
     /// <summary>All keys of a database, which no notification reports.</summary>
     Flush,
 
@@ -112,6 +118,8 @@ internal enum KeyEventClass : byte
     Evicted = (byte)'e',
     New = (byte)'n',
     KeyMiss = (byte)'m',
+    Overwritten = (byte)'o',
+    TypeChanged = (byte)'c',
 }
 
 /// <summary>The names and classes of events.</summary>
@@ -187,6 +195,8 @@ internal static class KeyEvents
         (KeyEvent.Evicted, KeyEventClass.Evicted, "evicted"),
         (KeyEvent.New, KeyEventClass.New, "new"),
         (KeyEvent.KeyMiss, KeyEventClass.KeyMiss, "keymiss"),
+        (KeyEvent.Overwritten, KeyEventClass.Overwritten, "overwritten"),
+        (KeyEvent.TypeChanged, KeyEventClass.TypeChanged, "type_changed"),
         (KeyEvent.Flush, KeyEventClass.None, ""),
         (KeyEvent.Silent, KeyEventClass.None, ""),
         (KeyEvent.Bookkeeping, KeyEventClass.None, ""),
@@ -199,8 +209,14 @@ internal static class KeyEvents
 
     /// <summary>Whether an event counts as a change for clients that watch the key. As in Redis, changes of a stream's groups do not.</summary>
     internal static bool IsModification(KeyEvent keyEvent) =>
-        keyEvent is not (KeyEvent.New or KeyEvent.KeyMiss or KeyEvent.Flush or KeyEvent.Bookkeeping or KeyEvent.XSetId
+        keyEvent is not (KeyEvent.New or KeyEvent.KeyMiss or KeyEvent.Overwritten or KeyEvent.TypeChanged or KeyEvent.Flush or KeyEvent.Bookkeeping or KeyEvent.XSetId
             or KeyEvent.XGroupCreate or KeyEvent.XGroupCreateConsumer or KeyEvent.XGroupDelConsumer or KeyEvent.XGroupDestroy or KeyEvent.XGroupSetId);
+
+    /// <summary>Whether the command that reports it gives the key a value of its own, whatever it had before.</summary>
+    internal static bool IsWholeValue(KeyEvent keyEvent) =>
+        keyEvent is KeyEvent.Set or KeyEvent.RenameTo or KeyEvent.CopyTo or KeyEvent.Restore or KeyEvent.SortStore
+            or KeyEvent.SInterStore or KeyEvent.SUnionStore or KeyEvent.SDiffStore
+            or KeyEvent.ZInterStore or KeyEvent.ZUnionStore or KeyEvent.ZDiffStore or KeyEvent.ZRangeStore or KeyEvent.GeoSearchStore or KeyEvent.GeoRadiusStore;
 
     internal static KeyEventClass Class(KeyEvent keyEvent) => ByEvent[(int)keyEvent].Class;
 }

@@ -13,7 +13,8 @@ internal static partial class SettingParsers
     private const int BindAddressesMax = 16;
     private const int HostNameLengthMax = 255;
     private const string KeyspaceEventClasses = "g$lshzxetd";
-    private const string KeyspaceEventCharacters = "Ag$lshzxeKEtmdn";
+    private const string FurtherEventClasses = "noc"; // which 'A' leaves out
+    private const string KeyspaceEventCharacters = "Ag$lshzxeKEtmdnocSTIV";
 
     private static readonly SearchValues<char> NodeNameForbidden = SearchValues.Create("!#$%&()*+:;<>?@[]^{|}~\0");
     private static readonly string[] ByteLocales = ["", "C", "POSIX", "C.UTF-8", "C.utf8"];
@@ -121,7 +122,7 @@ internal static partial class SettingParsers
         return null;
     }
 
-    /// <summary>Event classes in Redis's order. All classes together become 'A', which hides 'n'.</summary>
+    /// <summary>Event classes in Redis's order. All classes together become 'A', which hides 'n', 'o' and 'c' (<see cref="ShownKeyspaceEvents"/>).</summary>
     internal static string? KeyspaceEvents(ReadOnlySpan<string> words, string current, out string canonical)
     {
         string given = SettingText.UpToZero(words[0]);
@@ -130,11 +131,15 @@ internal static partial class SettingParsers
             return $"Invalid event class character. Use '{KeyspaceEventCharacters}'.";
 
         bool all = given.Contains('A') || KeyspaceEventClasses.All(given.Contains);
-        canonical = (all ? "A" + Only(given, "n") : Only(given, KeyspaceEventClasses + "n")) + Only(given, "KEm");
+        canonical = (all ? "A" + Only(given, FurtherEventClasses) : Only(given, KeyspaceEventClasses + FurtherEventClasses)) + Only(given, "KEmSTIV");
         return null;
 
         static string Only(string given, string order) => string.Concat(order.Where(given.Contains));
     }
+
+    /// <summary>The event classes as CONFIG GET shows them.</summary>
+    internal static string ShownKeyspaceEvents(string letters) =>
+        letters.StartsWith('A') ? "A" + letters[1..].TrimStart(FurtherEventClasses.ToCharArray()) : letters;
 
     internal static string? Percentiles(ReadOnlySpan<string> words, string current, out string canonical)
     {

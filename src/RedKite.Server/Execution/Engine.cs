@@ -166,6 +166,8 @@ internal sealed class Engine : ServerParts
         Apply("notify-keyspace-events", () =>
         {
             Notifications.Select(Settings.KeyspaceEvents);
+            Changes.RecordsOverwritten = Notifications.ReportsOverwritten;
+            Changes.RecordsFields = Notifications.ReportsFields;
             Changes.Request(Notifications, Notifications.IsOn);
         });
         Apply("latency-monitor-threshold", () => LatencyMonitor.SetThreshold(Settings.LatencyMonitorThresholdMs));

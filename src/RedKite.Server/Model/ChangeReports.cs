@@ -22,6 +22,15 @@ internal static class ChangeReports
         if (cmd.Recording.IsOn) Record(cmd, argument, keyEvent);
     }
 
+    /// <summary>Names a field that the next change of a hash concerns, for notifications that name fields.</summary>
+    internal static void ChangedField(this scoped in CommandContext cmd, int argument) => cmd.ChangedField(cmd[argument]);
+
+    /// <inheritdoc cref="ChangedField(in CommandContext, int)"/>
+    internal static void ChangedField(this scoped in CommandContext cmd, scoped ReadOnlySpan<byte> field)
+    {
+        if (cmd.Recording.IsOn && cmd.Recording.Changes.RecordsFields) cmd.Recording.Changes.AddField(field);
+    }
+
     /// <summary>Reports a change of a key that is not an argument, or not in the selected database.</summary>
     internal static void Changed(this scoped in CommandContext cmd, Database database, ReadOnlySpan<byte> key, ulong hash, KeyEvent keyEvent, long count = 1)
     {

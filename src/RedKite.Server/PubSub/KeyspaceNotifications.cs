@@ -7,7 +7,8 @@ namespace RedKite.Server.PubSub;
 
 /// <summary>
 /// Publishes what happens to keys, as notify-keyspace-events selects: to <c>__keyspace@0__:key</c> the event, and to
-/// <c>__keyevent@0__:event</c> the key. It is called with the key's stripe locked, so subscribers get the events of a key in their order.
+/// <c>__keyevent@0__:event</c> the key; and for hashes, to four kinds of channels the fields that an event concerns. It is called with the key's
+/// stripe locked, so subscribers get the events of a key in their order.
 /// </summary>
 internal sealed class KeyspaceNotifications(MessageHub hub) : IChangeConsumer
 {
@@ -19,7 +20,13 @@ internal sealed class KeyspaceNotifications(MessageHub hub) : IChangeConsumer
     private volatile Selection _selected = new("");
 
     /// <summary>Whether any event is selected.</summary>
-    internal bool IsOn => _selected is { ToKeyspace: true } or { ToKeyEvent: true };
+    internal bool IsOn => _selected is { ToKeyspace: true } or { ToKeyEvent: true } or { ToFields: true };
+
+    /// <summary>Whether <see cref="KeyEvent.Overwritten"/> or <see cref="KeyEvent.TypeChanged"/> is selected.</summary>
+    internal bool ReportsOverwritten => _selected.Has(KeyEventClass.Overwritten) || _selected.Has(KeyEventClass.TypeChanged);
+
+    /// <summary>Whether fields are published.</summary>
+    internal bool ReportsFields => _selected.ToFields;
 
     /// <summary>Selects events by the letters of notify-keyspace-events.</summary>
     internal void Select(string letters) => _selected = new Selection(letters);
@@ -31,7 +38,9 @@ internal sealed class KeyspaceNotifications(MessageHub hub) : IChangeConsumer
         for (int i = 0; i < changes.Count; i++)
         {
             Change change = changes[i];
-            if (selected.Has(KeyEvents.Class(change.Event))) Publish(selected, change, changes.KeyOf(change));
+            KeyEventClass eventClass = KeyEvents.Class(change.Event);
+            if (selected.Has(eventClass)) Publish(selected, change, changes.KeyOf(change));
+            if (change.FieldCount > 0 && selected.HasFieldsOf(eventClass)) PublishFields(selected, changes, change, changes.KeyOf(change));
         }
     }
 
@@ -40,6 +49,43 @@ internal sealed class KeyspaceNotifications(MessageHub hub) : IChangeConsumer
         ReadOnlySpan<byte> name = Names[(int)change.Event];
         if (selected.ToKeyspace) Publish("__keyspace@"u8, change.Database, key, name);
         if (selected.ToKeyEvent) Publish("__keyevent@"u8, change.Database, name, key);
+    }
+
+    // No name of an event has a '|' in it, which separates them.
+    private void PublishFields(Selection selected, ChangeList changes, in Change change, ReadOnlySpan<byte> key)
+    {
+        ReadOnlySpan<byte> name = Names[(int)change.Event];
+        var fields = new ArrayBufferWriter<byte>();
+        for (int i = 0; i < change.FieldCount; i++)
+        {
+            if (i > 0) fields.Write(","u8);
+            WriteCounted(fields, changes.FieldOf(change, i));
+        }
+
+        if (selected.ToKeyFields) Publish("__subkeyspace@"u8, change.Database, key, [.. name, (byte)'|', .. fields.WrittenSpan]);
+        if (selected.ToEventFields)
+        {
+            var message = new ArrayBufferWriter<byte>();
+            WriteCounted(message, key);
+            message.Write("|"u8);
+            message.Write(fields.WrittenSpan);
+            Publish("__subkeyevent@"u8, change.Database, name, message.WrittenSpan);
+        }
+
+        if (selected.ToEachField && !key.Contains((byte)'\n'))
+        {
+            for (int i = 0; i < change.FieldCount; i++) Publish("__subkeyspaceitem@"u8, change.Database, [.. key, (byte)'\n', .. changes.FieldOf(change, i)], name);
+        }
+
+        if (selected.ToKeyEventFields) Publish("__subkeyspaceevent@"u8, change.Database, [.. name, (byte)'|', .. key], fields.WrittenSpan);
+    }
+
+    // Its length, a colon, and the bytes, which may be any.
+    private static void WriteCounted(ArrayBufferWriter<byte> output, ReadOnlySpan<byte> bytes)
+    {
+        output.Advance(RespNumber.Format(bytes.Length, output.GetSpan(RespNumber.Int64TextMax)));
+        output.Write(":"u8);
+        output.Write(bytes);
     }
 
     private void Publish(ReadOnlySpan<byte> prefix, int database, ReadOnlySpan<byte> suffix, ReadOnlySpan<byte> message)
@@ -61,17 +107,37 @@ internal sealed class KeyspaceNotifications(MessageHub hub) : IChangeConsumer
     private sealed class Selection
     {
         private readonly bool[] _classes = new bool[256];
+        private readonly bool _hasClasses;
 
         internal Selection(string letters)
         {
             foreach (char letter in letters.Replace("A", ClassesOfAll, StringComparison.Ordinal)) _classes[(byte)letter] = true;
             ToKeyspace = letters.Contains('K', StringComparison.Ordinal);
             ToKeyEvent = letters.Contains('E', StringComparison.Ordinal);
+            ToKeyFields = letters.Contains('S', StringComparison.Ordinal);
+            ToEventFields = letters.Contains('T', StringComparison.Ordinal);
+            ToEachField = letters.Contains('I', StringComparison.Ordinal);
+            ToKeyEventFields = letters.Contains('V', StringComparison.Ordinal);
+            _hasClasses = letters.AsSpan().ContainsAnyExcept("KESTIV");
         }
 
         internal bool ToKeyspace { get; }
 
         internal bool ToKeyEvent { get; }
+
+        // The letters S, T, I and V.
+        internal bool ToKeyFields { get; }
+
+        internal bool ToEventFields { get; }
+
+        internal bool ToEachField { get; }
+
+        internal bool ToKeyEventFields { get; }
+
+        internal bool ToFields => ToKeyFields || ToEventFields || ToEachField || ToKeyEventFields;
+
+        /// <summary>Whether the fields of an event are published, which only hashes have: also without the letter of any class.</summary>
+        internal bool HasFieldsOf(KeyEventClass eventClass) => ToFields && eventClass == KeyEventClass.Hash && (!_hasClasses || Has(eventClass));
 
         internal bool Has(KeyEventClass eventClass) => eventClass != KeyEventClass.None && _classes[(byte)eventClass];
     }

@@ -83,7 +83,7 @@ internal static class ServerGenerator
             words.AddRange(random.Below(10) switch
             {
                 0 => [random.Word("maxmemory"), random.Word("0", "0mb", "1gbb", "abc", "", "-1")],
-                1 => [random.Word("maxmemory-policy"), random.Word("noeviction", "allkeys-lru", "volatile-lru", "allkeys-lfu", "volatile-ttl")],
+                1 => [random.Word("maxmemory-policy"), random.Word("noeviction", "allkeys-lru", "volatile-lru", "allkeys-lfu", "volatile-ttl", "nosuch", "")],
                 2 => [random.Word("maxmemory-samples"), random.Word("5", "10", "0", "-1", "abc")],
                 3 => [random.Word("slowlog-max-len"), random.Word("128", "0", "64", "-1", "abc")],
                 4 => [random.Word("notify-keyspace-events"), random.Word("", "zzz!", "KEAq")],

@@ -130,7 +130,6 @@ public sealed class NotificationTests(TranscriptServers servers) : TranscriptTes
             B: CONFIG SET notify-keyspace-events ""
             B: SET k v
             A gets nothing
-            B: CONFIG SET notify-keyspace-events KEX
             B: CONFIG SET notify-keyspace-events E$
             B: SET k v
             A gets

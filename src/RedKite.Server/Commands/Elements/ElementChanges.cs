@@ -21,9 +21,10 @@ internal ref struct ElementChanges
     internal long Count { get; private set; }
 
     /// <summary>Adds the element at an argument.</summary>
-    internal void Add(int argument)
+    internal void Add(scoped in CommandContext cmd, int argument)
     {
         Count++;
+        cmd.ChangedField(argument);
         _arguments?.Add(argument);
     }
 

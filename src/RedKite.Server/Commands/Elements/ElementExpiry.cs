@@ -44,7 +44,7 @@ internal static class ElementExpiry
         for (int i = elements.First; i < elements.End; i++)
         {
             int result = Set(cmd, ref value, cmd[i], request);
-            if (result > 0) changed.Add(i);
+            if (result > 0) changed.Add(cmd, i);
             cmd.Reply.Integer(result);
         }
 
@@ -106,7 +106,7 @@ internal static class ElementExpiry
             }
 
             value.WriteExpiry(cmd[i], Database.NoExpiry);
-            changed.Add(i);
+            changed.Add(cmd, i);
             cmd.Reply.Integer(IsSet);
         }
 

@@ -133,7 +133,7 @@ internal static class FieldExpiryCommands
             long oldMs = hash.ExpiryOf(cmd[i]);
             if (oldMs == IElementExpiries.Missing || (expiry.Persists && oldMs == Database.NoExpiry)) continue;
             ElementExpiry.Write(cmd, ref hash, cmd[i], expiryMs);
-            changed.Add(i);
+            changed.Add(cmd, i);
         }
 
         hash.RemoveIfEmpty();
@@ -170,6 +170,7 @@ internal static class FieldExpiryCommands
             if (isPast && hash.Count > 1) hash.Remove(cmd[i]);
         }
 
+        ChangedFields(cmd, pairs);
         cmd.Changed(1, KeyEvent.HSet, pairs.Count);
         if (options.HasExpiry) SetExpiries(cmd, ref hash, options);
         cmd.Reply.Integer(1);
@@ -213,6 +214,7 @@ internal static class FieldExpiryCommands
         }
 
         if (isRemoved) cmd.Database.CountExpiredFields(cmd.HashOf(1), pairs.Count); // as in Redis, a field that occurs twice counts twice
+        ChangedFields(cmd, pairs);
         cmd.Changed(1, isRemoved ? KeyEvent.HDel : KeyEvent.HExpire, count: 0);
         if (!isRemoved)
         {
@@ -222,6 +224,11 @@ internal static class FieldExpiryCommands
 
         EffectArguments effect = cmd.Effect("HDEL"u8, 2 + pairs.Count).Argument(cmd[1]);
         for (int i = pairs.First; i < cmd.Count; i += 2) effect.Argument(cmd[i]);
+    }
+
+    private static void ChangedFields(scoped in CommandContext cmd, ElementArguments pairs)
+    {
+        for (int i = pairs.First; i < cmd.Count; i += 2) cmd.ChangedField(i);
     }
 
     // HGETDEL key FIELDS numfields field [field ...]
@@ -234,7 +241,7 @@ internal static class FieldExpiryCommands
         for (int i = fields.First; i < fields.End; i++)
         {
             HashCommands.ReplyValueOrNull(cmd, hash, i);
-            if (hash.Remove(cmd[i])) changed.Add(i);
+            if (hash.Remove(cmd[i])) changed.Add(cmd, i);
         }
 
         hash.RemoveIfEmpty();

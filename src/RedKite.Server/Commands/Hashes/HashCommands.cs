@@ -74,6 +74,7 @@ internal static class HashCommands
         for (int i = 2; i < cmd.Count; i += 2)
         {
             if (hash.Set(cmd[i], cmd[i + 1], limits)) added++;
+            cmd.ChangedField(i);
         }
 
         cmd.Changed(1, KeyEvent.HSet, (cmd.Count - 2) / 2);
@@ -93,6 +94,7 @@ internal static class HashCommands
 
         if (!hash.Exists) hash = cmd.CreateHash(1);
         hash.Set(cmd[2], cmd[3], cmd.HashLimits());
+        cmd.ChangedField(2);
         cmd.Changed(1, KeyEvent.HSet);
         cmd.Reply.Integer(1);
     }
@@ -136,7 +138,9 @@ internal static class HashCommands
         long removed = 0;
         for (int i = 2; i < cmd.Count && hash.Exists; i++)
         {
-            if (hash.Remove(cmd[i])) removed++;
+            if (!hash.Remove(cmd[i])) continue;
+            removed++;
+            cmd.ChangedField(i);
         }
 
         if (removed > 0) cmd.Changed(1, KeyEvent.HDel, removed);
@@ -190,6 +194,7 @@ internal static class HashCommands
         Span<byte> buffer = stackalloc byte[RespNumber.Int64TextMax];
         if (!hash.Exists) hash = cmd.CreateHash(1);
         hash.SetAndKeepExpiry(cmd[2], buffer[..RespNumber.Format(sum, buffer)], cmd.HashLimits());
+        cmd.ChangedField(2);
         cmd.Changed(1, KeyEvent.HIncrBy);
         cmd.Reply.Integer(sum);
     }
@@ -236,6 +241,7 @@ internal static class HashCommands
         ReadOnlySpan<byte> text = buffer[..sum.Format(buffer)];
         if (!hash.Exists) hash = cmd.CreateHash(1);
         hash.SetAndKeepExpiry(cmd[2], text, cmd.HashLimits());
+        cmd.ChangedField(2);
         cmd.Changed(1, KeyEvent.HIncrByFloat);
         if (cmd.Recording.TakesEffects) WriteEffect(cmd, hash, text);
         cmd.Reply.Bulk(text);

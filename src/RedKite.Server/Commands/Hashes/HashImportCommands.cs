@@ -75,7 +75,12 @@ internal static class HashImportCommands
         HashValue hash = cmd.CreateHash(2);
         HashLimits limits = cmd.HashLimits();
         hash.Expect(fields.Length, limits);
-        for (int i = 0; i < fields.Length; i++) hash.Set(fields[i], cmd[FirstValue + i], limits);
+        for (int i = 0; i < fields.Length; i++)
+        {
+            hash.Set(fields[i], cmd[FirstValue + i], limits);
+            cmd.ChangedField(fields[i]);
+        }
+
         cmd.Changed(2, KeyEvent.HSet, fields.Length);
         if (cmd.Recording.TakesEffects)
         {

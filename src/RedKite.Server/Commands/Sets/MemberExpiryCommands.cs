@@ -146,7 +146,7 @@ internal static class MemberExpiryCommands
         var changed = new ElementChanges(cmd, Members);
         for (int i = options.Elements.First; i < options.Elements.End; i++)
         {
-            if (set.Remove(cmd[i])) changed.Add(i);
+            if (set.Remove(cmd[i])) changed.Add(cmd, i);
         }
 
         changed.ReportExpiry(cmd, options.ExpiryMs);

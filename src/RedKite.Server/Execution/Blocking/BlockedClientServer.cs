@@ -47,7 +47,7 @@ internal sealed class BlockedClientServer
         {
             Change change = changes[i];
             if (change.Event == KeyEvent.Flush) NoteAll(change.Database);
-            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Silent or KeyEvent.Bookkeeping) && _engine.Blocked.FirstOf(change.Identity) is not null) Note(change.Identity, change.Event == KeyEvent.New);
+            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Overwritten or KeyEvent.TypeChanged or KeyEvent.Silent or KeyEvent.Bookkeeping) && _engine.Blocked.FirstOf(change.Identity) is not null) Note(change.Identity, change.Event == KeyEvent.New);
         }
     }
 
