@@ -112,6 +112,8 @@ public sealed class CrashLedgerTests(ITestOutputHelper output) : IDisposable
         switch (happens)
         {
             case Event.Rewrite:
+                Expect(control, "CONFIG SET aof-use-rdb-preamble " + (random.Next(3) == 0 ? "no" : "yes"));
+
                 // One that has begun by itself, because the log has grown, is the same event.
                 RespValue rewrite = control.Run("BGREWRITEAOF");
                 if (rewrite.IsError && rewrite.ToString().Contains("already in progress", StringComparison.Ordinal)) break;
