@@ -7,6 +7,7 @@ namespace RedKite.Dashboard;
 internal static class KeyBrowser
 {
     private const string ElementsMax = "100";
+    private const string ArrayIndexMax = "18446744073709551614";
     private const string BytesMax = "4095"; // the last position that is read of a string
     private const int TextMax = 1000;
 
@@ -56,6 +57,7 @@ internal static class KeyBrowser
             "hash" => client.Execute("HSCAN", key, "0", "COUNT", ElementsMax).Items[1],
             "zset" => client.Execute("ZRANGE", key, "0", Text(int.Parse(ElementsMax, CultureInfo.InvariantCulture) - 1), "WITHSCORES"),
             "stream" => client.Execute("XRANGE", key, "-", "+", "COUNT", ElementsMax),
+            "array" => client.Execute("ARSCAN", key, "0", ArrayIndexMax, "LIMIT", ElementsMax),
             _ => null,
         };
         if (value is null || value.IsError)
@@ -90,7 +92,7 @@ internal static class KeyBrowser
 
     private static long Size(RedKiteSession client, string type, string key)
     {
-        string? command = type switch { "string" => "STRLEN", "list" => "LLEN", "set" => "SCARD", "hash" => "HLEN", "zset" => "ZCARD", "stream" => "XLEN", _ => null };
+        string? command = type switch { "string" => "STRLEN", "list" => "LLEN", "set" => "SCARD", "hash" => "HLEN", "zset" => "ZCARD", "stream" => "XLEN", "array" => "ARCOUNT", _ => null };
         return command is null ? 0 : client.Execute(command, key).Integer;
     }
 

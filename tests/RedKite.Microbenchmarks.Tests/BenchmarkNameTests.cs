@@ -9,13 +9,16 @@ public class BenchmarkNameTests
 
     private static readonly string[] Structures =
     [
-        "BitCombination", "BitString", "CompactList", "HyperLogLog", "IdTree", "IntSet", "MemberPairs", "MemberTable", "NamedTable",
+        "ArrayData", "BitCombination", "BitString", "CompactList", "HyperLogLog", "IdTree", "IntSet", "MemberPairs", "MemberTable", "NamedTable",
         "PackedList", "QuickList", "ScoreTree", "StreamAppender", "StreamData", "StreamGroupData", "StreamProducers", "VectorGraph",
     ];
 
     // Blocks, positions, readers and limits of a structure need no benchmark of their own, though some have one.
     private static readonly Dictionary<string, string> PartsOfStructures = new()
     {
+        ["ArrayCursor"] = "ArrayData",
+        ["ArraySlice"] = "ArrayData",
+        ["ArrayWord"] = "ArrayData",
         ["CanonicalInteger"] = "PackedList",
         ["CompactAlphabet"] = "CompactList",
         ["CompactText"] = "StreamAppender",
@@ -72,7 +75,7 @@ public class BenchmarkNameTests
     // Values combine the structures above, whose benchmarks cover them.
     private static readonly string[] Values =
     [
-        "BlockCopy", "BlockMover", "FieldExpiry", "FreeingSlice", "HashFields", "HashLimits", "HashTable", "HashValue", "HyperLogLogSelfTest", "HyperLogLogValue",
+        "ArrayCopy", "ArrayValue", "BlockCopy", "BlockMover", "FieldExpiry", "FreeingSlice", "HashFields", "HashLimits", "HashTable", "HashValue", "HyperLogLogSelfTest", "HyperLogLogValue",
         "ListCopy", "ListNodes", "ListValue", "MemberTableCopy", "PackedSortedSet", "ReleasedValues", "ScoredSource", "SetEnumerator", "SetExpiry", "SetLimits",
         "SetSelection", "SetTable", "SetValue", "SetView", "SortedSetBuilder", "SortedSetCopy", "SortedSetCursor", "SortedSetMember", "SortedSetStructure",
         "SortedSetValue", "StreamCopy", "StreamGroup", "StreamListPacks", "StreamProgress", "StreamValue", "StringLimits", "StructureCopy", "ValueRoot",

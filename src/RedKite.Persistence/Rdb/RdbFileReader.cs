@@ -288,7 +288,7 @@ internal sealed class RdbFileReader : IDisposable
         _crc = feed.Crc;
         batch.Window.Clear();
         _position = _length - input.Left;
-        Add(batch, isModule && module != RdbModule.VectorSet ? WithModule(batch, key, RdbModule.NameOf(module)) : key, _position - key.ValueOffset);
+        Add(batch, isModule && !RdbModule.IsOwn(module) ? WithModule(batch, key, RdbModule.NameOf(module)) : key, _position - key.ValueOffset);
     }
 
     private bool TryAux(ref RdbInput input, RdbBatch batch)
@@ -309,7 +309,7 @@ internal sealed class RdbFileReader : IDisposable
     {
         int start = input.Position;
         if (!input.TryLength(out ulong id)) return false;
-        if (key.Type == RdbType.Module && (id is RdbModule.VectorSet or RdbModule.ExpiringSet))
+        if (key.Type == RdbType.Module && RdbModule.IsOwn(id))
         {
             if (!RdbModule.TrySkip(ref input)) return false;
             Add(batch, key, input.Position - start);

@@ -20,6 +20,9 @@ internal static class RdbModule
     /// <summary>The id of sets of whose members some expire, RedKite's own ("rkset-exp"), in version 0 of their encoding.</summary>
     internal const ulong ExpiringSet = 0xAE4B_1EB7_E7B1_A400;
 
+    /// <summary>The id of arrays, RedKite's own ("rkt-array"), in version 0 of their encoding.</summary>
+    internal const ulong Array = 0xAE4B_7E6A_BADA_C800;
+
     private const int NameLength = 9;
     private const int VersionBits = 10;
 
@@ -32,6 +35,9 @@ internal static class RdbModule
         Double = 4,
         String = 5,
     }
+
+    /// <summary>Whether RedKite reads data with an id as a value.</summary>
+    internal static bool IsOwn(ulong id) => id is VectorSet or ExpiringSet or Array;
 
     /// <summary>The name that an id stands for.</summary>
     internal static string NameOf(ulong id) => string.Create(NameLength, id >> VersionBits, static (name, bits) =>

@@ -39,7 +39,7 @@ internal static class RdbTypes
     internal static string Refusal(int code, RdbFamily family) => (code, family) switch
     {
         (23, RdbFamily.Valkey) => "a hash of paths of Valkey, a type that RedKite does not have",
-        (28, RdbFamily.Redis) => "an array of Redis, a type that RedKite does not have",
+        (28, RdbFamily.Redis) => "an array of Redis, in a form that is not documented",
         (29, RdbFamily.Redis) => "a packed hash with the fields of a template, in a form that is not documented",
         (33, RdbFamily.Redis) => "a rate limiter (GCRA) of Redis, a type that RedKite does not have",
         _ => string.Create(CultureInfo.InvariantCulture, $"unknown type {code}"),

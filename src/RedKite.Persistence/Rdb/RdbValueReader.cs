@@ -94,6 +94,7 @@ internal static class RdbValueReader
     private static bool TryModule(ref RdbInput input, in RdbTarget target, RdbScratch scratch) => input.TryLength(out ulong id) && id switch
     {
         RdbModule.VectorSet => RdbVectorSetReader.TryRead(ref input, target, scratch),
+        RdbModule.Array => RdbArrayReader.TryRead(ref input, target, scratch),
         RdbModule.ExpiringSet => RdbExpiringSetReader.TryRead(ref input, target, scratch),
         _ => false,
     };

@@ -1,5 +1,6 @@
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
+using RedKite.Store.Values.Arrays;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Lists;
 using RedKite.Store.Values.Members;
@@ -28,6 +29,10 @@ internal struct RdbValueSteps
     private ListNodes _nodes;
     private RdbStreamSteps _stream;
     private RdbVectorSetSteps _vectors;
+    private ArrayCursor _elements;
+    private ulong _nextIndex; // the lowest one that the next element of an array may have
+    private readonly bool _isArray;
+    private readonly (ulong Next, ulong Ring) _arrayState;
     private readonly SetView _expiring; // of whose members some expire
 
     internal RdbValueSteps(RdbType type, Database database, Entry entry, ExpiryClock expiry, long earliestExpiryMs, NativeBuffer scratch)
@@ -59,6 +64,12 @@ internal struct RdbValueSteps
                 _expiring = SetView.Of(database, entry, expiry, countsLiving: false);
                 _members = _expiring.Table.GetEnumerator();
                 break;
+            case RdbType.Module when entry.Type == DataType.Array:
+                ArrayValue array = ArrayValue.Of(database, entry);
+                _isArray = true;
+                _elements = array.Between(0, ArrayData.IndexMax);
+                _arrayState = (array.Next, array.Ring);
+                break;
             case RdbType.Module:
                 _vectors = new RdbVectorSetSteps(database, entry);
                 break;
@@ -87,6 +98,8 @@ internal struct RdbValueSteps
                 return BeginsWithCount(output) || StepField(output);
             case RdbType.Module when _expiring.IsTable:
                 return StepExpiringMember(output);
+            case RdbType.Module when _isArray:
+                return StepElement(output);
             case RdbType.Module:
                 return _vectors.Step(output);
             case RdbType.StreamOfListPacks3 or RdbType.StreamOfListPacks4:
@@ -119,6 +132,30 @@ internal struct RdbValueSteps
 
         RdbModule.WriteEnd(output);
         return false;
+    }
+
+    // In the form of RdbArrayReader.
+    private bool StepElement(RdbOutput output)
+    {
+        if (!_begun)
+        {
+            _begun = true;
+            output.Length(RdbModule.Array);
+            RdbModule.WriteUnsigned(output, _arrayState.Next);
+            RdbModule.WriteUnsigned(output, _arrayState.Ring);
+            return true;
+        }
+
+        if (!_elements.MoveNext())
+        {
+            RdbModule.WriteEnd(output);
+            return false;
+        }
+
+        RdbModule.WriteUnsigned(output, _elements.Index - _nextIndex);
+        _nextIndex = _elements.Index + 1;
+        RdbModule.WriteString(output, _elements.Element.Bytes(stackalloc byte[CanonicalInteger.TextBytesMax]));
+        return true;
     }
 
     private bool BeginsWithCount(RdbOutput output)

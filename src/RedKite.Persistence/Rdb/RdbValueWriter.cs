@@ -32,7 +32,7 @@ internal readonly ref struct RdbValueWriter
             DataType.Set => entry.Encoding == ValueEncoding.ListPack ? RdbType.SetListPack : RdbType.Set,
             DataType.SortedSet => entry.Encoding == ValueEncoding.ListPack ? RdbType.SortedSetListPack : RdbType.SortedSet,
             DataType.Stream => version == RdbFormat.Version && StreamValue.Of(database, entry).Producers.Exist ? RdbType.StreamOfListPacks4 : RdbType.StreamOfListPacks3,
-            DataType.VectorSet => RdbType.Module,
+            DataType.VectorSet or DataType.Array => RdbType.Module,
             _ when entry.Encoding == ValueEncoding.ListPack => RdbType.HashListPack,
             _ when earliestExpiryMs == long.MaxValue || version <= RdbFormat.VersionWithoutFieldExpiries => RdbType.Hash,
             _ when version >= RdbTypes.ValkeyVersionMin => RdbType.HashWithTimes,

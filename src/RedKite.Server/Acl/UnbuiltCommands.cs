@@ -12,8 +12,7 @@ internal static class UnbuiltCommands
 {
     private static readonly string[] Newer =
     [
-        "ARCOUNT", "ARDEL", "ARDELRANGE", "ARGET", "ARGETRANGE", "ARGREP", "ARINFO", "ARINSERT", "ARLASTITEMS", "ARLEN", "ARMGET", "ARMSET", "ARNEXT", "AROP",
-        "ARRING", "ARSCAN", "ARSEEK", "ARSET", "BACKUP", "BLESS", "TRIMSLOTS",
+        "BACKUP", "BLESS", "TRIMSLOTS",
     ];
 
     /// <summary>Rows of these commands, for rules only. Their indexes follow those of the built ones.</summary>

@@ -81,6 +81,15 @@ internal enum KeyEvent : byte
     XGroupDestroy,
     XGroupSetId,
 
+    // Arrays.
+    ArSet,
+    ArMSet,
+    ArInsert,
+    ArRing,
+    ArSeek,
+    ArDel,
+    ArDelRange,
+
     // Keys that expire or are evicted, that are new, or that were looked up and missing.
     Expired,
     Evicted,
@@ -191,6 +200,13 @@ internal static class KeyEvents
         (KeyEvent.XGroupDelConsumer, KeyEventClass.Stream, "xgroup-delconsumer"),
         (KeyEvent.XGroupDestroy, KeyEventClass.Stream, "xgroup-destroy"),
         (KeyEvent.XGroupSetId, KeyEventClass.Stream, "xgroup-setid"),
+        (KeyEvent.ArSet, KeyEventClass.Generic, "arset"), // no letter for arrays is documented
+        (KeyEvent.ArMSet, KeyEventClass.Generic, "armset"),
+        (KeyEvent.ArInsert, KeyEventClass.Generic, "arinsert"),
+        (KeyEvent.ArRing, KeyEventClass.Generic, "arring"),
+        (KeyEvent.ArSeek, KeyEventClass.Generic, "arseek"),
+        (KeyEvent.ArDel, KeyEventClass.Generic, "ardel"),
+        (KeyEvent.ArDelRange, KeyEventClass.Generic, "ardelrange"),
         (KeyEvent.Expired, KeyEventClass.Expired, "expired"),
         (KeyEvent.Evicted, KeyEventClass.Evicted, "evicted"),
         (KeyEvent.New, KeyEventClass.New, "new"),

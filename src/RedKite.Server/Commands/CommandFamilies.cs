@@ -1,3 +1,4 @@
+using RedKite.Server.Commands.Arrays;
 using RedKite.Server.Commands.Connection;
 using RedKite.Server.Commands.Debug;
 using RedKite.Server.Commands.Geo;
@@ -62,6 +63,10 @@ internal static class CommandFamilies
         HashImportCommands.Family,
         FieldExpiryCommands.Family,
         MemberExpiryCommands.Family,
+        ArrayCommands.Family,
+        ArrayInsertCommands.Family,
+        ArrayRangeCommands.Family,
+        ArraySearchCommands.Family,
         VectorSetCommands.Family,
         VectorSearchCommands.Family,
         VectorListCommands.Family,

@@ -184,7 +184,7 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
             Store.Keyspace.DataType.String => "byte",
             Store.Keyspace.DataType.Hash => "field",
             Store.Keyspace.DataType.Stream => "entry",
-            Store.Keyspace.DataType.List => "element",
+            Store.Keyspace.DataType.List or Store.Keyspace.DataType.Array => "element",
             _ => "member",
         };
         string plural = elements == "entry" ? "entries" : elements + "s";

@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Numerics;
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Arrays;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Lists;
 using RedKite.Store.Values.Sets;
@@ -105,6 +106,7 @@ internal sealed class KeySurvey : IDisposable
         DataType.Set => SetView.Of(database, entry).Count,
         DataType.SortedSet => new SortedSetValue(database, entry).Count,
         DataType.Stream => StreamValue.Of(database, entry).Length,
+        DataType.Array => ArrayValue.Of(database, entry).Count,
         DataType.VectorSet => VectorSetValue.Of(database, entry).Count,
         _ => HashValue.Peek(database, entry, ExpiryClock.Never).Count,
     };

@@ -28,6 +28,7 @@ internal enum AclCategory
     Connection = 1 << 18,
     Transaction = 1 << 19,
     Scripting = 1 << 20,
+    Array = 1 << 21,
 }
 
 /// <summary>Names of categories, and the categories that follow from a command's row.</summary>
@@ -57,6 +58,7 @@ internal static class AclCategories
         (AclCategory.Connection, "connection"),
         (AclCategory.Transaction, "transaction"),
         (AclCategory.Scripting, "scripting"),
+        (AclCategory.Array, "array"),
     ];
 
     /// <summary>

@@ -212,7 +212,7 @@ internal sealed class CommandFamily
     /// <summary>Every group. Each has its own metrics.</summary>
     internal static readonly string[] Groups =
     [
-        "generic", "string", "bitmap", "hyperloglog", "hash", "list", "set", "sorted-set", "geo", "stream",
+        "generic", "string", "bitmap", "hyperloglog", "hash", "list", "set", "sorted-set", "geo", "stream", "array",
         "pubsub", "scripting", "transactions", "connection", "cluster", "server", "module",
     ];
 

@@ -12,6 +12,9 @@ internal enum DataType
 
     /// <summary>Vectors by name; a module's value in Redis.</summary>
     VectorSet = 7,
+
+    /// <summary>Elements by indexes of 64 bits; the number is RedKite's own.</summary>
+    Array = 8,
 }
 
 /// <summary>How a value is stored, under the name that OBJECT ENCODING returns.</summary>
@@ -51,4 +54,7 @@ internal enum ValueEncoding
 
     /// <summary>A graph of vectors.</summary>
     VectorSet = 12,
+
+    /// <summary>Slices of a sparse array.</summary>
+    SlicedArray = 13,
 }

@@ -1,5 +1,6 @@
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
+using RedKite.Store.Values.Arrays;
 using RedKite.Store.Values.Streams;
 
 namespace RedKite.Store.Values;
@@ -43,6 +44,10 @@ internal sealed unsafe class ReleasedValues(Arena arena)
         stream->Producers = producers;
         Release(new Released { Type = DataType.Stream, Encoding = ValueEncoding.Stream, Root = new ValueRoot { Structure = (byte*)stream } });
     }
+
+    /// <summary>Takes over the part of an array that was removed, and frees a slice of it.</summary>
+    internal void Release(ArrayData* removed) =>
+        Release(new Released { Type = DataType.Array, Encoding = ValueEncoding.SlicedArray, Root = new ValueRoot { Structure = (byte*)removed } });
 
     /// <summary>Takes over the structure of an entry whose block is about to be freed, all of it for the background sweep.</summary>
     internal void SetAside(byte* entry) => _waiting.Enqueue(Take(entry));

@@ -1,5 +1,6 @@
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
+using RedKite.Store.Values.Arrays;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Lists;
 using RedKite.Store.Values.Members;
@@ -26,6 +27,7 @@ internal static unsafe class ValueStructure
         (DataType.Stream, ValueEncoding.Stream) => StreamData.FreeSlice((StreamData*)root.Structure, arena, blocksMax),
         (DataType.Hash, ValueEncoding.HashTable) => HashTable.FreeSlice(arena, root, blocksMax),
         (DataType.VectorSet, ValueEncoding.VectorSet) => VectorSetData.FreeSlice((VectorSetData*)root.Structure, arena, blocksMax),
+        (DataType.Array, ValueEncoding.SlicedArray) => ArrayData.FreeSlice((ArrayData*)root.Structure, arena, blocksMax),
         _ => throw Unknown(type, encoding),
     };
 
@@ -38,6 +40,7 @@ internal static unsafe class ValueStructure
         (DataType.Stream, ValueEncoding.Stream) => StreamData.Bytes((StreamData*)entry.Root.Structure),
         (DataType.Hash, ValueEncoding.HashTable) => HashTable.Bytes(entry.Root),
         (DataType.VectorSet, ValueEncoding.VectorSet) => VectorSetData.Bytes((VectorSetData*)entry.Root.Structure),
+        (DataType.Array, ValueEncoding.SlicedArray) => ArrayData.Bytes((ArrayData*)entry.Root.Structure),
         _ => throw Unknown(entry.Type, entry.Encoding),
     };
 
@@ -57,6 +60,8 @@ internal static unsafe class ValueStructure
                 return QuickList.Move(mover, ref root.Structure, ref cursor, ref work);
             case DataType.VectorSet:
                 return VectorSetData.Move(mover, (VectorSetData*)root.Structure, ref cursor, ref work);
+            case DataType.Array:
+                return ArrayData.Move(mover, (ArrayData*)root.Structure, ref cursor, ref work);
             default:
                 return StreamData.Move(mover, (StreamData*)root.Structure, ref cursor, ref work);
         }

@@ -34,7 +34,7 @@ public sealed class RdbValueTests
             world.Remove("copy");
         }
 
-        int forms = type switch { DataType.String or DataType.List or DataType.Stream or DataType.VectorSet => 1, DataType.SortedSet => 2, DataType.Set => 3, _ => 4 };
+        int forms = type switch { DataType.String or DataType.List or DataType.Stream or DataType.VectorSet or DataType.Array => 1, DataType.SortedSet => 2, DataType.Set => 3, _ => 4 };
         Assert.Equal(forms, written.Count);
         world.AssertEmpty();
     }

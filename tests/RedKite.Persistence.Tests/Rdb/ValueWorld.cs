@@ -3,6 +3,7 @@ using System.Text;
 using RedKite.Persistence.Rdb;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values;
+using RedKite.Store.Values.Arrays;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Lists;
 using RedKite.Store.Values.Sets;
@@ -113,6 +114,12 @@ internal sealed class ValueWorld : IDisposable
             case DataType.VectorSet:
                 MakeVectorSet(name, hash, Math.Min(count, 300), random);
                 break;
+            case DataType.Array:
+                ArrayValue array = ArrayValue.Create(Database, name, hash, 0);
+                int shift = random.Next(3) == 0 ? 40 : random.Next(6);
+                for (int i = 0; i < count; i++) array.Set((ulong)random.Next(count * 2) << shift, random.Next(2) == 0 ? Number(random) : Element(random, i));
+                array.TakeOverState(random.Next(2) == 0 ? 0 : (ulong)random.NextInt64(), (ulong)random.Next(3));
+                break;
             default:
                 MakeStream(name, hash, count, random);
                 break;
@@ -155,6 +162,13 @@ internal sealed class ValueWorld : IDisposable
             case DataType.VectorSet:
                 DescribeVectorSet(VectorSetValue.Of(database, entry), parts);
                 parts.Sort(StringComparer.Ordinal);
+                break;
+            case DataType.Array:
+                ArrayValue array = ArrayValue.Of(database, entry);
+                ArrayCursor cursor = array.Between(0, ArrayData.IndexMax);
+                while (cursor.MoveNext()) parts.Add($"{cursor.Index}={Shown(cursor.Element.Bytes(digits))}");
+                Assert.Equal(array.Count, parts.Count);
+                parts.Add($"next {array.Next}, ring {array.Ring}");
                 break;
             default:
                 DescribeStream(StreamValue.Of(database, entry), parts, digits);

@@ -123,6 +123,7 @@ public class KeyStatisticsTests
             server.Execute("ZADD", "zset", "1", $"member {i}");
             server.Execute("HSET", "hash", $"field {i}", "value");
             server.Execute("XADD", "stream", "*", "field", "value");
+            server.Execute("ARINSERT", "array", "value");
         }
 
         server.Execute("CONFIG", "SET", "key-survey-cpu-percent", "100");
@@ -132,7 +133,7 @@ public class KeyStatisticsTests
         Assert.Equal(2001, survey.Types[DataType.String].Persistent);
         Assert.Equal(1, survey.Types[DataType.String].TtlSeconds[TypeSurvey.BinOf(999)]);
         Assert.Equal([40, 41, 80], survey.Types[DataType.String].Sizes[..3]); // of 0, 1, 2 and 3 bytes
-        foreach ((DataType type, string key) in (ReadOnlySpan<(DataType, string)>)[(DataType.List, "list"), (DataType.Set, "set"), (DataType.SortedSet, "zset"), (DataType.Hash, "hash"), (DataType.Stream, "stream")])
+        foreach ((DataType type, string key) in (ReadOnlySpan<(DataType, string)>)[(DataType.List, "list"), (DataType.Set, "set"), (DataType.SortedSet, "zset"), (DataType.Hash, "hash"), (DataType.Stream, "stream"), (DataType.Array, "array")])
         {
             SurveyedKey found = Assert.Single(survey.Types[type].Largest);
             Assert.Equal((key, 3000), (Encoding.ASCII.GetString(found.Key), found.Size));

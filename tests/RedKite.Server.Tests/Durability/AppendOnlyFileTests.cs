@@ -13,7 +13,7 @@ public class AppendOnlyFileTests
         "SET s 1", "INCRBYFLOAT s 0.5", "APPEND t abc", "SET e v EX 10000", "GETEX e PX 500000", "SETBIT b 7 1", "PFADD hll a b c",
         "RPUSH l a b c", "LPOP l", "SADD set a b c d", "SPOP set 2", "ZADD z 1 a 2 b", "ZINCRBY z 1.5 a", "HSET h f 1 g 2",
         "HEXPIRE h 1000 FIELDS 1 f", "XADD x * f v", "XGROUP CREATE x g 0", "XREADGROUP GROUP g c STREAMS x >", "GEOADD geo 1 2 p",
-        "COPY l l2", "RENAME t t2", "MSET m1 1 m2 2", "DEL m2", "SORT l STORE sorted ALPHA",
+        "ARSET ar 5 a 7 text-of-a-block", "ARINSERT ar b c", "ARDELRANGE ar 6 9", "ARRING ring 3 a b c d", "ARSEEK ar 18446744073709551614", "COPY l l2", "RENAME t t2", "MSET m1 1 m2 2", "DEL m2", "SORT l STORE sorted ALPHA",
     ];
 
     [Theory]

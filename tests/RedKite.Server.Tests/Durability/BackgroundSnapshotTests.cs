@@ -82,6 +82,7 @@ public class BackgroundSnapshotTests
             client.Execute("ZADD", "large sorted set", Text(i), "m" + Text(i));
             client.Execute("RPUSH", "large list", "e" + Text(i));
             client.Execute("XADD", "large stream", "*", "f", Text(i));
+            client.Execute("ARSET", "large array", Text(i * 3), "some words and " + Text(i));
             client.Execute("APPEND", "large string", "some words and " + Text(i));
         }
 
@@ -91,7 +92,7 @@ public class BackgroundSnapshotTests
     private static void Add(RedKiteSession client, string key, Random random)
     {
         string value = new('x', random.Next(100));
-        switch (random.Next(7))
+        switch (random.Next(8))
         {
             case 0: client.Execute("SET", key, value); break;
             case 1: client.Execute("SET", key, value, "PX", Text(random.Next(1, 3) * 1_000_000)); break;
@@ -99,6 +100,7 @@ public class BackgroundSnapshotTests
             case 3: client.Execute("HSET", key, "f", value, "g", "1"); break;
             case 4: client.Execute("SADD", key, "1", "2", value); break;
             case 5: client.Execute("ZADD", key, "1", "a", "2.5", value + "b"); break;
+            case 6: client.Execute("ARINSERT", key, "1", value, "c"); break;
             default: client.Execute("XADD", key, "*", "f", value); break;
         }
     }
@@ -132,7 +134,7 @@ public class BackgroundSnapshotTests
     private static void ChangeLarge(RedKiteSession client, Random random)
     {
         string n = Text(random.Next(3000));
-        switch (random.Next(11))
+        switch (random.Next(13))
         {
             case 0: client.Execute("SADD", "large set", "new" + n); break;
             case 1: client.Execute("ZADD", "large sorted set", n, "m5"); break;
@@ -143,6 +145,8 @@ public class BackgroundSnapshotTests
             case 6: client.Execute("LMOVE", "large list", "k" + n, "LEFT", "RIGHT"); break;
             case 7: client.Execute("EVAL", "return redis.call('hdel', 'large', ARGV[1])", "0", "f" + n); break;
             case 8: client.Execute("PEXPIRE", "large set", "100000000"); break;
+            case 11: client.Execute("ARSET", "large array", n, "new"); break;
+            case 12: client.Execute("ARDELRANGE", "large array", n, n + "0"); break;
             case 9 when random.Next(50) == 0: client.Execute("RENAME", "large list", "large"); break;
             case 10 when random.Next(50) == 0: client.Execute("DEL", "large string", "large stream"); break;
         }

@@ -30,6 +30,9 @@ public sealed class SlicedValueTests : IAsyncLifetime
         { "list", "LMOVE list small LEFT LEFT", "LLEN list" },
         { "stream", "XADD stream * f v", "XLEN stream" },
         { "stream", "XREADGROUP GROUP g c STREAMS stream >", "XRANGE stream - + COUNT 2" },
+        { "array", "ARSET array 5 new", "ARGETRANGE array 0 10" },
+        { "array", "ARDELRANGE array 0 100000", "ARCOUNT array" },
+        { "array", "ARRING array 10 new", "ARLASTITEMS array 5" },
         { "string", "APPEND string new", "GETRANGE string 5 10" },
         { "string", "SETBIT string 7 1", "STRLEN string" },
         { "hash", "EVAL return(redis.call('HDEL',KEYS[1],'f1')) 1 hash", "HGETALL hash" },
@@ -226,10 +229,10 @@ public sealed class SlicedValueTests : IAsyncLifetime
 
     private static string RandomCommand(Random random)
     {
-        string[] keys = ["hash", "set", "zset", "list", "stream", "string", "k1", "k2", "other"];
+        string[] keys = ["hash", "set", "zset", "list", "stream", "array", "string", "k1", "k2", "other"];
         string key = keys[random.Next(keys.Length)], second = keys[random.Next(keys.Length)];
         string n = Text(random.Next(Elements));
-        return random.Next(40) switch
+        return random.Next(43) switch
         {
             0 => $"HSET hash f{n} {new string('n', random.Next(200))}",
             1 => $"HDEL hash f{n}",
@@ -270,6 +273,9 @@ public sealed class SlicedValueTests : IAsyncLifetime
             36 => $"SORT list ALPHA STORE {second}",
             37 => $"GETDEL {key}",
             38 => $"GETEX {key} PX 50",
+            39 => $"ARSET array {n} new a b",
+            40 => $"ARDELRANGE array {n} 100",
+            41 => $"ARRING array 200 {n} x",
             _ => $"SET k{n} {n}",
         };
     }
@@ -286,6 +292,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
                 "set" => Run($"SADD set m{n} {text}{n}"),
                 "zset" => Run($"ZADD zset {n} m{n}"),
                 "list" => Run($"RPUSH list {text}{n}"),
+                "array" => Run($"ARSET array {Text(i * 7)} {text}{n}"),
                 "stream" => Run($"XADD stream {Text(i + 1)}-1 f {text}"),
                 _ => Run($"APPEND string {text}{n}"),
             };

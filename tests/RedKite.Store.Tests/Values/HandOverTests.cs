@@ -3,6 +3,7 @@ using System.Text;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
 using RedKite.Store.Values;
+using RedKite.Store.Values.Arrays;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Lists;
 using RedKite.Store.Values.Sets;
@@ -182,6 +183,10 @@ public sealed class HandOverTests
                 VectorSetValue vectors = entry.Exists ? VectorSetValue.Of(database, entry) : VectorSetValue.Create(database, key, hash, 0, form);
                 vectors.Add(text, [number % 7, number % 11, 1], effort: 4, "attributes"u8, keepsAttributes: false);
                 break;
+            case DataType.Array:
+                ArrayValue array = entry.Exists ? ArrayValue.Of(database, entry) : ArrayValue.Create(database, key, hash, 0);
+                array.Set((ulong)number, text);
+                break;
             default:
                 StreamValue stream = entry.Exists
                     ? StreamValue.Of(database, entry)
@@ -212,6 +217,7 @@ public sealed class HandOverTests
         {
             if (type == DataType.Hash) HashValue.Open(database, entry, ExpiryClock.Never).Remove(Text(i));
             else if (type == DataType.VectorSet) VectorSetValue.Of(database, entry).Remove(Text(i));
+            else if (type == DataType.Array) ArrayValue.Of(database, entry).Remove((ulong)i, (ulong)i);
             else if (type == DataType.Set) SetValue.Open(database, entry, new SetLimits(4, 4, 8)).Remove(Text(i));
             else new SortedSetValue(database, entry).Remove(Text(i));
         }
@@ -228,6 +234,7 @@ public sealed class HandOverTests
             DataType.SortedSet => new SortedSetValue(database, entry).Count,
             DataType.List => new ListValue(database, entry, Lists).Count,
             DataType.VectorSet => VectorSetValue.Of(database, entry).Count,
+            DataType.Array => ArrayValue.Of(database, entry).Count,
             _ => StreamValue.Of(database, entry).Length,
         };
     }

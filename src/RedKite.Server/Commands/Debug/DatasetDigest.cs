@@ -1,9 +1,11 @@
 using System.Buffers.Binary;
+using System.Buffers.Text;
 using System.Globalization;
 using System.Security.Cryptography;
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Arrays;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Lists;
 using RedKite.Store.Values.Packed;
@@ -78,6 +80,9 @@ internal ref struct DatasetDigest
             case DataType.Stream:
                 MixStream(database, entry);
                 break;
+            case DataType.Array:
+                MixArray(database, entry);
+                break;
             case DataType.VectorSet:
                 AddVectorSet(database, entry);
                 break;
@@ -95,6 +100,7 @@ internal ref struct DatasetDigest
         DataType.SortedSet => 3,
         DataType.Hash => 4,
         DataType.VectorSet => 5, // a module's
+        DataType.Array => (int)DataType.Array,
         _ => 6,
     };
 
@@ -103,6 +109,18 @@ internal ref struct DatasetDigest
         var list = new ListValue(database, entry, default);
         ListReader elements = list.Read(0, list.Count);
         while (elements.MoveNext()) Mix(elements.Current);
+    }
+
+    private readonly void MixArray(Database database, Entry entry)
+    {
+        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        ArrayCursor elements = ArrayValue.Of(database, entry).Between(0, ArrayData.IndexMax);
+        while (elements.MoveNext())
+        {
+            Utf8Formatter.TryFormat(elements.Index, digits, out int length);
+            Mix(digits[..length]);
+            Mix(elements.Element.Bytes(digits));
+        }
     }
 
     private readonly void AddSet(Database database, Entry entry, ExpiryClock expiry)

@@ -15,6 +15,7 @@ internal static class EncodingNames
         ValueEncoding.HashTable => "hashtable"u8,
         ValueEncoding.SkipList => "skiplist"u8,
         ValueEncoding.QuickList => "quicklist"u8,
+        ValueEncoding.SlicedArray => "sliced-array"u8,
         ValueEncoding.Stream => "stream"u8,
         _ => "raw"u8,
     };

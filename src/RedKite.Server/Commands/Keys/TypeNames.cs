@@ -12,6 +12,7 @@ internal static class TypeNames
         DataType.Set => "set"u8,
         DataType.SortedSet => "zset"u8,
         DataType.Hash => "hash"u8,
+        DataType.Array => "array"u8,
         DataType.VectorSet => "vectorset"u8,
         _ => "stream"u8,
     };

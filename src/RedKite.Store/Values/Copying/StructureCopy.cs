@@ -17,6 +17,7 @@ internal unsafe struct StructureCopy
     private SortedSetCopy _sortedSet;
     private ListCopy _list;
     private StreamCopy _stream;
+    private ArrayCopy _array;
 
     /// <param name="source">An entry with a structure.</param>
     /// <param name="arena">The arena of the copy's stripe.</param>
@@ -48,6 +49,10 @@ internal unsafe struct StructureCopy
                 _stream = new StreamCopy(root.Structure, arena);
                 Root.Structure = _stream.Root;
                 break;
+            case DataType.Array:
+                _array = new ArrayCopy(root.Structure, arena);
+                Root.Structure = _array.Root;
+                break;
             default:
                 throw new InvalidOperationException($"A value of type {_type} has no structure.");
         }
@@ -64,6 +69,7 @@ internal unsafe struct StructureCopy
         DataType.Hash => _hash.Step(),
         DataType.SortedSet => _sortedSet.Step(),
         DataType.List => _list.Step(),
+        DataType.Array => _array.Step(),
         _ => _stream.Step(),
     };
 
@@ -75,5 +81,6 @@ internal unsafe struct StructureCopy
         _sortedSet.DiscardOpenBlock();
         _list.DiscardOpenBlock();
         _stream.DiscardOpenBlock();
+        _array.DiscardOpenBlock();
     }
 }
