@@ -1,4 +1,3 @@
-using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Values.Arrays;

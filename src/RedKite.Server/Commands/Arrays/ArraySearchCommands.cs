@@ -1,5 +1,4 @@
 using RedKite.Protocol;
-using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Values.Arrays;
 using RedKite.Store.Values.Packed;
