@@ -56,6 +56,24 @@ public sealed class ImportTests(Transfers servers) : IDisposable
         Assert.Empty(Directory.GetFiles(_folder.Path));
     }
 
+    [Fact]
+    public async Task Arrays_arrive_by_their_commands()
+    {
+        ServerProcess source = servers.Source("redkite");
+        ServerProcess target = servers.Target("redkite");
+        using RespConnection sourceClient = source.Connect();
+        using RespConnection targetClient = target.Connect();
+        sourceClient.Run("EVAL \"for i = 1, 9000 do redis.call('ARSET', KEYS[1], i * 3, i .. string.rep('x', i % 40)) end\" 1 large");
+        sourceClient.Run("ARSET far 18446744073709551613 a b").IsInteger(2);
+        sourceClient.Run("ARSEEK far 18446744073709551615").IsInteger(1);
+        sourceClient.Run("ARRING ring 3 a b c d").IsInteger(0);
+        Assert.Contains("3 keys copied", (await Import(source, target, "--plain")).Succeeded().Output, StringComparison.Ordinal);
+        foreach (string question in (string[])["ARSCAN large 0 18446744073709551614", "ARSCAN far 0 18446744073709551614", "ARNEXT large", "ARNEXT far", "ARLASTITEMS ring 3"])
+        {
+            Assert.Equal(sourceClient.Run(question).ToString(), targetClient.Run(question).ToString());
+        }
+    }
+
     // The target becomes full, and then has room again.
     [Fact]
     public async Task Full_target_ends_it_and_it_continues_where_it_was()

@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Text;
 using RedKite.Protocol;
 
@@ -26,6 +27,8 @@ internal sealed class PlainCopy(SourceServer source, TargetServer target, string
     // A key whose type changes while it is read is read again.
     private const int AttemptsMax = 3;
 
+    private const ulong ArrayIndexMax = ulong.MaxValue - 1;
+
     private readonly byte[] _scratch = Encoding.UTF8.GetBytes(scratchName);
     private bool _hasFieldExpiries = true;
 
@@ -52,6 +55,7 @@ internal sealed class PlainCopy(SourceServer source, TargetServer target, string
                 "set" => TryCopyPages("SSCAN", "SADD", key, each: 1),
                 "zset" => TryCopyPages("ZSCAN", "ZADD", key, each: 2),
                 "hash" => TryCopyPages("HSCAN", "HSET", key, each: 2),
+                "array" => TryCopyArray(key),
                 "stream" => new StreamCopy(source, target, _scratch).TryCopy(key),
                 _ => null,
             };
@@ -160,6 +164,37 @@ internal sealed class PlainCopy(SourceServer source, TargetServer target, string
         }
         while (cursor != "0");
         return true;
+    }
+
+    // The size of a ring is in no reply: the next ARRING has it.
+    private bool TryCopyArray(byte[] key)
+    {
+        var page = new PageSize();
+        for (ulong from = 0; from <= ArrayIndexMax;)
+        {
+            if (!TryAsk(source.Link, out Reply reply, "ARSCAN", key, Shown(from), Shown(ArrayIndexMax), "LIMIT", page.Count)) return false;
+            if (reply.Array.Length == 0) break;
+            List<Word> words = ["ARMSET", _scratch];
+            foreach (Reply pair in reply.Array)
+            {
+                if (pair.Array is not [{ } index, { Bytes: { } element }] || !ulong.TryParse(index.Text, CultureInfo.InvariantCulture, out ulong last) || last < from || last > ArrayIndexMax)
+                {
+                    throw source.Link.Fail("the reply to ARSCAN is not as expected");
+                }
+
+                words.AddRange([index.Text, element]);
+                from = last + 1;
+            }
+
+            target.Send([.. words]);
+            page.Adapt(reply.Array.Length, reply.Size);
+        }
+
+        if (!TryAsk(source.Link, out Reply next, "ARNEXT", key)) return false;
+        target.Send("ARSEEK", _scratch, next.IsNull ? Shown(ulong.MaxValue) : next.Text);
+        return true;
+
+        static string Shown(ulong index) => index.ToString(CultureInfo.InvariantCulture);
     }
 
     private void CopyFieldExpiries(byte[] key, Reply[] pairs)

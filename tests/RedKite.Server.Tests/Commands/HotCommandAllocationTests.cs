@@ -111,6 +111,17 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     [InlineData("HEXPIRE table 100 FIELDS 1 f9 ; HTTL table FIELDS 1 f9 ; HPERSIST table FIELDS 1 f9", "*[:1] *[:100] *[:1]")]
     [InlineData("SEXPIRE members 100 MEMBERS 1 a ; STTL members MEMBERS 1 a ; SPERSIST members MEMBERS 1 a", "*[:1] *[:100] *[:1]")]
     [InlineData("SADDEX members EX 100 MEMBERS 2 a d ; SREM members d ; SADDEX members MEMBERS 1 a", ":1 :1 :1")]
+    [InlineData("ARSET array 5 x 12 a-text-of-a-block ; ARDELRANGE array 7 5", ":3 :3")]
+    [InlineData("ARMSET array 70000 x 3 y ; ARDEL array 70000 3", ":2 :2")]
+    [InlineData("ARGET array 1", "$element")]
+    [InlineData("ARMGET array 0 1 2", "*[$12 $element $(null)]")]
+    [InlineData("ARGETRANGE array 2 0", "*[$(null) $element $12]")]
+    [InlineData("ARSCAN array 0 100 LIMIT 1", "*[*[:0 $12]]")]
+    [InlineData("ARSEEK array 8 ; ARINSERT array x ; ARDEL array 8", ":1 :8 :1")]
+    [InlineData("ARRING ring 3 a b c", ":2")]
+    [InlineData("ARLASTITEMS ring 2", "*[$# $#]")]
+    [InlineData("AROP array 0 100 SUM", "$12")]
+    [InlineData("DUMP array", "$#element#")]
     [InlineData("DUMP hit", "$#value#")]
     [InlineData("DUMP list", "$#a#b#c#")]
     [InlineData("DUMP sorted", "$#a#b#")]
@@ -159,6 +170,8 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
         _transcript.Run("XGROUP CREATE stream group 0").IsOk();
         _transcript.Run("XREADGROUP GROUP group consumer COUNT 3 STREAMS stream >");
         _transcript.Run("HSET hash field value float 1.5").IsInteger(2);
+        _transcript.Run("ARSET array 0 12 element").IsInteger(2);
+        _transcript.Run("ARRING ring 3 a b c").IsInteger(2);
         for (int i = 0; i < 600; i++) _transcript.Run($"HSET table f{i} value").IsInteger(1);
         _transcript.Run("HSET table count 10").IsInteger(1);
     }

@@ -23,6 +23,20 @@ public class SnapshotTests
         Assert.Equal("0", disk.Info("rdb_changes_since_last_save"));
     }
 
+    // More than is read of a file at a time. Data of other modules would be passed over.
+    [Fact]
+    public async Task Large_values_in_a_form_of_RedKite_are_loaded()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        disk.Server.Execute(["SADDEX", "set", "EX", "1000", "MEMBERS", "30000", .. Enumerable.Range(0, 30_000).Select(i => $"member:{i}:{new string('x', i % 20)}")]);
+        disk.Server.Execute(["ARINSERT", "array", .. Enumerable.Range(0, 30_000).Select(i => $"element:{i}:{new string('x', i % 20)}")]);
+        string digest = disk.Digest();
+        Assert.Equal("OK", disk.Run("SAVE").Text);
+        await disk.RestartAsync();
+        Assert.Equal((30_000, 30_000), (disk.Run("SCARD set").Integer, disk.Run("ARCOUNT array").Integer));
+        Assert.Equal(digest, disk.Digest());
+    }
+
     [Fact]
     public async Task Bgsave_saves_and_reports_it()
     {

@@ -79,7 +79,7 @@ internal struct ArrayAggregate(ArrayAggregate.Kind kind)
     {
         if (!_any) reply.Null();
         else if (kind is not (Kind.Sum or Kind.Min or Kind.Max)) reply.Integer(_bits);
-        else if (kind == Kind.Sum && !_hasFraction) reply.Bulk(_whole.ToString(CultureInfo.InvariantCulture));
+        else if (kind == Kind.Sum && !_hasFraction) ReplyWhole(reply, _whole);
         else if (kind == Kind.Sum) ReplyNumber(reply, _fraction + Extended(_whole));
         else if (_extreme.IsWhole) reply.BulkInteger(_extreme.Whole);
         else ReplyNumber(reply, _extreme.Extended);
@@ -119,6 +119,13 @@ internal struct ArrayAggregate(ArrayAggregate.Kind kind)
         whole.TryFormat(digits, out int length, provider: CultureInfo.InvariantCulture);
         ExtendedDouble.TryParse(digits[..length], out ExtendedDouble value);
         return value;
+    }
+
+    private static void ReplyWhole(ReplyWriter reply, Int128 whole)
+    {
+        Span<byte> digits = stackalloc byte[ExtendedDouble.ShortTextBytesMax];
+        whole.TryFormat(digits, out int length, provider: CultureInfo.InvariantCulture);
+        reply.Bulk(digits[..length]);
     }
 
     private static void ReplyNumber(ReplyWriter reply, ExtendedDouble value)
