@@ -51,6 +51,14 @@ internal sealed class CommandOutput(RdbSink sink)
         return Argument(digits[..CanonicalInteger.Format(number, digits)]);
     }
 
+    /// <summary>An index of an array, or a size.</summary>
+    internal CommandOutput Index(ulong number)
+    {
+        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        Utf8Formatter.TryFormat(number, digits, out int length);
+        return Argument(digits[..length]);
+    }
+
     internal CommandOutput Argument(StreamId id)
     {
         Span<byte> text = stackalloc byte[StreamId.TextMax];

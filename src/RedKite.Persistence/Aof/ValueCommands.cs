@@ -2,6 +2,7 @@ using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
 using RedKite.Protocol;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Arrays;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Lists;
 using RedKite.Store.Values.Packed;
@@ -13,7 +14,7 @@ namespace RedKite.Persistence.Aof;
 
 /// <summary>
 /// Writes a key as the commands that create it, those that Redis writes without aof-use-rdb-preamble. What these cannot express is a
-/// RESTORE: vector sets, and streams with remembered ids of producers, with pending entries that were deleted, or with ones without a
+/// RESTORE: vector sets, arrays whose ring was changed by other commands, and streams with remembered ids of producers, with pending entries that were deleted, or with ones without a
 /// consumer. Not kept are the times at which consumers were seen, as in Redis.
 /// </summary>
 /// <param name="output">Receives the commands.</param>
@@ -52,6 +53,9 @@ internal sealed class ValueCommands(CommandOutput output, int payloadBytesMax = 
                 break;
             case DataType.Stream when IsOfCommands(StreamValue.Of(database, entry)):
                 WriteStream(entry.Key, StreamValue.Of(database, entry));
+                break;
+            case DataType.Array when IsOfCommands(ArrayValue.Of(database, entry)):
+                WriteArray(entry.Key, ArrayValue.Of(database, entry));
                 break;
             default:
                 WritePayload(database, entry);
@@ -130,6 +134,34 @@ internal sealed class ValueCommands(CommandOutput output, int payloadBytesMax = 
             if (fields.ExpiryMs == long.MaxValue) continue;
             output.Begin("HPEXPIREAT"u8, 5).Argument(entry.Key).Argument(fields.ExpiryMs).Argument("FIELDS"u8).Argument(1).Argument(fields.Field.Bytes(digits));
         }
+    }
+
+    // Whether the last insertion in the ring, if there is one, can be made again.
+    private static bool IsOfCommands(ArrayValue array)
+    {
+        if (array.Ring == 0) return true;
+        ulong next = array.Next;
+        return next > 0 && next <= array.Ring && array.Length <= array.Ring && array.TryGet(next - 1, out _) && (next == 1 || array.Count > 1);
+    }
+
+    private void WriteArray(ReadOnlySpan<byte> key, ArrayValue array)
+    {
+        Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        bool isRing = array.Ring != 0;
+        ulong next = isRing ? array.Next - 1 : array.Next;
+        long count = isRing ? array.Count - 1 : array.Count;
+        ArrayCursor elements = array.Between(0, ArrayData.IndexMax);
+        long written = 0;
+        while (elements.MoveNext())
+        {
+            if (isRing && elements.Index == next) continue;
+            BeginElements("ARMSET"u8, key, written, count - written, each: 2);
+            written++;
+            output.Index(elements.Index).Argument(elements.Element.Bytes(digits));
+        }
+
+        if (next != 0) output.Begin("ARSEEK"u8, 2).Argument(key).Index(next);
+        if (isRing && array.TryGet(next, out PackedElement last)) output.Begin("ARRING"u8, 3).Argument(key).Index(array.Ring).Argument(last.Bytes(digits));
     }
 
     private void BeginElements(ReadOnlySpan<byte> command, ReadOnlySpan<byte> key, long written, long left, int each)

@@ -61,13 +61,14 @@ public class AppendOnlyFileTests
             "XGROUP CREATE empty g $ MKSTREAM", "XADD trimmed 1-1 a b", "XADD trimmed 1-2 a c", "XDEL trimmed 1-1 1-2",
             "XADD read 1-1 a b c d", "XADD read 1-2 a e", "XADD read 2-1 a f", "XGROUP CREATE read g 0", "XGROUP CREATECONSUMER read g idle", "XREADGROUP GROUP g c COUNT 2 STREAMS read >",
             "XADD gone 1-1 a b", "XGROUP CREATE gone g 0", "XREADGROUP GROUP g c STREAMS gone >", "XDEL gone 1-1", "XADD once IDMP p 1 * a b", "VADD vectors VALUES 3 1 2 3 v SETATTR {\"a\":1}",
+            "ARSET many 5 " + string.Join(' ', Enumerable.Range(0, 130)), "ARSEEK many 18446744073709551615", "ARRING turned 3 a b c d", "ARRING one 7 a", "ARRING moved 7 a b", "ARSEEK moved 9",
             "SET large " + new string('x', 100_000), "PEXPIREAT large 4000000000000",
         ])
         {
             Assert.False(disk.Run(request).IsError, request);
         }
 
-        string groups = GroupsOf(disk, "read");
+        string groups = GroupsOf(disk, "read"), arrays = ArraysOf(disk);
         disk.Run("BGREWRITEAOF");
         disk.WaitFor(() => disk.Info("aof_rewrites") != "0", "the rewrite");
         disk.Run("SET after rewrite");
@@ -86,6 +87,9 @@ public class AppendOnlyFileTests
         Assert.Equal(digest, disk.Digest());
         Assert.Equal("7", disk.Run("FCALL f 0").ToString());
         Assert.Equal(groups, GroupsOf(disk, "read"));
+        Assert.Equal(("a, b", "9"), (disk.Run("ARGETRANGE moved 0 1").Text, disk.Run("ARNEXT moved").Text));
+        Assert.True(disk.Run("ARNEXT many").IsNull);
+        Assert.Equal(arrays, ArraysOf(disk));
         Assert.Equal("1", disk.Run("XLEN once").ToString());
         Assert.Equal("1", Assert.Single(disk.Run("XPENDING gone g - + 10").Items).Items[3].ToString());
         Assert.Equal("1-2", disk.Run("XINFO STREAM trimmed").Items[7].Text); // last-generated-id
@@ -99,6 +103,10 @@ public class AppendOnlyFileTests
         await disk.RestartAsync();
         Assert.Equal(digest, disk.Digest());
     }
+
+    // As they are, with what follows the last insertion.
+    private static string ArraysOf(DiskServer disk) =>
+        string.Join(' ', ((string[])["many", "turned", "one", "moved", "ring"]).Select(key => Convert.ToHexString(disk.Run($"DUMP {key}").Bytes.Span)));
 
     // Groups with their pending entries, without times.
     private static string GroupsOf(DiskServer disk, string key)

@@ -30,7 +30,7 @@ internal sealed class ArrayPredicates
     internal const int PatternTextMax = 1 << 20;
 
     // A pattern costs so many times as much as a comparison, and an element so much beside its bytes.
-    private const int PatternCost = 8;
+    private const int PatternCost = 32;
     private const int ElementCost = 16;
 
     private static readonly TimeSpan ExpressionTimeMax = TimeSpan.FromSeconds(1); // for one element

@@ -138,7 +138,7 @@ public sealed class ArraySearchTests : TranscriptTests
         RedKiteReply atOnce = client.Execute("EXEC").Items[0];
         using var search = new SlicedCommand(Server.Engine, command);
         string[] found = [.. search.RunToEnd()!.Split("\r\n").Where(line => line[0] == ':').Select(line => line[1..])];
-        Assert.InRange(search.Slices, 2, 100);
+        Assert.InRange(search.Slices, 2, 500);
         Assert.NotEmpty(found);
         Assert.Equal(atOnce.Items.Select(item => item.Items.Count > 0 ? item.Items[0].Text : item.Text), found);
     }
