@@ -66,16 +66,14 @@ internal sealed class HostClients : IDisposable
         int confirmed = 0;
         try
         {
-            RespValue reply = client.Run(string.Create(CultureInfo.InvariantCulture, $"SET {key} {value}"));
-            if (reply.IsClosed) throw new IOException("closed");
+            RespValue reply = Run(client, string.Create(CultureInfo.InvariantCulture, $"SET {key} {value}"));
             if (reply.IsError) // a replica, or one that loads
             {
                 _end.Token.WaitHandle.WaitOne(PauseMs);
                 return;
             }
 
-            RespValue replicas = client.Run("WAIT 1 300");
-            if (replicas.IsClosed) throw new IOException("closed");
+            RespValue replicas = Run(client, "WAIT 1 300");
             if (replicas.IsInteger) confirmed = (int)replicas.Number;
         }
         finally
@@ -91,9 +89,15 @@ internal sealed class HostClients : IDisposable
     internal void Read(RespConnection client, string key, int node)
     {
         long start = ReplicationHistory.Now;
-        RespValue value = client.Run($"GET {key}");
-        if (value.IsClosed) throw new IOException("closed");
+        RespValue value = Run(client, $"GET {key}");
         if (!value.IsError) History.Reads.Enqueue(new Read(key, value.IsNull ? -1 : long.Parse(value.Text, CultureInfo.InvariantCulture), node, start, ReplicationHistory.Now));
+    }
+
+    // Without a reply in time it is not known what the next one belongs to: the client connects again.
+    private static RespValue Run(RespConnection client, string command)
+    {
+        RespValue reply = client.Run(command);
+        return reply.IsClosed || reply.IsTimeout ? throw new IOException("no reply") : reply;
     }
 
     private void Observe()

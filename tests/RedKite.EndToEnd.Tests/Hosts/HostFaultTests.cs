@@ -134,8 +134,12 @@ public sealed class HostFaultTests
         servers.WaitFor(() => Enumerable.Range(0, Hosts).All(server => server == servers.Primary || servers.Field(server, "master_link_status") == "up"), "the links");
         servers.WaitFor(() => servers.Field(servers.Primary, "connected_slaves") == "2", "the replicas");
         long confirmed = clients.Confirmed;
-        servers.WaitFor(() => clients.Confirmed >= confirmed + ConfirmedPerRound, "confirmed writes");
+        servers.WaitFor(() => clients.Confirmed >= confirmed + ConfirmedPerRound, () => $"confirmed writes: {clients.Confirmed - confirmed} of {ConfirmedPerRound}\n{Recent(servers, clients)}");
     }
+
+    // What clients see, and what servers say of their links.
+    private static string Recent(HostServers servers, HostClients clients) =>
+        string.Join('\n', clients.History.Writes.TakeLast(9).Select(write => write.ToString()).Concat(Enumerable.Range(0, Hosts).Select(server => servers.TryRun(server, "INFO replication") ?? "no reply")));
 
     private static void WaitForSame(HostServers servers, ReplicationHistory history)
     {

@@ -137,12 +137,14 @@ internal sealed class HostServers : IDisposable
         return info[start..info.IndexOf('\r', start)];
     }
 
-    internal void WaitFor(Func<bool> condition, string what)
+    internal void WaitFor(Func<bool> condition, string what) => WaitFor(condition, () => what);
+
+    internal void WaitFor(Func<bool> condition, Func<string> what)
     {
         long endMs = Environment.TickCount64 + PatienceMs;
         while (!condition())
         {
-            if (Environment.TickCount64 > endMs) Assert.Fail($"timed out waiting for {what}\n{Log()}");
+            if (Environment.TickCount64 > endMs) Assert.Fail($"timed out waiting for {what()}\n{Log()}");
             Thread.Sleep(20);
         }
     }
