@@ -119,7 +119,7 @@ internal sealed class HostServers : IDisposable
         {
             using RespConnection client = Connect(server);
             RespValue reply = client.Run(command);
-            return reply.IsClosed ? null : reply.IsInteger ? reply.Number.ToString(CultureInfo.InvariantCulture) : reply.IsNull ? "" : reply.Text;
+            return reply.IsClosed || reply.IsTimeout ? null : reply.IsInteger ? reply.Number.ToString(CultureInfo.InvariantCulture) : reply.IsNull ? "" : reply.Text;
         }
         catch (Exception failure) when (failure is SocketException or IOException)
         {
