@@ -212,6 +212,12 @@ internal static class NotCopied
             "it has attributes that are empty: VINFO counts them, and filters look at them",
             "it has none",
             "VSETATTR with an empty text removes attributes",
+            command => Is(command, "VADD") && Enumerable.Range(1, command.Length - 1).Any(at => command[at].Length == 0 && Is(command[at - 1], "SETATTR"))),
+        new(
+            "INFO commandstats of VADD, VSIM and the other commands of vector sets, without a key",
+            "failed_calls",
+            "rejected_calls",
+            "they are executed only with the arguments that they need, like all commands",
             _ => false),
         new(
             "VINFO, attributes-count",

@@ -8,13 +8,10 @@ internal sealed record CommandTemplate(string Name, int Weight, Func<RandomSourc
 /// <summary>The templates of one command family, in that family's file.</summary>
 internal sealed record CommandFamily(string Name, CommandTemplate[] Templates);
 
-/// <summary>
-/// All families. A new family is a file in Generators and a row here. That of vector sets runs with REDKITE_VECTOR_STREAMS=1 alone: names that mutations
-/// make may share a vector, and which of equal distances comes first is chance.
-/// </summary>
+/// <summary>All families. A new family is a file in Generators and a row here.</summary>
 internal static class CommandTable
 {
-    public static readonly CommandFamily[] Families = [.. Mixed, BlockingGenerator.Family, TransactionGenerator.Family, .. Environment.GetEnvironmentVariable("REDKITE_VECTOR_STREAMS") == "1" ? [VectorSetGenerator.Family] : (CommandFamily[])[]];
+    public static readonly CommandFamily[] Families = [.. Mixed, BlockingGenerator.Family, TransactionGenerator.Family, VectorSetGenerator.Family];
 
     /// <summary>Those that a stream of all families takes. Transactions would wrap what is compared by more than its bytes.</summary>
     public static CommandFamily[] Mixed =>

@@ -91,7 +91,7 @@ internal static class StreamGenerator
         bool mixesScores = SortedSetGenerator.IsLexicographic(undamaged) && (replaced == 1 || (name == "ZADD" && replaced > 1));
         // Settings that one server refuses, because they would have no effect there.
         bool setsLimit = name == "CONFIG" && words.Count > 2 && words.Exists(word => Upper(word) is "MAXMEMORY" or "NOTIFY-KEYSPACE-EVENTS");
-        return !setsLimit && !takesClock && !waits && !sharesPlace && !mixesScores;
+        return VectorSetGenerator.IsComparable(name, words) && !setsLimit && !takesClock && !waits && !sharesPlace && !mixesScores;
     }
 
     private static string Upper(byte[] word) => Encoding.UTF8.GetString(word).ToUpperInvariant();

@@ -32,6 +32,14 @@ public sealed class StreamGeneratorTests
     public void Mutation_keeps_the_keys_of_ranges_by_member(params string[] command) =>
         Assert.All(Damaged(command).Where(words => words.Length > 1), words => Assert.Equal(command[1], words[1]));
 
+    [Fact]
+    public void Mutation_gives_no_two_elements_one_vector()
+    {
+        string[] vector = ["0.749352", "-0.882553", "0.675453"]; // of e0, as generated
+        Assert.All(Damaged(["VADD", "v1", "VALUES", "3", .. vector, "e0", "NOQUANT"]).Where(words => words.Length > 7 && words[2] == "VALUES" && words[3] == "3"), words => Assert.NotEqual("e0x", words[7]));
+        Assert.All(Damaged("VADD", "v1", "FP32", "abcd", "e0"), words => Assert.Equal("e0", words.Length > 4 ? words[4] : "e0"));
+    }
+
     private static List<string[]> Damaged(params string[] command)
     {
         RandomSource random = new(1);

@@ -33,13 +33,16 @@ public sealed class SlicedValueTests : IAsyncLifetime
         { "array", "ARSET array 5 new", "ARGETRANGE array 0 10" },
         { "array", "ARDELRANGE array 0 100000", "ARCOUNT array" },
         { "array", "ARRING array 10 new", "ARLASTITEMS array 5" },
+        { "vset", "VADD vset VALUES 3 1 2 3 e1 SETATTR new", "VGETATTR vset e1" },
+        { "vset", "VREM vset e1", "VSIM vset ELE e1 COUNT 5 TRUTH" },
+        { "vset", "VSETATTR vset e2 new", "VGETATTR vset e2" },
         { "string", "APPEND string new", "GETRANGE string 5 10" },
         { "string", "SETBIT string 7 1", "STRLEN string" },
         { "hash", "EVAL return(redis.call('HDEL',KEYS[1],'f1')) 1 hash", "HGETALL hash" },
         { "hash", "MULTI;HSET hash f1 new;EXEC", "HEXISTS hash f1" },
     };
 
-    public static TheoryData<string> Removals => ["DEL list", "UNLINK list", "SET list new", "RPUSH tmp a;RENAME tmp list", "COPY string list REPLACE", "FLUSHALL", "FLUSHDB", "SUNIONSTORE list set set"];
+    public static TheoryData<string> Removals => ["DEL list", "DEL vset", "UNLINK list", "SET list new", "RPUSH tmp a;RENAME tmp list", "COPY string list REPLACE", "FLUSHALL", "FLUSHDB", "SUNIONSTORE list set set"];
 
     public async ValueTask InitializeAsync()
     {
@@ -80,7 +83,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
     [MemberData(nameof(Removals))]
     public async Task Value_that_is_removed_or_replaced_belongs_to_the_snapshot(string removal)
     {
-        foreach (string type in (string[])["list", "set", "string"]) Fill(type);
+        foreach (string type in (string[])["list", "set", "string", "vset"]) Fill(type);
         foreach (bool isInside in (bool[])[true, false])
         {
             using var snapshot = new SteppedSnapshot(_server, _clock);
@@ -98,7 +101,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
             actor.WaitUntilDone();
             await snapshot.AssertHoldsDataAtCutAsync();
             Run("FLUSHALL");
-            foreach (string type in (string[])["list", "set", "string"]) Fill(type);
+            foreach (string type in (string[])["list", "set", "string", "vset"]) Fill(type);
         }
     }
 
@@ -125,14 +128,14 @@ public sealed class SlicedValueTests : IAsyncLifetime
     public async Task Slice_never_has_more_than_its_bound()
     {
         SnapshotBounds bounds = SteppedSnapshot.SmallBounds;
-        foreach (string type in (string[])["hash", "set", "zset", "list", "stream", "string"]) Fill(type);
+        foreach (string type in (string[])["hash", "set", "zset", "list", "stream", "string", "vset"]) Fill(type);
         long bytes = _server.Engine.Keyspace.UsedBytes;
         using var snapshot = new SteppedSnapshot(_server, _clock);
         snapshot.RunToEnd();
         const int StepBytes = 800; // a packed node of a list or a stream; pending entries
         Assert.InRange(snapshot.Snapshot.SliceBytesPeak, bounds.Bytes, (2 * bounds.Bytes) + bounds.PieceBytes + StepBytes);
         Assert.InRange(snapshot.Steps, 100, int.MaxValue);
-        Assert.Equal(6, snapshot.Snapshot.WrittenKeys);
+        Assert.Equal(7, snapshot.Snapshot.WrittenKeys);
         await snapshot.AssertHoldsDataAtCutAsync();
         Assert.Equal(bytes, _server.Engine.Keyspace.UsedBytes);
     }
@@ -140,7 +143,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
     [Fact]
     public async Task Nothing_in_the_background_changes_or_moves_a_value_between_slices()
     {
-        foreach (string type in (string[])["hash", "set", "zset", "list", "stream", "string"]) Fill(type);
+        foreach (string type in (string[])["hash", "set", "zset", "list", "stream", "string", "vset"]) Fill(type);
         for (int i = 0; i < Elements; i += 3) Run($"HPEXPIRE hash 1000 FIELDS 1 f{Text(i)}");
         var moves = new Defragmentation(_server.Engine.Keyspace, 0, 1);
         var sweep = new BackgroundSweep(_server.Engine.Keyspace, 0, 1);
@@ -209,7 +212,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
         {
             var random = new Random(seed);
             Run("FLUSHALL");
-            foreach (string type in (string[])["hash", "set", "zset", "list", "stream", "string"]) Fill(type);
+            foreach (string type in (string[])["hash", "set", "zset", "list", "stream", "string", "vset"]) Fill(type);
             for (int i = 0; i < 60; i++) Run($"SET k{Text(i)} {new string('v', random.Next(100))}");
             using var snapshot = new SteppedSnapshot(_server, _clock);
             Actor[] actors = [NewActor(), NewActor(), NewActor()];
@@ -229,10 +232,10 @@ public sealed class SlicedValueTests : IAsyncLifetime
 
     private static string RandomCommand(Random random)
     {
-        string[] keys = ["hash", "set", "zset", "list", "stream", "array", "string", "k1", "k2", "other"];
+        string[] keys = ["hash", "set", "zset", "list", "stream", "array", "string", "vset", "k1", "k2", "other"];
         string key = keys[random.Next(keys.Length)], second = keys[random.Next(keys.Length)];
         string n = Text(random.Next(Elements));
-        return random.Next(43) switch
+        return random.Next(48) switch
         {
             0 => $"HSET hash f{n} {new string('n', random.Next(200))}",
             1 => $"HDEL hash f{n}",
@@ -276,6 +279,10 @@ public sealed class SlicedValueTests : IAsyncLifetime
             39 => $"ARSET array {n} new a b",
             40 => $"ARDELRANGE array {n} 100",
             41 => $"ARRING array 200 {n} x",
+            42 or 43 => $"VADD vset VALUES 3 {n} {Text(random.Next(100))} 7 e{n} SETATTR {n}",
+            44 => $"VREM vset e{n}",
+            45 => $"VSETATTR vset e{n} {new string('a', random.Next(300))}",
+            46 => $"VSIM vset VALUES 3 1 2 {n} EF 300",
             _ => $"SET k{n} {n}",
         };
     }
@@ -293,6 +300,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
                 "zset" => Run($"ZADD zset {n} m{n}"),
                 "list" => Run($"RPUSH list {text}{n}"),
                 "array" => Run($"ARSET array {Text(i * 7)} {text}{n}"),
+                "vset" => Run($"VADD vset VALUES 3 {n} {Text(i % 17)} {Text(i % 31)} e{n} SETATTR {text} EF 20"),
                 "stream" => Run($"XADD stream {Text(i + 1)}-1 f {text}"),
                 _ => Run($"APPEND string {text}{n}"),
             };

@@ -28,16 +28,17 @@ internal readonly unsafe ref struct VectorGraph(VectorSetData* data, VectorScrat
     internal int Descend(byte* query)
     {
         int from = data->Entry;
-        for (int level = data->TopLevel; level > 0; level--) from = DistanceKey.Number(SearchLevel(query, from, level, effort: 1)[0]);
+        long work = long.MaxValue;
+        for (int level = data->TopLevel; level > 0; level--) from = DistanceKey.Number(SearchLevel(query, from, level, effort: 1, ref work)[0]);
         return from;
     }
 
     /// <summary>Finds the nearest nodes of one level, from a node of it on.</summary>
     /// <param name="effort">EF: how many of the nearest nodes a search keeps while it goes on.</param>
+    /// <param name="work">How many bytes may still be read; then it ends with what it has found.</param>
     /// <returns>The nearest first.</returns>
-    internal ReadOnlySpan<ulong> SearchLevel(byte* query, int from, int level, int effort)
+    internal ReadOnlySpan<ulong> SearchLevel(byte* query, int from, int level, int effort, scoped ref long work)
     {
-        long work = long.MaxValue;
         long examined = long.MaxValue;
         Begin(query, from, filter: null);
         Continue(query, level, effort, filter: null, ref examined, ref work, mayHaveChanged: false);

@@ -10,6 +10,9 @@ namespace RedKite.Store.Values.VectorSets;
 /// Where one of those has no link left, it gives up its farthest link to a node that it also reaches through a nearer one. A node is not left
 /// with less than half of its links that way, or what is far from everything could not be found any more.
 ///
+/// A change reads at most <see cref="VectorSetLimits.ChangeBytesMax"/> of vectors, and some more for its last step. Beyond that it links what it has
+/// found already, without comparing it, and gives up no other links.
+///
 /// Rejected: links in one direction, where the others of a removed node can only be found by reading all nodes.
 /// </remarks>
 internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
@@ -26,6 +29,13 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
 
     private VectorScratch Scratch => _graph.Scratch;
 
+    /// <summary>Begins a change, which may read so many bytes.</summary>
+    internal static VectorGraphChange Begin(VectorGraph graph)
+    {
+        graph.Scratch.ChangeWork = VectorSetLimits.ChangeBytesMax;
+        return new VectorGraphChange(graph);
+    }
+
     /// <summary>Draws the level of a new node.</summary>
     internal static int DrawLevel(VectorSetData* data)
     {
@@ -36,6 +46,20 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
         data->RandomState = state;
         double uniform = ((state >> 11) + 1) * (1.0 / (1L << 53));
         return (int)Math.Min(-Math.Log(uniform) / Math.Log(data->Links), VectorSetLimits.LevelMax);
+    }
+
+    private float Distance(byte* first, byte* second)
+    {
+        Scratch.ChangeWork -= Data->VectorBytes;
+        return _graph.Distance(first, second);
+    }
+
+    private ReadOnlySpan<ulong> SearchLevel(byte* query, int from, int level, int effort)
+    {
+        long work = Scratch.ChangeWork;
+        ReadOnlySpan<ulong> found = _graph.SearchLevel(query, from, level, effort, ref work);
+        Scratch.ChangeWork = work;
+        return found;
     }
 
     /// <summary>Removes a node from what a search has found.</summary>
@@ -68,10 +92,10 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
         if (level < lowest) return;
         int top = data->TopLevel;
         int from = data->Entry;
-        for (int above = top; above > level; above--) from = DistanceKey.Number(_graph.SearchLevel(node, from, above, effort: 1)[0]);
+        for (int above = top; above > level; above--) from = DistanceKey.Number(SearchLevel(node, from, above, effort: 1)[0]);
         for (int at = Math.Min(level, top); at >= lowest; at--)
         {
-            ReadOnlySpan<ulong> found = _graph.SearchLevel(node, from, at, effort);
+            ReadOnlySpan<ulong> found = SearchLevel(node, from, at, effort);
             from = DistanceKey.Number(found[0]);
             Link(node, at, found);
         }
@@ -120,7 +144,7 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
         {
             byte* other = data->Node(number);
             if (TryLink(data, node, other, level)) continue;
-            if (MakeRoom(other, node, level, least, isWanted: links[0] < least)) TryLink(data, node, other, level);
+            if (Scratch.ChangeWork > 0 && MakeRoom(other, node, level, least, isWanted: links[0] < least)) TryLink(data, node, other, level);
         }
 
         // All neighbours are full, and so are theirs: the nearest one gives up its farthest link.
@@ -162,7 +186,8 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
         byte* node = Data->Node(number);
         foreach (int other in chosen)
         {
-            if (_graph.Distance(node, Data->Node(other)) < distance) return true;
+            if (Scratch.ChangeWork <= 0) return false;
+            if (Distance(node, Data->Node(other)) < distance) return true;
         }
 
         return false;
@@ -176,9 +201,9 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
         int* links = data->LinksOf(node, level);
         int count = links[0];
         int number = VectorNode.Head(node).Number;
-        float addedDistance = _graph.Distance(node, added);
+        float addedDistance = Distance(node, added);
         Span<ulong> keys = Scratch.Keys(count + 1);
-        for (int i = 0; i < count; i++) keys[i] = DistanceKey.Of(_graph.Distance(node, data->Node(links[i + 1])), links[i + 1]);
+        for (int i = 0; i < count; i++) keys[i] = DistanceKey.Of(Distance(node, data->Node(links[i + 1])), links[i + 1]);
         keys[count] = DistanceKey.Of(addedDistance, VectorNode.Head(added).Number);
         keys.Sort();
 
@@ -205,9 +230,10 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
     {
         foreach (ulong key in nearer)
         {
+            if (Scratch.ChangeWork <= 0) return true;
             int number = DistanceKey.Number(key);
             byte* other = number == VectorNode.Head(added).Number ? added : Data->Node(number);
-            if (_graph.Distance(node, other) < distance) return true;
+            if (Distance(node, other) < distance) return true;
         }
 
         return false;
@@ -228,7 +254,7 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
                 var links = new ReadOnlySpan<int>(data->LinksOf(node, level) + 1, data->LinksOf(node, level)[0]);
                 for (int j = i + 1; j < count; j++)
                 {
-                    if (!links.Contains(nodes[j])) pairs[pairCount++] = DistanceKey.Of(_graph.Distance(node, data->Node(nodes[j])), (i << 16) | j);
+                    if (!links.Contains(nodes[j])) pairs[pairCount++] = DistanceKey.Of(Distance(node, data->Node(nodes[j])), (i << 16) | j);
                 }
             }
 
@@ -260,13 +286,13 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
         if (from == number || from == VectorSetData.NoNode || data->TopLevel < level) return;
         for (int above = data->TopLevel; above > level; above--)
         {
-            ReadOnlySpan<ulong> nearest = _graph.SearchLevel(node, from, above, effort: 2);
+            ReadOnlySpan<ulong> nearest = SearchLevel(node, from, above, effort: 2);
             from = DistanceKey.Number(nearest[0]);
             if (from == number && nearest.Length > 1) from = DistanceKey.Number(nearest[1]); // it is still linked there
         }
 
         if (from == number) return;
-        ReadOnlySpan<ulong> near = _graph.SearchLevel(node, from, level, VectorSetLimits.AddingEffortDefault);
+        ReadOnlySpan<ulong> near = SearchLevel(node, from, level, VectorSetLimits.AddingEffortDefault);
         Link(node, level, near);
     }
 

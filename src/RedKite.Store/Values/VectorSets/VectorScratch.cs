@@ -33,6 +33,9 @@ internal sealed unsafe class VectorScratch
 
     internal static VectorScratch Current => _current ??= new VectorScratch();
 
+    /// <summary>The bytes of vectors that a change of a graph may still read.</summary>
+    internal long ChangeWork { get; set; }
+
     /// <summary>The node of <see cref="Query"/>.</summary>
     internal byte* QueryNode => _query;
 

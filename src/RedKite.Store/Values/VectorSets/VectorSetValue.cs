@@ -130,7 +130,7 @@ internal readonly unsafe ref struct VectorSetValue
         bool isNew = !table.TryFind(name, hash, out MemberPosition position);
         byte* replaced = isNew ? null : table.Remove(position);
         if (!isNew) near = VectorGraphChange.Without(near, VectorNode.Head(replaced).Number);
-        var change = new VectorGraphChange(Graph);
+        var change = VectorGraphChange.Begin(Graph);
         if (!isNew) change.Remove(replaced);
 
         byte* node = VectorSetData.AddNode(_data, _arena, name, VectorGraphChange.DrawLevel(_data));
@@ -165,7 +165,7 @@ internal readonly unsafe ref struct VectorSetValue
         MemberTable<VectorNode> table = Table;
         if (!table.TryFind(name, table.Hash(name), out MemberPosition position)) return false;
         byte* node = table.Remove(position);
-        new VectorGraphChange(Graph).Remove(node);
+        VectorGraphChange.Begin(Graph).Remove(node);
         VectorSetData.FreeNode(_data, _arena, node);
         _data->Changes++;
         if (table.Count == 0) _database.Unlink(_entry, UnlinkReason.Emptied);

@@ -34,6 +34,38 @@ public sealed class EvictionTests : TranscriptTests
     }
 
     [Fact]
+    public void Vector_sets_are_evicted_with_all_that_they_hold()
+    {
+        Run("CONFIG SET maxmemory-policy allkeys-lru").IsOk();
+        for (int i = 0; i < 40; i++) FillVectorSet(i);
+        long limit = Server.LimitMemory(200_000);
+        for (int i = 40; i < 400; i++)
+        {
+            FillVectorSet(i);
+            Assert.InRange(Server.Info("used_memory"), 0, limit + 100_000);
+        }
+
+        Run("CONFIG SET maxmemory 0").IsOk();
+        long keys = long.Parse(Run("DBSIZE").Text!, CultureInfo.InvariantCulture);
+        Assert.InRange(keys, 10, 150);
+        Assert.Equal(400 - keys, Server.Info("evicted_keys"));
+
+        // Without eviction additions are refused, and nothing else.
+        Run("CONFIG SET maxmemory-policy noeviction").IsOk();
+        Run("CONFIG SET maxmemory 1").IsOk();
+        Run("VADD v399 VALUES 2 1 1 other").IsError(Error);
+        Assert.Equal("e1", Run("VSIM v399 ELE e1 COUNT 1").Items[0].Text);
+        Run("VSETATTR v399 e1 x").IsInteger(1);
+        Run("VREM v399 e1").IsInteger(1);
+        Run("CONFIG SET maxmemory 0").IsOk();
+
+        void FillVectorSet(int number)
+        {
+            for (int i = 0; i < 10; i++) Assert.False(Run($"VADD v{number} VALUES 2 {i + 1} {number} e{i} SETATTR {Value}").IsError);
+        }
+    }
+
+    [Fact]
     public void Limit_is_of_the_server_and_not_of_the_process_around_it()
     {
         byte[] applications = GC.AllocateUninitializedArray<byte>(64 << 20, pinned: true);

@@ -126,6 +126,54 @@ public sealed class VectorSetValueTests
         world.Check();
     });
 
+    [Theory]
+    [InlineData(VectorQuantizationName.None, 0)]
+    [InlineData(VectorQuantizationName.Int8, 30)]
+    [InlineData(VectorQuantizationName.Binary, 0)]
+    public void Bytes_are_those_that_are_allocated(VectorQuantizationName quantization, int projectedFrom) => Randomness.Run(random =>
+    {
+        using var world = new VectorSetWorld(new VectorSetForm(20, projectedFrom, 5, (VectorQuantization)quantization), guarded: false);
+        var moves = new Defragmentation(world.Store, 0, 1);
+        world.Add("first", VectorSetWorld.Vector(random, projectedFrom > 0 ? projectedFrom : 20));
+        long? beside = world.BytesBeside;
+        for (int step = 0; step < 3_000; step++)
+        {
+            bool grows = random.Next(10) < (step < 1_500 ? 7 : 3);
+            if (grows || world.Count < 2) world.Add(VectorSetWorld.Name(random.Next(900)), VectorSetWorld.Vector(random, projectedFrom > 0 ? projectedFrom : 20), random.Next(1, 60), random.Next(3) == 0 ? new string('a', random.Next(400)) : null);
+            else if (world.NameAt(random) is var name && name != "first") world.Remove(name);
+            if (step % 200 == 0) moves.MoveAll();
+            Assert.Equal(beside, world.BytesBeside);
+        }
+    });
+
+    // As many links and dimensions as a client may ask for, and vectors of which none lies behind another.
+    [Fact]
+    public void Change_reads_no_more_than_its_limit()
+    {
+        const int Dimensions = VectorSetLimits.DimensionsMax;
+        const int Elements = 60;
+        using var world = new VectorSetWorld(new VectorSetForm(Dimensions, 0, VectorSetLimits.LinksMax, VectorQuantization.None), guarded: false);
+        long left = long.MaxValue;
+        for (int i = 0; i < Elements; i++)
+        {
+            world.Add(VectorSetWorld.Name(i), Axis(i), effort: 1_000);
+            left = Math.Min(left, VectorScratch.Current.ChangeWork);
+        }
+
+        Assert.InRange(left, -Dimensions * sizeof(float), 0);
+        world.Check();
+        Assert.Equal(Elements, world.Search(Axis(Elements), Elements, effort: Elements).Count);
+        for (int i = 0; i < Elements; i += 2) world.Remove(VectorSetWorld.Name(i));
+        world.Check();
+
+        static float[] Axis(int number)
+        {
+            float[] vector = new float[Dimensions];
+            vector[number] = 1;
+            return vector;
+        }
+    }
+
     // Each new element has one link, to one that soon has no room.
     [Fact]
     public void Additions_that_look_at_one_element_leave_none_alone() => Randomness.Run(random =>

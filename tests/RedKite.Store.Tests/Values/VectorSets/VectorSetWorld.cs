@@ -27,6 +27,9 @@ internal sealed unsafe class VectorSetWorld : IDisposable
 
     internal int Count => _model.Count;
 
+    /// <summary>What is allocated beside the set; null: it has none.</summary>
+    internal long? BytesBeside => Set.Exists ? Store.UsedBytes - VectorSetData.Bytes(Set.Data) : null;
+
     internal int Dimensions => _form.Dimensions;
 
     internal VectorSetValue Set => VectorSetValue.Of(Store.Databases[0], Store.Databases[0].Find(Key, Store.Hash(Key), ExpiryClock.Never));

@@ -70,6 +70,7 @@ internal static class FilterOperators
     /// <summary>Higher ones bind first.</summary>
     internal static int Precedence(FilterOperator op) => op switch
     {
+        FilterOperator.Null => 8,
         FilterOperator.Not => 7,
         FilterOperator.Power => 6,
         FilterOperator.Multiply or FilterOperator.Divide or FilterOperator.Remainder => 5,
