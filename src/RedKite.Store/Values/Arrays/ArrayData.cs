@@ -181,6 +181,15 @@ internal unsafe struct ArrayData
         released.Release(old);
     }
 
+    /// <summary>How many elements are at the last positions before <see cref="Next"/> without one that has none, as <see cref="Relay"/> counts positions.</summary>
+    internal static ulong CountLast(ArrayData* data, ulong countMax)
+    {
+        ulong length = data->Length;
+        ulong next = data->Next;
+        ulong count = CountDown(data, next, 0, countMax);
+        return count < next || count == countMax ? count : count + CountDown(data, length, next, countMax - count);
+    }
+
     /// <summary>Frees about the given number of blocks at most.</summary>
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(ArrayData* data, Arena arena, int blocksMax)
@@ -259,6 +268,16 @@ internal unsafe struct ArrayData
         *word = (ulong)moved;
         mover.Free(block, bytes);
         work -= BlockMover.WorkPerMove;
+    }
+
+    // From below an index down to another one.
+    private static ulong CountDown(ArrayData* data, ulong above, ulong low, ulong countMax)
+    {
+        ulong count = 0;
+        if (above <= low) return count;
+        var cursor = new ArrayCursor(data, above - 1, low);
+        while (count < countMax && cursor.MoveNext() && cursor.Index == above - 1 - count) count++;
+        return count;
     }
 
     private static void Take(ArrayData* data, Arena arena, ArrayData* old, ulong low, ulong high, ulong target)

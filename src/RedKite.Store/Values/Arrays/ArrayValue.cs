@@ -88,15 +88,15 @@ internal readonly unsafe ref struct ArrayValue
     }
 
     /// <summary>
-    /// Makes the array a ring of a size: elements behind it are dropped, the oldest ones first, and those of a ring of another size are put into
-    /// the order in which they were inserted.
+    /// Makes the array a ring of a size. If it is longer, it keeps the newest elements that fit, back to the first position without one. Those, and all of a
+    /// ring that was smaller, are put into the order in which they were inserted.
     /// </summary>
     internal void MakeRing(ulong size)
     {
         ulong length = _data->Length;
         ReleasedValues released = _database.ReleasedOf(_entry);
         bool isUnrolled = _data->Ring != size && _data->Ring != 0 && _data->Next > 0 && _data->Next < length;
-        if (length > size) ArrayData.Relay(_data, _arena, size, released);
+        if (length > size) ArrayData.Relay(_data, _arena, ArrayData.CountLast(_data, size), released);
         else if (isUnrolled) ArrayData.Relay(_data, _arena, length, released);
         _data->Ring = size;
     }

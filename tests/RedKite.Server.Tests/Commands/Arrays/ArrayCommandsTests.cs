@@ -178,6 +178,28 @@ public sealed class ArrayCommandsTests : TranscriptTests
         Run("ARSCAN r 0 100").Shows("[[0 i]]");
     }
 
+    // What clients of Redis 8.8 test: a smaller ring keeps the newest elements as far as there is no gap between them.
+    [Fact]
+    public void Smaller_ring_ends_at_the_first_gap()
+    {
+        Run("ARRING r 5 v0 v1 v2 v3 v4").Shows("4");
+        Run("ARDEL r 3");
+        Run("ARRING r 3 new").Shows("1");
+        Run("ARCOUNT r").Shows("2");
+        Run("ARGETRANGE r 0 2").Shows("[v4 new nil]");
+        Run("ARRING s 10 v0 v1 v2 v3 v4 v5 v6 v7 v8 v9 v10 v11 v12 v13 v14").Shows("4");
+        Run("ARRING s 5 truncated").Shows("0");
+        Run("ARGETRANGE s 0 5").Shows("[truncated v11 v12 v13 v14 nil]");
+        Run("ARINSERT t a b c");
+        Run("ARSEEK t 10");
+        Run("ARRING t 5 x").Shows("0");
+        Run("ARGETRANGE t 0 3").Shows("[x b c nil]");
+        Run("ARSET u 0 a b c d e");
+        Run("ARDEL u 1");
+        Run("ARRING u 4 x").Shows("3"); // nothing was inserted before: the end counts as the last
+        Run("ARGETRANGE u 0 4").Shows("[c d e x nil]");
+    }
+
     // upstash.com/docs/redis/commands/array/arlastitems: empty slots come back as null, and no more than the number of elements.
     [Fact]
     public void Last_items_are_positions()

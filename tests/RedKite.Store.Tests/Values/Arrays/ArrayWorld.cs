@@ -80,7 +80,7 @@ internal sealed class ArrayWorld : IDisposable
         if (length > 0)
         {
             array.MakeRing(size);
-            if (length > size) Relay(size, length);
+            if (length > size) Relay(CountLast(size, length), length);
             else if (_ring != size && _ring != 0 && _next > 0 && _next < length) Relay(length, length);
         }
         else
@@ -198,12 +198,21 @@ internal sealed class ArrayWorld : IDisposable
         return random.Next(3) switch { 0 => index, 1 => Math.Min(index + 1, ArrayData.IndexMax), _ => index == 0 ? 0 : index - 1 };
     }
 
+    private ulong PositionBack(ulong back, ulong length) => _next > back ? _next - 1 - back : length - (back - _next + 1);
+
+    private ulong CountLast(ulong max, ulong length)
+    {
+        ulong count = 0;
+        while (count < max && _model.ContainsKey(PositionBack(count, length))) count++;
+        return count;
+    }
+
     private void Relay(ulong positions, ulong length)
     {
         Dictionary<ulong, byte[]> kept = [];
         for (ulong back = 0; back < positions; back++)
         {
-            ulong position = _next > back ? _next - 1 - back : length - (back - _next + 1);
+            ulong position = PositionBack(back, length);
             if (_model.TryGetValue(position, out byte[]? text)) kept[positions - 1 - back] = text;
         }
 
