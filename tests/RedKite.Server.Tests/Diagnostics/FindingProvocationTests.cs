@@ -11,7 +11,7 @@ namespace RedKite.Server.Tests.Diagnostics;
 /// <summary>
 /// Causes provoked on a real server that observes itself: it finds exactly what is wrong. What would stop the other tests is in
 /// the end-to-end tests. No test provokes what takes another machine or kernel: steal, pressure of memory and disks, memory that is
-/// short, swap, pages read back from disk, huge pages, a slow disk, a clock that jumps.
+/// short, swap, pages read back from disk, huge pages, a slow disk, a clock that jumps; nor what takes ten minutes: few hits.
 /// </summary>
 [Alone]
 public sealed class FindingProvocationTests : NetworkTests
@@ -66,14 +66,11 @@ public sealed class FindingProvocationTests : NetworkTests
                     Assert.True(client.Execute("EXEC").IsNull);
                     for (int error = 0; error < 20; error++) client.Execute("INCR", "key:1");
                 }
-
-                for (int i = 0; i < 200; i++) client.Execute("GET", $"missing:{i}");
             },
             "large-transaction",
             "keys-command",
             "transactions-refused",
-            "error-rate",
-            "low-hit-ratio");
+            "error-rate");
     }
 
     [Fact]
@@ -123,21 +120,14 @@ public sealed class FindingProvocationTests : NetworkTests
         AssertFound(server, () => Fill(server, $"round:{round++}"), "eviction-young");
     }
 
-    // The rule looks at every second of the last half minute, so the keys have to expire before the first observation: at the end of the
-    // wall clock's second. Where the machine is too slow for that, another server tries it.
+    // The rule looks at every second of the last half minute.
     [Fact]
     public async Task Keys_that_have_expired_and_are_not_removed()
     {
-        for (int attempt = 1; ; attempt++)
-        {
-            WaitFor(() => DateTime.UtcNow.Millisecond < 50, "a second begins");
-            await using RedKiteServer server = await StartAsync(OperatingSystem.IsLinux() ? "epoll" : "sockets", ("enable-debug-command", "yes"));
-            server.Execute("DEBUG", "SET-ACTIVE-EXPIRE", "0");
-            for (int i = 0; i < 1000; i++) server.Execute("SET", $"key:{i}", "value", "PX", "1");
-            WaitFor(() => server.Diagnostics!.History.Seconds(0, 0, long.MaxValue).Count >= 2, "two observations"); // the rules have seen the first
-            if (Found(server).Contains("expiry-behind")) return;
-            Assert.True(attempt < 20, $"found: {string.Join(", ", Found(server))}");
-        }
+        await using RedKiteServer server = await StartObservedAsync(("enable-debug-command", "yes"));
+        server.Execute("DEBUG", "SET-ACTIVE-EXPIRE", "0");
+        for (int i = 0; i < 1000; i++) server.Execute("SET", $"key:{i}", "value", "PX", "1");
+        AssertFound(server, Rest, "expiry-behind");
     }
 
     [Fact]
@@ -252,9 +242,24 @@ public sealed class FindingProvocationTests : NetworkTests
                     Assert.True(reader.Run("SET open:1 x").IsError);
                 }
             },
-            "logins-fail",
             "logins-refused",
             "access-denied");
+    }
+
+    // More than one a second throughout a minute.
+    [Fact]
+    public async Task Logins_that_fail()
+    {
+        await using RedKiteServer server = await StartObservedAsync(("requirepass", "secret"), ("failed-logins-per-minute", "0"));
+        using RespConnection client = RespConnection.Connect(server.Port);
+        AssertFound(
+            server,
+            () =>
+            {
+                for (int i = 0; i < 5; i++) Assert.True(client.Run("AUTH wrong").IsError);
+                Rest();
+            },
+            "logins-fail");
     }
 
     [Fact]
@@ -319,7 +324,7 @@ public sealed class FindingProvocationTests : NetworkTests
         string[] missing = names;
         while (missing.Length > 0)
         {
-            Assert.True(clock.ElapsedMilliseconds < PatienceMs, $"not found: {string.Join(", ", missing)}; found: {string.Join(", ", Found(server))}");
+            Assert.True(clock.ElapsedMilliseconds < 3 * PatienceMs, $"not found: {string.Join(", ", missing)}; found: {string.Join(", ", Found(server))}");
             provoke();
             missing = [.. missing.Except(Found(server))];
         }
