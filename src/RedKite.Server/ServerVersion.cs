@@ -6,6 +6,12 @@ public static class ServerVersion
     /// <summary>RedKite's own version.</summary>
     public static string Text { get; } = typeof(ServerVersion).Assembly.GetName().Version!.ToString(3);
 
-    /// <summary>The <c>redis_version</c> of INFO and the <c>version</c> of HELLO, unless the setting <c>reported-redis-version</c> names another.</summary>
+    /// <summary>The version of Redis with which every reply is compared.</summary>
     public const string Redis = "8.0.2";
+
+    /// <summary>
+    /// The <c>redis_version</c> of INFO and the <c>version</c> of HELLO, unless the setting <c>reported-redis-version</c> names another: the newest
+    /// version of which RedKite has all commands.
+    /// </summary>
+    public const string ReportedRedis = "8.6.0";
 }

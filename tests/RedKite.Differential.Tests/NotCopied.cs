@@ -296,14 +296,16 @@ internal static class NotCopied
     /// <summary>What RedKite has of newer versions of Redis and Valkey, by the version that introduced it.</summary>
     public static readonly (string Version, string What)[] Newer =
     [
-        ("Redis 8.2", "the events overwritten and type_changed; XDELEX, XACKDEL; KEEPREF, DELREF and ACKED of XADD and XTRIM; DIFF, DIFF1, ANDOR and ONE of BITOP"),
-        ("Redis 8.4", "DELEX, DIGEST, MSETEX; IFEQ, IFNE, IFDEQ and IFDNE of SET; CLAIM of XREADGROUP, where a client that waits is not served by entries that become idle meanwhile"),
-        ("Redis 8.6", "HOTKEYS, in which a command with several keys counts equally for each, and sums are those of the sampled uses; the policies allkeys-lrm and volatile-lrm; IDMP and IDMPAUTO of XADD, XCFGSET, XIDMPRECORD, stream-idmp-duration and stream-idmp-maxsize: XINFO STREAM has the fields of a stream that has used them, subexpiry in INFO keyspace counts it, its dumps and files are of Redis 8.6, and replicas and the log get XCFGSET and XIDMPRECORD"),
+        ("Redis 8.2", "used_memory_peak_time, master_link_up_since_seconds, total_disconnect_time_sec, master_current_sync_attempts and master_total_sync_attempts in INFO; CLUSTER SLOT-STATS, of a server without a cluster; the events overwritten and type_changed; XDELEX, XACKDEL; KEEPREF, DELREF and ACKED of XADD and XTRIM; DIFF, DIFF1, ANDOR and ONE of BITOP"),
+        ("Redis 8.4", "CLUSTER MIGRATION, CLUSTER SYNCSLOTS and TRIMSLOTS, of a server without a cluster; DELEX, DIGEST, MSETEX; IFEQ, IFNE, IFDEQ and IFDNE of SET; CLAIM of XREADGROUP, where a client that waits is not served by entries that become idle meanwhile"),
+        ("Redis 8.6", "key-memory-histograms, whose bytes are those of MEMORY USAGE without the key's share of the table; HOTKEYS, in which a command with several keys counts equally for each, and sums are those of the sampled uses; the policies allkeys-lrm and volatile-lrm; IDMP and IDMPAUTO of XADD, XCFGSET, XIDMPRECORD, stream-idmp-duration and stream-idmp-maxsize: XINFO STREAM has the fields of a stream that has used them, subexpiry in INFO keyspace counts it, its dumps and files are of Redis 8.6, and replicas and the log get XCFGSET and XIDMPRECORD"),
         ("Redis 8.8", "notifications of the fields of hashes, which without the letter of any class are of all; INCREX; XNACK, whose entries belong to the consumer with the empty name, as replicas and files of Redis 8.0.2 need it; COUNT of AGGREGATE, where an input counts as its weight; slowlog-entry-max-argc and slowlog-entry-max-string-len; arrays, whose commands begin with AR, after the documentation: what that leaves open is in arrays.md, slices have 256 indexes, and in dumps and files an array is a value of the module rkt-array, which other servers refuse by that name"),
         ("Redis 8.10", "LMOVEM, BLMOVEM, SUNIONCARD, SDIFFCARD, HIMPORT; MAXCOUNT and MAXSIZE of XREAD and XREADGROUP"),
         ("Redis 8.12", "SEXPIRE, SPEXPIRE, SEXPIREAT, SPEXPIREAT, STTL, SPTTL, SEXPIRETIME, SPEXPIRETIME, SPERSIST and SADDEX, which replies 1 or 0 as HSETEX does: a set with an expiring member is a table, SADD leaves an expiry as it is, SMOVE and stored results have none; subexpiry in INFO keyspace counts it, in dumps and files it is a value of the module rkset-exp, which other servers refuse by that name, and replicas and the log get SPEXPIREAT, SPERSIST and SADDEX; ZMOVE, BZMOVE and ZMOVEMEMBER, which reply the members without their scores; BITRANGEINTARRAY"),
-        ("Valkey 8.1", "COMMANDLOG"),
-        ("Valkey 9.0", "DELIFEQ"),
+        ("Valkey 8.0", "CLIENT CAPA, on which nothing depends; NOSCORES of ZSCAN"),
+        ("Valkey 8.1", "COMMANDLOG; CLIENT IMPORT-SOURCE, of a server without the mode for imports"),
+        ("Valkey 9.0", "DELIFEQ; NX and XX of HSETEX; CLUSTER CANCELSLOTMIGRATIONS, FLUSHSLOT, GETSLOTMIGRATIONS and MIGRATESLOTS, of a server without a cluster"),
+        ("Valkey 9.1", "CLUSTERSCAN, of a server without a cluster"),
     ];
 
     // The script and the number of its keys come before the arguments, which are a command in streams.

@@ -90,6 +90,7 @@ internal static class CommandFamilies
         new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, () => parts.Metrics, parts.Findings, new DebugCommand(parts.Run, parts.Replication, parts.Log, new PackageCommand(parts), new DebugReload(parts))).Family,
         StandaloneCommands.ClusterFamily,
         ClusterCommands.Family,
+        ClusterCommands.SlotFamily,
         new StandaloneCommands(parts.Log, new ReplicationInfo(parts.Replication, parts.Replicas, parts.Configuration, parts.Clock)).Family,
         new RoleCommands(parts.Replication, parts.Replicas.Failover, parts.ChangeRole).Family,
         new PersistenceCommands(parts.Durability).Family,

@@ -21,6 +21,8 @@ internal static class SettingTable
     // Reasons that several rows share.
     private const string NoDelays = "Redis delays its own saving and loading by it, for tests";
     private const string NoChildren = "there are no child processes";
+    private const string Templates = "as in Redis 8.10";
+    private const string NoTemplates = "hashes do not share the names of their fields; HIMPORT saves their transmission";
     private const string NoCluster = "there is no cluster mode yet";
     private const string NoModules = "there are no modules";
     private const string AlwaysFreedLater = "the memory of large values is always freed in slices, after the command";
@@ -37,7 +39,7 @@ internal static class SettingTable
         Choice("stripes", ["auto", "1", "2", "4", "8", "16", "32", "64"], "auto", s => s.Stripes == 0 ? 0 : 1 + BitOperations.Log2((uint)s.Stripes), (s, v) => s.Stripes = v == 0 ? 0 : 1 << (v - 1), Immutable).WithRemark("RedKite's own: the number of stripes of the keyspace, each with its lock; `auto` is 64, or 1 in the standalone program with one loop"),
         Choice("transport", ["auto", "epoll", "sockets"], "auto", s => (int)s.Transport, (s, v) => s.Transport = (TransportChoice)v, Immutable).WithRemark("RedKite's own: how loops wait for input; `epoll` on Linux, `sockets` over .NET's sockets"),
         Flag("quiet-huge-pages", true, s => s.QuietHugePages, (s, v) => s.QuietHugePages = v).WithRemark("RedKite's own: whether ordinary pages are replaced by huge ones while the server is quiet, as long as lookups save more CPU than that takes"),
-        Text("reported-redis-version", ServerVersion.Redis, s => s.ReportedRedisVersion, (s, v) => s.ReportedRedisVersion = v, parse: SettingParsers.RedisVersion).WithRemark("RedKite's own: the `redis_version` of INFO, the `version` of HELLO and the line of LOLWUT, by which clients choose commands"),
+        Text("reported-redis-version", ServerVersion.ReportedRedis, s => s.ReportedRedisVersion, (s, v) => s.ReportedRedisVersion = v, parse: SettingParsers.RedisVersion).WithRemark("RedKite's own: the `redis_version` of INFO, the `version` of HELLO and the line of LOLWUT, by which clients choose commands"),
 
         Flag("diagnostics", true, s => s.Diagnostics, (s, v) => s.Diagnostics = v, flags: Immutable).WithRemark("RedKite's own: whether the server watches itself, keeps the history of its metrics and reports findings"),
         Text("admin-port", "auto", s => s.AdminPort, (s, v) => s.AdminPort = v, flags: Immutable, parse: SettingParsers.AdminPort).WithRemark("RedKite's own: the port of the dashboard; `auto` is `port` + 2000, or `tls-port` + 2000 where `port` is 0; 0 switches it off; in a host's process there is one only if the host starts it"),
@@ -192,6 +194,7 @@ internal static class SettingTable
         Integer("latency-monitor-threshold", 0, long.MaxValue, 0, s => s.LatencyMonitorThresholdMs, (s, v) => s.LatencyMonitorThresholdMs = v),
         Integer("busy-reply-threshold", 0, long.MaxValue, 5000, s => s.BusyReplyThresholdMs, (s, v) => s.BusyReplyThresholdMs = v, alias: "lua-time-limit"),
         Memory("script-memory-limit", 16 * Megabyte, LongMax, 512 * Megabyte, s => (ulong)s.ScriptMemoryBytesMax, (s, v) => s.ScriptMemoryBytesMax = (long)v).WithRemark("RedKite's own: the memory of the interpreter of EVAL, and of that of FCALL; a script that needs more ends with an error"),
+        Flag("key-memory-histograms", false, s => s.KeyMemoryHistograms, (s, v) => s.KeyMemoryHistograms = v).WithRemark("as in Redis 8.6: whether INFO keysizes also has the number of lists, sets, sorted sets and hashes by their memory in bytes; they are counted when INFO is called"),
         Flag("lua-enable-deprecated-api", false, flags: Immutable | Hidden).WithoutEffect("the deprecated API is never available"),
 
         // Snapshots
@@ -215,6 +218,15 @@ internal static class SettingTable
         Flag("aof-load-truncated", true, s => s.AofLoadTruncated, (s, v) => s.AofLoadTruncated = v),
         Flag("aof-use-rdb-preamble", true, s => s.AofUseRdbPreamble, (s, v) => s.AofUseRdbPreamble = v),
         Flag("aof-timestamp-enabled", false, s => s.AofTimestampEnabled, (s, v) => s.AofTimestampEnabled = v),
+        Integer("lookahead", 1, int.MaxValue, 16).WithRemark("as in Redis 8.4").WithoutEffect("up to 64 pipelined commands of a client are read and prefetched together"),
+        Memory("aof-load-corrupt-tail-max-size", 0, LongMax, 0).WithRemark("as in Redis 8.4").WithoutEffect("a file that is damaged at its end does not load; `redkite check --fix` says where and cuts it"),
+        Integer("hash-min-template-entries", 0, long.MaxValue, 0).WithRemark(Templates).WithoutEffect(NoTemplates),
+        Integer("hash-max-template-entries", 0, long.MaxValue, 0).WithRemark(Templates).WithoutEffect(NoTemplates),
+        Integer("hash-rdb-load-min-template-entries", 0, long.MaxValue, 0).WithRemark(Templates).WithoutEffect(NoTemplates),
+        Integer("hash-rdb-load-max-template-entries", 0, long.MaxValue, 0).WithRemark(Templates).WithoutEffect(NoTemplates),
+        Integer("hash-rdb-load-template-disassembly-threshold", 0, long.MaxValue, 0).WithRemark(Templates).WithoutEffect(NoTemplates),
+        Flag("bitmap-default-roaring", false).WithRemark("as in Redis 8.12").WithoutEffect("bitmaps are strings; bitmaps of Redis 8.12 do not load"),
+        Choice("tls-auth-clients-user", ["off", "CN"], "off").WithRemark("as in Redis 8.6").RefusedUnlessDefault("certificates do not name users, so clients would have the rights of the user default"),
         Flag("aof-disable-auto-gc", false, flags: Hidden).WithoutEffect("files that a rewrite replaced are always deleted"),
         Flag("aof-rewrite-incremental-fsync", true, s => s.AofRewriteIncrementalFsync, (s, v) => s.AofRewriteIncrementalFsync = v),
         Flag("no-appendfsync-on-rewrite", false, s => s.NoAppendFsyncOnRewrite, (s, v) => s.NoAppendFsyncOnRewrite = v),
@@ -256,6 +268,7 @@ internal static class SettingTable
 
         // Cluster
         Flag("cluster-enabled", false, flags: Immutable).RefusedUnlessDefault(NoCluster + ", so every node would accept every key"),
+        Choice("cluster-slot-stats-enabled", ["no", "cpu", "net", "mem", "yes"], "no").WithRemark("as in Redis 8.6").WithoutEffect(NoCluster),
         Text("cluster-config-file", "nodes.conf", flags: Immutable).WithoutEffect(NoCluster),
         Integer("cluster-node-timeout", 0, long.MaxValue, 15000).WithoutEffect(NoCluster),
         Integer("cluster-ping-interval", 0, long.MaxValue, 0, flags: Hidden).WithoutEffect(NoCluster),

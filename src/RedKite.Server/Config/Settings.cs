@@ -423,6 +423,9 @@ internal sealed class Settings
     /// <summary>Commands slower than this are logged; 0: all; -1: none.</summary>
     public long SlowLogSlowerThanMicroseconds { get; set; }
 
+    /// <summary>Whether INFO has the number of values by their memory.</summary>
+    public bool KeyMemoryHistograms { get; set; }
+
     public long SlowLogMaxLength { get; set; }
     public int SlowLogEntryArgumentsMax { get; set; }
     public int SlowLogEntryBytesMax { get; set; }

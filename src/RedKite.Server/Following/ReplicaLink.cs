@@ -136,6 +136,7 @@ internal sealed class ReplicaLink : IDisposable
             if (wasConnected)
             {
                 Volatile.Write(ref _downSinceMs, Environment.TickCount64);
+                Counts.NoteDown(Environment.TickCount64);
                 if (!_stop.IsCancellationRequested) Counts.NoteBreak();
             }
 
@@ -180,6 +181,7 @@ internal sealed class ReplicaLink : IDisposable
             var applier = new StreamApplier(_engine, _caller, session);
             _applier = applier;
             wasConnected = true;
+            Counts.NoteUp(Environment.TickCount64);
             _state = ReplicaLinkState.Connected;
             Acknowledge(connection); // a primary sends the stream only then
             while (true)
@@ -210,6 +212,7 @@ internal sealed class ReplicaLink : IDisposable
         bool handsOver = failover.State == FailoverState.InProgress;
         try
         {
+            Counts.NoteAttempt();
             SyncAnswer answer = handshake.AskForStream(_history.IsKnown ? _engine.Replication.Id : null, _engine.ReplicaStream.Offset, handsOver);
             if (handsOver) failover.Succeed();
             return answer;

@@ -12,6 +12,7 @@ internal sealed class ServerMetrics
     private readonly RateWindow _cycles = new();
     private readonly RateWindow _cycleTimes = new();
     private long _peakBytes;
+    private long _peakSeconds;
     private long _exceededSince; // a timestamp
     private long _exceededTicks;
     private long _lastClientWithoutMemory;
@@ -58,6 +59,9 @@ internal sealed class ServerMetrics
 
     /// <summary>The maximum of the memory in use, as sampled.</summary>
     internal long PeakBytes => Volatile.Read(ref _peakBytes);
+
+    /// <summary>When it was sampled, in Unix seconds.</summary>
+    internal long PeakSeconds => Volatile.Read(ref _peakSeconds);
 
     /// <summary>Totals that are never reset themselves, as they were at the last CONFIG RESETSTAT.</summary>
     internal long ExpiredKeysAtReset { get; private set; }
@@ -109,7 +113,12 @@ internal sealed class ServerMetrics
         while (bytes > peak)
         {
             long seen = Interlocked.CompareExchange(ref _peakBytes, bytes, peak);
-            if (seen == peak) return;
+            if (seen == peak)
+            {
+                Volatile.Write(ref _peakSeconds, DateTimeOffset.UtcNow.ToUnixTimeSeconds());
+                return;
+            }
+
             peak = seen;
         }
     }

@@ -5,6 +5,9 @@ internal sealed class LinkCounts
 {
     private long _appliedTicks;
     private volatile string _lastFailure = "";
+    private long _upSinceMs = -1; // of the steady clock; -1: the link is down
+    private long _downSinceMs = -1; // -1: it never was up
+    private long _downMs; // in all, without the time since the last break
 
     /// <summary>Full synchronizations that were loaded.</summary>
     internal long FullSyncs { get; private set; }
@@ -29,6 +32,38 @@ internal sealed class LinkCounts
 
     /// <summary>The time that executing the stream has taken.</summary>
     internal TimeSpan Applied => System.Diagnostics.Stopwatch.GetElapsedTime(0, Volatile.Read(ref _appliedTicks));
+
+    /// <summary>Requests for the stream, and those since a link was connected last.</summary>
+    internal long Attempts { get; private set; }
+
+    internal long AttemptsSinceBreak { get; private set; }
+
+    /// <summary>How long the connected link has been up; negative: it is down.</summary>
+    internal long UpMs(long nowMs) => Volatile.Read(ref _upSinceMs) is >= 0 and long since ? Math.Max(0, nowMs - since) : -1;
+
+    /// <summary>How long links were down after they had been up.</summary>
+    internal long DisconnectedMs(long nowMs) => Volatile.Read(ref _downMs) + (Volatile.Read(ref _downSinceMs) is >= 0 and long since ? Math.Max(0, nowMs - since) : 0);
+
+    internal void NoteAttempt()
+    {
+        Attempts++;
+        AttemptsSinceBreak++;
+    }
+
+    internal void NoteUp(long nowMs)
+    {
+        long downSince = Volatile.Read(ref _downSinceMs);
+        Volatile.Write(ref _downSinceMs, -1);
+        if (downSince >= 0) Volatile.Write(ref _downMs, _downMs + Math.Max(0, nowMs - downSince));
+        Volatile.Write(ref _upSinceMs, nowMs);
+    }
+
+    internal void NoteDown(long nowMs)
+    {
+        Volatile.Write(ref _upSinceMs, -1);
+        Volatile.Write(ref _downSinceMs, nowMs);
+        AttemptsSinceBreak = 0;
+    }
 
     internal void NoteFull()
     {

@@ -14,13 +14,17 @@ internal ref struct MemberScanOptions
     /// <summary>NOVALUES: fields without their values.</summary>
     internal bool NoValues { get; private set; }
 
+    /// <summary>NOSCORES: members without their scores.</summary>
+    internal bool NoScores { get; private set; }
+
     /// <summary>COUNT: the approximate number of members to visit.</summary>
     internal long Count { get; private set; }
 
     /// <param name="cmd">The command, with the options from argument 3 on.</param>
     /// <param name="result">The options.</param>
     /// <param name="haveValues">Whether NOVALUES is allowed.</param>
-    internal static bool TryParseOrReply(scoped in CommandContext cmd, out MemberScanOptions result, bool haveValues = false)
+    /// <param name="haveScores">Whether NOSCORES is, of Valkey.</param>
+    internal static bool TryParseOrReply(scoped in CommandContext cmd, out MemberScanOptions result, bool haveValues = false, bool haveScores = false)
     {
         result = new MemberScanOptions { Pattern = "*"u8, Count = CountDefault };
         var options = new OptionReader(cmd, first: 3);
@@ -35,6 +39,11 @@ internal ref struct MemberScanOptions
             else if (options.TakeWithValue("MATCH"u8, out value))
             {
                 result.Pattern = cmd[value];
+                continue;
+            }
+            else if (haveScores && options.Take("NOSCORES"u8))
+            {
+                result.NoScores = true;
                 continue;
             }
             else if (options.Take("NOVALUES"u8))

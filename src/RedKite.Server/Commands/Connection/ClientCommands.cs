@@ -47,10 +47,12 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         new("CLIENT", -2, Sentinel, KeySpecs.None, WithoutSubcommand, new("2.4.0", "Depends on subcommand.", "A container for commands on client connections."),
         [
             new("CACHING", 3, Usual, KeySpecs.None, TrackingCommands.Caching, new("6.0.0", "O(1)", "Enables or disables tracking of the keys of the next command.", "mode:<YES | NO>")),
+            new("CAPA", -3, Usual, KeySpecs.None, Capabilities, new("8.0.0", "O(1)", "Says what this client can handle. Nothing here depends on it.", "capability:string [capability:string ...]") { IsOfValkey = true }),
             new("GETNAME", 2, Usual | Sentinel, KeySpecs.None, GetName, new("2.6.9", "O(1)", "Returns the connection's name.")),
             new("GETREDIR", 2, Usual, KeySpecs.None, TrackingCommands.GetRedirection, new("6.0.0", "O(1)", "Returns the id of the client that receives this connection's invalidations.")),
             new("HELP", 2, Loading | Stale | Sentinel, KeySpecs.None, Help, new("5.0.0", "O(1)", "Lists the subcommands.")),
             new("ID", 2, Usual | Sentinel, KeySpecs.None, Id, new("5.0.0", "O(1)", "Returns the connection's id.")),
+            new("IMPORT-SOURCE", 3, Usual, KeySpecs.None, ImportSource, new("8.1.0", "O(1)", "Fails: the server has no mode for imports.", "enabled:<ON | OFF>") { IsOfValkey = true }),
             new("INFO", 2, Usual | Sentinel, KeySpecs.None, Info, new("6.2.0", "O(1)", "Returns the properties of this connection.")) { Tips = ["nondeterministic_output"] },
             new("KILL", -3, Admin | Usual | Sentinel, KeySpecs.None, Kill, new("2.4.0", "O(N) where N is the number of client connections", "Closes the connections that match a filter.", KillSyntax) { History = KillHistory }),
             new("LIST", -2, Admin | Usual | Sentinel, KeySpecs.None, List, new("2.4.0", "O(N) where N is the number of client connections", "Returns the properties of open connections.", "[TYPE client-type:<NORMAL | MASTER | REPLICA | PUBSUB>]@5.0.0 [ID client-id [client-id ...]]@6.2.0") { History = ListHistory }) { Tips = ["nondeterministic_output"] },
@@ -217,6 +219,12 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
             cmd.ReplySyntaxError();
         }
     }
+
+    // CLIENT CAPA capability [capability ...], as in Valkey 8.0
+    private static void Capabilities(ref CommandContext cmd) => cmd.Reply.Ok();
+
+    // CLIENT IMPORT-SOURCE ON|OFF, as in Valkey 8.1 without its import mode
+    private static void ImportSource(ref CommandContext cmd) => cmd.Reply.Error("ERR Server is not in import mode"u8);
 
     // CLIENT NO-EVICT ON|OFF
     private static void NoEvict(ref CommandContext cmd)

@@ -11,6 +11,9 @@ internal sealed class ElementKind
     /// <summary>The word in front of the list of elements.</summary>
     internal required byte[] List { get; init; }
 
+    /// <summary>Whether NX and XX are conditions on the key, as in Valkey.</summary>
+    internal bool HasKeyConditions { get; init; }
+
     /// <summary>The condition that none of the elements exists.</summary>
     internal required byte[] OnlyNew { get; init; }
 

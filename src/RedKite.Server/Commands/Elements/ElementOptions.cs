@@ -12,6 +12,11 @@ internal struct ElementOptions
     /// <summary>FXX, MXX: only if all of the elements exist.</summary>
     internal bool OnlyExisting { get; private set; }
 
+    /// <summary>NX and XX of HSETEX: only if the key does not exist, or only if it does.</summary>
+    internal bool OnlyNewKey { get; private set; }
+
+    internal bool OnlyExistingKey { get; private set; }
+
     internal bool KeepsExpiry { get; private set; }
 
     internal bool Persists { get; private set; }
@@ -63,6 +68,20 @@ internal struct ElementOptions
 
             OnlyNew = isNew;
             OnlyExisting = !isNew;
+            return true;
+        }
+
+        bool isNewKey = kind.HasKeyConditions && options.Take("NX"u8);
+        if (isNewKey || (kind.HasKeyConditions && options.Take("XX"u8)))
+        {
+            if (OnlyNewKey || OnlyExistingKey)
+            {
+                cmd.Reply.Error("ERR Only one of NX or XX arguments can be specified"u8);
+                return false;
+            }
+
+            OnlyNewKey = isNewKey;
+            OnlyExistingKey = !isNewKey;
             return true;
         }
 

@@ -22,7 +22,7 @@ internal static class FieldExpiryCommands
     private const string ConditionSyntax = "condition:[NX | XX | GT | LT] " + FieldSyntax;
     private const string GetExSyntax = "key expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] " + FieldSyntax;
 
-    private const string SetExSyntax = "key condition:[FNX | FXX] expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] "
+    private const string SetExSyntax = "key key-condition:[NX | XX] condition:[FNX | FXX] expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] "
         + "FIELDS fields:(numfields:integer data:<field value [field value ...]>)";
 
     private static readonly ElementKind Fields = new()
@@ -30,6 +30,7 @@ internal static class FieldExpiryCommands
         List = "FIELDS"u8.ToArray(),
         OnlyNew = "FNX"u8.ToArray(),
         OnlyExisting = "FXX"u8.ToArray(),
+        HasKeyConditions = true,
         BothConditionsError = "ERR Only one of FXX or FNX arguments can be specified"u8.ToArray(),
         NoListError = "ERR Mandatory argument FIELDS is missing or not at the right position"u8.ToArray(),
         CountError = "ERR Number of fields must be a positive integer"u8.ToArray(),
@@ -141,7 +142,7 @@ internal static class FieldExpiryCommands
         else changed.ReportPersisted(cmd, changed.Count);
     }
 
-    // HSETEX key [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]
+    // HSETEX key [NX | XX] [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]
     //   FIELDS numfields field value [field value ...]
     private static void HSetEx(ref CommandContext cmd)
     {
@@ -150,7 +151,7 @@ internal static class FieldExpiryCommands
         ElementArguments pairs = options.Elements;
         for (int i = pairs.First; i < cmd.Count; i += 2) hash.RemoveIfExpired(cmd[i]);
         hash.RemoveIfEmpty();
-        if (!ElementExpiry.Holds(cmd, hash, options))
+        if ((options.OnlyNewKey && hash.Exists) || (options.OnlyExistingKey && !hash.Exists) || !ElementExpiry.Holds(cmd, hash, options))
         {
             cmd.Reply.Integer(0);
             return;
@@ -173,6 +174,7 @@ internal static class FieldExpiryCommands
         ChangedFields(cmd, pairs);
         cmd.Changed(1, KeyEvent.HSet, pairs.Count);
         if (options.HasExpiry) SetExpiries(cmd, ref hash, options);
+        else if (options.OnlyNewKey || options.OnlyExistingKey) ElementChanges.WriteSet(cmd, Fields, options); // conditions that Redis does not know
         cmd.Reply.Integer(1);
     }
 

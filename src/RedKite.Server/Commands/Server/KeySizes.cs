@@ -27,24 +27,33 @@ internal static class KeySizes
         (DataType.SortedSet, "zsets_items"), (DataType.Hash, "hashes_items"),
     ];
 
+    // The fields of the memory of values, with the setting key-memory-histograms.
+    private static readonly string?[] MemoryFields = [null, "lists_sizes", "sets_sizes", "zsets_sizes", "hashes_sizes"];
+
     internal static void Write(scoped in CommandContext cmd, InfoText text)
     {
         text.Section("Keysizes"u8);
         long[][] counts = [.. Types.Select(_ => new long[Bins])];
+        long[][]? bytes = cmd.Settings.KeyMemoryHistograms ? [.. Types.Select(_ => new long[Bins])] : null;
         foreach (Database database in cmd.Keyspace.Databases)
         {
             long keys = database.Count;
             if (keys == 0) continue;
             foreach (long[] ofType in counts) Array.Clear(ofType);
-            long seen = Count(cmd, database, keys, counts);
+            foreach (long[] ofType in bytes ?? []) Array.Clear(ofType);
+            long seen = Count(cmd, database, keys, counts, bytes);
             if (seen == 0) continue;
             double factor = keys > CountedKeysMax ? (double)keys / seen : 1;
-            for (int i = 0; i < Types.Length; i++) WriteLine(text, database.Index, Types[i].Field, counts[i], factor);
+            for (int i = 0; i < Types.Length; i++)
+            {
+                WriteLine(text, database.Index, Types[i].Field, counts[i], factor);
+                if (bytes is not null && MemoryFields[i] is { } field) WriteLine(text, database.Index, field, bytes[i], factor);
+            }
         }
     }
 
     // Counts every key of a small database, and of a large one the same share in every stripe.
-    private static long Count(scoped in CommandContext cmd, Database database, long keys, long[][] counts)
+    private static long Count(scoped in CommandContext cmd, Database database, long keys, long[][] counts, long[][]? bytes)
     {
         long seen = 0;
         var entries = new EntryList();
@@ -60,7 +69,7 @@ internal static class KeySizes
                 {
                     entries.Clear();
                     more = table.NextBucket(ref cursor, entries);
-                    foreach (Entry entry in entries) CountKey(database, entry, counts);
+                    foreach (Entry entry in entries) CountKey(database, entry, counts, bytes);
                     seen += entries.Count;
                 }
             }
@@ -71,12 +80,12 @@ internal static class KeySizes
         return seen;
     }
 
-    private static void CountKey(Database database, Entry entry, long[][] counts)
+    private static void CountKey(Database database, Entry entry, long[][] counts, long[][]? bytes)
     {
         int index = IndexOf(entry.Type);
         if (index < 0) return;
-        long size = KeySurvey.SizeOf(database, entry);
-        counts[index][size <= 0 ? 0 : BitOperations.Log2((ulong)size) + 1]++;
+        counts[index][TypeSurvey.BinOf(KeySurvey.SizeOf(database, entry))]++;
+        if (bytes is not null) bytes[index][TypeSurvey.BinOf(entry.MemoryBytes)]++;
     }
 
     private static int IndexOf(DataType type)

@@ -18,6 +18,7 @@ internal static class MemoryInfo
         text.HumanLine("used_memory_rss_human"u8, memory.Resident);
         text.Line("used_memory_peak"u8, memory.Peak);
         text.HumanLine("used_memory_peak_human"u8, memory.Peak);
+        text.Line("used_memory_peak_time"u8, registry.Server.PeakSeconds);
         text.Line("used_memory_peak_perc"u8, memory.PeakPercent, 2, "%"u8);
         text.Line("used_memory_overhead"u8, memory.Overhead);
         text.Line("used_memory_startup"u8, memory.Startup);

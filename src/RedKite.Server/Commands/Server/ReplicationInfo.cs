@@ -100,7 +100,12 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
             text.Line("master_sync_last_io_seconds_ago"u8, Seconds(link.SyncLastIoMs));
         }
 
+        LinkCounts counts = state.LinkCounts;
+        text.Line("master_current_sync_attempts"u8, counts.AttemptsSinceBreak);
+        text.Line("master_total_sync_attempts"u8, counts.Attempts);
+        if (isUp) text.Line("master_link_up_since_seconds"u8, Seconds(counts.UpMs(Environment.TickCount64)));
         if (!isUp) text.Line("master_link_down_since_seconds"u8, link.DownMs < 0 ? -1 : Seconds(link.DownMs));
+        text.Line("total_disconnect_time_sec"u8, Seconds(counts.DisconnectedMs(Environment.TickCount64)));
         text.Line("slave_priority"u8, configuration.Settings.ReplicaPriority);
         text.Line("slave_read_only"u8, configuration.Settings.ReplicaReadOnly ? 1 : 0);
         text.Line("replica_announced"u8, configuration.Settings.ReplicaAnnounced ? 1 : 0);

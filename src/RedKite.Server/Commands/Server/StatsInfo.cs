@@ -77,6 +77,7 @@ internal static class StatsInfo
         text.Line("acl_access_denied_cmd"u8, totals.CommandsDenied);
         text.Line("acl_access_denied_key"u8, totals.KeysDenied);
         text.Line("acl_access_denied_channel"u8, totals.ChannelsDenied);
+        text.Line("acl_access_denied_tls_cert"u8, 0); // certificates do not name users
     }
 
     private static void WriteLoops(MetricsRegistry registry, in ServerTotals totals, InfoText text)

@@ -131,14 +131,15 @@ internal static class SortedSetScanCommands
             return;
         }
 
-        if (!MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options)) return;
+        if (!MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options, haveScores: true)) return;
         long start = reply.Length;
         int count = set.IsPacked ? ReplyAll(reply, set, options, ref cursor) : ReplySome(reply, set, options, ref cursor);
         long end = reply.Length;
-        WriteScanHead(reply, cursor, count * 2);
+        WriteScanHead(reply, cursor, options.NoScores ? count : count * 2);
         reply.MoveToFront(start, end);
     }
 
+    // Scores are bulk strings in RESP3 too. As in Redis, those of a table have up to 17 digits.
     private static int ReplyAll(ReplyWriter reply, scoped in SortedSetValue set, scoped in MemberScanOptions options, ref ulong cursor)
     {
         int count = 0;
@@ -147,7 +148,8 @@ internal static class SortedSetScanCommands
         for (SortedSetCursor place = set.At(0, digits); place.Exists; place.MoveNext())
         {
             if (!options.Accepts(place.Member)) continue;
-            ReplyScanned(reply, place.Member, text[..RespDouble.Format(place.Score, text)]);
+            reply.Bulk(place.Member);
+            if (!options.NoScores) reply.Bulk(text[..RespDouble.Format(place.Score, text)]);
             count++;
         }
 
@@ -171,19 +173,13 @@ internal static class SortedSetScanCommands
             {
                 SortedSetMember member = SortedSetMember.Of(members, i);
                 if (!options.Accepts(member.Member)) continue;
-                ReplyScanned(reply, member.Member, text[..SeventeenDigits.Format(member.Score, text)]);
+                reply.Bulk(member.Member);
+                if (!options.NoScores) reply.Bulk(text[..SeventeenDigits.Format(member.Score, text)]);
                 count++;
             }
         }
         while (cursor != 0 && seen < options.Count && --bucketsLeft > 0 && !reply.Overflowed);
         return count;
-    }
-
-    // ZSCAN replies scores as bulk strings in RESP3 too. As in Redis, those of a table have up to 17 digits.
-    private static void ReplyScanned(ReplyWriter reply, ReadOnlySpan<byte> member, ReadOnlySpan<byte> score)
-    {
-        reply.Bulk(member);
-        reply.Bulk(score);
     }
 
     // A cursor is an unsigned number. A cursor beyond the signed range was not issued by this server, but it is accepted.
