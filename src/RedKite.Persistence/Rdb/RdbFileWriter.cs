@@ -98,6 +98,16 @@ internal sealed class RdbFileWriter : IDisposable
         Output.Length(database);
     }
 
+    /// <summary>
+    /// Says that the next key must not be evicted: a field about the file, because every server passes over fields that it does not know.
+    /// </summary>
+    internal static void Blessing(RdbOutput output)
+    {
+        output.Byte(RdbFormat.Aux);
+        output.String(RdbFormat.Blessing);
+        output.String("no-evict"u8);
+    }
+
     /// <summary>Writes a key up to its value.</summary>
     /// <param name="output">Receives the bytes.</param>
     /// <param name="type">The form of the value that follows.</param>

@@ -42,6 +42,9 @@ internal readonly record struct RdbItem
     /// <summary>The logarithmic counter of the key's uses; -1: unknown.</summary>
     internal int Frequency { get; init; }
 
+    /// <summary>Whether the key must not be evicted.</summary>
+    internal bool IsBlessed { get; init; }
+
     /// <summary>The position in the file of the value's first byte.</summary>
     internal long ValueOffset { get; init; }
 

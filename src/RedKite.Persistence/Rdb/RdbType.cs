@@ -115,6 +115,9 @@ internal static class RdbFormat
     /// <summary>A name and a value that describe the file.</summary>
     internal const int Aux = 250;
 
+    /// <summary>The name of the field that says that the next key must not be evicted: RedKite's own.</summary>
+    internal static ReadOnlySpan<byte> Blessing => "redkite-bless"u8;
+
     /// <summary>The number of keys, and of those with an expiry, of a database.</summary>
     internal const int Size = 251;
 

@@ -12,7 +12,7 @@ internal static class UnbuiltCommands
 {
     private static readonly string[] Newer =
     [
-        "BACKUP", "BLESS", "TRIMSLOTS",
+        "BACKUP",
     ];
 
     /// <summary>Rows of these commands, for rules only. Their indexes follow those of the built ones.</summary>

@@ -13,6 +13,8 @@ internal enum KeyEvent : byte
     Restore,
     Expire,
     Persist,
+    Bless,
+    Unbless,
     SortStore,
 
     // Strings.
@@ -145,6 +147,8 @@ internal static class KeyEvents
         (KeyEvent.Restore, KeyEventClass.Generic, "restore"),
         (KeyEvent.Expire, KeyEventClass.Generic, "expire"),
         (KeyEvent.Persist, KeyEventClass.Generic, "persist"),
+        (KeyEvent.Bless, KeyEventClass.Generic, "bless"),
+        (KeyEvent.Unbless, KeyEventClass.Generic, "unbless"),
         (KeyEvent.SortStore, KeyEventClass.List, "sortstore"),
         (KeyEvent.Set, KeyEventClass.String, "set"),
         (KeyEvent.SetRange, KeyEventClass.String, "setrange"),
@@ -225,7 +229,7 @@ internal static class KeyEvents
 
     /// <summary>Whether an event counts as a change for clients that watch the key. As in Redis, changes of a stream's groups do not.</summary>
     internal static bool IsModification(KeyEvent keyEvent) =>
-        keyEvent is not (KeyEvent.New or KeyEvent.KeyMiss or KeyEvent.Overwritten or KeyEvent.TypeChanged or KeyEvent.Flush or KeyEvent.Bookkeeping or KeyEvent.XSetId
+        keyEvent is not (KeyEvent.New or KeyEvent.KeyMiss or KeyEvent.Bless or KeyEvent.Unbless or KeyEvent.Overwritten or KeyEvent.TypeChanged or KeyEvent.Flush or KeyEvent.Bookkeeping or KeyEvent.XSetId
             or KeyEvent.XGroupCreate or KeyEvent.XGroupCreateConsumer or KeyEvent.XGroupDelConsumer or KeyEvent.XGroupDestroy or KeyEvent.XGroupSetId);
 
     /// <summary>Whether the command that reports it gives the key a value of its own, whatever it had before.</summary>

@@ -73,6 +73,7 @@ internal static class CommandFamilies
         KeyCommands.Family,
         ExpiryCommands.Family,
         ScanCommands.Family,
+        BlessCommands.Family,
         ObjectCommands.Family,
         new DumpCommands(parts.Run).Family,
         new DumpCommands(parts.Run).ClusterFamily,

@@ -98,6 +98,7 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
                     throw batch.Failure(item, "the value is damaged");
                 case RdbOutcome.Loaded:
                     if (item.ExpiryMs >= 0) database.WriteExpiry(database.Find(key, hash, ExpiryClock.Never), item.ExpiryMs);
+                    if (item.IsBlessed) database.Bless(database.Find(key, hash, ExpiryClock.Never), isBlessed: true);
                     return true;
                 default:
                     return false;

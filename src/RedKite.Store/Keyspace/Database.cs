@@ -36,6 +36,12 @@ internal sealed unsafe partial class Database
     /// <summary>The number of keys with an expiry. Needs no lock.</summary>
     internal long Expiring => Sum(static table => table.Expiring);
 
+    /// <summary>The number of keys that must not be evicted. Needs no lock.</summary>
+    internal long Blessed => Sum(static table => table.Blessed);
+
+    /// <summary>The number of those with an expiry. Needs no lock.</summary>
+    internal long BlessedExpiring => Sum(static table => table.BlessedExpiring);
+
     /// <summary>The number of hashes with expiring fields. Needs no lock.</summary>
     internal long FieldsExpiring => Sum(static table => table.FieldsExpiring);
 
@@ -104,17 +110,18 @@ internal sealed unsafe partial class Database
         byte* block = inPlace ? old : stripe.Arena.Allocate(bytes);
         byte* oldKeyStart = inPlace ? EntryBlock.KeyStart(old) : null;
 
-        byte expiryFlags = old != null ? EntryBlock.ExpiryFlags(old) : (byte)0;
+        byte oldFlags = old != null ? EntryBlock.CountedFlags(old) : (byte)0;
         if (old != null && !inPlace && !isTaken) _tables[_keyspace.StripeOf(hash)]!.FreeEntry(old);
         EntryBlock.Initialize(block, type, encoding, accessClock, key.Length, valueLength, expires, stripe.Epoch);
         if (expires) EntryBlock.WriteExpiry(block, expiryMs);
+        if ((oldFlags & EntryBlock.Blessed) != 0) EntryBlock.MarkBlessed(block, isBlessed: true);
         byte* keyStart = EntryBlock.KeyStart(block);
         if (keyStart != oldKeyStart) key.CopyTo(new Span<byte>(keyStart, key.Length));
 
         if (old == null) return new Entry(TableOf(hash, stripe).Add(hash, block));
-        if (inPlace && !expires && expiryFlags == 0) return existing;
+        if (inPlace && !expires && oldFlags == 0) return existing;
         EntryPosition position = existing.Position;
-        _tables[_keyspace.StripeOf(hash)]!.Replace(ref position, block, expiryFlags);
+        _tables[_keyspace.StripeOf(hash)]!.Replace(ref position, block, oldFlags);
         return new Entry(position);
     }
 
@@ -154,7 +161,7 @@ internal sealed unsafe partial class Database
     {
         byte* block = entry.Position.Entry;
         bool expires = expiryMs != NoExpiry;
-        byte expiryFlags = EntryBlock.ExpiryFlags(block);
+        byte oldFlags = EntryBlock.CountedFlags(block);
         if (!expires && !EntryBlock.Expires(block)) return entry;
         BeforeChange(StripeOf(entry.Position.Hash, out Table table), entry.Position);
         EntryPosition position = entry.Position;
@@ -166,6 +173,7 @@ internal sealed unsafe partial class Database
                 moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block),
                 EntryBlock.KeyLength(block), EntryBlock.ValueLength(block), expires, EntryBlock.Epoch(block));
             EntryBlock.MarkFieldsExpire(moved, EntryBlock.FieldsExpire(block));
+            EntryBlock.MarkBlessed(moved, EntryBlock.IsBlessed(block));
             EntryBlock.Key(block).CopyTo(new Span<byte>(EntryBlock.KeyStart(moved), EntryBlock.KeyLength(block)));
             EntryBlock.Value(block).CopyTo(EntryBlock.Value(moved));
             table.Arena.Free(block, EntryBlock.Bytes(block));
@@ -177,8 +185,15 @@ internal sealed unsafe partial class Database
         }
 
         if (expires) EntryBlock.WriteExpiry(block, expiryMs);
-        table.Replace(ref position, block, expiryFlags);
+        table.Replace(ref position, block, oldFlags);
         return new Entry(position);
+    }
+
+    /// <summary>Sets whether a key must not be evicted. A new value of the key keeps that.</summary>
+    internal void Bless(Entry entry, bool isBlessed)
+    {
+        BeforeChange(StripeOf(entry.Position.Hash, out Table table), entry.Position);
+        table.Bless(entry.Position, isBlessed);
     }
 
     /// <summary>Removes a key with its value. Other entries may move to another segment.</summary>

@@ -23,9 +23,9 @@ internal sealed unsafe partial class Database
     {
         EntryPosition position = entry.Position;
         int stripe = _keyspace.StripeOf(position.Hash);
-        byte expiryFlags = EntryBlock.ExpiryFlags(position.Entry);
+        byte oldFlags = EntryBlock.CountedFlags(position.Entry);
         EntryBlock.MarkFieldsExpire(position.Entry, expire);
-        _tables[stripe]!.Replace(ref position, position.Entry, expiryFlags);
+        _tables[stripe]!.Replace(ref position, position.Entry, oldFlags);
     }
 
     /// <summary>

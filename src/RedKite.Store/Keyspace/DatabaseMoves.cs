@@ -48,6 +48,7 @@ internal sealed unsafe partial class Database
 
         ulong sourceHash = source.Position.Hash;
         ReadOnlySpan<byte> sourceKey = source.Key;
+        bool isBlessed = source.IsBlessed;
         bool handsOver = source.HasStructure;
         if (handsOver)
         {
@@ -76,6 +77,7 @@ internal sealed unsafe partial class Database
         table.JoinIfSparse(position);
         if (handsOver) table.FreeBlock(position.Entry);
         else Free(stripe, table, position);
+        if (isBlessed) Bless(FindByHash(hash), isBlessed: true);
     }
 
     /// <summary>Moves an entry to another database that does not have its key. The stripe is the same, so the block stays.</summary>
@@ -129,7 +131,9 @@ internal sealed unsafe partial class Database
             return;
         }
 
-        bool exists = _tables[_keyspace.StripeOf(hash)] is { } table && table.TryFind(key, hash, out _);
+        EntryPosition position = default;
+        bool exists = _tables[_keyspace.StripeOf(hash)] is { } table && table.TryFind(key, hash, out position);
+        if (exists && old != null && EntryBlock.IsBlessed(old)) TableOf(hash, stripe).Bless(position, isBlessed: true);
         if (stripe.Observers != StripeObservers.None)
         {
             if (old != null) NoteRemoved(stripe, hash, old, exists ? UnlinkReason.Overwritten : UnlinkReason.Deleted);
@@ -192,10 +196,11 @@ internal sealed unsafe partial class Database
         if (!existing.Exists) return new Entry(TableOf(hash, stripe).Add(hash, block));
         Table table = _tables[_keyspace.StripeOf(hash)]!;
         byte* old = existing.Position.Entry;
-        byte expiryFlags = EntryBlock.ExpiryFlags(old);
+        byte oldFlags = EntryBlock.CountedFlags(old);
+        if ((oldFlags & EntryBlock.Blessed) != 0) EntryBlock.MarkBlessed(block, isBlessed: true);
         Free(stripe, table, existing.Position);
         EntryPosition position = existing.Position;
-        table.Replace(ref position, block, expiryFlags);
+        table.Replace(ref position, block, oldFlags);
         return new Entry(position);
     }
 }

@@ -9,7 +9,7 @@ namespace RedKite.Store.Keyspace;
 /// <code>
 ///  0  u32  type (4 bits) | encoding (4) | access clock (24)
 ///  4  u8   flags: 1 = has an expiry, 2 = long form, 4 = a hash with expiring fields, a set with expiring members, or a stream that remembers ids of producers, 8 = the epoch (<see cref="Keyspace.BeginEpoch"/>)
-///          16, 32, 64 and 128 are free
+///          16 = the key must not be evicted; 32, 64 and 128 are free
 ///  short form (key up to 255 bytes, value up to 65,535):
 ///  5  u8   key length
 ///  6  u16  value length
@@ -36,6 +36,9 @@ internal static unsafe class EntryBlock
 
     /// <summary>The flag that holds an entry's epoch: the values of an epoch are 0 and this.</summary>
     internal const byte EpochFlag = 8;
+
+    /// <summary>The flag of a key that must not be evicted.</summary>
+    internal const byte Blessed = 16;
 
     /// <summary>The minimum size of a block in the long form.</summary>
     internal const int LongFormMin = LongDataOffset;
@@ -112,6 +115,13 @@ internal static unsafe class EntryBlock
 
     /// <summary>The flags for expiries: of the key, or of fields of its hash.</summary>
     internal static byte ExpiryFlags(byte* block) => (byte)(block[4] & (HasExpiry | HasFieldExpiry));
+
+    /// <summary>The flags that tables count.</summary>
+    internal static byte CountedFlags(byte* block) => (byte)(block[4] & (HasExpiry | HasFieldExpiry | Blessed));
+
+    internal static bool IsBlessed(byte* block) => (block[4] & Blessed) != 0;
+
+    internal static void MarkBlessed(byte* block, bool isBlessed) => block[4] = (byte)((block[4] & ~Blessed) | (isBlessed ? Blessed : 0));
 
     internal static bool FieldsExpire(byte* block) => (block[4] & HasFieldExpiry) != 0;
 

@@ -55,6 +55,11 @@ internal sealed unsafe partial class Table
 
     internal long Expiring { get; private set; }
 
+    /// <summary>Keys that must not be evicted, and those of them that expire.</summary>
+    internal long Blessed { get; private set; }
+
+    internal long BlessedExpiring { get; private set; }
+
     /// <summary>Hashes of which fields have an expiry.</summary>
     internal long FieldsExpiring { get; private set; }
 
@@ -146,17 +151,27 @@ internal sealed unsafe partial class Table
     /// </summary>
     /// <param name="position">The entry's position.</param>
     /// <param name="entry">The block.</param>
-    /// <param name="oldExpiryFlags">The previous <see cref="EntryBlock.ExpiryFlags"/> of the entry.</param>
-    internal void Replace(ref EntryPosition position, byte* entry, byte oldExpiryFlags)
+    /// <param name="oldFlags">The previous <see cref="EntryBlock.CountedFlags"/> of the entry.</param>
+    internal void Replace(ref EntryPosition position, byte* entry, byte oldFlags)
     {
         Segment.Header* header = Segment.Of(position.Segment);
         byte flags = EntryBlock.ExpiryFlags(entry);
+        int oldExpiryFlags = oldFlags & ~EntryBlock.Blessed;
         header->Expiring += (flags != 0 ? 1 : 0) - (oldExpiryFlags != 0 ? 1 : 0);
         Expiring += (flags & EntryBlock.HasExpiry) - (oldExpiryFlags & EntryBlock.HasExpiry);
         FieldsExpiring += ((flags & EntryBlock.HasFieldExpiry) - (oldExpiryFlags & EntryBlock.HasFieldExpiry)) / EntryBlock.HasFieldExpiry;
+        if (((oldFlags | EntryBlock.CountedFlags(entry)) & EntryBlock.Blessed) != 0) CountBlessing(oldFlags, EntryBlock.CountedFlags(entry));
         if (flags != 0) Segment.NoteExpiry(header, entry);
         Segment.Replace(position.Bucket, position.Slot, entry, expires: flags != 0);
         position = position.At(entry);
+    }
+
+    /// <summary>Sets or removes the flag of a key that must not be evicted.</summary>
+    internal void Bless(in EntryPosition position, bool isBlessed)
+    {
+        byte oldFlags = EntryBlock.CountedFlags(position.Entry);
+        EntryBlock.MarkBlessed(position.Entry, isBlessed);
+        CountBlessing(oldFlags, EntryBlock.CountedFlags(position.Entry));
     }
 
     /// <summary>Resizes the value in an entry's block and keeps its leading bytes and everything else. The block may move.</summary>
@@ -181,6 +196,7 @@ internal sealed unsafe partial class Table
             moved = _arena.Allocate(newBytes);
             EntryBlock.Initialize(moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block), keyLength, valueLength, expires, EntryBlock.Epoch(block));
             EntryBlock.MarkFieldsExpire(moved, EntryBlock.FieldsExpire(block));
+            EntryBlock.MarkBlessed(moved, EntryBlock.IsBlessed(block));
             if (expires) EntryBlock.WriteExpiry(moved, EntryBlock.Expiry(block));
             EntryBlock.Key(block).CopyTo(new Span<byte>(EntryBlock.KeyStart(moved), keyLength));
             Span<byte> value = EntryBlock.Value(block);
@@ -406,7 +422,7 @@ internal sealed unsafe partial class Table
     /// <returns>How many fields were removed.</returns>
     internal long ExpireFields(ref EntryPosition position, long nowMs, ref int workMax, out bool isEmpty, scoped in ExpiryReport report)
     {
-        byte flags = EntryBlock.ExpiryFlags(position.Entry);
+        byte flags = EntryBlock.CountedFlags(position.Entry);
         long removed = FieldExpiry.Free(this, ref position, nowMs, ref workMax, out isEmpty, report);
         EntryBlock.MarkFieldsExpire(position.Entry, FieldExpiry.EarliestOf(position.Entry) != long.MaxValue);
         Replace(ref position, position.Entry, flags);
@@ -473,7 +489,7 @@ internal sealed unsafe partial class Table
         _pool.Return(segment);
         if (more) return true;
         _pool.ReturnDirectory(_directory);
-        Count = Expiring = Segments = 0;
+        Count = Expiring = Blessed = BlessedExpiring = Segments = 0;
         return false;
     }
 
@@ -498,6 +514,14 @@ internal sealed unsafe partial class Table
     {
         if (EntryBlock.Expires(entry)) Expiring += change;
         if (EntryBlock.FieldsExpire(entry)) FieldsExpiring += change;
+        if (EntryBlock.IsBlessed(entry)) CountBlessing(change < 0 ? EntryBlock.CountedFlags(entry) : (byte)0, change < 0 ? (byte)0 : EntryBlock.CountedFlags(entry));
+    }
+
+    private void CountBlessing(byte oldFlags, byte flags)
+    {
+        const byte Both = EntryBlock.Blessed | EntryBlock.HasExpiry;
+        Blessed += ((flags & EntryBlock.Blessed) - (oldFlags & EntryBlock.Blessed)) / EntryBlock.Blessed;
+        BlessedExpiring += ((flags & Both) == Both ? 1 : 0) - ((oldFlags & Both) == Both ? 1 : 0);
     }
 
     // x + x(1-x)/4 in 32-bit fixed point, see the remarks above.

@@ -252,7 +252,7 @@ public sealed unsafe class TableTests
             if (found)
             {
                 byte* old = position.Entry;
-                Table.Replace(ref position, block, EntryBlock.ExpiryFlags(old));
+                Table.Replace(ref position, block, EntryBlock.CountedFlags(old));
                 Table.FreeEntry(old);
             }
             else

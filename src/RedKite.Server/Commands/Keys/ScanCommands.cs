@@ -63,8 +63,18 @@ internal static class ScanCommands
     private static void Scan(ref CommandContext cmd)
     {
         if (!CursorArgument.TryReadOrReply(cmd, 1, out ulong position)) return;
-        if (!TryScanOptionsOrReply(cmd, out KeyFilter filter, out long countMin)) return;
+        if (TryScanOptionsOrReply(cmd, out KeyFilter filter, out long countMin)) ReplySome(cmd, position, filter, countMin);
+    }
 
+    /// <summary>Replies some of the keys that must not be evicted, and a cursor.</summary>
+    internal static void ReplyBlessed(scoped in CommandContext cmd, ulong position, long countMin)
+    {
+        if (cmd.Database.Blessed == 0) position = new DatabaseCursor(cmd.Keyspace.Stripes.Length, default).Encode(); // the end
+        ReplySome(cmd, position, new KeyFilter { Expiry = cmd.Expiry, OnlyBlessed = true }, countMin);
+    }
+
+    private static void ReplySome(scoped in CommandContext cmd, ulong position, scoped in KeyFilter filter, long countMin)
+    {
         DatabaseCursor cursor = DatabaseCursor.Decode(position);
         ReplyWriter reply = cmd.Reply;
         var entries = new EntryList();
@@ -227,10 +237,11 @@ internal static class ScanCommands
         internal ReadOnlySpan<byte> Pattern = "*"u8;
         internal bool HasType = false;
         internal ReadOnlySpan<byte> Type = default;
+        internal bool OnlyBlessed = false;
 
         internal readonly bool Accepts(Entry entry)
         {
-            if (HasExpired(entry)) return false;
+            if (HasExpired(entry) || (OnlyBlessed && !entry.IsBlessed)) return false;
             if (HasType && !AsciiText.EqualsIgnoreCase(Type, TypeNames.Of(entry.Type))) return false;
             return Matches(entry);
         }

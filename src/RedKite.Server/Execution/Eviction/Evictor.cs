@@ -28,6 +28,9 @@ internal sealed class Evictor
     // One of at least this many candidates is evicted: within a single bucket, entries with few neighbours would be evicted sooner.
     private const int RandomSamples = 16;
 
+    // How often databases with blessed keys are sampled for one eviction: most of a sample may be blessed.
+    private const int RoundsAmongBlessed = 16;
+
     // As in redis.conf: 10 is the default, 100 disregards latency.
     private const int LinearTenacityMax = 10;
     private const int MicrosecondsPerTenacity = 50;
@@ -41,6 +44,7 @@ internal sealed class Evictor
     private readonly EntryList _samples = new();
     private readonly List<Database> _databases = []; // with keys that may go
     private EvictionRule _rule;
+    private bool _hasBlessed;
     private StripeSet _locked; // for the crash report
 
     internal Evictor(CommandExecutor executor)
@@ -125,13 +129,15 @@ internal sealed class Evictor
         if (rule != _rule) _pool.Clear();
         _rule = rule;
         _databases.Clear();
+        _hasBlessed = false;
         foreach (Database database in _keyspace.Databases)
         {
             if (Evictable(database) > 0) _databases.Add(database);
+            _hasBlessed |= database.Blessed > 0;
         }
     }
 
-    private long Evictable(Database database) => _rule.OnlyExpiring ? database.Expiring : database.Count;
+    private long Evictable(Database database) => _rule.OnlyExpiring ? database.Expiring - database.BlessedExpiring : database.Count - database.Blessed;
 
     // Whether busy stripes hold keys that may be evicted after all.
     private bool MayEvict()
@@ -147,10 +153,14 @@ internal sealed class Evictor
     private bool EvictOne()
     {
         if (_rule.IsRandom) _pool.Clear(); // its candidates are no better than others
-        foreach (Database database in _databases) SampleInto(database);
-        while (_pool.TryTakeBest(out EvictionCandidate candidate))
+        int rounds = _hasBlessed ? RoundsAmongBlessed : 1;
+        for (int round = 0; round < rounds; round++)
         {
-            if (TryEvict(candidate)) return true;
+            foreach (Database database in _databases) SampleInto(database);
+            while (_pool.TryTakeBest(out EvictionCandidate candidate))
+            {
+                if (TryEvict(candidate)) return true;
+            }
         }
 
         return false;
@@ -171,12 +181,14 @@ internal sealed class Evictor
 
             // Starts at a random entry: a new key takes the first free slot of its bucket, so the order of entries is one of age.
             int first = _samples.Count > 0 ? (int)((random >> 40) % (uint)_samples.Count) : 0;
-            for (int sample = 0; sample < (_rule.IsRandom ? Math.Min(1, _samples.Count) : _samples.Count); sample++)
+            for (int sample = 0; sample < _samples.Count; sample++)
             {
                 int at = first + sample;
                 Entry entry = _samples[at < _samples.Count ? at : at - _samples.Count];
+                if (entry.IsBlessed) continue;
                 long score = _rule.Score(entry, Time.NowMs);
                 if (_pool.Keeps(score)) _pool.Add(new EvictionCandidate(database.Index, _keyspace.Hash(entry.Key), score));
+                if (_rule.IsRandom) break;
             }
 
             Exit(index);
@@ -189,7 +201,7 @@ internal sealed class Evictor
         int index = _keyspace.StripeOf(candidate.Hash);
         if (!TryEnter(index)) return false;
         Entry entry = database.FindByHash(candidate.Hash);
-        bool mayGo = entry.Exists && (!_rule.OnlyExpiring || entry.Expires) && _rule.Score(entry, Time.NowMs) >= candidate.Score;
+        bool mayGo = entry.Exists && !entry.IsBlessed && (!_rule.OnlyExpiring || entry.Expires) && _rule.Score(entry, Time.NowMs) >= candidate.Score;
         if (mayGo) Evict(database, index, candidate.Hash, entry);
         Exit(index);
         return mayGo;

@@ -17,7 +17,7 @@ public class ValkeyFormsTests
         "SET k v", "SET k w IFEQ x", "SET k w IFEQ v", "GET k", "SET k x IFEQ w GET", "SET nosuch x IFEQ w", "EXISTS nosuch", "DELIFEQ k nosuch", "DELIFEQ k x", "EXISTS k", "DELIFEQ h x",
         "MSETEX 2 m1 1 m2 2 EX 100", "TTL m1", "MSETEX 2 m1 3 m3 3 NX", "MGET m1 m2 m3", "MSETEX 2 m1 4 m2 4 XX KEEPTTL", "TTL m2",
 
-        "ZADD z 1 a 2 b", "ZSCAN z 0 NOSCORES", "ZSCAN z 0 NOSCORES MATCH a*", "ZSCAN z 0 COUNT 100 NOSCORES", "ZSCAN nosuch 0 NOSCORES", "SSCAN m 0 NOSCORES", "HSCAN new 0 NOVALUES", "HSCAN new 0 NOSCORES",
+        "ZADD z 1 a 2 b", "ZSCAN z 0 NOSCORES", "ZSCAN z 0 NOSCORES MATCH a*", "ZSCAN z 0 COUNT 100 NOSCORES", "ZSCAN nosuch 0 NOSCORES", "SSCAN m 0 NOSCORES", "HSCAN new 0 NOVALUES",
 
         "CLIENT CAPA redirect", "CLIENT CAPA nosuch redirect", "CLIENT CAPA", "CLIENT IMPORT-SOURCE ON", "CLIENT IMPORT-SOURCE nosuch", "CLIENT IMPORT-SOURCE",
         "BGSAVE CANCEL", "COMMANDLOG LEN slow nosuch", "COMMANDLOG GET 1 nosuch", "SCRIPT SHOW nosuch",
