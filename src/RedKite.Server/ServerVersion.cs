@@ -11,7 +11,7 @@ public static class ServerVersion
 
     /// <summary>
     /// The <c>redis_version</c> of INFO and the <c>version</c> of HELLO, unless the setting <c>reported-redis-version</c> names another: the newest
-    /// version of which RedKite has all commands.
+    /// version of which RedKite has all commands but MIGRATE.
     /// </summary>
-    public const string ReportedRedis = "8.6.0";
+    public const string ReportedRedis = "8.12.0";
 }

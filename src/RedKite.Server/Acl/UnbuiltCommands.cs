@@ -10,11 +10,6 @@ namespace RedKite.Server.Acl;
 /// </summary>
 internal static class UnbuiltCommands
 {
-    private static readonly string[] Newer =
-    [
-        "BACKUP",
-    ];
-
     /// <summary>Rows of these commands, for rules only. Their indexes follow those of the built ones.</summary>
     /// <param name="first">The first index.</param>
     internal static IReadOnlyList<Command> Create(int first)
@@ -25,15 +20,12 @@ internal static class UnbuiltCommands
             [
                 Row("MIGRATE", -6, Write, [new(3, 3, 1, ReadWrite | Access | KeyFlags.Delete), new(1, -1, 1, ReadWrite | Access | KeyFlags.Delete | Incomplete) { Keyword = "KEYS", StartFrom = -2 }], AclCategory.Dangerous),
             ]),
-
-            // Those of newer versions are known by name only.
-            new("newer", "", [.. Newer.Select(name => Row(name, -1, CommandFlags.None, isOfModule: true))]),
         ];
         Command[] rows = [.. families.SelectMany(family => family.Commands)];
         for (int i = 0; i < rows.Length; i++) rows[i].Index = first + i;
         return rows;
     }
 
-    private static Command Row(string name, int arity, CommandFlags flags, KeySpec[]? keys = null, AclCategory categories = AclCategory.None, bool isOfModule = false) =>
-        new(name, arity, flags, keys ?? KeySpecs.None, (ref _) => { }, new("", "", "")) { Categories = categories, IsOfModule = isOfModule };
+    private static Command Row(string name, int arity, CommandFlags flags, KeySpec[]? keys = null, AclCategory categories = AclCategory.None) =>
+        new(name, arity, flags, keys ?? KeySpecs.None, (ref _) => { }, new("", "", "")) { Categories = categories };
 }

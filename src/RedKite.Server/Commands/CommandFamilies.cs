@@ -95,6 +95,7 @@ internal static class CommandFamilies
         new StandaloneCommands(parts.Log, new ReplicationInfo(parts.Replication, parts.Replicas, parts.Configuration, parts.Clock)).Family,
         new RoleCommands(parts.Replication, parts.Replicas.Failover, parts.ChangeRole).Family,
         new PersistenceCommands(parts.Durability).Family,
+        new BackupCommands(parts.Backup).Family,
         new MonitorCommands(parts.Monitors).Family,
         new SubscriptionCommands(parts.Messages, parts.Buffers).Family,
         new PublishingCommands(parts.Messages).Family,

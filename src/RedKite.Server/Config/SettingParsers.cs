@@ -264,6 +264,13 @@ internal static partial class SettingParsers
         return HasSeparator(canonical) ? "appendfilename can't be a path, just a filename" : null;
     }
 
+    internal static string? BackupDirectoryName(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = SettingText.UpToZero(words[0]);
+        if (canonical.Length == 0) return "backupdirname can't be empty";
+        return HasSeparator(canonical) ? "backupdirname can't be a path, just a dirname" : null;
+    }
+
     internal static string? AppendDirectoryName(ReadOnlySpan<string> words, string current, out string canonical)
     {
         canonical = words[0];

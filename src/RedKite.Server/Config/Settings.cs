@@ -349,6 +349,12 @@ internal sealed class Settings
 
     public string AppendFileName { get; set; } = "";
     public string AppendDirectoryName { get; set; } = "";
+
+    /// <summary>The folder of backups, within the server's.</summary>
+    public string BackupDirectoryName { get; set; } = "";
+
+    /// <summary>After how long a sealed backup is removed; 0: never.</summary>
+    public int BackupSealedTtlSeconds { get; set; }
     public bool AofLoadTruncated { get; set; }
     public bool AofTimestampEnabled { get; set; }
 

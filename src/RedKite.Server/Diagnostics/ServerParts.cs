@@ -64,6 +64,8 @@ internal abstract class ServerParts
             });
         }
 
+        Backup = new BackupService(Settings, Durability, Changes, WriteGate, log, clock);
+        Durability.DataReplaced = Backup.NoteOtherData;
         DurabilityEvents.Begin(Durability, WriteGate, Settings, Timeline, LatencyMonitor, clock);
     }
 
@@ -174,6 +176,9 @@ internal abstract class ServerParts
 
     /// <summary>What is kept on the disk.</summary>
     internal DurabilityService Durability { get; }
+
+    /// <summary>The backup of BACKUP.</summary>
+    internal BackupService Backup { get; }
 
     /// <summary>Which history the data has, and which primary the server follows.</summary>
     internal ReplicationState Replication { get; } = new();

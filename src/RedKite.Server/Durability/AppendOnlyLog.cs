@@ -28,14 +28,17 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     private TaskCompletionSource? _nextSync; // completes at the next sync or failure; null: no task waits for it
     private long _failures;
     private long _abandoned; // up to here callers in the process wait for nothing
+    private readonly bool _isOfBackup;
     private volatile bool _holdsWrites;
 
     /// <param name="gate">Holds or refuses commands that write.</param>
     /// <param name="totals">Counts what the server's logs have written.</param>
     /// <param name="suspendsSyncs">Whether the policy's syncs are left out for now: then nothing waits for them.</param>
-    internal AppendOnlyLog(WriteGate gate, LogTotals totals, Func<bool> suspendsSyncs)
+    /// <param name="isOfBackup">Whether it is a backup's: its failure concerns no command.</param>
+    internal AppendOnlyLog(WriteGate gate, LogTotals totals, Func<bool> suspendsSyncs, bool isOfBackup = false)
     {
         _gate = gate;
+        _isOfBackup = isOfBackup;
         _totals = totals;
         Chain = new LogChain();
         Writer = new LogWriter(Chain, TimeProvider.System)
@@ -155,13 +158,15 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     public void Dispose()
     {
         Writer.Dispose();
-        if (_holdsWrites) _gate.Open(WriteHold.Log);
-        if (Writer.Failure is not null) _gate.Accept(WriteRefusal.Log);
+        if (_holdsWrites) _gate.Open(Hold);
+        if (Writer.Failure is not null && !_isOfBackup) _gate.Accept(WriteRefusal.Log);
     }
 
     private const int WaitMs = 100; // the policy may change meanwhile
 
     private bool RequiresSync => Writer.Policy == FsyncPolicy.Always && !Writer.SuspendsSyncs();
+
+    private WriteHold Hold => _isOfBackup ? WriteHold.Backup : WriteHold.Log;
 
     private static ReadOnlySpan<byte> Multi => "*1\r\n$5\r\nMULTI\r\n"u8;
 
@@ -194,7 +199,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     private void HoldWrites()
     {
         _holdsWrites = true;
-        _gate.Close(WriteHold.Log);
+        _gate.Close(Hold);
     }
 
     // On the writer's thread: writes wait while too much is in memory, or while a sync takes too long.
@@ -209,13 +214,13 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
         else if (_holdsWrites && !isSlow && Writer.PendingBytes < PendingBytesMax / 2)
         {
             _holdsWrites = false;
-            _gate.Open(WriteHold.Log);
+            _gate.Open(Hold);
         }
     }
 
     private void OnRecovered()
     {
-        _gate.Accept(WriteRefusal.Log);
+        if (!_isOfBackup) _gate.Accept(WriteRefusal.Log);
         Recovered?.Invoke();
     }
 
@@ -228,7 +233,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
 
     private void OnFailed(FileFailure failure, bool isSync)
     {
-        _gate.Refuse(WriteRefusal.Log, failure.Reason);
+        if (!_isOfBackup) _gate.Refuse(WriteRefusal.Log, failure.Reason);
         Interlocked.Increment(ref _failures);
         lock (_waiting) Monitor.PulseAll(_waiting);
         Interlocked.Exchange(ref _nextSync, null)?.TrySetResult();

@@ -20,7 +20,7 @@ namespace RedKite.Server.Durability;
 /// by what writes the dump file: a snapshot, or SAVE, which also works while the append-only file is rewritten. Files change in an order that
 /// leaves a loadable state at each moment (<see cref="FileReplacement"/>, <see cref="AofFolder"/>).
 /// </remarks>
-internal sealed class DurabilityService : IDisposable
+internal sealed partial class DurabilityService : IDisposable
 {
     private const int ScriptPollMs = 20;
     private const int SavePollMs = 1;
@@ -230,7 +230,11 @@ internal sealed class DurabilityService : IDisposable
     }
 
     /// <summary>After the data became another than that of the append-only file: has a base written, if there is one.</summary>
-    internal void NoteOtherData() => _rewriteIsScheduled |= Log.LacksData = Log.Log is not null;
+    internal void NoteOtherData()
+    {
+        _rewriteIsScheduled |= Log.LacksData = Log.Log is not null;
+        DataReplaced?.Invoke();
+    }
 
     /// <summary>After loading: begins the append-only file, if it is in use, and reacts to settings from now on.</summary>
     internal void Begin()
@@ -451,35 +455,6 @@ internal sealed class DurabilityService : IDisposable
     // One whose end INFO shows already is released soon.
     private bool TryBegin() => _saving.Wait(0) || (!_isSynchronizing && Saves.BeganMs == 0 && Rewrites.BeganMs == 0 && _saving.Wait(ReleaseMsMax));
 
-    /// <summary>Begins to write all data to replicas on another thread, unless a snapshot is being written.</summary>
-    internal bool TryBeginSynchronization(Action work)
-    {
-        if (!_saving.Wait(0)) return false;
-        _cancelsSave = false;
-        _isSynchronizing = true;
-        Run("redkite-sync", work);
-        return true;
-    }
-
-    /// <summary>Writes all data to replicas, on the thread of <see cref="TryBeginSynchronization"/>. The caller ends it.</summary>
-    /// <param name="writer">Receives the data.</param>
-    /// <param name="atCut">Called with all stripes locked; returns the place in the stream that the data belongs to.</param>
-    internal void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => WriteInBackground(writer, () => Begin(writer, atCut, version), version);
-
-    /// <summary>As <see cref="WriteForReplicas"/>, without keys.</summary>
-    internal void WriteFunctionsForReplicas(RdbFileWriter writer, bool withFunctions, Func<RdbReplication> atCut, int version)
-    {
-        List<byte[]> functions = [];
-        WithAllLocked(() =>
-        {
-            Begin(writer, atCut, version);
-            if (withFunctions) functions.AddRange(Functions());
-        });
-        foreach (byte[] code in functions) writer.Function(code);
-    }
-
-    private void Begin(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => writer.Begin(NewInfo(isLogBase: false) with { Replication = atCut(), Version = version });
-
     /// <summary>Whether commands wait for the snapshot that is being written.</summary>
     internal bool SnapshotIsAwaited => _running is { IsAwaited: true };
 
@@ -514,11 +489,7 @@ internal sealed class DurabilityService : IDisposable
     {
         try
         {
-            Log.Rewrite((file, atCut) =>
-            {
-                file.Writer.Begin(NewInfo(isLogBase: true));
-                WriteInBackground(file.Writer, atCut);
-            });
+            Log.Rewrite((file, atCut) => WriteBase(file.Writer, atCut));
             Rewrites.Succeed(_clock.NowMs, changes: 0, Log.BaseBytes);
             _log.Notice(LogEvents.RewriteDone, FormattableString.Invariant($"Background AOF rewrite finished successfully: {Log.BaseBytes} bytes in {Rewrites.LastDurationMs / 1000.0:0.000} seconds"));
         }

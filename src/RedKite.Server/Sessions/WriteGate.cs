@@ -18,6 +18,9 @@ internal enum WriteHold
 
     /// <summary>The append-only file: too much of it is in memory, or a sync takes too long.</summary>
     Log = 2,
+
+    /// <summary>The log of a backup: too much of it is in memory.</summary>
+    Backup = 4,
 }
 
 /// <summary>Why commands that write are refused.</summary>

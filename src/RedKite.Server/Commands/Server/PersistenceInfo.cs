@@ -38,6 +38,7 @@ internal static class PersistenceInfo
         text.Line("rdb_last_load_keys_expired"u8, loading.Expired);
         text.Line("rdb_last_load_keys_loaded"u8, loading.Keys);
         text.Line("aof_enabled"u8, settings.AppendOnly ? 1 : 0);
+        text.Line("backup_in_progress"u8, parts.Backup.IsInProgress ? 1 : 0);
         text.Line("aof_rewrite_in_progress"u8, rewrites.BeganMs != 0 ? 1 : 0);
         text.Line("aof_rewrite_scheduled"u8, durability.RewriteIsScheduled ? 1 : 0);
         text.Line("aof_last_rewrite_time_sec"u8, Seconds(rewrites.LastDurationMs));

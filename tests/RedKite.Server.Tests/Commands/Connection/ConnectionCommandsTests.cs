@@ -126,7 +126,7 @@ public class ConnectionCommandsTests : NetworkTests
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection client = RespConnection.Connect(server.Port);
         long id = IdOf(client);
-        const string Facts = "$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n8.6.0\r\n$5\r\nproto\r\n:{0}\r\n$2\r\nid\r\n:{1}\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*1\r\n{2}$4\r\nname\r\n$9\r\nvectorset\r\n$3\r\nver\r\n:1\r\n$4\r\npath\r\n$0\r\n\r\n$4\r\nargs\r\n*0\r\n";
+        const string Facts = "$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n8.12.0\r\n$5\r\nproto\r\n:{0}\r\n$2\r\nid\r\n:{1}\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*1\r\n{2}$4\r\nname\r\n$9\r\nvectorset\r\n$3\r\nver\r\n:1\r\n$4\r\npath\r\n$0\r\n\r\n$4\r\nargs\r\n*0\r\n";
         client.Run("HELLO");
         Assert.Equal("*14\r\n" + string.Format(null, Facts, 2, id, "*8\r\n"), Bytes(client));
         client.Run("HELLO 3");

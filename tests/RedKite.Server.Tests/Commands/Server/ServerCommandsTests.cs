@@ -51,7 +51,7 @@ public class ServerCommandsTests
     public async Task Reported_version_is_that_of_the_setting()
     {
         await using LiveServer server = await LiveServer.StartAsync();
-        Assert.Equal("8.6.0", server.Info("server", "redis_version"));
+        Assert.Equal("8.12.0", server.Info("server", "redis_version"));
         server.Run("CONFIG SET reported-redis-version 8.4.0").IsOk();
         Assert.Equal("8.4.0", server.Info("server", "redis_version"));
         server.Run("HELLO")["version"]!.IsBulk("8.4.0");
@@ -73,8 +73,8 @@ public class ServerCommandsTests
     public async Task Lolwut_ends_with_the_version_and_respects_the_requested_size()
     {
         await using LiveServer server = await LiveServer.StartAsync();
-        Assert.EndsWith("Redis ver. 8.6.0\n", server.Run("LOLWUT").Text);
-        server.Run("LOLWUT VERSION 1").IsBulk("Redis ver. 8.6.0\n");
+        Assert.EndsWith("Redis ver. 8.12.0\n", server.Run("LOLWUT").Text);
+        server.Run("LOLWUT VERSION 1").IsBulk("Redis ver. 8.12.0\n");
         server.Run("LOLWUT VERSION x").IsError("ERR value is not an integer or out of range");
         string[] lines = server.Run("LOLWUT VERSION 5 1000000 1000000").Text.Split('\n');
         Assert.InRange(lines.Length, 60, 70);

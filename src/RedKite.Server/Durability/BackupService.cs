@@ -1,0 +1,292 @@
+using System.Globalization;
+using RedKite.Persistence.Aof;
+using RedKite.Persistence.Files;
+using RedKite.Persistence.Log;
+using RedKite.Server.Changes;
+using RedKite.Server.Config;
+using RedKite.Server.Logging;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+
+namespace RedKite.Server.Durability;
+
+/// <summary>How far a backup is: the states of BACKUP STATUS.</summary>
+internal enum BackupState
+{
+    Idle,
+    Pending,
+    Snapshotting,
+    Incrementing,
+    Sealed,
+    Failed,
+}
+
+/// <summary>What BACKUP STATUS shows.</summary>
+internal sealed record BackupStatus(BackupState State, string Error, long StartSeconds, long EndSeconds);
+
+/// <summary>
+/// BACKUP: a copy of the data at the moment of a command, in a folder of its own: a base that is written like any snapshot, the commands since its cut,
+/// and a manifest, which together are an append-only file.
+/// </summary>
+/// <remarks>
+/// It has a log of its own, whether the server has one or not. Rejected: hard links to the server's own files, as in Redis. A rewrite, the setting
+/// appendonly and a base of commands would each need rules for a backup in progress. It costs the writing of the commands a second time while a backup is
+/// open. If that log fails, the backup fails, and nothing else; if it falls behind, commands wait as for the server's own.
+/// </remarks>
+internal sealed class BackupService(Settings settings, DurabilityService durability, ChangePublisher changes, WriteGate gate, ServerLog serverLog, ServerClock clock) : IDisposable
+{
+    private const string Aborted = "aborted";
+    private const string Outdated = "the data was replaced while the backup was in progress";
+
+    private readonly Lock _changing = new();
+    private readonly List<string> _pinned = [];
+    private BackupStatus _status = new(BackupState.Idle, "", 0, 0);
+    private volatile AppendOnlyLog? _log; // since the cut
+    private bool _isWriting; // the base
+    private volatile bool _isAborted; // while it is written
+    private volatile bool _isOutdated; // the data became another
+
+    private string Folder => Path.Combine(settings.DirectoryPath, settings.BackupDirectoryName);
+
+    private IFiles Files => durability.Files;
+
+    /// <summary>How far it is. Waits for nothing.</summary>
+    internal BackupStatus Status => Volatile.Read(ref _status);
+
+    internal bool IsInProgress => Status.State is BackupState.Pending or BackupState.Snapshotting or BackupState.Incrementing;
+
+    /// <summary>The files that will not change any more.</summary>
+    internal string[] Pinned
+    {
+        get
+        {
+            lock (_changing) return [.. _pinned];
+        }
+    }
+
+    /// <summary>Begins a backup.</summary>
+    /// <returns>The error; null: it begins, or waits for another snapshot.</returns>
+    internal string? Begin()
+    {
+        lock (_changing)
+        {
+            if (IsInProgress) return "ERR a backup is already in progress";
+            if (Status.State == BackupState.Sealed) return "ERR a sealed backup exists, use BACKUP CLEANUP first";
+            try
+            {
+                if (!_isWriting && Files.FolderExists(Folder) && Files.List(Folder).Count > 0) return "ERR the backup directory is not empty";
+            }
+            catch (FileFailure failure)
+            {
+                return "ERR the backup directory cannot be read: " + failure.Reason;
+            }
+
+            _pinned.Clear();
+            _isOutdated = false;
+            Set(new BackupStatus(BackupState.Pending, "", clock.NowMs / 1000, 0));
+        }
+
+        TryWrite();
+        return null;
+    }
+
+    /// <summary>Begins what waits, and removes a sealed backup whose time is over. Once a second.</summary>
+    internal void Tick(long nowMs)
+    {
+        if (_isOutdated || _log?.Writer.Failure is not null) FailIfInProgress();
+        BackupStatus status = Status;
+        if (status.State == BackupState.Pending) TryWrite();
+        if (status.State == BackupState.Sealed && settings.BackupSealedTtlSeconds > 0 && (nowMs / 1000) - status.EndSeconds >= settings.BackupSealedTtlSeconds) Clean();
+    }
+
+    /// <summary>Ends the backup with what was executed so far. The caller holds no stripe.</summary>
+    /// <returns>The error; null: it is sealed.</returns>
+    internal string? Seal()
+    {
+        lock (_changing)
+        {
+            if (Status.State != BackupState.Incrementing || _log is not { } log) return "ERR the backup is not incrementing";
+            if (_isOutdated) return FailLocked(Outdated);
+            changes.UnsubscribeFromEffects(log);
+            bool isWritten = log.Writer.Flush().Result;
+            FileFailure? failure = log.Writer.Failure;
+            EndLog();
+            if (!isWritten || failure is not null) return FailLocked(failure?.Message ?? "the increment could not be written");
+            try
+            {
+                var folder = new AofFolder(Files, settings.DirectoryPath, settings.BackupDirectoryName, settings.AppendFileName);
+                folder.WriteManifest(NewManifest());
+                _pinned.Add(folder.PathOf(IncrementName));
+                _pinned.Add(folder.ManifestPath);
+            }
+            catch (FileFailure failed)
+            {
+                return FailLocked(failed.Message);
+            }
+
+            Set(Status with { State = BackupState.Sealed, EndSeconds = clock.NowMs / 1000 });
+            serverLog.Notice(LogEvents.SaveDone, $"The backup in {Folder} is sealed");
+            return null;
+        }
+    }
+
+    /// <summary>Gives a backup up that is not sealed.</summary>
+    internal string? Abort()
+    {
+        lock (_changing)
+        {
+            if (!IsInProgress) return "ERR no backup is in progress";
+            _isAborted = _isWriting;
+            FailLocked(Aborted);
+            return null;
+        }
+    }
+
+    /// <summary>Removes the files of a backup that is sealed or has failed.</summary>
+    internal string? Clean()
+    {
+        lock (_changing)
+        {
+            if (Status.State is not (BackupState.Sealed or BackupState.Failed)) return "ERR there is no backup to clean up";
+            RemoveFiles();
+            Set(new BackupStatus(BackupState.Idle, "", 0, 0));
+            return null;
+        }
+    }
+
+    /// <summary>The data became another than that of the backup, which cannot go on. From any thread, with stripes locked or not.</summary>
+    internal void NoteOtherData() => _isOutdated = IsInProgress;
+
+    private void FailIfInProgress()
+    {
+        lock (_changing)
+        {
+            if (!IsInProgress) return;
+            _isAborted = _isWriting;
+            FailLocked(_isOutdated ? Outdated : _log?.Writer.Failure?.Message ?? Aborted);
+        }
+    }
+
+    public void Dispose()
+    {
+        lock (_changing)
+        {
+            if (!IsInProgress) return;
+            _isAborted = _isWriting;
+            FailLocked("the server has stopped");
+        }
+    }
+
+    private string BaseName => AofManifest.BaseName(settings.AppendFileName, sequence: 1, isRdb: true);
+
+    private string IncrementName => AofManifest.IncrementName(settings.AppendFileName, sequence: 1);
+
+    private AofManifest NewManifest() => AofManifest.Empty.WithIncrement(settings.AppendFileName, startOffset: -1).WithBase(settings.AppendFileName, isRdb: true, firstKept: 1);
+
+    private void TryWrite()
+    {
+        lock (_changing)
+        {
+            if (Status.State != BackupState.Pending || _isWriting || !durability.TryBegin("redkite-backup", Write)) return;
+            (_isWriting, _isAborted) = (true, false);
+            Set(Status with { State = BackupState.Snapshotting });
+        }
+    }
+
+    // On a thread of its own.
+    private void Write()
+    {
+        string? failure = null;
+        try
+        {
+            Files.CreateFolder(Folder);
+            using var file = new DumpFile(Files, Folder, new DumpOptions(settings.RdbCompression, settings.RdbChecksum, settings.RdbSaveIncrementalFsync), "temp-backup");
+            IOpenFile increment = Files.Create(Path.Combine(Folder, IncrementName));
+            try
+            {
+                durability.WriteBase(file.Writer, () => BeginLog(increment));
+            }
+            finally
+            {
+                if (_log is null) increment.Dispose();
+            }
+
+            file.Commit(BaseName);
+        }
+        catch (FileFailure failed)
+        {
+            failure = failed.Message;
+        }
+
+        lock (_changing)
+        {
+            _isWriting = false;
+            if (_isAborted)
+            {
+                EndLog();
+                RemoveFiles();
+            }
+            else if (failure is not null || _log?.Writer.Failure is not null)
+            {
+                FailLocked(failure ?? _log!.Writer.Failure!.Message);
+            }
+            else
+            {
+                _pinned.Add(Path.Combine(Folder, BaseName));
+                Set(Status with { State = BackupState.Incrementing });
+                serverLog.Notice(LogEvents.SaveDone, $"The base of the backup in {Folder} is written");
+            }
+        }
+    }
+
+    // With all stripes locked.
+    private void BeginLog(IOpenFile increment)
+    {
+        var log = new AppendOnlyLog(gate, new LogTotals(), static () => false, isOfBackup: true);
+        log.Writer.Policy = FsyncPolicy.No;
+        log.Writer.Start(increment, 0);
+        changes.RequestEffects(log, isOn: true);
+        changes.ApplyLocked();
+        _log = log;
+    }
+
+    private string FailLocked(string reason)
+    {
+        if (_log is { } log) changes.UnsubscribeFromEffects(log);
+        if (!_isWriting)
+        {
+            EndLog();
+            RemoveFiles();
+        }
+
+        Set(Status with { State = BackupState.Failed, Error = reason });
+        serverLog.Warning(LogEvents.SaveFailed, $"The backup failed: {reason}");
+        return "ERR the backup failed: " + reason;
+    }
+
+    private void EndLog()
+    {
+        if (_log is not { } log) return;
+        changes.UnsubscribeFromEffects(log);
+        _log = null;
+        log.Dispose();
+    }
+
+    // Only those that a backup writes.
+    private void RemoveFiles()
+    {
+        _pinned.Clear();
+        try
+        {
+            if (!Files.FolderExists(Folder)) return;
+            foreach (string name in (string[])[AofManifest.ManifestName(settings.AppendFileName), IncrementName, BaseName]) Files.Delete(Path.Combine(Folder, name));
+            Files.SyncFolder(Folder);
+        }
+        catch (FileFailure failure)
+        {
+            serverLog.Warning(LogEvents.SaveFailed, string.Create(CultureInfo.InvariantCulture, $"Files of a backup could not be removed: {failure.Message}"));
+        }
+    }
+
+    private void Set(BackupStatus status) => Volatile.Write(ref _status, status);
+}

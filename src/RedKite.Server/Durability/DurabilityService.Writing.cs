@@ -1,0 +1,59 @@
+using RedKite.Persistence.Rdb;
+
+namespace RedKite.Server.Durability;
+
+/// <content>What writes all data for others: for replicas, for backups, and as the base of an append-only file.</content>
+internal sealed partial class DurabilityService
+{
+    /// <summary>Called when the data became another than that of the files, with stripes locked or not.</summary>
+    internal Action? DataReplaced { get; set; }
+
+    /// <summary>Begins work that writes a snapshot on another thread, unless one is being written.</summary>
+    /// <param name="thread">The thread's name.</param>
+    /// <param name="work">The work.</param>
+    internal bool TryBegin(string thread, Action work)
+    {
+        if (!_saving.Wait(0)) return false;
+        _cancelsSave = false;
+        Run(thread, work);
+        return true;
+    }
+
+    /// <summary>Writes all data as the base of an append-only file, on the thread of <see cref="TryBegin(string, Action)"/>. The caller ends it.</summary>
+    /// <param name="writer">Receives the data.</param>
+    /// <param name="atCut">Called with all stripes locked.</param>
+    internal void WriteBase(RdbFileWriter writer, Action atCut)
+    {
+        writer.Begin(NewInfo(isLogBase: true));
+        WriteInBackground(writer, atCut);
+    }
+
+    /// <summary>Begins to write all data to replicas on another thread, unless a snapshot is being written.</summary>
+    internal bool TryBeginSynchronization(Action work)
+    {
+        if (!_saving.Wait(0)) return false;
+        _cancelsSave = false;
+        _isSynchronizing = true;
+        Run("redkite-sync", work);
+        return true;
+    }
+
+    /// <summary>Writes all data to replicas, on the thread of <see cref="TryBeginSynchronization"/>. The caller ends it.</summary>
+    /// <param name="writer">Receives the data.</param>
+    /// <param name="atCut">Called with all stripes locked; returns the place in the stream that the data belongs to.</param>
+    internal void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => WriteInBackground(writer, () => Begin(writer, atCut, version), version);
+
+    /// <summary>As <see cref="WriteForReplicas"/>, without keys.</summary>
+    internal void WriteFunctionsForReplicas(RdbFileWriter writer, bool withFunctions, Func<RdbReplication> atCut, int version)
+    {
+        List<byte[]> functions = [];
+        WithAllLocked(() =>
+        {
+            Begin(writer, atCut, version);
+            if (withFunctions) functions.AddRange(Functions());
+        });
+        foreach (byte[] code in functions) writer.Function(code);
+    }
+
+    private void Begin(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => writer.Begin(NewInfo(isLogBase: false) with { Replication = atCut(), Version = version });
+}

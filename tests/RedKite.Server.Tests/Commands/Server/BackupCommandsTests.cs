@@ -1,0 +1,125 @@
+using RedKite.Persistence.Files;
+using RedKite.Server.Tests.Durability;
+using RedKite.TestSupport;
+
+namespace RedKite.Server.Tests.Commands.Server;
+
+/// <summary>BACKUP: its states, and the data that its files hold.</summary>
+public class BackupCommandsTests
+{
+    [Theory]
+    [InlineData("no")]
+    [InlineData("yes")]
+    public async Task Sealed_files_hold_the_data_of_the_seal_and_nothing_later(string appendOnly)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", appendOnly);
+        AssertState(disk, "idle");
+        Assert.Empty(disk.Run("BACKUP LIST").Items);
+        for (int i = 0; i < 500; i++) disk.Run($"SET before{i} {i}");
+        disk.Run("RPUSH list a b");
+        disk.Run("MOVE list 3");
+        Assert.Equal("OK", disk.Run("BACKUP START").Text);
+        disk.WaitFor(() => State(disk) == "incrementing", "the base");
+        Assert.Equal("1", disk.Info("backup_in_progress"));
+        string folder = Path.Combine(disk.Folder, "backupdir");
+        Assert.Equal([Path.Combine(folder, "appendonly.aof.1.base.rdb")], disk.Run("BACKUP LIST").Items.Select(path => path.Text));
+        disk.Run("SET during 1");
+        disk.Run("DEL before1");
+        disk.Run("SET other 1");
+        disk.Run("MOVE other 3");
+        disk.Run("SET last 1");
+        string digest = disk.Digest();
+        Assert.Equal("OK", disk.Run("BACKUP SEAL").Text);
+        AssertState(disk, "sealed");
+        Assert.Equal("0", disk.Info("backup_in_progress"));
+        disk.Run("SET behind 1");
+        Assert.Equal(
+            new[] { "appendonly.aof.1.base.rdb", "appendonly.aof.1.incr.aof", "appendonly.aof.manifest" }.Select(name => Path.Combine(folder, name)),
+            disk.Run("BACKUP LIST").Items.Select(path => path.Text));
+        Assert.Equal(["appendonly.aof.1.base.rdb", "appendonly.aof.1.incr.aof", "appendonly.aof.manifest"], disk.Files.List(folder));
+
+        // The files are an append-only file.
+        await using DiskServer restored = await DiskServer.StartAsync();
+        restored.Files.CreateFolder(Path.Combine(restored.Folder, "appendonlydir"));
+        foreach (string name in disk.Files.List(folder)) Copy(disk.Files, Path.Combine(folder, name), restored.Files, Path.Combine(restored.Folder, "appendonlydir", name));
+        restored.Set("appendonly", "yes");
+        await restored.RestartAsync();
+        Assert.Equal(digest, restored.Digest());
+        Assert.Equal("ERR a sealed backup exists, use BACKUP CLEANUP first", disk.Run("BACKUP START").Text);
+        Assert.Equal("OK", disk.Run("BACKUP CLEANUP").Text);
+        Assert.Empty(disk.Files.List(folder));
+        AssertState(disk, "idle");
+    }
+
+    [Fact]
+    public async Task States_allow_only_what_follows()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        foreach (string command in (string[])["SEAL", "ABORT", "CLEANUP"]) Assert.True(disk.Run("BACKUP " + command).IsError, command);
+        Assert.Equal("OK", disk.Run("BACKUP START").Text);
+        Assert.Equal("ERR a backup is already in progress", disk.Run("BACKUP START").Text);
+        disk.WaitFor(() => State(disk) == "incrementing", "the base");
+        Assert.True(disk.Run("BACKUP CLEANUP").IsError);
+        Assert.Equal("OK", disk.Run("BACKUP ABORT").Text);
+        AssertState(disk, "failed");
+        Assert.Equal("aborted", disk.Run("BACKUP STATUS").Items[3].Text);
+        Assert.Empty(disk.Run("BACKUP LIST").Items);
+        Assert.Empty(disk.Files.List(Path.Combine(disk.Folder, "backupdir")));
+
+        // After a failure another one begins; a folder with other files is left alone.
+        using (IOpenFile file = disk.Files.Create(Path.Combine(disk.Folder, "backupdir", "other")))
+        {
+        }
+
+        Assert.Equal("ERR the backup directory is not empty", disk.Run("BACKUP START").Text);
+        disk.Files.Delete(Path.Combine(disk.Folder, "backupdir", "other"));
+        Assert.Equal("OK", disk.Run("BACKUP START").Text);
+        disk.WaitFor(() => State(disk) == "incrementing", "the base");
+        Assert.Equal("OK", disk.Run("BACKUP SEAL").Text);
+        Assert.True(disk.Run("BACKUP ABORT").IsError);
+        Assert.True(disk.Run("BACKUP SEAL").IsError);
+        long end = long.Parse(disk.Run("BACKUP STATUS").Items[7].Text!, System.Globalization.CultureInfo.InvariantCulture);
+        Assert.True(end >= long.Parse(disk.Run("BACKUP STATUS").Items[5].Text!, System.Globalization.CultureInfo.InvariantCulture) && end > 0);
+    }
+
+    [Fact]
+    public async Task A_backup_that_is_not_sealed_is_removed_when_the_server_stops()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
+        disk.Run("SET a 1");
+        Assert.Equal("OK", disk.Run("BACKUP START").Text);
+        disk.WaitFor(() => State(disk) == "incrementing", "the base");
+        await disk.RestartAsync();
+        Assert.Equal("1", disk.Run("GET a").Text);
+        AssertState(disk, "idle");
+        Assert.Empty(disk.Files.List(Path.Combine(disk.Folder, "backupdir")));
+        Assert.Equal("OK", disk.Run("BACKUP START").Text);
+    }
+
+    [Theory]
+    [InlineData("BACKUP", "ERR wrong number of arguments for 'backup' command")]
+    [InlineData("BACKUP START now", "ERR wrong number of arguments for 'backup|start' command")]
+    [InlineData("BACKUP NOSUCH", "ERR unknown subcommand 'NOSUCH'. Try BACKUP HELP.")]
+    public async Task Invalid_request_has_an_error(string request, string error)
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run(request).IsError(error);
+        server.Run("MULTI");
+        Assert.True(server.Run("BACKUP SEAL").IsError, "not in a transaction: no key may be locked");
+        server.Run("DISCARD");
+    }
+
+    private static string State(DiskServer disk) => disk.Run("BACKUP STATUS").Items[1].Text!;
+
+    private static void AssertState(DiskServer disk, string state) => Assert.Equal(state, State(disk));
+
+    private static void Copy(IFiles from, string source, IFiles to, string target)
+    {
+        using IOpenFile file = from.OpenRead(source);
+        var bytes = new byte[file.Length];
+        file.Read(0, bytes);
+        using IOpenFile copy = to.Create(target);
+        copy.Write(0, bytes);
+        copy.SyncData();
+    }
+}
