@@ -143,6 +143,25 @@ public sealed class ArraySearchTests : TranscriptTests
         Assert.Equal(atOnce.Items.Select(item => item.Items.Count > 0 ? item.Items[0].Text : item.Text), found);
     }
 
+    // More than may keep what they have found.
+    [Fact]
+    public void Searches_wait_for_each_other()
+    {
+        const int RoundsMax = 100_000;
+        FillLarge();
+        SlicedCommand[] searches = [.. Enumerable.Range(0, ArraySearchWork.StoppedMax + 4).Select(_ => new SlicedCommand(Server.Engine, ["ARGREP", "large", "-", "+", "MATCH", "needle"]))];
+        int waited = 0;
+        for (int round = 0; round < RoundsMax && Array.Exists(searches, search => search.Reply is null); round++)
+        {
+            foreach (SlicedCommand search in searches) search.RunSlice();
+            if (searches[0].Reply is not null && searches[^1].Reply is null) waited++;
+        }
+
+        Assert.All(searches, search => Assert.Equal("*1 :199999", search.Reply!.ReplaceLineEndings(" ")));
+        Assert.NotEqual(0, waited);
+        foreach (SlicedCommand search in searches) search.Dispose();
+    }
+
     // As bytes of Latin-1.
     private RedKiteReply Execute(string line)
     {
