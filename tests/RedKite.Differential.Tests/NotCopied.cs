@@ -257,15 +257,15 @@ internal static class NotCopied
             _ => false),
         new(
             "repl-diskless-load",
-            "loads from the connection, with swapdb beside the old data, which clients go on reading if it is of the same history",
-            "has no effect: the data is received into a file, and the old data is removed when that is whole",
-            "a link that breaks costs no data, without the memory of both",
+            "has no flush-before-load; after a transfer that broke off with swapdb, the replica has no place in a history any more",
+            "has it, as Valkey does; the replica keeps its place with the data",
+            "the data is still that of the place",
             _ => false),
         new(
-            "Keys that clients of a replica have given an expiry (replica-read-only no)",
+            "Keys with an expiry that clients of a replica have moved or copied to another database (replica-read-only no)",
             "they are removed some time after they have expired",
             "they are hidden, and stay until the next full synchronization or promotion",
-            "only the primary removes what has expired",
+            "only keys of the selected database are remembered",
             _ => false),
         new(
             "A replica whose synchronizations fail because too much is written meanwhile",

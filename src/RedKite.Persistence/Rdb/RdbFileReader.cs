@@ -48,7 +48,7 @@ internal sealed class RdbFileReader : IDisposable
     private readonly NativeBuffer _scratch = new();
     private readonly RdbTemplates _templates = new();
     private readonly NativeBuffer _tail = new(); // read, but not part of a batch yet
-    private readonly long _length;
+    private long _length; // of data that is still arriving, it may become known at its end
     private long _position;
     private ulong _crc;
     private int _database;
@@ -172,8 +172,10 @@ internal sealed class RdbFileReader : IDisposable
         bytes = (int)Math.Min(bytes - window.Length, _length - batch.Start - window.Length);
         if (bytes <= 0) return;
         int read = _file.Read(batch.Start + window.Length, window.Room(bytes));
-        if (read < bytes) throw new RdbFileException(_file.Path, batch.Start + window.Length + read, "the file became shorter while it was read");
-        window.Advance(bytes);
+        window.Advance(read);
+        if (read == bytes) return;
+        _length = _file.Length;
+        if (batch.Start + window.Length < _length) throw new RdbFileException(_file.Path, batch.Start + window.Length, "the file became shorter while it was read");
     }
 
     // One opcode with its operands, or one key. What is returned of a key in spite of a failure is known of it: its offset and name,

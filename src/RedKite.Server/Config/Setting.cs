@@ -29,6 +29,9 @@ internal enum SettingFlags
 
     /// <summary>CONFIG SET to the current value counts as a change: the file that it names may have new content.</summary>
     Reapplied = 64,
+
+    /// <summary>CONFIG SET is refused while data is loaded, in place of other data or beside it.</summary>
+    NotWhileLoading = 128,
 }
 
 /// <summary>Values that RedKite refuses, because a server that ignored them would be dangerous.</summary>

@@ -211,7 +211,7 @@ internal static class SettingTable
         Integer("loading-process-events-interval-bytes", 1024, int.MaxValue, 524288, flags: Hidden).WithoutEffect("loops serve clients while other threads load"),
 
         // The append log
-        Flag("appendonly", false, s => s.AppendOnly, (s, v) => s.AppendOnly = v),
+        Flag("appendonly", false, s => s.AppendOnly, (s, v) => s.AppendOnly = v, flags: NotWhileLoading),
         Choice("appendfsync", ["everysec", "always", "no"], "everysec", s => (int)s.AppendFsync, (s, v) => s.AppendFsync = (FsyncPolicy)v),
         Text("appendfilename", "appendonly.aof", s => s.AppendFileName, (s, v) => s.AppendFileName = v, flags: Immutable, parse: SettingParsers.AppendFileName),
         Text("backupdirname", "backupdir", s => s.BackupDirectoryName, (s, v) => s.BackupDirectoryName = v, flags: Immutable, parse: SettingParsers.BackupDirectoryName).WithRemark("as in Redis 8.10: the folder within `dir` in which BACKUP START writes"),
@@ -259,7 +259,7 @@ internal static class SettingTable
         Flag("repl-diskless-sync", true).WithoutEffect("a full synchronization never needs a file here"),
         Integer("repl-diskless-sync-delay", 0, int.MaxValue, 5, s => s.ReplicaSyncDelaySeconds, (s, v) => s.ReplicaSyncDelaySeconds = (int)v),
         Integer("repl-diskless-sync-max-replicas", 0, int.MaxValue, 0, s => s.ReplicaSyncsMax, (s, v) => s.ReplicaSyncsMax = (int)v),
-        Choice("repl-diskless-load", ["disabled", "on-empty-db", "swapdb"], "disabled").WithoutEffect("a full synchronization is received into a file, which is loaded when it is whole, whatever the value; clients read the old data until then, and are answered LOADING while it is loaded"),
+        Choice("repl-diskless-load", ["disabled", "on-empty-db", "swapdb", "flush-before-load"], "disabled", s => (int)s.ReplicaLoad, (s, v) => s.ReplicaLoad = (ReplicaLoad)v, NotWhileLoading).WithRemark("whether a replica loads all data while it arrives, without a file: if it has none, beside the old data, or in its place (as in Valkey)"),
         Flag("repl-rdb-channel", true, s => s.ReplicaRdbChannel, (s, v) => s.ReplicaRdbChannel = v, flags: Hidden),
         Flag("repl-disable-tcp-nodelay", false, s => s.ReplicaTcpDelay, (s, v) => s.ReplicaTcpDelay = v),
         Integer("repl-ping-replica-period", 1, int.MaxValue, 10, s => s.ReplicaPingSeconds, (s, v) => s.ReplicaPingSeconds = (int)v, alias: "repl-ping-slave-period"),

@@ -22,6 +22,22 @@ internal enum TransportChoice
     Sockets,
 }
 
+/// <summary>How a replica loads all data that its primary sends.</summary>
+internal enum ReplicaLoad
+{
+    /// <summary>It is received into a file, which is loaded when it is whole.</summary>
+    FromFile,
+
+    /// <summary>While it arrives, if there is no data.</summary>
+    IfEmpty,
+
+    /// <summary>While it arrives, beside the old data, which it replaces when it is whole.</summary>
+    Beside,
+
+    /// <summary>While it arrives, in place of the old data.</summary>
+    InPlace,
+}
+
 /// <summary>Which clients may use a guarded command: none, all, or those on this machine.</summary>
 internal enum ProtectedAccess
 {
@@ -107,6 +123,7 @@ internal sealed class Settings
     public int ReplicaAnnouncePort { get; set; }
     public bool ReplicaAnnounced { get; set; }
     public int ReplicaPriority { get; set; }
+    public ReplicaLoad ReplicaLoad { get; set; }
 
     /// <summary>The local address of connections that the server opens; empty: the system chooses.</summary>
     public string BindSourceAddress { get; set; } = "";

@@ -45,6 +45,7 @@ internal abstract class ServerParts
         LargeRequests = new RequestLog(Limits);
         LargeReplies = new RequestLog(Limits);
         Watched = new WatchedKeys(keyspace);
+        LocalExpiries = new LocalExpiries(keyspace);
         WriteGate = new WriteGate(Attention);
         Durability = new DurabilityService(Settings, keyspace, clock, log, Changes, WriteGate, files)
         {
@@ -122,6 +123,9 @@ internal abstract class ServerParts
 
     /// <summary>Keys that clients watch.</summary>
     internal WatchedKeys Watched { get; }
+
+    /// <summary>The keys to which clients of a replica have given an expiry.</summary>
+    internal LocalExpiries LocalExpiries { get; }
 
     internal RequestLog SlowLog { get; }
 

@@ -26,10 +26,12 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
     /// <exception cref="IOException">It is damaged or cannot be read.</exception>
     internal void LoadDump(IOpenFile file, LoadedData data, Func<ExpiryClock> expiry, CancellationToken cancellation)
     {
-        progress.Begin(file.Path, file.Length, clock.NowMs, () => data.Keys);
+        var arriving = file as ArrivingFile;
+        progress.Begin(file.Path, arriving is null ? file.Length : arriving.KnownLength, clock.NowMs, () => data.Keys);
         try
         {
             LoadRdb(file, data, expiry(), 0, cancellation);
+            arriving?.Drain();
         }
         finally
         {
@@ -38,7 +40,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
 
         progress.Announce();
         double seconds = Math.Max(0.001, progress.Elapsed(clock.NowMs).TotalSeconds);
-        log.Notice(LogEvents.DataLoaded, FormattableString.Invariant($"DB loaded from disk: {data.Keys} keys, {data.Expired} expired, {file.Length / 1048576.0:0.0} MB in {seconds:0.000} seconds ({data.Keys / seconds:0} keys/s)"));
+        log.Notice(LogEvents.DataLoaded, FormattableString.Invariant($"DB loaded from {(arriving is null ? "disk" : "the primary's connection")}: {data.Keys} keys, {data.Expired} expired, {file.Length / 1048576.0:0.0} MB in {seconds:0.000} seconds ({data.Keys / seconds:0} keys/s)"));
     }
 
     /// <summary>Loads the files of the append-only file. At the start, an unfinished command at their end is cut off if the settings allow it.</summary>
@@ -79,7 +81,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
     private long LoadRdb(IOpenFile file, LoadedData data, ExpiryClock expiry, long before, CancellationToken cancellation)
     {
         using RdbFileReader reader = RdbFileReader.Open(file, new RdbReadOptions { ChecksSum = settings.RdbChecksum, Databases = settings.Databases });
-        using var loader = new RdbLoader(data);
+        using var loader = new RdbLoader(data) { Arriving = file as ArrivingFile };
         if (data.IsLocked) loader.LoadHere(reader, expiry);
         else loader.Load(reader, expiry, position => progress.LoadedBytes = before + position, cancellation);
         return reader.Position;

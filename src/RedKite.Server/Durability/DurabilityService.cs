@@ -184,41 +184,6 @@ internal sealed partial class DurabilityService : IDisposable
     }
 
     /// <summary>
-    /// Replaces the data by what a primary has sent. No other client uses keys meanwhile, and nothing is saved; afterwards the append-only file is rewritten, and the data is saved if there are save points.
-    /// </summary>
-    /// <param name="file">The file that was received.</param>
-    /// <param name="removeAll">Removes the old data.</param>
-    /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
-    /// <param name="cancellation">Ends loading early.</param>
-    /// <exception cref="IOException">The data is damaged or cannot be read.</exception>
-    internal void LoadReceived(IOpenFile file, Action removeAll, Func<byte[], string?> loadFunctions, CancellationToken cancellation)
-    {
-        _running?.Abort();
-        _saving.Wait(cancellation);
-        try
-        {
-            _dumping.Wait(cancellation);
-            try
-            {
-                removeAll();
-                _loader.LoadDump(file, _loader.Begin(loadFunctions), () => ExpiryClock.Never, cancellation);
-                Saves.NoteLoaded(_clock.NowMs, Changes());
-            }
-            finally
-            {
-                _dumping.Release();
-            }
-        }
-        finally
-        {
-            _saving.Release();
-        }
-
-        NoteOtherData();
-        _saveIsScheduled |= _settings.SavePoints.Length > 0;
-    }
-
-    /// <summary>
     /// Loads the append-only file while the server runs, which goes on with it afterwards. The caller holds the script mutex and every stripe,
     /// and the manifest (<see cref="LogKeeper.HoldFiles"/>).
     /// </summary>

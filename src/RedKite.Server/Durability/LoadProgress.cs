@@ -45,7 +45,7 @@ internal sealed class LoadProgress
     /// <summary>Seconds until the end, at the speed so far; -1: unknown.</summary>
     internal double SecondsLeft(long nowMs)
     {
-        if (LoadedBytes == 0) return -1;
+        if (LoadedBytes == 0 || TotalBytes == 0) return -1;
         return Elapsed(nowMs).TotalSeconds * (TotalBytes - LoadedBytes) / LoadedBytes;
     }
 

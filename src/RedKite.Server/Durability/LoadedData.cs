@@ -17,6 +17,7 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
         new(settings.SortedSetMaxListpackEntries, settings.SortedSetMaxListpackValueBytes),
         new ListLimits(settings.ListMaxListpackSize));
 
+    private Database[]? _spare;
     private bool _merges;
     private long _keys;
     private long _expired;
@@ -34,6 +35,13 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
     internal LoadedData WithLockedStripes(bool merges)
     {
         (IsLocked, _merges) = (true, merges);
+        return this;
+    }
+
+    /// <summary>The same for databases that clients do not know, while they use the others.</summary>
+    internal LoadedData Into(Database[] spare)
+    {
+        _spare = spare;
         return this;
     }
 
@@ -56,7 +64,7 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
                 buckets[i] = 0;
                 if (items[i].Kind != RdbItemKind.Key) continue;
                 hashes[i] = keyspace.Hash(batch.NameOf(items[i]));
-                buckets[i] = keyspace.Databases[items[i].Database].PrefetchBucket(hashes[i]);
+                buckets[i] = TargetOf(items[i]).PrefetchBucket(hashes[i]);
             }
 
             for (int i = 0; i < items.Length; i++)
@@ -82,10 +90,11 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
     private bool TryBuild(RdbBatch batch, in RdbItem item, ulong hash, long now, ExpiryClock expiry, RdbScratch scratch)
     {
         if (item.ExpiryMs >= 0 && expiry.HasPassed(item.ExpiryMs)) return false;
-        Database database = keyspace.Databases[item.Database];
+        Database database = TargetOf(item);
         ReadOnlySpan<byte> key = batch.NameOf(item);
         Stripe stripe = keyspace.Stripes[keyspace.StripeOf(hash)];
         if (!IsLocked) stripe.Enter();
+        if (_spare is not null) stripe.SuspendObservers(); // they observe what clients use
         try
         {
             Entry existing = database.Find(key, hash, ExpiryClock.Never);
@@ -106,9 +115,12 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
         }
         finally
         {
+            if (_spare is not null) stripe.ResumeObservers();
             if (!IsLocked) stripe.Exit();
         }
     }
+
+    private Database TargetOf(in RdbItem item) => _spare is { } spare ? spare[item.Database] : keyspace.Databases[item.Database];
 
     private uint AccessClockOf(in RdbItem item, long now)
     {

@@ -11,16 +11,23 @@ namespace RedKite.Server.Durability;
 /// </summary>
 /// <remarks>
 /// Memory is not limited meanwhile: what was saved loads in any case, and eviction begins afterwards. A stripe is locked while a value is
-/// built, even where a large one is read from the file: no client uses keys before the end.
+/// built, even where a large one is read from the file: usually no client uses keys before the end, and beside the old data of a replica (repl-diskless-load swapdb) those
+/// of the same stripe wait.
 /// </remarks>
 internal sealed class RdbLoader(LoadedData data) : IDisposable
 {
     private const int BatchesPerBuilder = 3;
+    private const int WaitMs = 100;
 
     private readonly BlockingCollection<RdbBatch> _free = [];
     private readonly BlockingCollection<RdbBatch> _filled = [];
     private readonly CancellationTokenSource _failed = new();
+    private readonly List<long> _unbuilt = []; // where the batches begin that are read and not built; a monitor, which the reader waits on
+    private long _readUpTo;
     private ExceptionDispatchInfo? _failure;
+
+    /// <summary>The data that the reader reads while it arrives, and of which this releases what is built; null: a file.</summary>
+    internal ArrivingFile? Arriving { get; init; }
 
     /// <summary>Loads everything that a reader has.</summary>
     /// <param name="reader">At the file's beginning.</param>
@@ -81,11 +88,14 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
             while (true)
             {
                 RdbBatch batch = _free.Take(either.Token);
+                WaitForBuilders(either.Token);
                 if (!reader.TryRead(batch))
                 {
                     batch.Dispose();
                     return;
                 }
+
+                NoteRead(batch, reader.Position);
 
                 LoadFunctions(batch);
                 progress(reader.Position);
@@ -95,6 +105,41 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
         catch (OperationCanceledException) when (_failure is not null)
         {
             // The builder's failure is thrown when all have ended.
+        }
+    }
+
+    // What has arrived and is not built is kept in memory, so the reader does not run ahead of large values.
+    private void WaitForBuilders(CancellationToken cancellation)
+    {
+        if (Arriving is not { } arriving) return;
+        lock (_unbuilt)
+        {
+            while (_unbuilt.Count > 0 && arriving.KeptBytes > ArrivingFile.KeptBytesMax)
+            {
+                cancellation.ThrowIfCancellationRequested();
+                Monitor.Wait(_unbuilt, WaitMs);
+            }
+        }
+    }
+
+    private void NoteRead(RdbBatch batch, long position)
+    {
+        if (Arriving is null) return;
+        lock (_unbuilt)
+        {
+            _unbuilt.Add(batch.Start);
+            _readUpTo = position;
+        }
+    }
+
+    private void NoteBuilt(RdbBatch batch)
+    {
+        if (Arriving is not { } arriving) return;
+        lock (_unbuilt)
+        {
+            _unbuilt.Remove(batch.Start);
+            arriving.Release(_unbuilt.Count > 0 ? Math.Min(_unbuilt.Min(), _readUpTo) : _readUpTo);
+            Monitor.PulseAll(_unbuilt);
         }
     }
 
@@ -117,6 +162,7 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
             foreach (RdbBatch batch in _filled.GetConsumingEnumerable(_failed.Token))
             {
                 data.Build(batch, expiry, scratch);
+                NoteBuilt(batch);
                 _free.Add(batch, CancellationToken.None);
             }
         }

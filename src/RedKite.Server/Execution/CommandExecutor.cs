@@ -47,8 +47,8 @@ internal sealed class CommandExecutor
     internal CommandExecutor(Engine engine, CommandOrigin origin = CommandOrigin.Client)
     {
         Origin = origin;
-        if (origin == CommandOrigin.Log) _heeded = ~(int)(ServerAttention.Loading | ServerAttention.IsReplica);
-        else if (origin == CommandOrigin.Primary) _heeded = ~(int)(ServerAttention.Loading | ServerAttention.IsReplica | ServerAttention.ScriptBusy | ServerAttention.HasBehaviors | ServerAttention.HeldByTest);
+        if (origin == CommandOrigin.Log) _heeded = ~(int)(ServerAttention.Loading | ServerAttention.LoadingBeside | ServerAttention.IsReplica);
+        else if (origin == CommandOrigin.Primary) _heeded = ~(int)(ServerAttention.Loading | ServerAttention.LoadingBeside | ServerAttention.IsReplica | ServerAttention.ScriptBusy | ServerAttention.HasBehaviors | ServerAttention.HeldByTest);
         Engine = engine;
         Reply = new ReplyWriter(engine.Buffers);
         _keyspace = engine.Keyspace;

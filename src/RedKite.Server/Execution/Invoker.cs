@@ -263,9 +263,11 @@ internal sealed class Invoker
         _recording.Begin(held);
         long changes = _environment.Metrics.Changes;
         if (_engine.Monitors.IsOn) _engine.Monitors.ShowScript(cmd);
-        ExpiryPolicy outer = _time.BeginExpiry(cmd.Command, isFrozen: _engine.Replication.IsReplica || !_engine.Pause.HasEnded(_time.SteadyMs));
+        bool isReplica = _engine.Replication.IsReplica;
+        ExpiryPolicy outer = _time.BeginExpiry(cmd.Command, isFrozen: isReplica || !_engine.Pause.HasEnded(_time.SteadyMs));
         cmd.Command.Handler(ref cmd);
         _time.EndExpiry(outer);
+        if (isReplica && cmd.Command.Is(CommandFlags.Write) && !_executor.IsTrusted) _engine.LocalExpiries.Note(cmd);
         if (cmd.Session.Tracking is { } tracking) NoteTracked(cmd, tracking);
         _environment.KeyHashes.Forget();
         if (_environment.Blocking.Request is { } block && !_environment.Blocking.IsServing)
@@ -307,9 +309,10 @@ internal sealed class Invoker
     {
         if (_recording.TakesEffects)
         {
+            bool hasEffects = _nested.TakeUnit() || changes > 0;
             if (changes > 0 && !_recording.Effects.ReplacesRequest) PublishRequest(cmd);
-            else _nested.PublishEffects(cmd.Arguments.Input);
-            if (changes > 0) _engine.NoteWritten(cmd.Session);
+            else hasEffects |= _nested.PublishEffects(cmd.Arguments.Input);
+            if (hasEffects) _engine.NoteWritten(cmd.Session); // also of a message, and of a key that was found expired
         }
 
         PublishChanges();
@@ -462,7 +465,7 @@ internal sealed class Invoker
             return false;
         }
 
-        if ((_engine.Attention.Flags & ServerAttention.Loading) != 0 && !command.Is(CommandFlags.Loading) && !_executor.IsTrusted)
+        if (IsRefusedWhileLoading(cmd, command))
         {
             Reject(command, "LOADING Redis is loading the dataset in memory");
             return false;
@@ -527,6 +530,14 @@ internal sealed class Invoker
         }
 
         return true;
+    }
+
+    private bool IsRefusedWhileLoading(scoped in CommandContext cmd, Command command)
+    {
+        ServerAttention loading = _engine.Attention.Flags & (ServerAttention.Loading | ServerAttention.LoadingBeside);
+        if (loading == 0 || _executor.IsTrusted) return false;
+        if ((loading & ServerAttention.Loading) != 0) return !command.Is(CommandFlags.Loading);
+        return command.Is(CommandFlags.NoAsyncLoading) || (command.RunsQueued && cmd.Session.Transaction is { } queued && (queued.Flags & CommandFlags.NoAsyncLoading) != 0);
     }
 
     // A subcommand of a protected command that is open to clients of this machine, and to all where a password is required.

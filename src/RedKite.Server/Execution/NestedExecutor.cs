@@ -19,6 +19,7 @@ internal sealed class NestedExecutor : INestedExecutor
     private readonly EffectWriter _effects = new(); // of the unit
     private int _depth;
     private bool _holdsAll;
+    private bool _hasUnit;
     private bool _discardsEffects;
     private byte[]? _keptRequest; // the input of the nested command, if it stays as it is until the unit's end
 
@@ -180,25 +181,36 @@ internal sealed class NestedExecutor : INestedExecutor
 
     /// <summary>Publishes the effects that a command has recorded or, inside a unit, collects them until its end. Its stripes are locked.</summary>
     /// <param name="request">The input of the command's request.</param>
-    internal void PublishEffects(scoped ReadOnlySpan<byte> request)
+    /// <returns>Whether there are any: then they are where WAIT looks.</returns>
+    internal bool PublishEffects(scoped ReadOnlySpan<byte> request)
     {
         EffectWriter expiries = _recording.Expiries;
         EffectWriter effects = _recording.Effects;
-        if (expiries.Count + effects.Count == 0 || _discardsEffects) return;
+        if (expiries.Count + effects.Count == 0 || _discardsEffects) return false;
         if (_depth == 0)
         {
             _engine.Changes.Publish(new EffectRecord(expiries, effects, request));
-            return;
+            return true;
         }
 
         if (_effects.Count == 0) _effects.Reset(recording: true);
         _effects.Append(expiries, request, _keptRequest);
         _effects.Append(effects, request, _keptRequest);
+        return true;
+    }
+
+    /// <summary>Whether a unit has been published since the last call.</summary>
+    internal bool TakeUnit()
+    {
+        bool hasUnit = _hasUnit;
+        _hasUnit = false;
+        return hasUnit;
     }
 
     private void PublishUnit()
     {
         _engine.Changes.Publish(new EffectRecord(_effects, null, request: []));
         _effects.Reset(recording: false);
+        _hasUnit = true;
     }
 }

@@ -143,6 +143,7 @@ internal sealed class Follower : IDisposable
         if (_engine.ReplicaStream.HasBacklog) _engine.Changes.SubscribeToEffects(_engine.ReplicaStream);
         _engine.Replication.Promote(_engine.ReplicaStream.Offset, _history.IsKnown);
         _engine.Attention.Set(ServerAttention.IsReplica, on: false);
+        _engine.LocalExpiries.Clear();
         _engine.Memory.Apply(_engine.Metrics, reports: false);
         _engine.Replicas.CloseAll(); // they ask again, and learn the new id
         _engine.Log.Notice(LogEvents.RoleChanged, "MASTER MODE enabled");

@@ -1,8 +1,6 @@
 using System.Net.Sockets;
 using System.Security.Authentication;
-using RedKite.Persistence.Files;
 using RedKite.Persistence.Log;
-using RedKite.Persistence.Rdb;
 using RedKite.Server.Client;
 using RedKite.Server.Config;
 using RedKite.Server.Execution;
@@ -21,7 +19,7 @@ namespace RedKite.Server.Following;
 /// The stream's offset is <see cref="ReplicationStream.Offset"/>, and moves when commands were executed: of a MULTI without its EXEC nothing was, so
 /// that a link that breaks in between goes on at the MULTI.
 /// </remarks>
-internal sealed class ReplicaLink : IDisposable
+internal sealed partial class ReplicaLink : IDisposable
 {
     private const int TickMs = 1000; // as in Redis: acknowledgements and timeouts
 
@@ -40,6 +38,7 @@ internal sealed class ReplicaLink : IDisposable
     private volatile StreamApplier? _applier;
     private volatile ReplicaLinkState _state;
     private volatile bool _isLoading;
+    private volatile bool _loadsArriving; // while it is received
     private bool _acknowledgesSoon;
     private long _downSinceMs = -1; // by Environment.TickCount64; -1: it never was connected
     private long _presentMs = Environment.TickCount64; // when it last had the stream or received data, or began
@@ -75,8 +74,8 @@ internal sealed class ReplicaLink : IDisposable
             applied,
             downSince < 0 ? -1 : nowMs - downSince,
             nowMs - Volatile.Read(ref _presentMs),
-            receiving?.TotalBytes ?? 0,
-            receiving?.ReceivedBytes ?? 0,
+            receiving is { HasBegun: true } ? receiving.TotalBytes : -1,
+            _loadsArriving ? 0 : receiving?.ReceivedBytes ?? 0, // as in Redis, where INFO persistence shows it
             receiving is null ? -1 : nowMs - receiving.LastReceivedMs,
             _buffer?.Bytes ?? 0,
             _buffer?.PeakBytes ?? 0);
@@ -257,97 +256,19 @@ internal sealed class ReplicaLink : IDisposable
         }
     }
 
-    private void Synchronize(PrimaryConnection connection, in SyncAnswer answer)
-    {
-        _engine.Log.Notice(LogEvents.SyncBegun, $"Full resync from master: {answer.Id ?? "an unknown history"}:{answer.Offset}");
-        _state = ReplicaLinkState.Sync;
-        IFiles files = _engine.Durability.Files;
-        string path = Path.Combine(_engine.Settings.DirectoryPath, $"temp-sync-{Environment.ProcessId}-{_engine.Listening().Port}.rdb");
-        try
-        {
-            using IOpenFile file = files.Create(path);
-            var receiver = new SyncReceiver(connection, file);
-            _receiving = receiver;
-            receiver.Receive();
-            Load(file, answer);
-        }
-        catch
-        {
-            if (!_stop.IsCancellationRequested) Counts.NoteFailedSync();
-            throw;
-        }
-        finally
-        {
-            _receiving = null;
-            files.Delete(path);
-        }
-    }
-
-    private void Load(IOpenFile file, in SyncAnswer answer)
-    {
-        _engine.Log.Notice(LogEvents.SyncBegun, "MASTER <-> REPLICA sync: Loading DB in memory");
-        _isLoading = true;
-        _history.IsKnown = false; // the data is none of any history until it is whole
-        _engine.Attention.Set(ServerAttention.Loading, on: true);
-        try
-        {
-            _services.WaitForLoops(_stop.Token);
-            _engine.Replicas.CloseAll();
-            _engine.Durability.LoadReceived(file, RemoveAll, LoadFunctions, _stop.Token);
-            _history.IsIncomplete = false;
-            if (answer.Id is { } id) _engine.Replication.AdoptHistory(id);
-            else _engine.Replication.ChangeId();
-            _engine.ReplicaStream.Reset(Math.Max(0, answer.Offset));
-            _history.Database = RdbReplication.In(file)?.Database ?? 0; // a primary selects it first, but one that is a replica itself does not
-            _history.IsKnown = answer.Id is not null;
-            Counts.NoteFull();
-        }
-        catch (FileFailure failure)
-        {
-            throw new IOException($"the data could not be loaded: {failure.Message}", failure);
-        }
-        finally
-        {
-            // What a stopped or failed load has left is not the primary's data: the next synchronization replaces it.
-            _engine.Attention.Set(ServerAttention.Loading, on: false);
-            _isLoading = false;
-            _connection?.NoteAlive();
-        }
-
-        _engine.Log.Notice(LogEvents.LinkConnected, "MASTER <-> REPLICA sync: Finished with success");
-    }
-
-    // Clients that watch keys or track them notice.
-    private void RemoveAll()
-    {
-        _history.IsIncomplete = true;
-        Execute("*2\r\n$8\r\nFLUSHALL\r\n$5\r\nASYNC\r\n"u8.ToArray());
-        Execute("*3\r\n$8\r\nFUNCTION\r\n$5\r\nFLUSH\r\n$4\r\nSYNC\r\n"u8.ToArray());
-    }
-
-    private string? LoadFunctions(byte[] code)
-    {
-        byte[] head = System.Text.Encoding.ASCII.GetBytes($"*4\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n$7\r\nREPLACE\r\n${code.Length}\r\n");
-        return Execute([.. head, .. code, .. "\r\n"u8]);
-    }
-
-    private string? Execute(byte[] request)
-    {
-        long errors = _caller.Reply.Errors;
-        _caller.Run(_caller.Session, request, Caller.ReplyBytesMax, out _);
-        string? error = _caller.Reply.Errors == errors ? null : System.Text.Encoding.UTF8.GetString(_caller.Reply.Tail).TrimEnd();
-        _caller.Reply.Clear();
-        return error;
-    }
-
     // On the timer's thread.
     private void Tick()
     {
         if (_connection is not { } connection) return;
         try
         {
-            if (_isLoading) connection.SendEmptyLine();
-            else if (Environment.TickCount64 - Math.Max(connection.LastReceivedMs, _channel?.LastReceivedMs ?? 0) > _engine.Settings.ReplicationTimeoutSeconds * 1000L) CloseSilent(connection);
+            long timeoutMs = _engine.Settings.ReplicationTimeoutSeconds * 1000L;
+            if (_isLoading)
+            {
+                connection.SendEmptyLine();
+                if (_receiving?.WaitsSinceMs is > 0 and long sinceMs && Environment.TickCount64 - sinceMs > timeoutMs) CloseSilent(connection); // what is loaded still arrives
+            }
+            else if (Environment.TickCount64 - Math.Max(connection.LastReceivedMs, _channel?.LastReceivedMs ?? 0) > timeoutMs) CloseSilent(connection);
             else if (_state == ReplicaLinkState.Connected) Acknowledge(connection);
         }
         catch (Exception failure) when (failure is IOException or ObjectDisposedException or InvalidOperationException)

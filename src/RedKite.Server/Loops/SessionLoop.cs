@@ -409,6 +409,7 @@ internal sealed class SessionLoop : IConnectionHandler
         long slice = SliceMicroseconds * (9 + _engine.Settings.ActiveExpireEffort) / 10;
         long start = Stopwatch.GetTimestamp();
         bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _engine.Run.ExpiresActively && _engine.MayRemoveKeys(steadyMs));
+        if (_isFirst && !cut && _engine.Run.ExpiresActively && _engine.MayRemoveLocalKeys(steadyMs)) _engine.LocalExpiries.Sweep(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), Executor.Recording.Begin, Executor.Invoker.PublishRecorded);
         Executor.Metrics.SweepTicks += Stopwatch.GetTimestamp() - start;
         long expiryNs = ServerClock.TicksToNs(_sweep.ExpiryTicks);
         if (expiryNs >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("expire-cycle", nowMs, expiryNs);

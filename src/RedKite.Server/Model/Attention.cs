@@ -72,6 +72,9 @@ internal enum ServerAttention
 
     /// <summary>HOTKEYS adds up every command by its keys.</summary>
     TracksHotKeys = 1 << 11,
+
+    /// <summary>Data is being loaded beside the data that clients use (repl-diskless-load swapdb): commands that would change how it is kept are refused.</summary>
+    LoadingBeside = 1 << 12,
 }
 
 /// <summary>The server's word of attention flags: read once per batch, changed by any thread.</summary>

@@ -26,7 +26,7 @@ internal enum ReplicaLinkState : byte
 /// <param name="AppliedOffset">The offset up to which the stream was executed.</param>
 /// <param name="DownMs">Milliseconds since the link was last connected; negative: it never was.</param>
 /// <param name="AbsentMs">Milliseconds since the stream or data was last received, or since the server began to follow its primary.</param>
-/// <param name="SyncTotalBytes">The length of the data that is being received; 0: it is not known.</param>
+/// <param name="SyncTotalBytes">The length of the data that is being received; 0: it is not known; -1: the data has not begun.</param>
 /// <param name="SyncReadBytes">The bytes of it that have been received.</param>
 /// <param name="SyncLastIoMs">Milliseconds since some of it was received.</param>
 /// <param name="BufferBytes">What was received of the stream while the data came on a second connection, and is not executed yet.</param>

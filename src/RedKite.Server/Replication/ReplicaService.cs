@@ -208,8 +208,6 @@ internal sealed partial class ReplicaService
     internal void Acknowledge(ReplicaClient replica, long offset, long? synced)
     {
         if (replica.State is ReplicaState.None) return;
-        replica.AcknowledgedOffset = Math.Max(replica.AcknowledgedOffset, offset);
-        if (synced is { } syncedOffset) replica.SyncedOffset = Math.Max(replica.SyncedOffset, syncedOffset);
         replica.AcknowledgedMs = _clock.SteadyMs;
         if (replica.State == ReplicaState.Loading || replica is { State: ReplicaState.Streaming, Channel.HasWholeData: true })
         {
@@ -220,6 +218,9 @@ internal sealed partial class ReplicaService
             _feederOf[replica.Connection.Loop].Wake();
         }
 
+        // Behind the state: only an online replica's offset counts.
+        replica.AcknowledgedOffset = Math.Max(replica.AcknowledgedOffset, offset);
+        if (synced is { } syncedOffset) replica.SyncedOffset = Math.Max(replica.SyncedOffset, syncedOffset);
         EndWaits();
         Failover.Advance();
     }

@@ -161,6 +161,17 @@ internal sealed unsafe partial class Database
         }
     }
 
+    /// <summary>As <see cref="Clear"/>, for a database that no client knows (<see cref="Keyspace.NewSpare"/>): nothing is reported. All stripes are locked.</summary>
+    internal void Discard()
+    {
+        for (int i = 0; i < _tables.Length; i++)
+        {
+            if (_tables[i] is not { } table) continue;
+            _tables[i] = null;
+            _keyspace.Stripes[i].Drop(table, table.Count);
+        }
+    }
+
     /// <summary>Exchanges the contents of two databases. All stripes are locked.</summary>
     internal void SwapWith(Database other)
     {

@@ -16,6 +16,8 @@ internal sealed class Keyspace : IDisposable
     private int _makingHuge;
     private long _translationNs;
     private int _allLockedBy; // a thread's id
+    private volatile int _replacedBy; // the same
+    private Database[]? _replacement;
 
     /// <param name="stripes">A power of two, at most <see cref="StripeSet.StripesMax"/>.</param>
     /// <param name="databases">How many numbered databases there are.</param>
@@ -43,6 +45,25 @@ internal sealed class Keyspace : IDisposable
     internal StripeSet AllStripes { get; }
 
     internal ReadOnlySpan<Database> Databases => _databases;
+
+    /// <summary>
+    /// A second set of databases, in which a thread gathers data that may replace that of the first. Its memory comes from the same stripes, and counts as used. Clients,
+    /// snapshots, eviction and the background sweep do not know it, so nothing of it expires or moves. Ends with <see cref="Database.Discard"/> of each.
+    /// </summary>
+    internal Database[] NewSpare() => Array.ConvertAll(_databases, database => new Database(this, database.Index));
+
+    /// <summary>
+    /// Has the next command of the current thread that empties a database leave in it what a spare one has, so that all that is told of a flush is told of the exchange, too.
+    /// </summary>
+    /// <param name="spare">The spare databases; null: no more.</param>
+    internal void ReplaceAtFlush(Database[]? spare) => (_replacement, _replacedBy) = (spare, spare is null ? 0 : Environment.CurrentManagedThreadId);
+
+    /// <summary>Empties a database, for a command. All stripes are locked.</summary>
+    internal void Flush(Database database)
+    {
+        database.Clear();
+        if (_replacedBy == Environment.CurrentManagedThreadId) database.SwapWith(_replacement![database.Index]);
+    }
 
     /// <summary>Admits one script at a time.</summary>
     internal ScriptMutex Scripts { get; }

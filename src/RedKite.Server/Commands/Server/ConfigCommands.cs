@@ -9,7 +9,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Config commands, which call Configuration. The table is their single declaration and this file's contents.</summary>
-internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRegistry> metrics, Func<LogTotals> logTotals, Timeline timeline)
+internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRegistry> metrics, Func<LogTotals> logTotals, Timeline timeline, AttentionWord attention)
 {
     private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
 
@@ -53,6 +53,12 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
         {
             pairs[i] = new(cmd.Text((2 * i) + 2), cmd.Text((2 * i) + 3));
             if (SettingTable.Find(pairs[i].Key)?.Has(SettingFlags.Sensitive) == true) cmd.Arguments.Redact((2 * i) + 3);
+        }
+
+        if ((attention.Flags & (ServerAttention.Loading | ServerAttention.LoadingBeside)) != 0 && Array.Exists(pairs, static pair => SettingTable.Find(pair.Key)?.Has(SettingFlags.NotWhileLoading) == true))
+        {
+            cmd.Reply.Error("LOADING Redis is loading the dataset in memory"u8);
+            return;
         }
 
         bool isLocal = cmd.Session.Connection is null || cmd.Session.Connection.RemoteAddress.IsLoopback;

@@ -14,12 +14,13 @@ internal static class PersistenceInfo
         Settings settings = parts.Configuration.Settings;
         long nowMs = parts.Clock.NowMs;
         bool isLoading = (parts.Attention.Flags & ServerAttention.Loading) != 0; // as for those that get LOADING: also just before and behind the reading of files
+        bool isBeside = (parts.Attention.Flags & ServerAttention.LoadingBeside) != 0;
         LoadProgress loading = durability.Loading;
         SaveHistory saves = durability.Saves, rewrites = durability.Rewrites;
         AppendOnlyLog? log = durability.Log.Log;
         text.Section("Persistence"u8);
         text.Line("loading"u8, isLoading ? 1 : 0);
-        text.Line("async_loading"u8, 0);
+        text.Line("async_loading"u8, isBeside ? 1 : 0);
         text.Line("current_cow_peak"u8, 0);
         text.Line("current_cow_size"u8, 0);
         text.Line("current_cow_size_age"u8, 0);
@@ -60,7 +61,7 @@ internal static class PersistenceInfo
             text.Line("aof_delayed_fsync"u8, durability.Log.Totals.DelayedSyncs);
         }
 
-        if (!isLoading) return;
+        if (!isLoading && !isBeside) return;
         text.Line("loading_start_time"u8, loading.StartedMs / 1000);
         text.Line("loading_total_bytes"u8, loading.TotalBytes);
         text.Line("loading_rdb_used_mem"u8, 0);

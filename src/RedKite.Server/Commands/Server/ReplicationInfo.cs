@@ -92,7 +92,7 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
         text.Line("replica_full_sync_buffer_peak"u8, link.BufferPeakBytes);
         if (isSyncing)
         {
-            double percent = link.SyncTotalBytes > 0 ? 100.0 * link.SyncReadBytes / link.SyncTotalBytes : 0;
+            double percent = link.SyncTotalBytes != 0 ? 100.0 * link.SyncReadBytes / link.SyncTotalBytes : 0;
             text.Line("master_sync_total_bytes"u8, link.SyncTotalBytes);
             text.Line("master_sync_read_bytes"u8, link.SyncReadBytes);
             text.Line("master_sync_left_bytes"u8, link.SyncTotalBytes - link.SyncReadBytes);

@@ -62,7 +62,7 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
     private static void Flush(scoped in CommandContext cmd, Database database)
     {
         cmd.ChangedDatabase(database, database.Count);
-        database.Clear();
+        cmd.Keyspace.Flush(database);
     }
 
     // SWAPDB index1 index2

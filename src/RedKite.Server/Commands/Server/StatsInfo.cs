@@ -12,7 +12,7 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>INFO's stats section: counts since the start or the last CONFIG RESETSTAT.</summary>
 internal static class StatsInfo
 {
-    internal static void Write(MetricsRegistry registry, MessageHub messages, KeyTracking tracking, RunningScript script, DurabilityService durability, ReplicaService replicas, InfoText text)
+    internal static void Write(MetricsRegistry registry, MessageHub messages, KeyTracking tracking, RunningScript script, DurabilityService durability, ReplicaService replicas, LocalExpiries localExpiries, InfoText text)
     {
         ServerTotals totals = ServerTotals.Of(registry);
         ServerMetrics stats = registry.Server;
@@ -51,7 +51,7 @@ internal static class StatsInfo
         text.Line("latest_fork_usec"u8, (long)durability.LastCut.TotalMicroseconds);
         text.Line("total_forks"u8, durability.Cuts);
         text.Line("migrate_cached_sockets"u8, 0);
-        text.Line("slave_expires_tracked_keys"u8, 0);
+        text.Line("slave_expires_tracked_keys"u8, localExpiries.Count);
         text.Line("active_defrag_hits"u8, totals.Defragmentation.Hits);
         text.Line("active_defrag_misses"u8, totals.Defragmentation.Misses);
         text.Line("active_defrag_key_hits"u8, totals.Defragmentation.KeyHits);

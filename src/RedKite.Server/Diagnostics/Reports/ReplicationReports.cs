@@ -101,7 +101,7 @@ internal static class ReplicationReports
         json.WriteNumber("silent_milliseconds", link?.LastIoMs ?? -1);
         json.WriteNumber("down_milliseconds", link is null or { State: ReplicaLinkState.Connected } ? -1 : link.Value.DownMs);
         json.WriteNumber("received_bytes", link?.SyncReadBytes ?? 0);
-        json.WriteNumber("total_bytes", link?.SyncTotalBytes ?? 0);
+        json.WriteNumber("total_bytes", Math.Max(0, link?.SyncTotalBytes ?? 0));
         json.WriteEndObject();
     }
 

@@ -1,0 +1,100 @@
+using System.Globalization;
+using RedKite.TestSupport;
+
+namespace RedKite.Server.Tests.Replication;
+
+/// <summary>
+/// Which commands WAIT and WAITAOF wait for: those that replicas receive something of, messages included. A replica that acknowledges only what it is told to makes that
+/// visible without a race, here and in redis-server.
+/// </summary>
+public class WaitedOffsetTests
+{
+    private const int WaitMs = 20; // the replica never acknowledges meanwhile
+
+    private static readonly string[] _commands =
+    [
+        "PUBLISH channel message", "SPUBLISH channel message", "SET key value", "SET key value NX", "GET key", "DEL missing", "SCRIPT LOAD 'return 1'", "SCRIPT FLUSH",
+        "EVAL \"return redis.call('PUBLISH', 'channel', 'message')\" 0", "EVAL \"return redis.call('SET', KEYS[1], '1')\" 1 key", "EVAL 'return 1' 0",
+        "FUNCTION LOAD \"#!lua name=l\\nredis.register_function('f', function() return 1 end)\"", "FUNCTION FLUSH", "PFADD log a", "PFCOUNT log", "PFCOUNT log", "PFCOUNT missing",
+        "FLUSHALL", "SWAPDB 0 1", "EXPIRE key -1", "CONFIG SET hz 10", "PING", "XADD stream 1-1 field value", "XREADGROUP GROUP group consumer STREAMS stream >",
+        "XGROUP CREATE stream group 0", "XREADGROUP GROUP group consumer STREAMS stream >", "XREADGROUP GROUP group consumer STREAMS stream >", "SUBSCRIBE channel",
+    ];
+
+    [Fact]
+    public async Task Messages_and_changes_are_waited_for_as_in_redis()
+    {
+        using var redis = new Oracle("--save", "", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600");
+        await using ReplicatedServer primary = await ReplicatedServer.StartAsync();
+        string[] expected = Waits(redis.Port), actual = Waits(primary.Server.Port);
+        Assert.Equal(expected, actual);
+        Assert.Contains("PUBLISH channel message: :0, :0", actual);
+        Assert.Contains("GET key: :1, :1", actual);
+    }
+
+    [Fact]
+    public async Task Units_are_waited_for_as_in_redis()
+    {
+        using var redis = new Oracle("--save", "", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600");
+        await using ReplicatedServer primary = await ReplicatedServer.StartAsync();
+        string[][] units = [["PUBLISH channel message"], ["GET key"], ["SET key value", "GET key"], []];
+        foreach (string[] unit in units) Assert.Equal(WaitsOfUnit(redis.Port, unit), WaitsOfUnit(primary.Server.Port, unit));
+    }
+
+    // A key that has expired is removed by the command that finds it, and replicas are told.
+    [Fact]
+    public async Task A_read_that_removes_an_expired_key_is_waited_for_as_in_redis()
+    {
+        using var redis = new Oracle("--save", "", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "3600", "--enable-debug-command", "yes");
+        await using ReplicatedServer primary = await ReplicatedServer.StartAsync();
+        string[] waits = [.. new[] { redis.Port, primary.Server.Port }.Select(static port =>
+        {
+            using var replica = new RawReplica(port);
+            replica.Synchronize();
+            using RespConnection observer = RespConnection.Connect(port), client = RespConnection.Connect(port);
+            observer.Run("DEBUG SET-ACTIVE-EXPIRE 0").IsOk();
+            observer.Run("SET key value PX 1").IsOk();
+            long end = Environment.TickCount64 + 20;
+            SpinWait.SpinUntil(() => Environment.TickCount64 > end); // it has expired, and nothing has looked for it
+            Acknowledge(replica, observer);
+            Assert.True(client.Run("GET key").IsNull);
+            return client.Run($"WAIT 1 {WaitMs}").ToString();
+        })];
+        Assert.Equal([":0", ":0"], waits);
+    }
+
+    private static string[] Waits(int port)
+    {
+        using var replica = new RawReplica(port);
+        replica.Synchronize();
+        using RespConnection observer = RespConnection.Connect(port);
+        return [.. _commands.Select(command =>
+        {
+            Acknowledge(replica, observer);
+            using RespConnection client = RespConnection.Connect(port);
+            client.Run(command);
+            if (command.StartsWith("SUBSCRIBE", StringComparison.Ordinal)) client.Run("UNSUBSCRIBE channel");
+            return $"{command}: {client.Run($"WAIT 1 {WaitMs}")}, {client.Run($"WAITAOF 0 1 {WaitMs}").Items[1]}";
+        })];
+    }
+
+    private static string WaitsOfUnit(int port, string[] unit)
+    {
+        using var replica = new RawReplica(port);
+        replica.Synchronize();
+        using RespConnection observer = RespConnection.Connect(port);
+        Acknowledge(replica, observer);
+        using RespConnection client = RespConnection.Connect(port);
+        client.Run("MULTI").IsOk();
+        foreach (string command in unit) client.Run(command);
+        client.Run("EXEC");
+        return $"{string.Join(';', unit)}: {client.Run($"WAIT 1 {WaitMs}")}";
+    }
+
+    // Everything so far.
+    private static void Acknowledge(RawReplica replica, RespConnection observer)
+    {
+        string offset = ReplicatedServer.Field(observer.Run("INFO replication").Text, "master_repl_offset");
+        replica.Send($"REPLCONF ACK {offset} FACK {offset}");
+        Assert.True(SpinWait.SpinUntil(() => observer.Run("INFO replication").Text.Contains($"state=online,offset={offset.ToString(CultureInfo.InvariantCulture)},", StringComparison.Ordinal), 60_000));
+    }
+}
