@@ -9,6 +9,7 @@ namespace RedKite.EndToEnd.Tests.Hosts;
 /// </summary>
 internal sealed class HostNetwork : IDisposable
 {
+    private const string NameStart = "rk";
     private const int OutsideNumber = 254;
     private const string NoOne = "02:00:00:00:00:fe"; // a hardware address that nobody has
 
@@ -16,7 +17,8 @@ internal sealed class HostNetwork : IDisposable
     {
         try
         {
-            using var network = new HostNetwork(hosts: 1, Environment.ProcessId + 1);
+            RemoveOfDead();
+            using var network = new HostNetwork(hosts: 1, "t");
             return null;
         }
         catch (InvalidOperationException failure)
@@ -29,13 +31,14 @@ internal sealed class HostNetwork : IDisposable
     private readonly int _subnet;
     private readonly int _hosts;
 
-    internal HostNetwork(int hosts) : this(hosts, Environment.ProcessId)
+    internal HostNetwork(int hosts) : this(hosts, "")
     {
     }
 
-    private HostNetwork(int hosts, int number)
+    // Named by the process, so that what one leaves that was killed can be told from what is in use.
+    private HostNetwork(int hosts, string suffix)
     {
-        (_hosts, _prefix, _subnet) = (hosts, string.Create(CultureInfo.InvariantCulture, $"rk{number % 1_000_000}"), number % 250);
+        (_hosts, _prefix, _subnet) = (hosts, NameStart + Environment.ProcessId.ToString(CultureInfo.InvariantCulture) + suffix, (Environment.ProcessId + suffix.Length) % 250);
         AppDomain.CurrentDomain.ProcessExit += OnProcessExit;
         try
         {
@@ -74,6 +77,45 @@ internal sealed class HostNetwork : IDisposable
     internal string NamespaceOf(int host) => string.Create(CultureInfo.InvariantCulture, $"{_prefix}h{host}");
 
     internal IPAddress AddressOf(int host) => Address(host + 1);
+
+    /// <summary>Removes the networks of processes that have ended without doing it. Also called by the first test that asks whether hosts can be made.</summary>
+    internal static void RemoveOfDead()
+    {
+        if (Run("netns list", out string names) is not null) return;
+        HashSet<string> prefixes = [];
+        foreach (string line in names.Split('\n'))
+        {
+            string name = line.Split(' ')[0];
+            if (!IsOfDead(name, out string prefix)) continue;
+            Run($"netns del {name}", out _);
+            prefixes.Add(prefix);
+        }
+
+        foreach (string prefix in prefixes) Run($"link del {prefix}c", out _); // usually it has ended with the other end
+    }
+
+    /// <summary>The names of all namespaces that belong to a process.</summary>
+    internal static string[] NamesOf(int process)
+    {
+        Run("netns list", out string names);
+        string start = NameStart + process.ToString(CultureInfo.InvariantCulture);
+        return [.. names.Split('\n').Select(static line => line.Split(' ')[0]).Where(name => name.StartsWith(start, StringComparison.Ordinal) && !char.IsAsciiDigit(name[start.Length]))];
+    }
+
+    // A prefix is the start, the process and perhaps a letter; what follows it is "sw", or "h" and a number.
+    private static bool IsOfDead(string name, out string prefix)
+    {
+        prefix = "";
+        if (!name.StartsWith(NameStart, StringComparison.Ordinal)) return false;
+        int end = NameStart.Length;
+        while (end < name.Length && char.IsAsciiDigit(name[end])) end++;
+        if (!int.TryParse(name.AsSpan(NameStart.Length, end - NameStart.Length), NumberStyles.None, CultureInfo.InvariantCulture, out int process)) return false;
+        string rest = name[end..];
+        if (rest.StartsWith('t')) (rest, end) = (rest[1..], end + 1);
+        prefix = name[..end];
+        bool isOurs = rest == "sw" || (rest.Length > 1 && rest[0] == 'h' && rest.AsSpan(1).IndexOfAnyExceptInRange('0', '9') < 0);
+        return isOurs && !Directory.Exists($"/proc/{process.ToString(CultureInfo.InvariantCulture)}");
+    }
 
     /// <summary>Nothing reaches the host, and nothing leaves it.</summary>
     internal void Cut(int host) => Ip($"-n {Switch} link set {PortOf(host)} down");
@@ -115,12 +157,17 @@ internal sealed class HostNetwork : IDisposable
         if (TryIp(arguments) is { } failure) throw new InvalidOperationException($"ip {arguments}: {failure}");
     }
 
-    private static string? TryIp(string arguments)
+    private static string? TryIp(string arguments) => Run(arguments, out _);
+
+    private static string? Run(string arguments, out string output)
     {
+        output = "";
         try
         {
             using Process process = Process.Start(new ProcessStartInfo("ip", arguments) { RedirectStandardError = true, RedirectStandardOutput = true })!;
+            Task<string> written = process.StandardOutput.ReadToEndAsync();
             string errors = process.StandardError.ReadToEnd();
+            output = written.GetAwaiter().GetResult();
             process.WaitForExit();
             return process.ExitCode == 0 ? null : errors.Trim();
         }
