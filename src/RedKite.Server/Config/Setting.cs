@@ -232,19 +232,22 @@ internal sealed class Setting
 
     /// <summary>
     /// One of several words; the typed value is the word's index. <paramref name="sameAs"/>: a synonym, and the word that
-    /// CONFIG GET replies for it.
+    /// CONFIG GET replies for it. <paramref name="further"/>: a last word that errors do not list, because Redis does not have it.
     /// </summary>
     internal static Setting Choice(
         string name, string[] choices, string defaultText,
         Func<Settings, int>? get = null, Action<Settings, int>? set = null,
-        SettingFlags flags = SettingFlags.None, (string Word, string Answered)? sameAs = null)
+        SettingFlags flags = SettingFlags.None, (string Word, string Answered)? sameAs = null, string? further = null)
     {
+        string[] listed = choices;
+        if (further is not null) choices = [.. choices, further];
+
         string? Parse(ReadOnlySpan<string> words, string current, out string canonical)
         {
             int index = IndexOfWord(choices, words[0]);
             canonical = index < 0 ? "" : choices[index];
             if (sameAs is { } same && canonical == same.Word) canonical = same.Answered;
-            return index < 0 ? NotAChoice(choices) : null;
+            return index < 0 ? NotAChoice(listed) : null;
         }
 
         Setting row = new(name, null, flags, SettingKind.Plain, defaultText, Parse)

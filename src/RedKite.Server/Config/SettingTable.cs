@@ -259,7 +259,7 @@ internal static class SettingTable
         Flag("repl-diskless-sync", true).WithoutEffect("a full synchronization never needs a file here"),
         Integer("repl-diskless-sync-delay", 0, int.MaxValue, 5, s => s.ReplicaSyncDelaySeconds, (s, v) => s.ReplicaSyncDelaySeconds = (int)v),
         Integer("repl-diskless-sync-max-replicas", 0, int.MaxValue, 0, s => s.ReplicaSyncsMax, (s, v) => s.ReplicaSyncsMax = (int)v),
-        Choice("repl-diskless-load", ["disabled", "on-empty-db", "swapdb", "flush-before-load"], "disabled", s => (int)s.ReplicaLoad, (s, v) => s.ReplicaLoad = (ReplicaLoad)v, NotWhileLoading).WithRemark("whether a replica loads all data while it arrives, without a file: if it has none, beside the old data, or in its place (as in Valkey)"),
+        Choice("repl-diskless-load", ["disabled", "on-empty-db", "swapdb"], "disabled", s => (int)s.ReplicaLoad, (s, v) => s.ReplicaLoad = (ReplicaLoad)v, NotWhileLoading, further: "flush-before-load").WithRemark("whether a replica loads all data while it arrives, without a file: if it has none, beside the old data, or in its place (as in Valkey)"),
         Flag("repl-rdb-channel", true, s => s.ReplicaRdbChannel, (s, v) => s.ReplicaRdbChannel = v, flags: Hidden),
         Flag("repl-disable-tcp-nodelay", false, s => s.ReplicaTcpDelay, (s, v) => s.ReplicaTcpDelay = v),
         Integer("repl-ping-replica-period", 1, int.MaxValue, 10, s => s.ReplicaPingSeconds, (s, v) => s.ReplicaPingSeconds = (int)v, alias: "repl-ping-slave-period"),

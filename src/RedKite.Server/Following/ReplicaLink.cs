@@ -236,7 +236,6 @@ internal sealed partial class ReplicaLink : IDisposable
     {
         Settings settings = _engine.Settings;
         _engine.Log.Notice(LogEvents.SyncBegun, "PSYNC is not possible, initialize RDB channel.");
-        _state = ReplicaLinkState.Sync;
         using PrimaryConnection channel = PrimaryConnection.Open(_primary.Host, _primary.Port, settings.BindSourceAddress, _services.Tls(), connecting);
         _channel = channel;
         StreamBuffer? buffer = null;

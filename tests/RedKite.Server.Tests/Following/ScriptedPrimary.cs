@@ -39,6 +39,9 @@ internal sealed class ScriptedPrimary : IDisposable
     /// <summary>After how many bytes of the data it stops; negative: it does not.</summary>
     internal int HoldsAt { get; set; } = -1;
 
+    /// <summary>Whether it stops when it has said that data follows, before the first line of it.</summary>
+    internal bool HoldsBeforeData { get; set; }
+
     /// <summary>Whether it sends the length in front of the data.</summary>
     internal bool SendsLength { get; set; }
 
@@ -134,23 +137,27 @@ internal sealed class ScriptedPrimary : IDisposable
     {
         byte[] data = Data;
         int held = HoldsAt;
-        Send(stream, $"+FULLRESYNC {Id} 1000\r\n{(SendsLength ? $"${data.Length.ToString(CultureInfo.InvariantCulture)}" : $"$EOF:{_mark}")}\r\n");
+        Send(stream, $"+FULLRESYNC {Id} 1000\r\n");
+        if (HoldsBeforeData) Hold();
+        Send(stream, $"{(SendsLength ? $"${data.Length.ToString(CultureInfo.InvariantCulture)}" : $"$EOF:{_mark}")}\r\n");
         if (held >= 0)
         {
             stream.Write(data, 0, held);
-            _isHeld.Release();
-            _goesOn.Wait();
-            if (_breaks)
-            {
-                _breaks = false;
-                throw new IOException("broken off");
-            }
-
+            Hold();
             data = data[held..];
         }
 
         stream.Write(data);
         if (!SendsLength) Send(stream, _mark);
+    }
+
+    private void Hold()
+    {
+        _isHeld.Release();
+        _goesOn.Wait();
+        if (!_breaks) return;
+        _breaks = false;
+        throw new IOException("broken off");
     }
 
     private static void Send(NetworkStream stream, string text) => stream.Write(Encoding.Latin1.GetBytes(text));
