@@ -15,6 +15,8 @@ internal static class ExportProgram
         ADDRESS is redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS. With a DATABASE only that is exported.
         REDKITE_PASSWORD in the environment is the password if the address has none: arguments are seen by other users of this machine.
           --scan           key by key in any case
+          --for SERVER     a file for valkey-8 or valkey-9, which a RedKite server writes: Valkey refuses files of version 12 (Redis 7.4 and
+                           later, RedKite). valkey-8 has no expiries of fields, and neither has vector sets without a module
           --tls VERIFY     connects by TLS; VERIFY is `system`, a file with the trusted authorities, or `none`
           --cert FILE      the client's certificate, if the server requires one
           --key FILE       its key
@@ -31,9 +33,10 @@ internal static class ExportProgram
 
         try
         {
-            var options = new TransferArguments(arguments, ["--tls", "--cert", "--key"], ["--scan"]);
+            var options = new TransferArguments(arguments, ["--tls", "--cert", "--key", "--for"], ["--scan"]);
             if (options.Unnamed.Count != 2) throw new FormatException("ADDRESS and FILE are required; see --help");
-            Export(options.Address(options.Unnamed[0], "--", "REDKITE_PASSWORD"), options.Unnamed[1], options.Has("--scan"), output);
+            if (options.Has("--for") && options.Has("--scan")) throw new FormatException("--for needs the data of one moment, so it excludes --scan");
+            Export(options.Address(options.Unnamed[0], "--", "REDKITE_PASSWORD"), options.Unnamed[1], options.Has("--scan"), VersionOf(options["--for"]), output);
             return 0;
         }
         catch (FormatException failure)
@@ -48,24 +51,35 @@ internal static class ExportProgram
         }
     }
 
-    private static void Export(ServerAddress address, string path, bool scans, TextWriter output)
+    // What a replica of that server says of itself.
+    private static string? VersionOf(string? target) => target switch
+    {
+        null => null,
+        "valkey-8" => "8.0.0",
+        "valkey-9" => "9.0.0",
+        _ => throw new FormatException($"--for takes valkey-8 or valkey-9, not '{target}'"),
+    };
+
+    private static void Export(ServerAddress address, string path, bool scans, string? version, TextWriter output)
     {
         string folder = Path.GetDirectoryName(Path.GetFullPath(path))!;
         string name = Path.GetFileName(path);
         using var file = new FileReplacement(DiskFiles.Instance, folder, string.Create(CultureInfo.InvariantCulture, $"temp-{Environment.ProcessId}-{name}"), syncsWhileGrowing: true);
         var progress = new TransferProgress(output, !Console.IsOutputRedirected);
-        string what = TrySync(address, scans, file, progress) ? "the data of one moment" : Scan(address, file, progress);
+        string what = TrySync(address, scans, version, file, progress) ? "the data of one moment" : Scan(address, file, progress);
         file.Commit(name);
         progress.Line(string.Create(CultureInfo.InvariantCulture, $"{path}: {what}, {file.Length} bytes"));
     }
 
     // A server sends all databases, so for one of them its keys are read.
-    private static bool TrySync(ServerAddress address, bool scans, FileReplacement file, TransferProgress progress)
+    private static bool TrySync(ServerAddress address, bool scans, string? version, FileReplacement file, TransferProgress progress)
     {
+        if (address.Database >= 0 && version is not null) throw new FormatException("--for needs the data of one moment, which is that of all databases");
         if (scans || address.Database >= 0) return false;
         using ServerLink link = ServerLink.Open(address);
-        if (FullSync.Begin(link, out string head) is { } refusal)
+        if (FullSync.Begin(link, version, out string head) is { } refusal)
         {
+            if (version is not null) throw link.Fail($"the server does not send its data as to a replica: {refusal}");
             progress.Line($"{address} does not send its data as to a replica ({refusal}); reading its keys one by one while they change");
             return false;
         }

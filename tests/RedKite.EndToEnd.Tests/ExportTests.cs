@@ -13,6 +13,9 @@ public sealed class ExportTests(Transfers servers) : IDisposable
     [Theory]
     [InlineData("redis 8", "redis 8", "", 1)]
     [InlineData("redkite", "redis 8", "--scan", 6)]
+    [InlineData("redkite", "redis 8", "", 9)]
+    [InlineData("redkite", "valkey 9", "--for valkey-9", 10)]
+    [InlineData("redkite", "valkey 8", "--for valkey-8", 11)]
     public Task Data_is_written_into_a_file(string from, string to, string options, int seed) => Write(from, to, options, seed, keys: 10);
 
     [Theory]
@@ -30,7 +33,7 @@ public sealed class ExportTests(Transfers servers) : IDisposable
         ServerProcess source = servers.Source(from);
         using RespConnection client = source.Connect();
         client.Run("CONFIG SET repl-diskless-sync-delay 0");
-        bool hasFieldExpiries = from is "redis 8" or "redkite";
+        bool hasFieldExpiries = from is "redis 8" or "redkite" && to != "valkey 8";
         RandomData.Fill(client, new Random(seed), keys, hasFieldExpiries);
         string path = _folder.File("dump.rdb");
         await File.WriteAllTextAsync(path, "what was there before", TestContext.Current.CancellationToken);
@@ -61,6 +64,17 @@ public sealed class ExportTests(Transfers servers) : IDisposable
         // Of one database.
         (await Transfers.Run("export", Transfers.Address(source) + "/4", path)).Succeeded();
         Assert.DoesNotContain("database 0", (await Transfers.Run("check", path)).Succeeded().Output, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Only_redkite_and_valkey_write_for_valkey()
+    {
+        string path = _folder.File("dump.rdb");
+        ChildProgram export = await Export(servers.Source("redis 8"), path, "--for", "valkey-9");
+        Assert.Equal((1, false), (export.ExitCode, File.Exists(path)));
+        Assert.Contains("this server writes no file for Valkey", export.Errors, StringComparison.Ordinal);
+        Assert.Equal(2, (await Export(servers.Source("redkite"), path, "--for", "valkey-10")).ExitCode);
+        Assert.Equal(2, (await Export(servers.Source("redkite"), path, "--for", "valkey-9", "--scan")).ExitCode);
     }
 
     [Fact]

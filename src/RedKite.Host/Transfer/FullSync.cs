@@ -19,14 +19,17 @@ internal static class FullSync
     private const string MarkPrefix = "$EOF:";
 
     /// <summary>Asks for the data; null: it follows, to be read by <see cref="Receive"/>. Otherwise the server's refusal.</summary>
-    internal static string? Begin(ServerLink link, out string head)
+    /// <param name="link">The connection.</param>
+    /// <param name="version">The version of Valkey that the data is for; null: as the server has it.</param>
+    /// <param name="head">The line before the data.</param>
+    internal static string? Begin(ServerLink link, string? version, out string head)
     {
         // Any may be unknown to the server. They say: without a file on its disk (Redis 2.8.18), without commands afterwards (7.0), and for
         // a replica of its own version, because Valkey 9 otherwise writes an older format, which has no expiries of fields.
         link.Run("REPLCONF", "capa", "eof");
         link.Run("REPLCONF", "rdb-only", "1");
-        string version = SourceServer.FieldOf(link.Run("INFO", "server").Text, "valkey_version");
-        if (version.Length > 0) link.Run("REPLCONF", "version", version);
+        string own = SourceServer.FieldOf(link.Run("INFO", "server").Text, "valkey_version");
+        if ((version ?? own) is { Length: > 0 } target && link.Run("REPLCONF", "version", target).IsError && version is not null) throw link.Fail("this server writes no file for Valkey: RedKite does, and Valkey itself");
         link.Queue("SYNC");
         link.Flush();
         head = ReadLine(link);
