@@ -489,7 +489,7 @@ internal sealed partial class ReplicaService
     private void BeginIfDue(long nowMs)
     {
         int waiting = 0;
-        long sinceMs = nowMs;
+        long sinceMs = long.MaxValue; // in the future for a replica whose last synchronizations have failed
         SynchronizationKind kind = default;
         foreach (ReplicaClient replica in _replicas)
         {
