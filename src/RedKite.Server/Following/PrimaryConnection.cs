@@ -15,7 +15,7 @@ internal sealed class PrimaryConnection : IDisposable
 {
     private const int LineBytesMax = 4096;
     private const int ReceivedBytes = 256 * 1024;
-    private const int BufferPollMs = 20; // how soon it notices that buffering ends
+    private const int BufferPollMs = 5; // how soon it notices that buffering ends: a synchronization lasts as much longer
     private const int SendTimeoutMs = 10_000; // what is sent is small: a primary that does not take it for so long is stuck
 
     private readonly Socket _socket;

@@ -161,6 +161,26 @@ public class DisklessLoadTests
         Assert.Equal(source.Digest(), replica.Digest());
     }
 
+    // It is read again at once and then deleted: nothing is gained by syncing it, and small writes would cost more than what they write.
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_file_is_written_in_large_pieces_and_never_synced(bool sendsLength)
+    {
+        const int PieceBytes = 256 * 1024;
+        await using DiskServer source = await DiskServer.StartAsync("rdbcompression", "no", "save", "");
+        source.Run("DEBUG POPULATE 20000 key 100");
+        using var primary = new ScriptedPrimary { Data = SavedBy(source), SendsLength = sendsLength };
+        await using DiskServer replica = await FollowAsync(primary, "disabled");
+        replica.WaitFor(() => Link(replica) == "up", "the data");
+        Assert.Equal(source.Digest(), replica.Digest());
+        FileCall[] calls = [.. replica.Files.History.Where(static call => Path.GetFileName(call.Path).StartsWith("temp-sync", StringComparison.Ordinal))];
+        int[] written = [.. calls.Where(static call => call.Bytes > 0 && call.Operation == "write").Select(static call => call.Bytes)];
+        Assert.Equal(primary.Data.Length, written.Sum());
+        Assert.Equal((primary.Data.Length + PieceBytes - 1) / PieceBytes, written.Length);
+        Assert.DoesNotContain(calls, static call => call.Operation.StartsWith("sync", StringComparison.Ordinal));
+    }
+
     [Fact]
     public async Task Damaged_data_and_functions_that_cannot_be_loaded_leave_the_old_ones()
     {
