@@ -604,7 +604,6 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         Engine.Memory.Apply(Engine.Metrics, reports: true);
         if (_isLoaded && _stopping == 0) Engine.Replicas.Tick(nowMs); // first: a synchronization does not wait behind saves that follow each other
         if (_isLoaded && _stopping == 0) Engine.Durability.Tick(nowMs);
-        if (_isLoaded && _stopping == 0) Engine.Backup.Tick(nowMs);
         Engine.ClientEviction.Run(nowMs);
         _quietHugePages.IsEnabled = Engine.Settings.QuietHugePages;
         _quietHugePages.Use(nowMs, totals.LoopMicroseconds, totals.KeyspaceHits);
@@ -671,7 +670,6 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
             _follower.Dispose();
             _savesAtStop &= !_follower.History.IsIncomplete;
             Engine.Durability.Log.Waits.Reply = null;
-            Engine.Backup.Dispose();
             Engine.Durability.Stop(_savesAtStop && _isLoaded);
             foreach (SessionLoop loop in _loops) loop.Sliced.DiscardAll();
             Engine.Keyspace.Dispose();

@@ -67,6 +67,8 @@ internal abstract class ServerParts
 
         Backup = new BackupService(Settings, Durability, Changes, WriteGate, log, clock);
         Durability.DataReplaced = Backup.NoteOtherData;
+        Durability.Ticked = Backup.Tick;
+        Durability.Stopping = Backup.Dispose;
         DurabilityEvents.Begin(Durability, WriteGate, Settings, Timeline, LatencyMonitor, clock);
     }
 

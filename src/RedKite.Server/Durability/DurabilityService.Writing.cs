@@ -8,6 +8,11 @@ internal sealed partial class DurabilityService
     /// <summary>Called when the data became another than that of the files, with stripes locked or not.</summary>
     internal Action? DataReplaced { get; set; }
 
+    /// <summary>Called once a second, and before the files are completed because the server stops.</summary>
+    internal Action<long>? Ticked { get; set; }
+
+    internal Action? Stopping { get; set; }
+
     /// <summary>Begins work that writes a snapshot on another thread, unless one is being written.</summary>
     /// <param name="thread">The thread's name.</param>
     /// <param name="work">The work.</param>

@@ -218,6 +218,7 @@ internal sealed partial class DurabilityService : IDisposable
     /// <summary>Ends the append-only file, with everything written and synced, and then saves if that is wanted. Nothing else is executed.</summary>
     internal void Stop(bool saves)
     {
+        Stopping?.Invoke();
         Log.Stop(Replication());
         if (saves && SavesAtStop(StopSaving.BySavePoints)) SaveAtStop();
         _running?.Abort();
@@ -562,6 +563,7 @@ internal sealed partial class DurabilityService : IDisposable
     /// <summary>Begins what is due: saves of save points and scheduled ones, and rewrites because of growth. Once a second.</summary>
     internal void Tick(long nowMs)
     {
+        Ticked?.Invoke(nowMs);
         if (IsSaving || Loading.IsRunning) return;
         if (_rewriteIsScheduled)
         {
