@@ -24,10 +24,10 @@ internal sealed class FuzzedServer : IAsyncDisposable
 
     internal RequestGrammar Grammar { get; }
 
-    internal static async Task<FuzzedServer> StartAsync(string transport, Action<RedKiteOptions>? configure = null)
+    internal static async Task<FuzzedServer> StartAsync(string transport, Action<RedKiteOptions>? configure = null, bool guardsMemory = false)
     {
         string folder = Directory.CreateTempSubdirectory("redkite-fuzz-").FullName;
-        var options = new RedKiteOptions { Port = 0 };
+        var options = new RedKiteOptions { Port = 0, GuardsMemory = guardsMemory };
         options.Settings["dir"] = folder;
         options.Settings["transport"] = transport;
         options.Settings["loops"] = "2";
@@ -67,6 +67,14 @@ internal sealed class FuzzedServer : IAsyncDisposable
         Await(IsEmptied, () => $"{Server.Engine.Keyspace.UsedBytes} bytes are used although every database is empty.");
         long growth = GC.GetTotalMemory(forceFullCollection: true) - _heapBytes;
         if (growth > HeapGrowthMax) throw new FuzzFailureException($"The managed heap grew by {growth} bytes.");
+    }
+
+    /// <summary>Moves every block.</summary>
+    internal void MoveAll()
+    {
+        new Store.Keyspace.Defragmentation(Server.Engine.Keyspace, 0, 1).MoveAll();
+        using Store.Keyspace.LockScope locked = Server.Engine.Keyspace.LockAll();
+        Server.Engine.Keyspace.CheckGuards();
     }
 
     /// <summary>Asserts that every command of the grammar reached its handler: a fuzzer that misses some proves little.</summary>

@@ -1,4 +1,6 @@
 using System.Buffers;
+using System.Text;
+using RedKite.TestSupport;
 
 namespace RedKite.Fuzz.Tests;
 
@@ -45,6 +47,49 @@ public class InProcessFuzzTests
         ended.Set();
         ending.Join();
         server.AssertMemoryReturns();
+    }
+
+    // Vector sets among keys of other types, on guarded memory: copied, dumped, restored from damaged payloads, moved.
+    [Fact]
+    public async Task Random_streams_leave_vector_sets_intact()
+    {
+        await using FuzzedServer server = await FuzzedServer.StartAsync("epoll", guardsMemory: true);
+        var grammar = new RequestGrammar(server.Server.Engine.Commands, command => RequestGrammar.IsOfVectorSets(command) || command.FullName is "copy" or "del" or "dump" or "rename", often: "vadd");
+        RedKiteSession client = server.Server.CreateSession();
+        int rounds = 0;
+        long elements = 0;
+        await FuzzRun.RunAsync(GateRounds, seed =>
+        {
+            var random = new Random(seed);
+            byte[] stream = grammar.Stream(random, random.Next(1, 200));
+            try
+            {
+                Feed(client, stream, random);
+                client.Reset();
+                Restore(client, random);
+                elements = Math.Max(elements, Enumerable.Range(0, 20).Sum(key => client.Execute("VCARD", $"key:{key}") is { Kind: ReplyKind.Integer } count ? count.Integer : 0));
+                if (++rounds % 20 == 0) server.MoveAll();
+                if (rounds % RoundsBetweenMemoryChecks == 0) server.AssertMemoryReturns();
+            }
+            catch (Exception failure)
+            {
+                throw new FuzzFailureException($"{failure.Message}\n{FuzzedServer.Shown(stream)}", failure);
+            }
+
+            return Task.CompletedTask;
+        });
+        server.AssertMemoryReturns();
+        Assert.InRange(elements, 50, long.MaxValue); // or most commands were refused
+    }
+
+    // The payload of a set that is there, damaged, under another key.
+    private static void Restore(RedKiteSession client, Random random)
+    {
+        ReadOnlyMemory<byte> dump = client.Execute("DUMP", $"key:{random.Next(20)}").Bytes;
+        if (dump.IsEmpty) return;
+        List<byte> value = [.. dump.Span[..^10]];
+        for (int damages = random.Next(4); damages > 0; damages--) value[random.Next(value.Count)] ^= (byte)(1 << random.Next(8));
+        client.Execute(["RESTORE"u8.ToArray(), Encoding.ASCII.GetBytes($"key:{random.Next(20)}"), "0"u8.ToArray(), RedisDumps.Seal(value), "REPLACE"u8.ToArray()]);
     }
 
     [Fact]

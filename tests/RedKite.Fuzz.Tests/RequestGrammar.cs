@@ -10,7 +10,10 @@ namespace RedKite.Fuzz.Tests;
 /// Requests generated from the server's command table: names with about as many arguments as their arity requires, which
 /// are keys, numbers, patterns and the keywords of the command's syntax.
 /// </summary>
-internal sealed class RequestGrammar(CommandTable commands)
+/// <param name="commands">The server's commands.</param>
+/// <param name="only">Those that are generated; null: all.</param>
+/// <param name="often">The name of the one that half of the requests are of.</param>
+internal sealed class RequestGrammar(CommandTable commands, Func<Command, bool>? only = null, string? often = null)
 {
     // Commands that would stop or block the server or break the tests' assumptions: CONFIG SET could set a password, and
     // RESETSTAT would lose which commands were reached.
@@ -30,10 +33,20 @@ internal sealed class RequestGrammar(CommandTable commands)
 
     private static readonly string[] FilterParts = [".n", ".s", "(", ")", " and ", " or ", "not ", "[1,2,\"a\"]", " in ", "==", "!=", "<", ">=", "+", "-", "*", "/", "%", "**", "1", "\"x\"", "'", "[", " ", "5e400", "\xff"];
 
+    private static readonly string[][] AddOptions = [["CAS"], ["EF", "1", "5", "1000000"]];
+
+    // Of a set by its key, so that most commands fit.
+    private static readonly string[][] Forms = [["Q8", "M", "4"], ["NOQUANT", "M", "5"], ["BIN", "M", "7"], ["Q8", "M", "4096"], ["NOQUANT"], []];
+
+    private static readonly string[][] SearchOptions =
+        [["TRUTH"], ["WITHSCORES"], ["WITHATTRIBS"], ["NOTHREAD"], ["COUNT", "1", "30", "1000000"], ["EF", "1", "7", "1000000"], ["EPSILON", "0.1", "2"], ["FILTER-EF", "0", "1", "9"]];
+
     private readonly Command[] _commands =
     [
-        .. commands.All.Where(command => command.Subcommands.Length == 0 && !Excluded.Contains(command.FullName)),
+        .. commands.All.Where(command => command.Subcommands.Length == 0 && !Excluded.Contains(command.FullName) && (only is null || only(command))),
     ];
+
+    private readonly Command? _often = often is null ? null : commands.All.First(command => command.Name == often);
 
     private readonly ConcurrentDictionary<Command, string[]> _words = new(); // several clients of a test generate at once
 
@@ -56,8 +69,8 @@ internal sealed class RequestGrammar(CommandTable commands)
 
     private byte[][] Request(Random random)
     {
-        Command command = _commands[random.Next(_commands.Length)];
-        if (command.Name is "vadd" or "vsim" && random.Next(4) > 0) return VectorRequest(command, random);
+        Command command = _often is not null && random.Next(2) == 0 ? _often : _commands[random.Next(_commands.Length)];
+        if (IsOfVectorSets(command) && (command.Name == "vrandmember" || random.Next(4) > 0)) return command.Name is "vadd" or "vsim" ? VectorRequest(command, random) : ElementRequest(command, random);
         if (random.Next(100) == 0) return [.. Enumerable.Range(0, random.Next(1, 5)).Select(_ => Bytes(random))];
 
         List<byte[]> request = [];
@@ -77,14 +90,30 @@ internal sealed class RequestGrammar(CommandTable commands)
         return [.. request];
     }
 
+    /// <summary>Whether it is a command of vector sets.</summary>
+    internal static bool IsOfVectorSets(Command command) => command.IsOfModule;
+
+    private byte[][] ElementRequest(Command command, Random random)
+    {
+        List<byte[]> request = [Text(command.Name), Text($"key:{random.Next(20)}")];
+        if (command.Name is not ("vinfo" or "vcard" or "vdim" or "vrandmember")) request.Add(Text(command.Name == "vrange" ? Pick(["-", "+", "[e", "(e1", "e"], random) : $"e{random.Next(60)}"));
+        if (command.Name == "vsetattr") request.Add(Text(Pick(Attributes, random)));
+        if (command.Name == "vrange") request.Add(Text(Pick(["+", "-", "[e3", "(e"], random)));
+        if (command.Name == "vrandmember") request.Add(Text(random.Next(-200, 200).ToString(CultureInfo.InvariantCulture))); // a caller in the process takes any
+        else if (random.Next(4) == 0) request.Add(Argument(command, request.Count, random));
+        return [.. request];
+    }
+
     // With a vector that is one, in few keys, so that sets grow; the options are random.
     private byte[][] VectorRequest(Command command, Random random)
     {
-        int dimensions = random.Next(1, 5);
-        List<byte[]> request = [Text(command.Name), Text($"key:{random.Next(20)}")];
+        int key = random.Next(20);
+        int dimensions = random.Next(30) == 0 ? random.Next(1, 40) : 1 + (key * 3);
+        List<byte[]> request = [Text(command.Name), Text($"key:{key}")];
+        if (command.Name == "vadd" && random.Next(30) == 0) request.AddRange([Text("REDUCE"), Text(random.Next(1, 9).ToString(CultureInfo.InvariantCulture))]);
         if (command.Name == "vsim" && random.Next(2) == 0)
         {
-            request.AddRange([Text("ELE"), Text($"e{random.Next(30)}")]);
+            request.AddRange([Text("ELE"), Text($"e{random.Next(60)}")]);
         }
         else if (random.Next(3) == 0)
         {
@@ -95,11 +124,23 @@ internal sealed class RequestGrammar(CommandTable commands)
         else
         {
             request.AddRange([Text("VALUES"), Text(dimensions.ToString(CultureInfo.InvariantCulture))]);
-            for (int i = 0; i < dimensions; i++) request.Add(random.Next(6) == 0 ? Text(Pick(Numbers, random)) : Text(random.Next(-9, 10).ToString(CultureInfo.InvariantCulture)));
+            for (int i = 0; i < dimensions; i++) request.Add(random.Next(80) == 0 ? Text(Pick(Numbers, random)) : Text(random.Next(-9, 10).ToString(CultureInfo.InvariantCulture)));
         }
 
-        if (command.Name == "vadd") request.Add(Text($"e{random.Next(30)}"));
-        for (int options = random.Next(4); options > 0; options--) request.Add(Argument(command, request.Count, random));
+        if (command.Name == "vadd")
+        {
+            request.Add(Text($"e{random.Next(60)}"));
+            request.AddRange((random.Next(20) == 0 ? Pick(Forms, random) : Forms[key % Forms.Length]).Select(Text));
+        }
+
+        for (int options = random.Next(4); options > 0; options--)
+        {
+            string[] option = Pick(command.Name == "vadd" ? AddOptions : SearchOptions, random);
+            request.Add(Text(option[0]));
+            if (option.Length > 1) request.Add(Text(random.Next(8) == 0 ? Pick(Numbers, random) : Pick(option[1..], random)));
+        }
+
+        if (random.Next(10) == 0) request.Add(Argument(command, request.Count, random));
         if (random.Next(3) == 0) request.AddRange(command.Name == "vadd" ? [Text("SETATTR"), Text(Pick(Attributes, random))] : [Text("FILTER"), Text(string.Concat(Enumerable.Range(0, random.Next(1, 9)).Select(_ => Pick(FilterParts, random))))]);
         return [.. request];
     }
