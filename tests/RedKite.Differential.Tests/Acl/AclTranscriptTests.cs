@@ -52,7 +52,7 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
     [InlineData("ACL SETUSER \"a b\"", "ACL SETUSER \"a\\x00b\" on", "ACL SETUSER", "ACL SETUSER v", "ACL USERS", "ACL GETUSER V", "ACL GETUSER v", "ACL DELUSER v v", "ACL DELUSER", "ACL DELUSER default", "ACL DELUSER nope")]
     [InlineData("ACL SETUSER u \"~a b\"", "ACL SETUSER u \"+a b\"", "ACL SETUSER u \"&a b\"", "ACL SETUSER u \"(~a b)\"", "ACL SETUSER u \"(~a\" \"b)\"", "ACL SETUSER u \"(~a  +get )\"", "ACL SETUSER u \"( ~a\" \"+get\"  \")\"", "ACL LIST")]
     [InlineData("ACL SETUSER u \"~a\\tb\"", "ACL SETUSER u \"~a\\x00b\"", "ACL SETUSER u \"foo\\x00bar\"", "ACL LIST")]
-    [InlineData("ACL CAT", "ACL CAT nope", "ACL CAT a b", "ACL NOPE", "ACL", "ACL WHOAMI x", "ACL WHOAMI", "ACL GETUSER", "ACL GETUSER nope")]
+    [InlineData("ACL CAT nope", "ACL CAT a b", "ACL NOPE", "ACL", "ACL WHOAMI x", "ACL WHOAMI", "ACL GETUSER", "ACL GETUSER nope")]
     [InlineData("ACL GENPASS 0", "ACL GENPASS 4097", "ACL GENPASS -1", "ACL GENPASS x", "ACL GENPASS 1 2")]
     [InlineData("ACL LOG RESET", "ACL LOG", "ACL LOG x", "ACL LOG -1", "ACL LOG 0", "ACL LOG 1 2", "ACL LOG reset", "ACL LOG 99999999999")]
     [InlineData("ACL SAVE", "ACL LOAD", "ACL SAVE x", "ACL LOAD x")]
@@ -100,6 +100,8 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
         foreach (string line in (string[])["ACL LIST", "ACL DRYRUN u save", "ACL DRYRUN u save x", "ACL DRYRUN u vadd k b", "ACL DRYRUN u vadd a b", "ACL DRYRUN u bgsave", "ACL DRYRUN u migrate h 1 k 0 1", "ACL DRYRUN u migrate h 1 a 0 1"]) connection.Run(line);
         connection.Run("ACL SETUSER u reset +@all -@dangerous -@write +bgsave").IsOk();
         connection.Run("ACL LIST");
+        IEnumerable<string> categories = subject.Run("ACL CAT").Items.Select(name => name.Text).Where(name => name != "array"); // of Redis 8.8
+        Assert.Equal(oracle.Run("ACL CAT").Items.Select(name => name.Text), categories);
         foreach (RespValue category in oracle.Run("ACL CAT").Items)
         {
             IEnumerable<string> expected = oracle.Run("ACL CAT " + category.Text).Items.Select(name => name.Text).Order(StringComparer.Ordinal);

@@ -9,6 +9,8 @@ public sealed partial class InfoFieldsTests
     // One line for each command, error, database, loop or open finding: as many as there are.
     private static readonly string[] Numbered = ["cmdstat_", "latency_percentiles_usec_", "errorstat_", "db", "io_thread_", "finding_"];
 
+    private static readonly string[] OfNewerVersions = ["acl_access_denied_tls_cert", "backup_in_progress", "master_current_sync_attempts", "master_total_sync_attempts", "total_disconnect_time_sec", "used_memory_peak_time"];
+
     [Theory]
     [InlineData("")]
     [InlineData("all")]
@@ -21,7 +23,7 @@ public sealed partial class InfoFieldsTests
         (string Field, string Section)[] inRedis = FieldsOf(OracleProgram.Redis8!, section);
         string[] documented = [.. NotCopied.Rows.Where(row => row.Command == NotCopied.InfoFields).SelectMany(row => CodeSpan().Matches(row.Here)).Select(match => match.Groups[1].Value)];
         Assert.NotEmpty(documented);
-        Assert.Equal(documented.Order(), here.Select(line => line.Field).Except(inRedis.Select(line => line.Field)).Order());
+        Assert.Equal(documented.Order(), here.Select(line => line.Field).Except(inRedis.Select(line => line.Field)).Except(OfNewerVersions).Order());
         Assert.Empty(inRedis.Select(line => line.Field).Except(here.Select(line => line.Field)));
         Assert.Empty(inRedis.Except(here)); // each in its section
     }

@@ -22,7 +22,7 @@ internal static class FieldExpiryCommands
     private const string ConditionSyntax = "condition:[NX | XX | GT | LT] " + FieldSyntax;
     private const string GetExSyntax = "key expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] " + FieldSyntax;
 
-    private const string SetExSyntax = "key key-condition:[NX | XX] condition:[FNX | FXX] expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] "
+    private const string SetExSyntax = "key key-condition:[NX | XX]@9.0.0 condition:[FNX | FXX] expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] "
         + "FIELDS fields:(numfields:integer data:<field value [field value ...]>)";
 
     private static readonly ElementKind Fields = new()
