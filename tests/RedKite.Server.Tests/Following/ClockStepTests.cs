@@ -1,6 +1,5 @@
 using System.Globalization;
 using RedKite.Server.Replication;
-using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Following;
 
