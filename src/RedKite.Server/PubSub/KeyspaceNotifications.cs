@@ -109,6 +109,8 @@ internal sealed class KeyspaceNotifications(MessageHub hub) : IChangeConsumer
         private readonly bool[] _classes = new bool[256];
         private readonly bool _hasClasses;
 
+        private static readonly SearchValues<char> Channels = SearchValues.Create("KESTIV");
+
         internal Selection(string letters)
         {
             foreach (char letter in letters.Replace("A", ClassesOfAll, StringComparison.Ordinal)) _classes[(byte)letter] = true;
@@ -118,7 +120,7 @@ internal sealed class KeyspaceNotifications(MessageHub hub) : IChangeConsumer
             ToEventFields = letters.Contains('T', StringComparison.Ordinal);
             ToEachField = letters.Contains('I', StringComparison.Ordinal);
             ToKeyEventFields = letters.Contains('V', StringComparison.Ordinal);
-            _hasClasses = letters.AsSpan().ContainsAnyExcept("KESTIV");
+            _hasClasses = letters.AsSpan().ContainsAnyExcept(Channels);
         }
 
         internal bool ToKeyspace { get; }

@@ -7,7 +7,7 @@ namespace RedKite.Server.Tests.Following;
 /// <summary>Keys that expire on a writable replica (replica-read-only no): those of its own clients are removed, those of its primary are not.</summary>
 public class LocalExpiryTests
 {
-    private static readonly string[] _script =
+    private static readonly string[] Script =
     [
         "SET own:1 a PX 50", "SET own:2 a EX 1000", "SET own:3 a", "PEXPIRE own:3 50", "SET own:4 a PX 50", "PERSIST own:4", "EVAL \"return redis.call('SET', KEYS[1], 'a', 'PX', 50)\" 1 own:5",
         "SET own:6 a PX 1000000", "DEL own:6", "PEXPIRE of:primary 50",
@@ -24,7 +24,7 @@ public class LocalExpiryTests
         foreach (RespConnection client in (RespConnection[])[here, there])
         {
             replica.WaitFor(() => client.Run("GET of:primary").Text == "value", "the data");
-            foreach (string command in _script) Assert.False(client.Run(command).IsError);
+            foreach (string command in Script) Assert.False(client.Run(command).IsError);
         }
 
         // What is left: own:2 and own:4.

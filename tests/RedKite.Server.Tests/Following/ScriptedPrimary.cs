@@ -11,7 +11,7 @@ namespace RedKite.Server.Tests.Following;
 internal sealed class ScriptedPrimary : IDisposable
 {
     private const int PatienceMs = 60_000;
-    private static readonly string _mark = new('m', 40);
+    private static readonly string Mark = new('m', 40);
 
     private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
     private readonly SemaphoreSlim _isHeld = new(0);
@@ -139,7 +139,7 @@ internal sealed class ScriptedPrimary : IDisposable
         int held = HoldsAt;
         Send(stream, $"+FULLRESYNC {Id} 1000\r\n");
         if (HoldsBeforeData) Hold();
-        Send(stream, $"{(SendsLength ? $"${data.Length.ToString(CultureInfo.InvariantCulture)}" : $"$EOF:{_mark}")}\r\n");
+        Send(stream, $"{(SendsLength ? $"${data.Length.ToString(CultureInfo.InvariantCulture)}" : $"$EOF:{Mark}")}\r\n");
         if (held >= 0)
         {
             stream.Write(data, 0, held);
@@ -148,7 +148,7 @@ internal sealed class ScriptedPrimary : IDisposable
         }
 
         stream.Write(data);
-        if (!SendsLength) Send(stream, _mark);
+        if (!SendsLength) Send(stream, Mark);
     }
 
     private void Hold()

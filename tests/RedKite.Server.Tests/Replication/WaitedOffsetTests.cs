@@ -11,7 +11,7 @@ public class WaitedOffsetTests
 {
     private const int WaitMs = 20; // the replica never acknowledges meanwhile
 
-    private static readonly string[] _commands =
+    private static readonly string[] Commands =
     [
         "PUBLISH channel message", "SPUBLISH channel message", "SET key value", "SET key value NX", "GET key", "DEL missing", "SCRIPT LOAD 'return 1'", "SCRIPT FLUSH",
         "EVAL \"return redis.call('PUBLISH', 'channel', 'message')\" 0", "EVAL \"return redis.call('SET', KEYS[1], '1')\" 1 key", "EVAL 'return 1' 0",
@@ -67,7 +67,7 @@ public class WaitedOffsetTests
         using var replica = new RawReplica(port);
         replica.Synchronize();
         using RespConnection observer = RespConnection.Connect(port);
-        return [.. _commands.Select(command =>
+        return [.. Commands.Select(command =>
         {
             Acknowledge(replica, observer);
             using RespConnection client = RespConnection.Connect(port);

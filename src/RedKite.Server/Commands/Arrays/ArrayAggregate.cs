@@ -117,8 +117,7 @@ internal struct ArrayAggregate(ArrayAggregate.Kind kind)
     {
         Span<byte> digits = stackalloc byte[ExtendedDouble.ShortTextBytesMax];
         whole.TryFormat(digits, out int length, provider: CultureInfo.InvariantCulture);
-        ExtendedDouble.TryParse(digits[..length], out ExtendedDouble value);
-        return value;
+        return ExtendedDouble.TryParse(digits[..length], out ExtendedDouble value) ? value : throw new InvalidOperationException("The digits of an integer are a number.");
     }
 
     private static void ReplyWhole(ReplyWriter reply, Int128 whole)

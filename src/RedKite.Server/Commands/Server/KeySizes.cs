@@ -1,5 +1,4 @@
 using System.Globalization;
-using System.Numerics;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;

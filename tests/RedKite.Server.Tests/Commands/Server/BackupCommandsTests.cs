@@ -113,7 +113,7 @@ public class BackupCommandsTests
 
     private static void AssertState(DiskServer disk, string state) => Assert.Equal(state, State(disk));
 
-    private static void Copy(IFiles from, string source, IFiles to, string target)
+    private static void Copy(FaultyFiles from, string source, FaultyFiles to, string target)
     {
         using IOpenFile file = from.OpenRead(source);
         var bytes = new byte[file.Length];

@@ -1,7 +1,6 @@
 using System.Text;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Arrays;
-using RedKite.TestSupport;
 
 namespace RedKite.Store.Tests.Values.Arrays;
 
