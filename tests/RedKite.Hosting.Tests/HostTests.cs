@@ -60,7 +60,7 @@ public sealed class HostTests : IDisposable
         RedKiteConfigException failure = await Assert.ThrowsAsync<RedKiteConfigException>(() => host.StartAsync(Token));
         Assert.Equal(
             [
-                "configuration RedKite:Eviction: expected one of None, LeastRecentlyUsed, LeastFrequentlyUsed, Random, ExpiringLeastRecentlyUsed, ExpiringLeastFrequentlyUsed, ExpiringRandom, ExpiringSoonest",
+                "configuration RedKite:Eviction: expected one of None, LeastRecentlyUsed, LeastFrequentlyUsed, LeastRecentlyModified, Random, ExpiringLeastRecentlyUsed, ExpiringLeastFrequentlyUsed, ExpiringLeastRecentlyModified, ExpiringRandom, ExpiringSoonest",
                 "configuration RedKite:LoadOnStart: expected true or false",
                 "configuration RedKite:MaxMemory: expected a number of bytes, also with kb, mb or gb",
                 "configuration RedKite:Port: expected a port, 0 for a free one, or none",
