@@ -1,4 +1,6 @@
 
+using System.Numerics;
+
 namespace RedKite.Store.Values.VectorSets;
 
 /// <summary>
@@ -214,7 +216,10 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
             byte* other = candidate == VectorNode.Head(added).Number ? added : data->Node(candidate);
             if (other == added ? isWanted : data->LinksOf(other, level)[0] <= least) continue;
             if (farthest == VectorSetData.NoNode) farthest = candidate;
-            if (!IsReachable(other, DistanceKey.Distance(keys[i]), keys[..i], added)) continue;
+
+            // Of the farthest, the second, the fourth and so on. Among random vectors none is reachable, and looking at each took half of the distances
+            // of an addition (docs/vector-sets.md); among clusters one of the first is, and without looking they lose their links to each other.
+            if (!BitOperations.IsPow2(count - i + 1) || !IsReachable(other, DistanceKey.Distance(keys[i]), keys[..i], added)) continue;
             farthest = candidate;
             break;
         }

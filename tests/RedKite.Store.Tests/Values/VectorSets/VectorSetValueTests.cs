@@ -264,11 +264,31 @@ public sealed class VectorSetValueTests
         Assert.True(found >= (clustered ? 1_980 : 520), $"{found} of 2000 were found.");
     }
 
-    private static float[] Near(Random random, float[][] centers)
+    // Each has more elements than a node has links, all nearer to each other than to anything else.
+    [Fact]
+    public void Clusters_keep_their_links_to_each_other()
+    {
+        const int Elements = 3_000;
+        const int Queries = 100;
+        var random = new Random(19);
+        using var world = new VectorSetWorld(new VectorSetForm(100, 0, 8, VectorQuantization.Int8), guarded: false);
+        float[][] centers = [.. Enumerable.Range(0, 20).Select(_ => VectorSetWorld.Vector(random, 100))];
+        for (int i = 0; i < Elements; i++) world.Add(VectorSetWorld.Name(i), Near(random, centers, noise: 0.02f), effort: 100);
+        int found = 0;
+        for (int i = 0; i < Queries; i++)
+        {
+            float[] query = Near(random, centers, noise: 0.02f);
+            found += world.Scan(query, 10).Intersect(world.Search(query, 10, effort: 200)).Count();
+        }
+
+        Assert.True(found >= Queries * 10 * 0.99, $"{found} of {Queries * 10} were found.");
+    }
+
+    private static float[] Near(Random random, float[][] centers, float noise = 0.5f)
     {
         float[] center = centers[random.Next(centers.Length)];
         float[] vector = VectorSetWorld.Vector(random, center.Length);
-        for (int i = 0; i < vector.Length; i++) vector[i] = center[i] + (vector[i] * 0.5f);
+        for (int i = 0; i < vector.Length; i++) vector[i] = center[i] + (vector[i] * noise);
         return vector;
     }
 }
