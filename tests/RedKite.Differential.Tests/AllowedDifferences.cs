@@ -52,6 +52,7 @@ internal static partial class AllowedDifferences
         new("OBJECT", "IDLETIME", c => Both(c, v => v.IsInteger && v.Number >= 0) && (c.Subject.Number <= c.Oracle.Number || c.Subject.Number > SecondsOfNoTest), "in Redis all keys with the same small integer share its clock, which setting a key does not change; after a change of policy an LFU counter reads as a long time"),
         new("OBJECT", "FREQ", c => Both(c, v => v.IsInteger && v.Number is >= 0 and <= 255), "the access counter is probabilistic"),
         new("OBJECT", "REFCOUNT", c => Both(c, v => v.IsInteger && v.Number is 1 or int.MaxValue), "whether Redis shares a small integer also depends on its origin: a copy has its own"),
+        new("HSETEX", "", c => Both(c, v => v.IsError) && c.Oracle.Text.ToUpperInvariant() is "ERR UNKNOWN ARGUMENT: NX" or "ERR UNKNOWN ARGUMENT: XX", "conditions of Valkey's on the key"),
         new("DUMP", "", c => Both(c, v => v.Marker == '$' && !v.IsNull && VersionOf(v.Payload) == DumpVersion), "list nodes end elsewhere, and compressed data is ambiguous: dumps are compared by restoring them"),
         new("MEMORY", "USAGE", c => Both(c, v => v.IsInteger && v.Number > 0), "memory sizes are specific to the server"),
         new("MEMORY", "DOCTOR", c => Both(c, v => v.IsString), "prose about the server's memory"),

@@ -228,7 +228,7 @@ public sealed class ProgramTests
         RequestLine(server);
         connection.Run("PING").IsSimple("PONG");
         Assert.True(SpinWait.SpinUntil(() => File.Exists(path) && File.ReadAllText(path).Contains("SECURITY", StringComparison.OrdinalIgnoreCase), ExitTimeoutMs));
-        if (ServerProgram.UnderTest.IsRedKite) Assert.Contains("2 lines before this one could not be written", File.ReadAllText(path), StringComparison.Ordinal);
+        if (ServerProgram.UnderTest.IsRedKite) Assert.Matches("([2-9]|[1-9][0-9]+) lines before this one could not be written", File.ReadAllText(path)); // the two requests', and any other that the server had to write
 
         // Requests that a web browser might be tricked into sending are logged.
         static void RequestLine(ServerProcess server)

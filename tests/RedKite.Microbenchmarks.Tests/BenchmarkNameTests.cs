@@ -75,7 +75,7 @@ public class BenchmarkNameTests
     // Values combine the structures above, whose benchmarks cover them.
     private static readonly string[] Values =
     [
-        "ArrayCopy", "ArrayValue", "BlockCopy", "BlockMover", "FieldExpiry", "FreeingSlice", "HashFields", "HashLimits", "HashTable", "HashValue", "HyperLogLogSelfTest", "HyperLogLogValue",
+        "ArrayCopy", "ArrayValue", "BlockCopy", "BlockMover", "FieldExpiry", "FreeingSlice", "HashFields", "HashLimits", "HashTable", "HashValue", "HyperLogLogSelfTest", "HyperLogLogValue", "IExpiringElements",
         "ListCopy", "ListNodes", "ListValue", "MemberTableCopy", "PackedSortedSet", "ReleasedValues", "ScoredSource", "SetEnumerator", "SetExpiry", "SetLimits",
         "SetSelection", "SetTable", "SetValue", "SetView", "SortedSetBuilder", "SortedSetCopy", "SortedSetCursor", "SortedSetMember", "SortedSetStructure",
         "SortedSetValue", "StreamCopy", "StreamGroup", "StreamListPacks", "StreamProgress", "StreamValue", "StringLimits", "StructureCopy", "ValueRoot",

@@ -59,6 +59,7 @@ internal sealed class RowRequestGenerator
         List<byte[][]> before = [.. keys.Distinct().SelectMany(Create)];
         if (row.Is(CommandFlags.RunsScript)) before.Add([.. new[] { "FUNCTION", "LOAD", "REPLACE", Library }.Select(Encoding.Latin1.GetBytes)]);
         if (row.FullName == "himport|set") before.AddRange(((string[])["HIMPORT PREPARE a x", "HIMPORT PREPARE b x y"]).Select(CommandLine.Split));
+        if (row.FullName == "bless|clear") before.AddRange(keys.Select(key => CommandLine.Split($"BLESS SET {key} NO-EVICT")));
         byte[][] command = [.. request.Select(Encoding.Latin1.GetBytes)];
         return new Episode(before)
         {

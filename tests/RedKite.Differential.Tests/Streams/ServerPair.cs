@@ -22,7 +22,7 @@ internal sealed class ServerPair : IDisposable
         Oracle = new Side(ServerProgram.Oracle, options);
         try
         {
-            Subject = new Side(subject, options);
+            Subject = new Side(subject, subject.IsRedKite ? [.. options, "--reported-redis-version", "8.0.2"] : options);
         }
         catch
         {

@@ -22,7 +22,7 @@ public class ValueCommandsTests
     {
         using ValueWorld world = NewStream();
         FileFailure failure = Assert.Throws<FileFailure>(() => Write(world, payloadBytesMax: 20));
-        Assert.Contains("\"s\" as a command (aof-use-rdb-preamble yes has no such limit)", failure.Message, StringComparison.Ordinal);
+        Assert.Contains("'s' as a command (aof-use-rdb-preamble yes has no such limit)", failure.Message, StringComparison.Ordinal);
         Assert.Equal(FileFailure.TooLarge, failure.Error);
     }
 

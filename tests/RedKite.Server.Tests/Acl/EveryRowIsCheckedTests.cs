@@ -36,7 +36,7 @@ public sealed class EveryRowIsCheckedTests : IAsyncLifetime
         int denied = 0;
         foreach (Command command in _server.Engine.Commands.All)
         {
-            if (command.Subcommands.Length > 0 && command.Arity == -2) continue; // never executed
+            if (command.Subcommands.Length > 0 && command.Arity is -2 or 2) continue; // never executed
             string[] request = [.. command.FullName.Split('|'), .. Enumerable.Repeat("x", Math.Abs(command.Arity) - (command.Parent is null ? 1 : 2))];
             Assert.Equal("OK", admin.Execute("ACL", "SETUSER", "u", "reset", "on", "nopass", "~*", "&*", "+@all", "-" + command.FullName).Text);
             Assert.Equal("OK", client.Execute("AUTH", "u", "x").Text);
