@@ -90,7 +90,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
         return null;
     }
 
-    /// <summary>Begins what waits, and removes a sealed backup whose time is over. Once a second.</summary>
+    /// <summary>Starts a pending backup, and removes a sealed one when its retention has expired. Called once a second.</summary>
     internal void Tick(long nowMs)
     {
         if (_isOutdated || _log?.Writer.Failure is not null) FailIfInProgress();

@@ -10,10 +10,10 @@ namespace RedKite.Server.Sessions;
 /// </summary>
 internal sealed class LocalExpiries(Keyspace keyspace)
 {
-    // As many that are remembered. What is beyond expires as on any replica: it is hidden, and stays until the next full synchronization.
+    // The maximum number of remembered keys. Keys beyond it expire as on any replica: they are hidden, and stay until the next full synchronization.
     private const int KeysMax = 1_000_000;
 
-    // How many are looked at between two looks at the clock.
+    // The number of keys examined between two readings of the clock.
     private const int KeysPerStep = 32;
 
     private readonly Lock _lock = new();

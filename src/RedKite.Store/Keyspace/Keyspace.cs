@@ -53,7 +53,7 @@ internal sealed class Keyspace : IDisposable
     internal Database[] NewSpare() => Array.ConvertAll(_databases, database => new Database(this, database.Index));
 
     /// <summary>
-    /// Has the next command of the current thread that empties a database leave in it what a spare one has, so that all that is told of a flush is told of the exchange, too.
+    /// Makes the current thread's next command that flushes databases exchange them with spare ones. Observers learn of the exchange as of a flush.
     /// </summary>
     /// <param name="spare">The spare databases; null: no more.</param>
     internal void ReplaceAtFlush(Database[]? spare) => (_replacement, _replacedBy) = (spare, spare is null ? 0 : Environment.CurrentManagedThreadId);

@@ -27,7 +27,7 @@ public sealed partial class LinkStateInfoTests : IDisposable
         int closed = LoopbackPort.Next();
         Compare("connect", closed, "down", "0");
 
-        // Somebody listens, and says nothing.
+        // The primary accepts the connection and never replies.
         _silent.Start();
         Compare("handshake", ((IPEndPoint)_silent.LocalEndpoint).Port, "down", "0");
 

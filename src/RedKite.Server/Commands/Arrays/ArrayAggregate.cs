@@ -6,7 +6,7 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Server.Commands.Arrays;
 
 /// <summary>
-/// What AROP computes from elements. Those that are no finite numbers are passed over. Integers are added and compared exactly, other numbers as
+/// What AROP computes from elements. Elements that are not finite numbers are skipped. Integers are added and compared exactly, other numbers as
 /// INCRBYFLOAT adds them.
 /// </summary>
 internal struct ArrayAggregate(ArrayAggregate.Kind kind)

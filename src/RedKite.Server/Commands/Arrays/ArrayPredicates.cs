@@ -29,7 +29,7 @@ internal sealed class ArrayPredicates
     /// <summary>Bytes of an element that patterns are compared with.</summary>
     internal const int PatternTextMax = 1 << 20;
 
-    // A pattern costs so many times as much as a comparison, and an element so much beside its bytes.
+    // The cost of a pattern relative to a comparison, and the fixed cost of an element.
     private const int PatternCost = 32;
     private const int ElementCost = 16;
 
@@ -64,7 +64,7 @@ internal sealed class ArrayPredicates
         return false;
     }
 
-    /// <summary>What an element costs, in bytes that are compared.</summary>
+    /// <summary>The cost of an element, in compared bytes.</summary>
     internal long CostOf(int length) => ((long)length + ElementCost) * _cost;
 
     /// <summary>Whether an element matches.</summary>

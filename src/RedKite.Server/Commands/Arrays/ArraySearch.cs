@@ -57,7 +57,7 @@ internal sealed class ArraySearch
         Error = null;
     }
 
-    /// <summary>Examines elements until they have cost so much.</summary>
+    /// <summary>Examines elements until their cost reaches a limit.</summary>
     /// <returns>Whether the search is complete.</returns>
     internal bool Run(scoped ArrayValue array, long cost)
     {
