@@ -14,6 +14,7 @@ internal sealed partial class EventLoop
     private Action<long>? _ask; // for a position that output awaits
     private long _gatherEnd; // a timestamp; 0: nothing is gathered
     private bool _hasReceived; // since the last look
+    private bool _handlerGathers;
 
     /// <summary>
     /// Returns the position of a log up to which it must be synced before output may leave, 0 if output may leave now. Null: output never
@@ -27,6 +28,18 @@ internal sealed partial class EventLoop
 
     /// <summary>Whether output is held or awaits a position. On the loop's thread.</summary>
     public bool HasHeldOutput => _holding.Count > 0 || _awaiting.Count > 0;
+
+    /// <summary>Whether the loop only polls between its turns, because further turns may add to what it is about to send.</summary>
+    public bool IsGathering => Transport.Gathers;
+
+    /// <summary>
+    /// Sets whether the loop only polls between its turns, because its handler gathers what further turns may add to. On the loop's thread.
+    /// </summary>
+    public void SetGathers(bool on)
+    {
+        _handlerGathers = on;
+        Transport.Gathers = on || _gatherEnd != 0;
+    }
 
     internal bool HoldsOutput => OutputGate!() != 0;
 
@@ -123,6 +136,6 @@ internal sealed partial class EventLoop
     private void EndGathering()
     {
         _gatherEnd = 0;
-        Transport.Gathers = false;
+        Transport.Gathers = _handlerGathers;
     }
 }

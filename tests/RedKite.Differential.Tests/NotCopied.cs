@@ -154,6 +154,12 @@ internal static class NotCopied
             "NOLOOP means all of the client's own changes",
             _ => false),
         new(
+            "WATCH, UNWATCH, DISCARD or RESET while a script is busy that holds a stripe of the watched keys",
+            "executed",
+            "BUSY",
+            "the watched keys of a stripe are the stripe's, and its clients should not wait for the script",
+            _ => false),
+        new(
             "SWAPDB while clients track keys",
             "no invalidation: what they have cached may be another database's",
             "the invalidation of all keys, as after FLUSHALL",

@@ -52,6 +52,7 @@ internal sealed class CommandExecutor
         Engine = engine;
         Reply = new ReplyWriter(engine.Buffers);
         _keyspace = engine.Keyspace;
+        GivesUpWaiting = origin == CommandOrigin.Client ? _keyspace.Scripts.Busy : null;
         _commands = engine.Commands;
         _attention = engine.Attention;
         Environment = new CommandEnvironment(engine.Keyspace, engine.Changes, engine.Settings, engine.Clock, engine.Commands, engine.Buffers, engine.Metrics.NewExecutor());
@@ -70,6 +71,9 @@ internal sealed class CommandExecutor
 
     /// <summary>Whether its commands come from no client, so that no rule for clients refuses them: they were executed before, here or on a primary.</summary>
     internal bool IsTrusted => Origin != CommandOrigin.Client;
+
+    /// <summary>Up while a command of a client is refused rather than wait for a stripe, because a script is busy; null: its commands always wait.</summary>
+    internal WaitFlag? GivesUpWaiting { get; }
 
     internal ReplyWriter Reply { get; }
 
@@ -325,7 +329,15 @@ internal sealed class CommandExecutor
                 {
                     if (_loggedEnd > 0) PublishRun(cmd);
                     held?.Exit();
-                    stripe.Enter();
+                    if (!stripe.EnterOrGiveWay(GivesUpWaiting))
+                    {
+                        // A script is busy: the invoker refuses the command.
+                        (held, _heldStripe) = (null, -1);
+                        (takesShortPath, interceptor, permissions) = (false, null, null);
+                        if (readsShort) readsShort = BeginReads(session, mayTake: false);
+                        continue;
+                    }
+
                     held = stripe;
                     _heldStripe = index;
                     Recording.Begin(stripe);

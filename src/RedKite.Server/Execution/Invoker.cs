@@ -142,7 +142,17 @@ internal sealed class Invoker
         StripeSet stripes = StripesOf(cmd, command, requestBytes);
         bool isScript = RunsScript(cmd, command);
         if (!isScript) _environment.ScriptTurn.End();
-        LockScope locked = isScript ? _keyspace.LockForScript(stripes) : _keyspace.Lock(stripes);
+        LockScope locked;
+        if (isScript)
+        {
+            locked = _keyspace.LockForScript(stripes);
+        }
+        else if (!TryLockOrReply(command, stripes, out locked))
+        {
+            AbortTransaction(cmd.Session, command);
+            return start;
+        }
+
         try
         {
             if (mayWait && !isScript && HeldWrites.HoldsSinceCut(cmd, command))
@@ -184,6 +194,19 @@ internal sealed class Invoker
         if (_engine.Settings.LatencyTracking) _executor.Meter.NoteEnded(command, _environment.Metrics.Of(command.Index), start, end);
         if (Reply.Length - replied > _engine.OneReplyBytesMax && cmd.Session is { Connection: { } connection, Type: ClientType.Normal }) _engine.CloseOverLimit(cmd.Session, connection, Reply, replied);
         return end;
+    }
+
+    // A thread that waited for the stripes of a busy script would serve none of its clients.
+    private bool TryLockOrReply(Command command, StripeSet stripes, out LockScope locked)
+    {
+        while (!_keyspace.TryLock(stripes, _executor.GivesUpWaiting, out locked))
+        {
+            if (_engine.Script.BusyReply is not { } busy) continue; // it has just ended
+            Reject(command, busy);
+            return false;
+        }
+
+        return true;
     }
 
     /// <summary>Executes a command inside another one, under its locks.</summary>
@@ -235,7 +258,13 @@ internal sealed class Invoker
         Stripe stripe = _keyspace.Stripes[index];
         long errors = Reply.Errors;
         bool serves = false;
-        stripe.Enter();
+        while (!stripe.EnterOrGiveWay(_executor.GivesUpWaiting))
+        {
+            if (_engine.Script.BusyReply is not { } busy) continue; // it has just ended
+            Reject(cmd.Command, busy);
+            return;
+        }
+
         try
         {
             _recording.Begin(stripe);
@@ -676,21 +705,4 @@ internal sealed class Invoker
         if (cmd.Session.ClosesAfterReply) Reply.Truncate(0); // an attacker learns nothing
         return true;
     }
-}
-
-/// <summary>What executes a short command whose stripe is locked.</summary>
-internal interface IShortHandler
-{
-    /// <summary>Whether it reads the clock itself where a key that it finds has an expiry, so that the time may be that of a call shortly before.</summary>
-    bool ReadsClock { get; }
-
-    void Execute(ref CommandContext cmd);
-}
-
-/// <summary>The handler of the command's row.</summary>
-internal readonly struct RowHandler : IShortHandler
-{
-    public bool ReadsClock => false;
-
-    public void Execute(ref CommandContext cmd) => cmd.Command.Handler(ref cmd);
 }

@@ -1,12 +1,13 @@
 using RedKite.Net;
 using RedKite.Server.Logging;
 using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Loops;
 
 /// <summary>
-/// Serves clients while a script is busy. The loop that runs the script cannot serve any until it ends, nor can a loop that waits for its keys, and
-/// the loop that accepts connections may be one of them. So a reserve loop accepts new connections and takes over the idle clients
+/// Serves clients while a script is busy. The loop that runs the script cannot serve any until it ends, and it may be the one that accepts connections
+/// (the others do not wait for its keys any more: <see cref="ScriptMutex.NoteBusy"/>). So a reserve loop accepts new connections and takes over the idle clients
 /// of the script's loop; its clients get BUSY, and may end the script. When the script has ended, the reserve's clients go to the
 /// script's loop as soon as they are idle. Clients that are on their way to the script's loop, as new ones or as those of an earlier
 /// script's reserve, go to the reserve.

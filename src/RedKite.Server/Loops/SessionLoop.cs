@@ -205,7 +205,7 @@ internal sealed class SessionLoop : IConnectionHandler
     {
         Executor.Environment.ScriptTurn.End();
         Gate.EndTurn();
-        if (_replicas.IsInUse) _replicas.Feed();
+        if (_replicas.IsInUse) _replicas.Feed(Executor.Metrics.Reads);
         if (Home is { } home) _loop.MoveIdle(home._loop, MayMove);
     }
 
@@ -321,6 +321,7 @@ internal sealed class SessionLoop : IConnectionHandler
             LookAtClients(steadyMs);
             Executor.Meter.AdaptSampling();
             if (_isFirst) _engine.Messages.ReleaseIdle();
+            if (_isFirst) _engine.Watched.RemoveEnded();
             if (_isFirst) _engine.Tracking.ReleaseIdle();
         }
 

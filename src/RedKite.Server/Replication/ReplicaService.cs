@@ -141,7 +141,10 @@ internal sealed partial class ReplicaService
     }
 
     /// <summary>The feeder of a loop, which calls it.</summary>
-    internal ReplicaFeeder NewFeeder(EventLoop loop) => _feederOf[loop] = new ReplicaFeeder(loop, Stream);
+    internal ReplicaFeeder NewFeeder(EventLoop loop) => _feederOf[loop] = new ReplicaFeeder(loop, Stream, Waits);
+
+    /// <summary>The feeder of the replica's loop.</summary>
+    internal ReplicaFeeder FeederOf(ReplicaClient replica) => _feederOf[replica.Connection.Loop];
 
     /// <summary>The replica that a client is or is about to be; on its loop.</summary>
     internal ReplicaClient Introduce(Session session)
@@ -215,7 +218,7 @@ internal sealed partial class ReplicaService
             lock (_lock) _overflows.Remove(replica.Name);
             CountGood();
             _log.Notice(LogEvents.ReplicaOnline, $"Replica {replica.Name} has loaded the data.");
-            _feederOf[replica.Connection.Loop].Wake();
+            FeederOf(replica).Wake();
         }
 
         // Behind the state: only an online replica's offset counts.
@@ -234,12 +237,12 @@ internal sealed partial class ReplicaService
         replica.Closed();
         EndTogether(replica);
         if (state == ReplicaState.None) return;
-        _feederOf[replica.Connection.Loop].Remove(replica);
+        FeederOf(replica).Remove(replica);
         lock (_lock)
         {
             Volatile.Write(ref _withoutReplicasSinceMs, _clock.SteadyMs); // before the list: who finds it empty needs the time
             _replicas = [.. _replicas.Where(other => other != replica)];
-            _feeders = [.. _replicas.Select(other => _feederOf[other.Connection.Loop]).Distinct()];
+            _feeders = [.. _replicas.Select(other => FeederOf(other)).Distinct()];
         }
 
         if (replica.Position is { } position) Stream.Unpin(position);
@@ -455,7 +458,7 @@ internal sealed partial class ReplicaService
         replica.State = state;
         replica.Session.Type = ClientType.Replica;
         if (_settings.ReplicaTcpDelay) replica.Connection.SetNoDelay(false);
-        ReplicaFeeder feeder = _feederOf[replica.Connection.Loop];
+        ReplicaFeeder feeder = FeederOf(replica);
         feeder.Add(replica);
         lock (_lock)
         {
@@ -483,7 +486,7 @@ internal sealed partial class ReplicaService
 
         // It will acknowledge nothing, so it cannot be waited for.
         replica.State = ReplicaState.Online;
-        _feederOf[replica.Connection.Loop].Wake();
+        FeederOf(replica).Wake();
     }
 
     private void BeginIfDue(long nowMs)

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Runtime.InteropServices;
 using RedKite.Server.Changes;
 using RedKite.Server.Model;
@@ -12,6 +13,7 @@ internal sealed class WatchedKeys(Keyspace keyspace)
 {
     // The first watcher of each key, by stripe.
     private readonly Dictionary<KeyIdentity, WatchedKey>[] _keys = [.. keyspace.Stripes.Select(_ => new Dictionary<KeyIdentity, WatchedKey>())];
+    private readonly ConcurrentQueue<ClientWatch> _ended = new();
     private int _clients;
     private int _count;
 
@@ -56,12 +58,32 @@ internal sealed class WatchedKeys(Keyspace keyspace)
         Interlocked.Decrement(ref _clients);
     }
 
-    /// <summary>Ends all watches of a client that has disconnected. No stripe is locked.</summary>
+    /// <summary>
+    /// Ends all watches of a client that has disconnected, or whose EXEC was refused. No stripe is locked. Those of a busy script's stripes
+    /// are removed later, by <see cref="RemoveEnded"/>: the thread has other clients to serve.
+    /// </summary>
     internal void Closed(Session session)
     {
-        if (session.Watch is not { Keys.Count: > 0 } client) return;
-        using LockScope locked = keyspace.Lock(client.Stripes);
+        if (session.Watch is not { Keys.Count: > 0 } client || TryForget(client)) return;
+        session.Watch = null;
+        _ended.Enqueue(client);
+    }
+
+    /// <summary>Removes the watches of clients that could not be removed at once. No stripe is locked.</summary>
+    internal void RemoveEnded()
+    {
+        for (int left = _ended.Count; left > 0 && _ended.TryDequeue(out ClientWatch? client); left--)
+        {
+            if (!TryForget(client)) _ended.Enqueue(client);
+        }
+    }
+
+    private bool TryForget(ClientWatch client)
+    {
+        if (!keyspace.TryLock(client.Stripes, keyspace.Scripts.Busy, out LockScope locked)) return false;
         Forget(client);
+        locked.Dispose();
+        return true;
     }
 
     /// <summary>Marks the clients that watch keys which a command has changed. The keys' stripes are locked.</summary>

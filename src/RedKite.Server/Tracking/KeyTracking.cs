@@ -172,7 +172,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         {
             int index = (int)((uint)Interlocked.Increment(ref _nextTrimmed) % (uint)_parts.Length);
             Stripe stripe = keyspace.Stripes[index];
-            stripe.Enter();
+            if (!stripe.TryEnterSoon()) continue;
 
             // Not one by one from the table's beginning, where more and more removed keys would have to be skipped.
             foreach (ulong hash in _parts[index].Hashes)

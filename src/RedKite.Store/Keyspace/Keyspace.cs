@@ -159,6 +159,9 @@ internal sealed class Keyspace : IDisposable
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal LockScope Lock(StripeSet stripes) => new(this, stripes);
 
+    /// <summary>Locks stripes, unless the flag is up while one of them is locked by another thread.</summary>
+    internal bool TryLock(StripeSet stripes, WaitFlag? givesUp, out LockScope scope) => LockScope.TryEnter(this, stripes, givesUp, out scope);
+
     /// <summary>Locks every stripe, unless the current thread holds them all and has noted that (<see cref="NoteAllLocked"/>).</summary>
     internal LockScope LockAll() => new(this, _allLockedBy == Environment.CurrentManagedThreadId ? StripeSet.Empty : AllStripes);
 

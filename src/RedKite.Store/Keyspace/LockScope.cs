@@ -24,8 +24,10 @@ internal ref struct LockScope
     {
         _keyspace = keyspace;
         _isScript = isScript;
-        Acquire(stripes);
+        Acquire(stripes, givesUp: null);
     }
+
+    private LockScope(Keyspace keyspace) => _keyspace = keyspace;
 
     /// <summary>The stripes that are locked.</summary>
     internal StripeSet Held { readonly get; private set; }
@@ -35,6 +37,13 @@ internal ref struct LockScope
 
     /// <summary>Locks stripes for a script. The current thread's <see cref="ScriptTurn"/> has begun, before any stripe.</summary>
     internal static LockScope ForScript(Keyspace keyspace, StripeSet stripes) => new(keyspace, stripes, isScript: true);
+
+    /// <summary>Locks stripes, unless the flag is up while one of them is locked by another thread.</summary>
+    internal static bool TryEnter(Keyspace keyspace, StripeSet stripes, WaitFlag? givesUp, out LockScope scope)
+    {
+        scope = new LockScope(keyspace);
+        return scope.Acquire(stripes, givesUp);
+    }
 
     /// <summary>Locks further stripes, all or none, even lower ones than those that are held. It does not sleep.</summary>
     /// <returns>False when one of them stayed locked by another thread.</returns>
@@ -72,7 +81,7 @@ internal ref struct LockScope
         if (TryGrow(stripes)) return true;
         StripeSet all = Held.With(stripes);
         Release(Held);
-        Acquire(all);
+        Acquire(all, givesUp: null);
         return false;
     }
 
@@ -89,38 +98,41 @@ internal ref struct LockScope
     /// <summary>Releases all stripes. The scope may be disposed of again, and does nothing then.</summary>
     public void Dispose() => Release(Held);
 
-    private void Acquire(StripeSet stripes)
+    // False if the flag is up and a stripe is not free: none is locked then.
+    private bool Acquire(StripeSet stripes, WaitFlag? givesUp)
     {
-        while (!TryAcquire(stripes, out int busy))
+        while (!TryAcquire(stripes, givesUp, out int busy))
         {
             // The script holds this stripe, usually until it ends. This thread waits for it with nothing held.
-            _keyspace.Stripes[busy].Enter();
+            if (busy < 0 || !_keyspace.Stripes[busy].EnterOrGiveWay(givesUp)) return false;
             _keyspace.Stripes[busy].Exit();
         }
 
         Held = stripes;
+        return true;
     }
 
-    private readonly bool TryAcquire(StripeSet stripes, out int busy)
+    // False with the stripe that it gave way at, or with -1 if it gave up at the first one.
+    private readonly bool TryAcquire(StripeSet stripes, WaitFlag? givesUp, out int busy)
     {
         StripeSet entered = StripeSet.Empty;
+        busy = -1;
         foreach (int stripe in stripes)
         {
-            busy = stripe;
             if (entered.IsEmpty)
             {
-                _keyspace.Stripes[stripe].Enter();
+                if (!_keyspace.Stripes[stripe].EnterOrGiveWay(givesUp)) return false;
             }
             else if (!_keyspace.Stripes[stripe].EnterOrGiveWay(_keyspace.Scripts.Claiming))
             {
                 Exit(entered);
+                busy = stripe;
                 return false;
             }
 
             entered = entered.With(stripe);
         }
 
-        busy = -1;
         return true;
     }
 

@@ -13,9 +13,13 @@ namespace RedKite.Store.Keyspace;
 internal sealed class ScriptMutex(Stripe[] stripes)
 {
     private StripeLock _running = new();
-    private readonly WaitFlag _busy = new();
 
-    /// <summary>Raised while the running script waits for a stripe, so that threads that have executed nothing give way.</summary>
+    /// <summary>Raised while the running script is busy: threads that would wait for it, or for a stripe that it may hold, give up.</summary>
+    internal WaitFlag Busy { get; } = new();
+
+    /// <summary>
+    /// Raised while the running script waits for a stripe or is busy, so that threads that have executed nothing release what they hold.
+    /// </summary>
     internal WaitFlag Claiming { get; } = new();
 
     /// <summary>Enters if no other thread runs scripts.</summary>
@@ -23,19 +27,25 @@ internal sealed class ScriptMutex(Stripe[] stripes)
 
     /// <summary>Waits until no other thread runs scripts. No stripe is locked.</summary>
     /// <returns>False once a script runs so long that threads stop waiting for it (<see cref="NoteBusy"/>).</returns>
-    internal bool Enter() => _running.EnterBySleeping(_busy);
+    internal bool Enter() => _running.EnterBySleeping(Busy);
 
     internal void Exit() => _running.Exit();
 
-    /// <summary>Marks the running script as busy: threads that wait for its end stop waiting.</summary>
+    /// <summary>Marks the running script as busy: threads that wait for its end or for its stripes stop waiting.</summary>
     internal void NoteBusy()
     {
-        _busy.Raise();
+        Busy.Raise();
+        Claiming.Raise();
         _running.WakeAll();
+        foreach (Stripe stripe in stripes) stripe.WakeAll();
     }
 
     /// <summary>Ends that mark, because the script is about to end.</summary>
-    internal void NoteBusyEnded() => _busy.Lower();
+    internal void NoteBusyEnded()
+    {
+        Busy.Lower();
+        Claiming.Lower();
+    }
 
     /// <summary>Locks the stripes that the running script does not hold yet. It waits for as long as it must.</summary>
     /// <param name="held">The stripes that the script holds.</param>

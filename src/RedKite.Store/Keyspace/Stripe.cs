@@ -104,8 +104,11 @@ internal sealed unsafe class Stripe : IDisposable
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal void Exit() => _lock.Exit();
 
-    /// <summary>Enters the lock, unless a script claims a stripe meanwhile: then the caller must release the stripes that it holds.</summary>
-    internal bool EnterOrGiveWay(WaitFlag flag) => _lock.EnterOrGiveWay(flag);
+    /// <summary>
+    /// Enters the lock, unless a flag is up while it would wait. <see cref="ScriptMutex.Claiming"/>: the caller must then release the
+    /// stripes that it holds. <see cref="ScriptMutex.Busy"/>: it may wait for long.
+    /// </summary>
+    internal bool EnterOrGiveWay(WaitFlag? flag) => _lock.EnterOrGiveWay(flag);
 
     /// <summary>Enters the lock if no other thread holds it.</summary>
     internal bool TryEnter() => _lock.TryEnter();

@@ -98,7 +98,7 @@ internal struct StripeLock
     }
 
     /// <summary>Enters, unless the flag is raised meanwhile.</summary>
-    internal bool EnterOrGiveWay(WaitFlag flag) => Interlocked.CompareExchange(ref _held, 1, 0) == 0 || Wait(flag);
+    internal bool EnterOrGiveWay(WaitFlag? flag) => Interlocked.CompareExchange(ref _held, 1, 0) == 0 || Wait(flag);
 
     /// <summary>Enters a lock that is held for long, unless the flag is up: a thread that finds it held does not spin, but sleeps at once.</summary>
     internal bool EnterBySleeping(WaitFlag flag) => TryEnter() || Wait(flag, spins: false);

@@ -239,6 +239,14 @@ public class ScriptRaceTests
         using var returns = RespConnection.Connect(server.Port);
         long id = long.Parse(returns.Run("CLIENT ID").Text, CultureInfo.InvariantCulture);
         Connection connection = server.Engine.Clients.All.Single(session => session.Id == id).Connection!;
+        RunningScript script = server.Engine.Script;
+        var isServedElsewhere = new ManualResetEventSlim(); // if the client returned before, the same reserve would get it again
+        Action<RunningScript.Run> serveElsewhere = script.BusyBegins!;
+        script.BusyBegins = run =>
+        {
+            serveElsewhere(run);
+            isServedElsewhere.Set();
+        };
         Begin();
         returns.Send("*1\r\n$4\r\nPI");
         Assert.True(SpinWait.SpinUntil(() => connection.InputBytes > 0, TimeSpan.FromSeconds(60)));
@@ -258,9 +266,50 @@ public class ScriptRaceTests
 
         void Begin()
         {
+            isServedElsewhere.Reset();
             runs.SendCommand("EVAL \"while true do end\" 0");
-            Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.BusyReply is not null, TimeSpan.FromSeconds(60)));
+            Assert.True(isServedElsewhere.Wait(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken));
         }
+    }
+
+    // They came before the script was busy. A loop that waited for its keys to its end would serve none of its clients.
+    [Theory]
+    [InlineData("epoll")]
+    [InlineData("sockets")]
+    public async Task Commands_that_wait_for_keys_of_a_script_get_busy_replies(string transport)
+    {
+        const string Busy = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["busy-reply-threshold"] = "1000", ["transport"] = transport, ["loops"] = "2" } }, TestContext.Current.CancellationToken);
+        using var first = RespConnection.Connect(server.Port);
+        using var second = RespConnection.Connect(server.Port);
+        using var watches = RespConnection.Connect(server.Port);
+        foreach (RespConnection client in (RespConnection[])[first, second, watches]) client.Run("WATCH x y").IsOk();
+        second.Run("MULTI").IsOk();
+        second.Run("SET x 1").IsSimple("QUEUED");
+        Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL", "while true do redis.call('GET', KEYS[1]) end", "1", "x"), TestContext.Current.CancellationToken);
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Script.Current is not null, TimeSpan.FromSeconds(60)));
+        Task<RedKiteReply>[] callers =
+        [
+            .. ((string[][])[["GET", "x"], ["SET", "x", "1"], ["MGET", "x", "y", "z"], ["MSET", "a", "1", "x", "2"], ["RENAME", "y", "x"], ["FLUSHALL"]])
+                .Select(request => Task.Run(() => server.Execute(request), TestContext.Current.CancellationToken)),
+        ];
+        first.SendCommand("GET x");
+        second.SendCommand("EXEC");
+        Assert.All(await Task.WhenAll(callers).WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken), reply => Assert.Equal(Busy, reply.Text));
+        first.Read().IsError(Busy);
+        second.Read().IsError("EXECABORT Transaction discarded because of: " + Busy);
+        watches.Dispose();
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Clients.All.Count(session => session.Connection is not null) == 2, TimeSpan.FromSeconds(60)));
+        first.Run("GET x").IsError(Busy);
+        first.Run("UNWATCH").IsError(Busy); // Redis forgets the keys, for which RedKite would have to wait
+        second.Run("PING").IsError(Busy);
+        second.Run("SCRIPT KILL").IsOk();
+        await script.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
+        Assert.True(first.Run("GET x").IsNull);
+        first.Run("UNWATCH").IsOk();
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Watched.Count == 0, TimeSpan.FromSeconds(60)));
+        second.Run("MULTI").IsOk();
+        Assert.Empty(second.Run("EXEC").Items);
     }
 
     // Otherwise the reserve might wait for the script's key with all its clients.
