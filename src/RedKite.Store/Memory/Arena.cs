@@ -458,20 +458,20 @@ internal sealed unsafe partial class Arena : IDisposable
     private Slab* NewSlab(int sizeClass)
     {
         int blockBytes = BlockSize.BytesOfClass(sizeClass);
-        int pages = PagesOfNext(sizeClass, blockBytes);
+        int pages = PagesOfNext(sizeClass, blockBytes, out int least);
         Slab* slab;
-        byte* end;
         if (pages < SlabPages)
         {
-            slab = (Slab*)_divided.Take(pages, out end);
+            slab = (Slab*)_divided.Take(least, pages, out pages);
         }
         else
         {
             slab = (Slab*)_source.Take();
-            end = (byte*)slab + SlabSource.SlabBytes;
             _slabs++;
         }
 
+        slab->Pages = (byte)pages;
+        byte* end = EndOf(slab);
         slab->NextOpen = slab->PreviousOpen = null;
         slab->Free = null;
         slab->Next = (byte*)slab + SlabHeaderBytes;
@@ -482,7 +482,6 @@ internal sealed unsafe partial class Arena : IDisposable
         slab->SizeClass = (byte)sizeClass;
         slab->IsLeft = false;
         slab->Skipped = 0;
-        slab->Pages = (byte)pages;
         slab->Owner = (ushort)_id;
         _classPages[sizeClass] += pages;
         return slab;
@@ -490,13 +489,12 @@ internal sealed unsafe partial class Arena : IDisposable
 
     // At most an eighth of what the class has, but seven blocks, so that what remains at the slab's end is little. With a quarter, 64
     // stripes with 300,000 strings of up to 1,500 bytes held 18 % more than their blocks, instead of 12.
-    private int PagesOfNext(int sizeClass, int blockBytes)
+    private int PagesOfNext(int sizeClass, int blockBytes, out int least)
     {
         const int BlocksMin = 7;
-        int least = ((blockBytes * BlocksMin) + SlabHeaderBytes + DividedSlabs.HeaderBytes + PageBytes - 1) / PageBytes;
+        least = ((blockBytes * BlocksMin) + SlabHeaderBytes + DividedSlabs.HeaderBytes + PageBytes - 1) / PageBytes;
         int eighth = _classPages[sizeClass] / 8;
-        int pages = (int)BitOperations.RoundUpToPowerOf2((uint)least);
-        if (eighth > pages) pages = 1 << BitOperations.Log2((uint)eighth);
+        int pages = eighth > 0 ? Math.Max(least, 1 << BitOperations.Log2((uint)eighth)) : least;
         return pages > DividedSlabs.PagesMax ? SlabPages : pages;
     }
 

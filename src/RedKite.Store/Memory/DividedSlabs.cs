@@ -13,6 +13,9 @@ namespace RedKite.Store.Memory;
 /// small slab begins at its first page, or behind the divided slab's header if that is the first page. From then on it is a slab
 /// like others: same header, one class. A byte at the place of a slab's class tells the two apart.
 ///
+/// Runs of free pages that are shorter than what a class wants next are used first, as long as a few of its blocks fit. When they
+/// were left for classes that want less, 64 stripes with 1.2 million keys of five types held 19 % more than their blocks, instead of 9.
+///
 /// Rejected: wider classes for small stripes, because a block's size must not depend on its stripe, and arenas that several stripes
 /// share, which would need a lock of their own.
 /// </remarks>
@@ -29,10 +32,14 @@ internal sealed unsafe class DividedSlabs(SlabSource source) : IDisposable
     private const int Pages = SlabSource.SlabBytes / PageBytes;
     private const ushort AllPages = (1 << Pages) - 1;
 
-    // Slabs that are looked at for free pages before another one is taken.
+    // Slabs of a list that are looked at for enough free pages.
     private const int SearchedMax = 8;
 
-    private Divided* _first; // those with free pages
+    // By the length of the longest run of free pages: 1, 2 or 3, 4 to 7, 8 to 15.
+    private const int Lists = 4;
+    private const byte NoList = byte.MaxValue;
+
+    private readonly Divided*[] _first = new Divided*[Lists];
 
     /// <summary>The number of divided slabs.</summary>
     internal int Count { get; private set; }
@@ -47,28 +54,23 @@ internal sealed unsafe class DividedSlabs(SlabSource source) : IDisposable
         slab + ((Divided*)slab)->Headers[(int)((nuint)block / PageBytes) & (Pages - 1)];
 
     /// <summary>Takes a small slab with undefined content.</summary>
+    /// <param name="least">The pages that it must have.</param>
+    /// <param name="wanted">The pages that it should have. It gets fewer if they fill a gap: pages that no class can use would add up.</param>
     /// <param name="pages">Its pages.</param>
-    /// <param name="end">The end of its last page.</param>
-    internal byte* Take(int pages, out byte* end)
+    internal byte* Take(int least, int wanted, out int pages)
     {
-        Debug.Assert(pages is > 0 and <= PagesMax, "A small slab is at most half of a slab.");
-        Divided* slab = _first;
-        int start = -1;
-        for (int i = 0; i < SearchedMax && slab != null && (start = FindRun(slab->Free, pages)) < 0; i++) slab = slab->Next;
-        if (start < 0)
-        {
-            slab = Add();
-            start = 0;
-        }
-
+        Debug.Assert(least is > 0 && wanted >= least && wanted <= PagesMax, "A small slab is at most half of a slab.");
+        Divided* slab = Find(least, wanted);
+        if (slab == null) slab = Add();
+        pages = Math.Min(LongestRun(slab->Free), wanted);
+        int start = FindRun(slab->Free, pages);
         int mask = ((1 << pages) - 1) << start;
         slab->Free ^= (ushort)mask;
         ReleasedBytes -= BitOperations.PopCount((uint)(slab->Released & mask)) * PageBytes;
         slab->Released &= (ushort)~mask;
-        if (slab->Free == 0) Unlink(slab);
+        Enlist(slab);
         byte* header = (byte*)slab + (start == 0 ? HeaderBytes : start * PageBytes);
         new Span<ushort>(&slab->Headers[start], pages).Fill((ushort)(header - (byte*)slab));
-        end = (byte*)slab + ((start + pages) * PageBytes);
         return header;
     }
 
@@ -79,11 +81,14 @@ internal sealed unsafe class DividedSlabs(SlabSource source) : IDisposable
     {
         var slab = (Divided*)Arena.SlabOf(header);
         int start = (int)(header - (byte*)slab) / PageBytes;
-        bool wasFull = slab->Free == 0;
         slab->Free |= (ushort)(((1 << pages) - 1) << start);
-        if (wasFull) Link(slab);
-        if (slab->Free != AllPages) return;
-        Unlink(slab);
+        if (slab->Free != AllPages)
+        {
+            Enlist(slab);
+            return;
+        }
+
+        Unlist(slab);
         ReleasedBytes -= BitOperations.PopCount(slab->Released) * PageBytes;
         Count--;
         source.Return((byte*)slab);
@@ -108,10 +113,34 @@ internal sealed unsafe class DividedSlabs(SlabSource source) : IDisposable
     /// <summary>Releases all free pages.</summary>
     internal void ReleaseFreePages()
     {
-        for (Divided* slab = _first; slab != null; slab = slab->Next) ReleaseFreePages((byte*)slab);
+        foreach (Divided* first in _first)
+        {
+            for (Divided* slab = first; slab != null; slab = slab->Next) ReleaseFreePages((byte*)slab);
+        }
     }
 
-    public void Dispose() => _first = null; // The source frees the slabs.
+    public void Dispose() => Array.Clear(_first); // The source frees the slabs.
+
+    // First where the wanted pages may just fit, then in smaller gaps, then in larger ones.
+    private Divided* Find(int least, int wanted)
+    {
+        int fits = BitOperations.Log2((uint)wanted);
+        for (int list = fits; list >= BitOperations.Log2((uint)least); list--)
+        {
+            Divided* slab = _first[list];
+            for (int i = 0; i < SearchedMax && slab != null; i++, slab = slab->Next)
+            {
+                if (LongestRun(slab->Free) >= least) return slab;
+            }
+        }
+
+        for (int list = fits + 1; list < Lists; list++)
+        {
+            if (_first[list] != null) return _first[list];
+        }
+
+        return null;
+    }
 
     private Divided* Add()
     {
@@ -119,24 +148,40 @@ internal sealed unsafe class DividedSlabs(SlabSource source) : IDisposable
         slab->Kind = 0;
         slab->Free = AllPages;
         slab->Released = 0;
-        Link(slab);
+        slab->List = NoList;
         Count++;
         return slab;
     }
 
-    private void Link(Divided* slab)
+    // Puts a slab whose free pages have changed into their list.
+    private void Enlist(Divided* slab)
     {
+        byte list = slab->Free == 0 ? NoList : (byte)BitOperations.Log2((uint)LongestRun(slab->Free));
+        if (list == slab->List) return;
+        Unlist(slab);
+        slab->List = list;
+        if (list == NoList) return;
+        Divided* first = _first[list];
         slab->Previous = null;
-        slab->Next = _first;
-        if (_first != null) _first->Previous = slab;
-        _first = slab;
+        slab->Next = first;
+        if (first != null) first->Previous = slab;
+        _first[list] = slab;
     }
 
-    private void Unlink(Divided* slab)
+    private void Unlist(Divided* slab)
     {
+        if (slab->List == NoList) return;
         if (slab->Previous != null) slab->Previous->Next = slab->Next;
-        else _first = slab->Next;
+        else _first[slab->List] = slab->Next;
         if (slab->Next != null) slab->Next->Previous = slab->Previous;
+        slab->List = NoList;
+    }
+
+    private static int LongestRun(uint free)
+    {
+        int length = 0;
+        for (; free != 0; length++) free &= free >> 1;
+        return length;
     }
 
     // The first run of free pages, or -1.
@@ -166,5 +211,8 @@ internal sealed unsafe class DividedSlabs(SlabSource source) : IDisposable
 
         [FieldOffset(KindOffset)]
         public byte Kind;
+
+        [FieldOffset(KindOffset + 1)]
+        public byte List;
     }
 }

@@ -146,6 +146,19 @@ public unsafe class ArenaTests
         Assert.InRange(arena.HeldBytes, arena.UsedBytes, (arena.UsedBytes * 9 / 8) + perClass + SlabSource.SlabBytes);
     }
 
+    // The classes' slabs have 1 to 8 pages, so that runs of free pages of all lengths remain between them.
+    [Theory]
+    [InlineData(18_000, 1.10)]
+    [InlineData(40_000, 1.075)]
+    public void Pages_between_small_slabs_are_used(int count, double heldByUsedMax)
+    {
+        using var source = new SlabSource();
+        using var arena = new Arena(source);
+        var random = new Random(1);
+        for (int i = 0; i < count; i++) arena.Allocate(random.Next(5) == 0 ? random.Next(1, 1500) : random.Next(8, 1000));
+        Assert.InRange((double)arena.HeldBytes / arena.UsedBytes, 1, heldByUsedMax);
+    }
+
     [Fact]
     public void Divided_slabs_return_to_the_source_when_their_blocks_are_freed()
     {
