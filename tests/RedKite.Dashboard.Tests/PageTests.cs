@@ -246,7 +246,9 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
         await tab.Page.Keyboard.PressAsync("ArrowLeft");
         await Assertions.Expect(tab.Page).Not.ToHaveURLAsync(new System.Text.RegularExpressions.Regex($"from={from}&"));
         Assert.InRange(from - RangeOf(tab.Page.Url).From, 70, 80);
+        (long moved, _) = RangeOf(tab.Page.Url);
         await tab.Page.Keyboard.PressAsync("-");
+        await Assertions.Expect(tab.Page).Not.ToHaveURLAsync(new System.Text.RegularExpressions.Regex($"from={moved}&")); // before another address is opened
         await Assertions.Expect(tab.Page.Locator("#range button[aria-pressed='true']")).ToContainTextAsync("to");
         Assert.True(await tab.Page.EvaluateAsync<bool>("document.activeElement.classList.contains('plot')"), "the focus is on the chart");
 

@@ -19,6 +19,9 @@ public sealed class MemoryChurnTests
     // the bounded share of CPU that moves values is too small. It reached 1.22 to 1.27 on two busy cores, and 1.45 with hashes, lists and sets among the strings.
     private const double ResidentByLimitMax = 1.35;
 
+    // On a busy machine the load waits at times until values were moved: how fast that is, is measured by the bench.
+    private const int FollowTimeoutMs = 60_000;
+
     // The commands of half a period, in which sizes go from one end to the other; there are three halves.
     private const int HalfCommands = 600_000;
 
@@ -37,15 +40,20 @@ public sealed class MemoryChurnTests
             double position = (double)done / HalfCommands % 2;
             int middle = (int)(1024 - (924 * (position <= 1 ? position : 2 - position)));
             SendBatch(connection, random, middle);
-            if (done > HalfCommands / 2 && done % 20_000 == 0) peak = Math.Max(peak, server.ResidentBytes);
+            if (done <= HalfCommands / 2 || done % 20_000 != 0) continue;
+            long resident = 0;
+            Assert.True(SpinWait.SpinUntil(() => (resident = server.ResidentBytes) < LimitBytes * ResidentByLimitMax, FollowTimeoutMs), $"The resident memory stays at {resident >> 20} MiB with maxmemory {LimitBytes >> 20} MiB. {Figures()}");
+            peak = Math.Max(peak, resident);
         }
 
-        string info = connection.Run("INFO everything").Text!;
-        string[] interesting = ["used_memory:", "allocator_", "active_defrag", "total_active_defrag", "evicted_keys"];
-        string figures = string.Join(' ', info.Split("\r\n").Where(line => interesting.Any(name => line.StartsWith(name, StringComparison.Ordinal))));
-        TestContext.Current.TestOutputHelper!.WriteLine($"peak {peak >> 20} MiB in {clock.ElapsedMilliseconds} ms; {figures}");
+        TestContext.Current.TestOutputHelper!.WriteLine($"peak {peak >> 20} MiB in {clock.ElapsedMilliseconds} ms; {Figures()}");
         Assert.True(peak > LimitBytes, "The server was full.");
-        Assert.True(peak < LimitBytes * ResidentByLimitMax, $"The resident memory reached {peak >> 20} MiB with maxmemory {LimitBytes >> 20} MiB. {figures}");
+
+        string Figures()
+        {
+            string[] interesting = ["used_memory:", "allocator_", "active_defrag", "total_active_defrag", "evicted_keys"];
+            return string.Join(' ', connection.Run("INFO everything").Text!.Split("\r\n").Where(line => interesting.Any(name => line.StartsWith(name, StringComparison.Ordinal))));
+        }
     }
 
     private static void SendBatch(RespConnection connection, Random random, int middle)

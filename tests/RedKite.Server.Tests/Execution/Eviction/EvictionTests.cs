@@ -36,6 +36,7 @@ public sealed class EvictionTests : TranscriptTests
     [Fact]
     public void Vector_sets_are_evicted_with_all_that_they_hold()
     {
+        int created = 0; // a set that is evicted before its last element is created again
         Run("CONFIG SET maxmemory-policy allkeys-lru").IsOk();
         for (int i = 0; i < 40; i++) FillVectorSet(i);
         long limit = Server.LimitMemory(200_000);
@@ -48,7 +49,7 @@ public sealed class EvictionTests : TranscriptTests
         Run("CONFIG SET maxmemory 0").IsOk();
         long keys = long.Parse(Run("DBSIZE").Text!, CultureInfo.InvariantCulture);
         Assert.InRange(keys, 10, 150);
-        Assert.Equal(400 - keys, Server.Info("evicted_keys"));
+        Assert.Equal(created - keys, Server.Info("evicted_keys"));
 
         // Without eviction additions are refused, and nothing else.
         Run("CONFIG SET maxmemory-policy noeviction").IsOk();
@@ -61,7 +62,11 @@ public sealed class EvictionTests : TranscriptTests
 
         void FillVectorSet(int number)
         {
-            for (int i = 0; i < 10; i++) Assert.False(Run($"VADD v{number} VALUES 2 {i + 1} {number} e{i} SETATTR {Value}").IsError);
+            for (int i = 0; i < 10; i++)
+            {
+                Assert.False(Run($"VADD v{number} VALUES 2 {i + 1} {number} e{i} SETATTR {Value}").IsError);
+                if (Run($"VCARD v{number}").Text == "1") created++;
+            }
         }
     }
 
