@@ -323,6 +323,7 @@ internal static class NotCopied
     /// <summary>Whether a command's outcome differs deliberately, so that a stream with it could not be compared any further.</summary>
     public static bool LeavesOut(byte[][] command) =>
         Array.Exists(Rows, row => row.LeavesOut(command))
+        || (Is(command, "HSETEX") && (HasWord(command, "NX") || HasWord(command, "XX"))) // newer, of Valkey 9.0
         || (IsScript(command) && Enumerable.Range(ScriptArgumentsAt, Math.Max(0, command.Length - ScriptArgumentsAt)).Any(at => LeavesOut(command[at..])));
 
     /// <summary>Whether a command may fail as in the first row, so that no reply may be unsent before it.</summary>
