@@ -27,7 +27,7 @@ internal sealed class FileFailure : IOException
     {
     }
 
-    private FileFailure(string operation, string path, int error, string reason)
+    internal FileFailure(string operation, string path, int error, string reason)
         : base($"{path}: {operation} failed: {reason}", error)
     {
         Operation = operation;
@@ -44,7 +44,7 @@ internal sealed class FileFailure : IOException
     /// <summary>errno, or on Windows the system's error code.</summary>
     internal int Error { get; }
 
-    /// <summary>The system's text for the error.</summary>
+    /// <summary>The system's text for the error, or why what was read is not what it should be.</summary>
     internal string Reason { get; }
 
     /// <summary>Whether the disk or the user's quota is full.</summary>

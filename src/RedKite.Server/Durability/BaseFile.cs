@@ -66,9 +66,10 @@ internal sealed class BaseFile : IDisposable
         {
             CommandBase.Convert(dump, output);
         }
-        catch (RdbFileException)
+        catch (RdbFileException failure)
         {
-            throw new FileFailure("read", Dump.TemporaryPath, FileFailure.InputOutput); // what was just written
+            // The disk does not return what was just written.
+            throw new FileFailure("read", failure.Path, FileFailure.InputOutput, $"at byte {failure.Offset}: {failure.Reason}");
         }
 
         output.Flush();

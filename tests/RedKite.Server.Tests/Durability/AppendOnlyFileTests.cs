@@ -127,6 +127,28 @@ public class AppendOnlyFileTests
     }
 
     [Fact]
+    public async Task Disk_that_does_not_return_what_was_written_fails_the_rewrite_with_the_reason()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "aof-use-rdb-preamble", "no");
+        disk.Run("SET key value");
+        disk.Files.Plan = call =>
+        {
+            if (call.Operation != "open" || !call.Path.EndsWith(".rdb", StringComparison.Ordinal)) return null;
+            disk.Files.Plan = null;
+            using IOpenFile file = disk.Files.OpenWrite(call.Path);
+            file.Write(0, "X"u8);
+            return null;
+        };
+        disk.Run("BGREWRITEAOF");
+        disk.WaitFor(() => disk.Info("aof_last_bgrewrite_status") == "err", "the failure");
+        lock (disk.LogLines) Assert.Contains(disk.LogLines, line => line.Contains("at byte 0: ", StringComparison.Ordinal));
+        disk.Run("BGREWRITEAOF");
+        disk.WaitFor(() => disk.Info("aof_last_bgrewrite_status") == "ok", "the next rewrite");
+        await disk.RestartAsync();
+        Assert.Equal("value", disk.Run("GET key").Text);
+    }
+
+    [Fact]
     public async Task File_that_begins_at_run_time_holds_what_was_there()
     {
         await using DiskServer disk = await DiskServer.StartAsync();

@@ -109,14 +109,24 @@ public class RdbChannelTests
         for (int i = 0; i < 300; i++) primary.Run("SET", $"key:{i}", new string('x', 200));
         await using DiskServer replica = await DiskServer.StartAsync("replica-full-sync-buffer-limit", limit, "replicaof", $"127.0.0.1 {primary.Port}");
         string value = new('y', 5_000);
-        for (int i = 0; replica.Server.Engine.Replication.Link() is not { State: ReplicaLinkState.Connected } || i < 200; i++) primary.Run("SET", $"other:{i % 50}", value);
+        long buffered = 0;
+        for (int i = 0; replica.Server.Engine.Replication.Link() is not { State: ReplicaLinkState.Connected } || i < 200; i++)
+        {
+            primary.Run("SET", $"other:{i % 50}", value);
+            buffered = Math.Max(buffered, Buffered());
+        }
+
         string offset = ReplicatedServer.Field(primary.RunText("INFO", "replication"), "master_repl_offset");
         replica.WaitFor(() => replica.Server.Engine.Replication.Link() is { BufferBytes: 0 } all && all.AppliedOffset >= long.Parse(offset, CultureInfo.InvariantCulture), "the whole stream");
         Assert.Equal(primary.RunText("DEBUG", "DIGEST"), replica.Digest());
         ReplicaLinkStatus link = replica.Server.Engine.Replication.Link()!.Value;
         Assert.Equal(0, link.BufferBytes);
+        Assert.Equal(0, Buffered());
+        Assert.InRange(buffered, 1, link.BufferPeakBytes);
         Assert.InRange(link.BufferPeakBytes, 5_000, limit == "0" ? long.MaxValue : 100_000 + (256 * 1024));
         Assert.Equal("1", ReplicatedServer.Field(primary.RunText("INFO", "stats"), "sync_full"));
+
+        long Buffered() => long.Parse(ReplicatedServer.Field(replica.Run("INFO memory").Text!, "mem_replica_full_sync_buffer"), CultureInfo.InvariantCulture);
     }
 
     [Fact]
