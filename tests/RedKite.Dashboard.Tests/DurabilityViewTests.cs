@@ -52,6 +52,12 @@ public sealed class DurabilityViewTests(Browser browser) : IDisposable
 
         server.Server.Execute("SAVE");
         await tab.Page.Locator("tr", new PageLocatorOptions { HasText = "succeeded" }).First.WaitForAsync();
+
+        server.Server.Execute("BACKUP", "START");
+        await tab.Page.GetByText("open: commands are written to it; it began").WaitForAsync();
+        server.Server.Execute("BACKUP", "SEAL");
+        await tab.Page.GetByText("sealed, ").WaitForAsync();
+        await tab.Page.Locator("tr", new PageLocatorOptions { HasText = "backupdir/appendonly.aof.1.base.rdb" }).WaitForAsync();
         Assert.Empty(tab.Complaints);
     }
 

@@ -8,7 +8,8 @@ import { moments, table } from './table.js';
 
 const settingNames = ['appendonly', 'appendfsync', 'save', 'dir', 'dbfilename', 'auto-aof-rewrite-percentage', 'auto-aof-rewrite-min-size', 'stop-writes-on-bgsave-error',
   'rdbcompression', 'rdbchecksum', 'rdb-save-incremental-fsync', 'aof-rewrite-incremental-fsync', 'aof-load-truncated', 'aof-timestamp-enabled'];
-const fileKinds = { dump: 'dump file', base: 'base of the append-only file', increment: 'commands since then' };
+const fileKinds = { dump: 'dump file', base: 'base of the append-only file', increment: 'commands since then', backup: 'of the backup' };
+const backupStates = { idle: 'none', pending: 'waits for another snapshot', snapshotting: 'its base is written', incrementing: 'open: commands are written to it', sealed: 'sealed' };
 
 const bytes = value => format.text(format.bytes(value));
 const us = value => format.text(format.microseconds(value));
@@ -49,12 +50,19 @@ function logFacts(log) {
   ];
 }
 
+function backupFact(backup, now) {
+  if (backup.state === 'idle') return backupStates.idle;
+  if (backup.state === 'failed') return `failed: ${backup.failure}`;
+  return backup.state === 'sealed' ? `${backupStates.sealed}, ${ago(backup.ended_unix_ms, now)}` : `${backupStates[backup.state]}; it began ${ago(backup.began_unix_ms, now)}`;
+}
+
 function dumpFacts(report, now) {
   const dump = report.dump_file;
   return [
     ['Last save', dump.saves === 0 ? 'none since the start' : `${ago(dump.saved_unix_ms, now)}, at ${format.time(dump.saved_unix_ms)}`],
     ['Unsaved', dump.changes_since === 0 ? 'nothing' : count(dump.changes_since, 'change')],
     ['Saves', `${count(dump.saves, 'save')}, ${dump.failures} failed`],
+    ...report.backup ? [['Backup', backupFact(report.backup, now)]] : [],
     ['Locked for the last snapshot', report.snapshot.last_cut_microseconds === 0 ? 'there was none' : us(report.snapshot.last_cut_microseconds)],
     ['Commands that write', report.writes.refused_because ? `refused with MISCONF: ${report.writes.refused_because}` : report.writes.held ? 'wait for the disk' : 'accepted'],
     ['They waited for the disk', report.writes.held_milliseconds === 0 ? 'never' : us(report.writes.held_milliseconds * 1000)],

@@ -94,6 +94,7 @@ internal sealed class DiagnosticsService : IDisposable
         ["data_file_system"] = _fileSystem,
         ["save_failure"] = _parts.Durability.Saves.Failure ?? "",
         ["rewrite_failure"] = _parts.Durability.Rewrites.Failure ?? "",
+        ["backup_failure"] = _parts.Backup.Status.Error,
         ["log_failure"] = _parts.Durability.Log.Log?.Writer.Failure?.Message ?? "",
     };
 

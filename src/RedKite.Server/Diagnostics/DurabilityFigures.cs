@@ -55,6 +55,13 @@ internal sealed record DurabilityFigures
 
     internal required long CommandsRefused { get; init; }
 
+    internal required BackupState Backup { get; init; }
+
+    /// <summary>Since the backup that is not sealed began; 0: there is none.</summary>
+    internal required double BackupSeconds { get; init; }
+
+    internal required long BackupIncrementBytes { get; init; }
+
     internal required double LoadSeconds { get; init; }
 
     internal required long LoadKeys { get; init; }
@@ -85,6 +92,7 @@ internal sealed class DurabilityReader(ServerParts parts, LatencyInterval.Scratc
         long nowMs = parts.Clock.NowMs;
         long beganMs = Math.Max(saves.BeganMs, rewrites.BeganMs);
         (long written, long all) = durability.Progress;
+        BackupStatus backup = parts.Backup.Status;
         return new DurabilityFigures
         {
             LogBytes = totals.Bytes,
@@ -111,6 +119,9 @@ internal sealed class DurabilityReader(ServerParts parts, LatencyInterval.Scratc
             ClientsHeld = parts.WriteGate.Waits ? parts.Clients.All.Count(session => session.IsPaused) : 0,
             Refusal = parts.WriteGate.Cause,
             CommandsRefused = parts.Metrics.ErrorsOf("MISCONF"),
+            Backup = backup.State,
+            BackupSeconds = parts.Backup.IsInProgress ? Math.Max(0, (nowMs / 1000) - backup.StartSeconds) : 0,
+            BackupIncrementBytes = parts.Backup.Totals.Bytes,
             LoadSeconds = loading.StartedMs == 0 ? 0 : Math.Max(0, loading.Elapsed(nowMs).TotalSeconds),
             LoadKeys = loading.Keys,
             LoadBytes = loading.LoadedBytes,

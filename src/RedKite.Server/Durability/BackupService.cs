@@ -35,10 +35,13 @@ internal sealed record BackupStatus(BackupState State, string Error, long StartS
 /// </remarks>
 internal sealed class BackupService(Settings settings, DurabilityService durability, ChangePublisher changes, WriteGate gate, ServerLog serverLog, ServerClock clock) : IDisposable
 {
-    private const string Aborted = "aborted";
+    /// <summary>The error of a backup that BACKUP ABORT has ended.</summary>
+    internal const string Aborted = "aborted";
+
     private const string Outdated = "the data was replaced while the backup was in progress";
 
     private readonly Lock _changing = new();
+    private readonly LogTotals _totals = new();
     private readonly List<string> _pinned = [];
     private BackupStatus _status = new(BackupState.Idle, "", 0, 0);
     private volatile AppendOnlyLog? _log; // since the cut
@@ -52,6 +55,9 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
 
     /// <summary>How far it is. Waits for nothing.</summary>
     internal BackupStatus Status => Volatile.Read(ref _status);
+
+    /// <summary>The commands that were written to increments, of all backups.</summary>
+    internal LogTotals Totals => _totals;
 
     internal bool IsInProgress => Status.State is BackupState.Pending or BackupState.Snapshotting or BackupState.Incrementing;
 
@@ -242,7 +248,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
     // With all stripes locked.
     private void BeginLog(IOpenFile increment)
     {
-        var log = new AppendOnlyLog(gate, new LogTotals(), static () => false, isOfBackup: true);
+        var log = new AppendOnlyLog(gate, _totals, static () => false, isOfBackup: true);
         log.Writer.Policy = FsyncPolicy.No;
         log.Writer.Start(increment, 0);
         changes.RequestEffects(log, isOn: true);

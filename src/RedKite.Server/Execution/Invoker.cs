@@ -20,7 +20,7 @@ namespace RedKite.Server.Execution;
 /// request was checked before and executes under locks that are held already (<see cref="Run"/>). The batch's short path in
 /// <see cref="CommandExecutor"/> is the same sequence for requests that need nothing but a lock, the handler and an unlock.
 /// </remarks>
-internal sealed class Invoker
+internal sealed partial class Invoker
 {
     private const long Waits = -1; // a command, instead of an end
 
@@ -201,11 +201,17 @@ internal sealed class Invoker
     {
         while (!_keyspace.TryLock(stripes, _executor.GivesUpWaiting, out locked))
         {
-            if (_engine.Script.BusyReply is not { } busy) continue; // it has just ended
-            Reject(command, busy);
-            return false;
+            if (IsRefusedAsBusy(command)) return false;
         }
 
+        return true;
+    }
+
+    // False: the script that a stripe was not waited for has just ended.
+    private bool IsRefusedAsBusy(Command command)
+    {
+        if (_engine.Script.BusyReply is not { } busy) return false;
+        Reject(command, busy);
         return true;
     }
 
@@ -238,52 +244,6 @@ internal sealed class Invoker
     {
         _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
         return cmd.Command.Is(CommandFlags.WalksStripes) ? _keyspace.AllStripes : StripesOf(cmd, cmd.Command, cmd.Arguments.Bytes);
-    }
-
-    /// <summary>
-    /// Executes a command of the batch's short path that behaviors surround: locks its stripe for it alone, because behaviors run with
-    /// nothing locked. The batch counts and times it with its run.
-    /// </summary>
-    internal void RunShort(ref CommandContext cmd, ulong firstKeyHash)
-    {
-        RowHandler handler = default;
-        RunShort(ref cmd, firstKeyHash, ref handler);
-    }
-
-    /// <summary>The same with another handler, which has the same effects as the row's but replies in another form.</summary>
-    internal void RunShort<THandler>(ref CommandContext cmd, ulong firstKeyHash, scoped ref THandler handler)
-        where THandler : struct, IShortHandler, allows ref struct
-    {
-        int index = _keyspace.StripeOf(firstKeyHash);
-        Stripe stripe = _keyspace.Stripes[index];
-        long errors = Reply.Errors;
-        bool serves = false;
-        while (!stripe.EnterOrGiveWay(_executor.GivesUpWaiting))
-        {
-            if (_engine.Script.BusyReply is not { } busy) continue; // it has just ended
-            Reject(cmd.Command, busy);
-            return;
-        }
-
-        try
-        {
-            _recording.Begin(stripe);
-            long changes = _environment.Metrics.Changes;
-            handler.Execute(ref cmd);
-            if (_recording.IsOn)
-            {
-                Publish(cmd, _environment.Metrics.Changes - changes);
-                serves = MayServe;
-            }
-        }
-        catch (Exception failure) when (_keyspace.FailStop.Ends(failure, StripeSet.Of(index), cmd.Command.FullName))
-        {
-            throw;
-        }
-
-        if (serves) ServeAndExit(index, cmd.Session);
-        else stripe.Exit();
-        if (Reply.Errors != errors) Account.NoteError(cmd.Command, Reply);
     }
 
     /// <summary>Executes a handler and publishes what it changed. The stripes that it needs are locked.</summary>

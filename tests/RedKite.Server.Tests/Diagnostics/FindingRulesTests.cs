@@ -52,6 +52,8 @@ public class FindingRulesTests
         ["log-outgrows-rewrites"] = new(Warning, (LogSize, 5 * GiB), (LogBase, GiB)),
         ["disk-short-for-snapshot"] = new(Warning, (LogBase, 50 * GiB), (DiskFree, 40 * GiB)) { Settings = { ["appendonly"] = "yes" } },
         ["data-folder-in-memory"] = new(Warning) { Settings = { ["appendonly"] = "yes" }, Facts = { ["data_file_system"] = "tmpfs" } },
+        ["backup-failed"] = new(Warning, (Backup, 5)) { Facts = { ["backup_failure"] = "No space left on device" } },
+        ["backup-open"] = new(Notice, (Backup, 3), (BackupSeconds, 4000), (BackupWritten, 1000)),
         ["load-slow"] = new(Notice, (LoadSeconds, 200), (LoadBytes, 10 * GiB), (Uptime, 600)),
         ["loop-saturated"] = new(Warning, (BusiestLoop, 99)),
         ["loops-uneven"] = new(Notice, (BusiestLoop, 85), (LeastBusyLoop, 5)),

@@ -60,6 +60,37 @@ public class DurabilityDiagnosticsTests
         using (JsonDocument report = Report(disk)) Assert.Equal("in use", report.RootElement.GetProperty("append_only_file").GetProperty("state").GetString());
     }
 
+    [Fact]
+    public async Task Backup_is_shown_and_its_failure_is_found_until_it_is_cleaned_up()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("diagnostics", "yes");
+        disk.Run("SET a 1");
+        disk.Run("BACKUP START");
+        disk.WaitFor(() => disk.Server.Engine.Backup.Status.State == BackupState.Incrementing, "the base");
+        disk.Run("SET b 2");
+        using var reader = new ObservationReader(disk.Server.Engine);
+        disk.WaitFor(() => reader.Read().Durability.BackupIncrementBytes > 0, "the increment");
+        Assert.Equal(BackupState.Incrementing, reader.Read().Durability.Backup);
+        Assert.InRange(reader.Read().Durability.BackupSeconds, 0, 60);
+        disk.Run("BACKUP SEAL");
+        using (JsonDocument report = Report(disk))
+        {
+            Assert.Equal("sealed", report.RootElement.GetProperty("backup").GetProperty("state").GetString());
+            string?[] names = [.. report.RootElement.GetProperty("files").EnumerateArray().Where(file => file.GetProperty("kind").GetString() == "backup").Select(file => file.GetProperty("name").GetString())];
+            Assert.Equal(["backupdir/appendonly.aof.1.base.rdb", "backupdir/appendonly.aof.1.incr.aof", "backupdir/appendonly.aof.manifest"], names.Order(StringComparer.Ordinal));
+        }
+
+        disk.Run("BACKUP CLEANUP");
+        disk.Files.Plan = call => call.Operation == "create" ? new FileFault(FileFault.NoSpace) : null;
+        disk.Run("BACKUP START");
+        Diagnosis failed = await FoundAsync(disk, "backup-failed");
+        Assert.EndsWith("create failed: No space left on device", failed.Evidence, StringComparison.Ordinal);
+        using (JsonDocument report = Report(disk)) Assert.Equal(failed.Evidence, report.RootElement.GetProperty("backup").GetProperty("failure").GetString());
+        disk.Files.Plan = null;
+        disk.Run("BACKUP CLEANUP");
+        Assert.Equal(BackupState.Idle, reader.Read().Durability.Backup);
+    }
+
     // What a log reports of a sync, without the wait.
     [Fact]
     public async Task Slow_sync_is_found_and_on_the_timeline()

@@ -43,7 +43,8 @@ internal static class DurabilityReports
         json.WriteBoolean("held", parts.WriteGate.Waits);
         json.WriteNumber("held_milliseconds", (long)parts.WriteGate.HeldTime.TotalMilliseconds);
         json.WriteEndObject();
-        WriteFiles(json, durability);
+        WriteBackup(json, parts.Backup);
+        WriteFiles(json, durability, parts.Backup.Pinned);
         WriteRecent(json, durability);
         json.WriteStartObject("facts");
         foreach ((string name, string text) in report.Diagnostics.DurabilityFacts) json.WriteString(name, text);
@@ -123,19 +124,32 @@ internal static class DurabilityReports
         json.WriteEndObject();
     }
 
+    private static void WriteBackup(Utf8JsonWriter json, BackupService backup)
+    {
+        BackupStatus status = backup.Status;
+        json.WriteStartObject("backup");
+        json.WriteString("state", status.State.ToString().ToLowerInvariant());
+        json.WriteString("failure", status.Error.Length == 0 ? null : status.Error);
+        json.WriteNumber("began_unix_ms", status.StartSeconds * 1000);
+        json.WriteNumber("ended_unix_ms", status.EndSeconds * 1000);
+        json.WriteNumber("written_bytes", backup.Totals.Bytes);
+        json.WriteEndObject();
+    }
+
     // Names within the folder. The manifest's history is being deleted.
-    private static void WriteFiles(Utf8JsonWriter json, DurabilityService durability)
+    private static void WriteFiles(Utf8JsonWriter json, DurabilityService durability, string[] ofBackup)
     {
         json.WriteStartArray("files");
         Write("dump", durability.DumpPath);
         foreach (AofFile file in durability.Log.Manifest.Files) Write(file.Type == AofFileType.Base ? "base" : "increment", durability.Log.Folder.PathOf(file.Name));
+        foreach (string path in ofBackup) Write("backup", path);
         json.WriteEndArray();
 
         void Write(string kind, string path)
         {
             if (SizeOf(durability.Files, path) is not { } bytes) return;
             json.WriteStartObject();
-            json.WriteString("name", Path.GetFileName(path));
+            json.WriteString("name", kind == "backup" ? Path.Combine(Path.GetFileName(Path.GetDirectoryName(path)!), Path.GetFileName(path)) : Path.GetFileName(path));
             json.WriteString("kind", kind);
             json.WriteNumber("bytes", bytes);
             json.WriteEndObject();

@@ -1,5 +1,6 @@
 using System.Globalization;
 using RedKite.Server.Config;
+using RedKite.Server.Durability;
 using static RedKite.Server.Diagnostics.FindingSeverity;
 using static RedKite.Server.Diagnostics.FindingTable;
 using static RedKite.Server.Diagnostics.MetricTable;
@@ -15,6 +16,7 @@ internal static class DurabilityRules
     private const double SlowAlwaysSyncMicroseconds = 20_000;
     private const int RecentSeconds = 60;
     private const int LongSeconds = 600;
+    private const int OpenBackupSeconds = 3600;
 
     internal static FindingRule[] All =>
     [
@@ -42,6 +44,14 @@ internal static class DurabilityRules
             "Free space on the disk, or set `dir` to another one.", "durability", DiskIsShort),
         new("data-folder-in-memory", "The data folder is on a file system that is in the machine's memory (tmpfs), although settings ask to keep data (appendonly yes, or save points other than the program's own): it is lost when the machine or the container stops.",
             "Set `dir` to a folder on a disk.", "durability", FolderIsInMemory),
+        new("backup-failed", "The backup that BACKUP START began has failed, or was given up because the data became another. Its files are removed; there is no backup until one is sealed.",
+            "Mend what the evidence names, then BACKUP CLEANUP and BACKUP START.", "durability",
+            view => view[Backup] == (int)BackupState.Failed && Reason(view, "backup_failure") is var reason && reason != BackupService.Aborted
+                ? new("The backup failed", reason, Warning) : null),
+        new("backup-open", "A backup has been in progress for more than an hour. Every command that changes data is written to it as well, and its folder grows without an end.",
+            "BACKUP SEAL ends it with the data of that moment; BACKUP ABORT gives it up.", "durability",
+            view => view[BackupSeconds] > OpenBackupSeconds
+                ? new("A backup is still open", Text($"it began {About(view[BackupSeconds])} ago; {Bytes(view.Growth(BackupWritten, LongSeconds))} were written to it in the last ten minutes"), Notice) : null),
         new("load-slow", "Loading the data at the start took more than a minute. Clients were answered LOADING meanwhile. The finding ends an hour after the start.",
             "A rewritten log loads faster: BGREWRITEAOF before a planned restart. RDB data is loaded on all cores.", "durability",
             view => view[LoadSeconds] > 60 && view[Uptime] < 3600
