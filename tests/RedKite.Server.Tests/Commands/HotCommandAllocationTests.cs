@@ -121,6 +121,12 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
     [InlineData("ARRING ring 3 a b c", ":2")]
     [InlineData("ARLASTITEMS ring 2", "*[$# $#]")]
     [InlineData("AROP array 0 100 SUM", "$12")]
+    [InlineData("VADD vectors VALUES 3 1 2 3 new ; VREM vectors new", ":1 :1")]
+    [InlineData("VADD vectors FP32 abcdabcdabcd new ; VREM vectors new", ":1 :1")]
+    [InlineData("VADD vectors VALUES 3 1 2 3 a", ":0")]
+    [InlineData("VSIM vectors ELE a COUNT 2", "*[$# $#]")]
+    [InlineData("VSIM vectors VALUES 3 1 2 3 COUNT 2", "*[$# $#]")]
+    [InlineData("VCARD vectors", ":20")]
     [InlineData("DUMP array", "$#element#")]
     [InlineData("DUMP hit", "$#value#")]
     [InlineData("DUMP list", "$#a#b#c#")]
@@ -172,6 +178,7 @@ public sealed class HotCommandAllocationTests : IAsyncLifetime
         _transcript.Run("HSET hash field value float 1.5").IsInteger(2);
         _transcript.Run("ARSET array 0 12 element").IsInteger(2);
         _transcript.Run("ARRING ring 3 a b c").IsInteger(2);
+        for (int i = 0; i < 20; i++) _transcript.Run($"VADD vectors VALUES 3 {i + 1} {i % 7} 5 {(char)('a' + i)}").IsInteger(1);
         for (int i = 0; i < 600; i++) _transcript.Run($"HSET table f{i} value").IsInteger(1);
         _transcript.Run("HSET table count 10").IsInteger(1);
     }

@@ -29,9 +29,14 @@ internal sealed unsafe class VectorScratch
     private ulong[] _keys = new ulong[64];
     private ulong[] _near = new ulong[256];
 
+    private VectorScratch() => Search = new VectorSearch(this);
+
     ~VectorScratch() => NativeMemory.Free(_query);
 
     internal static VectorScratch Current => _current ??= new VectorScratch();
+
+    /// <summary>The search that uses it.</summary>
+    internal VectorSearch Search { get; }
 
     /// <summary>The bytes of vectors that a change of a graph may still read.</summary>
     internal long ChangeWork { get; set; }

@@ -18,24 +18,27 @@ internal readonly record struct VectorSearchBounds(int Count, int Effort, Vector
 ///
 /// Levels above the lowest are searched at once: they have one in M of the elements.
 /// </remarks>
-internal sealed unsafe class VectorSearch
+/// <param name="scratch">The scratch memory, which has one search at a time.</param>
+internal sealed unsafe class VectorSearch(VectorScratch scratch)
 {
-    private readonly VectorSearchBounds _bounds;
-    private readonly VectorScratch _scratch;
+    private readonly VectorScratch _scratch = scratch;
+    private VectorSearchBounds _bounds;
     private long _examined;
     private long _changes;
     private int _next;
     private bool _hasBegun;
     private bool _hasStopped;
 
-    internal VectorSearch(VectorScratch scratch, VectorSearchBounds bounds)
-    {
-        _scratch = scratch;
-        _bounds = bounds;
-    }
-
     /// <summary>Whether it is complete.</summary>
     internal bool IsComplete { get; private set; }
+
+    /// <summary>Begins, in place of the scratch memory's last search.</summary>
+    internal VectorSearch Begin(VectorSearchBounds bounds)
+    {
+        _bounds = bounds;
+        _hasBegun = _hasStopped = IsComplete = false;
+        return this;
+    }
 
     /// <summary>Goes on until it is complete or has read so many bytes.</summary>
     /// <param name="set">The set, which is the same as before.</param>
@@ -127,8 +130,8 @@ internal readonly ref struct VectorQuery
         _scratch = scratch;
     }
 
-    /// <summary>A search that may be done in parts.</summary>
-    internal VectorSearch Begin(VectorSearchBounds bounds) => new(_scratch, bounds);
+    /// <summary>A search that may be done in parts. The thread's next search takes its place, unless it has stopped (<see cref="VectorSearch.Stop"/>).</summary>
+    internal VectorSearch Begin(VectorSearchBounds bounds) => _scratch.Search.Begin(bounds);
 
     /// <summary>Searches by the graph.</summary>
     /// <param name="effort">EF: results, of which the nearest are of use.</param>
