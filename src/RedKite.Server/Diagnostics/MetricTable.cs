@@ -127,6 +127,8 @@ internal static class MetricTable
 
     internal static readonly Metric EvictedKeys = Row("evicted_keys", "redkite.keyspace.removed_keys{reason=evicted}", Counter, Count, "Keys removed because memory exceeded maxmemory.", o => o.Totals.EvictedKeys);
     internal static readonly Metric EvictedYoungKeys = Row("evicted_young_keys", "redkite.keyspace.evicted_young_keys", Counter, Count, "Keys removed because memory exceeded maxmemory although they had been used within the last minute.", o => o.Totals.EvictedYoungKeys);
+    internal static readonly Metric VectorSearches = Row("vector_searches", "redkite.vectors.searches", Counter, Count, "Searches of vector sets that have ended: of VSIM, and of VADD for neighbours.", o => o.Totals.VectorSearches);
+    internal static readonly Metric VectorBytesRead = Row("vector_bytes_read", "redkite.vectors.read", Counter, Bytes, "Bytes of vectors and links that these searches read.", o => o.Totals.VectorBytesRead);
 
     // Memory
     internal static readonly Metric UsedMemory = Row("used_memory", "redkite.memory.used", Gauge, Bytes, "Memory in use: the process itself, data, tables, connections, scripts.", o => o.Memory.Used);

@@ -78,6 +78,11 @@ internal sealed class ExecutorMetrics
     /// <summary>Commands with a channel that a user was denied: acl_access_denied_channel.</summary>
     internal long ChannelsDenied { get; set; }
 
+    /// <summary>Searches of vector sets that have ended, those of additions included, and the bytes of vectors that they read.</summary>
+    internal long VectorSearches { get; set; }
+
+    internal long VectorBytesRead { get; set; }
+
     /// <summary>Payloads of RESTORE that were checked: dump_payload_sanitizations.</summary>
     internal long PayloadsChecked { get; set; }
 
@@ -117,7 +122,7 @@ internal sealed class ExecutorMetrics
     /// <summary>CONFIG RESETSTAT. From any thread: counts that arrive meanwhile may survive it.</summary>
     internal void Reset()
     {
-        EvictedKeys = EvictedYoungKeys = KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = PayloadsChecked = 0;
+        EvictedKeys = EvictedYoungKeys = KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = VectorSearches = VectorBytesRead = PayloadsChecked = 0;
         Defragmentation = default;
         foreach (CommandMetrics? command in _commands) command?.Reset();
         lock (ErrorsByClass) ErrorsByClass.Clear();
@@ -143,6 +148,8 @@ internal sealed class ExecutorMetrics
         CommandsDenied += other.CommandsDenied;
         KeysDenied += other.KeysDenied;
         ChannelsDenied += other.ChannelsDenied;
+        VectorSearches += other.VectorSearches;
+        VectorBytesRead += other.VectorBytesRead;
         PayloadsChecked += other.PayloadsChecked;
         ErrorReplies += other.ErrorReplies;
         UnexpectedErrorReplies += other.UnexpectedErrorReplies;

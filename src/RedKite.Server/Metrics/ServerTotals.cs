@@ -47,6 +47,10 @@ internal readonly record struct ServerTotals
 
     internal long ChannelsDenied { get; private init; }
 
+    internal long VectorSearches { get; private init; }
+
+    internal long VectorBytesRead { get; private init; }
+
     /// <summary>Payloads of RESTORE that were checked.</summary>
     internal long PayloadsChecked { get; private init; }
 
@@ -100,6 +104,8 @@ internal readonly record struct ServerTotals
                 CommandsDenied = sum.CommandsDenied + metrics.CommandsDenied,
                 KeysDenied = sum.KeysDenied + metrics.KeysDenied,
                 ChannelsDenied = sum.ChannelsDenied + metrics.ChannelsDenied,
+                VectorSearches = sum.VectorSearches + metrics.VectorSearches,
+                VectorBytesRead = sum.VectorBytesRead + metrics.VectorBytesRead,
                 PayloadsChecked = sum.PayloadsChecked + metrics.PayloadsChecked,
             };
         }

@@ -66,6 +66,7 @@ public class FindingRulesTests
         ["command-stall"] = new(Critical, (LatencyMax, 1_200_000)),
         ["large-transaction"] = new(Warning, (LargestTransaction, 100_000)),
         ["long-script"] = new(Warning, (LongestScript, 200_000)),
+        ["vector-searches-wide"] = new(Warning, (VectorSearches, 20), (VectorBytesRead, 2 * GiB)),
         ["transactions-refused"] = new(Notice, (TransactionsRefused, 50), (Transactions, 20)),
         ["keys-command"] = new(Warning, (KeysCalls, 2), (Keys, 20_000)),
         ["error-rate"] = new(Warning, (ErrorReplies, 200), (CommandsProcessed, 1000)),

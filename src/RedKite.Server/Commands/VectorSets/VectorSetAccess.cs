@@ -25,7 +25,7 @@ internal static class VectorSetAccess
     /// <returns>False: the client waits, and the handler must not reply.</returns>
     internal static bool TryComplete(this scoped in CommandContext cmd, VectorSetValue set, VectorSearch search)
     {
-        if (search.IsComplete || search.Run(set, VectorSearchWork.SliceBytes)) return true;
+        if (search.IsComplete || search.Run(set, VectorSearchWork.SliceBytes)) return Count(cmd, search);
         var work = new VectorSearchWork(cmd.Database, cmd.HashOf(1), set, search);
         if (cmd.BlockOnWork(work))
         {
@@ -33,7 +33,8 @@ internal static class VectorSetAccess
             return false;
         }
 
-        return search.Run(set, long.MaxValue);
+        search.Run(set, long.MaxValue);
+        return Count(cmd, search);
     }
 
     /// <summary>The search that the client has waited for, if it is complete; otherwise null.</summary>
@@ -88,6 +89,13 @@ internal static class VectorSetAccess
     {
         if (element.Attributes.IsEmpty) reply.Null();
         else reply.Bulk(element.Attributes);
+    }
+
+    private static bool Count(scoped in CommandContext cmd, VectorSearch search)
+    {
+        cmd.Metrics.VectorSearches++;
+        cmd.Metrics.VectorBytesRead += search.BytesRead;
+        return true;
     }
 
     private static bool TryVector(scoped in CommandContext cmd, scoped ref int at, out Span<float> vector)

@@ -9,6 +9,8 @@ internal static class LoadRules
 {
     private const int PercentileCommandsMin = 1000;
     private const int SlowSecondsMin = 10;
+    private const double WideSearchBytes = 64 << 20;
+    private const double WideSearchBytesASecond = 1 << 30;
 
     internal static FindingRule[] All =>
     [
@@ -55,6 +57,11 @@ internal static class LoadRules
             "The slow log has the script. Split its work: a script should take microseconds.", "commands",
             view => view.Max(LongestScript, 60) > 100_000 ? new("A script runs long", Text($"the longest ran for {view.Max(LongestScript, 60) / 1000:0} ms"), Warning) : null)
         { Culprit = culprits => culprits.LongScript() },
+        new("vector-searches-wide", "Searches of vector sets read more than 64 MiB each over the last minute, and more than 1 GiB a second: much of their sets.",
+            "Lower EF, COUNT or FILTER-EF, or replace TRUTH; store attributes that a filter rarely matches in sets of their own; Q8 or BIN vectors take a quarter of the memory or less.", "commands",
+            view => view.Mean(VectorBytesRead, 60) is > WideSearchBytesASecond and var read && read > WideSearchBytes * view.Mean(VectorSearches, 60)
+                ? new("Searches of vector sets read much", Text($"{Bytes(read / Math.Max(view.Mean(VectorSearches, 60), 1.0 / 60))} each, {Bytes(read)} a second"), Warning) : null)
+        { Culprit = culprits => culprits.SlowestCommand() },
         new("transactions-refused", "More than half of the transactions of the last minute were refused, and more than ten a second: clients compete for the keys that they watch.",
             "Use a script or a single command instead of WATCH, or let the clients work on different keys.", "commands",
             view => view.Mean(TransactionsRefused, 60) > 10 && view.Mean(TransactionsRefused, 60) > view.Mean(Transactions, 60) ? new("Most transactions are refused", Text($"{view.Mean(TransactionsRefused, 60):0} a second, {view.Mean(Transactions, 60):0} executed"), Notice) : null),

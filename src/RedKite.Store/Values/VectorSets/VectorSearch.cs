@@ -32,11 +32,15 @@ internal sealed unsafe class VectorSearch(VectorScratch scratch)
     /// <summary>Whether it is complete.</summary>
     internal bool IsComplete { get; private set; }
 
+    /// <summary>The bytes of vectors and links that it has read so far.</summary>
+    internal long BytesRead { get; private set; }
+
     /// <summary>Begins, in place of the scratch memory's last search.</summary>
     internal VectorSearch Begin(VectorSearchBounds bounds)
     {
         _bounds = bounds;
         _hasBegun = _hasStopped = IsComplete = false;
+        BytesRead = 0;
         return this;
     }
 
@@ -62,9 +66,11 @@ internal sealed unsafe class VectorSearch(VectorScratch scratch)
             _scratch.Continue(set.Numbers);
         }
 
+        long budget = bytes;
         IsComplete = _bounds.IsExact
             ? graph.Scan(query, _bounds.Count, _bounds.Filter, ref _next, ref bytes)
             : graph.Continue(query, level: 0, _bounds.Effort, _bounds.Filter, ref _examined, ref bytes, mayHaveChanged: _changes != set.Data->Changes);
+        BytesRead += budget - bytes;
         return IsComplete;
     }
 

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Runtime.InteropServices;
 using System.Text;
 using RedKite.Server.Commands.VectorSets;
+using RedKite.Server.Metrics;
 using RedKite.Server.Tests.Execution.Slices;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.VectorSets;
@@ -42,6 +43,20 @@ public sealed class SlicedSearchTests : IAsyncDisposable
         Assert.Equal(atOnce, search.RunToEnd()!.ReplaceLineEndings(" "));
         Assert.InRange(search.Slices, SlicesOfAll - 1, 2 * SlicesOfAll); // the first one is the command's own
         Assert.Equal("300", Run("VCARD v"));
+    }
+
+    [Fact]
+    public void Searches_and_what_they_read_are_counted()
+    {
+        const long AllVectors = (long)Elements * Dimensions;
+        ServerTotals before = ServerTotals.Of(_server.Engine.Metrics);
+        Assert.Equal(Elements, before.VectorSearches); // of the additions
+        using (SlicedCommand search = Begin("VSIM v ELE e5 COUNT 3 TRUTH")) search.RunToEnd();
+        ServerTotals after = ServerTotals.Of(_server.Engine.Metrics);
+        Assert.Equal(before.VectorSearches + 1, after.VectorSearches);
+        Assert.InRange(after.VectorBytesRead - before.VectorBytesRead, AllVectors, AllVectors * 11 / 10);
+        AtOnce("VSIM v ELE e5 COUNT 3 EF 3");
+        Assert.InRange(ServerTotals.Of(_server.Engine.Metrics).VectorBytesRead - after.VectorBytesRead, 3 * Dimensions, AllVectors);
     }
 
     // What counts is what is read, not time.
