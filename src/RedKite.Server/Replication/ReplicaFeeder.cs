@@ -8,8 +8,8 @@ namespace RedKite.Server.Replication;
 /// has a position. A loop without replicas pays for a comparison in each turn.
 /// </summary>
 /// <remarks>
-/// While requests arrive, the stream of several turns is gathered: a send in each turn added as much CPU to a batch of 16 SETs as half of
-/// the batch itself. A loop that has nothing else to do sends at once, and so does one while clients wait for acknowledgements.
+/// While requests arrive, the stream of several turns is gathered: a send in each turn added 30 % to the CPU of SETs at pipeline 16. A loop
+/// that has nothing else to do sends at once, and so does one while clients wait for acknowledgements.
 /// </remarks>
 internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream, AckWaits waits)
 {
