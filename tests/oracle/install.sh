@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sets up the servers that the tests compare RedKite with: redis-server 8.0 (8.0.2 with the fixes of Debian 13.8) and
-# valkey-server 8.1 of Debian trixie, valkey-server 9.1 of forky, which is not released yet, and redis-server 8.6 of sid; beside a Debian of another
-# release, without a chroot and without root. The packages come from the mirror that this machine's apt uses, through an apt
+# valkey-server 8.1 of Debian trixie, valkey-server 9.1 of forky, which is not released yet, and redis-server 8.6 of
+# experimental; beside a Debian of another release, without a chroot and without root. The packages come from the mirror that this machine's apt uses, through an apt
 # whose sources, lists, cache and package database are in the target folder: the system's own stay as they are. apt checks the
 # signatures of the release and its packages as ever. The programs run with the loader and the libraries of their own release.
 #
@@ -22,12 +22,12 @@ main() {
 
     # The small packages stand for systemd, which the programs do not need.
     (set_up "$target/valkey9" "Valkey 9" forky "valkey-server systemd-standalone-tmpfiles systemd-standalone-sysusers" "valkey-server valkey-cli") || true
-    # Debian's unstable release has the newest Redis. Its version is not pinned: tests that need one look at what it is.
-    (set_up "$target/redis8.6" "Redis 8.6" sid "redis-server systemd-standalone-tmpfiles systemd-standalone-sysusers" \
+    # Its libraries come from Debian's unstable release. Its version is not pinned: tests that need one look at what it is.
+    (set_up "$target/redis8.6" "Redis 8.6" "sid experimental" "redis-server systemd-standalone-tmpfiles systemd-standalone-sysusers" \
         "redis-server redis-cli redis-benchmark redis-check-rdb redis-check-aof") || true
 }
 
-# set_up <folder> <what> <suite> <packages> <programs, a server first>
+# set_up <folder> <what> <suites, the preferred one last> <packages> <programs, a server first>
 set_up() {
     local target=$1 suite=$3 packages=$4 programs=$5 stamp
     what=$2
@@ -50,7 +50,7 @@ set_up() {
     echo "oracle: setting up $what of Debian $suite"
     configure_apt "$mirror" "$suite"
     private_apt update "$mirror has no $suite that can be verified"
-    private_apt "install --download-only -y --no-install-recommends $packages" "$mirror does not deliver $packages"
+    private_apt "install --download-only -y --no-install-recommends -t ${suite##* } $packages" "$mirror does not deliver $packages"
     unpack || give_up "the packages of $suite cannot be unpacked"
     wrap "$programs"
     "$work/bin/${programs%% *}" --version >/dev/null 2>&1 || give_up "${programs%% *} of $suite does not run here"
@@ -69,12 +69,13 @@ find_mirror() {
         sed -n "s|^'\(.*/\)dists/${VERSION_CODENAME:-none}/InRelease'.*|\1|p" | head -n 1)
 }
 
-# configure_apt <mirror> <suite>
+# configure_apt <mirror> <suites>
 configure_apt() {
     local apt=$work/apt
     mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
     : >"$apt/status"
-    echo "deb [signed-by=$keyring] $1 $2 main" >"$apt/sources.list"
+    local suite
+    for suite in $2; do echo "deb [signed-by=$keyring] $1 $suite main"; done >"$apt/sources.list"
     # Read after the system's configuration, whose proxies and certificates count, and whose hooks do not.
     cat >"$apt/apt.conf" <<CONF
 #clear APT::Update;
