@@ -132,7 +132,7 @@ public sealed class ReplyChainTests : IDisposable
         var reply = new ReplyWriter(_pool) { BytesMax = 3_000_000 };
         for (int i = 0; i < 29; i++) reply.Bulk(new byte[100_000]);
         Assert.False(reply.Overflowed);
-        Assert.False(reply.FitsOrOverflows(20_000));
+        Assert.False(reply.TryBeginRepeating(20_000));
         Assert.True(reply.Overflowed);
         Assert.Equal(0, _pool.Rented);
         reply.Clear();

@@ -198,9 +198,9 @@ public class ReplyWriterTests
     {
         var reply = new ReplyWriter { BytesMax = 600 };
         reply.Ok();
-        Assert.True(reply.FitsOrOverflows(99));
+        Assert.True(reply.TryBeginRepeating(99));
         Assert.Equal("+OK\r\n"u8, reply.Written);
-        Assert.False(reply.FitsOrOverflows(100));
+        Assert.False(reply.TryBeginRepeating(100));
         Assert.True(reply.Overflowed);
         Assert.Equal(0, reply.Length);
     }

@@ -67,7 +67,11 @@ internal sealed class Engine : ServerParts
     /// <summary>Surrounds every command; null: nothing does.</summary>
     internal ICommandInterceptor? Interceptor { get; private set; }
 
-    /// <summary>The largest reply: as large as the machine's memory. More could never be delivered.</summary>
+    // A reply is held until it is sent, beside the data: what the data itself fills is left to it.
+    private const int ReplyShare = 2;
+    private const int RepeatedReplyShare = 8;
+
+    /// <summary>What the process may use: the machine's memory, or its container's limit.</summary>
     internal long MemoryBytesMax { get; } = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
 
     /// <summary>
@@ -75,6 +79,12 @@ internal sealed class Engine : ServerParts
     /// would close it anyway. The command's own reply may follow up to a full buffer of earlier ones.
     /// </summary>
     internal long ReplyBytesMax { get; private set; }
+
+    /// <summary>
+    /// The limit of a reply whose size is a number that the client gives, such as HRANDFIELD's negative count: a part of the process's limit and of
+    /// maxmemory, because no data of that size need exist.
+    /// </summary>
+    internal long RepeatedReplyBytesMax { get; private set; }
 
     /// <summary>
     /// The limit of one reply to an ordinary client, above which the client is closed even if it reads. As in Redis, the reply
@@ -191,13 +201,15 @@ internal sealed class Engine : ServerParts
         Apply("client-output-buffer-limit", () =>
         {
             ulong hardBytes = Settings.NormalClientLimit.HardBytes;
-            ReplyBytesMax = hardBytes == 0 || hardBytes > (ulong)MemoryBytesMax ? MemoryBytesMax : (long)hardBytes + ReplyWriter.ContiguousBytesMax;
+            ReplyBytesMax = hardBytes == 0 || hardBytes > (ulong)MemoryBytesMax / ReplyShare ? MemoryBytesMax / ReplyShare : (long)hardBytes + ReplyWriter.ContiguousBytesMax;
             OneReplyBytesMax = hardBytes == 0 || hardBytes > (ulong)MemoryBytesMax ? long.MaxValue : (long)hardBytes + RedisBufferBytes;
             MeasureReplies();
         });
 
         Apply("maxmemory", () =>
         {
+            long limit = Settings.MaxMemoryBytes == 0 ? MemoryBytesMax : (long)Math.Min(Settings.MaxMemoryBytes, (ulong)MemoryBytesMax);
+            RepeatedReplyBytesMax = Math.Clamp(limit / RepeatedReplyShare, ReplyWriter.ContiguousBytesMax, ReplyWriter.RepeatedBytesMost);
             Memory.Apply(Metrics, reports: true);
             if (Metrics is not null && Keyspace.Budget.IsExceeded) Log.Warning(LogEvents.MemoryOverLimit, $"maxmemory {Settings.MaxMemoryBytes} is less than the memory in use: keys will be evicted, or writes refused, depending on maxmemory-policy.");
         });

@@ -169,6 +169,7 @@ internal sealed class SessionLoop : IConnectionHandler
         session.InputBytes = input.Length;
         Executor.Metrics.Reads++;
         Executor.Reply.BytesMax = _engine.ReplyBytesMax;
+        Executor.Reply.RepeatedBytesMax = _engine.RepeatedReplyBytesMax;
         Executor.Meter.BeginInput(_loop.Cycles);
         int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;

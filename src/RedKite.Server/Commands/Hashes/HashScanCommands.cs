@@ -116,7 +116,7 @@ internal static class HashScanCommands
     // Fields are drawn independently, so they may repeat.
     private static void ReplyDrawn(ReplyWriter reply, scoped in HashValue hash, long count, bool withValues)
     {
-        if (!reply.FitsOrOverflows(count)) return;
+        if (!reply.TryBeginRepeating(count, withValues ? 2 : 1)) return;
         WriteDrawnHead(reply, (int)count, withValues);
         if (hash.HasExpired)
         {
@@ -126,14 +126,14 @@ internal static class HashScanCommands
 
         if (hash.IsTable)
         {
-            for (long i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, hash.Pick(SamplingRandom.Current), withValues);
+            for (long i = 0; i < count && reply.MayRepeat(); i++) ReplyPair(reply, hash.Pick(SamplingRandom.Current), withValues);
             return;
         }
 
         var fields = (int)hash.Count;
         int[] places = ArrayPool<int>.Shared.Rent(fields);
         hash.FindPlaces(places);
-        for (long i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, hash.OfPlace(places[Below(fields)]), withValues);
+        for (long i = 0; i < count && reply.MayRepeat(); i++) ReplyPair(reply, hash.OfPlace(places[Below(fields)]), withValues);
         ArrayPool<int>.Shared.Return(places);
     }
 
@@ -143,7 +143,7 @@ internal static class HashScanCommands
         var fields = (int)hash.LivingCount;
         nint[] living = ArrayPool<nint>.Shared.Rent(fields);
         hash.FindLiving(living);
-        for (long i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, HashValue.OfDrawn(living[Below(fields)]), withValues);
+        for (long i = 0; i < count && reply.MayRepeat(); i++) ReplyPair(reply, HashValue.OfDrawn(living[Below(fields)]), withValues);
         ArrayPool<nint>.Shared.Return(living);
     }
 
@@ -172,8 +172,7 @@ internal static class HashScanCommands
 
     private static void WriteDrawnHead(ReplyWriter reply, int count, bool withValues)
     {
-        if (withValues && !reply.Resp3) reply.Array(Math.Min(count, int.MaxValue / 2) * 2);
-        else reply.Array(count);
+        reply.Array(withValues && !reply.Resp3 ? Math.Min(count, int.MaxValue / 2) * 2 : count);
     }
 
     // In RESP3, a field and its value are a pair.

@@ -54,7 +54,7 @@ internal sealed class DumpCommands(ServerRun run)
             return;
         }
 
-        if (payload.Overflowed) cmd.Reply.FitsOrOverflows(long.MaxValue);
+        if (payload.Overflowed) cmd.Reply.OverflowAtOnce();
         else cmd.Reply.Bulk(payload.Written);
         payload.Clear();
     }

@@ -60,7 +60,7 @@ internal static class SetScanCommands
     // Stops as soon as the reply is larger than allowed.
     private static void ReplyRepeatedly(ReplyWriter reply, SetView set, long count)
     {
-        if (!reply.FitsOrOverflows(count)) return;
+        if (!reply.TryBeginRepeating(count)) return;
         Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
         reply.Array((int)count);
         if (set.Hides)
@@ -69,7 +69,7 @@ internal static class SetScanCommands
             return;
         }
 
-        for (long i = 0; i < count && !reply.Overflowed; i++) reply.Bulk(set.Pick(SamplingRandom.Current, number, out _));
+        for (long i = 0; i < count && reply.MayRepeat(); i++) reply.Bulk(set.Pick(SamplingRandom.Current, number, out _));
     }
 
     // Among members that have expired and cannot be removed now: the others are looked for once.
@@ -80,7 +80,7 @@ internal static class SetScanCommands
         SetEnumerator members = set.Enumerate(default);
         while (members.MoveNext()) living[found++] = members.Block;
 #pragma warning disable CA5394 // Not a secret: a sample.
-        for (long i = 0; i < count && !reply.Overflowed; i++) reply.Bulk(SetView.MemberAt(living[SamplingRandom.Current.Next(found)]));
+        for (long i = 0; i < count && reply.MayRepeat(); i++) reply.Bulk(SetView.MemberAt(living[SamplingRandom.Current.Next(found)]));
 #pragma warning restore CA5394
         ArrayPool<nint>.Shared.Return(living);
     }

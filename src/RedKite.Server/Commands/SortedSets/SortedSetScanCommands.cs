@@ -58,11 +58,11 @@ internal static class SortedSetScanCommands
     // Each member is sampled independently of the others, so members may repeat.
     private static void ReplyRepeatedly(ReplyWriter reply, scoped in SortedSetValue set, long count, bool withScores)
     {
-        if (!reply.FitsOrOverflows(count)) return;
+        if (!reply.TryBeginRepeating(count, withScores ? 2 : 1)) return;
         reply.MembersHead(count, withScores);
         long members = set.Count;
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
-        for (long i = 0; i < count && !reply.Overflowed; i++)
+        for (long i = 0; i < count && reply.MayRepeat(); i++)
         {
             SortedSetCursor place = set.At(Below(members), digits);
             reply.Member(place.Member, place.Score, withScores);

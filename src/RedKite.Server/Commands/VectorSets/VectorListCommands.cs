@@ -95,9 +95,9 @@ internal static class VectorListCommands
     // Stops as soon as the reply is larger than allowed.
     private static void ReplyRepeatedly(ReplyWriter reply, VectorSetValue set, long count)
     {
-        if (!reply.FitsOrOverflows(count)) return;
+        if (!reply.TryBeginRepeating(count)) return;
         reply.Array((int)count);
-        for (long i = 0; i < count && !reply.Overflowed; i++) reply.Bulk(set.Pick(SamplingRandom.Current).Name);
+        for (long i = 0; i < count && reply.MayRepeat(); i++) reply.Bulk(set.Pick(SamplingRandom.Current).Name);
     }
 
     private static void ReplyDistinct(ReplyWriter reply, VectorSetValue set, int count)
