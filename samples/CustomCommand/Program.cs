@@ -27,6 +27,6 @@ internal static class LeaderboardCommands
     }
 
     [RedKiteCommand("LEADERBOARD.TOP", IsReadOnly = true, Summary = "Returns the best players, best first.")]
-    public static RedKiteItems Top(RedKiteCommandKeys keys, [RedKiteKey] string board, int count) =>
+    public static RedKitePairs Top(RedKiteCommandKeys keys, [RedKiteKey] string board, int count) =>
         keys.SortedSetRangeByRank(board, 0, count - 1, fromHighest: true);
 }

@@ -65,8 +65,8 @@ internal sealed class RedKiteOutputCacheStore(RedKiteServer server, RedKiteCache
         ArgumentNullException.ThrowIfNull(tag);
         cancellationToken.ThrowIfCancellationRequested();
         string set = _tagPrefix + tag;
-        using RedKiteItems entries = _client.SortedSetRangeByRank(set);
-        foreach (RedKitePair entry in entries.Pairs)
+        using RedKitePairs entries = _client.SortedSetRangeByRank(set);
+        foreach (RedKitePair entry in entries)
         {
             // One by one: what is added meanwhile keeps its tag.
             string key = entry.First.ToString();
@@ -99,8 +99,8 @@ internal sealed class RedKiteOutputCacheStore(RedKiteServer server, RedKiteCache
     {
         long last = Volatile.Read(ref _cleanedMs);
         if (now - last < CleaningMs || Interlocked.CompareExchange(ref _cleanedMs, now, last) != last) return;
-        using RedKiteItems expired = _client.SortedSetRangeByScore(_tags, double.NegativeInfinity, now);
-        foreach (RedKitePair tag in expired.Pairs) _client.SortedSetRemoveByScore(_tagPrefix + tag.First.ToString(), double.NegativeInfinity, now);
+        using RedKitePairs expired = _client.SortedSetRangeByScore(_tags, double.NegativeInfinity, now);
+        foreach (RedKitePair tag in expired) _client.SortedSetRemoveByScore(_tagPrefix + tag.First.ToString(), double.NegativeInfinity, now);
         _client.SortedSetRemoveByScore(_tags, double.NegativeInfinity, now);
     }
 }

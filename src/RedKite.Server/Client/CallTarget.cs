@@ -81,6 +81,30 @@ internal readonly ref struct ClientCall(CallTarget target)
         return this;
     }
 
+    /// <summary>Adds names and values, one after the other.</summary>
+    internal ClientCall Add(IReadOnlyDictionary<string, string> pairs)
+    {
+        foreach ((string name, string value) in pairs)
+        {
+            target.Request.Add(name);
+            target.Request.Add(value);
+        }
+
+        return this;
+    }
+
+    /// <summary>Adds scores and members, one after the other.</summary>
+    internal ClientCall Add(scoped ReadOnlySpan<RedKiteScoredMember> members)
+    {
+        foreach (RedKiteScoredMember member in members)
+        {
+            target.Request.Add(member.Score);
+            target.Request.Add(member.Member.Span);
+        }
+
+        return this;
+    }
+
     /// <summary>Adds a word if it applies.</summary>
     internal ClientCall AddIf(bool applies, scoped ReadOnlySpan<byte> word)
     {
@@ -245,6 +269,9 @@ internal readonly ref struct ClientCall(CallTarget target)
             target.End();
         }
     }
+
+    /// <summary>A flat array of pairs; an empty one for a null.</summary>
+    internal RedKitePairs Pairs() => RedKitePairs.Of(Items());
 
     /// <summary>The reply as an object. Errors are thrown.</summary>
     internal RedKiteReply Tree()

@@ -43,6 +43,30 @@ internal readonly ref struct QueuedCall(RedKiteQueue queue)
         return this;
     }
 
+    /// <summary>Adds names and values, one after the other.</summary>
+    internal QueuedCall Add(IReadOnlyDictionary<string, string> pairs)
+    {
+        foreach ((string name, string value) in pairs)
+        {
+            queue.Request.Add(name);
+            queue.Request.Add(value);
+        }
+
+        return this;
+    }
+
+    /// <summary>Adds scores and members, one after the other.</summary>
+    internal QueuedCall Add(scoped ReadOnlySpan<RedKiteScoredMember> members)
+    {
+        foreach (RedKiteScoredMember member in members)
+        {
+            queue.Request.Add(member.Score);
+            queue.Request.Add(member.Member.Span);
+        }
+
+        return this;
+    }
+
     /// <summary>Adds a word if it applies.</summary>
     internal QueuedCall AddIf(bool applies, scoped ReadOnlySpan<byte> word)
     {
@@ -81,7 +105,10 @@ internal readonly ref struct QueuedCall(RedKiteQueue queue)
     internal RedKiteQueued<string?> TextOrNull() => As(static reply => reply.Text);
 
     /// <summary>A flat array; an empty one for a null.</summary>
-    internal RedKiteQueued<IReadOnlyList<RedKiteReply>> Items() => As(static reply => reply.Items);
+    internal RedKiteQueued<RedKiteItems> Items() => As(RedKiteItems.Of);
+
+    /// <summary>A flat array of pairs; an empty one for a null.</summary>
+    internal RedKiteQueued<RedKitePairs> Pairs() => As(static reply => RedKitePairs.Of(RedKiteItems.Of(reply)));
 
     internal RedKiteQueued<RedKiteReply> Tree() => As(static reply => reply);
 

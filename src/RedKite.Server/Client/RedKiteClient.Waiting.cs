@@ -57,6 +57,9 @@ public sealed partial class RedKiteClient
     /// <summary>Subscribes to channels; it has begun when the method returns. SUBSCRIBE.</summary>
     public RedKiteSubscription Subscribe(params ReadOnlySpan<string> channels) => new(_parts, "SUBSCRIBE"u8, channels);
 
+    /// <summary>Subscribes to sharded channels; it has begun when the method returns. SSUBSCRIBE.</summary>
+    public RedKiteSubscription SubscribeSharded(params ReadOnlySpan<string> channels) => new(_parts, "SSUBSCRIBE"u8, channels);
+
     /// <summary>Subscribes to all channels that match patterns; it has begun when the method returns. PSUBSCRIBE.</summary>
     public RedKiteSubscription SubscribePatterns(params ReadOnlySpan<string> patterns) => new(_parts, "PSUBSCRIBE"u8, patterns);
 
@@ -76,6 +79,25 @@ public sealed partial class RedKiteClient
                 yield return entry;
             }
         }
+    }
+
+    /// <summary>
+    /// Reads entries that no consumer of a group has got yet, and assigns them to a consumer, as soon as there are some. XREADGROUP with BLOCK.
+    /// </summary>
+    /// <param name="key">The stream.</param>
+    /// <param name="group">The group.</param>
+    /// <param name="consumer">The consumer.</param>
+    /// <param name="count">The most entries.</param>
+    /// <param name="timeout">How long to wait, by the server's clock; null: without end.</param>
+    /// <param name="cancellationToken">Ends the wait; nothing was assigned then.</param>
+    /// <returns>The entries; none: the timeout has passed.</returns>
+    public ValueTask<IReadOnlyList<RedKiteStreamEntry>> StreamReadGroupAsync(RedKiteArgument key, RedKiteArgument group, RedKiteArgument consumer, long count = 100, TimeSpan? timeout = null, CancellationToken cancellationToken = default)
+    {
+        var caller = (Caller)Target();
+        ClientCall.Begin(caller, "XREADGROUP"u8).Add("GROUP"u8).Add(group).Add(consumer).Add("COUNT"u8).Add(count).Add("BLOCK"u8).Add(timeout is { } given ? Math.Max(1, Ms(given)) : 0).Add("STREAMS"u8).Add(key).Add(">"u8);
+        return EntriesOf(RunAsync(caller, cancellationToken));
+
+        static async ValueTask<IReadOnlyList<RedKiteStreamEntry>> EntriesOf(ValueTask<RedKiteReply> reply) => RedKiteStreamEntry.FirstListOf((await reply.ConfigureAwait(false)).OrThrow());
     }
 
     /// <summary>Every key that exists from the first step to the last, once or more often. SCAN, a page with each step; no lock is held in between.</summary>

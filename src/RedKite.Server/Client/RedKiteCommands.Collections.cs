@@ -17,8 +17,8 @@ public abstract partial class RedKiteCommands
     /// <summary>The values of several fields, null for missing ones. HMGET.</summary>
     public RedKiteItems HashGetMany(RedKiteArgument key, params ReadOnlySpan<string> fields) => Begin("HMGET"u8, key).Add(fields).Items();
 
-    /// <summary>All fields and values, in pairs. HGETALL.</summary>
-    public RedKiteItems HashGetAll(RedKiteArgument key) => Begin("HGETALL"u8, key).Items();
+    /// <summary>All fields with their values. HGETALL.</summary>
+    public RedKitePairs HashGetAll(RedKiteArgument key) => Begin("HGETALL"u8, key).Pairs();
 
     /// <summary>Sets a field. HSET.</summary>
     /// <returns>Whether it is new.</returns>
@@ -32,11 +32,19 @@ public abstract partial class RedKiteCommands
     /// <returns>How many are new.</returns>
     public long HashSetMany(RedKiteArgument key, IReadOnlyDictionary<string, string> fields)
     {
-        ArgumentNullException.ThrowIfNull(fields);
-        string[] alternating = new string[fields.Count * 2];
-        int at = 0;
-        foreach ((string field, string value) in fields) (alternating[at++], alternating[at++]) = (field, value);
-        return Begin("HSET"u8, key).Add(alternating.AsSpan()).Integer();
+        ThrowIfIncomplete(fields);
+        return Begin("HSET"u8, key).Add(fields).Integer();
+    }
+
+    /// <summary>Sets a field that expires. HSETEX with PX.</summary>
+    public void HashSet(RedKiteArgument key, RedKiteArgument field, RedKiteArgument value, TimeSpan expiry) =>
+        Begin("HSETEX"u8, key).Add("PX"u8).Add(Ms(expiry)).Add("FIELDS"u8).Add(1).Add(field).Add(value).Done();
+
+    /// <summary>Sets fields that expire. HSETEX with PX.</summary>
+    public void HashSetMany(RedKiteArgument key, IReadOnlyDictionary<string, string> fields, TimeSpan expiry)
+    {
+        ThrowIfIncomplete(fields);
+        Begin("HSETEX"u8, key).Add("PX"u8).Add(Ms(expiry)).Add("FIELDS"u8).Add(fields.Count).Add(fields).Done();
     }
 
     /// <summary>Deletes a field. HDEL.</summary>
@@ -144,11 +152,27 @@ public abstract partial class RedKiteCommands
     /// <summary>The members of the first set that none of the others has. SDIFF.</summary>
     public RedKiteItems SetDifference(params ReadOnlySpan<string> keys) => Begin("SDIFF"u8).Add(keys).Items();
 
+    /// <summary>Stores the members that all sets have in another set, and replaces that. SINTERSTORE.</summary>
+    /// <returns>How many they are.</returns>
+    public long SetIntersectStore(RedKiteArgument destination, params ReadOnlySpan<string> keys) => Begin("SINTERSTORE"u8, destination).Add(keys).Integer();
+
+    /// <summary>Stores the members that any of the sets has in another set, and replaces that. SUNIONSTORE.</summary>
+    /// <returns>How many they are.</returns>
+    public long SetUnionStore(RedKiteArgument destination, params ReadOnlySpan<string> keys) => Begin("SUNIONSTORE"u8, destination).Add(keys).Integer();
+
+    /// <summary>Stores the members of the first set that none of the others has in another set, and replaces that. SDIFFSTORE.</summary>
+    /// <returns>How many they are.</returns>
+    public long SetDifferenceStore(RedKiteArgument destination, params ReadOnlySpan<string> keys) => Begin("SDIFFSTORE"u8, destination).Add(keys).Integer();
+
     // Sorted sets
 
     /// <summary>Adds a member or changes its score. ZADD.</summary>
     /// <returns>Whether it is new.</returns>
     public bool SortedSetAdd(RedKiteArgument key, RedKiteArgument member, double score) => Begin("ZADD"u8, key).Add(score).Add(member).IsDone();
+
+    /// <summary>Adds members or changes their scores. ZADD.</summary>
+    /// <returns>How many are new.</returns>
+    public long SortedSetAddMany(RedKiteArgument key, params ReadOnlySpan<RedKiteScoredMember> members) => Begin("ZADD"u8, key).Add(members).Integer();
 
     /// <summary>Adds to a member's score; a missing one counts as 0. ZINCRBY.</summary>
     /// <returns>The sum.</returns>
@@ -168,20 +192,20 @@ public abstract partial class RedKiteCommands
     /// <summary>The number of members. ZCARD.</summary>
     public long SortedSetLength(RedKiteArgument key) => Begin("ZCARD"u8, key).Integer();
 
-    /// <summary>Members between two inclusive positions, with their scores in pairs, from the lowest score or from the highest. ZRANGE WITHSCORES.</summary>
-    public RedKiteItems SortedSetRangeByRank(RedKiteArgument key, long start = 0, long stop = -1, bool fromHighest = false) =>
-        Begin("ZRANGE"u8, key).Add(start).Add(stop).AddIf(fromHighest, "REV"u8).Add("WITHSCORES"u8).Items();
+    /// <summary>Members between two inclusive positions, with their scores, from the lowest score or from the highest. ZRANGE WITHSCORES.</summary>
+    public RedKitePairs SortedSetRangeByRank(RedKiteArgument key, long start = 0, long stop = -1, bool fromHighest = false) =>
+        Begin("ZRANGE"u8, key).Add(start).Add(stop).AddIf(fromHighest, "REV"u8).Add("WITHSCORES"u8).Pairs();
 
-    /// <summary>Members with a score between two inclusive limits, with their scores in pairs. ZRANGE BYSCORE WITHSCORES.</summary>
-    public RedKiteItems SortedSetRangeByScore(RedKiteArgument key, double min, double max) =>
-        Begin("ZRANGE"u8, key).Add(min).Add(max).Add("BYSCORE"u8).Add("WITHSCORES"u8).Items();
+    /// <summary>Members with a score between two inclusive limits, with their scores. ZRANGE BYSCORE WITHSCORES.</summary>
+    public RedKitePairs SortedSetRangeByScore(RedKiteArgument key, double min, double max) =>
+        Begin("ZRANGE"u8, key).Add(min).Add(max).Add("BYSCORE"u8).Add("WITHSCORES"u8).Pairs();
 
     /// <summary>Removes members with a score between two inclusive limits. ZREMRANGEBYSCORE.</summary>
     /// <returns>How many were removed.</returns>
     public long SortedSetRemoveByScore(RedKiteArgument key, double min, double max) => Begin("ZREMRANGEBYSCORE"u8, key).Add(min).Add(max).Integer();
 
-    /// <summary>Removes and returns the members with the lowest scores, or the highest, with their scores in pairs. ZPOPMIN, ZPOPMAX.</summary>
-    public RedKiteItems SortedSetPop(RedKiteArgument key, long count = 1, bool fromHighest = false) => Begin(fromHighest ? "ZPOPMAX"u8 : "ZPOPMIN"u8, key).Add(count).Items();
+    /// <summary>Removes and returns the members with the lowest scores, or the highest, with their scores. ZPOPMIN, ZPOPMAX.</summary>
+    public RedKitePairs SortedSetPop(RedKiteArgument key, long count = 1, bool fromHighest = false) => Begin(fromHighest ? "ZPOPMAX"u8 : "ZPOPMIN"u8, key).Add(count).Pairs();
 
     private static ReadOnlySpan<byte> Word(RedKiteEnd end) => end == RedKiteEnd.Left ? "LEFT"u8 : "RIGHT"u8;
 }

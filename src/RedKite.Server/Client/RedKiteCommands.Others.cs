@@ -56,11 +56,28 @@ public abstract partial class RedKiteCommands
     public IReadOnlyList<RedKiteStreamEntry> StreamReadGroup(RedKiteArgument key, RedKiteArgument group, RedKiteArgument consumer, long count = 100) =>
         RedKiteStreamEntry.FirstListOf(Begin("XREADGROUP"u8).Add("GROUP"u8).Add(group).Add(consumer).Add("COUNT"u8).Add(count).Add("STREAMS"u8).Add(key).Add(">"u8).Tree());
 
+    /// <summary>
+    /// Takes over entries that another consumer of the group has had for some time without acknowledging them, up to a number at a time. XAUTOCLAIM.
+    /// </summary>
+    /// <param name="key">The stream.</param>
+    /// <param name="group">The group.</param>
+    /// <param name="consumer">The consumer that gets them.</param>
+    /// <param name="idleMin">For how long they have not been delivered.</param>
+    /// <param name="start">The id to begin with: "0-0", or <see cref="RedKiteClaimedEntries.Next"/> of the last call.</param>
+    /// <param name="count">The most entries.</param>
+    public RedKiteClaimedEntries StreamAutoClaim(RedKiteArgument key, RedKiteArgument group, RedKiteArgument consumer, TimeSpan idleMin, string start = "0-0", long count = 100) =>
+        RedKiteClaimedEntries.Of(Begin("XAUTOCLAIM"u8, key).Add(group).Add(consumer).Add(Ms(idleMin)).Add(start).Add("COUNT"u8).Add(count).Tree());
+
     /// <summary>Acknowledges an entry of a group. XACK.</summary>
     /// <returns>Whether it was pending.</returns>
     public bool StreamAcknowledge(RedKiteArgument key, RedKiteArgument group, string id) => Begin("XACK"u8, key).Add(group).Add(id).IsDone();
 
     // Scripts
+
+    /// <summary>Compiles a script and keeps it for EVALSHA until SCRIPT FLUSH or the end of the server. SCRIPT LOAD.</summary>
+    /// <returns>The SHA-1 of its text, as hexadecimal digits.</returns>
+    /// <exception cref="RedKiteException">It does not compile.</exception>
+    public string ScriptLoad(string script) => Begin("SCRIPT"u8).Add("LOAD"u8).Add(script).TextOrNull()!;
 
     /// <summary>Runs a Lua script. EVAL.</summary>
     /// <param name="script">Its text.</param>
@@ -83,6 +100,20 @@ public abstract partial class RedKiteCommands
     /// <summary>Sends a message to the subscribers of a channel. PUBLISH.</summary>
     /// <returns>How many got it.</returns>
     public long Publish(RedKiteArgument channel, RedKiteArgument message) => Begin("PUBLISH"u8, channel).Add(message).Integer();
+
+    /// <summary>Sends a message to the subscribers of a sharded channel. SPUBLISH.</summary>
+    /// <returns>How many got it.</returns>
+    public long PublishSharded(RedKiteArgument channel, RedKiteArgument message) => Begin("SPUBLISH"u8, channel).Add(message).Integer();
+}
+
+/// <summary>What <see cref="RedKiteCommands.StreamAutoClaim"/> has taken over.</summary>
+/// <param name="Next">The id to go on with; "0-0": all pending entries were looked at.</param>
+/// <param name="Entries">The entries.</param>
+/// <param name="DeletedIds">The ids of entries that are no longer in the stream and are pending no more.</param>
+public sealed record RedKiteClaimedEntries(string Next, IReadOnlyList<RedKiteStreamEntry> Entries, IReadOnlyList<string> DeletedIds)
+{
+    internal static RedKiteClaimedEntries Of(RedKiteReply reply) =>
+        new(reply.Items[0].Text!, RedKiteStreamEntry.ListOf(reply.Items[1]), [.. reply.Items[2].Items.Select(static id => id.Text!)]);
 }
 
 /// <summary>An entry of a stream.</summary>

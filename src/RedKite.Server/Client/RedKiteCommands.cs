@@ -52,7 +52,17 @@ public abstract partial class RedKiteCommands
         if (arguments == 0) throw new ArgumentException("A command has at least its name.");
     }
 
-    private static long Ms(TimeSpan time) => (long)Math.Ceiling(time.TotalMilliseconds);
+    // Before the call begins, which has to be ended.
+    internal static void ThrowIfIncomplete(IReadOnlyDictionary<string, string> pairs)
+    {
+        ArgumentNullException.ThrowIfNull(pairs);
+        foreach ((string name, string value) in pairs)
+        {
+            if (value is null) throw new ArgumentException($"The value of '{name}' is null.", nameof(pairs));
+        }
+    }
+
+    private protected static long Ms(TimeSpan time) => (long)Math.Ceiling(time.TotalMilliseconds);
 
     private static long? Ms(TimeSpan? time) => time is { } given ? Ms(given) : null;
 
@@ -89,6 +99,16 @@ public abstract partial class RedKiteCommands
     /// <returns>Whether it was set.</returns>
     public bool Set(RedKiteArgument key, RedKiteArgument value, RedKiteWhen when, TimeSpan? expiry = null) =>
         Begin("SET"u8, key).Add(value).AddIf(when == RedKiteWhen.Missing, "NX"u8).AddIf(when == RedKiteWhen.Exists, "XX"u8).AddIf("PX"u8, Ms(expiry)).IsDone();
+
+    /// <summary>Sets several strings at once, and removes expiries: keys and values alternate. MSET.</summary>
+    public void SetMany(params ReadOnlySpan<ReadOnlyMemory<byte>> keysAndValues) => Begin("MSET"u8).Add(keysAndValues).Done();
+
+    /// <summary>Sets several strings at once, and removes expiries. MSET.</summary>
+    public void SetMany(IReadOnlyDictionary<string, string> values)
+    {
+        ThrowIfIncomplete(values);
+        Begin("MSET"u8).Add(values).Done();
+    }
 
     /// <summary>Sets a string and returns the one before, null if there was none. SET with GET.</summary>
     public byte[]? GetAndSet(RedKiteArgument key, RedKiteArgument value) => Begin("SET"u8, key).Add(value).Add("GET"u8).BytesOrNull();

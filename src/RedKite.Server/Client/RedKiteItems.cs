@@ -5,27 +5,25 @@ using RedKite.Server.Client;
 namespace RedKite;
 
 /// <summary>
-/// The elements of a list, set or sorted set, the fields and values of a hash, or the values of several keys: a copy in memory of the shared array pool, read by
-/// <c>foreach</c> without an allocation for each element. Dispose it once. Not thread-safe.
+/// The elements of a list or set, or the values of several keys: a copy in memory of the shared array pool, read by <c>foreach</c> without an allocation for each
+/// element. Dispose it once; one of a batch or transaction is not pooled. Not thread-safe. What comes in pairs is <see cref="RedKitePairs"/>.
 /// </summary>
-/// <remarks>What comes in pairs (fields and values, members and scores) alternates; <see cref="Pairs"/> has both at a time.</remarks>
 public sealed class RedKiteItems : IDisposable
 {
     private byte[]? _array;
     private readonly int _length;
+    private readonly bool _isPooled;
 
-    private RedKiteItems(byte[] array, int length, int count)
+    private RedKiteItems(byte[] array, int length, int count, bool isPooled)
     {
         _array = array;
         _length = length;
+        _isPooled = isPooled;
         Count = count;
     }
 
-    /// <summary>The number of elements; a pair counts as two.</summary>
+    /// <summary>The number of elements.</summary>
     public int Count { get; }
-
-    /// <summary>The elements two by two: each field with its value, each member with its score.</summary>
-    public PairSequence Pairs => new(Bytes);
 
     private ReadOnlySpan<byte> Bytes
     {
@@ -59,19 +57,10 @@ public sealed class RedKiteItems : IDisposable
         return arrays;
     }
 
-    /// <summary>The pairs as a dictionary of strings (UTF-8). Disposes this.</summary>
-    public Dictionary<string, string> ToDictionary()
-    {
-        var dictionary = new Dictionary<string, string>(Count / 2, StringComparer.Ordinal);
-        foreach (RedKitePair pair in Pairs) dictionary[pair.First.ToString()] = pair.Second.ToString();
-        Dispose();
-        return dictionary;
-    }
-
     /// <summary>Returns the memory to the pool.</summary>
     public void Dispose()
     {
-        if (Interlocked.Exchange(ref _array, null) is { Length: > 0 } array) ArrayPool<byte>.Shared.Return(array);
+        if (Interlocked.Exchange(ref _array, null) is { Length: > 0 } array && _isPooled) ArrayPool<byte>.Shared.Return(array);
     }
 
     /// <summary>Copies a flat array; a null array is empty.</summary>
@@ -82,7 +71,21 @@ public sealed class RedKiteItems : IDisposable
         ReadOnlySpan<byte> elements = count == 0 ? [] : reply[at..];
         byte[] array = count == 0 ? [] : ArrayPool<byte>.Shared.Rent(elements.Length);
         elements.CopyTo(array);
-        return new RedKiteItems(array, elements.Length, count);
+        return new RedKiteItems(array, elements.Length, count, isPooled: true);
+    }
+
+    /// <summary>Copies a flat array that was read already; a null is empty.</summary>
+    internal static RedKiteItems Of(RedKiteReply reply)
+    {
+        var elements = new ArrayBufferWriter<byte>();
+        foreach (RedKiteReply item in reply.Items)
+        {
+            if (item.IsNull) elements.Write("$-1\r\n"u8);
+            else if (item.Kind == ReplyKind.Integer) RequestText.AddArgument(elements, item.Text!);
+            else RequestText.AddArgument(elements, item.Bytes.Span);
+        }
+
+        return new RedKiteItems(elements.WrittenSpan.ToArray(), elements.WrittenCount, reply.Items.Count, isPooled: false);
     }
 
     /// <summary>Moves over the elements.</summary>
@@ -102,38 +105,6 @@ public sealed class RedKiteItems : IDisposable
             if (_at >= _bytes.Length) return false;
             bool exists = ReplyText.TryRead(_bytes, ref _at, out ReadOnlySpan<byte> value);
             Current = new RedKiteItem(value, !exists);
-            return true;
-        }
-    }
-
-    /// <summary>The elements two by two.</summary>
-    public readonly ref struct PairSequence
-    {
-        private readonly ReadOnlySpan<byte> _bytes;
-
-        internal PairSequence(ReadOnlySpan<byte> bytes) => _bytes = bytes;
-
-        /// <summary>The pairs, in the order of the reply.</summary>
-        public PairEnumerator GetEnumerator() => new(_bytes);
-    }
-
-    /// <summary>Moves over the pairs.</summary>
-    public ref struct PairEnumerator
-    {
-        private Enumerator _items;
-
-        internal PairEnumerator(ReadOnlySpan<byte> bytes) => _items = new Enumerator(bytes);
-
-        /// <summary>The pair.</summary>
-        public RedKitePair Current { get; private set; }
-
-        /// <summary>Moves on; false at the end.</summary>
-        public bool MoveNext()
-        {
-            if (!_items.MoveNext()) return false;
-            RedKiteItem first = _items.Current;
-            if (!_items.MoveNext()) return false;
-            Current = new RedKitePair(first, _items.Current);
             return true;
         }
     }
@@ -160,20 +131,4 @@ public readonly ref struct RedKiteItem
 
     /// <summary>The element as UTF-8.</summary>
     public override string ToString() => Encoding.UTF8.GetString(Bytes);
-}
-
-/// <summary>Two elements of <see cref="RedKiteItems"/> that belong together. Valid until those are disposed.</summary>
-public readonly ref struct RedKitePair
-{
-    internal RedKitePair(RedKiteItem first, RedKiteItem second)
-    {
-        First = first;
-        Second = second;
-    }
-
-    /// <summary>The field or member.</summary>
-    public RedKiteItem First { get; }
-
-    /// <summary>Its value or score.</summary>
-    public RedKiteItem Second { get; }
 }

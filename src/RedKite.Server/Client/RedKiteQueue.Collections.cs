@@ -14,10 +14,10 @@ public abstract partial class RedKiteQueue
     public RedKiteQueued<string?> HashGetString(RedKiteArgument key, RedKiteArgument field) => Begin("HGET"u8, key).Add(field).TextOrNull();
 
     /// <inheritdoc cref="RedKiteCommands.HashGetMany(RedKiteArgument, ReadOnlySpan{string})"/>
-    public RedKiteQueued<IReadOnlyList<RedKiteReply>> HashGetMany(RedKiteArgument key, params ReadOnlySpan<string> fields) => Begin("HMGET"u8, key).Add(fields).Items();
+    public RedKiteQueued<RedKiteItems> HashGetMany(RedKiteArgument key, params ReadOnlySpan<string> fields) => Begin("HMGET"u8, key).Add(fields).Items();
 
     /// <inheritdoc cref="RedKiteCommands.HashGetAll(RedKiteArgument)"/>
-    public RedKiteQueued<IReadOnlyList<RedKiteReply>> HashGetAll(RedKiteArgument key) => Begin("HGETALL"u8, key).Items();
+    public RedKiteQueued<RedKitePairs> HashGetAll(RedKiteArgument key) => Begin("HGETALL"u8, key).Pairs();
 
     /// <inheritdoc cref="RedKiteCommands.HashSet(RedKiteArgument, RedKiteArgument, RedKiteArgument)"/>
     public RedKiteQueued<bool> HashSet(RedKiteArgument key, RedKiteArgument field, RedKiteArgument value) => Begin("HSET"u8, key).Add(field).Add(value).IsDone();
@@ -28,10 +28,19 @@ public abstract partial class RedKiteQueue
     /// <inheritdoc cref="RedKiteCommands.HashSetMany(RedKiteArgument, IReadOnlyDictionary{string, string})"/>
     public RedKiteQueued<long> HashSetMany(RedKiteArgument key, IReadOnlyDictionary<string, string> fields)
     {
-        ArgumentNullException.ThrowIfNull(fields);
-        QueuedCall call = Begin("HSET"u8, key);
-        foreach ((string field, string value) in fields) call = call.Add(field).Add(value);
-        return call.Integer();
+        RedKiteCommands.ThrowIfIncomplete(fields);
+        return Begin("HSET"u8, key).Add(fields).Integer();
+    }
+
+    /// <inheritdoc cref="RedKiteCommands.HashSet(RedKiteArgument, RedKiteArgument, RedKiteArgument, TimeSpan)"/>
+    public RedKiteQueued HashSet(RedKiteArgument key, RedKiteArgument field, RedKiteArgument value, TimeSpan expiry) =>
+        Begin("HSETEX"u8, key).Add("PX"u8).Add(Ms(expiry)).Add("FIELDS"u8).Add(1).Add(field).Add(value).Done();
+
+    /// <inheritdoc cref="RedKiteCommands.HashSetMany(RedKiteArgument, IReadOnlyDictionary{string, string}, TimeSpan)"/>
+    public RedKiteQueued HashSetMany(RedKiteArgument key, IReadOnlyDictionary<string, string> fields, TimeSpan expiry)
+    {
+        RedKiteCommands.ThrowIfIncomplete(fields);
+        return Begin("HSETEX"u8, key).Add("PX"u8).Add(Ms(expiry)).Add("FIELDS"u8).Add(fields.Count).Add(fields).Done();
     }
 
     /// <inheritdoc cref="RedKiteCommands.HashDelete(RedKiteArgument, RedKiteArgument)"/>
@@ -47,7 +56,7 @@ public abstract partial class RedKiteQueue
     public RedKiteQueued<long> HashLength(RedKiteArgument key) => Begin("HLEN"u8, key).Integer();
 
     /// <inheritdoc cref="RedKiteCommands.HashFields(RedKiteArgument)"/>
-    public RedKiteQueued<IReadOnlyList<RedKiteReply>> HashFields(RedKiteArgument key) => Begin("HKEYS"u8, key).Items();
+    public RedKiteQueued<RedKiteItems> HashFields(RedKiteArgument key) => Begin("HKEYS"u8, key).Items();
 
     /// <inheritdoc cref="RedKiteCommands.HashExpire(RedKiteArgument, RedKiteArgument, TimeSpan)"/>
     public RedKiteQueued<bool> HashExpire(RedKiteArgument key, RedKiteArgument field, TimeSpan after) =>
@@ -75,7 +84,7 @@ public abstract partial class RedKiteQueue
         Begin("LMOVE"u8, source).Add(destination).Add(Word(from)).Add(Word(to)).BytesOrNull();
 
     /// <inheritdoc cref="RedKiteCommands.ListRange(RedKiteArgument, long, long)"/>
-    public RedKiteQueued<IReadOnlyList<RedKiteReply>> ListRange(RedKiteArgument key, long start = 0, long stop = -1) => Begin("LRANGE"u8, key).Add(start).Add(stop).Items();
+    public RedKiteQueued<RedKiteItems> ListRange(RedKiteArgument key, long start = 0, long stop = -1) => Begin("LRANGE"u8, key).Add(start).Add(stop).Items();
 
     /// <inheritdoc cref="RedKiteCommands.ListGet(RedKiteArgument, long)"/>
     public RedKiteQueued<byte[]?> ListGet(RedKiteArgument key, long index) => Begin("LINDEX"u8, key).Add(index).BytesOrNull();
@@ -107,7 +116,7 @@ public abstract partial class RedKiteQueue
     public RedKiteQueued<bool> SetContains(RedKiteArgument key, RedKiteArgument member) => Begin("SISMEMBER"u8, key).Add(member).IsDone();
 
     /// <inheritdoc cref="RedKiteCommands.SetMembers(RedKiteArgument)"/>
-    public RedKiteQueued<IReadOnlyList<RedKiteReply>> SetMembers(RedKiteArgument key) => Begin("SMEMBERS"u8, key).Items();
+    public RedKiteQueued<RedKiteItems> SetMembers(RedKiteArgument key) => Begin("SMEMBERS"u8, key).Items();
 
     /// <inheritdoc cref="RedKiteCommands.SetLength(RedKiteArgument)"/>
     public RedKiteQueued<long> SetLength(RedKiteArgument key) => Begin("SCARD"u8, key).Integer();
@@ -116,18 +125,30 @@ public abstract partial class RedKiteQueue
     public RedKiteQueued<byte[]?> SetPop(RedKiteArgument key) => Begin("SPOP"u8, key).BytesOrNull();
 
     /// <inheritdoc cref="RedKiteCommands.SetIntersect(ReadOnlySpan{string})"/>
-    public RedKiteQueued<IReadOnlyList<RedKiteReply>> SetIntersect(params ReadOnlySpan<string> keys) => Begin("SINTER"u8).Add(keys).Items();
+    public RedKiteQueued<RedKiteItems> SetIntersect(params ReadOnlySpan<string> keys) => Begin("SINTER"u8).Add(keys).Items();
 
     /// <inheritdoc cref="RedKiteCommands.SetUnion(ReadOnlySpan{string})"/>
-    public RedKiteQueued<IReadOnlyList<RedKiteReply>> SetUnion(params ReadOnlySpan<string> keys) => Begin("SUNION"u8).Add(keys).Items();
+    public RedKiteQueued<RedKiteItems> SetUnion(params ReadOnlySpan<string> keys) => Begin("SUNION"u8).Add(keys).Items();
 
     /// <inheritdoc cref="RedKiteCommands.SetDifference(ReadOnlySpan{string})"/>
-    public RedKiteQueued<IReadOnlyList<RedKiteReply>> SetDifference(params ReadOnlySpan<string> keys) => Begin("SDIFF"u8).Add(keys).Items();
+    public RedKiteQueued<RedKiteItems> SetDifference(params ReadOnlySpan<string> keys) => Begin("SDIFF"u8).Add(keys).Items();
+
+    /// <inheritdoc cref="RedKiteCommands.SetIntersectStore(RedKiteArgument, ReadOnlySpan{string})"/>
+    public RedKiteQueued<long> SetIntersectStore(RedKiteArgument destination, params ReadOnlySpan<string> keys) => Begin("SINTERSTORE"u8, destination).Add(keys).Integer();
+
+    /// <inheritdoc cref="RedKiteCommands.SetUnionStore(RedKiteArgument, ReadOnlySpan{string})"/>
+    public RedKiteQueued<long> SetUnionStore(RedKiteArgument destination, params ReadOnlySpan<string> keys) => Begin("SUNIONSTORE"u8, destination).Add(keys).Integer();
+
+    /// <inheritdoc cref="RedKiteCommands.SetDifferenceStore(RedKiteArgument, ReadOnlySpan{string})"/>
+    public RedKiteQueued<long> SetDifferenceStore(RedKiteArgument destination, params ReadOnlySpan<string> keys) => Begin("SDIFFSTORE"u8, destination).Add(keys).Integer();
 
     // Sorted sets
 
     /// <inheritdoc cref="RedKiteCommands.SortedSetAdd(RedKiteArgument, RedKiteArgument, double)"/>
     public RedKiteQueued<bool> SortedSetAdd(RedKiteArgument key, RedKiteArgument member, double score) => Begin("ZADD"u8, key).Add(score).Add(member).IsDone();
+
+    /// <inheritdoc cref="RedKiteCommands.SortedSetAddMany(RedKiteArgument, ReadOnlySpan{RedKiteScoredMember})"/>
+    public RedKiteQueued<long> SortedSetAddMany(RedKiteArgument key, params ReadOnlySpan<RedKiteScoredMember> members) => Begin("ZADD"u8, key).Add(members).Integer();
 
     /// <inheritdoc cref="RedKiteCommands.SortedSetIncrement(RedKiteArgument, RedKiteArgument, double)"/>
     public RedKiteQueued<double> SortedSetIncrement(RedKiteArgument key, RedKiteArgument member, double by) => Begin("ZINCRBY"u8, key).Add(by).Add(member).Double();
@@ -146,19 +167,19 @@ public abstract partial class RedKiteQueue
     public RedKiteQueued<long> SortedSetLength(RedKiteArgument key) => Begin("ZCARD"u8, key).Integer();
 
     /// <inheritdoc cref="RedKiteCommands.SortedSetRangeByRank(RedKiteArgument, long, long, bool)"/>
-    public RedKiteQueued<IReadOnlyList<RedKiteReply>> SortedSetRangeByRank(RedKiteArgument key, long start = 0, long stop = -1, bool fromHighest = false) =>
-        Begin("ZRANGE"u8, key).Add(start).Add(stop).AddIf(fromHighest, "REV"u8).Add("WITHSCORES"u8).Items();
+    public RedKiteQueued<RedKitePairs> SortedSetRangeByRank(RedKiteArgument key, long start = 0, long stop = -1, bool fromHighest = false) =>
+        Begin("ZRANGE"u8, key).Add(start).Add(stop).AddIf(fromHighest, "REV"u8).Add("WITHSCORES"u8).Pairs();
 
     /// <inheritdoc cref="RedKiteCommands.SortedSetRangeByScore(RedKiteArgument, double, double)"/>
-    public RedKiteQueued<IReadOnlyList<RedKiteReply>> SortedSetRangeByScore(RedKiteArgument key, double min, double max) =>
-        Begin("ZRANGE"u8, key).Add(min).Add(max).Add("BYSCORE"u8).Add("WITHSCORES"u8).Items();
+    public RedKiteQueued<RedKitePairs> SortedSetRangeByScore(RedKiteArgument key, double min, double max) =>
+        Begin("ZRANGE"u8, key).Add(min).Add(max).Add("BYSCORE"u8).Add("WITHSCORES"u8).Pairs();
 
     /// <inheritdoc cref="RedKiteCommands.SortedSetRemoveByScore(RedKiteArgument, double, double)"/>
     public RedKiteQueued<long> SortedSetRemoveByScore(RedKiteArgument key, double min, double max) => Begin("ZREMRANGEBYSCORE"u8, key).Add(min).Add(max).Integer();
 
     /// <inheritdoc cref="RedKiteCommands.SortedSetPop(RedKiteArgument, long, bool)"/>
-    public RedKiteQueued<IReadOnlyList<RedKiteReply>> SortedSetPop(RedKiteArgument key, long count = 1, bool fromHighest = false) =>
-        Begin(fromHighest ? "ZPOPMAX"u8 : "ZPOPMIN"u8, key).Add(count).Items();
+    public RedKiteQueued<RedKitePairs> SortedSetPop(RedKiteArgument key, long count = 1, bool fromHighest = false) =>
+        Begin(fromHighest ? "ZPOPMAX"u8 : "ZPOPMIN"u8, key).Add(count).Pairs();
 
     private static ReadOnlySpan<byte> Word(RedKiteEnd end) => end == RedKiteEnd.Left ? "LEFT"u8 : "RIGHT"u8;
 }

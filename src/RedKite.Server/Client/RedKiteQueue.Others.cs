@@ -14,7 +14,7 @@ public abstract partial class RedKiteQueue
         Begin("GEODIST"u8, key).Add(member).Add(other).DoubleOrNull();
 
     /// <inheritdoc cref="RedKiteCommands.GeoSearch(RedKiteArgument, double, double, double)"/>
-    public RedKiteQueued<IReadOnlyList<RedKiteReply>> GeoSearch(RedKiteArgument key, double longitude, double latitude, double radiusMetres) =>
+    public RedKiteQueued<RedKiteItems> GeoSearch(RedKiteArgument key, double longitude, double latitude, double radiusMetres) =>
         Begin("GEOSEARCH"u8, key).Add("FROMLONLAT"u8).Add(longitude).Add(latitude).Add("BYRADIUS"u8).Add(radiusMetres).Add("m"u8).Add("ASC"u8).Items();
 
     // Streams
@@ -47,10 +47,17 @@ public abstract partial class RedKiteQueue
     public RedKiteQueued<IReadOnlyList<RedKiteStreamEntry>> StreamReadGroup(RedKiteArgument key, RedKiteArgument group, RedKiteArgument consumer, long count = 100) =>
         Begin("XREADGROUP"u8).Add("GROUP"u8).Add(group).Add(consumer).Add("COUNT"u8).Add(count).Add("STREAMS"u8).Add(key).Add(">"u8).As<IReadOnlyList<RedKiteStreamEntry>>(static reply => RedKiteStreamEntry.FirstListOf(reply));
 
+    /// <inheritdoc cref="RedKiteCommands.StreamAutoClaim(RedKiteArgument, RedKiteArgument, RedKiteArgument, TimeSpan, string, long)"/>
+    public RedKiteQueued<RedKiteClaimedEntries> StreamAutoClaim(RedKiteArgument key, RedKiteArgument group, RedKiteArgument consumer, TimeSpan idleMin, string start = "0-0", long count = 100) =>
+        Begin("XAUTOCLAIM"u8, key).Add(group).Add(consumer).Add(Ms(idleMin)).Add(start).Add("COUNT"u8).Add(count).As(RedKiteClaimedEntries.Of);
+
     /// <inheritdoc cref="RedKiteCommands.StreamAcknowledge(RedKiteArgument, RedKiteArgument, string)"/>
     public RedKiteQueued<bool> StreamAcknowledge(RedKiteArgument key, RedKiteArgument group, string id) => Begin("XACK"u8, key).Add(group).Add(id).IsDone();
 
     // Scripts
+
+    /// <inheritdoc cref="RedKiteCommands.ScriptLoad(string)"/>
+    public RedKiteQueued<string> ScriptLoad(string script) => Begin("SCRIPT"u8).Add("LOAD"u8).Add(script).Text();
 
     /// <inheritdoc cref="RedKiteCommands.Eval(string, ReadOnlySpan{string}, ReadOnlySpan{string})"/>
     public RedKiteQueued<RedKiteReply> Eval(string script, ReadOnlySpan<string> keys = default, ReadOnlySpan<string> arguments = default) =>
@@ -64,4 +71,7 @@ public abstract partial class RedKiteQueue
 
     /// <inheritdoc cref="RedKiteCommands.Publish(RedKiteArgument, RedKiteArgument)"/>
     public RedKiteQueued<long> Publish(RedKiteArgument channel, RedKiteArgument message) => Begin("PUBLISH"u8, channel).Add(message).Integer();
+
+    /// <inheritdoc cref="RedKiteCommands.PublishSharded(RedKiteArgument, RedKiteArgument)"/>
+    public RedKiteQueued<long> PublishSharded(RedKiteArgument channel, RedKiteArgument message) => Begin("SPUBLISH"u8, channel).Add(message).Integer();
 }

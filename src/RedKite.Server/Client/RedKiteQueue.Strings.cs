@@ -12,7 +12,7 @@ public abstract partial class RedKiteQueue
     public RedKiteQueued<string?> GetString(RedKiteArgument key) => Begin("GET"u8, key).TextOrNull();
 
     /// <inheritdoc cref="RedKiteCommands.GetMany(ReadOnlySpan{string})"/>
-    public RedKiteQueued<IReadOnlyList<RedKiteReply>> GetMany(params ReadOnlySpan<string> keys) => Begin("MGET"u8).Add(keys).Items();
+    public RedKiteQueued<RedKiteItems> GetMany(params ReadOnlySpan<string> keys) => Begin("MGET"u8).Add(keys).Items();
 
     /// <inheritdoc cref="RedKiteCommands.Set(RedKiteArgument, RedKiteArgument)"/>
     public RedKiteQueued Set(RedKiteArgument key, RedKiteArgument value) => Begin("SET"u8, key).Add(value).Done();
@@ -23,6 +23,16 @@ public abstract partial class RedKiteQueue
     /// <inheritdoc cref="RedKiteCommands.Set(RedKiteArgument, RedKiteArgument, RedKiteWhen, TimeSpan?)"/>
     public RedKiteQueued<bool> Set(RedKiteArgument key, RedKiteArgument value, RedKiteWhen when, TimeSpan? expiry = null) =>
         Begin("SET"u8, key).Add(value).AddIf(when == RedKiteWhen.Missing, "NX"u8).AddIf(when == RedKiteWhen.Exists, "XX"u8).AddIf("PX"u8, Ms(expiry)).IsDone();
+
+    /// <inheritdoc cref="RedKiteCommands.SetMany(ReadOnlySpan{ReadOnlyMemory{byte}})"/>
+    public RedKiteQueued SetMany(params ReadOnlySpan<ReadOnlyMemory<byte>> keysAndValues) => Begin("MSET"u8).Add(keysAndValues).Done();
+
+    /// <inheritdoc cref="RedKiteCommands.SetMany(IReadOnlyDictionary{string, string})"/>
+    public RedKiteQueued SetMany(IReadOnlyDictionary<string, string> values)
+    {
+        RedKiteCommands.ThrowIfIncomplete(values);
+        return Begin("MSET"u8).Add(values).Done();
+    }
 
     /// <inheritdoc cref="RedKiteCommands.GetAndSet(RedKiteArgument, RedKiteArgument)"/>
     public RedKiteQueued<byte[]?> GetAndSet(RedKiteArgument key, RedKiteArgument value) => Begin("SET"u8, key).Add(value).Add("GET"u8).BytesOrNull();

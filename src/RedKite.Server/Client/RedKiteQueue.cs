@@ -62,6 +62,11 @@ public abstract partial class RedKiteQueue
         return queued;
     }
 
+    // A transaction is executed once, a batch as often as wanted.
+    private protected virtual void ThrowIfExecuted()
+    {
+    }
+
     private protected void Clear()
     {
         _requests.ResetWrittenCount();
@@ -76,6 +81,7 @@ public abstract partial class RedKiteQueue
     // Forgets a command whose arguments were refused.
     private QueuedCall Begin()
     {
+        ThrowIfExecuted();
         Request.Clear();
         return new QueuedCall(this);
     }

@@ -128,7 +128,7 @@ public sealed class RedKiteSubscription : IAsyncEnumerable<RedKiteMessage>, IDis
 
         message = push.Items switch
         {
-            [{ Text: "message" }, { } channel, { } bytes] => new RedKiteMessage(channel.Text!, null, bytes.Bytes),
+            [{ Text: "message" or "smessage" }, { } channel, { } bytes] => new RedKiteMessage(channel.Text!, null, bytes.Bytes),
             [{ Text: "pmessage" }, { } pattern, { } channel, { } bytes] => new RedKiteMessage(channel.Text!, pattern.Text, bytes.Bytes),
             _ => null,
         };

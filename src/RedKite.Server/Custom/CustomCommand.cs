@@ -179,14 +179,10 @@ internal sealed class CustomCommand
                 reply.Double(value);
                 break;
             case RedKiteItems items:
-                reply.Array(items.Count);
-                foreach (RedKiteItem item in items)
-                {
-                    if (item.IsNull) reply.Null();
-                    else reply.Bulk(item.Bytes);
-                }
-
-                items.Dispose();
+                Write(reply, items);
+                break;
+            case RedKitePairs pairs:
+                Write(reply, pairs.Alternating);
                 break;
             case IEnumerable<string?> texts:
                 string?[] list = [.. texts];
@@ -203,6 +199,18 @@ internal sealed class CustomCommand
                 else reply.Error($"ERR '{Row.FullName}' returned a {result.GetType().Name}, which is no reply");
                 break;
         }
+    }
+
+    private static void Write(ReplyWriter reply, RedKiteItems items)
+    {
+        reply.Array(items.Count);
+        foreach (RedKiteItem item in items)
+        {
+            if (item.IsNull) reply.Null();
+            else reply.Bulk(item.Bytes);
+        }
+
+        items.Dispose();
     }
 
     // A parameter of the method, and how an argument becomes one.

@@ -35,7 +35,7 @@ public sealed class RedKiteCommandSet : IReadOnlyCollection<string>
     /// <param name="method">
     /// The method, called by many threads at the same time. Parameters are string, byte[], ReadOnlyMemory of byte, int, long, double or bool; the last ones may have
     /// default values, and the very last may be an array of strings for any number of arguments. It returns nothing (OK), a string, bytes, an integer, a double, a bool,
-    /// <see cref="RedKiteItems"/>, a sequence of strings, or null.
+    /// <see cref="RedKiteItems"/>, <see cref="RedKitePairs"/>, a sequence of strings, or null.
     /// </param>
     /// <param name="options">What else is known of it; null: it may write.</param>
     /// <exception cref="ArgumentException">The name is empty or has blanks, or a parameter has another type.</exception>

@@ -118,7 +118,7 @@ public sealed class CacheTests : IAsyncLifetime
         _redis.Clock.Advance(TimeSpan.FromMinutes(2));
         Assert.Null(await OurStore.GetAsync("b", Token));
         await OurStore.SetAsync("c", "3"u8.ToArray(), ["z"], TimeSpan.FromMinutes(1), Token); // which cleans up
-        Assert.Equal(["z"], _redis.Client.SortedSetRangeByRank("app:__MSOCT").ToStrings().Where((_, i) => i % 2 == 0)!);
+        Assert.Equal(["z"], _redis.Client.SortedSetRangeByRank("app:__MSOCT").ToArray().Select(static pair => pair.Key));
         Assert.False(_redis.Client.Exists("app:__MSOCT_y"));
     }
 

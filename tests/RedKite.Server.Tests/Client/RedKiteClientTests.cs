@@ -101,6 +101,12 @@ public sealed class RedKiteClientTests : IAsyncLifetime
         Assert.True(_client.HashDelete("h", "a"));
         Assert.False(_client.HashExists("h", "a"));
         Assert.Equal(1, _client.HashLength("h"));
+        _client.HashSet("h", "d", "5", TimeSpan.FromSeconds(1));
+        _client.HashSetMany("h", new Dictionary<string, string> { ["e"] = "6", ["f"] = "7" }, TimeSpan.FromSeconds(2));
+        _clock.Advance(1000);
+        Assert.Equal(["c", "e", "f"], _client.HashGetAll("h").ToDictionary().Keys.Order());
+        _clock.Advance(1000);
+        Assert.Equal(1, _client.HashLength("h"));
     }
 
     [Fact]
@@ -126,6 +132,8 @@ public sealed class RedKiteClientTests : IAsyncLifetime
         Assert.Equal((string?[])["c"], _client.SetIntersect("s", "t").ToStrings());
         Assert.Equal((string?[])["a"], _client.SetDifference("s", "t").ToStrings());
         Assert.Equal(3, _client.SetUnion("s", "t").ToStrings().Length);
+        Assert.Equal((1, 3, 1), (_client.SetIntersectStore("i", "s", "t"), _client.SetUnionStore("u", "s", "t"), _client.SetDifferenceStore("d", "s", "t")));
+        Assert.Equal((string?[])["c"], _client.SetMembers("i").ToStrings());
         Assert.Equal(2, _client.SetLength("s"));
         Assert.Empty(_client.SetMembers("missing").ToStrings());
     }
@@ -139,19 +147,25 @@ public sealed class RedKiteClientTests : IAsyncLifetime
         Assert.Equal((3.5, double.PositiveInfinity, null), (_client.SortedSetScore("z", "a"), _client.SortedSetScore("z", "b"), _client.SortedSetScore("z", "c")));
         Assert.Equal((0L, 1L, null), (_client.SortedSetRank("z", "a"), _client.SortedSetRank("z", "a", fromHighest: true), _client.SortedSetRank("z", "c")));
         var scores = new List<double>();
-        using (RedKiteItems items = _client.SortedSetRangeByRank("z"))
+        using (RedKitePairs pairs = _client.SortedSetRangeByRank("z"))
         {
-            foreach (RedKitePair pair in items.Pairs) scores.Add(pair.Second.ToDouble());
+            foreach ((RedKiteItem member, RedKiteItem score) in pairs)
+            {
+                Assert.Equal(1, member.Bytes.Length);
+                scores.Add(score.ToDouble());
+            }
         }
 
         Assert.Equal([3.5, double.PositiveInfinity], scores);
-        Assert.Equal((string?[])["a", "3.5"], _client.SortedSetRangeByScore("z", 0, 10).ToStrings());
-        Assert.Equal((string?[])["b", "inf"], _client.SortedSetPop("z", fromHighest: true).ToStrings());
+        Assert.Equal([KeyValuePair.Create("a", "3.5")], _client.SortedSetRangeByScore("z", 0, 10).ToArray());
+        Assert.Equal(double.PositiveInfinity, Assert.Single(_client.SortedSetPop("z", fromHighest: true).ToScoredMembers()).Score);
         Assert.Equal(1, _client.SortedSetRemoveByScore("z", double.NegativeInfinity, 100));
         Assert.Equal(0, _client.SortedSetLength("z"));
         Assert.True(_client.GeoAdd("g", "Palermo", 13.361389, 38.115556));
         Assert.True(_client.GeoAdd("g", "Catania", 15.087269, 37.502669));
         Assert.InRange(_client.GeoDistanceOf("g", "Palermo", "Catania")!.Value, 166274, 166275);
+        Assert.Equal(2, _client.SortedSetAddMany("many", new("a"u8.ToArray(), 1), new("b"u8.ToArray(), -0.5)));
+        Assert.Equal(["b", "a"], _client.SortedSetRangeByRank("many").ToArray().Select(static pair => pair.Key));
         Assert.Equal((string?[])["Catania", "Palermo"], _client.GeoSearch("g", 15, 37, 200_000).ToStrings());
     }
 
@@ -165,6 +179,9 @@ public sealed class RedKiteClientTests : IAsyncLifetime
         _client.StreamCreateGroup("s", "g", "0");
         Assert.Equal(2, _client.StreamReadGroup("s", "g", "me").Count);
         Assert.Empty(_client.StreamReadGroup("s", "g", "me"));
+        RedKiteClaimedEntries claimed = _client.StreamAutoClaim("s", "g", "you", TimeSpan.Zero, count: 1);
+        Assert.Equal((id, true, 0), (Assert.Single(claimed.Entries).Id, claimed.Next != "0-0", claimed.DeletedIds.Count));
+        Assert.Equal("0-0", _client.StreamAutoClaim("s", "g", "you", TimeSpan.Zero, claimed.Next).Next);
         Assert.True(_client.StreamAcknowledge("s", "g", id));
         Assert.True(_client.StreamDelete("s", id));
         Assert.Equal((1, 1), (_client.StreamLength("s"), _client.StreamTrim("s", 0)));
@@ -175,7 +192,12 @@ public sealed class RedKiteClientTests : IAsyncLifetime
     {
         Assert.Equal("v", _client.Eval("redis.call('set', KEYS[1], ARGV[1]); return redis.call('get', KEYS[1])", ["k"], ["v"]).Text);
         Assert.Equal("NOSCRIPT", Assert.Throws<RedKiteException>(() => _client.EvalSha(new string('0', 40))).ErrorClass);
+        Assert.Equal("2", _client.EvalSha(_client.ScriptLoad("return 1 + 1")).Text);
         Assert.Equal("string", _client.TypeOf("k"));
+        _client.SetMany(new Dictionary<string, string> { ["m1"] = "1", ["m2"] = "2" });
+        _client.SetMany("m2"u8.ToArray(), "3"u8.ToArray());
+        Assert.Equal((string?[])["1", "3"], _client.GetMany("m1", "m2").ToStrings());
+        Assert.Throws<ArgumentException>(() => _client.SetMany(new Dictionary<string, string> { ["m1"] = null! }));
         _client.Rename("k", "l");
         Assert.True(_client.Copy("l", "m"));
         Assert.False(_client.Copy("l", "m"));

@@ -111,6 +111,31 @@ public sealed class WaitingCallsTests : IAsyncLifetime
     }
 
     [Fact]
+    public async Task Messages_of_sharded_channels_are_read_until_the_subscription_ends()
+    {
+        RedKiteSubscription subscription = _client.SubscribeSharded("c");
+        Assert.Equal((1, 0), (_client.PublishSharded("c", "1"), _client.Publish("c", "2")));
+        IAsyncEnumerator<RedKiteMessage> messages = subscription.GetAsyncEnumerator(Token);
+        Assert.True(await messages.MoveNextAsync());
+        Assert.Equal(("c", "1"), (messages.Current.Channel, messages.Current.Text));
+        subscription.Dispose();
+        Assert.Equal(0, _client.PublishSharded("c", "3"));
+    }
+
+    [Fact]
+    public async Task A_consumer_waits_for_entries_of_its_group()
+    {
+        _client.StreamCreateGroup("x", "g");
+        Task<IReadOnlyList<RedKiteStreamEntry>> read = _client.StreamReadGroupAsync("x", "g", "me", cancellationToken: Token).AsTask();
+        Assert.False(read.IsCompleted);
+        string id = _client.StreamAdd("x", "job", "1");
+        Assert.Equal(id, Assert.Single(await read).Id);
+        read = _client.StreamReadGroupAsync("x", "g", "me", timeout: TimeSpan.FromHours(1), cancellationToken: Token).AsTask();
+        _clock.Advance(1L * 3600_000);
+        Assert.Empty(await read);
+    }
+
+    [Fact]
     public async Task A_reader_that_is_too_slow_ends_its_subscription()
     {
         _client.Execute("CONFIG", "SET", "client-output-buffer-limit", "pubsub 1000 0 0");
@@ -174,18 +199,21 @@ public sealed class WaitingCallsTests : IAsyncLifetime
         Assert.True(transaction.Execute());
         Assert.Equal((6, true), (sum.Reply.Integer, wrong.Reply.IsError));
 
-        transaction.Watch("a");
-        RedKiteQueued late = transaction.Set("a", "7");
+        using RedKiteTransaction overtaken = _client.CreateTransaction();
+        overtaken.Watch("a");
+        RedKiteQueued late = overtaken.Set("a", "7");
         _client.Set("a", "8");
-        Assert.False(transaction.Execute());
+        Assert.False(overtaken.Execute());
         Assert.False(late.HasReply);
         Assert.Equal("8", _client.GetString("a"));
 
-        transaction.Set("a", "9");
-        transaction.Queue("NOSUCH");
-        Assert.Contains("unknown command", Assert.Throws<RedKiteException>(() => transaction.Execute()).Message, StringComparison.Ordinal);
+        using RedKiteTransaction refused = _client.CreateTransaction();
+        refused.Set("a", "9");
+        refused.Queue("NOSUCH");
+        Assert.Contains("unknown command", Assert.Throws<RedKiteException>(() => refused.Execute()).Message, StringComparison.Ordinal);
         Assert.Equal("8", _client.GetString("a"));
-        Assert.True(transaction.Execute()); // it is empty
+        using RedKiteTransaction empty = _client.CreateTransaction();
+        Assert.True(empty.Execute());
         Assert.Equal(0, _server.Engine.Watched.Count);
     }
 

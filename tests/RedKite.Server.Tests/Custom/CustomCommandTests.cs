@@ -183,6 +183,6 @@ public sealed class CustomCommandTests : IAsyncLifetime
         }
 
         [RedKiteCommand("LEADERBOARD.TOP", IsReadOnly = true, Summary = "Returns the members with the highest scores.", Category = "sortedset")]
-        public static RedKiteItems Top(RedKiteCommandKeys keys, [RedKiteKey] string board, int count = 10) => keys.SortedSetRangeByRank(board, 0, count - 1, fromHighest: true);
+        public static RedKitePairs Top(RedKiteCommandKeys keys, [RedKiteKey] string board, int count = 10) => keys.SortedSetRangeByRank(board, 0, count - 1, fromHighest: true);
     }
 }
