@@ -34,7 +34,13 @@ public sealed class RedKiteFaults
         });
     }
 
-    /// <summary>Ends a connection, without a reply, at the first command after a number of commands have succeeded.</summary>
+    /// <summary>Ends a connection, without a reply and without executing it, at the next command.</summary>
+    public RedKiteFault Drop(string? command = null, string? client = null, int times = 1) => DropAfter(0, command, client, times);
+
+    /// <summary>
+    /// Ends a connection, without a reply, at the first command after a number of commands that are let through: 1 lets one pass and drops the second. The next one is
+    /// <see cref="Drop"/>.
+    /// </summary>
     public RedKiteFault DropAfter(int commands, string? command = null, string? client = null, int times = 1) =>
         Add(new RedKiteFault(FaultKind.Drop, times, Remove) { Command = command, Client = client, Skips = commands });
 

@@ -178,11 +178,45 @@ public sealed class RedKiteTestServerTests : IAsyncLifetime
         Assert.StartsWith("WRONGTYPE", _redis.Received.Of("LPUSH")[0].Error, StringComparison.Ordinal);
         _redis.Received.ExpectNone("DEL");
         string message = Assert.Throws<RedKiteExpectationException>(() => _redis.Received.Expect("DEL", "k")).Message;
-        Assert.Contains("Expected to receive 'DEL k'. The last of 3 commands:", message, StringComparison.Ordinal);
+        Assert.Contains("Expected to receive 'DEL k'. The nearest is\n  2: [", message, StringComparison.Ordinal);
         Assert.Contains("me] SET k v\n", message, StringComparison.Ordinal);
+        Assert.EndsWith("\n  and 1 without key or channel", message, StringComparison.Ordinal);
+        Assert.DoesNotContain("SETNAME", message, StringComparison.Ordinal);
         Assert.Throws<RedKiteExpectationException>(() => _redis.Received.ExpectNone("SET"));
         _redis.Received.Clear();
         Assert.Equal("No command was received.", _redis.Received.Describe());
+    }
+
+    [Fact]
+    public void A_failed_expectation_shows_the_nearest_command_and_escapes_bytes()
+    {
+        using RespConnection client = Connect();
+        client.Run("HELLO"u8.ToArray(), "3"u8.ToArray());
+        client.Execute("SET", "price:chair", "12");
+        client.Run("SET"u8.ToArray(), "b"u8.ToArray(), new byte[] { 0, 0x1b, (byte)'[', 0xff, (byte)'\r', (byte)'\n' });
+        client.Execute("GET", "stock");
+        string message = Assert.Throws<RedKiteExpectationException>(() => _redis.Received.Expect("set", "price:chai")).Message;
+        Assert.Matches(@"^Expected to receive 'set price:chai'\. The nearest is\n  2: \[\d+\] SET price:chair 12\nThe last commands:\n", message);
+        Assert.Contains(@"SET b \x00\x1b[\xfffd\r\n" + "\n", message, StringComparison.Ordinal);
+        Assert.DoesNotContain("HELLO", message, StringComparison.Ordinal);
+        Assert.Equal("No command with a key or channel was received.", Assert.Throws<RedKiteExpectationException>(() => Only("HELLO").Expect("GET")).Message.Split('\n')[0]["Expected to receive 'GET'. ".Length..]);
+
+        RedKiteReceived Only(string command)
+        {
+            _redis.Received.Clear();
+            client.Execute(command);
+            return _redis.Received;
+        }
+    }
+
+    [Fact]
+    public void The_next_command_of_a_connection_is_dropped()
+    {
+        using RespConnection client = Connect();
+        _redis.Faults.Drop(command: "SET");
+        Assert.True(client.Execute("GET", "k").IsNull);
+        Assert.True(client.Execute("SET", "k", "1").IsClosed);
+        Assert.False(_redis.Client.Exists("k"));
     }
 
     [Fact]
