@@ -12,7 +12,7 @@ namespace Microsoft.Extensions.DependencyInjection;
 public static class RedKiteServiceCollectionExtensions
 {
     /// <summary>
-    /// Adds a <see cref="RedKiteServer"/> that starts and stops with the host. Its options come from the section "RedKite" of the host's
+    /// Adds a <see cref="RedKiteServer"/> that starts and stops with the host, and its <see cref="RedKiteClient"/>. Its options come from the section "RedKite" of the host's
     /// configuration, if there is one, and then from <paramref name="configure"/>. Further calls add to the options of the same server.
     /// </summary>
     /// <param name="services">The host's services.</param>
@@ -45,6 +45,7 @@ public static class RedKiteServiceCollectionExtensions
         if (configure is not null) services.Configure(configure);
         services.AddOptions();
         services.TryAddSingleton(provider => RedKiteHostedService.CreateServer(provider.GetRequiredService<IOptions<RedKiteOptions>>().Value, provider.GetService<ILoggerFactory>()));
+        services.TryAddSingleton(provider => provider.GetRequiredService<RedKiteServer>().CreateClient());
         services.TryAddEnumerable(ServiceDescriptor.Singleton<IHostedService, RedKiteHostedService>());
         return services;
     }

@@ -16,6 +16,7 @@ public sealed class RedKiteOptions
 {
     private int? _port;
     private bool _portIsGiven;
+    private RedKitePersistence? _persistence;
 
     /// <summary>
     /// The TCP port, on the loopback interface unless the setting <c>bind</c> names other addresses; 0 takes a free one (see
@@ -31,13 +32,13 @@ public sealed class RedKiteOptions
     /// <summary>The path of a Unix socket to listen on, relative to the data's folder; null: none.</summary>
     public string? UnixSocketPath { get; set; }
 
-    /// <summary>The password of the default user (<c>requirepass</c>); null: it needs none. Calls in this process never need one.</summary>
+    /// <summary>The password of the default user (<c>requirepass</c>), not empty; null: it needs none. Calls in this process never need one.</summary>
     public string? Password { get; set; }
 
     /// <summary>The memory that the data may take, in bytes; 0: as much as there is. Null: the file's, otherwise 0.</summary>
     public long? MaxMemory { get; set; }
 
-    /// <summary>What happens at <see cref="MaxMemory"/>; null: the file's policy, otherwise none is evicted and writes are refused.</summary>
+    /// <summary>What happens at <see cref="MaxMemory"/>, without which it is refused; null: the file's policy, otherwise none is evicted and writes are refused.</summary>
     public RedKiteEviction? Eviction { get; set; }
 
     /// <summary>The number of event loops, each a thread that executes what it reads from its clients; null: one per core.</summary>
@@ -47,12 +48,20 @@ public sealed class RedKiteOptions
     public int? Databases { get; set; }
 
     /// <summary>How the data is kept on disk. Other values than None need a <see cref="DataDirectory"/>.</summary>
-    public RedKitePersistence Persistence { get; set; }
+    public RedKitePersistence Persistence
+    {
+        get => _persistence ?? RedKitePersistence.None;
+        set => _persistence = value;
+    }
 
-    /// <summary>The folder of the data, which exists; what an earlier server has left there is loaded. Null: the setting <c>dir</c>, or the process's current folder.</summary>
+    /// <summary>
+    /// The folder of the data; what an earlier server has left there is loaded. It needs a <see cref="Persistence"/>, be it None, which only loads. If it does not
+    /// exist, the start creates it: a relative path with the folders above it, an absolute one in a folder that exists. Null: the setting <c>dir</c>, or the process's
+    /// current folder.
+    /// </summary>
     public string? DataDirectory { get; set; }
 
-    /// <summary>When the append-only file of <see cref="RedKitePersistence.Log"/> is synced.</summary>
+    /// <summary>When the append-only file of <see cref="RedKitePersistence.Log"/>, without which it is refused, is synced.</summary>
     public RedKiteLogSync LogSync { get; set; }
 
     /// <summary>
@@ -141,9 +150,10 @@ public sealed class RedKiteOptions
     /// <returns>All that is wrong; none of it has an effect.</returns>
     internal List<string> Apply(Configuration configuration)
     {
+        List<string> faults = [.. Faults, .. Conflicts()];
+        if (faults.Count == 0 && CreateFolder() is { } fault) faults.Add(fault);
         var lines = new List<string>();
         foreach ((string name, string value) in Directives().Concat(Settings.Select(line => (line.Key, line.Value)))) lines.Add(LineOf(name, value));
-        List<string> faults = [.. Faults, .. Conflicts()];
         try
         {
             RedKite.Server.Config.ConfigFile.Load(configuration, CommandLine.OfHost(ConfigFile, lines), Stream.Null);
@@ -161,7 +171,35 @@ public sealed class RedKiteOptions
     private IEnumerable<string> Conflicts()
     {
         if (Persistence != RedKitePersistence.None && DataDirectory is null && !Settings.ContainsKey("dir")) yield return $"Persistence {Persistence} needs a DataDirectory";
+        if (_portIsGiven && Port is null && Settings.ContainsKey("port")) yield return "Port is null, which is none, and Settings has 'port'";
+        if (Password is { Length: 0 }) yield return "Password is empty: null is none";
         if (ReplicaOf is not null && PrimaryOf(ReplicaOf) is null) yield return $"ReplicaOf '{ReplicaOf}' is not of the form host:port";
+        if (ConfigFile is not null) yield break; // which has what is missing here, or the next version of it
+        if (DataDirectory is not null && _persistence is null && !Settings.ContainsKey("appendonly") && !Settings.ContainsKey("save"))
+        {
+            yield return "DataDirectory needs a Persistence: Log or Snapshots, or None, which loads what is there and keeps nothing";
+        }
+
+        if (LogSync != RedKiteLogSync.EverySecond && Persistence != RedKitePersistence.Log && !Settings.ContainsKey("appendonly")) yield return $"LogSync {LogSync} needs the Persistence Log";
+        if (Eviction is { } eviction and not RedKiteEviction.None && (MaxMemory ?? 0) == 0 && !Settings.ContainsKey("maxmemory")) yield return $"Eviction {eviction} needs a MaxMemory";
+    }
+
+    // A relative path cannot lead far from where it was meant to; an absolute one with a typing error could.
+    private string? CreateFolder()
+    {
+        if (DataDirectory is not { } path || Directory.Exists(path)) return null;
+        if (path.Length == 0 || File.Exists(path)) return $"DataDirectory '{path}' is no folder";
+        string whole = Path.GetFullPath(path);
+        if (Path.IsPathRooted(path) && Path.GetDirectoryName(whole) is { } parent && !Directory.Exists(parent)) return $"DataDirectory '{path}': there is no folder '{parent}'";
+        try
+        {
+            Directory.CreateDirectory(whole);
+            return null;
+        }
+        catch (Exception failure) when (failure is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
+        {
+            return $"DataDirectory '{path}': it does not exist and cannot be created ({(failure is UnauthorizedAccessException ? "no permission" : failure is PathTooLongException ? "the path is too long" : "the path is not valid, or the disk is read-only or full")})";
+        }
     }
 
     // "host port", as the setting has it; null: it is no address.
@@ -182,7 +220,7 @@ public sealed class RedKiteOptions
         if (Eviction is { } eviction) yield return ("maxmemory-policy", WordOf(eviction));
         if (Loops is { } loops) yield return ("loops", Text(loops));
         if (Databases is { } databases) yield return ("databases", Text(databases));
-        if (DataDirectory is not null) yield return ("dir", DataDirectory);
+        if (DataDirectory is not null && Directory.Exists(DataDirectory)) yield return ("dir", DataDirectory); // otherwise there is a fault already
         if (Persistence == RedKitePersistence.None) yield break;
         yield return ("appendonly", Persistence == RedKitePersistence.Log ? "yes" : "no");
         if (!Settings.ContainsKey("save")) yield return ("save", Persistence == RedKitePersistence.Log ? "" : SavePoint.ProgramDefault);

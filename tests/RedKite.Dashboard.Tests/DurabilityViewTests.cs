@@ -78,7 +78,7 @@ public sealed class DurabilityViewTests(Browser browser) : IDisposable
             return null;
         };
         int port = LoopbackPort.Next();
-        await using RedKiteServer server = RedKiteServer.Create(new RedKiteOptions { Port = 0, Files = _disk, DataDirectory = _folder.Path, Settings = { ["admin-port"] = port.ToString(CultureInfo.InvariantCulture) } });
+        await using RedKiteServer server = RedKiteServer.Create(new RedKiteOptions { Port = 0, Files = _disk, DataDirectory = _folder.Path, Persistence = RedKitePersistence.None, Settings = { ["admin-port"] = port.ToString(CultureInfo.InvariantCulture) } });
         Task start = Task.Run(server.StartAsync, TestContext.Current.CancellationToken);
         try
         {

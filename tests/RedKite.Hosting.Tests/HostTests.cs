@@ -34,6 +34,17 @@ public sealed class HostTests : IDisposable
     }
 
     [Fact]
+    public async Task The_typed_client_is_a_service()
+    {
+        using IHost host = Build(new() { ["RedKite:Port"] = "none" });
+        RedKiteClient client = host.Services.GetRequiredService<RedKiteClient>();
+        await host.StartAsync(Token);
+        client.Set("k", "v");
+        Assert.Equal("v", host.Services.GetRequiredService<RedKiteServer>().Execute("GET", "k").Text);
+        await host.StopAsync(Token);
+    }
+
+    [Fact]
     public async Task Services_that_are_added_later_find_the_data_until_they_have_stopped()
     {
         var seen = new List<string>();

@@ -79,6 +79,62 @@ public sealed class RedKiteOptionsTests : IDisposable
         Assert.Equal(["options: rename-command nosuch other", "options: user 'alice'", "options: user 'bob'", "options: cluster-enabled 'yes'"], failure.Faults.Skip(7).Select(fault => string.Join(':', fault.Split(':')[..2])));
     }
 
+    [Fact]
+    public async Task Options_that_contradict_each_other_are_refused()
+    {
+        var options = new RedKiteOptions
+        {
+            Port = null,
+            Password = "",
+            DataDirectory = Path.Combine(_folder, "data"),
+            LogSync = RedKiteLogSync.Always,
+            Eviction = RedKiteEviction.Random,
+            Settings = { ["port"] = "0" },
+        };
+        RedKiteConfigException failure = await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken));
+        Assert.Equal(
+            [
+                "Port is null, which is none, and Settings has 'port'",
+                "Password is empty: null is none",
+                "DataDirectory needs a Persistence: Log or Snapshots, or None, which loads what is there and keeps nothing",
+                "LogSync Always needs the Persistence Log",
+                "Eviction Random needs a MaxMemory",
+            ],
+            failure.Faults);
+        Assert.False(Directory.Exists(options.DataDirectory));
+    }
+
+    [Fact]
+    public async Task What_settings_say_contradicts_nothing()
+    {
+        var options = new RedKiteOptions
+        {
+            DataDirectory = _folder,
+            LogSync = RedKiteLogSync.Always,
+            Eviction = RedKiteEviction.Random,
+            Settings = { ["appendonly"] = "yes", ["maxmemory"] = "1000gb", ["port"] = "0" },
+        };
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
+        Assert.NotEqual(0, server.Port);
+    }
+
+    [Fact]
+    public async Task A_missing_folder_is_created_in_a_folder_that_exists()
+    {
+        string data = Path.Combine(_folder, "data");
+        var options = new RedKiteOptions { DataDirectory = data, Persistence = RedKitePersistence.Log };
+        for (int starts = 1; starts <= 2; starts++)
+        {
+            await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
+            Assert.Equal(starts, server.CreateClient().Increment("starts"));
+        }
+
+        options.DataDirectory = Path.Combine(_folder, "other", "data");
+        RedKiteConfigException failure = await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken));
+        Assert.Contains($"there is no folder '{Path.Combine(_folder, "other")}'", failure.Message, StringComparison.Ordinal);
+        Assert.False(Directory.Exists(Path.Combine(_folder, "other")));
+    }
+
     [Theory]
     [InlineData("maxmemroy", "maxmemory")]
     [InlineData("max_memory", "maxmemory")]
@@ -118,7 +174,7 @@ public sealed class RedKiteOptionsTests : IDisposable
     {
         foreach (RedKiteEviction eviction in Enum.GetValues<RedKiteEviction>())
         {
-            await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = null, Loops = 1, Eviction = eviction, Settings = { ["diagnostics"] = "no" } }, TestContext.Current.CancellationToken);
+            await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = null, Loops = 1, MaxMemory = 1L << 40, Eviction = eviction, Settings = { ["diagnostics"] = "no" } }, TestContext.Current.CancellationToken);
             string policy = server.Execute("CONFIG", "GET", "maxmemory-policy").Items[1].Text!;
             Assert.Equal(eviction == RedKiteEviction.None, policy == "noeviction");
             Assert.Equal(eviction.ToString().StartsWith("Expiring", StringComparison.Ordinal), policy.StartsWith("volatile-", StringComparison.Ordinal));

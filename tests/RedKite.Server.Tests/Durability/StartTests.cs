@@ -107,7 +107,7 @@ public sealed class StartTests : IDisposable
     }
 
     [Theory]
-    [InlineData(RedKitePersistence.None, RedKiteLogSync.Always, "no", "", "everysec")]
+    [InlineData(RedKitePersistence.None, RedKiteLogSync.EverySecond, "no", "", "everysec")]
     [InlineData(RedKitePersistence.Snapshots, RedKiteLogSync.EverySecond, "no", "3600 1 300 100 60 10000", "everysec")]
     [InlineData(RedKitePersistence.Log, RedKiteLogSync.Always, "yes", "", "always")]
     [InlineData(RedKitePersistence.Log, RedKiteLogSync.WhenSystemDecides, "yes", "", "no")]
