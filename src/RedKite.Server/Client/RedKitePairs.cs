@@ -1,5 +1,3 @@
-using RedKite.Server.Client;
-
 namespace RedKite;
 
 /// <summary>

@@ -1,5 +1,3 @@
-using RedKite.Server.Client;
-
 namespace RedKite;
 
 /// <content>Hashes, lists, sets and sorted sets.</content>
