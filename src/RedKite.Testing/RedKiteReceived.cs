@@ -158,10 +158,10 @@ public sealed class RedKiteReceived : IReadOnlyCollection<RedKiteReceivedCommand
         }
     }
 
-    private static string Shown(IReadOnlyList<string> arguments)
+    private static string Shown(string[] arguments)
     {
         var text = new StringBuilder();
-        for (int i = 0; i < arguments.Count; i++) RedKiteReceivedCommand.AppendShown(i > 0 ? text.Append(' ') : text, arguments[i]);
+        for (int i = 0; i < arguments.Length; i++) RedKiteReceivedCommand.AppendShown(i > 0 ? text.Append(' ') : text, arguments[i]);
         return text.ToString();
     }
 
