@@ -114,11 +114,17 @@ internal sealed class LogChain
         }
     }
 
-    /// <summary>The bytes from a position on, as far as one segment holds them. The position and those bytes are visible and not released.</summary>
+    /// <summary>
+    /// The bytes from a position on, as far as one segment holds them. They are visible, and are not released before the caller has done with them: a
+    /// released segment is used again.
+    /// </summary>
+    /// <exception cref="InvalidOperationException">They are released, or were never written.</exception>
     internal ReadOnlyMemory<byte> Read(long position, long bytesMax)
     {
+        byte[]? segment = position < Released ? null : Volatile.Read(ref _segments[(position >> SegmentShift) & (SlotCount - 1)]);
+        if (segment is null) throw new InvalidOperationException(FormattableString.Invariant($"position {position} of a log is not kept: it begins at {Released} and ends at {Reserved}"));
         int offset = (int)(position & (SegmentBytes - 1));
-        return Segment(position).AsMemory(offset, (int)Math.Min(bytesMax, SegmentBytes - offset));
+        return segment.AsMemory(offset, (int)Math.Min(bytesMax, SegmentBytes - offset));
     }
 
     /// <summary>Releases the bytes before a position. From one thread at a time.</summary>

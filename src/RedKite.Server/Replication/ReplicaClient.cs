@@ -76,6 +76,7 @@ internal sealed class ReplicaClient(Session session)
     private int _pumpIsPosted;
     private volatile bool _hasAllBlocks;
     private int _closes;
+    private StreamSink? _send;
 
     internal Session Session => session;
 
@@ -202,11 +203,10 @@ internal sealed class ReplicaClient(Session session)
     }
 
     /// <summary>Sends a part of the stream, as far as the peer takes it. On the loop's thread, at the end of a turn.</summary>
-    /// <param name="stream">The stream.</param>
-    /// <param name="visible">Its end.</param>
+    /// <param name="end">The stream's end.</param>
     /// <returns>Whether there is more to send at once.</returns>
     /// <param name="sent">Receives the number of bytes that were sent.</param>
-    internal bool Feed(ReplicationStream stream, long visible, out long sent)
+    internal bool Feed(StreamEnd end, out long sent)
     {
         sent = 0;
         if (State is not (ReplicaState.Online or ReplicaState.Streaming) || Position is not { } position) return false;
@@ -214,12 +214,10 @@ internal sealed class ReplicaClient(Session session)
         for (int portion = 0; portion < PortionsPerTurnMax; portion++)
         {
             if (connection.IsClosing || connection.OutputBytes > 0) break;
-            ReadOnlyMemory<byte> bytes = stream.Read(position, visible, PortionBytes);
-            if (bytes.IsEmpty) return false;
-            position.Advance(bytes.Length);
-            connection.Send(bytes.Span);
-            session.BytesSent += bytes.Length;
-            sent += bytes.Length;
+            int bytes = ReplicationStream.Send(position, end, PortionBytes, _send ??= connection.Send);
+            if (bytes == 0) return false;
+            session.BytesSent += bytes;
+            sent += bytes;
         }
 
         if (connection.IsClosing) return false;

@@ -63,11 +63,12 @@ internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream, Ac
         // What is appended from here on wakes the loop again.
         Volatile.Write(ref _isAwake, 0);
         Interlocked.MemoryBarrier();
-        long visible = _visible = stream.Visible;
+        StreamEnd end = stream.End;
+        _visible = end.Position;
         bool more = false;
         foreach (ReplicaClient replica in _replicas)
         {
-            more |= replica.Feed(stream, visible, out long sent);
+            more |= replica.Feed(end, out long sent);
             StreamedBytes += sent;
         }
 

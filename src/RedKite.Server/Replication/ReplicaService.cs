@@ -583,7 +583,7 @@ internal sealed partial class ReplicaService
             State.ChangeId();
             _changes.RequestEffects(Stream, isOn: false);
             _changes.ApplyLocked();
-            Stream.End();
+            Stream.Release();
         }
 
         _log.Notice(LogEvents.BacklogReleased, $"The replication backlog is released: there were no replicas for {_settings.BacklogSeconds} seconds (repl-backlog-ttl).");

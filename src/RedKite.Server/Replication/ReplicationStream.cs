@@ -34,6 +34,16 @@ internal sealed class ReplicationStream : IEffectConsumer
     /// <summary>The end of what can be read: everything before it is complete.</summary>
     internal long Visible => _chain?.Visible ?? Volatile.Read(ref _offset);
 
+    /// <summary>The end of what can be read, and of which chain.</summary>
+    internal StreamEnd End
+    {
+        get
+        {
+            LogChain? chain = _chain;
+            return new StreamEnd(chain, chain?.Visible ?? 0);
+        }
+    }
+
     /// <summary>The position of the oldest byte of the backlog.</summary>
     internal long BacklogStart => _chain is { } chain ? Math.Max(chain.Released, FirstKept(chain, chain.Reserved)) : Offset;
 
@@ -55,7 +65,7 @@ internal sealed class ReplicationStream : IEffectConsumer
     }
 
     /// <summary>Ends the backlog. The stream is no consumer any more. Replicas that read it are closed first.</summary>
-    internal void End()
+    internal void Release()
     {
         lock (_readers)
         {
@@ -131,9 +141,21 @@ internal sealed class ReplicationStream : IEffectConsumer
         Trim();
     }
 
-    /// <summary>The bytes from a pinned position on, as far as one segment holds them, and not beyond <see cref="Visible"/>.</summary>
-    internal ReadOnlyMemory<byte> Read(ReplicaPosition position, long visible, int bytesMax) =>
-        position.Chain == _chain && visible > position.Offset ? position.Chain.Read(position.Offset, Math.Min(bytesMax, visible - position.Offset)) : default;
+    /// <summary>Passes on the bytes from a pinned position on, as far as one segment holds them, and advances the position.</summary>
+    /// <param name="position">The position.</param>
+    /// <param name="end">How far the stream can be read. Of another chain: there is nothing to read, as both count in bytes of different histories.</param>
+    /// <param name="bytesMax">The most bytes.</param>
+    /// <param name="send">Takes the bytes before it returns.</param>
+    /// <returns>How many bytes there were.</returns>
+    internal static int Send(ReplicaPosition position, StreamEnd end, int bytesMax, StreamSink send)
+    {
+        long offset = position.Offset;
+        if (position.Chain != end.Chain || end.Position <= offset) return 0;
+        ReadOnlyMemory<byte> bytes = position.Chain.Read(offset, Math.Min(bytesMax, end.Position - offset));
+        send(bytes.Span);
+        position.Advance(bytes.Length); // from here on any thread may release their segment, and an appender use it again
+        return bytes.Length;
+    }
 
     /// <summary>Releases what neither the backlog nor a replica needs.</summary>
     internal void Trim()
@@ -185,6 +207,14 @@ internal sealed class ReplicationStream : IEffectConsumer
         }
     }
 }
+
+/// <summary>Takes bytes of the stream, which are another record's when it has returned.</summary>
+internal delegate void StreamSink(ReadOnlySpan<byte> bytes);
+
+/// <summary>How far a chain of the stream can be read.</summary>
+/// <param name="Chain">The chain; null: there is none.</param>
+/// <param name="Position">The end of its complete records.</param>
+internal readonly record struct StreamEnd(LogChain? Chain, long Position);
 
 /// <summary>How far a replica has been sent the stream. Its loop advances it.</summary>
 internal sealed class ReplicaPosition(LogChain chain, long offset)
