@@ -90,7 +90,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
                 Packages = () => Packages,
                 ReplyLater = ReplyLater,
                 EndPause = EndPause,
-                ChangeRole = primary => _follower!.Change(primary),
+                ChangeRole = (primary, holdsStripes) => _follower!.Change(primary, holdsStripes),
                 Shutdown = ownsProcess || options.AllowShutdown ? TryStop : null,
                 ShutdownAfterReplicas = TryStopAfterReplicas,
                 LoopCount = _loopCount,

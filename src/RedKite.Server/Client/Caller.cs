@@ -180,6 +180,7 @@ internal sealed class Caller : CallTarget
             UnitStart = _executor.UnitStart;
             while (session.IsPaused)
             {
+                if (_origin == CommandOrigin.Primary && !_engine.Pause.HasEnded(_executor.Time.SteadyMs)) break; // the caller waits: it holds a lock
                 WaitToRetry(session);
                 int before = consumed;
                 consumed += _executor.Run(session, request[consumed..]);

@@ -196,7 +196,7 @@ internal abstract class ServerParts
     internal ReplicationStream ReplicaStream => Replicas.Stream;
 
     /// <summary>Follows a primary from now on, or becomes a primary itself: null. On a thread that has no stripe locked.</summary>
-    internal required Action<PrimaryAddress?> ChangeRole { get; init; }
+    internal required Action<PrimaryAddress?, bool> ChangeRole { get; init; }
 
     /// <summary>Whether commands that write may begin.</summary>
     internal WriteGate WriteGate { get; }

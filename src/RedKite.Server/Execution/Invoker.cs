@@ -432,7 +432,9 @@ internal sealed partial class Invoker
         if (_executor.Origin == CommandOrigin.Primary)
         {
             cmd.Resolve(command);
-            return true;
+            if (IsQueued(cmd, command) || !ReplicaRules.RefusesRoleChange(command)) return true;
+            Reject(command, ReplicaRules.RoleOfStream);
+            return false;
         }
 
         if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(cmd.Session, command) && !IsUnprotected(cmd, command))
@@ -649,7 +651,7 @@ internal sealed partial class Invoker
 
     private void Reject(Command? command, string error) => Reject(command, Reply, error);
 
-    private void Reject(Command? command, ReplyWriter reply, string error)
+    internal void Reject(Command? command, ReplyWriter reply, string error)
     {
         if (command?.RunsQueued == true) error = "EXECABORT Transaction discarded because of: " + (error.StartsWith("ERR ", StringComparison.Ordinal) ? error[4..] : error);
         reply.Error(error);

@@ -70,7 +70,11 @@ internal sealed class NestedExecutor : INestedExecutor
         var cmd = new CommandContext(_environment, session, request.Input, reply, session.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
         long errors = reply.Errors;
-        if (_invoker.IsPermittedOrReply(cmd))
+        if (_invoker.ReplicaRules.RefusesRoleChange(request.Command))
+        {
+            _invoker.Reject(request.Command, reply, ReplicaRules.RoleOfStream);
+        }
+        else if (_invoker.IsPermittedOrReply(cmd))
         {
             _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
             _keptRequest = request.Input;

@@ -1,4 +1,5 @@
 using RedKite.Scripting;
+using RedKite.Server.Logging;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Execution;
@@ -8,6 +9,8 @@ namespace RedKite.Server.Execution;
 /// </summary>
 internal sealed class ReplicaRules(Engine engine, CommandExecutor executor)
 {
+    internal const string RoleOfStream = "ERR a primary's stream cannot change the role of its replica";
+
     /// <summary>Whether commands may only read.</summary>
     internal bool IsReadOnly => engine.Replication.IsReplica && engine.Settings.ReplicaReadOnly && !executor.IsTrusted;
 
@@ -20,6 +23,14 @@ internal sealed class ReplicaRules(Engine engine, CommandExecutor executor)
     /// <summary>Why a command is refused that writes; null: it is not.</summary>
     internal string? Refusal(scoped in CommandContext cmd, Command command) =>
         IsReadOnly && (Invoker.Writes(cmd, command) || (command.ScriptFlagsOf?.Invoke(cmd) is { } flags && (flags & ScriptFlags.NoWrites) == 0)) ? "READONLY You can't write against a read only replica." : null;
+
+    /// <summary>Refuses a command of the primary's stream that would change this server's role, or end the server.</summary>
+    internal bool RefusesRoleChange(Command command)
+    {
+        if (executor.Origin != CommandOrigin.Primary || !command.ChangesRole) return false;
+        engine.Log.Warning(LogEvents.StreamError, $"== CRITICAL == The primary's stream has '{command.FullName}', which no primary sends: it is refused. The replica's role changes by its own clients alone.");
+        return true;
+    }
 
     /// <summary>Whether a command, or all that EXEC executes, may be executed on stale data.</summary>
     internal static bool AllowsStale(scoped in CommandContext cmd, Command command) =>

@@ -17,6 +17,8 @@ internal sealed class Follower : IDisposable
     private readonly LinkHistory _history = new();
     private readonly Lock _changing = new();
     private ReplicaLink? _link;
+    private bool _isPrimary; // as far as the links are concerned: the role is taken before one begins
+    private int _changes; // that were asked for
     private bool _hasEnded;
     private long _awaitedOffset = -1; // with the log's position of that moment
     private long _awaitedPosition;
@@ -32,6 +34,8 @@ internal sealed class Follower : IDisposable
         engine.Replicas.OffsetRequested = () => _link?.AcknowledgeSoon();
         engine.Replicas.TakeOver = () => Change(null);
         engine.Replicas.PlaceOfReplica = PlaceOfNow;
+
+        _isPrimary = engine.Settings.ReplicaOf.Length == 0;
 
         // The role is taken before the first client connects: clients see a replica while the data is loaded, and none can write between loading and connecting.
         if (AddressOf(engine.Settings.ReplicaOf) is { } primary) TakeRole(primary);
@@ -62,6 +66,7 @@ internal sealed class Follower : IDisposable
     /// <returns>Whether the data may be saved: it is not in the middle of being loaded.</returns>
     internal bool Suspend()
     {
+        ThrowIfOfLink();
         lock (_changing) EndLink();
         return !_history.IsIncomplete;
     }
@@ -76,11 +81,31 @@ internal sealed class Follower : IDisposable
     }
 
     /// <summary>Follows a primary from now on, or becomes one: null. The current thread has no stripe locked.</summary>
-    internal void Change(PrimaryAddress? primary)
+    internal void Change(PrimaryAddress? primary) => Change(primary, Interlocked.Increment(ref _changes));
+
+    /// <summary>
+    /// The same by a command. If it holds stripes, for which the link may have to wait before it ends, a primary becomes a replica at once,
+    /// so that nothing is written behind this transaction that the other data replaces; the rest follows.
+    /// </summary>
+    internal void Change(PrimaryAddress? primary, bool holdsStripes)
     {
+        if (holdsStripes) ChangeSoon(primary);
+        else Change(primary);
+    }
+
+    private void ChangeSoon(PrimaryAddress? primary)
+    {
+        int number = Interlocked.Increment(ref _changes);
+        if (primary is not null) TakeRole(primary);
+        ThreadPool.QueueUserWorkItem(_ => Change(primary, number));
+    }
+
+    private void Change(PrimaryAddress? primary, int number)
+    {
+        ThrowIfOfLink();
         lock (_changing)
         {
-            if (_hasEnded) return;
+            if (_hasEnded || number != Volatile.Read(ref _changes)) return; // another one was asked for behind it
             EndLink();
             if (primary is null) Promote();
             else Follow(primary);
@@ -111,7 +136,8 @@ internal sealed class Follower : IDisposable
 
     private void Follow(PrimaryAddress primary)
     {
-        bool wasPrimary = !_engine.Replication.IsReplica;
+        bool wasPrimary = _isPrimary;
+        _isPrimary = false;
         if (wasPrimary) _history.IsKnown = _engine.ReplicaStream.HasBacklog; // without one its offset stood still
         _engine.Settings.ReplicaOf = string.Create(CultureInfo.InvariantCulture, $"{primary.Host} {primary.Port}");
         TakeRole(primary);
@@ -139,14 +165,22 @@ internal sealed class Follower : IDisposable
     private void Promote()
     {
         if (!_engine.Replication.IsReplica) return;
+        bool isKnown = _isPrimary ? _engine.ReplicaStream.HasBacklog : _history.IsKnown;
+        _isPrimary = true;
         _engine.Settings.ReplicaOf = "";
         if (_engine.ReplicaStream.HasBacklog) _engine.Changes.SubscribeToEffects(_engine.ReplicaStream);
-        _engine.Replication.Promote(_engine.ReplicaStream.Offset, _history.IsKnown);
+        _engine.Replication.Promote(_engine.ReplicaStream.Offset, isKnown);
         _engine.Attention.Set(ServerAttention.IsReplica, on: false);
         _engine.LocalExpiries.Clear();
         _engine.Memory.Apply(_engine.Metrics, reports: false);
         _engine.Replicas.CloseAll(); // they ask again, and learn the new id
         _engine.Log.Notice(LogEvents.RoleChanged, "MASTER MODE enabled");
+    }
+
+    // It would wait for itself, and every later change for it. Commands that come to this are refused before (ChangesRole).
+    private void ThrowIfOfLink()
+    {
+        if (_link?.IsCurrentThread == true) throw new InvalidOperationException("a primary's stream cannot change the role of its replica");
     }
 
     private void EndLink()

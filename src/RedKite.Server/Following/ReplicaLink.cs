@@ -56,6 +56,8 @@ internal sealed partial class ReplicaLink : IDisposable
 
     internal void Start() => _thread.Start();
 
+    internal bool IsCurrentThread => Thread.CurrentThread == _thread;
+
     /// <summary>Acknowledges the offset when what was received is executed. On the link's thread.</summary>
     internal void AcknowledgeSoon() => _acknowledgesSoon = true;
 

@@ -18,6 +18,7 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
     private const int KeptBufferBytesMax = 16 * BufferBytes;
     private const int ErrorBytesShown = 200;
     private const int RefusedPollMs = 100;
+    private const int PausedPollMs = 5;
 
     private readonly ArrayBufferWriter<byte> _unit = new(); // the requests of a unit that has begun
     private byte[] _buffer = GC.AllocateUninitializedArray<byte>(BufferBytes);
@@ -39,7 +40,7 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
         session.BytesReceived += received;
         WaitWhileRefused(connection);
         long start = Stopwatch.GetTimestamp();
-        int executed = Execute(_buffer.AsSpan(0, _filled));
+        int executed = Execute(connection, _buffer.AsSpan(0, _filled));
         engine.Replication.LinkCounts.NoteApplied(Stopwatch.GetTimestamp() - start);
         if (executed == 0) return;
         int left = _filled - executed;
@@ -48,7 +49,7 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
         Volatile.Write(ref _filled, left);
     }
 
-    private int Execute(Span<byte> input)
+    private int Execute(PrimaryConnection connection, Span<byte> input)
     {
         int position = 0;
         bool goesOn = true;
@@ -67,6 +68,9 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
             }
 
             position += executed;
+            if (!session.IsPaused) continue;
+            WaitWhilePaused(connection);
+            goesOn = true;
         }
 
         return position;
@@ -94,6 +98,19 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
             if (caller.HasEnded || connection.IsClosed) throw new IOException("the link was closed");
             Thread.Sleep(RefusedPollMs);
         }
+    }
+
+    // CLIENT PAUSE: what was received waits, and so does its offset. Clients' pauses hold no lock that a snapshot needs.
+    private void WaitWhilePaused(PrimaryConnection connection)
+    {
+        while (!engine.Pause.HasEnded(engine.Clock.SteadyMs))
+        {
+            if (caller.HasEnded || connection.IsClosed) throw new IOException("the link was closed");
+            connection.NoteAlive();
+            Thread.Sleep(PausedPollMs);
+        }
+
+        session.IsPaused = false;
     }
 
     private void NoteErrors(long errors)

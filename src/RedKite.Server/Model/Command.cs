@@ -156,6 +156,12 @@ internal sealed class Command
     /// <summary>Whether the command executes what its client has queued: EXEC.</summary>
     internal bool RunsQueued { get; init; }
 
+    /// <summary>
+    /// Whether it changes the server's role, or ends the server: then the link to a primary ends, which waits for the command that the link executes. So no
+    /// primary's stream may have it.
+    /// </summary>
+    internal bool ChangesRole { get; init; }
+
     /// <summary>Whether it begins a transaction.</summary>
     internal bool BeginsUnit { get; init; }
 

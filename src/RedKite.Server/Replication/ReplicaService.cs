@@ -44,7 +44,7 @@ internal sealed partial class ReplicaService
     private volatile ReplicaClient[] _replicas = [];
     private volatile ReplicaFeeder[] _feeders = []; // of loops that have replicas
     private volatile int _introducedCount;
-    private long _withoutReplicasSinceMs;
+    private long _withoutReplicasSinceMs; // as a primary: since the last replica has left, or since it is one
     private long _nextSecondMs;
     private long _nextPingMs;
     private long _askedOffset = -1; // the stream's end behind the last REPLCONF GETACK
@@ -59,6 +59,7 @@ internal sealed partial class ReplicaService
         _clock = clock;
         _log = log;
         _gate = gate;
+        _withoutReplicasSinceMs = clock.SteadyMs;
         _durability = durability;
         _buffers = buffers;
         _pause = pause;
@@ -399,6 +400,7 @@ internal sealed partial class ReplicaService
         if (nowMs < _nextSecondMs) return;
         _nextSecondMs = nowMs + SecondMs;
         CountGood();
+        if (State.IsReplica || !Stream.HasBacklog) Volatile.Write(ref _withoutReplicasSinceMs, nowMs); // so that it is never older than the role
         Counts.NoteOffset(nowMs, Stream.Offset);
         if (_replicas.Length > 0) TickOfSecond(nowMs);
         else EndBacklogIfDue(nowMs);
@@ -592,6 +594,8 @@ internal sealed partial class ReplicaService
     private void OnRoleChanged()
     {
         if (Stream.HasBacklog) Stream.ForgetDatabase(); // the other server's stream selects its own
+        Volatile.Write(ref _askedOffset, -1);
+        Volatile.Write(ref _withoutReplicasSinceMs, _clock.SteadyMs);
         CountGood();
         if (State.IsReplica)
         {

@@ -84,7 +84,16 @@ internal sealed class ClientPause(AttentionWord attention)
     internal bool Holds(scoped in CommandContext cmd, Command command, long nowMs)
     {
         Session session = cmd.Session;
-        if (!IsHolding(session, command, nowMs)) return false;
+        if (session.Type == ClientType.Master)
+        {
+            // As in Redis, a pause is for a replica's primary, too; what the server itself waits for is not.
+            if (_current is null || HasEnded(nowMs) || _current is not { } running || (running.WritesOnly && !MayWrite(session, command))) return false;
+        }
+        else if (!IsHolding(session, command, nowMs))
+        {
+            return false;
+        }
+
         if (_current is null or { WritesOnly: true } && command.OnlyReads?.Invoke(cmd) == true) return false;
         session.IsPaused = true;
         return true;

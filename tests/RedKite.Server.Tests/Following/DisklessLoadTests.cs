@@ -267,7 +267,7 @@ public class DisklessLoadTests
         return SavedBy(source);
     }
 
-    private static byte[] SavedBy(DiskServer source)
+    internal static byte[] SavedBy(DiskServer source)
     {
         Assert.Equal("OK", source.Run("SAVE").Text);
         using IOpenFile file = source.Files.OpenRead(Path.Combine(source.Folder, "dump.rdb"));

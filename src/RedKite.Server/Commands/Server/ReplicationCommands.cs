@@ -16,9 +16,9 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
     internal CommandFamily Family => new("server", "",
     [
         new("REPLCONF", -1, Admin | NoScript | Loading | Stale | AllowBusy, KeySpecs.None, ReplConf, new("3.0.0", "O(1)", "Lets a replica introduce itself to its primary, and acknowledge what it has executed.") { IsSystemCommand = true }),
-        new("PSYNC", -3, Attaches, KeySpecs.None, Psync, new("2.8.0", "", "Makes the client a replica, from an offset of a history if that is kept.", "replicationid:string offset:integer")),
-        new("FAILOVER", -1, Admin | NoScript | Stale, KeySpecs.None, HandOver, new("6.2.0", "O(1)", "Hands the role of the primary over to a replica that has everything.", "[TO target:(host port [FORCE])] [ABORT] [TIMEOUT milliseconds]")),
-        new("SYNC", 1, Attaches, KeySpecs.None, Sync, new("1.0.0", "", "Makes the client a replica that gets all data, as replicas before 2.8 did.")),
+        new("PSYNC", -3, Attaches, KeySpecs.None, Psync, new("2.8.0", "", "Makes the client a replica, from an offset of a history if that is kept.", "replicationid:string offset:integer")) { ChangesRole = true },
+        new("FAILOVER", -1, Admin | NoScript | Stale, KeySpecs.None, HandOver, new("6.2.0", "O(1)", "Hands the role of the primary over to a replica that has everything.", "[TO target:(host port [FORCE])] [ABORT] [TIMEOUT milliseconds]")) { ChangesRole = true },
+        new("SYNC", 1, Attaches, KeySpecs.None, Sync, new("1.0.0", "", "Makes the client a replica that gets all data, as replicas before 2.8 did.")) { ChangesRole = true },
     ]);
 
     // REPLCONF [option value ...]

@@ -6,14 +6,14 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>REPLICAOF and its older name: the server follows a primary, or becomes one.</summary>
-internal sealed class RoleCommands(ReplicationState state, Failover failover, Action<PrimaryAddress?> changeRole)
+internal sealed class RoleCommands(ReplicationState state, Failover failover, Action<PrimaryAddress?, bool> changeRole)
 {
     private const string Syntax = "args:<host-port:<host port:integer> | no-one:<NO ONE>>";
 
     internal CommandFamily Family => new("server", "",
     [
-        new("REPLICAOF", 3, Admin | NoScript | NoAsyncLoading | Stale, KeySpecs.None, ReplicaOf, new("5.0.0", "O(1)", "Makes the server follow a primary, or ends that.", Syntax)),
-        new("SLAVEOF", 3, Admin | NoScript | NoAsyncLoading | Stale, KeySpecs.None, ReplicaOf, new("1.0.0", "O(1)", "Makes the server follow a primary, or ends that.", Syntax) { DeprecatedSince = "5.0.0", ReplacedBy = "`REPLICAOF`" }),
+        new("REPLICAOF", 3, Admin | NoScript | NoAsyncLoading | Stale, KeySpecs.None, ReplicaOf, new("5.0.0", "O(1)", "Makes the server follow a primary, or ends that.", Syntax)) { ChangesRole = true },
+        new("SLAVEOF", 3, Admin | NoScript | NoAsyncLoading | Stale, KeySpecs.None, ReplicaOf, new("1.0.0", "O(1)", "Makes the server follow a primary, or ends that.", Syntax) { DeprecatedSince = "5.0.0", ReplacedBy = "`REPLICAOF`" }) { ChangesRole = true },
     ]);
 
     // REPLICAOF host port
@@ -56,10 +56,5 @@ internal sealed class RoleCommands(ReplicationState state, Failover failover, Ac
         cmd.Reply.Ok();
     }
 
-    // The link may have to wait for a stripe before it ends: in a transaction that uses keys, the role changes right after it.
-    private void Change(scoped in CommandContext cmd, PrimaryAddress? primary)
-    {
-        if (cmd.Environment.HeldStripes.IsEmpty) changeRole(primary);
-        else ThreadPool.UnsafeQueueUserWorkItem(static change => change.ChangeRole(change.Primary), (ChangeRole: changeRole, Primary: primary), preferLocal: false);
-    }
+    private void Change(scoped in CommandContext cmd, PrimaryAddress? primary) => changeRole(primary, !cmd.Environment.HeldStripes.IsEmpty);
 }

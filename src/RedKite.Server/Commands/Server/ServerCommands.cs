@@ -26,7 +26,7 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
     [
         new("INFO", -1, Loading | Stale | WalksStripes, KeySpecs.None, Info, new("1.0.0", "O(1)", "Returns information and statistics about the server.", "[section ...]") { History = [("7.0.0", "Accepts several sections.")] }) { Categories = AclCategory.Dangerous, Tips = ["nondeterministic_output", "request_policy:all_shards", "response_policy:special"] },
         new("LOLWUT", -1, CommandFlags.ReadOnly | Fast, KeySpecs.None, LolWut, new("5.0.0", "", "Draws a picture and shows the version.", "[VERSION version]")),
-        new("SHUTDOWN", -1, Admin | NoScript | Loading | Stale | NoMulti | AllowBusy, KeySpecs.None, Shutdown, new("1.0.0", "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)", "Shuts down the server.", "save-selector:[NOSAVE | SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0") { History = [("7.0.0", "Adds `NOW`, `FORCE` and `ABORT`.")] }),
+        new("SHUTDOWN", -1, Admin | NoScript | Loading | Stale | NoMulti | AllowBusy, KeySpecs.None, Shutdown, new("1.0.0", "O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)", "Shuts down the server.", "save-selector:[NOSAVE | SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0") { History = [("7.0.0", "Adds `NOW`, `FORCE` and `ABORT`.")] }) { ChangesRole = true },
         new("TIME", 1, Loading | Stale | Fast, KeySpecs.None, Time, new("2.6.0", "O(1)", "Returns the server's time: Unix seconds and microseconds.")) { Tips = ["nondeterministic_output"] },
     ]);
 
