@@ -54,6 +54,9 @@ internal sealed class Caller : CallTarget
 
     internal Session Session => _session;
 
+    /// <summary>What the caller's transactions and scripts may do.</summary>
+    internal UnitWork UnitWork => _executor.Environment.UnitWork;
+
     /// <summary>What becomes of keys and fields that its commands find expired. Set while no call is in progress.</summary>
     internal ExpiryPolicy Expiry
     {

@@ -43,6 +43,8 @@ public sealed class RedKiteSession : IDisposable
     /// <summary>Whether a call in progress waits until it may write. From any thread.</summary>
     internal bool IsHeld => _caller.Session.IsPaused;
 
+    internal UnitWork UnitWork => _caller.UnitWork;
+
     /// <summary>Executes one command, given as strings that are sent as UTF-8. A blocking command keeps the calling thread.</summary>
     /// <exception cref="ArgumentException">There is no argument, or one is null.</exception>
     public RedKiteReply Execute(params ReadOnlySpan<string> arguments)

@@ -47,6 +47,7 @@ internal sealed class NestedExecutor : INestedExecutor
         if (_recording.IsOn) _invoker.PublishRecorded();
         if (!isOutermost) return;
         _environment.IsInUnit = true;
+        _environment.UnitWork.Begin();
         _holdsAll = _environment.HeldStripes.Equals(_engine.Keyspace.AllStripes);
         if (_holdsAll) _engine.Keyspace.NoteAllLocked(true);
     }

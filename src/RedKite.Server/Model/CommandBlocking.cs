@@ -55,6 +55,27 @@ internal static class CommandBlocking
     internal static bool BlockOnWork(this scoped in CommandContext cmd, SlicedWork work) =>
         cmd.MayWork() && Block(cmd, new BlockRequest { Work = work, DeadlineMs = BlockRequest.NoDeadline });
 
+    /// <summary>
+    /// Where nothing may block, or after work has become stale too often: the steps that the command may take at once beyond a slice. It notes
+    /// them by <see cref="EndAtOnceOrReply"/>.
+    /// </summary>
+    internal static long StepsAtOnce(this scoped in CommandContext cmd)
+    {
+        // A log and a primary's stream contain what was accepted: it is never refused later.
+        if (cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep) return UnitWork.NoLimit;
+        return cmd.Environment.IsInUnit ? cmd.Environment.UnitWork.Granted : UnitWork.CommandStepsMax;
+    }
+
+    /// <summary>Notes the steps that a command has taken at once; otherwise replies that it would take too many.</summary>
+    internal static bool EndAtOnceOrReply(this scoped in CommandContext cmd, long steps, bool isComplete)
+    {
+        if (cmd.Environment.IsInUnit) cmd.Environment.UnitWork.Take(steps);
+        if (isComplete) return true;
+        if (cmd.Environment.IsInUnit) cmd.Reply.Error("ERR the command takes too long for a transaction or script"u8);
+        else cmd.Reply.Error("ERR the key changes too often for a command that takes so long"u8);
+        return false;
+    }
+
     /// <summary>Gives an argument another value in later executions, after <see cref="BlockOnKeys"/>.</summary>
     internal static void ReplaceArgument(this scoped in CommandContext cmd, int argument, ReadOnlySpan<byte> value) =>
         cmd.Environment.Blocking.Request?.Replacements.Add((argument, value.ToArray()));

@@ -62,6 +62,9 @@ internal sealed class CommandEnvironment
     /// <summary>Whether commands execute inside a unit: a transaction or script. Nothing in it blocks, and its time does not change.</summary>
     internal bool IsInUnit { get; set; }
 
+    /// <summary>What the commands of the unit may still do beyond a slice each.</summary>
+    internal UnitWork UnitWork { get; } = new();
+
     /// <summary>Whether a script calls the command.</summary>
     internal bool IsInScript { get; set; }
 

@@ -12,6 +12,9 @@ internal sealed class VectorSearchWork : SlicedWork
     /// </summary>
     internal const long SliceBytes = 4 << 20;
 
+    /// <summary>The bytes of vectors that take as long as a step of a filter or of a pattern.</summary>
+    internal const int BytesPerStep = 8;
+
     /// <summary>
     /// So many searches keep what they have found between slices. Any more begin when one of them has ended, and until then keep their
     /// vector alone.

@@ -25,7 +25,7 @@ internal static class VectorSetAccess
     /// <returns>False: the client waits, and the handler must not reply.</returns>
     internal static bool TryComplete(this scoped in CommandContext cmd, VectorSetValue set, VectorSearch search)
     {
-        if (search.IsComplete || search.Run(set, VectorSearchWork.SliceBytes)) return Count(cmd, search);
+        if (search.IsComplete || search.Run(set, VectorSearchWork.SliceBytes)) return EndOrReply(cmd, search);
         var work = new VectorSearchWork(cmd.Database, cmd.HashOf(1), set, search);
         if (cmd.BlockOnWork(work))
         {
@@ -33,8 +33,9 @@ internal static class VectorSetAccess
             return false;
         }
 
-        search.Run(set, long.MaxValue);
-        return Count(cmd, search);
+        long before = search.BytesRead;
+        bool isComplete = search.Run(set, cmd.StepsAtOnce() * VectorSearchWork.BytesPerStep);
+        return cmd.EndAtOnceOrReply((search.BytesRead - before) / VectorSearchWork.BytesPerStep, isComplete) && EndOrReply(cmd, search);
     }
 
     /// <summary>The search that the client has waited for, if it is complete; otherwise null.</summary>
@@ -91,11 +92,12 @@ internal static class VectorSetAccess
         else reply.Bulk(element.Attributes);
     }
 
-    private static bool Count(scoped in CommandContext cmd, VectorSearch search)
+    private static bool EndOrReply(scoped in CommandContext cmd, VectorSearch search)
     {
         cmd.Metrics.VectorSearches++;
         cmd.Metrics.VectorBytesRead += search.BytesRead;
-        return true;
+        if (search.HasFailed) cmd.Reply.Error("ERR the FILTER takes too long for the attributes of one element"u8);
+        return !search.HasFailed;
     }
 
     private static bool TryVector(scoped in CommandContext cmd, scoped ref int at, out Span<float> vector)

@@ -3,8 +3,20 @@ using System.Runtime.Intrinsics.X86;
 
 namespace RedKite.Store.Values.VectorSets;
 
+/// <summary>Whether an element matches a filter.</summary>
+internal enum VectorMatch : byte
+{
+    No,
+    Yes,
+
+    /// <summary>It cannot be said without more work than one element may take.</summary>
+    TooLong,
+}
+
 /// <summary>Answers whether an element's attributes match a filter.</summary>
-internal delegate bool VectorPredicate(ReadOnlySpan<byte> attributes);
+/// <param name="attributes">The attributes.</param>
+/// <param name="work">What a search may still do, in bytes of vectors; the filter subtracts what it has done.</param>
+internal delegate VectorMatch VectorPredicate(ReadOnlySpan<byte> attributes, ref long work);
 
 /// <summary>
 /// The graph of a vector set: a hierarchical navigable small world (Malkov and Yashunin, 2016). Every node is on the lowest level, and one in
@@ -24,15 +36,6 @@ internal readonly unsafe ref struct VectorGraph(VectorSetData* data, VectorScrat
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal float Distance(byte* first, byte* second) => VectorDistance.Between(data->Quantization, data->Dimensions, first, second);
 
-    /// <summary>Finds a node of the lowest level that is near, from which to search there.</summary>
-    internal int Descend(byte* query)
-    {
-        int from = data->Entry;
-        long work = long.MaxValue;
-        for (int level = data->TopLevel; level > 0; level--) from = DistanceKey.Number(SearchLevel(query, from, level, effort: 1, ref work)[0]);
-        return from;
-    }
-
     /// <summary>Finds the nearest nodes of one level, from a node of it on.</summary>
     /// <param name="effort">EF: how many of the nearest nodes a search keeps while it goes on.</param>
     /// <param name="work">How many bytes may still be read; then it ends with what it has found.</param>
@@ -40,25 +43,25 @@ internal readonly unsafe ref struct VectorGraph(VectorSetData* data, VectorScrat
     internal ReadOnlySpan<ulong> SearchLevel(byte* query, int from, int level, int effort, scoped ref long work)
     {
         long examined = long.MaxValue;
-        Begin(query, from, filter: null);
+        Begin(query, from, filter: null, ref work);
         Continue(query, level, effort, filter: null, ref examined, ref work, mayHaveChanged: false);
         return scratch.Sorted();
     }
 
     /// <summary>Begins a search of one level.</summary>
-    internal void Begin(byte* query, int from, VectorPredicate? filter)
+    internal void Begin(byte* query, int from, VectorPredicate? filter, ref long work)
     {
         scratch.Begin(data->Used);
         scratch.Visit(from);
         ulong first = DistanceKey.Of(Distance(query, data->Node(from)), from);
         scratch.Open.Push(first);
-        if (filter is null || filter(VectorNode.Attributes(data->Node(from)))) scratch.Found.Push(~first);
+        if (filter is null || Matches(filter, data->Node(from), ref work)) scratch.Found.Push(~first);
     }
 
     /// <summary>Continues a search of one level.</summary>
     /// <param name="filter">What attributes must match; null: nothing.</param>
     /// <param name="examined">How many nodes' attributes may still be examined.</param>
-    /// <param name="work">How many bytes may still be read. It ends after the links of the node that exceed them.</param>
+    /// <param name="work">How many bytes may still be read. It stops behind the node that exceeds them, also among the links of another one.</param>
     /// <param name="mayHaveChanged">Whether nodes may have been removed since the search began.</param>
     /// <returns>Whether it is complete.</returns>
     internal bool Continue(byte* query, int level, int effort, VectorPredicate? filter, ref long examined, ref long work, bool mayHaveChanged)
@@ -68,11 +71,35 @@ internal readonly unsafe ref struct VectorGraph(VectorSetData* data, VectorScrat
         int nodeBytes = VectorNode.VectorOffset + data->VectorBytes;
         int lines = Math.Min(PrefetchedLinesMax, (nodeBytes + LineBytes - 1) / LineBytes);
         Span<int> fresh = scratch.Numbers(data->LinksMaxAt(level));
-        while (open.Count > 0)
+        while (true)
         {
+            while (scratch.FreshAt < scratch.FreshCount)
+            {
+                if (work <= 0) return false;
+                int number = fresh[scratch.FreshAt++];
+                byte* node = mayHaveChanged ? data->NodeOrNull(number) : data->Node(number);
+                if (mayHaveChanged && (node == null || VectorNode.Head(node).Level < level)) continue;
+                work -= nodeBytes;
+                ulong key = DistanceKey.Of(Distance(query, node), number);
+                bool hasRoom = found.Count < effort;
+                if (!hasRoom && key >= ~found.Lowest) continue;
+                open.Push(key);
+                if (filter is not null)
+                {
+                    if (examined-- <= 0) return true;
+                    bool matches = Matches(filter, node, ref work);
+                    if (scratch.HasFailed) return true;
+                    if (!matches) continue;
+                }
+
+                if (hasRoom) found.Push(~key);
+                else found.ReplaceLowest(~key);
+            }
+
+            if (open.Count == 0) return true;
             if (work <= 0) return false;
             ulong nearest = open.Pop();
-            if (found.Count >= effort && nearest > ~found.Lowest) break;
+            if (found.Count >= effort && nearest > ~found.Lowest) return true;
             int reached = DistanceKey.Number(nearest);
             if (mayHaveChanged && (data->NodeOrNull(reached) == null || VectorNode.Head(data->Node(reached)).Level < level)) continue;
 
@@ -87,28 +114,9 @@ internal readonly unsafe ref struct VectorGraph(VectorSetData* data, VectorScrat
                 Prefetch(data->Node(number), lines);
             }
 
-            work -= (freshCount + 1L) * nodeBytes;
-            foreach (int number in fresh[..freshCount])
-            {
-                byte* node = data->Node(number);
-                ulong key = DistanceKey.Of(Distance(query, node), number);
-                bool hasRoom = found.Count < effort;
-                if (!hasRoom && key >= ~found.Lowest) continue;
-                open.Push(key);
-                if (filter is not null)
-                {
-                    if (examined-- <= 0) return true;
-                    ReadOnlySpan<byte> attributes = VectorNode.Attributes(node);
-                    work -= attributes.Length;
-                    if (!filter(attributes)) continue;
-                }
-
-                if (hasRoom) found.Push(~key);
-                else found.ReplaceLowest(~key);
-            }
+            work -= nodeBytes;
+            (scratch.FreshAt, scratch.FreshCount) = (0, freshCount);
         }
-
-        return true;
     }
 
     /// <summary>Compares nodes with a vector, from a number on: an exact search, once it has come to the last one.</summary>
@@ -129,9 +137,9 @@ internal readonly unsafe ref struct VectorGraph(VectorSetData* data, VectorScrat
             if (found.Count == count && key <= found.Lowest) continue;
             if (filter is not null)
             {
-                ReadOnlySpan<byte> attributes = VectorNode.Attributes(node);
-                work -= attributes.Length;
-                if (!filter(attributes)) continue;
+                bool matches = Matches(filter, node, ref work);
+                if (scratch.HasFailed) return true;
+                if (!matches) continue;
             }
 
             if (found.Count < count) found.Push(key);
@@ -139,6 +147,13 @@ internal readonly unsafe ref struct VectorGraph(VectorSetData* data, VectorScrat
         }
 
         return true;
+    }
+
+    private bool Matches(VectorPredicate filter, byte* node, ref long work)
+    {
+        VectorMatch match = filter(VectorNode.Attributes(node), ref work);
+        scratch.HasFailed |= match == VectorMatch.TooLong;
+        return match == VectorMatch.Yes;
     }
 
     private static void Prefetch(byte* node, int lines)

@@ -44,6 +44,14 @@ internal sealed unsafe class VectorScratch
     /// <summary>The node of <see cref="Query"/>.</summary>
     internal byte* QueryNode => _query;
 
+    /// <summary>The links of the last node that a search has not followed yet: from one to another of <see cref="Numbers"/>.</summary>
+    internal int FreshAt { get; set; }
+
+    internal int FreshCount { get; set; }
+
+    /// <summary>Whether a filter has taken too long for an element.</summary>
+    internal bool HasFailed { get; set; }
+
     /// <summary>What a search has reached, the nearest first.</summary>
     internal DistanceHeap Open { get; } = new();
 
@@ -88,6 +96,8 @@ internal sealed unsafe class VectorScratch
     {
         Open.Clear();
         Found.Clear();
+        FreshAt = FreshCount = 0;
+        HasFailed = false;
         EndVisits();
         int words = (nodes + 63) >> 6;
         if (_visited.Length < words || _visited.Length > Math.Max(KeptMax, words * 4L)) _visited = new ulong[words + (words / 4)];
@@ -114,6 +124,7 @@ internal sealed unsafe class VectorScratch
     {
         _visited = new ulong[64];
         _markedCount = 0;
+        FreshAt = FreshCount = 0;
         Open.Trim();
         Found.Trim();
     }

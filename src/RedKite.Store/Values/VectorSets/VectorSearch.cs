@@ -15,22 +15,27 @@ internal readonly record struct VectorSearchBounds(int Count, int Effort, Vector
 /// <remarks>
 /// What a search has reached are numbers and distances. An element that is removed meanwhile is passed over, or dropped at the end; so is one whose
 /// number has another vector by then. An element that is added meanwhile is found if the search still comes to it.
-///
-/// Levels above the lowest are searched at once: they have one in M of the elements.
 /// </remarks>
 /// <param name="scratch">The scratch memory, which has one search at a time.</param>
 internal sealed unsafe class VectorSearch(VectorScratch scratch)
 {
+    // What filtering the results again may take, where the set has changed meanwhile: as much as a command in a transaction. The farther ones are left out.
+    private const long FilteredAgainBytes = 64L << 20;
+
     private readonly VectorScratch _scratch = scratch;
     private VectorSearchBounds _bounds;
     private long _examined;
     private long _changes;
     private int _next;
+    private int _level;
     private bool _hasBegun;
     private bool _hasStopped;
 
     /// <summary>Whether it is complete.</summary>
     internal bool IsComplete { get; private set; }
+
+    /// <summary>Whether it has ended without a result, because the filter takes too long for one element.</summary>
+    internal bool HasFailed => _scratch.HasFailed;
 
     /// <summary>The bytes of vectors and links that it has read so far.</summary>
     internal long BytesRead { get; private set; }
@@ -39,39 +44,60 @@ internal sealed unsafe class VectorSearch(VectorScratch scratch)
     internal VectorSearch Begin(VectorSearchBounds bounds)
     {
         _bounds = bounds;
-        _hasBegun = _hasStopped = IsComplete = false;
+        _hasBegun = _hasStopped = IsComplete = _scratch.HasFailed = false;
         BytesRead = 0;
         return this;
     }
 
     /// <summary>Goes on until it is complete or has read so many bytes.</summary>
     /// <param name="set">The set, which is the same as before.</param>
-    /// <param name="bytes">The bytes; it ends after the links of the element that exceed them.</param>
+    /// <param name="bytes">The bytes; it stops behind the element that exceeds them.</param>
     /// <returns>Whether it is complete.</returns>
     internal bool Run(VectorSetValue set, long bytes)
     {
         var graph = new VectorGraph(set.Data, _scratch);
         byte* query = _scratch.QueryNode;
+        long budget = bytes;
         if (!_hasBegun)
         {
             _hasBegun = true;
             _changes = set.Data->Changes;
             _examined = _bounds.ExaminedMax;
             _next = 0;
+            _level = set.Data->TopLevel;
             if (_bounds.IsExact || set.Count == 0) _scratch.Begin(0);
-            else graph.Begin(query, graph.Descend(query), _bounds.Filter);
+            else graph.Begin(query, set.Data->Entry, _level == 0 ? _bounds.Filter : null, ref bytes);
         }
         else
         {
             _scratch.Continue(set.Numbers);
         }
 
-        long budget = bytes;
-        IsComplete = _bounds.IsExact
+        IsComplete = _scratch.HasFailed || (_bounds.IsExact
             ? graph.Scan(query, _bounds.Count, _bounds.Filter, ref _next, ref bytes)
-            : graph.Continue(query, level: 0, _bounds.Effort, _bounds.Filter, ref _examined, ref bytes, mayHaveChanged: _changes != set.Data->Changes);
+            : RunLevels(set, graph, ref bytes));
         BytesRead += budget - bytes;
         return IsComplete;
+    }
+
+    // From the highest level down to the lowest, where the results are.
+    private bool RunLevels(VectorSetValue set, VectorGraph graph, ref long bytes)
+    {
+        byte* query = _scratch.QueryNode;
+        bool mayHaveChanged = _changes != set.Data->Changes;
+        while (_level > 0)
+        {
+            long examined = long.MaxValue;
+            if (!graph.Continue(query, _level, effort: 1, filter: null, ref examined, ref bytes, mayHaveChanged)) return false;
+            int from = DistanceKey.Number(_scratch.Sorted()[0]);
+            byte* node = set.Data->NodeOrNull(from);
+            if (node == null || VectorNode.Head(node).Level < _level) from = set.Data->Entry; // removed meanwhile
+            _level = Math.Min(_level - 1, set.Data->TopLevel);
+            graph.Begin(query, from, _level == 0 ? _bounds.Filter : null, ref bytes);
+            if (_scratch.HasFailed) return true;
+        }
+
+        return graph.Continue(query, level: 0, _bounds.Effort, _bounds.Filter, ref _examined, ref bytes, mayHaveChanged);
     }
 
     /// <summary>Keeps the search's memory from the thread's next command, until <see cref="Release"/>.</summary>
@@ -94,6 +120,7 @@ internal sealed unsafe class VectorSearch(VectorScratch scratch)
         if (_changes == set.Data->Changes) return _scratch.Nearest(_bounds.Count);
         var graph = new VectorGraph(set.Data, _scratch);
         Span<ulong> keys = _scratch.Sorted();
+        long work = FilteredAgainBytes;
         int count = 0;
         foreach (ulong key in keys)
         {
@@ -101,7 +128,8 @@ internal sealed unsafe class VectorSearch(VectorScratch scratch)
             int number = DistanceKey.Number(key);
             byte* node = set.Data->NodeOrNull(number);
             if (node == null || DistanceKey.Of(graph.Distance(_scratch.QueryNode, node), number) != key) continue;
-            if (_bounds.Filter is { } filter && !filter(VectorNode.Attributes(node))) continue;
+            if (_bounds.Filter is { } filter && filter(VectorNode.Attributes(node), ref work) != VectorMatch.Yes) continue;
+            if (work < 0) break;
             keys[count++] = key;
         }
 

@@ -214,11 +214,11 @@ public sealed class VectorSetValueTests
         for (int i = 0; i < 500; i++) world.Add(VectorSetWorld.Name(i), VectorSetWorld.Vector(random, 8), attributes: i % 2 == 0 ? "even" : "odd");
         int asked = 0;
         VectorSetValue set = world.Set;
-        ReadOnlySpan<ulong> some = set.Query(VectorSetWorld.Vector(random, 8)).Search(10, attributes => attributes.SequenceEqual("even"u8), long.MaxValue);
+        ReadOnlySpan<ulong> some = set.Query(VectorSetWorld.Vector(random, 8)).Search(10, (attributes, ref _) => attributes.SequenceEqual("even"u8) ? VectorMatch.Yes : VectorMatch.No, long.MaxValue);
         Assert.Equal(10, some.Length);
         foreach (ulong key in some) Assert.Equal("even", Encoding.ASCII.GetString(set.At(DistanceKey.Number(key)).Attributes));
 
-        ReadOnlySpan<ulong> none = set.Query(VectorSetWorld.Vector(random, 8)).Search(10, _ => ++asked < 0, 50);
+        ReadOnlySpan<ulong> none = set.Query(VectorSetWorld.Vector(random, 8)).Search(10, (_, ref _) => ++asked < 0 ? VectorMatch.Yes : VectorMatch.No, 50);
         Assert.Equal(0, none.Length);
         Assert.InRange(asked, 1, 51);
     }

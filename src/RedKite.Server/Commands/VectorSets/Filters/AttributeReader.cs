@@ -1,51 +1,63 @@
 using System.Globalization;
+using RedKite.Protocol;
 
 namespace RedKite.Server.Commands.VectorSets.Filters;
 
 /// <summary>
-/// Finds one field of an element's attributes, which should be a JSON object, without reading more than it has to: what follows the field is
-/// not examined, and values that are passed over only as far as needed to find their ends. As in Redis, a field whose value is an object, or
-/// that is behind something malformed, is missing, and of a repeated field the first one counts.
+/// Finds fields of an element's attributes, which should be a JSON object, in one pass and without reading more than it has to: what follows the
+/// last of them is not examined, and values that are passed over only as far as needed to find their ends. As in Redis, a field whose value is
+/// an object, or that is behind something malformed, is missing, and of a repeated field the first one counts.
 /// </summary>
 internal ref struct AttributeReader
 {
     /// <summary>Lists within lists.</summary>
     internal const int DepthMax = 64;
 
+    // Steps beside one for each byte: of a value, of a field, of an escape, of a stop in what is passed over, and of a byte of a number.
+    private const int ValueSteps = 20;
+    private const int FieldSteps = 48;
+    private const int EscapeSteps = 24;
+    private const int StopSteps = 4;
+    private const int DigitSteps = 2;
+
+    // Shorter integers are read here.
+    private const int ShortDigitsMax = 15;
+
+    // Bytes that are passed over, or copied, in a step.
+    private const int PassedBytes = 8;
+
     private readonly ReadOnlySpan<byte> _json;
     private readonly FilterMemory _memory;
+    private readonly long _stepsMax;
+    private long _steps; // beside a step for each byte
     private int _at;
 
-    private AttributeReader(ReadOnlySpan<byte> json, FilterMemory memory)
+    private AttributeReader(ReadOnlySpan<byte> json, FilterMemory memory, long stepsMax)
     {
         _json = json;
         _memory = memory;
+        _stepsMax = stepsMax;
     }
 
     private readonly byte Here => _at < _json.Length ? _json[_at] : (byte)0;
 
-    /// <summary>Reads a field of an object.</summary>
+    private readonly long Steps => _at + _steps;
+
+    private readonly bool IsExhausted => Steps > _stepsMax;
+
+    /// <summary>Reads fields of an object.</summary>
+    /// <param name="json">The attributes.</param>
+    /// <param name="fields">The fields' names.</param>
     /// <param name="memory">Receives strings and lists.</param>
-    internal static bool TryRead(ReadOnlySpan<byte> json, ReadOnlySpan<byte> name, FilterMemory memory, out FilterValue value)
+    /// <param name="values">Receives a value for each of the fields.</param>
+    /// <param name="steps">The steps that it may take; then those that are left. Below 0: it has not come to the end.</param>
+    /// <returns>Whether all fields are there.</returns>
+    internal static bool TryRead(ReadOnlySpan<byte> json, FilterFields fields, FilterMemory memory, Span<FilterValue> values, ref long steps)
     {
-        value = default;
-        var reader = new AttributeReader(json, memory);
-        reader.SkipBlanks();
-        if (!reader.TryTake('{')) return false;
-        while (true)
-        {
-            reader.SkipBlanks();
-            int start = reader._at + 1;
-            if (reader.Here != '"' || !reader.TrySkipString()) return false;
-            ReadOnlySpan<byte> key = json[start..(reader._at - 1)];
-            reader.SkipBlanks();
-            if (!reader.TryTake(':')) return false;
-            reader.SkipBlanks();
-            if (key.SequenceEqual(name) && !name.IsEmpty) return reader.TryValue(0, out value);
-            if (!reader.TrySkipValue()) return false;
-            reader.SkipBlanks();
-            if (!reader.TryTake(',')) return false;
-        }
+        var reader = new AttributeReader(json, memory, steps);
+        bool found = reader.TryFields(fields, values) && !reader.IsExhausted;
+        steps -= reader.Steps;
+        return found;
     }
 
     /// <summary>Reads a number that is the whole text.</summary>
@@ -53,6 +65,52 @@ internal ref struct AttributeReader
         double.TryParse(text, NumberStyles.AllowLeadingSign | NumberStyles.AllowDecimalPoint | NumberStyles.AllowExponent, CultureInfo.InvariantCulture, out number);
 
     internal static bool IsBlank(byte b) => b is (byte)' ' or (>= (byte)'\t' and <= (byte)'\r');
+
+    /// <summary>The number that a string is; 0 if it is none.</summary>
+    internal static double NumberOf(ReadOnlySpan<byte> text)
+    {
+        if (!MayBeNumber(text)) return 0;
+        text = text.TrimStart(" \t\n\v\f\r"u8);
+        if (text.Length == 3 && AsciiText.EqualsIgnoreCase(text, "nan")) return double.NaN;
+        return FloatText.TryParse(text, out double number) ? number : 0;
+    }
+
+    // By its first byte: most strings are no numbers.
+    private static bool MayBeNumber(ReadOnlySpan<byte> text) => !text.IsEmpty && (text[0] <= (byte)'9' || (text[0] | 0x20) is 'i' or 'n');
+
+    private bool TryFields(FilterFields fields, Span<FilterValue> values)
+    {
+        int missing = values.Length;
+        values.Fill(new FilterValue(FilterKind.Unread, 0, 0, 0));
+        _steps += missing;
+        SkipBlanks();
+        if (!TryTake('{')) return false;
+        while (!IsExhausted)
+        {
+            SkipBlanks();
+            int start = _at + 1;
+            if (Here != '"' || !TrySkipString()) return false;
+            int field = fields.Find(_json[start..(_at - 1)]);
+            SkipBlanks();
+            if (!TryTake(':')) return false;
+            SkipBlanks();
+            _steps += FieldSteps;
+            if (field >= 0 && values[field].Kind == FilterKind.Unread)
+            {
+                if (!TryValue(0, out values[field])) return false;
+                if (--missing == 0) return true;
+            }
+            else if (!TrySkipValue())
+            {
+                return false;
+            }
+
+            SkipBlanks();
+            if (!TryTake(',')) return false;
+        }
+
+        return false;
+    }
 
     private bool TryValue(int depth, out FilterValue value)
     {
@@ -70,12 +128,27 @@ internal ref struct AttributeReader
             case (byte)'n':
                 return TryWord("null"u8);
             default:
-                int start = _at;
-                while (IsPartOfNumber(Here)) _at++;
-                if (_at == start || _json[start] == '.' || !TryNumber(_json[start.._at], out double number)) return false;
-                value = FilterValue.Of(number);
-                return true;
+                return TryNumber(out value);
         }
+    }
+
+    private bool TryNumber(out FilterValue value)
+    {
+        value = default;
+        int start = _at;
+        long whole = 0;
+        while (char.IsAsciiDigit((char)Here) && _at - start < ShortDigitsMax) whole = (whole * 10) + (_json[_at++] - '0');
+        if (_at > start && !IsPartOfNumber(Here))
+        {
+            value = FilterValue.Of(whole);
+            return true;
+        }
+
+        while (IsPartOfNumber(Here)) _at++;
+        _steps += (long)(_at - start) * DigitSteps;
+        if (IsExhausted || _at == start || _json[start] == '.' || !TryNumber(_json[start.._at], out double number)) return false;
+        value = FilterValue.Of(number);
+        return true;
     }
 
     private bool TryString(out FilterValue value)
@@ -83,26 +156,32 @@ internal ref struct AttributeReader
         int start = _memory.ByteCount;
         value = default;
         _at++;
-        while (_at < _json.Length && _json[_at] != '"')
+        while (true)
         {
-            byte b = _json[_at++];
-            if (b == '\\')
+            int run = _json[_at..].IndexOfAny((byte)'"', (byte)'\\');
+            if (run < 0) return false;
+            _at += run;
+            _steps += EscapeSteps;
+            if (IsExhausted) return false;
+            _memory.Add(_json.Slice(_at - run, run));
+            if (_json[_at++] == '"') break;
+            if (_at == _json.Length) return false;
+            _memory.Add(_json[_at++] switch
             {
-                if (_at == _json.Length) return false;
-                b = _json[_at++] switch
-                {
-                    (byte)'n' => (byte)'\n',
-                    (byte)'r' => (byte)'\r',
-                    (byte)'t' => (byte)'\t',
-                    byte other => other,
-                };
-            }
-
-            _memory.Add(b);
+                (byte)'n' => (byte)'\n',
+                (byte)'r' => (byte)'\r',
+                (byte)'t' => (byte)'\t',
+                byte other => other,
+            });
         }
 
         value = new FilterValue(FilterKind.String, 0, start, _memory.ByteCount - start);
-        return TryTake('"');
+        ReadOnlySpan<byte> text = _memory.Bytes(value);
+        if (!MayBeNumber(text)) return true;
+        _steps += (long)text.Length * DigitSteps;
+        if (IsExhausted) return false;
+        value = value with { Number = NumberOf(text) };
+        return true;
     }
 
     // The elements of inner lists come first, so the list's own are collected and added at its end.
@@ -124,7 +203,8 @@ internal ref struct AttributeReader
         {
             SkipBlanks();
             if (Here == '[' && apart is null) apart = [.. _memory.Elements(new FilterValue(FilterKind.List, 0, start, _memory.ElementCount - start))];
-            if (!TryValue(depth, out FilterValue element)) return false;
+            _steps += ValueSteps;
+            if (IsExhausted || !TryValue(depth, out FilterValue element)) return false;
             if (apart is null) _memory.Add(element);
             else apart.Add(element);
             SkipBlanks();
@@ -175,32 +255,48 @@ internal ref struct AttributeReader
 
     private bool TrySkipString()
     {
-        for (_at++; _at < _json.Length && _json[_at] != '"'; _at++)
+        _at++;
+        while (!IsExhausted)
         {
-            if (_json[_at] == '\\') _at++;
+            if (!TryPassTo(_json[Math.Min(_at, _json.Length)..].IndexOfAny((byte)'"', (byte)'\\'))) return false;
+            if (_json[_at] == '"') return TryTake('"');
+            _at += 2;
         }
 
-        return TryTake('"');
+        return false;
     }
 
     private bool TrySkipNested(char opening, char closing)
     {
         long depth = 0;
-        while (_at < _json.Length)
+        while (!IsExhausted)
         {
+            if (!TryPassTo(_json[_at..].IndexOfAny((byte)'"', (byte)opening, (byte)closing))) return false;
             if (_json[_at] == '"')
             {
                 if (!TrySkipString()) return false;
                 continue;
             }
 
-            if (_json[_at] == opening) depth++;
-            else if (_json[_at] == closing) depth--;
-            _at++;
-            if (depth == 0) return true;
+            if (_json[_at++] == opening) depth++;
+            else if (--depth == 0) return true;
         }
 
         return false;
+    }
+
+    private bool TryPassTo(int distance)
+    {
+        _steps += StopSteps;
+        if (distance < 0)
+        {
+            _at = _json.Length;
+            return false;
+        }
+
+        _at += distance;
+        _steps -= distance - (distance / PassedBytes);
+        return true;
     }
 
     private bool TryTake(char c)

@@ -7,11 +7,14 @@ internal enum FilterKind : byte
     Number,
     String,
     List,
+
+    /// <summary>A field that is not read yet.</summary>
+    Unread,
 }
 
 /// <summary>A value of a filter: of its text, of an element's attributes, or computed.</summary>
 /// <param name="Kind">The kind of the value.</param>
-/// <param name="Number">A number's value.</param>
+/// <param name="Number">A number's value; of a string, the number that it is, or 0.</param>
 /// <param name="Start">Where a string's bytes, or a list's elements, begin in <see cref="FilterMemory"/>.</param>
 /// <param name="Length">How many there are.</param>
 internal readonly record struct FilterValue(FilterKind Kind, double Number, int Start, int Length)

@@ -1,0 +1,33 @@
+namespace RedKite.Server.Model;
+
+/// <summary>
+/// The work in a transaction or script that is elsewhere done in slices while the client waits: searches of vector sets and arrays. A unit holds
+/// its stripes until its end, so what its commands do beyond a slice each is bounded, for a command and for the unit. Beyond a bound, a command
+/// replies an error and has changed nothing.
+/// </summary>
+/// <remarks>Work is counted in steps, about a nanosecond each: bytes that are compared one by one, or eight bytes of vectors.</remarks>
+internal sealed class UnitWork
+{
+    /// <summary>The steps that a command may take beyond its slice: a quarter of a second.</summary>
+    internal const long CommandStepsMax = 256 << 20;
+
+    /// <summary>The steps that all commands of a transaction or script may take beyond their slices: about a second.</summary>
+    internal const long StepsMax = 1L << 30;
+
+    /// <summary>More steps than any command takes.</summary>
+    internal const long NoLimit = 1L << 56;
+
+    /// <summary>The limits, which tests lower.</summary>
+    internal (long Command, long Unit) Limits { get; set; } = (CommandStepsMax, StepsMax);
+
+    /// <summary>The steps that are left for the unit.</summary>
+    internal long Left { get; private set; } = StepsMax;
+
+    /// <summary>The steps that the next command may take.</summary>
+    internal long Granted => Math.Min(Left, Limits.Command);
+
+    internal void Begin() => Left = Limits.Unit;
+
+    /// <summary>Notes what a command has taken.</summary>
+    internal void Take(long steps) => Left = Math.Max(0, Left - steps);
+}
