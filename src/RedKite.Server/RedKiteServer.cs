@@ -581,7 +581,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         void Finish()
         {
             if (session.Blocked is not { } blocked || blocked.Block.TimeoutReply != wait || !blocked.TryEnd()) return;
-            blocked.Reply = [Payload.Of(Engine.Buffers, reply)];
+            blocked.EndWith(Payload.Of(Engine.Buffers, reply));
             Engine.Blocked.Finish(blocked);
         }
     }

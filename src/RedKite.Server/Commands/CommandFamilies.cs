@@ -86,7 +86,11 @@ internal static class CommandFamilies
         new ClientCommands(parts.Clients, parts.Users, parts.Pause, parts.EndPause, parts.Timeline, new TrackingCommands(parts.Clients, parts.Tracking)).Family,
         ServerCommands.KeyspaceFamily,
         new ServerCommands(new ServerInfo(parts), parts.Script, parts.Log, parts).Family,
-        new ConfigCommands(parts.Configuration, () => parts.Metrics, () => parts.Durability.Log.Totals, parts.Timeline, parts.Attention).Family,
+        new ConfigCommands(parts.Configuration, () => parts.Metrics, () =>
+        {
+            parts.Durability.ResetCounts();
+            parts.Replicas.ResetCounts();
+        }, parts.Timeline, parts.Attention).Family,
         IntrospectionCommands.Family,
         new DiagnosticsCommands(parts.SlowLog, parts.LatencyMonitor, () => parts.Metrics, parts.Findings, new DebugCommand(parts.Run, parts.Replication, parts.Log, new PackageCommand(parts), new DebugReload(parts))).Family,
         StandaloneCommands.ClusterFamily,

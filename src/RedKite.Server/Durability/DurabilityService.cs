@@ -40,6 +40,8 @@ internal sealed partial class DurabilityService : IDisposable
     private readonly SemaphoreSlim _dumping = new(1, 1); // taken inside the other
     private volatile bool _dumpsInBackground;
     private volatile BackgroundSnapshot? _running;
+    private long _cutsAtReset;
+    private long _savesAtReset;
     private volatile bool _saveIsScheduled;
     private volatile bool _cancelsSave;
     private volatile bool _rewriteIsScheduled;
@@ -544,6 +546,20 @@ internal sealed partial class DurabilityService : IDisposable
 
     /// <summary>Cuts of snapshots that were written while commands went on.</summary>
     internal long Cuts { get; private set; }
+
+    /// <summary>The same since the last CONFIG RESETSTAT.</summary>
+    internal long CutsSinceReset => Cuts - Volatile.Read(ref _cutsAtReset);
+
+    /// <summary>Successful saves since then.</summary>
+    internal long SavesSinceReset => Saves.Count - Volatile.Read(ref _savesAtReset);
+
+    /// <summary>CONFIG RESETSTAT.</summary>
+    internal void ResetCounts()
+    {
+        Volatile.Write(ref _cutsAtReset, Cuts);
+        Volatile.Write(ref _savesAtReset, Saves.Count);
+        Log.Totals.ResetDelayedSyncs();
+    }
 
     /// <summary>Called after such a cut, with how long all stripes were locked.</summary>
     internal Action<TimeSpan>? HasCut { get; set; }

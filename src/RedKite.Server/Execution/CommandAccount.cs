@@ -40,8 +40,16 @@ internal sealed class CommandAccount(CommandExecutor executor)
     internal void CountWaited(BlockedClient client)
     {
         client.IsCallCounted = true;
-        _environment.Metrics.Of(client.Request.Command.Index).Calls++;
+        CommandMetrics metrics = _environment.Metrics.Of(client.Request.Command.Index);
+        metrics.Calls++;
         _environment.Metrics.CommandsProcessed++;
+        if (client.EndedByError is { } errorClass)
+        {
+            metrics.Failed++;
+            metrics.CountError(errorClass);
+            _environment.Metrics.CountError(errorClass);
+        }
+
         if (client.Block.Work is null) NoteWaited(client, Stopwatch.GetTimestamp());
     }
 

@@ -197,6 +197,7 @@ internal sealed class Follower : IDisposable
         {
             if (session.Blocked is not { } blocked || !blocked.TryEnd()) continue;
             blocked.Reply = [Payload.Of(_engine.Buffers, "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n"u8)];
+            blocked.EndedByError = "UNBLOCKED";
             session.CloseAfterReply();
             _engine.Blocked.Finish(blocked);
         }

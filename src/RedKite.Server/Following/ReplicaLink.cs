@@ -198,6 +198,7 @@ internal sealed partial class ReplicaLink : IDisposable
         {
             _connection = null;
             _applier = null;
+            _engine.Metrics.Server.PrimaryBytes = 0;
             if (session is not null)
             {
                 _caller.Discard(session);

@@ -1,4 +1,3 @@
-using System.Buffers;
 using System.Diagnostics;
 using System.Text;
 using RedKite.Server.Client;
@@ -19,13 +18,14 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
     private const int ErrorBytesShown = 200;
     private const int RefusedPollMs = 100;
     private const int PausedPollMs = 5;
+    private const int UnitShare = 4; // of the process's memory: a unit is kept as it came, for the server's own stream, and as queued commands
 
-    private readonly ArrayBufferWriter<byte> _unit = new(); // the requests of a unit that has begun
+    private readonly StreamUnit _unit = new(); // the requests of a unit that has begun
     private byte[] _buffer = GC.AllocateUninitializedArray<byte>(BufferBytes);
     private int _filled;
 
     /// <summary>Bytes that were received and not executed yet. From any thread.</summary>
-    internal long WaitingBytes => Volatile.Read(ref _filled) + _unit.WrittenCount;
+    internal long WaitingBytes => Volatile.Read(ref _filled) + _unit.Bytes;
 
     /// <summary>Errors that commands of the stream have replied.</summary>
     internal long Errors { get; private set; }
@@ -42,6 +42,7 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
         long start = Stopwatch.GetTimestamp();
         int executed = Execute(connection, _buffer.AsSpan(0, _filled));
         engine.Replication.LinkCounts.NoteApplied(Stopwatch.GetTimestamp() - start);
+        engine.Metrics.Server.PrimaryBytes = _buffer.Length + _unit.MemoryBytes + (session.Transaction?.KeptBytes ?? 0); // of its primary: in used_memory as other clients
         if (executed == 0) return;
         int left = _filled - executed;
         _buffer.AsSpan(executed, left).CopyTo(_buffer);
@@ -82,12 +83,12 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
         int whole = session.Transaction is null ? requests.Length : Math.Max(0, caller.UnitStart);
         if (whole > 0)
         {
-            if (_unit.WrittenCount > 0) engine.ReplicaStream.Append(_unit.WrittenSpan);
-            _unit.ResetWrittenCount();
+            _unit.MoveTo(engine.ReplicaStream);
             engine.ReplicaStream.Append(requests[..whole]);
         }
 
-        if (whole < requests.Length) _unit.Write(requests[whole..]);
+        if (whole < requests.Length) _unit.Add(requests[whole..]);
+        if (_unit.MemoryBytes > engine.MemoryBytesMax / UnitShare) throw new IOException("a transaction of the primary's stream is larger than this process can hold");
     }
 
     // A replica that cannot keep what it executes goes no further.

@@ -12,6 +12,9 @@ namespace RedKite.Server.Logging;
 /// </summary>
 internal sealed class ServerLog(Settings settings, Action<RedKiteLogEntry>? sink)
 {
+    /// <summary>The most characters of an entry's text, and of what a client wrote at its end: some of it, in names and reasons, is a client's.</summary>
+    internal const int TextCharactersMax = 16 * 1024;
+
     private readonly Lock _writing = new();
     private int _lost; // lines that could not be written
 
@@ -49,6 +52,7 @@ internal sealed class ServerLog(Settings settings, Action<RedKiteLogEntry>? sink
     /// <param name="text">The client's text.</param>
     internal void OfClient(LogEvent kind, bool isWarning, string own, string text)
     {
+        text = Cut(text);
         if (isWarning) Write(kind, LogLevel.Warning, '#', own + text, text.Length);
         else Write(kind, LogLevel.Notice, '*', own + text, text.Length);
     }
@@ -57,6 +61,7 @@ internal sealed class ServerLog(Settings settings, Action<RedKiteLogEntry>? sink
     private void Write(LogEvent kind, LogLevel level, char mark, string text, int clientLength = 0)
     {
         if (level < settings.LogLevel) return;
+        text = Cut(text[..^clientLength]) + text[^clientLength..];
         string original = text;
         string clients = OneLine(text[^clientLength..]);
         text = OneLine(text[..^clientLength]) + clients;
@@ -78,6 +83,8 @@ internal sealed class ServerLog(Settings settings, Action<RedKiteLogEntry>? sink
             _lost = TryAppend(lost + (settings.LogsJson ? Json(level, original) : Line(mark, text)), out _) ? 0 : _lost + 1;
         }
     }
+
+    private static string Cut(string text) => text.Length <= TextCharactersMax ? text : $"{text.AsSpan(0, TextCharactersMax)}... ({text.Length} characters)";
 
     // .NET's word for Redis's level.
     private static RedKiteLogLevel LevelOf(LogLevel level) => level switch

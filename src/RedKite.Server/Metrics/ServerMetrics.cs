@@ -36,6 +36,7 @@ internal sealed class ServerMetrics
     internal long OutputBufferDisconnections;
     internal long SubscriberDisconnections; // of those
     internal long EvictedClients;
+    internal long PrimaryBytes; // of the primary's stream, received and not executed
     internal long StreamErrors; // replied to commands of a primary's stream
     internal long DashboardLoginsDenied;
 

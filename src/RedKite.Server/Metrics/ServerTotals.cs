@@ -79,7 +79,7 @@ internal readonly record struct ServerTotals
 
     internal static ServerTotals Of(MetricsRegistry registry)
     {
-        var sum = new ServerTotals { AuthenticationsDenied = Interlocked.Read(ref registry.Server.DashboardLoginsDenied) };
+        var sum = new ServerTotals { ClientBytes = Volatile.Read(ref registry.Server.PrimaryBytes), AuthenticationsDenied = Interlocked.Read(ref registry.Server.DashboardLoginsDenied) };
         foreach (ExecutorMetrics metrics in registry.Executors)
         {
             sum = sum with

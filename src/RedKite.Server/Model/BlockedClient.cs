@@ -101,6 +101,9 @@ internal sealed class BlockedClient : IDisposable
     /// <summary>The client wants no reply to this command.</summary>
     internal bool DropsReply { get; set; }
 
+    /// <summary>The class of the error by which the server ended the wait, to be counted with the call; null: none, or it is counted already.</summary>
+    internal string? EndedByError { get; set; }
+
     /// <summary>Sets the keys, which are in the order of the arguments.</summary>
     internal void SetKeys(ReadOnlySpan<AwaitedKey> keys)
     {
@@ -143,6 +146,13 @@ internal sealed class BlockedClient : IDisposable
     {
         if (Session.Woken is { } woken) woken();
         else _ended!.Release();
+    }
+
+    /// <summary>Gives it the reply by which the server ends its wait.</summary>
+    internal void EndWith(Payload reply)
+    {
+        Reply = [reply];
+        if (reply.Bytes is [(byte)'-', .. var text]) EndedByError = System.Text.Encoding.ASCII.GetString(text[..Math.Max(0, text.IndexOf((byte)' '))]);
     }
 
     /// <summary>Releases the reply, which was sent or is no longer needed.</summary>

@@ -143,6 +143,11 @@ internal sealed class ReplicaClient(Session session)
     /// <summary>Since when it is further behind than the soft limit; 0: it is not. Steady.</summary>
     internal long OverSoftLimitSinceMs { get; set; }
 
+    /// <summary>
+    /// Whether INFO shows it as online, and min-replicas-to-write counts it, as in Redis: it has been sent all data, though it may load it still.
+    /// </summary>
+    internal bool IsShownOnline => State is ReplicaState.Online or ReplicaState.Loading || (State == ReplicaState.Streaming && Channel is { HasWholeData: true });
+
     /// <summary>Whether it waits for the first byte of the data.</summary>
     internal bool AwaitsData => State == ReplicaState.Waiting || (State == ReplicaState.Receiving && !Kind.KnowsMark && !IsDataReady);
 

@@ -27,6 +27,7 @@ internal sealed class ReplicaCounts
     private int _noted;
     private double _bytesPerSecond = double.NaN;
     private volatile RefusedReplica? _lastRefusal;
+    private volatile AtReset _atReset = new(0, 0, 0);
 
     /// <summary>Full synchronizations that replicas have got or wait for.</summary>
     internal long Full => Volatile.Read(ref _full);
@@ -60,6 +61,19 @@ internal sealed class ReplicaCounts
 
     internal long RefusedFor(RefusalReason reason) => Volatile.Read(ref _refused[(int)reason]);
 
+    /// <summary>Full and partial synchronizations and refusals since the last CONFIG RESETSTAT, as INFO has them; metrics never go back.</summary>
+    internal (long Full, long Partial, long Refused) SinceReset
+    {
+        get
+        {
+            (long full, long partial, long refused) = _atReset;
+            return (Full - full, Partial - partial, Refused - refused);
+        }
+    }
+
+    /// <summary>CONFIG RESETSTAT.</summary>
+    internal void NoteReset() => _atReset = new AtReset(Full, Partial, Refused);
+
     internal void NoteFull() => Interlocked.Increment(ref _full);
 
     internal void NotePartial() => Interlocked.Increment(ref _partial);
@@ -89,6 +103,9 @@ internal sealed class ReplicaCounts
         Volatile.Write(ref _bytesPerSecond, nowMs > firstMs ? (offset - first) * 1000.0 / (nowMs - firstMs) : double.NaN);
     }
 }
+
+/// <summary>Counts as they were at the last CONFIG RESETSTAT.</summary>
+internal sealed record AtReset(long Full, long Partial, long Refused);
 
 /// <summary>A replica that could not go on.</summary>
 /// <param name="Replica">Its name.</param>

@@ -46,8 +46,9 @@ internal sealed partial class ReplicaService
     private volatile int _introducedCount;
     private long _withoutReplicasSinceMs; // as a primary: since the last replica has left, or since it is one
     private long _nextSecondMs;
-    private long _nextPingMs;
+    private long _lastPingMs; // or the first replica's arrival
     private long _askedOffset = -1; // the stream's end behind the last REPLCONF GETACK
+    private long _streamedAtReset;
     private volatile int _goodReplicas;
 
     internal ReplicaService(ReplicationState state, Settings settings, Keyspace keyspace, ChangePublisher changes, ServerClock clock, ServerLog log, WriteGate gate, DurabilityService durability, BufferPool buffers, ClientPause pause)
@@ -108,6 +109,16 @@ internal sealed partial class ReplicaService
 
     /// <summary>What has happened so far.</summary>
     internal ReplicaCounts Counts { get; } = new();
+
+    /// <summary>The same since the last CONFIG RESETSTAT.</summary>
+    internal long StreamedBytesSinceReset => StreamedBytes - Volatile.Read(ref _streamedAtReset);
+
+    /// <summary>CONFIG RESETSTAT.</summary>
+    internal void ResetCounts()
+    {
+        Counts.NoteReset();
+        Volatile.Write(ref _streamedAtReset, StreamedBytes);
+    }
 
     /// <summary>Full synchronizations that replicas have got or wait for.</summary>
     internal long FullSynchronizations => Counts.Full;
@@ -180,7 +191,7 @@ internal sealed partial class ReplicaService
 
         if (id == Resumption.Unknown) return null;
         string reason = !isKnown
-            ? $"its history {id} up to {offset} is not this server's ({ids.Id}, {ids.SecondId} up to {ids.SecondOffset})"
+            ? $"its history {id[..Math.Min(id.Length, ReplicationState.IdLength)]} up to {offset} is not this server's ({ids.Id}, {ids.SecondId} up to {ids.SecondOffset})"
             : $"its offset {offset} is not kept: the backlog begins at {Stream.BacklogStart + 1} (repl-backlog-size)";
         Counts.NoteRefused(replica.Name, isKnown ? RefusalReason.Backlog : RefusalReason.History, reason);
         _log.Notice(LogEvents.ReplicaNeedsAll, $"Replica {replica.Name} cannot go on: {reason}.");
@@ -410,9 +421,9 @@ internal sealed partial class ReplicaService
     private void TickOfSecond(long nowMs)
     {
         // A replica of another primary passes that one's PING on.
-        if (!State.IsReplica && !_pause.HoldsForServer && !IsStopping && nowMs >= _nextPingMs)
+        if (!State.IsReplica && !_pause.HoldsForServer && !IsStopping && nowMs - _lastPingMs >= _settings.ReplicaPingSeconds * (long)SecondMs)
         {
-            _nextPingMs = nowMs + (_settings.ReplicaPingSeconds * (long)SecondMs);
+            _lastPingMs = nowMs;
             if (Stream.HasBacklog) Stream.Append("*1\r\n$4\r\nPING\r\n"u8);
         }
 
@@ -464,7 +475,7 @@ internal sealed partial class ReplicaService
         feeder.Add(replica);
         lock (_lock)
         {
-            if (_replicas.Length == 0) _nextPingMs = _clock.SteadyMs + (_settings.ReplicaPingSeconds * (long)SecondMs);
+            if (_replicas.Length == 0) _lastPingMs = _clock.SteadyMs;
             _replicas = [.. _replicas, replica];
             if (!_feeders.Contains(feeder)) _feeders = [.. _feeders, feeder];
         }
@@ -483,7 +494,13 @@ internal sealed partial class ReplicaService
             Stream.Unpin(position);
         }
 
-        if (replica.Main is not null) replica.Close(); // as in Redis
+        if (replica.Main is { } main)
+        {
+            main.AcknowledgedMs = _clock.SteadyMs;
+            replica.Close(); // as in Redis
+        }
+
+        CountGood();
         if (!replica.IsBeforePsync || replica.OnlyData) return;
 
         // It will acknowledge nothing, so it cannot be waited for.
@@ -565,7 +582,7 @@ internal sealed partial class ReplicaService
         int good = 0;
         foreach (ReplicaClient replica in _replicas)
         {
-            if (replica.State == ReplicaState.Online && nowMs - replica.AcknowledgedMs <= _settings.ReplicaLagSecondsMax * (long)SecondMs) good++;
+            if (replica.IsShownOnline && nowMs - replica.AcknowledgedMs <= _settings.ReplicaLagSecondsMax * (long)SecondMs) good++;
         }
 
         _goodReplicas = good;

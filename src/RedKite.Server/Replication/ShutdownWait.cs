@@ -16,10 +16,14 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
 
     private readonly Lock _stopping = new(); // one shutdown at a time saves
     private int _waits; // threads
+    private long _deadlineMs; // steady; of the last wait that began
     private volatile bool _isAborted;
 
     /// <summary>Resumes the clients that wait.</summary>
     internal Action? Resume { get; set; }
+
+    /// <summary>How long it waits at most; null: none is in progress.</summary>
+    internal long? RemainingMs => IsInProgress ? Math.Max(0, Volatile.Read(ref _deadlineMs) - clock.SteadyMs) : null;
 
     internal bool IsInProgress => Volatile.Read(ref _waits) > 0;
 
@@ -48,13 +52,15 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
     private bool Wait()
     {
         if (!IsNeeded) return true;
+        long deadlineMs = clock.SteadyMs + (settings.ShutdownTimeoutSeconds * 1000L);
+        Volatile.Write(ref _deadlineMs, deadlineMs);
         Interlocked.Increment(ref _waits);
         _isAborted = false;
+        List<ReplicaClient> awaited = [.. Behind()]; // who loses the connection meanwhile is not forgotten
         pause.Hold(PauseReason.Shutdown);
         try
         {
             log.Notice(LogEvents.ShutdownWaits, $"Waiting for replicas before shutting down, at most {settings.ShutdownTimeoutSeconds} seconds (shutdown-timeout).");
-            long deadlineMs = clock.SteadyMs + (settings.ShutdownTimeoutSeconds * 1000L);
             while (CountBehind() > 0 && !_isAborted && clock.SteadyMs < deadlineMs)
             {
                 replicas.AskForOffsets();
@@ -68,8 +74,8 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
                 return false;
             }
 
-            int behind = CountBehind();
-            log.Notice(LogEvents.ShutdownWaits, behind == 0 ? "All replicas have everything." : $"{behind} of {replicas.Replicas.Count} replicas do not have everything.");
+            string[] lacking = [.. awaited.Concat(Behind()).Where(replica => !HasAll(replica)).Select(static replica => replica.Name).Distinct()];
+            log.Notice(LogEvents.ShutdownWaits, lacking.Length == 0 ? "All replicas have everything." : $"{lacking.Length} of {awaited.Concat(replicas.Replicas).Select(static replica => replica.Name).Distinct().Count()} replicas do not have everything: {string.Join(", ", lacking)}.");
             return true;
         }
         finally
@@ -93,15 +99,18 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
         Resume?.Invoke();
     }
 
-    private int CountBehind()
-    {
-        int behind = 0;
-        long offset = replicas.Stream.Offset;
-        foreach (ReplicaClient replica in replicas.Replicas)
-        {
-            if (replica is { State: ReplicaState.Online or ReplicaState.Loading or ReplicaState.Streaming, IsBeforePsync: false } && replica.AcknowledgedOffset < offset) behind++;
-        }
+    private int CountBehind() => Behind().Count();
 
-        return behind;
+    private IEnumerable<ReplicaClient> Behind()
+    {
+        long offset = replicas.Stream.Offset;
+        return replicas.Replicas.Where(replica => replica is { State: ReplicaState.Online or ReplicaState.Loading or ReplicaState.Streaming, IsBeforePsync: false } && replica.AcknowledgedOffset < offset);
+    }
+
+    // By this connection, or by another one since.
+    private bool HasAll(ReplicaClient replica)
+    {
+        long offset = replicas.Stream.Offset;
+        return replica.AcknowledgedOffset >= offset || replicas.Replicas.Any(other => other.Name == replica.Name && other.AcknowledgedOffset >= offset);
     }
 }

@@ -102,6 +102,27 @@ public class StreamCommandTests
         Assert.False(server.Server.Engine.Replication.IsReplica);
     }
 
+    // As queued commands and as it came: what is received is counted, in no array that doubles, and released.
+    [Fact]
+    public async Task A_large_transaction_of_the_stream_is_counted_and_released()
+    {
+        const int Commands = 64;
+        const int ValueBytes = 256 * 1024;
+        using ScriptedPrimary primary = await PrimaryAsync();
+        await using DiskServer replica = await FollowAsync(primary);
+        long before = Used();
+        string value = new('x', ValueBytes);
+        primary.Stream("MULTI");
+        for (int i = 0; i < Commands; i++) primary.Stream($"SET key{i % 2} {value}");
+        replica.WaitFor(() => Used() - before > 2 * Commands * ValueBytes, "the memory of what waits");
+        Assert.InRange(Used() - before, 2 * Commands * ValueBytes, (2 * Commands * ValueBytes) + (3 * 1024 * 1024));
+        primary.Stream("EXEC");
+        replica.WaitFor(() => replica.Run("GET key1").Text?.Length == ValueBytes, "the transaction");
+        replica.WaitFor(() => Used() - before < 4 * 1024 * 1024, "the release");
+
+        long Used() => replica.Server.Engine.Metrics.Server.PrimaryBytes;
+    }
+
     private static void Send(RespConnection client, params string[] commands)
     {
         foreach (string command in commands) client.SendCommand(command);

@@ -9,7 +9,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Config commands, which call Configuration. The table is their single declaration and this file's contents.</summary>
-internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRegistry> metrics, Func<LogTotals> logTotals, Timeline timeline, AttentionWord attention)
+internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRegistry> metrics, Action resetCounts, Timeline timeline, AttentionWord attention)
 {
     private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
 
@@ -83,7 +83,7 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
     private void ResetStat(ref CommandContext cmd)
     {
         metrics().Reset();
-        logTotals().ResetDelayedSyncs();
+        resetCounts();
         cmd.Reply.Ok();
     }
 

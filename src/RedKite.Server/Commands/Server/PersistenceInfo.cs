@@ -34,7 +34,7 @@ internal static class PersistenceInfo
         text.Line("rdb_last_bgsave_status"u8, saves.Failure is null ? "ok"u8 : "err"u8);
         text.Line("rdb_last_bgsave_time_sec"u8, Seconds(saves.LastDurationMs));
         text.Line("rdb_current_bgsave_time_sec"u8, Since(saves.BeganMs, nowMs));
-        text.Line("rdb_saves"u8, saves.Count);
+        text.Line("rdb_saves"u8, durability.SavesSinceReset);
         text.Line("rdb_last_cow_size"u8, 0);
         text.Line("rdb_last_load_keys_expired"u8, loading.Expired);
         text.Line("rdb_last_load_keys_loaded"u8, loading.Keys);

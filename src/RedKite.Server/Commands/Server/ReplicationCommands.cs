@@ -176,10 +176,13 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
         if (cmd.Count > 3 && cmd.Is(3, "FAILOVER"u8) && !TryTakeOverOrReply(cmd)) return;
         if (!MayAttachOrReply(cmd)) return;
         ReplicaClient replica = replicas.Introduce(cmd.Session);
-        if ((replicas.TryContinue(replica, cmd.Text(1), offset) ?? replicas.TryAwaitChannel(replica)) is { } reply) cmd.Reply.Raw(System.Text.Encoding.Latin1.GetBytes(reply));
+        if ((replicas.TryContinue(replica, IdOf(cmd), offset) ?? replicas.TryAwaitChannel(replica)) is { } reply) cmd.Reply.Raw(System.Text.Encoding.Latin1.GetBytes(reply));
         else replicas.Synchronize(replica);
         cmd.Session.ReplyMode = ReplyMode.Off;
     }
+
+    // One character more than an id has, so that a longer one stays different from all.
+    private static string IdOf(scoped in CommandContext cmd) => System.Text.Encoding.Latin1.GetString(cmd[1][..Math.Min(cmd[1].Length, ReplicationState.IdLength + 1)]);
 
     // SYNC
     private void Sync(ref CommandContext cmd)

@@ -126,12 +126,10 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
         }
     }
 
-    private static string? Name(ReplicaClient replica) => replica.State switch
+    private static string? Name(ReplicaClient replica) => replica.IsShownOnline ? "online" : replica.State switch
     {
         ReplicaState.AwaitsChannel or ReplicaState.Waiting or ReplicaState.Receiving => "wait_bgsave",
-        ReplicaState.Streaming when replica is not { Channel.HasWholeData: true } => "send_bulk_and_stream",
-        ReplicaState.Streaming => "online",
-        ReplicaState.Loading or ReplicaState.Online => "online",
+        ReplicaState.Streaming => "send_bulk_and_stream",
         ReplicaState.Served => "rdb_transmitted",
         _ => null,
     };

@@ -148,6 +148,7 @@ internal sealed class ServerInfo
         text.Line("executable"u8, SettingText.FromNative(Environment.ProcessPath ?? ""));
         text.Line("config_file"u8, SettingText.FromNative(_parts.Configuration.FilePath ?? ""));
         text.Line("io_threads_active"u8, _parts.LoopCount > 1 ? 1 : 0);
+        if (_parts.Replicas.Shutdown.RemainingMs is { } remainingMs) text.Line("shutdown_in_milliseconds"u8, remainingMs);
         int listener = 0;
         foreach (string endpoint in listening.Listeners) text.Line(string.Create(CultureInfo.InvariantCulture, $"listener{listener++}:{SettingText.FromNative(endpoint)}"));
         text.Line("redkite_version"u8, ServerVersion.Text);
