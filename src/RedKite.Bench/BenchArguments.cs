@@ -65,7 +65,7 @@ internal static class BenchArguments
     {
         get
         {
-            var text = new StringBuilder("Usage: redkite bench [options]\n\n");
+            var text = new StringBuilder($"Usage: redkite bench [ADDRESS] [options]\n\nADDRESS is {ServerAddress.Forms}.\n\n");
             foreach (Row row in Rows.Where(row => row.Help is not null))
             {
                 string names = $"  {(row.Short is null ? "   " : row.Short + ",")} {row.Long}{(row.Argument is null ? "" : " " + row.Argument)}";
@@ -83,6 +83,12 @@ internal static class BenchArguments
         HashSet<string> given = [];
         for (int i = 0; i < arguments.Count; i++)
         {
+            if (!arguments[i].StartsWith('-'))
+            {
+                SetAddress(options, given, arguments[i]);
+                continue;
+            }
+
             (Row row, string? value) = Find(arguments[i]);
             if (row.Argument is null)
             {
@@ -127,6 +133,7 @@ internal static class BenchArguments
 
     private static void Check(BenchOptions options, HashSet<string> given)
     {
+        if (given.Contains("ADDRESS") && (given.Contains("--server") || given.Contains("--port") || given.Contains("--unix-socket"))) throw Wrong("ADDRESS and --server, --port or --unix-socket exclude each other");
         if (given.Contains("--requests") && given.Contains("--test-time")) throw Wrong("--requests and --test-time exclude each other");
         if (given.Contains("--rate-limiting") && given.Contains("--target-rate")) throw Wrong("--rate-limiting and --target-rate exclude each other");
         if (given.Contains("--arrival") && !options.IsOpenLoop) throw Wrong("--arrival needs --target-rate");
@@ -178,6 +185,22 @@ internal static class BenchArguments
     {
         if (options.Commands.Count == 0) throw new FormatException("no --command precedes it");
         options.Commands[^1] = change(options.Commands[^1]);
+    }
+
+    private static void SetAddress(BenchOptions options, HashSet<string> given, string text)
+    {
+        try
+        {
+            var address = ServerAddress.Parse(text);
+            if (!given.Add("ADDRESS")) throw Wrong($"unexpected argument {text}: the server is named already");
+            (options.Server, options.Port, options.Tls) = (address.Host, address.Port, options.Tls || address.Tls is not null);
+            if (address.Database >= 0) options.Database = address.Database;
+            if (address.Password.Length > 0) (options.User, options.Password) = (address.User, address.Password);
+        }
+        catch (FormatException wrong)
+        {
+            throw Wrong($"ADDRESS: {wrong.Message}");
+        }
     }
 
     private static void SetCredentials(BenchOptions options, string value)

@@ -2,8 +2,9 @@ using System.Globalization;
 using System.Net;
 using System.Runtime.InteropServices;
 using RedKite.Dashboard;
-using RedKite.Server.Diagnostics;
+using RedKite.Persistence.Files;
 using RedKite.Server.Diagnostics.Package;
+using RedKite.Server.Diagnostics;
 
 namespace RedKite.Host;
 
@@ -59,7 +60,7 @@ internal static class AnalyzeProgram
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException or InvalidDataException or NotSupportedException or ArgumentException)
         {
-            errors.WriteLine($"redkite analyze: {path}: {failure.Message.ReplaceLineEndings(" ")}");
+            errors.WriteLine($"redkite analyze: {path}: {FileFailure.ReasonOf(failure)}");
             return Unusable;
         }
     }

@@ -19,7 +19,7 @@ internal sealed class CheckProgram
     private const string Usage = """
         Usage: redkite check FILE|FOLDER [option ...]
 
-        FILE is an RDB file, an append-only file or its manifest; FOLDER the folder of an append-only file.
+        FILE is an RDB file, an append-only file or its manifest; FOLDER the folder of an append-only file, or of a server's data.
           --fix            cuts the broken tail of the last append-only file, after asking
           --yes            answers yes
           --until SECONDS  cuts what was written after this time (seconds since 1970), after asking;
@@ -102,7 +102,11 @@ internal sealed class CheckProgram
     private int Check()
     {
         if (Files.FolderExists(_path)) return CheckFolder();
-        if (_path.EndsWith(".manifest", StringComparison.Ordinal)) return CheckManifest(_path);
+        return _path.EndsWith(".manifest", StringComparison.Ordinal) ? CheckManifest(_path) : CheckFile();
+    }
+
+    private int CheckFile()
+    {
         using IOpenFile file = Files.OpenRead(_path);
         if (!AofReader.BeginsWithRdb(file)) return CheckLog(_path, isLast: true);
         RdbSummary summary = RdbSummary.Of(file, _options, NowMs);
@@ -114,8 +118,43 @@ internal sealed class CheckProgram
     private int CheckFolder()
     {
         string[] manifests = [.. Files.List(_path).Where(name => name.EndsWith(".manifest", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal))];
-        if (manifests.Length != 1) throw new FormatException(manifests.Length == 0 ? $"{_path} has no manifest of an append-only file" : $"{_path} has several manifests; name one of them");
+        if (manifests.Length == 0) return CheckDataFolder();
+        if (manifests.Length > 1) throw new FormatException($"{_path} has several manifests; name one of them");
         return CheckManifest(Path.Combine(_path, manifests[0]));
+    }
+
+    // What servers write there: dump.rdb or another name, and the folder of the append-only file.
+    private int CheckDataFolder()
+    {
+        string[] dumps = [.. Files.List(_path).Where(static name => name.EndsWith(".rdb", StringComparison.Ordinal)).Select(name => Path.Combine(_path, name))];
+        string[] logs = [.. Directory.GetDirectories(_path).Order(StringComparer.Ordinal)
+            .SelectMany(static folder => Files.List(folder).Where(static name => name.EndsWith(".manifest", StringComparison.Ordinal) && !name.StartsWith("temp-", StringComparison.Ordinal)).Select(name => Path.Combine(folder, name)))];
+        if (dumps.Length + logs.Length == 0) throw new FormatException($"{_path} has neither an RDB file nor an append-only file");
+        if (_untilSeconds > 0 && logs.Length != 1) throw new FormatException($"--until needs one append-only file, and {_path} has {(logs.Length == 0 ? "none" : "several")}");
+        if (dumps.Length > 0 && logs.Length > 0) _output.WriteLine($"{_path}: a server with `appendonly yes` loads the append-only file, another one the RDB file");
+        int worst = Whole;
+        foreach (string dump in dumps)
+        {
+            _path = dump;
+            worst = Math.Max(worst, Attempt(dump, () => CheckFile()));
+        }
+
+        foreach (string log in logs) worst = Math.Max(worst, Attempt(log, () => CheckManifest(log)));
+        return worst;
+
+        // One damaged file does not hide the others.
+        int Attempt(string path, Func<int> check)
+        {
+            try
+            {
+                return check();
+            }
+            catch (Exception failure) when (failure is FileFailure or RdbFileException or AofException)
+            {
+                _errors.WriteLine($"redkite check: {(failure.Message.Contains(path, StringComparison.Ordinal) ? "" : path + ": ")}{failure.Message}");
+                return Damaged;
+            }
+        }
     }
 
     private int CheckManifest(string path)
@@ -140,6 +179,12 @@ internal sealed class CheckProgram
         if (summary.Rdb is not null) Write(path, summary.Rdb);
         string times = summary.FirstTimestamp == 0 ? "" : $", written from {Time(summary.FirstTimestamp)} to {Time(summary.LastTimestamp)}";
         _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: {summary.Commands} commands, {summary.FileBytes} bytes{times}"));
+        if (_untilSeconds > 0 && isLast && summary.FirstTimestamp == 0 && summary.Commands > 0)
+        {
+            _errors.WriteLine($"redkite check: {path} has no annotations of times, so --until cannot cut it (aof-timestamp-enabled yes writes them from then on)");
+            return Damaged;
+        }
+
         if (summary.UntilOffset >= 0) return CutUntil(path, summary, isLast);
         if (summary.Damage is null) return Whole;
         _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: damaged: {summary.Damage}; whole up to byte {summary.UnitEnd}"));

@@ -1,5 +1,7 @@
 using System.Globalization;
+using RedKite.Bench;
 using RedKite.Host.Transfer;
+using RedKite.Persistence.Files;
 using RedKite.Protocol;
 
 namespace RedKite.Host;
@@ -10,11 +12,12 @@ internal static class DebugPackageProgram
     private const long PackageBytesMax = 1L << 30;
 
     private const string Usage = """
-        Usage: redkite debug-package --output FILE [option value ...]
+        Usage: redkite debug-package [ADDRESS] --output FILE [option value ...]
 
+        ADDRESS is HOST[:PORT], or redis://[USER:PASSWORD@]HOST[:PORT], or rediss:// for TLS; default 127.0.0.1:6379.
           --output FILE    the file to write
-          --host H         default 127.0.0.1
-          --port P         default 6379
+          --host H         instead of ADDRESS
+          --port P         its port
           --user U         default `default`
           --pass W         the password; default: the variable REDKITE_PASSWORD
           --log SECONDS    collect the log for 0 to 15 seconds, default 15
@@ -23,6 +26,8 @@ internal static class DebugPackageProgram
           --cert FILE      the client's certificate, if the server requires one
           --key FILE       its key
         """;
+
+    private const string AddressKey = "ADDRESS";
 
     private static readonly string[] Options = ["--output", "--host", "--port", "--user", "--pass", "--log", "--trace", "--tls", "--cert", "--key"];
 
@@ -44,7 +49,7 @@ internal static class DebugPackageProgram
         }
         catch (Exception failure) when (failure is FormatException or TransferException or IOException or UnauthorizedAccessException or NotSupportedException or ArgumentException)
         {
-            errors.WriteLine("redkite debug-package: " + failure.Message);
+            errors.WriteLine("redkite debug-package: " + FileFailure.ReasonOf(failure));
             return 1;
         }
     }
@@ -54,11 +59,18 @@ internal static class DebugPackageProgram
         var options = new Dictionary<string, string>(StringComparer.Ordinal);
         for (int i = 0; i < arguments.Length; i += 2)
         {
+            if (!arguments[i].StartsWith('-') && options.TryAdd(AddressKey, arguments[i]))
+            {
+                i--;
+                continue;
+            }
+
             if (!Options.Contains(arguments[i])) throw new FormatException($"unknown option '{arguments[i]}'; see --help");
             if (i + 1 == arguments.Length) throw new FormatException($"{arguments[i]} needs a value");
             options[arguments[i]] = arguments[i + 1];
         }
 
+        if (options.ContainsKey(AddressKey) && (options.ContainsKey("--host") || options.ContainsKey("--port"))) throw new FormatException("ADDRESS excludes --host and --port");
         if (!options.ContainsKey("--output")) throw new FormatException("--output FILE is required");
         return options;
     }
@@ -69,13 +81,12 @@ internal static class DebugPackageProgram
         string? certificate = options.GetValueOrDefault("--cert");
         string? key = options.GetValueOrDefault("--key");
         if (certificate is not null && key is null) throw new FormatException("--cert needs --key");
-        using ServerLink link = ServerLink.Open(new ServerAddress
+        ServerAddress address = options.TryGetValue(AddressKey, out string? text) ? ServerAddress.Parse(text) : new ServerAddress { Host = options.GetValueOrDefault("--host", "127.0.0.1"), Port = port };
+        using ServerLink link = ServerLink.Open(address with
         {
-            Host = options.GetValueOrDefault("--host", "127.0.0.1"),
-            Port = port,
-            User = options.GetValueOrDefault("--user", "default"),
-            Password = options.GetValueOrDefault("--pass", Environment.GetEnvironmentVariable("REDKITE_PASSWORD") ?? ""),
-            Tls = options.GetValueOrDefault("--tls"),
+            User = options.GetValueOrDefault("--user", address.User),
+            Password = options.GetValueOrDefault("--pass", address.Password.Length > 0 ? address.Password : Environment.GetEnvironmentVariable("REDKITE_PASSWORD") ?? ""),
+            Tls = options.GetValueOrDefault("--tls") ?? address.Tls,
             Certificate = certificate,
             Key = key,
         });

@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Bench;
 using RedKite.Host.Transfer;
 using RedKite.Persistence.Files;
 
@@ -12,7 +13,7 @@ internal static class ExportProgram
 
         Writes the data of a running server into an RDB file: of one moment if the server sends it as to a replica (SYNC), otherwise key
         by key (SCAN and DUMP) while it changes. FILE is replaced when it is complete.
-        ADDRESS is redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS. With a DATABASE only that is exported.
+        ADDRESS is HOST[:PORT], or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS. With a DATABASE only that is exported.
         REDKITE_PASSWORD in the environment is the password if the address has none: arguments are seen by other users of this machine.
           --scan           key by key in any case
           --for SERVER     a file for valkey-8 or valkey-9, which a RedKite server writes: Valkey refuses files of version 12 (Redis 7.4 and

@@ -29,7 +29,8 @@ internal static partial class HelpText
 
         COMMANDS
           bench                                        generates load and measures (redkite bench --help)
-          debug-package                                writes what a running server knows about itself into one file
+          doctor [ADDRESS]                             prints what a running server finds wrong with itself, with remedies
+          debug-package [ADDRESS]                      writes what a running server knows about itself into one file
           analyze PACKAGE [--serve]                    says what is wrong with that server, or serves its dashboard
           check FILE|FOLDER                            verifies RDB and append-only files, and says what they hold
           export ADDRESS FILE                          writes the data of a running server into an RDB file
@@ -52,6 +53,16 @@ internal static partial class HelpText
 
         SETTINGS
         """;
+
+    private static readonly string[] Commands = ["bench", "doctor", "debug-package", "analyze", "check", "export", "import", "verify-replica", "service"];
+
+    /// <summary>What to say of a first argument that is neither a command nor a configuration file; null: it may be a file.</summary>
+    internal static string? UnknownWord(string argument)
+    {
+        if (File.Exists(argument) || argument.Any(static character => character is '/' or '\\' or '.')) return null;
+        string meant = SettingNames.Nearest(argument, Commands) is { } nearest ? $"; did you mean redkite {nearest}?" : ".";
+        return $"redkite: there is no command or configuration file '{argument}'{meant} The commands are {string.Join(", ", Commands)}; redkite --help describes them.";
+    }
 
     /// <summary>The usage with the settings that people change first.</summary>
     internal static string Overview()

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Runtime.InteropServices;
+using RedKite.Bench;
 using RedKite.Host.Transfer;
 using RedKite.Persistence.Files;
 
@@ -19,7 +20,7 @@ internal static class ImportProgram
 
         Copies the data of a running server (Redis, Valkey, or another that has SCAN and DUMP) into a running RedKite, while both go on:
         keys of all databases with their expiries, and functions. Each key is as it was when it was read.
-        ADDRESS is redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS. With a DATABASE only that is copied.
+        ADDRESS is HOST[:PORT], or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS. With a DATABASE only that is copied.
         Passwords are better in the environment, because other users of this machine see arguments: REDKITE_PASSWORD for ADDRESS,
         REDKITE_TO_PASSWORD for the target.
           --to ADDRESS     the target; default redis://127.0.0.1:6379

@@ -17,6 +17,7 @@ internal static class Program
     {
         if (arguments is ["bench", .. string[] options]) return BenchProgram.Run(options, Console.Out, Console.Error);
         if (arguments is ["debug-package", .. string[] packageOptions]) return DebugPackageProgram.Run(packageOptions, Console.Out, Console.Error);
+        if (arguments is ["doctor", .. string[] doctorOptions]) return DoctorProgram.Run(doctorOptions, Console.Out, Console.Error);
         if (arguments is ["check", .. string[] checkOptions]) return CheckProgram.Run(checkOptions, Console.In, Console.Out, Console.Error);
         if (arguments is ["export", .. string[] exportOptions]) return ExportProgram.Run(exportOptions, Console.Out, Console.Error);
         if (arguments is ["import", .. string[] importOptions]) return ImportProgram.Run(importOptions, Console.Out, Console.Error);
@@ -34,6 +35,12 @@ internal static class Program
         if (commandLine.AsksForHelp)
         {
             return PrintHelp(arguments);
+        }
+
+        if (commandLine.FilePath is { } file && HelpText.UnknownWord(file) is { } unknown)
+        {
+            await Console.Error.WriteLineAsync(unknown).ConfigureAwait(false);
+            return 1;
         }
 
         if (!ClientLimit.ProcessMayStart()) return 1;
@@ -72,6 +79,7 @@ internal static class Program
         // As redis-server; in a host's process nothing is saved unless the host says so.
         if (!configuration.IsGiven("save")) configuration.Set([new("save", SavePoint.ProgramDefault)]);
         if (!configuration.IsGiven("requirepass") && Environment.GetEnvironmentVariable(PasswordVariable) is { Length: > 0 } password) configuration.Set([new("requirepass", SettingText.FromNative(password))]);
+        TellOfDaemonize(configuration.Settings);
         ServiceNotification.Loading();
         var server = new RedKiteServer(configuration, faults, new RedKiteOptions { OwnsProcess = true, LogsToConsole = true });
         using OtlpExport? export = OtlpExport.Start(configuration.Settings, server.Engine.Run.RunId);
@@ -135,6 +143,12 @@ internal static class Program
                 server.Engine.Log.Warning(LogEvents.SaveFailed, "The data could not be saved, so the server goes on. SHUTDOWN NOSAVE ends it without saving.");
             }
         }
+    }
+
+    // The log has it too, and where that is a file, whoever has started the program waits for its prompt and sees nothing.
+    private static void TellOfDaemonize(Settings settings)
+    {
+        if (settings.LogFilePath.Length > 0 && SettingTable.Find("daemonize") is { NoEffect: { } reason } row && row.Read(settings) == "yes") Console.Error.WriteLine($"daemonize has no effect: {reason}");
     }
 
     // A method of its own: the dashboard's assembly is loaded when this is first called, not when the program starts.

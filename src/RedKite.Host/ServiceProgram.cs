@@ -1,4 +1,5 @@
 using System.Text;
+using RedKite.Persistence.Files;
 
 namespace RedKite.Host;
 
@@ -32,6 +33,7 @@ internal sealed class ServiceProgram
     // The command line of the unit in packaging/, and what it says of the user.
     private const string UnitCommand = "ExecStart=/usr/local/bin/redkite /etc/redkite/redkite.conf";
     private const string UnitUser = "User=redkite\nGroup=redkite";
+    private const string UnitFolder = "ReadWritePaths=-/etc/redkite\n";
 
     // ProtectHome and PrivateTmp keep these from the service.
     private static readonly string[] Hidden = ["/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/"];
@@ -73,7 +75,7 @@ internal sealed class ServiceProgram
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            errors.WriteLine("redkite service: " + failure.Message);
+            errors.WriteLine("redkite service: " + FileFailure.ReasonOf(failure));
             return Refused;
         }
     }
@@ -108,10 +110,14 @@ internal sealed class ServiceProgram
             throw new IOException($"'{hidden}' is in a folder that the unit keeps from the service (ProtectHome, PrivateTmp): copy it, for example to /usr/local/bin or /etc/redkite");
         }
 
+        // What the system has in /etc itself is not the server's to write.
+        string folder = Path.GetDirectoryName(command[^1])!;
+        bool ownsFolder = folder is not ("/" or "/etc");
         string unit = Resource(UnitResource);
         unit = unit[(unit.IndexOf('\n', StringComparison.Ordinal) + 1)..] // its first line says how to copy it
             .Replace(UnitCommand, "ExecStart=" + string.Join(' ', command.Select(Quoted)), StringComparison.Ordinal)
-            .Replace(UnitUser, $"User={_user}\nGroup={_user}", StringComparison.Ordinal);
+            .Replace(UnitUser, $"User={_user}\nGroup={_user}", StringComparison.Ordinal)
+            .Replace(UnitFolder, ownsFolder ? $"ReadWritePaths={Quoted("-" + folder)}\n" : "# ReadWritePaths: none, so CONFIG REWRITE is denied\n", StringComparison.Ordinal);
         if (_isDryRun)
         {
             _output.WriteLine($"# {_unit}");
@@ -128,7 +134,8 @@ internal sealed class ServiceProgram
         _output.WriteLine(_isDryRun ? "# Afterwards:" : "What is left to do:");
         string config = command[^1];
         _output.WriteLine($"  id {_user} || useradd --system --no-create-home {_user}");
-        if (!File.Exists(config)) _output.WriteLine($"  redkite service config > {config}     # in a folder that {_user} can read");
+        if (ownsFolder && !Directory.Exists(folder)) _output.WriteLine($"  install -d -m 750 -o {_user} -g {_user} {folder}     # CONFIG REWRITE writes there");
+        if (!File.Exists(config)) _output.WriteLine($"  redkite service config | install -m 640 -o {_user} -g {_user} /dev/stdin {config}");
         _output.WriteLine("  systemctl daemon-reload");
         _output.WriteLine($"  systemctl enable --now {Path.GetFileNameWithoutExtension(_unit)}");
         return Done;

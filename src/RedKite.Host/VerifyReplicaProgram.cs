@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Bench;
 using RedKite.Host.Comparison;
 using RedKite.Host.Transfer;
 
@@ -17,10 +18,11 @@ internal static class VerifyReplicaProgram
         Usage: redkite verify-replica PRIMARY REPLICA [option ...]
 
         Says whether a replica has the data of its primary, and which keys differ. Both may be Redis, Valkey or RedKite, and both go on meanwhile.
+        REPLICA may also be a server that follows none, such as the target of redkite import: then neither should be written to meanwhile.
         Where both allow DEBUG and the primary is not written to, their DEBUG DIGEST at the same offset is compared, which keeps other clients
         of a Redis waiting. Otherwise, and where the digests differ, the keys are compared one by one, with their expiries: by DEBUG
         DIGEST-VALUE, or without DEBUG by DUMP. A key that differs is read again when the replica has executed what the primary had executed.
-        PRIMARY and REPLICA are redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS. With a DATABASE only that is compared.
+        PRIMARY and REPLICA are HOST[:PORT], or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS. With a DATABASE only that is compared.
         Passwords are better in the environment, because other users of this machine see arguments: REDKITE_PASSWORD for PRIMARY,
         REDKITE_REPLICA_PASSWORD for REPLICA.
           --keys           key by key in any case
@@ -76,13 +78,18 @@ internal static class VerifyReplicaProgram
         using var values = new DumpDigest();
         var progress = new TransferProgress(output, !Console.IsOutputRedirected);
         var pair = new ReplicaPair(primaryLink, replicaLink, waitSeconds);
-        pair.WaitForLink();
-        if (!byKeys && primary.Database < 0 && pair.TryDigests(out string digest))
+        if (!pair.WaitForLink()) progress.Line($"{replica} is no replica: both are compared as they are, so neither should be written to meanwhile");
+        string why = byKeys ? "--keys" : "an address names a database";
+        if (!byKeys && primary.Database < 0)
         {
-            progress.Line($"the data is the same: DEBUG DIGEST {digest}");
-            return 0;
+            if (pair.TryDigests(out string digest, out why))
+            {
+                progress.Line($"the data is the same: DEBUG DIGEST {digest}");
+                return 0;
+            }
         }
 
+        progress.Line($"comparing key by key: {why}");
         var comparison = new KeyComparison(pair, values, progress);
         comparison.Run();
         progress.Line(string.Create(CultureInfo.InvariantCulture, $"{comparison.Keys} keys compared in {progress.Seconds:0.0} s: {comparison.Differences} differ"));

@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Persistence.Files;
 using RedKite.Server.Config;
 using RedKite.Server.Logging;
 
@@ -23,7 +24,7 @@ internal sealed class PidFile(Settings settings, ServerLog log)
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            log.Warning(LogEvents.PidFileUnwritable, $"The pid file {path} cannot be changed: {failure.Message}");
+            log.Warning(LogEvents.PidFileUnwritable, $"The pid file {path} cannot be changed: {FileFailure.ReasonOf(failure)}");
         }
     }
 }

@@ -3,6 +3,19 @@ namespace RedKite.Bench.Tests;
 /// <summary>Option parsing, and the one-line errors of invalid options.</summary>
 public class BenchArgumentsTests
 {
+    [Theory]
+    [InlineData("cache.example", "cache.example", 6379, 0, null, null, false)]
+    [InlineData("cache.example:7000", "cache.example", 7000, 0, null, null, false)]
+    [InlineData("[::1]:7000", "::1", 7000, 0, null, null, false)]
+    [InlineData("::1", "::1", 6379, 0, null, null, false)]
+    [InlineData("redis://bob:s%40@127.0.0.1:7000/3", "127.0.0.1", 7000, 3, "bob", "s@", false)]
+    [InlineData("rediss://cache.example", "cache.example", 6379, 0, null, null, true)]
+    public void Server_is_named_by_its_address(string address, string host, int port, int database, string? user, string? password, bool tls)
+    {
+        BenchOptions options = BenchArguments.Parse([address, "-c", "7"]);
+        Assert.Equal((host, port, database, user, password, tls), (options.Server, options.Port, options.Database, options.User, options.Password, options.Tls));
+    }
+
     [Fact]
     public void Defaults_match_memtier()
     {
@@ -52,7 +65,9 @@ public class BenchArgumentsTests
     [Theory]
     [InlineData("--colour red", "unknown option --colour")]
     [InlineData("-z", "unknown option -z")]
-    [InlineData("stray", "unexpected argument stray")]
+    [InlineData("a:b:c/d", "ADDRESS: an address has the form HOST[:PORT], or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS; special characters of a password are written as %XX")]
+    [InlineData("one two", "unexpected argument two: the server is named already")]
+    [InlineData("one -p 7", "ADDRESS and --server, --port or --unix-socket exclude each other")]
     [InlineData("-c", "--clients needs a value")]
     [InlineData("-c 0", "--clients: 0 is not an integer from 1 to 100000")]
     [InlineData("-c many", "--clients: many is not an integer from 1 to 100000")]

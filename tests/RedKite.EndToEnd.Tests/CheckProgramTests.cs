@@ -74,6 +74,41 @@ public sealed class CheckProgramTests : IDisposable
         Assert.Equal(Before, await File.ReadAllTextAsync(log, TestContext.Current.CancellationToken));
     }
 
+    [Fact]
+    public async Task Log_without_times_is_not_cut_at_one()
+    {
+        Directory.CreateDirectory(_folder.File("aof"));
+        const string Log = "*1\r\n$7\r\nFLUSHDB\r\n";
+        await File.WriteAllTextAsync(_folder.File("aof/a.manifest"), "file a.1.incr.aof seq 1 type i\n", TestContext.Current.CancellationToken);
+        await File.WriteAllTextAsync(_folder.File("aof/a.1.incr.aof"), Log, TestContext.Current.CancellationToken);
+        ChildProgram check = await RedKite(_folder.File("aof"), "--until", "1700000000", "--yes");
+        Assert.Equal(1, check.ExitCode);
+        Assert.Contains("a.1.incr.aof has no annotations of times, so --until cannot cut it", check.Errors, StringComparison.Ordinal);
+        Assert.Equal(Log, await File.ReadAllTextAsync(_folder.File("aof/a.1.incr.aof"), TestContext.Current.CancellationToken));
+    }
+
+    [Fact]
+    public async Task Folder_of_a_servers_data_is_described_and_vector_sets_have_their_name()
+    {
+        Skip();
+        Assert.Contains("neither an RDB file nor an append-only file", (await RedKite(_folder.Path)).Errors, StringComparison.Ordinal);
+        using (ServerProcess server = Start("--appendonly", "yes", "--dbfilename", "dump.rdb"))
+        {
+            using RespConnection client = server.Connect();
+            client.Run("VADD vectors VALUES 2 1 0 a").IsInteger(1);
+            client.Run("SAVE").IsOk();
+        }
+
+        ChildProgram check = (await RedKite(_folder.Path)).Succeeded();
+        foreach (string line in (string[])["a server with `appendonly yes` loads the append-only file", "    vectorset: 1 keys", "vectorset 'vectors' in database 0", "appendonly.aof.manifest: "]) Assert.Contains(line, check.Output, StringComparison.Ordinal);
+        Assert.DoesNotContain("module", check.Output, StringComparison.Ordinal);
+        await File.WriteAllTextAsync(_folder.File("dump.rdb"), "REDIS0012", TestContext.Current.CancellationToken);
+        check = await RedKite(_folder.Path);
+        Assert.Equal(1, check.ExitCode);
+        Assert.Contains("dump.rdb", check.Errors, StringComparison.Ordinal);
+        Assert.Contains("appendonly.aof.manifest: ", check.Output, StringComparison.Ordinal);
+    }
+
     [Theory]
     [InlineData("")]
     [InlineData("--nonsense")]

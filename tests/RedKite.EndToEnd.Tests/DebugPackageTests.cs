@@ -196,7 +196,7 @@ public sealed class DebugPackageTests : IDisposable
             (text, "it is not a debug package; redkite debug-package --output FILE fetches one from a running server"),
             (dump, "it is not a debug package; redkite check verifies dump files and append-only files"),
             (damaged, "the package is damaged: "),
-            (Path.Combine(_folder, "missing.zip"), "Could not find file"),
+            (Path.Combine(_folder, "missing.zip"), "No such file or directory"),
         ];
         foreach ((string path, string line) in files)
         {

@@ -67,6 +67,49 @@ public class ServiceTests
     }
 
     [Fact]
+    public void An_unknown_word_is_compared_with_the_commands()
+    {
+        (int status, string output, string error) = Run("improt", "127.0.0.1");
+        Assert.Equal((1, ""), (status, output));
+        Assert.StartsWith("redkite: there is no command or configuration file 'improt'; did you mean redkite import? The commands are bench, doctor,", error, StringComparison.Ordinal);
+        (_, _, error) = Run("nonsense");
+        Assert.StartsWith("redkite: there is no command or configuration file 'nonsense'. The commands are", error, StringComparison.Ordinal);
+        Assert.StartsWith("can't open the configuration file", Run("nonsense.conf").Error, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Daemonize_without_effect_is_said_on_standard_error()
+    {
+        using var folder = new TemporaryFolder();
+        using Process process = Start([], "--port", $"{LoopbackPort.Next()}", "--admin-port", "0", "--dir", folder.Path, "--save", "", "--daemonize", "yes", "--logfile", "server.log");
+        try
+        {
+            Assert.StartsWith("daemonize has no effect: the process stays in the foreground", await process.StandardError.ReadLineAsync(TestContext.Current.CancellationToken), StringComparison.Ordinal);
+        }
+        finally
+        {
+            process.Kill();
+            await process.WaitForExitAsync(TestContext.Current.CancellationToken);
+        }
+    }
+
+    [Fact]
+    public void Doctor_prints_findings_with_their_remedies()
+    {
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest, "--maxmemory", "0", "--enable-debug-command", "yes");
+        (int status, string output, string error) = Run("doctor", $"127.0.0.1:{server.Port}");
+        Assert.Equal("", error);
+        if (status == 0 && output.Contains("finds nothing wrong", StringComparison.Ordinal)) Assert.Equal($"127.0.0.1:{server.Port} finds nothing wrong.\n", output);
+        using RespConnection client = server.Connect();
+        Assert.True(SpinWait.SpinUntil(() => client.Run("INFO findings").Text.Contains("finding_debug-enabled:", StringComparison.Ordinal), 60_000), client.Run("INFO findings").Text);
+        (_, output, _) = Run("doctor", $"redis://127.0.0.1:{server.Port}");
+        Assert.Contains("(debug-enabled)\n", output, StringComparison.Ordinal);
+        Assert.Contains("\n  Remedy: ", output, StringComparison.Ordinal);
+        Assert.Equal(3, Run("doctor", $"127.0.0.1:{LoopbackPort.Next()}").Status);
+        Assert.Equal(3, Run("doctor", "a", "b").Status);
+    }
+
+    [Fact]
     public void Every_fault_is_a_line_and_names_no_file_that_a_user_lacks()
     {
         (int status, string output, string error) = Run("--maxmemroy", "1gb", "--port", "nosuch", "--cluster-enabled", "yes");
@@ -83,7 +126,7 @@ public class ServiceTests
         if (!OperatingSystem.IsLinux()) return;
         using var folder = new TemporaryFolder();
         string path = folder.File("cache.service");
-        string[] options = ["--unit", path, "--program", "/opt/red kite/redkite", "--config", "/etc/100%.conf", "--user", "cache"];
+        string[] options = ["--unit", path, "--program", "/opt/red kite/redkite", "--config", "/etc/100%/a.conf", "--user", "cache"];
         (int status, string output, string error) = Run(["service", "install", "--dry-run", .. options]);
         Assert.Equal((0, ""), (status, error));
         Assert.False(File.Exists(path));
@@ -92,9 +135,10 @@ public class ServiceTests
         string unit = File.ReadAllText(path);
         Assert.StartsWith($"# {path}\n{unit}\n# Afterwards:\n", output, StringComparison.Ordinal);
         Assert.StartsWith("[Unit]\n", unit, StringComparison.Ordinal);
-        Assert.Contains("\nExecStart=\"/opt/red kite/redkite\" /etc/100%%.conf\n", unit, StringComparison.Ordinal);
+        Assert.Contains("\nExecStart=\"/opt/red kite/redkite\" /etc/100%%/a.conf\n", unit, StringComparison.Ordinal);
         Assert.Contains("\nUser=cache\nGroup=cache\n", unit, StringComparison.Ordinal);
-        foreach (string left in (string[])["useradd --system --no-create-home cache", "redkite service config > /etc/100%.conf", "systemctl enable --now cache"]) Assert.Contains(left, installed, StringComparison.Ordinal);
+        Assert.Contains("\nReadWritePaths=-/etc/100%%\n", unit, StringComparison.Ordinal);
+        foreach (string left in (string[])["useradd --system --no-create-home cache", "install -d -m 750 -o cache -g cache /etc/100%", "redkite service config | install -m 640 -o cache -g cache /dev/stdin /etc/100%/a.conf", "systemctl enable --now cache"]) Assert.Contains(left, installed, StringComparison.Ordinal);
 
         Assert.Equal(0, Run(["service", "install", .. options]).Status); // the same again
         (status, _, error) = Run("service", "install", "--unit", path, "--program", "/opt/other");

@@ -77,7 +77,6 @@ public sealed class VerifyReplicaTests
     public async Task Server_that_does_not_follow_the_primary_is_one_line()
     {
         using ServerProcess one = Transfers.Start("redkite"), two = Transfers.Start("redkite");
-        await Refused($"127.0.0.1:{two.Port}: it is no replica", 1, Transfers.Address(one), Transfers.Address(two));
         await Refused("PRIMARY and REPLICA are required", 2, Transfers.Address(one));
         await Refused("--wait needs a number", 2, Transfers.Address(one), Transfers.Address(two), "--wait", "x");
         using RespConnection client = two.Connect();
@@ -87,6 +86,22 @@ public sealed class VerifyReplicaTests
         client.Run($"REPLICAOF 127.0.0.1 {three.Port}").IsOk();
         Assert.True(SpinWait.SpinUntil(() => client.Run("INFO replication").Text.Contains("master_link_status:up", StringComparison.Ordinal), PatienceMs));
         await Refused($"it does not follow 127.0.0.1:{one.Port}", 1, Transfers.Address(one), Transfers.Address(two), "--wait", "1");
+    }
+
+    [Fact]
+    public async Task Servers_that_follow_nobody_are_compared_as_they_are()
+    {
+        using ServerProcess one = Transfers.Start("redkite"), two = Transfers.Start("redkite");
+        using RespConnection first = one.Connect(), second = two.Connect();
+        foreach (RespConnection client in (RespConnection[])[first, second]) client.Run("SET same v").IsOk();
+        ChildProgram same = (await Transfers.Run(["verify-replica", $"127.0.0.1:{one.Port}", $"127.0.0.1:{two.Port}"])).Succeeded();
+        Assert.Contains($"127.0.0.1:{two.Port} is no replica: both are compared as they are", same.Output, StringComparison.Ordinal);
+        Assert.Contains("the data is the same", same.Output, StringComparison.Ordinal);
+        second.Run("SET more v").IsOk();
+        ChildProgram differs = await Transfers.Run(["verify-replica", $"127.0.0.1:{one.Port}", $"127.0.0.1:{two.Port}"]);
+        Assert.Equal(1, differs.ExitCode);
+        Assert.Contains("comparing key by key: their digests differ", differs.Output, StringComparison.Ordinal);
+        Assert.Contains("key 'more': only the replica has it", differs.Output, StringComparison.Ordinal);
     }
 
     private static async Task AssertDifferences(ServerProcess primary, ServerProcess replica)

@@ -4,26 +4,33 @@ using RedKite.Host.Transfer;
 
 namespace RedKite.Host.Comparison;
 
-/// <summary>A primary and its replica, by their offsets in the primary's stream.</summary>
+/// <summary>
+/// A primary and its replica, by their offsets in the primary's stream; or two servers of which neither follows the other, such as the source and the target of an
+/// import, which are compared as they are.
+/// </summary>
 internal sealed class ReplicaPair(ServerLink primary, ServerLink replica, int waitSeconds)
 {
     private const int PollMs = 20;
     private const int DigestAttempts = 3;
 
+    private bool _isFollowing;
+
     internal ServerLink Primary => primary;
 
     internal ServerLink Replica => replica;
 
-    /// <summary>Waits until the replica has its primary's history, and goes on with it.</summary>
+    /// <summary>Waits until the replica has its primary's history, and goes on with it. False: it is no replica.</summary>
     /// <exception cref="TransferException">It has not within the time.</exception>
-    internal void WaitForLink()
+    internal bool WaitForLink()
     {
+        _isFollowing = SourceServer.FieldOf(InfoOf(replica), "role") == "slave";
+        if (!_isFollowing) return false;
         string problem = "";
         WaitUntil(
             () =>
             {
                 string info = InfoOf(replica);
-                if (SourceServer.FieldOf(info, "role") != "slave") throw replica.Fail("it is no replica");
+                if (SourceServer.FieldOf(info, "role") != "slave") throw replica.Fail("it is no replica any more");
                 string id = SourceServer.FieldOf(InfoOf(primary), "master_replid");
                 string replicaId = SourceServer.FieldOf(info, "master_replid");
                 problem = SourceServer.FieldOf(info, "master_link_status") != "up" ? "its link to its primary is down"
@@ -32,14 +39,16 @@ internal sealed class ReplicaPair(ServerLink primary, ServerLink replica, int wa
                 return problem.Length == 0;
             },
             () => problem);
+        return true;
     }
 
     /// <summary>Compares digests of all data at the same offset.</summary>
     /// <param name="digest">The digest, if both are equal.</param>
+    /// <param name="why">Otherwise why the keys have to be compared.</param>
     /// <returns>False: they differ, or DEBUG is not allowed, or the offset moves all the time.</returns>
-    internal bool TryDigests(out string digest)
+    internal bool TryDigests(out string digest, out string why)
     {
-        digest = "";
+        (digest, why) = ("", "the primary is written to all the time");
         for (int attempt = 0; attempt < DigestAttempts; attempt++)
         {
             long offset = WaitForReplica();
@@ -50,10 +59,19 @@ internal sealed class ReplicaPair(ServerLink primary, ServerLink replica, int wa
             }
 
             Reply expected = primary.Read(), actual = replica.Read();
-            if (expected.IsError || actual.IsError) return false;
+            if (expected.IsError || actual.IsError)
+            {
+                why = $"{(expected.IsError ? primary : replica).Address} does not allow DEBUG DIGEST";
+                return false;
+            }
+
             digest = expected.Text;
             if (expected.Text == actual.Text) return true;
-            if (OffsetOf(primary) == offset && OffsetOf(replica) == offset) return false;
+            if (!_isFollowing || (OffsetOf(primary) == offset && OffsetOf(replica) == offset))
+            {
+                why = "their digests differ, as those of different versions may";
+                return false;
+            }
         }
 
         return false;
@@ -64,6 +82,7 @@ internal sealed class ReplicaPair(ServerLink primary, ServerLink replica, int wa
     /// <exception cref="TransferException">It has not within the time.</exception>
     internal long WaitForReplica()
     {
+        if (!_isFollowing) return 0;
         long offset = OffsetOf(primary), reached = -1;
         WaitUntil(
             () => (reached = OffsetOf(replica)) >= offset,

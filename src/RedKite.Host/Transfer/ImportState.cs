@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedKite.Bench;
 using RedKite.Persistence.Files;
 
 namespace RedKite.Host.Transfer;

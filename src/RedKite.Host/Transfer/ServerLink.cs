@@ -2,9 +2,11 @@ using System.Globalization;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
-using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using System.Security.Cryptography;
 using System.Text;
+using RedKite.Bench;
+using RedKite.Persistence.Files;
 using RedKite.Protocol;
 
 namespace RedKite.Host.Transfer;
@@ -51,7 +53,7 @@ internal sealed class ServerLink : IDisposable
         {
             client?.Dispose();
             if (failure is TransferException) throw;
-            throw new TransferException($"{address}: {(failure is SocketException ? "cannot connect: " : "")}{failure.Message}");
+            throw new TransferException($"{address}: {(failure is SocketException ? "cannot connect: " : "")}{FileFailure.ReasonOf(failure)}");
         }
     }
 

@@ -1,3 +1,5 @@
+using RedKite.Bench;
+
 namespace RedKite.Host.Transfer;
 
 /// <summary>The arguments of a command that connects to servers: some without a name, options with a value, and switches.</summary>

@@ -8,6 +8,9 @@ internal sealed class TransferProgress(TextWriter output, bool isTerminal)
 {
     private const int TerminalMs = 200;
     private const int LinesMs = 10_000;
+
+    // Before, connecting and the first keys say little of the rest.
+    private const double EstimateAfterSeconds = 3;
     private const double Mebibyte = 1024 * 1024;
 
     private readonly Stopwatch _clock = Stopwatch.StartNew();
@@ -27,7 +30,7 @@ internal sealed class TransferProgress(TextWriter output, bool isTerminal)
         _shownMs = now;
         double seconds = Math.Max(Seconds, 0.001);
         double share = KeysTotal > 0 ? Math.Min((double)keys / KeysTotal, 1) : 0;
-        string left = share > 0 ? string.Create(CultureInfo.InvariantCulture, $", {seconds / share * (1 - share):0} s left") : "";
+        string left = share > 0 && seconds >= EstimateAfterSeconds ? string.Create(CultureInfo.InvariantCulture, $", {seconds / share * (1 - share):0} s left") : "";
         string of = KeysTotal > 0 ? string.Create(CultureInfo.InvariantCulture, $" of about {KeysTotal} ({share:P0})") : "";
         string line = string.Create(CultureInfo.InvariantCulture, $"{place}{keys} keys{of}, {bytes / Mebibyte:0.0} MiB, {bytes / Mebibyte / seconds:0.0} MiB/s{left}");
         if (!isTerminal)

@@ -1,3 +1,4 @@
+using System.Text;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
 using RedKite.Store.Keyspace;
@@ -95,13 +96,13 @@ internal sealed class RdbSummary
                 SkippedModules[module] = SkippedModules.GetValueOrDefault(module) + 1;
                 break;
             case RdbItemKind.Key:
-                Verify(batch, item, keyspace, scratch);
-                AddKey(batch, item, nowMs);
+                AddKey(batch, item, Verify(batch, item, keyspace, scratch), nowMs);
                 break;
         }
     }
 
-    private void Verify(RdbBatch batch, in RdbItem item, Keyspace keyspace, RdbScratch scratch)
+    // Returns the type of the value: a vector set is written as a module's.
+    private string Verify(RdbBatch batch, in RdbItem item, Keyspace keyspace, RdbScratch scratch)
     {
         Database database = keyspace.Databases[0];
         ReadOnlySpan<byte> key = batch.NameOf(item);
@@ -109,24 +110,27 @@ internal sealed class RdbSummary
         switch (batch.Build(item, new RdbTarget(database, key, hash, 0, 0, ExpiryClock.Never, RdbLimits.Default), scratch))
         {
             case RdbOutcome.Loaded:
-                database.Unlink(database.Find(key, hash, ExpiryClock.Never), UnlinkReason.Deleted);
+                Entry entry = database.Find(key, hash, ExpiryClock.Never);
+                string type = Encoding.ASCII.GetString(TypeNames.Of(entry.Type));
+                database.Unlink(entry, UnlinkReason.Deleted);
                 new BackgroundSweep(keyspace, 0, 1).Run(0, long.MaxValue, expire: false);
-                break;
+                return type;
+            case RdbOutcome.Corrupt:
+                throw batch.Failure(item, "the value is damaged");
             case RdbOutcome.Empty:
                 EmptyKeys++;
                 break;
-            case RdbOutcome.Corrupt:
-                throw batch.Failure(item, "the value is damaged");
         }
+
+        return RdbTypes.NameOf(item.Type);
     }
 
-    private void AddKey(RdbBatch batch, in RdbItem item, long nowMs)
+    private void AddKey(RdbBatch batch, in RdbItem item, string type, long nowMs)
     {
         if (!Databases.TryGetValue(item.Database, out DatabaseSummary? database)) Databases[item.Database] = database = new DatabaseSummary();
         database.Keys++;
         if (item.ExpiryMs >= 0) database.Expiring++;
         if (item.ExpiryMs >= 0 && item.ExpiryMs <= nowMs) database.Expired++;
-        string type = RdbTypes.NameOf(item.Type);
         TypeSummary sum = database.Types.GetValueOrDefault(type);
         database.Types[type] = new TypeSummary(sum.Keys + 1, sum.Bytes + item.ValueBytes);
         if (_largest.Count == LargestMax && _largest.TryPeek(out _, out long smallest) && smallest >= item.ValueBytes) return;

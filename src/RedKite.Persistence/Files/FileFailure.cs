@@ -64,6 +64,19 @@ internal sealed class FileFailure : IOException
             : new FileFailure(operation, path, error);
     }
 
+    /// <summary>The system's text for a failed call, without the runtime's sentence around it; any other exception's message, on one line.</summary>
+    internal static string ReasonOf(Exception exception) => exception switch
+    {
+        FileFailure failure => failure.Reason,
+        InvalidDataException or EndOfStreamException => exception.Message,
+        _ when IsOfSystem(exception) => Of("", "", exception).Reason,
+        _ => exception.Message.ReplaceLineEndings(" "),
+    };
+
+    // An exception of the runtime itself has the system's error or a kind of its own; the server's own IOExceptions have neither.
+    private static bool IsOfSystem(Exception exception) => !OperatingSystem.IsWindows()
+        && exception is UnauthorizedAccessException or FileNotFoundException or DirectoryNotFoundException or PathTooLongException or IOException { HResult: > 0 and <= ErrnoMax };
+
     // The runtime keeps errno in the exception's result, or in that of the inner exception if access is denied.
     private static int ErrorOf(Exception exception)
     {

@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Persistence.Files;
 using RedKite.Server.Config;
 
 namespace RedKite.Server.Acl;
@@ -25,7 +26,7 @@ internal sealed class AclFile(UserRegistry users, Settings settings)
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException or ArgumentException)
         {
-            string reason = failure is FileNotFoundException or DirectoryNotFoundException ? "No such file or directory" : failure.Message.ReplaceLineEndings(" ");
+            string reason = FileFailure.ReasonOf(failure);
             return $"Error loading ACLs, opening file '{settings.AclFilePath}': {reason}";
         }
 

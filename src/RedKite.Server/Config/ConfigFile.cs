@@ -1,4 +1,5 @@
 using System.IO.Enumeration;
+using RedKite.Persistence.Files;
 using RedKite.Protocol;
 
 namespace RedKite.Server.Config;
@@ -68,7 +69,7 @@ internal sealed class ConfigFile
             string prefix = where == path ? "" : where + ": ";
             string reason = exception is FileNotFoundException or DirectoryNotFoundException
                 ? "no such file"
-                : exception.Message.ReplaceLineEndings(" ");
+                : FileFailure.ReasonOf(exception);
             _faults.Add($"{prefix}can't open the configuration file {ConfigLine.Show(SettingText.FromNative(path))}: {reason}");
             return;
         }

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedKite.Persistence.Files;
 
 namespace RedKite.Server.Config;
 
@@ -28,7 +29,7 @@ internal static class ConfigRewriter
         catch (Exception exception) when (exception is IOException or UnauthorizedAccessException)
         {
             if (File.Exists(temporaryPath)) File.Delete(temporaryPath);
-            return $"Rewriting config file: {exception.Message.ReplaceLineEndings(" ")}";
+            return $"Rewriting config file: {FileFailure.ReasonOf(exception)}";
         }
     }
 

@@ -12,14 +12,17 @@ internal static class SettingNames
     /// <summary>The directives that are no settings.</summary>
     internal static IReadOnlyList<string> Others { get; } = ["include", "rename-command", "user"];
 
-    /// <summary>The name that differs least, in letters that are missing, too many, wrong or exchanged; null: none is near.</summary>
-    internal static string? Nearest(string name)
+    /// <summary>The directive whose name differs least, in letters that are missing, too many, wrong or exchanged; null: none is near.</summary>
+    internal static string? Nearest(string name) => Nearest(name, SettingTable.Rows.Where(static row => !row.Has(SettingFlags.Hidden)).Select(static row => row.Name).Concat(Others));
+
+    /// <summary>The same among other names.</summary>
+    internal static string? Nearest(string name, IEnumerable<string> candidates)
     {
         if (name.Length is 0 or > LengthMax) return null;
         string folded = Folded(name);
         string? nearest = null;
         int least = int.MaxValue;
-        foreach (string candidate in SettingTable.Rows.Where(row => !row.Has(SettingFlags.Hidden)).Select(row => row.Name).Concat(Others))
+        foreach (string candidate in candidates)
         {
             int distance = Distance(folded, Folded(candidate));
             if (distance >= least || distance * LettersPerMistake > Math.Max(3, name.Length)) continue;

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Globalization;
+using RedKite.Persistence.Files;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Logging;
@@ -209,7 +210,7 @@ internal sealed class DiagnosticsService : IDisposable
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            _parts.Log.Warning(LogEvents.MetricHistoryUnwritable, $"The metric history {path} cannot be written: {failure.Message}");
+            _parts.Log.Warning(LogEvents.MetricHistoryUnwritable, $"The metric history {path} cannot be written: {FileFailure.ReasonOf(failure)}");
         }
     }
 }

@@ -2,6 +2,7 @@ using System.Buffers.Binary;
 using System.IO.Compression;
 using System.Runtime.InteropServices;
 using System.Text;
+using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
 
 namespace RedKite.Server.Diagnostics;
@@ -80,7 +81,7 @@ internal static class HistoryFile
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            return $"The metric history {path} cannot be read: {failure.Message}";
+            return $"The metric history {path} cannot be read: {FileFailure.ReasonOf(failure)}";
         }
     }
 

@@ -1,6 +1,7 @@
-using System.Text;
 using System.Text.Encodings.Web;
 using System.Text.Json;
+using System.Text;
+using RedKite.Persistence.Files;
 using RedKite.Server.Config;
 
 namespace RedKite.Server.Logging;
@@ -159,7 +160,7 @@ internal sealed class ServerLog(Settings settings, Action<RedKiteLogEntry>? sink
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            reason = failure.Message;
+            reason = FileFailure.ReasonOf(failure);
             return false;
         }
     }

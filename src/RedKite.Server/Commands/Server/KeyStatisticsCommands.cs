@@ -1,4 +1,3 @@
-using RedKite.Server.Commands.Keys;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;

@@ -114,7 +114,7 @@ internal sealed class ServerInfo
                 FindingSeverity.Warning => "warning",
                 _ => "notice",
             };
-            text.Line(string.Create(CultureInfo.InvariantCulture, $"finding_{finding.Rule.Name}:severity={severity},since={finding.SinceUnixMs / 1000},title={finding.Diagnosis.Title},evidence={finding.Diagnosis.Evidence}{(finding.Diagnosis.Culprit.Length > 0 ? ",culprit=" : "")}{finding.Diagnosis.Culprit}"));
+            text.Line(string.Create(CultureInfo.InvariantCulture, $"finding_{finding.Rule.Name}:severity={severity},since={finding.SinceUnixMs / 1000},title={finding.Diagnosis.Title},evidence={finding.Diagnosis.Evidence}{(finding.Diagnosis.Culprit.Length > 0 ? ",culprit=" : "")}{finding.Diagnosis.Culprit},remedy={finding.Rule.Remedy}"));
         }
     }
 

@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Persistence.Files;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Logging;
@@ -31,7 +32,7 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            parts.Log.Warning(LogEvents.PackageFailed, $"No debug package is written to {folder}: {failure.Message}");
+            parts.Log.Warning(LogEvents.PackageFailed, $"No debug package is written to {folder}: {FileFailure.ReasonOf(failure)}");
             return;
         }
 
@@ -59,7 +60,7 @@ internal sealed class AutomaticPackages(ServerParts parts, PackageService packag
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            parts.Log.Warning(LogEvents.PackageFailed, $"The debug package for finding {finding} cannot be written: {failure.Message}");
+            parts.Log.Warning(LogEvents.PackageFailed, $"The debug package for finding {finding} cannot be written: {FileFailure.ReasonOf(failure)}");
         }
     }
 

@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedKite.Persistence.Files;
 
 namespace RedKite.Server.Diagnostics.Package;
 
@@ -101,7 +102,7 @@ internal static class SystemPackageParts
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            return "not readable: " + failure.Message + "\n";
+            return "not readable: " + FileFailure.ReasonOf(failure) + "\n";
         }
     }
 }

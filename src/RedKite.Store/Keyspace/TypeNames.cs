@@ -1,6 +1,5 @@
-using RedKite.Store.Keyspace;
 
-namespace RedKite.Server.Commands.Keys;
+namespace RedKite.Store.Keyspace;
 
 /// <summary>The names of data types, as TYPE returns and SCAN accepts them.</summary>
 internal static class TypeNames

@@ -1,11 +1,14 @@
 using System.Globalization;
 
-namespace RedKite.Host.Transfer;
+namespace RedKite.Bench;
 
-/// <summary>Where a server is and how to log in there.</summary>
+/// <summary>Where a server is and how to log in there, as the programs of the command line read it.</summary>
 internal sealed record ServerAddress
 {
     internal const int DefaultPort = 6379;
+
+    /// <summary>The forms of an address, for manuals.</summary>
+    internal const string Forms = "HOST[:PORT], or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS";
 
     internal required string Host { get; init; }
 
@@ -30,13 +33,14 @@ internal sealed record ServerAddress
     /// <summary>Host and port, for messages.</summary>
     public override string ToString() => string.Create(CultureInfo.InvariantCulture, $"{(Host.Contains(':', StringComparison.Ordinal) ? $"[{Host}]" : Host)}:{Port}");
 
-    /// <summary>Reads an address such as <c>redis://user:password@host:6379/0</c>; <c>rediss://</c> means TLS.</summary>
+    /// <summary>Reads an address such as <c>host:6379</c> or <c>redis://user:password@host:6379/0</c>; <c>rediss://</c> means TLS.</summary>
     /// <exception cref="FormatException">It is none. The text is not repeated: it may have a password.</exception>
     internal static ServerAddress Parse(string text)
     {
-        if (!Uri.TryCreate(text, UriKind.Absolute, out Uri? uri) || uri.Scheme is not ("redis" or "rediss") || uri.Host.Length == 0 || uri.Query.Length + uri.Fragment.Length > 0)
+        if (!text.Contains("://", StringComparison.Ordinal) && text.Count(static character => character == ':') > 1 && !text.StartsWith('[')) text = $"[{text}]"; // IPv6 without a port
+        if (!Uri.TryCreate(text.Contains("://", StringComparison.Ordinal) ? text : "redis://" + text, UriKind.Absolute, out Uri? uri) || uri.Scheme is not ("redis" or "rediss") || uri.Host.Length == 0 || uri.Query.Length + uri.Fragment.Length > 0)
         {
-            throw new FormatException("an address has the form redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS; special characters of a password are written as %XX");
+            throw new FormatException($"an address has the form {Forms}; special characters of a password are written as %XX");
         }
 
         int database = -1;
