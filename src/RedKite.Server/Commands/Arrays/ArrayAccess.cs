@@ -24,6 +24,29 @@ internal static class ArrayAccess
     internal static ArrayValue CreateArray(this scoped in CommandContext cmd) =>
         ArrayValue.Create(cmd.Database, cmd[1], cmd.HashOf(1), cmd.Accesses.NewClock);
 
+    /// <summary>
+    /// Runs a walk. One that takes longer than a slice goes on while the client waits; then the command executes again, and gets it complete by
+    /// <see cref="CompleteWalk"/>.
+    /// </summary>
+    /// <returns>False: the client waits, or has an error because nothing may wait and the walk would take too long.</returns>
+    internal static bool TryCompleteOrReply(this scoped in CommandContext cmd, scoped ArrayValue array, ArrayWalk walk)
+    {
+        if (walk.Run(array, ArrayWalk.SliceSteps)) return true;
+        var work = new ArrayWalkWork(cmd.Database, cmd.HashOf(1), walk);
+        if (cmd.BlockOnWork(work))
+        {
+            work.Stop();
+            return false;
+        }
+
+        long before = walk.Steps;
+        bool isComplete = walk.Run(array, cmd.StepsAtOnce());
+        return cmd.EndAtOnceOrReply(walk.Steps - before, isComplete);
+    }
+
+    /// <summary>The walk that the client has waited for, if it is complete; otherwise null.</summary>
+    internal static ArrayWalk? CompleteWalk(this scoped in CommandContext cmd) => (cmd.Environment.Blocking.CompleteWork as ArrayWalkWork)?.Walk;
+
     /// <summary>Reads an index of an element.</summary>
     internal static bool TryIndexOrReply(this scoped in CommandContext cmd, int argument, out ulong index)
     {

@@ -1,7 +1,5 @@
-using System.Buffers;
 using System.Diagnostics.CodeAnalysis;
 using System.Text;
-using System.Text.RegularExpressions;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
@@ -9,8 +7,9 @@ using RedKite.Server.Model;
 namespace RedKite.Server.Commands.Arrays;
 
 /// <summary>
-/// What ARGREP looks for: predicates on an element's text, all or any of which must hold. Each takes time proportional to the element's length: what
-/// EXACT and MATCH compare, for GLOB and RE that times the pattern's length at most.
+/// What ARGREP looks for: predicates on an element's text, all or any of which must hold. What they do is counted in steps, about the comparisons of a
+/// byte: EXACT and MATCH take as many as the element has bytes, GLOB and RE that times the pattern's length at most. They stop when no steps are
+/// left, within an element, too, and go on from there.
 /// </summary>
 internal sealed class ArrayPredicates
 {
@@ -29,16 +28,15 @@ internal sealed class ArrayPredicates
     /// <summary>Bytes of an element that patterns are compared with.</summary>
     internal const int PatternTextMax = 1 << 20;
 
-    // The cost of a pattern relative to a comparison, and the fixed cost of an element.
-    private const int PatternCost = 32;
-    private const int ElementCost = 16;
-
-    private static readonly TimeSpan ExpressionTimeMax = TimeSpan.FromSeconds(1); // for one element
+    // MATCH looks through so many bytes before it can stop.
+    private const int PartBytes = 1 << 16;
 
     private readonly List<Predicate> _predicates = [];
     private bool _isAll;
     private bool _ignoresCase;
-    private int _cost;
+    private int _next;      // the predicate that is compared with the element
+    private int _partStart; // where MATCH goes on
+    private GlobMatch _glob; // where GLOB goes on
 
     private enum Kind
     {
@@ -64,33 +62,45 @@ internal sealed class ArrayPredicates
         return false;
     }
 
-    /// <summary>The cost of an element, in compared bytes.</summary>
-    internal long CostOf(int length) => ((long)length + ElementCost) * _cost;
-
     /// <summary>Whether an element matches.</summary>
-    /// <param name="element">Its text.</param>
+    /// <param name="element">Its text; after a stop, the same one.</param>
+    /// <param name="steps">The steps that may be taken; then those that are left.</param>
     /// <param name="error">Why that cannot be said; null: it can.</param>
-    internal bool Match(ReadOnlySpan<byte> element, out string? error)
+    /// <returns>Null: it has stopped.</returns>
+    internal bool? Match(ReadOnlySpan<byte> element, ref long steps, out string? error)
     {
         error = null;
-        foreach (Predicate predicate in _predicates)
+        for (; _next < _predicates.Count; _next++)
         {
-            bool holds = Holds(predicate, element, ref error);
-            if (error is not null) return false;
-            if (holds != _isAll) return holds;
+            bool? holds = Holds(_predicates[_next], element, ref steps, ref error);
+            if (holds is null) return null;
+            if (error is null && holds == _isAll) continue;
+            _next = 0;
+            return error is null && holds.Value;
         }
 
+        _next = 0;
         return _isAll;
     }
 
-    private bool Holds(Predicate predicate, ReadOnlySpan<byte> element, ref string? error)
+    /// <summary>Forgets an element within which it has stopped.</summary>
+    internal void Restart()
+    {
+        _next = _partStart = 0;
+        _glob = default;
+        foreach (Predicate predicate in _predicates) predicate.Expression?.Restart();
+    }
+
+    private bool? Holds(Predicate predicate, ReadOnlySpan<byte> element, ref long steps, ref string? error)
     {
         switch (predicate.Kind)
         {
             case Kind.Exact:
+                if (element.Length != predicate.Text.Length) return false;
+                steps -= _ignoresCase ? element.Length : element.Length / sizeof(long);
                 return _ignoresCase ? ArrayNeedle.EqualsIgnoreCase(element, predicate.Text) : element.SequenceEqual(predicate.Text);
             case Kind.Match:
-                return predicate.Needle!.IsIn(element);
+                return Contains(predicate, element, ref steps);
         }
 
         if (element.Length > PatternTextMax)
@@ -99,26 +109,24 @@ internal sealed class ArrayPredicates
             return false;
         }
 
-        return predicate.Kind == Kind.Glob ? GlobPattern.IsMatch(predicate.Text, element, _ignoresCase) : IsMatch(predicate.Expression!, element, ref error);
+        if (predicate.Kind == Kind.Expression) return predicate.Expression!.IsIn(element, ref steps);
+        bool? matches = GlobPattern.IsMatch(predicate.Text, element, _ignoresCase, ref _glob, ref steps);
+        if (matches is not null) _glob = default;
+        return matches;
     }
 
-    // A byte is a character of Latin-1.
-    private static bool IsMatch(Regex expression, ReadOnlySpan<byte> element, ref string? error)
+    // In parts that overlap by what is looked for.
+    private bool? Contains(Predicate predicate, ReadOnlySpan<byte> element, ref long steps)
     {
-        char[] text = ArrayPool<char>.Shared.Rent(element.Length);
-        try
+        while (true)
         {
-            int length = Encoding.Latin1.GetChars(element, text);
-            return expression.IsMatch(text.AsSpan(0, length));
-        }
-        catch (RegexMatchTimeoutException)
-        {
-            error = "ERR the regular expression takes too long";
-            return false;
-        }
-        finally
-        {
-            ArrayPool<char>.Shared.Return(text);
+            int end = (int)Math.Min(element.Length, (long)_partStart + PartBytes + predicate.Text.Length);
+            bool isLast = end == element.Length;
+            bool found = predicate.Needle!.IsIn(element[_partStart..end]);
+            steps -= end - _partStart;
+            _partStart = found || isLast ? 0 : _partStart + PartBytes;
+            if (found || isLast) return found;
+            if (steps <= 0) return null;
         }
     }
 
@@ -177,7 +185,6 @@ internal sealed class ArrayPredicates
         else
         {
             _predicates.Add(new Predicate(kind, text.ToArray()));
-            _cost += kind is Kind.Glob or Kind.Expression ? PatternCost : 1;
             return true;
         }
 
@@ -192,33 +199,17 @@ internal sealed class ArrayPredicates
             Predicate predicate = _predicates[i];
             if (predicate.Kind == Kind.Match) _predicates[i] = predicate with { Needle = new ArrayNeedle(predicate.Text, _ignoresCase) };
             if (predicate.Kind != Kind.Expression) continue;
-            if (!TryExpression(predicate.Text, _ignoresCase, out Regex? expression))
+            if (!ArrayExpression.TryCompile(PosixClasses.Replace(Encoding.Latin1.GetString(predicate.Text)), _ignoresCase, out ArrayExpression? expression))
             {
                 error = "ERR invalid regular expression";
                 return false;
             }
 
-            _predicates[i] = predicate with { Expression = expression };
+            _predicates[i] = predicate with { Expression = new ArrayExpressionMatch(expression) };
         }
 
         return true;
     }
 
-    // Automata only: the time is proportional to the text's length, and back references do not exist.
-    private static bool TryExpression(byte[] pattern, bool ignoresCase, [NotNullWhen(true)] out Regex? expression)
-    {
-        expression = null;
-        RegexOptions options = RegexOptions.NonBacktracking | RegexOptions.CultureInvariant | (ignoresCase ? RegexOptions.IgnoreCase : RegexOptions.None);
-        try
-        {
-            expression = new Regex(PosixClasses.Replace(Encoding.Latin1.GetString(pattern)), options, ExpressionTimeMax);
-            return true;
-        }
-        catch (Exception failure) when (failure is ArgumentException or NotSupportedException)
-        {
-            return false; // not one, or of a kind or size that automata are not made for
-        }
-    }
-
-    private readonly record struct Predicate(Kind Kind, byte[] Text, ArrayNeedle? Needle = null, Regex? Expression = null);
+    private readonly record struct Predicate(Kind Kind, byte[] Text, ArrayNeedle? Needle = null, ArrayExpressionMatch? Expression = null);
 }

@@ -57,7 +57,7 @@ internal static class ArrayRangeCommands
         }
 
         if (!cmd.OpenToReadArrayOrReply(out ArrayValue array)) return;
-        limit = Math.Min(limit, array.CountBetween(from, to));
+        limit = array.CountBetween(from, to, limit);
         cmd.Reply.Array((int)Math.Min(limit, int.MaxValue));
         ArrayCursor cursor = array.Between(from, to);
         for (; limit > 0 && cursor.MoveNext(); limit--) cmd.Reply.Pair(cursor.Index, cursor.Element);
@@ -66,6 +66,12 @@ internal static class ArrayRangeCommands
     // AROP key start end SUM | MIN | MAX | AND | OR | XOR | MATCH value | USED
     private static void ArOp(ref CommandContext cmd)
     {
+        if (cmd.CompleteWalk() is ArrayFold complete)
+        {
+            complete.Reply(cmd.Reply);
+            return;
+        }
+
         if (!cmd.TryRangeOrReply(2, out ulong from, out ulong to)) return;
         if (!ArrayAggregate.TryRead(cmd, 4, out ArrayAggregate.Kind kind))
         {
@@ -74,26 +80,13 @@ internal static class ArrayRangeCommands
         }
 
         if (!cmd.OpenToReadArrayOrReply(out ArrayValue array)) return;
-        switch (kind)
+        if (kind == ArrayAggregate.Kind.Used)
         {
-            case ArrayAggregate.Kind.Used:
-                cmd.Reply.Integer(array.CountBetween(from, to));
-                return;
-            case ArrayAggregate.Kind.Match:
-                long equal = 0;
-                ArrayCursor compared = array.Between(from, to);
-                while (compared.MoveNext())
-                {
-                    if (compared.Element.Equals(cmd[5])) equal++;
-                }
-
-                cmd.Reply.Integer(equal);
-                return;
+            cmd.Reply.Integer(array.CountBetween(from, to));
+            return;
         }
 
-        var aggregate = new ArrayAggregate(kind);
-        ArrayCursor cursor = array.Between(Math.Min(from, to), Math.Max(from, to));
-        while (cursor.MoveNext()) aggregate.Add(cursor.Element);
-        aggregate.Reply(cmd.Reply);
+        var fold = new ArrayFold(kind, kind == ArrayAggregate.Kind.Match ? cmd[5].ToArray() : [], array.Version, Math.Min(from, to), Math.Max(from, to));
+        if (cmd.TryCompleteOrReply(array, fold)) fold.Reply(cmd.Reply);
     }
 }

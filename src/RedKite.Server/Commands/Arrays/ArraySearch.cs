@@ -1,45 +1,18 @@
 using System.Runtime.InteropServices;
-using RedKite.Store.Values.Arrays;
 using RedKite.Store.Values.Packed;
 
 namespace RedKite.Server.Commands.Arrays;
 
-/// <summary>
-/// A search in a range of an array that can stop after any element and go on later, as long as the array is the same. It keeps the indexes that it has
-/// found.
-/// </summary>
-internal sealed class ArraySearch
+/// <summary>A search for the elements that match predicates. It keeps the indexes that it has found.</summary>
+/// <param name="predicates">What elements must match.</param>
+internal sealed class ArraySearch(ArrayPredicates predicates, (long Id, long Changes) version, ulong from, ulong to) : ArrayWalk(version, from, to)
 {
-    /// <summary>
-    /// What a slice may cost, in units of <see cref="ArrayPredicates.CostOf"/>: about a byte that is compared.
-    /// </summary>
-    internal const long SliceCost = 1 << 20;
-
     /// <summary>The indexes that a search keeps at most: 128 MiB.</summary>
     internal const int FoundMax = 1 << 24;
 
-    private readonly ulong _from;
-    private readonly ulong _to;
     private readonly List<ulong> _found = [];
-    private ulong _at;
-    private bool _isComplete;
 
-    /// <param name="predicates">What elements must match.</param>
-    /// <param name="version">The array's: see <see cref="ArrayValue.Version"/>.</param>
-    /// <param name="from">Where the range begins.</param>
-    /// <param name="to">Where it ends; if that is lower, elements are found from the highest index on.</param>
-    internal ArraySearch(ArrayPredicates predicates, (long Id, long Changes) version, ulong from, ulong to)
-    {
-        Predicates = predicates;
-        Version = version;
-        _from = _at = from;
-        _to = to;
-    }
-
-    internal ArrayPredicates Predicates { get; }
-
-    /// <summary>Of the array that is searched.</summary>
-    internal (long Id, long Changes) Version { get; }
+    internal ArrayPredicates Predicates { get; } = predicates;
 
     /// <summary>Why the search ended without a result; null: it did not.</summary>
     internal string? Error { get; private set; }
@@ -47,44 +20,31 @@ internal sealed class ArraySearch
     /// <summary>The indexes of the elements that match, in the order of the range.</summary>
     internal ReadOnlySpan<ulong> Found => CollectionsMarshal.AsSpan(_found);
 
-    /// <summary>Goes back to the range's beginning.</summary>
-    internal void Restart()
+    internal override void Restart()
     {
+        base.Restart();
+        Predicates.Restart();
         _found.Clear();
         _found.TrimExcess();
-        _at = _from;
-        _isComplete = false;
         Error = null;
     }
 
-    /// <summary>Examines elements until their cost reaches a limit.</summary>
-    /// <returns>Whether the search is complete.</returns>
-    internal bool Run(scoped ArrayValue array, long cost)
+    private protected override bool? Examine(ulong index, PackedElement element, ref long steps)
     {
-        if (_isComplete) return true;
         Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
-        ArrayCursor cursor = array.Between(_at, _to);
-        while (cursor.MoveNext())
-        {
-            ReadOnlySpan<byte> element = cursor.Element.Bytes(digits);
-            if (Predicates.Match(element, out string? error) && !TryAdd(cursor.Index, ref error)) return _isComplete = true;
-            Error = error;
-            if (error is not null || cursor.Index == _to) return _isComplete = true;
-            _at = _to < _from ? cursor.Index - 1 : cursor.Index + 1;
-            cost -= Predicates.CostOf(element.Length);
-            if (cost <= 0) return false;
-        }
-
-        return _isComplete = true;
+        bool? matches = Predicates.Match(element.Bytes(digits), ref steps, out string? error);
+        if (matches is null) return null;
+        Error = error;
+        return error is null && (matches is false || TryAdd(index));
     }
 
     // False when that was the last one that is wanted.
-    private bool TryAdd(ulong index, ref string? error)
+    private bool TryAdd(ulong index)
     {
         if (_found.Count == FoundMax)
         {
-            error = $"ERR more than {FoundMax} elements match, use LIMIT or a smaller range";
-            return true;
+            Error = $"ERR more than {FoundMax} elements match, use LIMIT or a smaller range";
+            return false;
         }
 
         _found.Add(index);

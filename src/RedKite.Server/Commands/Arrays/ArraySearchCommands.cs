@@ -19,7 +19,7 @@ internal static class ArraySearchCommands
     // ARGREP key start end EXACT string | MATCH string | GLOB pattern | RE pattern ... [AND | OR] [LIMIT limit] [WITHVALUES] [NOCASE]
     private static void ArGrep(ref CommandContext cmd)
     {
-        if (cmd.CompleteSearch() is { } complete)
+        if (cmd.CompleteWalk() is ArraySearch complete)
         {
             if (cmd.OpenToReadArrayOrReply(out ArrayValue searched)) Reply(cmd, searched, complete);
             return;
@@ -29,23 +29,8 @@ internal static class ArraySearchCommands
         if (!ArrayPredicates.TryReadOrReply(cmd, 4, out ArrayPredicates? predicates)) return;
         if (!cmd.OpenToReadArrayOrReply(out ArrayValue array)) return;
         var search = new ArraySearch(predicates, array.Version, from, to);
-        if (search.Run(array, ArraySearch.SliceCost) || !TryWait(cmd, search))
-        {
-            search.Run(array, long.MaxValue);
-            Reply(cmd, array, search);
-        }
+        if (cmd.TryCompleteOrReply(array, search)) Reply(cmd, array, search);
     }
-
-    // Where nothing may wait, the rest is done at once.
-    private static bool TryWait(scoped in CommandContext cmd, ArraySearch search)
-    {
-        var work = new ArraySearchWork(cmd.Database, cmd.HashOf(1), search);
-        if (!cmd.BlockOnWork(work)) return false;
-        work.Stop();
-        return true;
-    }
-
-    private static ArraySearch? CompleteSearch(this scoped in CommandContext cmd) => (cmd.Environment.Blocking.CompleteWork as ArraySearchWork)?.Search;
 
     // A complete search has the array's version, so what it has found is there.
     private static void Reply(scoped in CommandContext cmd, scoped ArrayValue array, ArraySearch search)

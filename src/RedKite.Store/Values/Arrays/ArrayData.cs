@@ -70,11 +70,12 @@ internal unsafe struct ArrayData
     }
 
     /// <summary>The number of elements from one index to another.</summary>
-    internal readonly long CountBetween(ulong low, ulong high)
+    internal readonly long CountBetween(ulong low, ulong high, long countMax)
     {
+        if (Count == 0 || (low == 0 && high >= Length - 1)) return Count;
         long count = 0;
         bool more = Slices.SeekCeiling(KeyOf(NumberOf(low)), out IdTree.IdPlace place);
-        for (; more && place.Id.Ms <= NumberOf(high); more = Slices.MoveNext(ref place))
+        for (; more && count < countMax && place.Id.Ms <= NumberOf(high); more = Slices.MoveNext(ref place))
         {
             byte* slice = *(byte**)place.Value;
             int end = place.Id.Ms == NumberOf(high) ? OffsetOf(high) + 1 : ArraySlice.Size;
@@ -128,6 +129,18 @@ internal unsafe struct ArrayData
     internal static long Remove(ArrayData* data, Arena arena, ulong low, ulong high, ReleasedValues released)
     {
         long before = data->Count;
+        if (before > 0 && low == 0 && high >= data->Length - 1)
+        {
+            // All at once, as a tree: it is freed in slices.
+            ArrayData* all = Create(arena);
+            all->Slices = data->Slices;
+            data->Slices = IdTree.Empty(sizeof(byte*));
+            (data->Count, data->BlockBytes) = (0, 0);
+            data->Changes++;
+            released.Release(all);
+            return before;
+        }
+
         ArrayData* removed = null;
         ulong number = NumberOf(low);
         while (data->Slices.SeekCeiling(KeyOf(number), out IdTree.IdPlace place) && place.Id.Ms <= NumberOf(high))

@@ -70,8 +70,9 @@ internal readonly unsafe ref struct ArrayValue
     /// <summary>The elements between two indexes, from the first to the second one: down if that is lower.</summary>
     internal ArrayCursor Between(ulong from, ulong to) => new(_data, from, to);
 
-    /// <summary>The number of elements between two indexes, in any order.</summary>
-    internal long CountBetween(ulong from, ulong to) => _data == null ? 0 : _data->CountBetween(Math.Min(from, to), Math.Max(from, to));
+    /// <summary>The number of elements between two indexes, in any order; at most so many are counted.</summary>
+    internal long CountBetween(ulong from, ulong to, long countMax = long.MaxValue) =>
+        _data == null ? 0 : Math.Min(countMax, _data->CountBetween(Math.Min(from, to), Math.Max(from, to), countMax));
 
     /// <summary>Sets the element of an index, at most <see cref="ArrayData.IndexMax"/>.</summary>
     /// <returns>Whether the index had none.</returns>

@@ -143,13 +143,51 @@ public sealed class ArraySearchTests : TranscriptTests
         Assert.Equal(atOnce.Items.Select(item => item.Items.Count > 0 ? item.Items[0].Text : item.Text), found);
     }
 
+    // A pattern that took .NET's automata 1 to 2.4 s for one element, ten times in a transaction.
+    [Fact]
+    public void Unit_has_a_limit_for_patterns_and_folds()
+    {
+        Run($"ARSET hostile 0 {string.Concat(Enumerable.Repeat("abxdab", 300))}");
+        Run("ARSET numbers 0 " + string.Join(' ', Enumerable.Range(0, 60_000)));
+        using RedKiteSession client = Server.CreateSession();
+        string[] search = ["ARGREP", "hostile", "-", "+", "RE", "(.*a|.*b|.*ab){300}c"];
+        string[] fold = ["AROP", "numbers", "0", "60000", "SUM"];
+        Assert.Equal("1799970000", client.Execute(fold).Text); // in slices
+        Assert.Empty(client.Execute(search).Items);
+        client.UnitWork.Limits = (4 << 20, 6 << 20);
+        const string TooLong = "ERR the command takes too long for a transaction or script";
+        Assert.Equal([TooLong, TooLong], Exec(search, 2));
+        Assert.Equal(["1799970000", "1799970000", TooLong], Exec(fold, 3));
+        Assert.Equal("PONG", client.Execute("PING").Text);
+
+        string[] Exec(string[] command, int times)
+        {
+            client.Execute("MULTI");
+            for (int i = 0; i < times; i++) client.Execute(command);
+            return [.. client.Execute("EXEC").Items.Select(item => item.Text ?? "")];
+        }
+    }
+
+    // Bytes that are compared count, not elements.
+    [Theory]
+    [InlineData("ARGREP large - + MATCH xay")]
+    [InlineData("ARGREP large - + GLOB *aaaaaaaaaaaaaaaaaaaaaaaab")]
+    [InlineData("ARGREP large - + RE a{20}b")]
+    public void Search_stops_within_a_large_element(string command)
+    {
+        Run($"ARSET large 0 {new string('a', 1 << 20)} {new string('a', 1 << 20)}");
+        using var search = new SlicedCommand(Server.Engine, command.Split(' '));
+        Assert.Equal("*0", search.RunToEnd());
+        Assert.InRange(search.Slices, 2, 200);
+    }
+
     // More than may keep what they have found.
     [Fact]
     public void Searches_wait_for_each_other()
     {
         const int RoundsMax = 100_000;
         FillLarge();
-        SlicedCommand[] searches = [.. Enumerable.Range(0, ArraySearchWork.StoppedMax + 4).Select(_ => new SlicedCommand(Server.Engine, ["ARGREP", "large", "-", "+", "MATCH", "needle"]))];
+        SlicedCommand[] searches = [.. Enumerable.Range(0, ArrayWalkWork.StoppedMax + 4).Select(_ => new SlicedCommand(Server.Engine, ["ARGREP", "large", "-", "+", "MATCH", "needle"]))];
         int waited = 0;
         for (int round = 0; round < RoundsMax && Array.Exists(searches, search => search.Reply is null); round++)
         {

@@ -3,11 +3,11 @@ using RedKite.Store.Values.Arrays;
 
 namespace RedKite.Server.Commands.Arrays;
 
-/// <summary>A search in slices, each of which finds the key's array again. It is stale when the array has changed, or the key has another one or none.</summary>
-internal sealed class ArraySearchWork(Database database, ulong key, ArraySearch search) : SlicedWork
+/// <summary>A walk in slices, each of which finds the key's array again. It is stale when the array has changed, or the key has another one or none.</summary>
+internal sealed class ArrayWalkWork(Database database, ulong key, ArrayWalk walk) : SlicedWork
 {
     /// <summary>
-    /// So many searches keep what they have found between slices. Any more begin when one of them has ended.
+    /// So many walks keep what they have found between slices. Any more begin when one of them has ended.
     /// </summary>
     internal const int StoppedMax = 16;
 
@@ -15,21 +15,21 @@ internal sealed class ArraySearchWork(Database database, ulong key, ArraySearch 
 
     private bool _isStopped;
 
-    internal ArraySearch Search { get; } = search;
+    internal ArrayWalk Walk { get; } = walk;
 
     /// <summary>Keeps what was found while the client waits, or forgets it.</summary>
     internal void Stop()
     {
-        if (!TryKeep()) Search.Restart();
+        if (!TryKeep()) Walk.Restart();
     }
 
     internal override bool RunSlice()
     {
         Entry entry = database.FindByHash(key);
         ArrayValue array = entry.Exists && entry.Type == DataType.Array ? ArrayValue.Of(database, entry) : default;
-        IsStale = !array.Exists || array.Version != Search.Version;
+        IsStale = !array.Exists || array.Version != Walk.Version;
         if (IsStale || !TryKeep()) return false;
-        return IsComplete = Search.Run(array, ArraySearch.SliceCost);
+        return IsComplete = Walk.Run(array, ArrayWalk.SliceSteps);
     }
 
     internal override void Discard()
