@@ -19,6 +19,9 @@ internal abstract class ScriptHost
     /// <param name="wasCounted">Whether it is the error of a command, which was counted as that.</param>
     internal abstract void NoteError(string code, bool wasCounted);
 
+    /// <summary>Where what the script's next commands do goes, until it ends: redis.set_repl.</summary>
+    internal abstract void SetReplication(bool toLog, bool toReplicas);
+
     /// <summary>Writes a line to the server's log: 0 debug, 1 verbose, 2 notice, 3 warning.</summary>
     internal abstract void Log(int level, string text);
 

@@ -67,6 +67,8 @@ internal sealed class ScriptBench : IDisposable
 
         internal override void NoteError(string code, bool wasCounted) => Errors.Add((code, wasCounted));
 
+        internal override void SetReplication(bool toLog, bool toReplicas) => Calls.Add($"set_repl {toLog} {toReplicas}");
+
         internal override void Log(int level, string text) => Calls.Add($"log {level} {text}");
 
         internal override string? Tick() => Ticks();

@@ -8,7 +8,9 @@ namespace RedKite.Scripting.Libraries;
 internal static class RedisLibrary
 {
     private const int LogLevelMax = 3;
-    private const int ReplicationFlagsMax = 3;
+    private const int ReplicationToLog = 1;
+    private const int ReplicationToReplicas = 2;
+    private const int ReplicationFlagsMax = ReplicationToLog | ReplicationToReplicas;
 
     internal static void Add(LuaInterpreter lua)
     {
@@ -64,6 +66,7 @@ internal static class RedisLibrary
         if (call.Count != 1) throw new LuaException("redis.set_repl() requires one argument.");
         long flags = call.TryNumber(1, out double given) ? LuaCall.ToInt64(given) : 0;
         if ((flags & ~ReplicationFlagsMax) != 0) throw new LuaException("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
+        call.Owner.Host.SetReplication((flags & ReplicationToLog) != 0, (flags & ReplicationToReplicas) != 0);
         return 0;
     }
 

@@ -38,6 +38,16 @@ internal readonly ref struct EffectRecord
         index < _first.Count ? new EffectCommand(_first, index, _request) : new EffectCommand(_second!, index - _first.Count, _request);
 }
 
+/// <summary>Who gets a command.</summary>
+[Flags]
+internal enum EffectTargets : byte
+{
+    None = 0,
+    Log = 1,
+    Replicas = 2,
+    All = Log | Replicas,
+}
+
 /// <summary>A command of an <see cref="EffectRecord"/>: enumerating it gives the parts of its request in the protocol's form.</summary>
 internal readonly ref struct EffectCommand(EffectWriter writer, int index, ReadOnlySpan<byte> request)
 {
@@ -46,8 +56,8 @@ internal readonly ref struct EffectCommand(EffectWriter writer, int index, ReadO
     /// <summary>The index of the database that the command is for.</summary>
     internal int Database => writer.DatabaseOf(index);
 
-    /// <summary>Whether the command is a message, which the log does not keep.</summary>
-    internal bool IsForReplicasOnly => writer.IsForReplicasOnly(index);
+    /// <summary>Who gets the command: a message is for replicas, and a script may choose.</summary>
+    internal EffectTargets Targets => writer.TargetsOf(index);
 
     /// <summary>The length of the command in the protocol's form.</summary>
     internal long Bytes => writer.BytesOf(index);

@@ -58,11 +58,11 @@ internal sealed class EffectWriter
     internal void ReplaceRequest() => ReplacesRequest |= _recording;
 
     /// <summary>Begins a command.</summary>
-    internal EffectWriter Begin(int database, int arguments, ReadOnlySpan<byte> name, bool onlyReplicas = false)
+    internal EffectWriter Begin(int database, int arguments, ReadOnlySpan<byte> name, EffectTargets targets = EffectTargets.All)
     {
         if (!_recording) return this;
         EndRun();
-        _effects.Add(new Effect(database, onlyReplicas, _pieces.Count));
+        _effects.Add(new Effect(database, targets, _pieces.Count));
         Line('*', arguments);
         return Argument(name);
     }
@@ -100,13 +100,14 @@ internal sealed class EffectWriter
     /// <param name="other">The writer.</param>
     /// <param name="request">The input of its request.</param>
     /// <param name="keptRequest">The same input, if it stays as it is until this record is published; otherwise null.</param>
-    internal void Append(EffectWriter other, ReadOnlySpan<byte> request, byte[]? keptRequest)
+    /// <param name="targets">Who of those that they are for gets them.</param>
+    internal void Append(EffectWriter other, ReadOnlySpan<byte> request, byte[]? keptRequest, EffectTargets targets = EffectTargets.All)
     {
         other.EndRun();
         for (int i = 0; i < other.Count; i++)
         {
             EndRun();
-            _effects.Add(new Effect(other.DatabaseOf(i), other.IsForReplicasOnly(i), _pieces.Count));
+            _effects.Add(new Effect(other.DatabaseOf(i), other.TargetsOf(i) & targets, _pieces.Count));
             foreach (EffectPiece piece in other.PiecesOf(i))
             {
                 byte[]? owner = piece.Owner ?? keptRequest;
@@ -130,7 +131,7 @@ internal sealed class EffectWriter
 
     internal int DatabaseOf(int index) => _effects[index].Database;
 
-    internal bool IsForReplicasOnly(int index) => _effects[index].OnlyReplicas;
+    internal EffectTargets TargetsOf(int index) => _effects[index].Targets;
 
     internal long BytesOf(int index) => _effects[index].Bytes;
 
@@ -180,10 +181,10 @@ internal sealed class EffectWriter
         Bytes += piece.Length;
     }
 
-    private struct Effect(int database, bool onlyReplicas, int firstPiece)
+    private struct Effect(int database, EffectTargets targets, int firstPiece)
     {
         internal readonly int Database = database;
-        internal readonly bool OnlyReplicas = onlyReplicas;
+        internal readonly EffectTargets Targets = targets;
         internal readonly int FirstPiece = firstPiece;
         internal long Bytes;
     }

@@ -80,7 +80,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
         for (int i = 0; i < record.Count; i++)
         {
             EffectCommand command = record[i];
-            if (command.IsForReplicasOnly) continue;
+            if ((command.Targets & EffectTargets.Log) == 0) continue;
             if (commands++ == 0) first = command.Database;
             else if (command.Database != last) bytes += SelectCommand.Length(command.Database);
             last = command.Database;
@@ -185,7 +185,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
         for (int i = 0; i < record.Count; i++)
         {
             EffectCommand command = record[i];
-            if (command.IsForReplicasOnly) continue;
+            if ((command.Targets & EffectTargets.Log) == 0) continue;
             if (command.Database != database)
             {
                 database = command.Database;

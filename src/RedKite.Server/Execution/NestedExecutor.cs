@@ -34,6 +34,8 @@ internal sealed class NestedExecutor : INestedExecutor
     /// <summary>Errors that nested commands replied into the executor's own reply: they are not the surrounding command's.</summary>
     internal long Errors { get; private set; }
 
+    public EffectTargets EffectTargets { get; set; } = EffectTargets.All;
+
     public string? WriteRefusal => _invoker.ReplicaRules.NestedRefusal;
 
     public bool IsReadOnlyReplica => _invoker.ReplicaRules.IsReadOnly;
@@ -54,6 +56,7 @@ internal sealed class NestedExecutor : INestedExecutor
 
     public void EndUnit()
     {
+        EffectTargets = EffectTargets.All; // a script's choice ends with it
         if (--_depth == 0)
         {
             _environment.IsInUnit = false;
@@ -200,7 +203,7 @@ internal sealed class NestedExecutor : INestedExecutor
 
         if (_effects.Count == 0) _effects.Reset(recording: true);
         _effects.Append(expiries, request, _keptRequest);
-        _effects.Append(effects, request, _keptRequest);
+        if (EffectTargets != EffectTargets.None) _effects.Append(effects, request, _keptRequest, EffectTargets);
         return true;
     }
 

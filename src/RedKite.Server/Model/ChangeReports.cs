@@ -68,7 +68,7 @@ internal static class ChangeReports
     {
         if (!cmd.Recording.TakesEffects) return;
         cmd.Recording.Effects.ReplaceRequest();
-        var effect = new EffectArguments(cmd.Recording.Effects.Begin(cmd.Database.Index, cmd.Count, cmd[0], onlyReplicas), cmd.Arguments.Input);
+        var effect = new EffectArguments(cmd.Recording.Effects.Begin(cmd.Database.Index, cmd.Count, cmd[0], onlyReplicas ? EffectTargets.Replicas : EffectTargets.All), cmd.Arguments.Input);
         for (int i = 1; i < cmd.Count; i++) effect.Argument(cmd[i]);
     }
 

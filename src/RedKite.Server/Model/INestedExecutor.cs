@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 
 namespace RedKite.Server.Model;
 
@@ -38,6 +39,9 @@ internal interface INestedExecutor
     /// </summary>
     /// <returns>How many bytes were executed; fewer than all if one of them is no request.</returns>
     int Replay(Session session, Span<byte> requests, ReplyWriter reply);
+
+    /// <summary>Where the effects of nested commands go: a script may choose. All of them at its begin, and behind it.</summary>
+    EffectTargets EffectTargets { set; }
 
     /// <summary>The error with which commands that write are refused at the moment; null: they are not.</summary>
     string? WriteRefusal { get; }

@@ -1,3 +1,4 @@
+using RedKite.Scripting;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Model;
@@ -45,6 +46,7 @@ internal sealed class Transaction
         CommandFlags flags = request.Command.Flags;
         if (request.Command.OnlyReads?.Invoke(cmd) == true) flags &= ~CommandFlags.PausedAsWrite;
         Flags |= flags;
+        if (request.Command.ScriptFlagsOf?.Invoke(cmd) is { } stated && (stated & ScriptFlags.NoWrites) == 0) Flags |= CommandFlags.Write;
         AllowsStale &= (flags & CommandFlags.Stale) != 0;
         if (cmd.Command.ExcludesScripts?.Invoke(cmd) == true) Flags |= CommandFlags.RunsScript;
         if (cmd.Command.NeedsMemory?.Invoke(cmd) == true) Flags |= CommandFlags.DenyOom;

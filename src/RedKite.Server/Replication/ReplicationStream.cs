@@ -100,21 +100,25 @@ internal sealed class ReplicationStream : IEffectConsumer
     public void Published(scoped in EffectRecord record)
     {
         if (_chain is not { } chain) return;
-        int first = record[0].Database, last = first;
+        int commands = 0, first = 0, last = 0;
         long bytes = 0;
         for (int i = 0; i < record.Count; i++)
         {
             EffectCommand command = record[i];
-            if (command.Database != last) bytes += SelectCommand.Length(command.Database);
+            if ((command.Targets & EffectTargets.Replicas) == 0) continue;
+            if (commands++ == 0) first = command.Database;
+            else if (command.Database != last) bytes += SelectCommand.Length(command.Database);
             last = command.Database;
             bytes += command.Bytes;
         }
 
-        if (record.IsFramed) bytes += Multi.Length + Exec.Length;
+        if (commands == 0) return;
+        bool isFramed = commands > 1;
+        if (isFramed) bytes += Multi.Length + Exec.Length;
         LogAppender appender = chain.Begin(bytes, first, last);
-        if (record.IsFramed) appender.Append(Multi);
+        if (isFramed) appender.Append(Multi);
         Append(appender, record, first);
-        if (record.IsFramed) appender.Append(Exec);
+        if (isFramed) appender.Append(Exec);
         NoteAppended(chain, appender.End(), bytes);
     }
 
@@ -197,6 +201,7 @@ internal sealed class ReplicationStream : IEffectConsumer
         for (int i = 0; i < record.Count; i++)
         {
             EffectCommand command = record[i];
+            if ((command.Targets & EffectTargets.Replicas) == 0) continue;
             if (command.Database != database)
             {
                 database = command.Database;

@@ -38,7 +38,7 @@ internal sealed class ChangeRecording : IChangeConsumer, IEffectConsumer
                 foreach (ReadOnlySpan<byte> part in command) request.Write(part);
                 Assert.Equal(command.Bytes, request.Length);
                 bytes += command.Bytes;
-                _effects.Add((command.IsForReplicasOnly ? "(replicas) " : "") + Words(request.ToArray()));
+                _effects.Add((command.Targets == EffectTargets.Replicas ? "(replicas) " : "") + Words(request.ToArray()));
             }
 
             Assert.Equal(record.Bytes, bytes);

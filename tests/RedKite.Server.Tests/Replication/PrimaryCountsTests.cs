@@ -16,8 +16,7 @@ public class PrimaryCountsTests
         await using ReplicatedServer primary = await ReplicatedServer.StartAsync();
         using var replica = new RawReplica(primary.Server.Port);
         (long offset, _) = replica.Synchronize();
-        replica.Send("REPLCONF ACK " + offset.ToString(CultureInfo.InvariantCulture));
-        primary.WaitForOnline(1);
+        replica.BecomeOnline(primary, offset);
         using var other = new RawReplica(primary.Server.Port);
         other.Send($"PSYNC {primary.Server.Engine.Replication.Id} {offset + 1}");
         Assert.StartsWith("+CONTINUE", other.ReadLineWithText(), StringComparison.Ordinal);
@@ -116,8 +115,7 @@ public class PrimaryCountsTests
         await using ReplicatedServer primary = await ReplicatedServer.StartAsync("shutdown-timeout", "60");
         var replica = new RawReplica(primary.Server.Port);
         (long offset, _) = replica.Synchronize();
-        replica.Send("REPLCONF ACK " + offset.ToString(CultureInfo.InvariantCulture));
-        primary.WaitForOnline(1);
+        replica.BecomeOnline(primary, offset);
         primary.Client.Run("SET a 1").IsOk();
         Task<bool> stop = Task.Run(() => primary.Server.TryStopAfterReplicas(StopSaving.Never, forces: false));
         primary.WaitFor(() => primary.Server.Engine.Replicas.Shutdown.IsInProgress, "the wait");

@@ -51,6 +51,15 @@ internal sealed class RawReplica : IDisposable
         return ReadAll();
     }
 
+    /// <summary>Acknowledges an offset until the primary has noticed: one that comes before the end of the data counts for nothing.</summary>
+    internal void BecomeOnline(ReplicatedServer primary, long offset, int replicas = 1) => primary.WaitFor(
+        () =>
+        {
+            Send("REPLCONF ACK " + offset.ToString(System.Globalization.CultureInfo.InvariantCulture));
+            return SpinWait.SpinUntil(() => primary.Server.Engine.Replicas.Replicas.Count(static replica => replica.State == RedKite.Server.Replication.ReplicaState.Online) == replicas, 100);
+        },
+        "the replica");
+
     internal (long Offset, byte[] Data) ReadAll()
     {
         string[] words = ReadLineWithText().Split(' ');

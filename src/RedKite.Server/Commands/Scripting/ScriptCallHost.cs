@@ -1,6 +1,7 @@
 using System.Text;
 using RedKite.Protocol;
 using RedKite.Scripting;
+using RedKite.Server.Changes;
 using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
@@ -31,6 +32,7 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
     internal void Begin(scoped in CommandContext cmd, RunningScript.Run run, bool deniesWrites, bool allowsOom)
     {
         _nested = cmd.Environment.Nested;
+        _nested.EffectTargets = EffectTargets.All;
         _session = cmd.Session;
         _command = cmd.Command;
         _metrics = cmd.Metrics;
@@ -135,6 +137,8 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
         if (wasCounted) _hasFailed = true;
         else _hasOwnError = true;
     }
+
+    internal override void SetReplication(bool toLog, bool toReplicas) => _nested.EffectTargets = (toLog ? EffectTargets.Log : 0) | (toReplicas ? EffectTargets.Replicas : 0);
 
     internal override void Log(int level, string text) => log.OfClient(LogEvents.ScriptMessage, isWarning: level >= 3, "", text);
 
