@@ -19,7 +19,9 @@ public sealed class ReplicationViewTests(Browser browser)
             await tab.Page.GetByText("This server follows none, and no server follows it.").WaitForAsync();
             middle.Server.Execute("REPLICAOF", "127.0.0.1", Text(primary.Port));
             await tab.Page.GetByText("This server follows its primary; no server follows it.").WaitForAsync();
-            foreach (RedKiteServer replica in (RedKiteServer[])[first, second]) replica.Execute("REPLICAOF", "127.0.0.1", Text(middle.Server.Port));
+            first.Execute("REPLICAOF", "127.0.0.1", Text(middle.Server.Port));
+            await tab.Page.GetByText("This server follows its primary; 1 replica gets the stream.").WaitForAsync();
+            second.Execute("REPLICAOF", "127.0.0.1", Text(middle.Server.Port));
             await tab.Page.GetByText("This server follows its primary; 2 replicas get the stream.").WaitForAsync();
             await tab.Page.Locator(".chain .node", new PageLocatorOptions { HasText = Text(primary.Port) }).WaitForAsync();
             await tab.Page.Locator(".chain .replicas .node", new PageLocatorOptions { HasText = Text(second.Port) }).WaitForAsync();

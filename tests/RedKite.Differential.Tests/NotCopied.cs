@@ -196,6 +196,12 @@ internal static class NotCopied
             "clients of later versions use them",
             _ => false),
         new(
+            "EPSILON, `null` and `in` with a string on its right in FILTER, and EF above 1,000,000, of VSIM; VADD REDUCE to more dimensions than the vector has",
+            "EPSILON is a distance, from 0 to 2; null is an operator that does nothing; in is false; both are accepted",
+            "as in Redis 8.6: EPSILON is how much a score may be below 1; null is a value; in looks for a part of the string; both are errors",
+            "clients of later versions use them",
+            command => Is(command, "VSIM") && (HasWord(command, "EPSILON") || Array.Exists(command, HasNewerFilter))),
+        new(
             "VADD and VSIM with more than 65,536 dimensions, or a projection of more than 67,108,864 components; FILTER with more than 1,048,576 bytes",
             "any",
             "an error",
@@ -335,6 +341,8 @@ internal static class NotCopied
         int limit = Array.FindLastIndex(command, word => Is(word, "LIMIT"));
         return limit >= 0 && limit + 1 < command.Length && RespNumber.TryParseInt64(command[limit + 1], out long offset) && offset < 0;
     }
+
+    private static bool HasNewerFilter(byte[] filter) => filter.AsSpan().IndexOf("null"u8) >= 0 || filter.AsSpan().IndexOf("in"u8) >= 0;
 
     private static bool IsScript(byte[][] command) => Is(command, "EVAL") || Is(command, "EVAL_RO") || Is(command, "EVALSHA") || Is(command, "FCALL");
 

@@ -25,6 +25,12 @@ public static partial class OracleProgram
     public static ServerProgram? Redis8 { get; } =
         Named is not null ? (NamedVersion is { Major: >= 8 } ? Named : null) : Installed("redis-server");
 
+    /// <summary>Redis 8.6, the oracle for what Redis 8 lacks or does otherwise, or null if it is not set up.</summary>
+    public static ServerProgram? Redis86 { get; } = Installed(Path.Combine("..", "redis8.6", "bin", "redis-server"));
+
+    /// <summary>One line that says what is not compared without Redis 8.6, and why.</summary>
+    public const string Redis86Missing = "not compared with Redis 8.6: './dev test' has not set it up, which needs Debian's mirror with the coming release";
+
     /// <summary>The file of <see cref="Redis8"/>, for tests that start it with arguments of their own; null if there is none.</summary>
     public static string? Redis8Path { get; } = Redis8?.CommandLine.Split('"')[1];
 

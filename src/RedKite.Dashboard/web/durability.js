@@ -66,7 +66,7 @@ function dumpFacts(report, now) {
     ['Locked for the last snapshot', report.snapshot.last_cut_microseconds === 0 ? 'there was none' : us(report.snapshot.last_cut_microseconds)],
     ['Commands that write', report.writes.refused_because ? `refused with MISCONF: ${report.writes.refused_because}` : report.writes.held ? 'wait for the disk' : 'accepted'],
     ['They waited for the disk', report.writes.held_milliseconds === 0 ? 'never' : us(report.writes.held_milliseconds * 1000)],
-    ['Loaded at the start', report.loading.total_bytes === 0 ? 'nothing' : `${bytes(report.loading.total_bytes)} from ${report.loading.from} in ${us(report.loading.seconds * 1e6)}`],
+    [report.loading.of_replication ? 'Synchronized from the primary' : 'Loaded at the start', report.loading.total_bytes === 0 ? 'nothing' : `${bytes(report.loading.total_bytes)} from ${report.loading.from} in ${us(report.loading.seconds * 1e6)}`],
     ['File system', report.facts.data_file_system || 'unknown'],
   ];
 }

@@ -1,4 +1,4 @@
-import { h, empty } from './dom.js';
+import { h, empty, prose } from './dom.js';
 import * as api from './api.js';
 import * as format from './format.js';
 import { chart, tile } from './charts.js';
@@ -12,10 +12,10 @@ const words = { notice: 'Notice', warning: 'Warning', critical: 'Critical' };
 export function findingCard(finding, go) {
   return h('article', { class: `finding ${finding.severity}` },
     h('p', { class: 'meta' }, h('span', { class: `severity ${finding.severity}` }, words[finding.severity]), finding.ended_unix_ms > 0 ? `${format.time(finding.since_unix_ms)} to ${format.time(finding.ended_unix_ms)}` : `since ${format.time(finding.since_unix_ms)}`),
-    h('h3', {}, finding.title),
-    h('p', { class: 'evidence' }, sentence(finding.evidence)),
-    finding.culprit ? h('p', { class: 'culprit' }, sentence(finding.culprit)) : null,
-    h('p', {}, h('b', { class: 'todo' }, 'What to do'), finding.remedy),
+    h('h3', {}, prose(finding.title)),
+    h('p', { class: 'evidence' }, prose(sentence(finding.evidence))),
+    finding.culprit ? h('p', { class: 'culprit' }, prose(sentence(finding.culprit))) : null,
+    h('p', {}, h('b', { class: 'todo' }, 'What to do'), prose(finding.remedy)),
     h('p', { class: 'meta' }, `${finding.name} · `,
       h('a', { href: `#${finding.view}`, onclick: event => {
         event.preventDefault();
@@ -56,7 +56,9 @@ function download() {
   return h('span', {}, button, ' ', log, ' ', status);
 }
 
-const sentence = text => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+// A name, such as enable-debug-command or lpush(), is no word: it stays as it is.
+const isName = word => /[-_:.()\d]/.test(word.replace(/[:,.]$/, ''));
+const sentence = text => `${isName(text.split(' ')[0]) ? text.charAt(0) : text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 const counted = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
 // The verdict in one line: severity, number of findings, number of checks.

@@ -17,6 +17,7 @@ let updates = new AbortController();
 let updatesDone = 0;
 let lastFindings = null;
 const badge = h('span', { class: 'badge', hidden: true });
+const missing = h('p', { class: 'missing', role: 'status', hidden: true });
 
 // The kinds of marks on charts. A finding's colour shows its severity.
 const markKinds = {
@@ -34,7 +35,8 @@ const rangeNames = ['from', 'to', 'last'];
 function address() {
   const [name, query] = location.hash.slice(1).split('?');
   const parameters = new URLSearchParams(query ?? '');
-  return { name: views.some(view => view.name === name) ? name : 'overview', parameters };
+  const known = views.some(view => view.name === name);
+  return { name: known ? name : 'overview', parameters, unknown: known || name === '' ? '' : name };
 }
 
 function go(name, changes) {
@@ -110,7 +112,7 @@ function drawFrame() {
 }
 
 async function show() {
-  const { name } = address();
+  const { name, unknown } = address();
   drawFrame();
   if (shown?.name !== name) {
     shown?.view.close?.();
@@ -123,6 +125,9 @@ async function show() {
     main.replaceChildren(h('h1', {}, view.title), h('p', { class: 'lead' }, view.question), ...opened.elements);
     if (marks) main.querySelector('.charts').after(marks.element);
   }
+  missing.hidden = unknown === '';
+  missing.textContent = `There is no view “${unknown}”: this is the overview.`;
+  if (!missing.hidden) main.prepend(missing);
   const what = soughtNow();
   if (what.has('about') && what.toString() !== shown.sought) [shown.about, shown.found] = [what.get('about'), false];
   await update();

@@ -46,20 +46,23 @@ function picture(report) {
 function summary(report) {
   const { primary, replicas } = report;
   const behind = replicas.filter(replica => replica.state !== streams).length;
-  const of = replicas.length === 0 ? 'no server follows it' : behind === 0 ? `${count(replicas.length, 'replica')} get the stream` : `${behind} of ${count(replicas.length, 'replica')} ${behind === 1 ? 'has' : 'have'} no stream yet`;
+  const of = replicas.length === 0 ? 'no server follows it' : behind === 0 ? `${count(replicas.length, 'replica')} ${replicas.length === 1 ? 'gets' : 'get'} the stream` : `${behind} of ${count(replicas.length, 'replica')} ${behind === 1 ? 'has' : 'have'} no stream yet`;
   if (report.writes_refused) return ['critical', `Commands that write are refused: ${count(report.good_replicas, 'good replica')} of ${report.replicas_to_write_min} (min-replicas-to-write).`];
   if (primary && primary.state !== 'connected') return ['warning', `This server is a replica whose link to its primary is not connected: it ${primary.state}.`];
   if (primary) return ['well', `This server follows its primary; ${of}.`];
   return [behind > 0 ? 'warning' : 'well', replicas.length === 0 ? 'This server follows none, and no server follows it.' : `This server is a primary: ${of}.`];
 }
 
+// Cut off where it does not fit.
+const id = text => h('span', { class: 'id', title: text }, text);
+
 function streamFacts(report) {
   const { backlog } = report;
   const window = backlog.window_seconds === null ? 'nothing is written now' : backlog.window_seconds > 86400 ? 'more than a day' : seconds(Math.round(backlog.window_seconds));
   return [
     ['Offset', report.offset.toLocaleString('en')],
-    ['History', report.history],
-    ['History before', report.second_history ? `${report.second_history} up to ${report.second_history_offset.toLocaleString('en')}` : 'none'],
+    ['History', id(report.history)],
+    ['History before', report.second_history ? h('span', {}, id(report.second_history), ` up to ${report.second_history_offset.toLocaleString('en')}`) : 'none'],
     ['Backlog', backlog.in_use ? `${bytes(backlog.bytes)} of ${bytes(backlog.bytes_max)} (repl-backlog-size)` : 'none: it begins with the first replica'],
     ['A replica may be away for', backlog.in_use ? window : 'no time'],
     ['Kept for replicas that are behind', bytes(backlog.kept_bytes)],

@@ -23,11 +23,12 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
     /// <param name="data">Where the data goes.</param>
     /// <param name="expiry">Says what has expired; asked once loading is shown, so it may read the file.</param>
     /// <param name="cancellation">Ends loading early.</param>
+    /// <param name="isOfReplication">Whether a primary sent it.</param>
     /// <exception cref="IOException">It is damaged or cannot be read.</exception>
-    internal void LoadDump(IOpenFile file, LoadedData data, Func<ExpiryClock> expiry, CancellationToken cancellation)
+    internal void LoadDump(IOpenFile file, LoadedData data, Func<ExpiryClock> expiry, CancellationToken cancellation, bool isOfReplication = false)
     {
         var arriving = file as ArrivingFile;
-        progress.Begin(file.Path, arriving is null ? file.Length : arriving.KnownLength, clock.NowMs, () => data.Keys);
+        progress.Begin(file.Path, arriving is null ? file.Length : arriving.KnownLength, clock.NowMs, () => data.Keys, isOfReplication);
         try
         {
             LoadRdb(file, data, expiry(), 0, cancellation);

@@ -57,7 +57,7 @@ internal sealed partial class DurabilityService
     private void LoadTo(LoadedData data, IOpenFile file, out RdbReplication? place, CancellationToken cancellation)
     {
         RdbReplication? found = null;
-        _loader.LoadDump(file, data, Expiry, cancellation);
+        _loader.LoadDump(file, data, Expiry, cancellation, isOfReplication: true);
         place = found;
 
         ExpiryClock Expiry()

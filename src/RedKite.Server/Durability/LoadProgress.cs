@@ -20,6 +20,9 @@ internal sealed class LoadProgress
     /// <summary>The file that is loaded; empty: none was.</summary>
     internal string Path { get; private set; } = "";
 
+    /// <summary>Whether a replica loads, or has loaded last, what its primary sent.</summary>
+    internal bool IsOfReplication { get; private set; }
+
     internal long StartedMs { get; private set; }
 
     internal long TotalBytes { get; private set; }
@@ -49,9 +52,9 @@ internal sealed class LoadProgress
         return Elapsed(nowMs).TotalSeconds * (TotalBytes - LoadedBytes) / LoadedBytes;
     }
 
-    internal void Begin(string path, long totalBytes, long nowMs, Func<long> keys)
+    internal void Begin(string path, long totalBytes, long nowMs, Func<long> keys, bool isOfReplication = false)
     {
-        (Path, TotalBytes, StartedMs, _keys) = (path, totalBytes, nowMs, keys);
+        (Path, TotalBytes, StartedMs, _keys, IsOfReplication) = (path, totalBytes, nowMs, keys, isOfReplication);
         _loadedBytes = 0;
         _isRunning = true;
     }

@@ -54,6 +54,9 @@ public sealed class NewerAlgebraTests : IAsyncLifetime
     [InlineData("SDIFFCARD 1 a APPROX", "ERR syntax error")]
     [InlineData("SDIFFCARD 2 a t", WrongType)]
     [InlineData("BITOP DIFF d l a", WrongType)]
+    [InlineData("BITOP DIFF d t", "ERR BITOP DIFF must be called with at least two source keys.")]
+    [InlineData("BITOP diff1 t l", "ERR BITOP DIFF1 must be called with at least two source keys.")]
+    [InlineData("BITOP ANDOR d nosuch", "ERR BITOP ANDOR must be called with at least two source keys.")]
     [InlineData("BITRANGEINTARRAY t 0", "ERR wrong number of arguments for 'bitrangeintarray' command")]
     [InlineData("BITRANGEINTARRAY t 0 x", "ERR value is not an integer or out of range")]
     [InlineData("BITRANGEINTARRAY t 0 -1 BIT BYTE", "ERR syntax error")]
@@ -122,7 +125,7 @@ public sealed class NewerAlgebraTests : IAsyncLifetime
         var random = new Random(20_261_127);
         for (int round = 0; round < 12; round++)
         {
-            byte[][] sources = [.. Enumerable.Range(0, 1 + random.Next(4)).Select(_ => new byte[random.Next(2) == 0 ? random.Next(40) : 16_370 + random.Next(40_000)])];
+            byte[][] sources = [.. Enumerable.Range(0, (operation == "ONE" ? 1 : 2) + random.Next(4)).Select(_ => new byte[random.Next(2) == 0 ? random.Next(40) : 16_370 + random.Next(40_000)])];
             foreach (byte[] source in sources) random.NextBytes(source);
             for (int i = 0; i < sources.Length; i++) _transcript.Run(["SET"u8.ToArray(), [(byte)('a' + i)], sources[i]]).IsOk();
             byte[] expected = [.. Enumerable.Range(0, sources.Max(source => source.Length)).Select(at => Model(operation, [.. sources.Select(source => at < source.Length ? source[at] : (byte)0)]))];

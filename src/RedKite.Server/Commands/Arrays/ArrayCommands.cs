@@ -189,10 +189,8 @@ internal static class ArrayCommands
     {
         if (removed > 0)
         {
-            bool isEmpty = array.Count == 0;
             array.EndRemoving();
             cmd.Changed(1, keyEvent, removed);
-            if (isEmpty) cmd.Changed(1, KeyEvent.Del, 0);
         }
 
         cmd.Reply.Integer(removed);

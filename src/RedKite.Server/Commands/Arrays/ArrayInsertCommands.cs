@@ -106,20 +106,20 @@ internal static class ArrayInsertCommands
         if (!cmd.OpenToReadArrayOrReply(out ArrayValue array)) return;
         ulong next = array.Next;
         var positions = (ulong)Math.Min(Math.Min(count, array.Count), int.MaxValue);
-        if (next == 0 || positions == 0)
+        if (positions == 0)
         {
             cmd.Reply.Array(0);
             return;
         }
 
-        // Backwards from the last one; behind index 0 the ring goes on at the array's end.
+        // Backwards from the last one; behind index 0 the ring goes on at the array's end, where it also begins before anything is inserted.
         ulong direct = Math.Min(next, positions);
         ulong wrapped = positions - direct;
         ulong length = array.Length;
         ReplyWriter reply = cmd.Reply;
         reply.Array((int)positions);
-        if (isReversed) reply.Elements(array, next - 1, next - direct);
+        if (isReversed && direct > 0) reply.Elements(array, next - 1, next - direct);
         if (wrapped > 0) reply.Elements(array, isReversed ? length - 1 : length - wrapped, isReversed ? length - wrapped : length - 1);
-        if (!isReversed) reply.Elements(array, next - direct, next - 1);
+        if (!isReversed && direct > 0) reply.Elements(array, next - direct, next - 1);
     }
 }

@@ -173,9 +173,20 @@ internal static class BitmapCommands
             return false;
         }
 
-        if (operation != BitOperation.Not || cmd.Count == FirstSource + 1) return true;
-        cmd.Reply.Error("ERR BITOP NOT must be called with a single source key."u8);
-        return false;
+        bool isSingle = cmd.Count == FirstSource + 1;
+        if (operation == BitOperation.Not && !isSingle)
+        {
+            cmd.Reply.Error("ERR BITOP NOT must be called with a single source key."u8);
+            return false;
+        }
+
+        if (isSingle && operation is (BitOperation.Diff or BitOperation.Diff1 or BitOperation.AndOr))
+        {
+            cmd.Reply.Error($"ERR BITOP {operation.ToString().ToUpperInvariant()} must be called with at least two source keys.");
+            return false;
+        }
+
+        return true;
     }
 
     // The destination is not a source: the first two sources are combined into it, then each of the others.

@@ -41,12 +41,17 @@ internal struct VectorAddOptions
                 return false;
             }
 
-            if (reduced > VectorSetLimits.DimensionsMax) return VectorSetAccess.ReplyTooManyDimensions(cmd);
-            options.Reduced = (int)reduced;
+            options.Reduced = (int)Math.Min(reduced, int.MaxValue);
             at += 2;
         }
 
         if (!cmd.TryVectorOrReply(ref at, out vector)) return false;
+        if (options.Reduced > vector.Length)
+        {
+            cmd.Reply.Error("ERR invalid vector specification"u8);
+            return false;
+        }
+
         if (at == cmd.Count)
         {
             cmd.ReplyWrongCount("VADD");

@@ -133,9 +133,21 @@ internal static class VectorListCommands
     private static void VRange(ref CommandContext cmd)
     {
         if (!cmd.IsCountOrReply("VRANGE", 4, 5)) return;
-        if (!NameBound.TryReadOrReply(cmd, 2, out NameBound start) || !NameBound.TryReadOrReply(cmd, 3, out NameBound end)) return;
         long count = -1;
-        if (cmd.Count == 5 && !cmd.TryIntegerOrReply(4, out count)) return;
+        if (cmd.Count == 5 && !RespNumber.TryParseInt64(cmd[4], out count))
+        {
+            cmd.Reply.Error("ERR invalid COUNT value"u8);
+            return;
+        }
+
+        if (!NameBound.TryReadOrReply(cmd, 2, "ERR invalid start range format"u8, out NameBound start)) return;
+        if (!NameBound.TryReadOrReply(cmd, 3, "ERR invalid end range format"u8, out NameBound end)) return;
+        if (cmd.Is(2, "+"u8) || cmd.Is(3, "-"u8))
+        {
+            cmd.Reply.Error("ERR '-' can only be used as first argument, '+' only as second"u8);
+            return;
+        }
+
         if (!cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
         if (count < 0) count = set.Count;
         count = Math.Min(count, set.Count);
@@ -172,27 +184,14 @@ internal static class VectorListCommands
             _isExclusive = isExclusive;
         }
 
-        internal static bool TryReadOrReply(scoped in CommandContext cmd, int argument, out NameBound bound)
+        internal static bool TryReadOrReply(scoped in CommandContext cmd, int argument, ReadOnlySpan<byte> message, out NameBound bound)
         {
-            bound = default;
             ReadOnlySpan<byte> text = cmd[argument];
-            bool isSign = text.Length == 1 && text[0] is (byte)'-' or (byte)'+';
-            if (isSign)
-            {
-                bound = new NameBound(default, isOpen: true, isExclusive: false);
-                if ((text[0] == '-') == (argument == 2)) return true;
-                cmd.Reply.Error("ERR '-' can only be used as first argument, '+' only as second"u8);
-                return false;
-            }
-
-            if (text.IsEmpty || text[0] is not ((byte)'[' or (byte)'('))
-            {
-                cmd.Reply.Error("ERR min or max not valid string range item"u8);
-                return false;
-            }
-
-            bound = new NameBound(cmd[argument][1..], isOpen: false, isExclusive: text[0] == '(');
-            return true;
+            bool isOpen = text.SequenceEqual("-"u8) || text.SequenceEqual("+"u8);
+            bool isName = text.Length > 1 && text[0] is ((byte)'[' or (byte)'(');
+            bound = isName ? new NameBound(cmd[argument][1..], isOpen: false, isExclusive: text[0] == '(') : new NameBound(default, isOpen, isExclusive: false);
+            if (!isOpen && !isName) cmd.Reply.Error(message);
+            return isOpen || isName;
         }
 
         internal bool IsAbove(ReadOnlySpan<byte> name) => !_isOpen && IsBeyond(name.SequenceCompareTo(_name));

@@ -20,7 +20,7 @@ internal struct VectorSearchOptions
 
     internal long Effort { get; private set; }
 
-    /// <summary>The largest distance, from 0 to 2.</summary>
+    /// <summary>The largest distance. A score is 1 minus half of an element's distance, and EPSILON says how much below 1 it may be.</summary>
     internal double DistanceMax { get; private set; }
 
     internal FilterProgram? Filter { get; private set; }
@@ -55,6 +55,12 @@ internal struct VectorSearchOptions
             else if (reader.TakeWithValue("EF"u8, out int effort))
             {
                 if (!cmd.TryPositiveOrReply(effort, "ERR invalid EF"u8, out long value)) return false;
+                if (value > VectorSetLimits.EffortMax)
+                {
+                    cmd.Reply.Error("ERR invalid EF"u8);
+                    return false;
+                }
+
                 Effort = value;
             }
             else if (reader.TakeWithValue("FILTER-EF"u8, out int examined))
@@ -70,7 +76,7 @@ internal struct VectorSearchOptions
                     return false;
                 }
 
-                DistanceMax = (float)value; // distances are floats: one that is equal is within
+                DistanceMax = (float)(value * 2); // distances are floats: one that is equal is within
             }
             else if (reader.TakeWithValue("FILTER"u8, out int filter))
             {

@@ -77,6 +77,7 @@ internal static class DurabilityReports
         json.WriteStartObject("loading");
         json.WriteBoolean("in_progress", isLoading);
         json.WriteString("from", Path.GetFileName(loading.Path));
+        json.WriteBoolean("of_replication", loading.IsOfReplication);
         json.WriteNumber("bytes", loading.LoadedBytes);
         json.WriteNumber("total_bytes", loading.TotalBytes);
         json.WriteNumber("keys", loading.Keys);

@@ -67,6 +67,7 @@ public sealed class ArrayKeyTests : TranscriptTests
     [InlineData("ARDEL a 1 2", "")]
     [InlineData("ARDELRANGE a 1 4", "")]
     [InlineData("ARDELRANGE a 0 18446744073709551614", "ARDELRANGE a 0 18446744073709551614")]
+    [InlineData("ARDEL a 0", "ARDEL a 0")]
     [InlineData("ARGETRANGE a 0 5", "")]
     public void Effects_are_the_requests(string line, string effects)
     {

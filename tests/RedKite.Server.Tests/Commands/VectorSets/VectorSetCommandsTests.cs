@@ -55,7 +55,9 @@ public sealed class VectorSetCommandsTests : IAsyncLifetime
         Run("VRANGE v - + 0").IsArray();
         Run("VRANGE missing - +").IsArray();
         Run("VRANGE v + -").IsError("ERR '-' can only be used as first argument, '+' only as second");
-        Run("VRANGE v a +").IsError("ERR min or max not valid string range item");
+        Run("VRANGE v a +").IsError("ERR invalid start range format");
+        Run("VRANGE v - [").IsError("ERR invalid end range format");
+        Run("VRANGE v a + x").IsError("ERR invalid COUNT value");
         Run("VRANGE v -").IsError("ERR wrong number of arguments for 'VRANGE' command");
     }
 
@@ -63,7 +65,7 @@ public sealed class VectorSetCommandsTests : IAsyncLifetime
     public void Limits_are_refused_with_an_error()
     {
         Run([.. Words("VADD v FP32"), new byte[65_537 * 4], "e"u8.ToArray()]).IsError("ERR a vector has at most 65536 dimensions, and a projection 67108864 components");
-        Run([.. Words("VADD v REDUCE 65536 FP32"), new byte[4 * 4096], "e"u8.ToArray()]).IsError("ERR a vector has at most 65536 dimensions, and a projection 67108864 components");
+        Run([.. Words("VADD v REDUCE 2048 FP32"), new byte[4 * 65_536], "e"u8.ToArray()]).IsError("ERR a vector has at most 65536 dimensions, and a projection 67108864 components");
         Run("VADD v VALUES 1 1 e SETATTR {}");
         Run([.. Words("VSIM v ELE e FILTER"), Encoding.ASCII.GetBytes(new string(' ', 1 << 17) + "1")]).IsError("ERR a FILTER expression has at most 131072 bytes");
         Run([.. Words("VSIM v ELE e FILTER"), Encoding.ASCII.GetBytes(new string('(', 65_000) + "1" + new string(')', 65_000))]).IsArray("e");
@@ -71,7 +73,12 @@ public sealed class VectorSetCommandsTests : IAsyncLifetime
         Run([.. Words("VSETATTR v e"), Encoding.ASCII.GetBytes(nested)]);
         Run("VSIM v ELE e FILTER .b").IsArray("e");
         Run("VSIM v ELE e FILTER .a").IsArray();
-        Run("VSIM v ELE e COUNT 9223372036854775807 EF 9223372036854775807 FILTER-EF 9223372036854775807 FILTER .b").IsArray("e");
+        Run("VSIM v ELE e COUNT 9223372036854775807 EF 1000000 FILTER-EF 9223372036854775807 FILTER .b").IsArray("e");
+        Run("VSIM v ELE e EF 1000001").IsError("ERR invalid EF");
+        Run("VADD w REDUCE 3 VALUES 2 1 1 e").IsError("ERR invalid vector specification");
+        Run([.. Words("VSIM v ELE e FILTER"), Encoding.ASCII.GetBytes(Repeats(30_000, 'b') + " in " + Repeats(70_000, 'c'))]).IsError("ERR the FILTER takes too long for the attributes of one element");
+
+        static string Repeats(int count, char last) => $"\"{new string('a', count)}{last}\"";
     }
 
     [Fact]

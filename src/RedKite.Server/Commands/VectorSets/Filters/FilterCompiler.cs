@@ -154,6 +154,7 @@ internal ref struct FilterCompiler
         {
             if (!rest.StartsWith(name) || (op == FilterOperator.Null && rest.Length > name.Length && FilterOperators.IsPartOfName(rest[name.Length]))) continue;
             _at += name.Length;
+            if (op == FilterOperator.Null) return AddValue(FilterOperator.Constant, FilterValue.Null);
             _endsValue = op == FilterOperator.Close;
             _isDisordered = _isDisordered || !TryAdd(op);
             return true;

@@ -59,18 +59,12 @@ internal static class FilterOperators
     /// <summary>Whether an operator's name may contain a byte.</summary>
     internal static bool IsPartOfName(byte b) => char.IsAsciiLetter((char)b) || "+-*%/!()<>=|&"u8.Contains(b);
 
-    /// <summary>The number of operands. Redis reads null as an operator that has none and does nothing.</summary>
-    internal static int Operands(FilterOperator op) => op switch
-    {
-        FilterOperator.Null => 0,
-        FilterOperator.Not => 1,
-        _ => 2,
-    };
+    /// <summary>The number of operands.</summary>
+    internal static int Operands(FilterOperator op) => op == FilterOperator.Not ? 1 : 2;
 
     /// <summary>Higher ones bind first.</summary>
     internal static int Precedence(FilterOperator op) => op switch
     {
-        FilterOperator.Null => 8,
         FilterOperator.Not => 7,
         FilterOperator.Power => 6,
         FilterOperator.Multiply or FilterOperator.Divide or FilterOperator.Remainder => 5,

@@ -105,8 +105,6 @@ internal sealed class FilterProgram
                 case FilterOperator.Field:
                     _stack[depth++] = _values[step.Value.Start];
                     break;
-                case FilterOperator.Null:
-                    break;
                 case FilterOperator.Not:
                     _stack[depth - 1] = FilterValue.Of(!IsTrue(_stack[depth - 1]));
                     break;
@@ -166,11 +164,30 @@ internal sealed class FilterProgram
 
     private bool IsIn(in FilterValue value, in FilterValue list)
     {
+        if (value.Kind == FilterKind.String && list.Kind == FilterKind.String) return IsPart(_memory.Bytes(value), _memory.Bytes(list));
         if (list.Kind != FilterKind.List) return false;
         foreach (ref readonly FilterValue element in _memory.Elements(list))
         {
             _stepsLeft -= ListedSteps;
             if (_stepsLeft < 0 || AreEqual(value, element)) return true;
+        }
+
+        return false;
+    }
+
+    // Looks for the first byte and compares there, so that the steps are known: texts that repeat themselves cost their product.
+    private bool IsPart(ReadOnlySpan<byte> part, ReadOnlySpan<byte> text)
+    {
+        if (part.IsEmpty) return true;
+        while (text.Length >= part.Length)
+        {
+            int next = text.IndexOf(part[0]);
+            _stepsLeft -= OperatorSteps + ((next < 0 ? text.Length : next) / ComparedBytes);
+            if (next < 0 || text.Length - next < part.Length) return false;
+            int same = text[next..].CommonPrefixLength(part);
+            _stepsLeft -= same / ComparedBytes;
+            if (same == part.Length || _stepsLeft < 0) return true;
+            text = text[(next + 1)..];
         }
 
         return false;
