@@ -24,7 +24,7 @@ internal static class HashImportCommands
             new("PREPARE", -4, DenyOom, KeySpecs.None, Prepare,
                 new("8.10.0", "O(N*log(N)) where N is the number of fields.", "Gives a list of field names a name, for this connection.", "fieldset-name field [field ...]")) { Tips = ["request_policy:all_shards"] },
             new("SET", -5, Write | DenyOom, KeySpecs.One(2, Overwrite | Update), Set,
-                new("8.10.0", "O(N) where N is the number of fields in the fieldset.", "Creates a hash of the fields of a prepared list. Replaces any value of the key.", "key fieldset-name value [value ...]")),
+                new("8.10.0", "O(N) where N is the number of fields in the fieldset.", "Creates a hash of the fields of a prepared list. Replaces the key's hash.", "key fieldset-name value [value ...]")),
             new("DISCARD", 3, CommandFlags.None, KeySpecs.None, Discard,
                 new("8.10.0", "O(N) where N is the number of session-local fieldsets.", "Removes a prepared list.", "fieldset-name")) { Tips = ["request_policy:all_shards"] },
             new("DISCARDALL", 2, CommandFlags.None, KeySpecs.None, DiscardAll,
@@ -53,7 +53,8 @@ internal static class HashImportCommands
     // HIMPORT SET key fieldset-name value [value ...]
     private static void Set(ref CommandContext cmd)
     {
-        if (cmd.Session.FieldSets?.Find(cmd[3]) is not { } fields)
+        // A script does not see its caller's lists: they belong to the connection.
+        if (cmd.Environment.IsInScript || cmd.Session.FieldSets?.Find(cmd[3]) is not { } fields)
         {
             cmd.Reply.Error("ERR no such fieldset"u8);
             return;
@@ -66,6 +67,7 @@ internal static class HashImportCommands
         }
 
         Entry existing = cmd.FindToReplace(2);
+        if (!cmd.IsTypeOrReply(existing, DataType.Hash)) return;
         if (existing.Exists)
         {
             cmd.Database.Unlink(existing, UnlinkReason.Deleted);

@@ -20,11 +20,11 @@ internal static class BlessCommands
     [
         new("BLESS", -2, None, KeySpecs.None, Help, new("8.12.0", "Depends on subcommand.", "A container for commands that protect keys from eviction."),
         [
-            new("CLEAR", 4, Write | Fast, Changed, Clear, new("8.12.0", "O(1)", "Allows a key to be evicted again.", "key NO-EVICT")),
+            new("CLEAR", 4, Write | Fast, Changed, Clear, new("8.12.0", "O(1)", "Allows a key to be evicted again.", "key NO-EVICT")) { Categories = AclCategory.Dangerous },
             new("GET", 3, Fast, Inspected, Get, new("8.12.0", "O(1).", "Returns what a key is protected from.", "key")),
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("8.12.0", "O(1)", "Lists the subcommands.")),
             new("SCAN", -4, WalksStripes, KeySpecs.None, Scan, new("8.12.0", "O(1) for every call. O(N) for a complete iteration, where N is the number of keys.", "Iterates over the protected keys of the selected database.", "cursor:integer NO-EVICT [COUNT count:integer]")) { Tips = ["nondeterministic_output", "request_policy:special", "response_policy:special"] },
-            new("SET", 4, Write | DenyOom | Fast, Changed, Set, new("8.12.0", "O(1)", "Protects a key from eviction.", "key NO-EVICT")),
+            new("SET", 4, Write | DenyOom | Fast, Changed, Set, new("8.12.0", "O(1)", "Protects a key from eviction.", "key NO-EVICT")) { Categories = AclCategory.Dangerous },
         ]),
     ]);
 

@@ -24,8 +24,7 @@ internal static class ListBlockMoves
     internal static void LMoveM(ref CommandContext cmd)
     {
         if (!MoveRequest.TryParseOrReply(cmd, options: 5, out MoveRequest request) || TryMoveOrReply(ref cmd, request)) return;
-        if (request.IsExact) cmd.Reply.NullArray();
-        else cmd.Reply.Array(0);
+        cmd.Reply.NullArray();
     }
 
     // BLMOVEM source destination LEFT | RIGHT LEFT | RIGHT timeout [COUNT count | EXACTLY exactly OBO | BULK]

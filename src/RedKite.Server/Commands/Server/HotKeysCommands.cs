@@ -12,8 +12,8 @@ internal sealed class HotKeysCommands(ServerParts parts)
 {
     private const int ReportedByDefault = 10;
     private const int ReportedMax = 64;
-    private const int SampleRatioMax = 1_000_000_000;
-    private const long DurationSecondsMax = 1_000_000_000;
+    private const int MetricsMax = 2;
+    private const long DurationSecondsMax = 1_000_000;
     private const int LastSlot = 16383;
 
     internal CommandFamily Family => new("server", "",
@@ -40,7 +40,7 @@ internal sealed class HotKeysCommands(ServerParts parts)
     private void Stop(ref CommandContext cmd)
     {
         if (parts.HotKeys.TryStop()) cmd.Reply.Ok();
-        else cmd.Reply.Error("ERR no hotkey tracking session in progress"u8);
+        else cmd.Reply.Null();
     }
 
     // HOTKEYS RESET
@@ -105,34 +105,22 @@ internal sealed class HotKeysCommands(ServerParts parts)
     private static bool TryOptionsOrReply(scoped in CommandContext cmd, out HotKeyOptions? options)
     {
         options = null;
-        long count = ReportedByDefault, seconds = 0, ratio = 1, metrics = 0;
-        bool cpu = false, net = false;
+        long count = ReportedByDefault, seconds = 0, ratio = 1;
         var reader = new OptionReader(cmd, first: 2);
+        if (!TryMetricsOrReply(cmd, ref reader, out bool cpu, out bool net)) return false;
         while (reader.More)
         {
-            if (reader.TakeWithValue("METRICS"u8, out int value))
-            {
-                if (metrics > 0) return SyntaxError(cmd);
-                if (!TryInRangeOrReply(cmd, value, "METRICS count", 2, out metrics)) return false;
-                for (int i = 0; i < metrics; i++)
-                {
-                    if (!cpu && reader.Take("CPU"u8)) cpu = true;
-                    else if (!net && reader.Take("NET"u8)) net = true;
-                    else if (reader.More) return SyntaxError(cmd);
-                    else return Error(cmd, "ERR METRICS count does not match the number of metrics provided"u8);
-                }
-            }
-            else if (reader.TakeWithValue("COUNT"u8, out value))
+            if (reader.TakeWithValue("COUNT"u8, out int value))
             {
                 if (!TryInRangeOrReply(cmd, value, "COUNT", ReportedMax, out count)) return false;
             }
             else if (reader.TakeWithValue("DURATION"u8, out value))
             {
-                if (!TryInRangeOrReply(cmd, value, "DURATION", DurationSecondsMax, out seconds, min: 0)) return false;
+                if (!TryInRangeOrReply(cmd, value, "DURATION", DurationSecondsMax, out seconds)) return false;
             }
             else if (reader.TakeWithValue("SAMPLE"u8, out value))
             {
-                if (!TryInRangeOrReply(cmd, value, "SAMPLE ratio", SampleRatioMax, out ratio)) return false;
+                if (!RespNumber.TryParseInt64(cmd[value], out ratio) || ratio is < 1 or > int.MaxValue) return Error(cmd, "ERR SAMPLE ratio must be positive"u8);
             }
             else if (reader.Take("SLOTS"u8))
             {
@@ -144,16 +132,41 @@ internal sealed class HotKeysCommands(ServerParts parts)
             }
         }
 
-        if (metrics == 0) return Error(cmd, "ERR METRICS parameter is required"u8);
         options = new HotKeyOptions(cpu, net, (int)count, seconds * 1000, (int)ratio);
         return true;
     }
 
-    private static bool TryInRangeOrReply(scoped in CommandContext cmd, int argument, string name, long max, out long value, long min = 1)
+    // METRICS count [CPU] [NET], the first option. A metric of another name counts as given and is not tracked.
+    private static bool TryMetricsOrReply(scoped in CommandContext cmd, ref OptionReader reader, out bool cpu, out bool net)
     {
-        if (RespNumber.TryParseInt64(cmd[argument], out value) && value >= min && value <= max) return true;
+        cpu = net = false;
+        if (!reader.TakeWithValue("METRICS"u8, out int value)) return Error(cmd, "ERR METRICS parameter is required"u8);
+        if (!RespNumber.TryParseInt64(cmd[value], out long metrics) || metrics is < 1 or > MetricsMax) return Error(cmd, "ERR METRICS count must be > 0 and <= 2"u8);
+        if (value + metrics >= cmd.Count) return Error(cmd, "ERR METRICS count does not match number of metric types provided"u8);
+        for (int i = 1; i <= metrics; i++)
+        {
+            if (cmd.Is(value + i, "CPU"u8))
+            {
+                if (cpu) return Error(cmd, "ERR METRICS CPU defined more than once!"u8);
+                cpu = true;
+            }
+            else if (cmd.Is(value + i, "NET"u8))
+            {
+                if (net) return Error(cmd, "ERR METRICS NET defined more than once!"u8);
+                net = true;
+            }
+        }
+
+        if (!cpu && !net) return Error(cmd, "ERR METRICS no valid metrics passed. Supported: CPU|NET"u8);
+        reader = new OptionReader(cmd, value + (int)metrics + 1);
+        return true;
+    }
+
+    private static bool TryInRangeOrReply(scoped in CommandContext cmd, int argument, string name, long max, out long value)
+    {
+        if (RespNumber.TryParseInt64(cmd[argument], out value) && value >= 1 && value <= max) return true;
         value = 0;
-        cmd.Reply.Error($"ERR {name} must be between {min} and {max}");
+        cmd.Reply.Error($"ERR {name} must be between 1 and {max}");
         return false;
     }
 

@@ -19,11 +19,12 @@ internal ref struct IdleEntries
 
     internal readonly ReadOnlySpan<IdleEntry> Entries => _entries.AsSpan(0, _count);
 
-    /// <summary>Finds the entries that were delivered at a time or before.</summary>
+    /// <summary>Finds the entries that were delivered at a time or before. Those that were deleted stay pending, but cannot be delivered again.</summary>
+    /// <param name="stream">The stream.</param>
     /// <param name="group">The group.</param>
     /// <param name="deliveredMsMax">The time.</param>
     /// <param name="countMax">The maximum number of entries; 0: all.</param>
-    internal static IdleEntries Find(StreamGroup group, long deliveredMsMax, long countMax)
+    internal static IdleEntries Find(StreamValue stream, StreamGroup group, long deliveredMsMax, long countMax)
     {
         var found = new IdleEntries(FirstCapacity);
         if (!group.MayHavePendingSince(deliveredMsMax)) return found;
@@ -33,7 +34,7 @@ internal ref struct IdleEntries
         {
             long deliveredMs = cursor.Entry.DeliveredMs;
             earliest = Math.Min(earliest, deliveredMs);
-            if (deliveredMs <= deliveredMsMax) found.Add(new IdleEntry(deliveredMs, cursor.Id), countMax);
+            if (deliveredMs <= deliveredMsMax && stream.Contains(cursor.Id)) found.Add(new IdleEntry(deliveredMs, cursor.Id), countMax);
         }
 
         group.SetEarliestDelivery(earliest);

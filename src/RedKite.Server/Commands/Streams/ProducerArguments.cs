@@ -63,15 +63,22 @@ internal readonly record struct ProducerArguments
         if (Id > 0) return cmd[Id];
         XxHash128 hasher = _hasher ??= new XxHash128();
         Span<byte> length = stackalloc byte[sizeof(int)];
+        UInt128 sum = 0;
         for (int i = firstText; i < cmd.Count; i++)
         {
             // With the lengths, so that fields and values do not run into each other.
             BinaryPrimitives.WriteInt32LittleEndian(length, cmd[i].Length);
             hasher.Append(length);
             hasher.Append(cmd[i]);
+
+            // Pairs are added up: the same fields in another order are the same entry.
+            bool endsPair = (i - firstText) % 2 == 1;
+            if (!endsPair) continue;
+            hasher.GetHashAndReset(content);
+            sum += BinaryPrimitives.ReadUInt128LittleEndian(content);
         }
 
-        hasher.GetHashAndReset(content);
+        BinaryPrimitives.WriteUInt128LittleEndian(content, sum);
         return content[..ContentIdBytes];
     }
 }

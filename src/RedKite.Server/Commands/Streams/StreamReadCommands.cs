@@ -115,17 +115,17 @@ internal static class StreamReadCommands
             if (options.MinIdleMs is not null && i > 0) Deliver(cmd, options, ref deliveries);
             var before = new StreamDelivery(key, 0, group.LastId, group.EntriesRead);
             int entries = 0, claimed = 0;
-            using IdleEntries idle = options.MinIdleMs is { } minIdleMs ? IdleEntries.Find(group, cmd.NowMs - minIdleMs, budget.CountMax(options.CountMax)) : default;
+            using IdleEntries idle = options.MinIdleMs is { } minIdleMs ? IdleEntries.Find(stream, group, cmd.NowMs - minIdleMs, budget.CountMax(options.CountMax)) : default;
             bool hasNew = stream.TryLastEntryId(out StreamId last) && last > group.LastId;
             if (hasNew || idle.Entries.Length > 0)
             {
                 long beginning = cmd.Reply.Length;
                 BeginStream(cmd.Reply, cmd[key]);
                 long start = cmd.Reply.Length;
-                claimed = ReplyIdleEntries(cmd, options, key, stream, group, idle.Entries, ref deliveries, ref budget);
+                claimed = ReplyIdleEntries(cmd, stream, group, idle.Entries, ref deliveries, ref budget);
                 entries = hasNew ? ReplyNewEntries(cmd, options, claimed, stream, group, ref deliveries, ref budget) : claimed;
                 StreamReplies.ArrayHead(cmd.Reply, start, entries);
-                if (entries == 0 && budget.IsSpent) cmd.Reply.Truncate(beginning);
+                if (entries == 0) cmd.Reply.Truncate(beginning);
                 else served++;
             }
 
@@ -243,22 +243,15 @@ internal static class StreamReadCommands
         reply.Bulk(key);
     }
 
-    // Replies entries that are pending for longer than the option CLAIM says. One that was deleted cannot be claimed: it is no longer pending.
+    // Replies entries that are pending for longer than the option CLAIM says.
     private static int ReplyIdleEntries(
-        scoped in CommandContext cmd, in StreamReadOptions options, int key, StreamValue stream, StreamGroup group, ReadOnlySpan<IdleEntry> idle, ref StreamDeliveries deliveries, ref StreamReadBudget budget)
+        scoped in CommandContext cmd, StreamValue stream, StreamGroup group, ReadOnlySpan<IdleEntry> idle, ref StreamDeliveries deliveries, ref StreamReadBudget budget)
     {
         Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
         int count = 0;
         foreach (IdleEntry entry in idle)
         {
-            if (!stream.TryFind(entry.Id, out StreamFields fields))
-            {
-                group.RemovePending(entry.Id);
-                StreamEffects.Forget(cmd, key, options.GroupArgument, entry.Id);
-                cmd.Changed(key, KeyEvent.Bookkeeping);
-                continue;
-            }
-
+            if (!stream.TryFind(entry.Id, out StreamFields fields)) continue;
             long start = cmd.Reply.Length;
             StreamReplies.Claimed(cmd.Reply, entry.Id, fields, scratch, Math.Max(0, cmd.NowMs - entry.DeliveredMs), group.FindPending(entry.Id).Deliveries);
             if (!budget.Keeps(cmd.Reply, start)) break;
@@ -281,7 +274,9 @@ internal static class StreamReadCommands
         {
             StreamId id = cursor.Id;
             long start = cmd.Reply.Length;
-            StreamReplies.Entry(cmd.Reply, id, cursor.Fields, scratch);
+            // With CLAIM, all entries have the form of those that are claimed.
+            if (options.MinIdleMs is null) StreamReplies.Entry(cmd.Reply, id, cursor.Fields, scratch);
+            else StreamReplies.Claimed(cmd.Reply, id, cursor.Fields, scratch, idleMs: 0, deliveries: 0);
             if (!budget.Keeps(cmd.Reply, start)) break;
             group.Advance(id);
             deliveries.Add(id);

@@ -47,8 +47,7 @@ internal static class StreamRemovalCommands
         for (int i = 0; i < ids.Count; i++)
         {
             StreamId id = ids.Id(cmd, i);
-            bool keepsAll = policy == StreamReferencePolicy.OnlyUnreferenced && stream.GroupCount == 0;
-            cmd.Reply.Integer(!stream.Exists ? Missing : keepsAll && stream.Contains(id) ? StillReferenced : Delete(cmd, stream, id, policy));
+            cmd.Reply.Integer(stream.Exists ? Delete(cmd, stream, id, policy) : Missing);
         }
     }
 
@@ -71,7 +70,9 @@ internal static class StreamRemovalCommands
 
             StreamEffects.Acknowledge(cmd, 1, group, id);
             cmd.Changed(1, KeyEvent.Bookkeeping);
-            cmd.Reply.Integer(Delete(cmd, stream, id, policy));
+            // What was pending is gone now, even if the entry was deleted before.
+            long removal = Delete(cmd, stream, id, policy);
+            cmd.Reply.Integer(removal == Missing ? Deleted : removal);
         }
     }
 

@@ -17,7 +17,8 @@ public sealed class HashImportCommandsTests : IAsyncLifetime
         Run("HIMPORT PREPARE u name email age").IsOk();
         Run("HIMPORT SET user:1 u alice a@example.com 30").IsOk();
         Run("HGETALL user:1").IsArray("name", "alice", "email", "a@example.com", "age", "30");
-        Run("SET user:2 x EX 100").IsOk();
+        Run("HSET user:2 other x").IsInteger(1);
+        Run("EXPIRE user:2 100").IsInteger(1);
         Run("HIMPORT SET user:2 u bob b@example.com 25").IsOk();
         Run("HGET user:2 age").IsBulk("25");
         Assert.Null(_transcript.ExpiryOf("user:2"));
@@ -26,6 +27,24 @@ public sealed class HashImportCommandsTests : IAsyncLifetime
         Run("HGETALL user:1").IsArray("name", "carol");
         Assert.Equal(1, _transcript.ChangesOf("HIMPORT SET user:3 u dan"));
         Run("COMMAND GETKEYS HIMPORT SET user:1 u x").IsArray("user:1");
+    }
+
+    [Fact]
+    public void Value_of_another_type_stays()
+    {
+        Run("HIMPORT PREPARE u name").IsOk();
+        Run("SET k x").IsOk();
+        Run("HIMPORT SET k u alice").IsError("WRONGTYPE Operation against a key holding the wrong kind of value");
+        Run("GET k").IsBulk("x");
+    }
+
+    [Fact]
+    public void Scripts_do_not_see_the_lists_of_their_caller()
+    {
+        Run("HIMPORT PREPARE u name").IsOk();
+        Run("EVAL \"return redis.pcall('HIMPORT','SET',KEYS[1],'u','alice').err\" 1 k").IsBulk("ERR no such fieldset");
+        Run("EXISTS k").IsInteger(0);
+        Run("HIMPORT SET k u alice").IsOk();
     }
 
     [Fact]

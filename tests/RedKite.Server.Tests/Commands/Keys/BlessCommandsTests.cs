@@ -11,6 +11,15 @@ public sealed class BlessCommandsTests : TranscriptTests
     private static readonly string Value = new('v', 400);
 
     [Fact]
+    public void Protecting_a_key_is_dangerous_and_asking_is_not()
+    {
+        Run("ACL SETUSER u ON NOPASS ~* +@all -@dangerous").IsOk();
+        Assert.Contains("has no permissions", Run("ACL DRYRUN u BLESS SET k NO-EVICT").Text, StringComparison.Ordinal);
+        Assert.Contains("has no permissions", Run("ACL DRYRUN u BLESS CLEAR k NO-EVICT").Text, StringComparison.Ordinal);
+        Run("ACL DRYRUN u BLESS GET k").IsOk();
+    }
+
+    [Fact]
     public void Flag_is_set_and_cleared_once()
     {
         Run("BLESS SET k NO-EVICT").IsError("ERR no such key");

@@ -80,10 +80,10 @@ public sealed class ListBlockMovesTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Missing_elements_are_an_empty_array_or_null()
+    public void Missing_elements_are_null()
     {
-        Run("LMOVEM a b LEFT LEFT").IsArray();
-        Run("LMOVEM a b LEFT LEFT COUNT 2 BULK").IsArray();
+        Run("LMOVEM a b LEFT LEFT").IsNull();
+        Run("LMOVEM a b LEFT LEFT COUNT 2 BULK").IsNull();
         Run("LMOVEM a b LEFT LEFT EXACTLY 1 BULK").IsNull();
         Run("RPUSH a 1 2 3").IsInteger(3);
         Run("LMOVEM a b LEFT LEFT EXACTLY 4 OBO").IsNull();

@@ -38,7 +38,7 @@ public class HotKeysCommandsTests
     public async Task Sums_stay_after_the_stop_and_until_the_reset()
     {
         await using LiveServer server = await LiveServer.StartAsync();
-        server.Run("HOTKEYS STOP").IsError("ERR no hotkey tracking session in progress");
+        server.Run("HOTKEYS STOP").IsNull();
         server.Run("HOTKEYS START METRICS 1 NET").IsOk();
         server.Run("HOTKEYS START METRICS 1 NET").IsError("ERR hotkey tracking session already in progress");
         server.Run("HOTKEYS RESET").IsError("ERR hotkey tracking session in progress, stop tracking first");
@@ -83,7 +83,7 @@ public class HotKeysCommandsTests
         server.Run("HOTKEYS START METRICS 1 NET DURATION 1").IsOk();
         Assert.True(SpinWait.SpinUntil(() => Report(server)["tracking-active"].Number == 0, TimeSpan.FromSeconds(60)), "it ends by itself");
         Assert.Equal(1000, Report(server)["collection-duration-ms"].Number);
-        server.Run("HOTKEYS STOP").IsError("ERR no hotkey tracking session in progress");
+        server.Run("HOTKEYS STOP").IsNull();
         server.Run("HOTKEYS START METRICS 1 NET").IsOk();
     }
 
@@ -99,20 +99,32 @@ public class HotKeysCommandsTests
         Assert.InRange(uses, 50, 200);
     }
 
+    [Fact]
+    public async Task Metric_that_is_not_known_is_passed_over_beside_one_that_is()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        server.Run("HOTKEYS START METRICS 2 other NET COUNT 3").IsOk();
+        Assert.False(Report(server).ContainsKey("by-cpu-time-us"));
+    }
+
     [Theory]
     [InlineData("HOTKEYS", "ERR wrong number of arguments for 'hotkeys' command")]
     [InlineData("HOTKEYS START", "ERR METRICS parameter is required")]
     [InlineData("HOTKEYS START COUNT 10", "ERR METRICS parameter is required")]
-    [InlineData("HOTKEYS START METRICS", "ERR syntax error")]
-    [InlineData("HOTKEYS START METRICS 0 CPU", "ERR METRICS count must be between 1 and 2")]
-    [InlineData("HOTKEYS START METRICS 3 CPU NET CPU", "ERR METRICS count must be between 1 and 2")]
-    [InlineData("HOTKEYS START METRICS 2 CPU", "ERR METRICS count does not match the number of metrics provided")]
-    [InlineData("HOTKEYS START METRICS 2 CPU CPU", "ERR syntax error")]
+    [InlineData("HOTKEYS START METRICS", "ERR METRICS parameter is required")]
+    [InlineData("HOTKEYS START METRICS 0 CPU", "ERR METRICS count must be > 0 and <= 2")]
+    [InlineData("HOTKEYS START METRICS 3 CPU NET CPU", "ERR METRICS count must be > 0 and <= 2")]
+    [InlineData("HOTKEYS START METRICS 2 CPU", "ERR METRICS count does not match number of metric types provided")]
+    [InlineData("HOTKEYS START METRICS 2 CPU CPU", "ERR METRICS CPU defined more than once!")]
+    [InlineData("HOTKEYS START METRICS 2 NET NET", "ERR METRICS NET defined more than once!")]
+    [InlineData("HOTKEYS START METRICS 2 A B", "ERR METRICS no valid metrics passed. Supported: CPU|NET")]
+    [InlineData("HOTKEYS START METRICS 2 CPU COUNT 3", "ERR syntax error")]
     [InlineData("HOTKEYS START METRICS 1 CPU NET", "ERR syntax error")]
     [InlineData("HOTKEYS START METRICS 1 CPU METRICS 1 NET", "ERR syntax error")]
     [InlineData("HOTKEYS START METRICS 1 CPU COUNT 65", "ERR COUNT must be between 1 and 64")]
-    [InlineData("HOTKEYS START METRICS 1 CPU DURATION -1", "ERR DURATION must be between 0 and 1000000000")]
-    [InlineData("HOTKEYS START METRICS 1 CPU SAMPLE 0", "ERR SAMPLE ratio must be between 1 and 1000000000")]
+    [InlineData("HOTKEYS START METRICS 1 CPU DURATION 0", "ERR DURATION must be between 1 and 1000000")]
+    [InlineData("HOTKEYS START METRICS 1 CPU DURATION 1000001", "ERR DURATION must be between 1 and 1000000")]
+    [InlineData("HOTKEYS START METRICS 1 CPU SAMPLE 0", "ERR SAMPLE ratio must be positive")]
     [InlineData("HOTKEYS START METRICS 1 CPU SLOTS 1 5", "ERR SLOTS parameter cannot be used in non-cluster mode")]
     public async Task Invalid_request_has_an_error(string request, string error)
     {

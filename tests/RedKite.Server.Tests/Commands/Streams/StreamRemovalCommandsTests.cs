@@ -35,7 +35,6 @@ public sealed class StreamRemovalCommandsTests : IAsyncLifetime
     [Fact]
     public void Xdelex_acked_deletes_what_every_group_has_acknowledged()
     {
-        Run("XDELEX s ACKED IDS 2 1-1 9-9").IsIntegers(2, -1); // no group
         Deliver("g", "a", 3);
         Deliver("h", "a", 2);
         Run("XDELEX s ACKED IDS 1 1-1").IsIntegers(2);
@@ -44,6 +43,25 @@ public sealed class StreamRemovalCommandsTests : IAsyncLifetime
         Run("XACK s h 1-1 2-1").IsInteger(2);
         Run("XDELEX s ACKED IDS 4 1-1 2-1 3-1 4-1").IsIntegers(1, 1, 2, 2); // h has not read 3-1, none has read 4-1
         Run("XLEN s").IsInteger(4);
+    }
+
+    [Fact]
+    public void Xdelex_acked_deletes_where_there_is_no_group()
+    {
+        Run("XADD nogroup 1-1 f v").IsBulk("1-1");
+        Run("XADD nogroup 2-1 f v").IsBulk("2-1");
+        Run("XDELEX nogroup ACKED IDS 2 1-1 9-9").IsIntegers(1, -1);
+        Run("XLEN nogroup").IsInteger(1);
+    }
+
+    [Fact]
+    public void Xackdel_of_a_pending_entry_that_was_deleted_acknowledges_it()
+    {
+        Deliver("g", "a", 3);
+        Run("XDEL s 1-1 2-1").IsInteger(2);
+        Run("XACKDEL s g IDS 1 1-1").IsIntegers(1);
+        Run("XACKDEL s g ACKED IDS 2 2-1 1-1").IsIntegers(1, -1);
+        Assert.Equal("1", Pending("g"));
     }
 
     [Fact]
@@ -168,15 +186,30 @@ public sealed class StreamRemovalCommandsTests : IAsyncLifetime
         Assert.Equal(3, read.Items.Count);
         Assert.Equal("4-1 [f v4] " + _transcript.NowMs + " 1", Text(read.Items[0]));
         Assert.Equal("1-1 [f v1] 1500 1", Text(read.Items[1]));
-        Assert.Equal("5-1 [f v5]", Text(read.Items[2]));
+        Assert.Equal("5-1 [f v5] 0 0", Text(read.Items[2]));
         Assert.Equal(["1-1 c 0 2", "2-1 b 500 1", "3-1 b 500 1", "4-1 c 0 2", "5-1 c 0 1"], [.. Run("XPENDING s g - + 10").Items.Select(entry => string.Join(' ', entry.Items.Select(part => part.Text)))]);
 
         Run("XDEL s 2-1").IsInteger(1);
         read = Run("XREADGROUP GROUP g c CLAIM 400 NOACK STREAMS s >").Items[0].Items[1];
-        Assert.Equal(["3-1 [f v3] 500 1", "6-1 [f v6]"], read.Items.Select(Text));
-        Run("XPENDING s g").Items[0].IsInteger(4); // 2-1 is gone, and 6-1 needs no acknowledgement
+        Assert.Equal(["3-1 [f v3] 500 1", "6-1 [f v6] 0 0"], read.Items.Select(Text));
+        Run("XPENDING s g").Items[0].IsInteger(5); // 2-1 stays pending, and 6-1 needs no acknowledgement
         Assert.True(Run("XREADGROUP GROUP g c CLAIM 1 STREAMS s >").IsNull);
         Run("XREADGROUP GROUP g c CLAIM 0 STREAMS s 0").Items[0].Items[1].Items[0].Items[0].IsBulk("1-1"); // the history, without claims
+    }
+
+    [Fact]
+    public void Deleted_entries_are_not_claimed_and_do_not_count()
+    {
+        Deliver("g", "a", 3);
+        Run("XDEL s 1-1").IsInteger(1);
+        _transcript.Advance(100);
+        RespValue read = Run("XREADGROUP GROUP g b COUNT 1 CLAIM 50 STREAMS s >").Items[0].Items[1];
+        Assert.Equal(["2-1 [f v2] 100 1"], read.Items.Select(Text));
+        Run("XPENDING s g").Items[0].IsInteger(3);
+        Run("XTRIM s MAXLEN 0").IsInteger(5);
+        _transcript.Advance(100);
+        Assert.True(Run("XREADGROUP GROUP g b CLAIM 50 STREAMS s >").IsNull);
+        Run("XPENDING s g").Items[0].IsInteger(3);
     }
 
     [Fact]
