@@ -18,19 +18,19 @@ internal static class DumpPayload
     private const int FooterBytes = sizeof(ushort) + Crc64.Bytes;
 
     /// <summary>Writes a value's payload to an empty output.</summary>
-    internal static void Write(RdbOutput output, in RdbValueWriter value, RdbScratch scratch)
+    internal static void Write(RdbOutput output, in RdbValueWriter value, RdbScratch scratch, int version = RdbFormat.Version)
     {
-        output.Byte((byte)value.Type);
+        output.Byte(RdbTypes.CodeOf(value.Type));
         value.Write(output, scratch);
-        End(output);
+        End(output, version);
     }
 
     /// <summary>Writes the footer of a payload.</summary>
-    internal static void End(RdbOutput output)
+    internal static void End(RdbOutput output, int version = RdbFormat.Version)
     {
-        Span<byte> version = stackalloc byte[sizeof(ushort)];
-        BinaryPrimitives.WriteUInt16LittleEndian(version, RdbFormat.Version);
-        output.Raw(version);
+        Span<byte> number = stackalloc byte[sizeof(ushort)];
+        BinaryPrimitives.WriteUInt16LittleEndian(number, (ushort)version);
+        output.Raw(number);
         output.Int64((long)Crc64.Append(0, output.Written));
     }
 
@@ -40,6 +40,22 @@ internal static class DumpPayload
         if (payload.Length < FooterBytes) return false;
         ReadOnlySpan<byte> summed = payload[..^Crc64.Bytes];
         return IsReadable(VersionOf(payload)) && (skipsChecksum || BinaryPrimitives.ReadUInt64LittleEndian(payload[^Crc64.Bytes..]) == Crc64.Append(0, summed));
+    }
+
+    /// <summary>Whether a server takes a valid payload that reads files of a version at most: a server of either family takes what both had.</summary>
+    internal static bool IsReadableBy(int version, ReadOnlySpan<byte> payload)
+    {
+        int written = VersionOf(payload);
+        return written <= version && (version < RdbTypes.ValkeyVersionMin || written is <= RdbFormat.VersionWithoutFieldExpiries or >= RdbTypes.ValkeyVersionMin);
+    }
+
+    /// <summary>The same content in a payload of another version, whose bytes mean the same: libraries of functions.</summary>
+    internal static byte[] WithVersion(ReadOnlySpan<byte> payload, int version)
+    {
+        byte[] other = payload.ToArray();
+        BinaryPrimitives.WriteUInt16LittleEndian(other.AsSpan(other.Length - FooterBytes), (ushort)version);
+        BinaryPrimitives.WriteUInt64LittleEndian(other.AsSpan(other.Length - Crc64.Bytes), Crc64.Append(0, other.AsSpan(0, other.Length - Crc64.Bytes)));
+        return other;
     }
 
     // Beyond 12, versions belong to one family or the other.

@@ -135,7 +135,7 @@ internal sealed class RdbFileWriter : IDisposable
             output.Byte(frequency);
         }
 
-        output.Byte((byte)(type == RdbType.HashWithTimes ? RdbType.HashWithExpiriesDraft : type)); // of Valkey, which uses that byte for it
+        output.Byte(RdbTypes.CodeOf(type));
         output.String(key);
     }
 

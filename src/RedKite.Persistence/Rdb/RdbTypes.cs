@@ -45,6 +45,9 @@ internal static class RdbTypes
         _ => string.Create(CultureInfo.InvariantCulture, $"unknown type {code}"),
     };
 
+    /// <summary>The byte of a type in files and payloads: Valkey's is one that Redis uses otherwise.</summary>
+    internal static byte CodeOf(RdbType type) => (byte)(type == RdbType.HashWithTimes ? RdbType.HashWithExpiriesDraft : type);
+
     /// <summary>The name of a type as TYPE replies it.</summary>
     internal static string NameOf(RdbType type) => type switch
     {

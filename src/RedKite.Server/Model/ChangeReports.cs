@@ -52,11 +52,12 @@ internal static class ChangeReports
     /// <param name="cmd">The command.</param>
     /// <param name="name">The name of the command that replaces it.</param>
     /// <param name="arguments">The number of arguments, the name included.</param>
-    internal static EffectArguments Effect(this scoped in CommandContext cmd, scoped ReadOnlySpan<byte> name, int arguments)
+    /// <param name="targets">Who gets it.</param>
+    internal static EffectArguments Effect(this scoped in CommandContext cmd, scoped ReadOnlySpan<byte> name, int arguments, EffectTargets targets = EffectTargets.All)
     {
         if (!cmd.Recording.TakesEffects) return default;
         cmd.Recording.Effects.ReplaceRequest();
-        return new EffectArguments(cmd.Recording.Effects.Begin(cmd.Database.Index, arguments, name), cmd.Arguments.Input);
+        return new EffectArguments(cmd.Recording.Effects.Begin(cmd.Database.Index, arguments, name, targets), cmd.Arguments.Input);
     }
 
     /// <summary>

@@ -50,6 +50,7 @@ internal sealed partial class ReplicaService
     private long _askedOffset = -1; // the stream's end behind the last REPLCONF GETACK
     private long _streamedAtReset;
     private volatile int _goodReplicas;
+    private volatile int _payloadVersion = RdbFormat.Version;
 
     internal ReplicaService(ReplicationState state, Settings settings, Keyspace keyspace, ChangePublisher changes, ServerClock clock, ServerLog log, WriteGate gate, DurabilityService durability, BufferPool buffers, ClientPause pause)
     {
@@ -86,6 +87,9 @@ internal sealed partial class ReplicaService
 
     /// <summary>What a shutdown waits for.</summary>
     internal ShutdownWait Shutdown { get; }
+
+    /// <summary>The version of the payloads in the stream that all replicas read: one that both families had, unless all are of one.</summary>
+    internal int PayloadVersion => _payloadVersion;
 
     /// <summary>Called when a primary asks this server for its offset.</summary>
     internal Action? OffsetRequested { get; set; }
@@ -254,6 +258,7 @@ internal sealed partial class ReplicaService
         {
             Volatile.Write(ref _withoutReplicasSinceMs, _clock.SteadyMs); // before the list: who finds it empty needs the time
             _replicas = [.. _replicas.Where(other => other != replica)];
+            _payloadVersion = VersionOf(_replicas);
             _feeders = [.. _replicas.Select(other => FeederOf(other)).Distinct()];
         }
 
@@ -477,10 +482,18 @@ internal sealed partial class ReplicaService
         {
             if (_replicas.Length == 0) _lastPingMs = _clock.SteadyMs;
             _replicas = [.. _replicas, replica];
+            _payloadVersion = VersionOf(_replicas);
             if (!_feeders.Contains(feeder)) _feeders = [.. _feeders, feeder];
         }
 
         CountGood();
+    }
+
+    private static int VersionOf(ReplicaClient[] replicas)
+    {
+        if (replicas.Length == 0) return RdbFormat.Version;
+        int version = replicas[0].DataVersion;
+        return Array.TrueForAll(replicas, replica => replica.DataVersion == version) ? version : RdbFormat.VersionWithoutFieldExpiries;
     }
 
     // On the replica's loop.

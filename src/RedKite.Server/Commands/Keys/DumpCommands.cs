@@ -14,7 +14,7 @@ namespace RedKite.Server.Commands.Keys;
 /// DUMP and RESTORE: a value in a serialized form that is compatible with Redis. The table is their single declaration and this
 /// file's contents; <see cref="DumpPayload"/> defines the form.
 /// </summary>
-internal sealed class DumpCommands(ServerRun run)
+internal sealed class DumpCommands(ServerRun run, Func<int> streamVersion)
 {
     private const string RestoreComplexity = "O(N*M) for N elements of M bytes; O(N*M*log(N)) for a sorted set.";
     private const string RestoreSyntax = "key ttl:integer serialized-value [REPLACE]@3.0.0 [ABSTTL]@5.0.0 [IDLETIME seconds:integer]@5.0.0 [FREQ frequency:integer]@5.0.0";
@@ -97,7 +97,7 @@ internal sealed class DumpCommands(ServerRun run)
         if (TrySetTimes(cmd, ttlMs, options, out long expiryMs))
         {
             cmd.Changed(1, KeyEvent.Restore);
-            if (ttlMs > 0 && !options.IsAbsolute) WriteEffect(cmd, expiryMs);
+            WriteEffects(cmd, ttlMs > 0 ? expiryMs : 0, isRelative: ttlMs > 0 && !options.IsAbsolute);
         }
         else if (existed)
         {
@@ -108,13 +108,42 @@ internal sealed class DumpCommands(ServerRun run)
         cmd.Reply.Ok();
     }
 
-    // The request with an absolute expiry in place of the relative one.
-    private static void WriteEffect(scoped in CommandContext cmd, long expiryMs)
+    // The request with an absolute expiry in place of a relative one; for replicas that do not read a payload of its version, with the value in another one.
+    private void WriteEffects(scoped in CommandContext cmd, long expiryMs, bool isRelative)
     {
         if (!cmd.Recording.TakesEffects) return;
-        EffectArguments effect = cmd.Effect("RESTORE"u8, cmd.Count + 1).Argument(cmd[1]).Argument(expiryMs);
-        for (int i = 3; i < cmd.Count; i++) effect.Argument(cmd[i]);
-        effect.Argument("ABSTTL"u8);
+        int version = streamVersion();
+        if (DumpPayload.IsReadableBy(version, cmd[3]) || !TryConvert(cmd, version, out RdbOutput converted))
+        {
+            if (isRelative) WriteEffect(cmd, expiryMs, isRelative, cmd[3], EffectTargets.All);
+            return;
+        }
+
+        WriteEffect(cmd, expiryMs, isRelative, cmd[3], EffectTargets.Log);
+        WriteEffect(cmd, expiryMs, isRelative, converted.Written, EffectTargets.Replicas);
+        converted.Clear();
+    }
+
+    private static void WriteEffect(scoped in CommandContext cmd, long expiryMs, bool isRelative, ReadOnlySpan<byte> payload, EffectTargets targets)
+    {
+        EffectArguments effect = cmd.Effect("RESTORE"u8, cmd.Count + (isRelative ? 1 : 0), targets).Argument(cmd[1]).Argument(expiryMs).Argument(payload);
+        for (int i = 4; i < cmd.Count; i++) effect.Argument(cmd[i]);
+        if (isRelative) effect.Argument("ABSTTL"u8);
+    }
+
+    // What has no form in that version stays as it is: no server reads it that has not its module.
+    private static bool TryConvert(scoped in CommandContext cmd, int version, out RdbOutput payload)
+    {
+        payload = _output ??= new RdbOutput();
+        Entry entry = cmd.Peek(1);
+        if (!entry.Exists || !RdbValueWriter.TryOpenRemovingExpired(cmd.Database, entry, cmd.Expiry, out RdbValueWriter writer, version) || writer.Type == RdbType.Module) return false;
+        RdbScratch scratch = _scratch ??= new RdbScratch();
+        payload.Compresses = cmd.Settings.RdbCompression;
+        DumpPayload.Write(payload, writer, scratch, version);
+        scratch.Clear();
+        if (!payload.Overflowed) return true;
+        payload.Clear();
+        return false;
     }
 
     /// <summary>

@@ -5,6 +5,7 @@ using RedKite.Protocol;
 using RedKite.Scripting;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Metrics;
+using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using static RedKite.Server.Model.CommandFlags;
@@ -12,7 +13,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Scripting;
 
 /// <summary>FCALL, FCALL_RO and FUNCTION.</summary>
-internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptInvocation invocation, ScriptCallHost host, RunningScript running, ServerRun run)
+internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptInvocation invocation, ScriptCallHost host, RunningScript running, ServerRun run, Func<int> streamVersion)
 {
     private const CommandFlags Runs = NoScript | Stale | SkipMonitor | NoMandatoryKeys | RunsScript;
     private const long LoadNsMax = 500_000_000; // as in Redis
@@ -288,6 +289,12 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptInvoca
         }
 
         cmd.ChangedLibraries();
+        if (cmd.Recording.TakesEffects && !DumpPayload.IsReadableBy(streamVersion(), cmd[2]))
+        {
+            EffectArguments effect = cmd.Effect("FUNCTION"u8, cmd.Count).Argument(cmd[1]).Argument(DumpPayload.WithVersion(cmd[2], RdbFormat.VersionWithoutFieldExpiries));
+            if (cmd.Count == 4) effect.Argument(cmd[3]);
+        }
+
         cmd.Reply.Ok();
     }
 

@@ -17,6 +17,6 @@ internal static class ScriptFamilies
             scripts.Count, scripts.TextBytes, scripts.InterpreterBytes, scripts.Evicted, libraries.LibraryCount, libraries.FunctionCount, libraries.TextBytes, libraries.InterpreterBytes,
             scripts.Compilations + libraries.Compilations);
         var invocation = new ScriptInvocation(host, parts.Script);
-        return [new ScriptCommands(scripts, invocation, parts.Script).Family, new FunctionCommands(libraries, invocation, host, parts.Script, parts.Run).Family];
+        return [new ScriptCommands(scripts, invocation, parts.Script).Family, new FunctionCommands(libraries, invocation, host, parts.Script, parts.Run, () => parts.Replicas.PayloadVersion).Family];
     }
 }
