@@ -47,21 +47,23 @@ internal static class ConditionalStringCommands
     // DELEX key [IFEQ value | IFNE value | IFDEQ digest | IFDNE digest]
     private static void DelEx(ref CommandContext cmd)
     {
-        var options = new OptionReader(cmd, first: 2);
-        ValueCondition condition = default;
         if (cmd.Count is not (2 or 4))
         {
             cmd.Reply.Error($"ERR wrong number of arguments for '{cmd.Command.FullName}' command");
             return;
         }
 
-        if (cmd.Count == 4 && !ValueCondition.TryTake(ref options, out condition))
+        Entry entry = cmd.FindToReplace(1);
+        ValueCondition condition = default;
+        if (cmd.Count == 4 && entry.Exists)
         {
-            cmd.ReplySyntaxError();
-            return;
+            var options = new OptionReader(cmd, first: 2);
+            if (entry.Type != DataType.String) cmd.Reply.Error("ERR Key should be of string type if conditions are specified"u8);
+            else if (!ValueCondition.TryTake(ref options, out condition)) cmd.Reply.Error("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"u8);
+            if (!condition.Exists || !condition.IsValidOrReply(cmd, entry)) return;
         }
 
-        if (condition.IsValidOrReply(cmd)) DeleteIf(ref cmd, condition);
+        DeleteIf(cmd, entry, condition);
     }
 
     // Without a condition the value's type does not matter, and it is not read.
@@ -69,12 +71,14 @@ internal static class ConditionalStringCommands
         cmd.Count - start > 2 ? ReadWrite | Access | Delete : Remove | Delete;
 
     // DELIFEQ key value
-    private static void DelIfEq(ref CommandContext cmd) => DeleteIf(ref cmd, new ValueCondition(Argument: 2, OfDigest: false, Negated: false));
-
-    private static void DeleteIf(ref CommandContext cmd, ValueCondition condition)
+    private static void DelIfEq(ref CommandContext cmd)
     {
         Entry entry = cmd.FindToReplace(1);
-        if (condition.Exists && !cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if (cmd.IsTypeOrReply(entry, DataType.String)) DeleteIf(cmd, entry, new ValueCondition(Argument: 2, OfDigest: false, Negated: false));
+    }
+
+    private static void DeleteIf(scoped in CommandContext cmd, Entry entry, ValueCondition condition)
+    {
         if (!entry.Exists || (condition.Exists && !condition.IsMetBy(cmd, entry)))
         {
             cmd.Reply.Integer(0);
@@ -92,14 +96,14 @@ internal static class ConditionalStringCommands
     {
         if (!RespNumber.TryParseInt64(cmd[1], out long count) || count is < 1 or > int.MaxValue)
         {
-            cmd.Reply.Error("ERR invalid numkeys value or out of range"u8);
+            cmd.Reply.Error("ERR invalid numkeys value"u8);
             return;
         }
 
         long end = 2 + (2 * count);
         if (end > cmd.Count)
         {
-            cmd.ReplySyntaxError();
+            cmd.Reply.Error("ERR wrong number of key-value pairs"u8);
             return;
         }
 

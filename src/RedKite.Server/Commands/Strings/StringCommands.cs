@@ -112,6 +112,7 @@ internal static class StringCommands
         // With GET this is also a read: it counts a hit or miss, and another type than a string is an error.
         Entry entry = options.ReturnsOld ? cmd.Find(1) : cmd.FindToReplace(1);
         if ((options.ReturnsOld || options.Condition.Exists) && !cmd.IsTypeOrReply(entry, DataType.String)) return;
+        if (!options.Condition.IsValidOrReply(cmd, entry)) return;
         if (options.ReturnsOld) ReplyValueOrNull(cmd, entry);
         bool isMet = options.Condition.Exists ? options.Condition.IsMetBy(cmd, entry) : entry.Exists ? !options.OnlyNew : !options.OnlyExisting;
         if (!isMet)

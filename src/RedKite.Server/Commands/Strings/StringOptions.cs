@@ -50,7 +50,7 @@ internal struct StringOptions
             else if (result.KeepsExpiry || !result.TakeTime(ref options)) return SyntaxError(cmd);
         }
 
-        return result.Condition.IsValidOrReply(cmd);
+        return true;
     }
 
     /// <summary>Parses MSETEX's options. A time is located here and parsed by <see cref="TryExpiryOrReply"/>.</summary>

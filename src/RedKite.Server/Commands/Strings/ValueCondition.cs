@@ -33,10 +33,13 @@ internal readonly record struct ValueCondition(int Argument, bool OfDigest, bool
     internal static bool IsWord(scoped in CommandContext cmd, int argument) =>
         cmd.Is(argument, "IFEQ"u8) || cmd.Is(argument, "IFNE"u8) || cmd.Is(argument, "IFDEQ"u8) || cmd.Is(argument, "IFDNE"u8);
 
-    /// <summary>Whether the condition's argument can be compared: a digest has 16 hexadecimal digits.</summary>
-    internal bool IsValidOrReply(scoped in CommandContext cmd)
+    /// <summary>
+    /// Whether the condition's argument can be compared with a key's string: a digest has 16 characters. As in Redis, others than hexadecimal digits
+    /// are no digest of any string, and nothing is compared with a missing key.
+    /// </summary>
+    internal bool IsValidOrReply(scoped in CommandContext cmd, scoped in Entry entry)
     {
-        if (!OfDigest || TryParseDigest(cmd[Argument], out _)) return true;
+        if (!OfDigest || !entry.Exists || cmd[Argument].Length == DigestLength) return true;
         cmd.Reply.Error("ERR must be exactly 16 hexadecimal characters"u8);
         return false;
     }

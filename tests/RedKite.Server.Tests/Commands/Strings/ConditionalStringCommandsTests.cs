@@ -88,34 +88,55 @@ public sealed class ConditionalStringCommandsTests : IAsyncLifetime
     [InlineData("SET k b XX IFEQ a")]
     [InlineData("SET k b IFEQ a IFEQ b")]
     [InlineData("SET k b IFNE a IFDEQ b")]
-    [InlineData("DELEX k NX a")]
     [InlineData("MSETEX 2 a 1 b 2 EX 100 KEEPTTL")]
     [InlineData("MSETEX 2 a 1 b 2 EX 100 PX 50")]
     [InlineData("MSETEX 2 a 1 b 2 NX XX")]
-    [InlineData("MSETEX 3 a 1 b 2")]
     [InlineData("MSETEX 1 a 1 b 2")]
-    [InlineData("MSETEX 1073741824 a 1")]
     public void Options_that_contradict_each_other_are_refused(string line) => Run(line).IsError(SyntaxError);
 
     [Theory]
     [InlineData("SET k b IFDEQ 9ec9f7918d7dfc4")]
     [InlineData("SET k b IFDNE 9ec9f7918d7dfc400")]
-    [InlineData("SET k b IFDEQ 9ec9f7918d7dfc4g")]
-    [InlineData("DELEX k IFDEQ 0x9ec9f7918d7dfc")]
+    [InlineData("DELEX k IFDEQ 0x9ec9f7918d7df")]
     [InlineData("DELEX k IFDNE ''")]
-    public void Digest_that_is_none_is_refused(string line) => Run(line).IsError(BadDigest);
+    [InlineData("SET k b IFDEQ 9ec9f7918d7dfc4 GET")]
+    public void Digest_of_another_length_is_refused(string line)
+    {
+        Run("SET k a").IsOk();
+        Run(line).IsError(BadDigest);
+        Run("GET k").IsBulk("a");
+    }
+
+    // Nothing is compared with a missing key.
+    [Theory]
+    [InlineData("SET {0} b IFDEQ 9ec9f7918d7dfc4g", null, null)]
+    [InlineData("SET {0} b IFDNE 9ec9f7918d7dfc4g", "OK", "OK")]
+    [InlineData("SET {0} b IFDEQ x", null, BadDigest)]
+    [InlineData("SET {0} b IFDNE x", "OK", BadDigest)]
+    [InlineData("SET {0} b IFDEQ x EX 0", "ERR invalid expire time in 'set' command", "ERR invalid expire time in 'set' command")]
+    [InlineData("DELEX {0} IFDEQ zzzzzzzzzzzzzzzz", "0", "0")]
+    [InlineData("DELEX {0} IFDNE x", "0", BadDigest)]
+    [InlineData("DELEX {0} NX a", "0", "ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE")]
+    public void Missing_and_present_keys_reply_as_in_Redis_8_6(string line, string? missing, string? present)
+    {
+        Run("SET k a").IsOk();
+        Assert.Equal(missing, TextOf(string.Format(System.Globalization.CultureInfo.InvariantCulture, line, "m")));
+        Assert.Equal(present, TextOf(string.Format(System.Globalization.CultureInfo.InvariantCulture, line, "k")));
+    }
 
     [Theory]
     [InlineData("SET l b IFEQ a")]
     [InlineData("SET l b IFNE a GET")]
     [InlineData("SET l b IFDNE 0000000000000000")]
-    [InlineData("DELEX l IFEQ a")]
-    [InlineData("DELEX l IFDNE 0000000000000000")]
+    [InlineData("SET l b IFDEQ x")]
     [InlineData("DELIFEQ l a")]
-    public void Condition_on_another_type_is_an_error(string line)
+    [InlineData("DELEX l IFEQ a", "ERR Key should be of string type if conditions are specified")]
+    [InlineData("DELEX l IFDNE x", "ERR Key should be of string type if conditions are specified")]
+    [InlineData("DELEX l NX a", "ERR Key should be of string type if conditions are specified")]
+    public void Condition_on_another_type_is_an_error(string line, string error = WrongType)
     {
         Run("RPUSH l a").IsInteger(1);
-        Run(line).IsError(WrongType);
+        Run(line).IsError(error);
         Run("TYPE l").IsSimple("list");
     }
 
@@ -171,11 +192,13 @@ public sealed class ConditionalStringCommandsTests : IAsyncLifetime
     }
 
     [Theory]
-    [InlineData("MSETEX 0 a 1", "ERR invalid numkeys value or out of range")]
-    [InlineData("MSETEX -1 a 1", "ERR invalid numkeys value or out of range")]
-    [InlineData("MSETEX x a 1", "ERR invalid numkeys value or out of range")]
-    [InlineData("MSETEX 2147483648 a 1", "ERR invalid numkeys value or out of range")]
-    [InlineData("MSETEX 9223372036854775807 a 1", "ERR invalid numkeys value or out of range")]
+    [InlineData("MSETEX 0 a 1", "ERR invalid numkeys value")]
+    [InlineData("MSETEX -1 a 1", "ERR invalid numkeys value")]
+    [InlineData("MSETEX x a 1", "ERR invalid numkeys value")]
+    [InlineData("MSETEX 2147483648 a 1", "ERR invalid numkeys value")]
+    [InlineData("MSETEX 9223372036854775807 a 1", "ERR invalid numkeys value")]
+    [InlineData("MSETEX 3 a 1 b 2", "ERR wrong number of key-value pairs")]
+    [InlineData("MSETEX 1073741824 a 1", "ERR wrong number of key-value pairs")]
     [InlineData("MSETEX 1 a 1 EX 0", "ERR invalid expire time in 'msetex' command")]
     [InlineData("MSETEX 1 a 1 EX -1", "ERR invalid expire time in 'msetex' command")]
     [InlineData("MSETEX 1 a 1 EX 9223372036854775807", "ERR invalid expire time in 'msetex' command")]
@@ -185,6 +208,12 @@ public sealed class ConditionalStringCommandsTests : IAsyncLifetime
     {
         Run(line).IsError(error);
         Run("EXISTS a").IsInteger(0);
+    }
+
+    private string? TextOf(string line)
+    {
+        RespValue reply = Run(line);
+        return reply.IsNull ? null : reply.Text;
     }
 
     private RespValue Run(string line) => _transcript.Run(line);
