@@ -12,6 +12,9 @@ internal static class RdbVectorSetReader
     // Redis has at most 16 levels; a few more do no harm.
     private const int LevelMax = 31;
 
+    // Redis 8.0.6 and later add it to a node's level: each level's links are followed by the distance and the index of its worst link, which are not needed here.
+    private const ulong HasWorstLinks = 1 << 24;
+
     internal static bool TryRead(ref RdbInput input, in RdbTarget target, RdbScratch scratch)
     {
         using var vector = new NativeBuffer();
@@ -69,13 +72,16 @@ internal static class RdbVectorSetReader
     private static bool TryElement(ref RdbInput input, scoped VectorSetValue set, VectorGraphReader graph, scoped ReadOnlySpan<byte> name, scoped ReadOnlySpan<byte> attributes, scoped ReadOnlySpan<byte> stored)
     {
         if (!RdbModule.TryUnsigned(ref input, out ulong parameters) || parameters < 3 || parameters > (ulong)input.Left) return false;
-        if (!RdbModule.TryUnsigned(ref input, out ulong id) || !RdbModule.TryUnsigned(ref input, out ulong level) || level > LevelMax) return false;
+        if (!RdbModule.TryUnsigned(ref input, out ulong id) || !RdbModule.TryUnsigned(ref input, out ulong level)) return false;
+        ulong perLevel = (level & HasWorstLinks) != 0 ? 3UL : 2;
+        level &= ~HasWorstLinks;
+        if (level > LevelMax) return false;
         parameters -= 3;
         if (!set.TryAddUnlinked(name, (int)level, attributes, out VectorElement element) || !graph.TryAdd(id, element.Number)) return false;
         for (int i = 0; i <= (int)level; i++)
         {
-            if (parameters < 2 || !RdbModule.TryUnsigned(ref input, out ulong links) || !RdbModule.TryUnsigned(ref input, out _)) return false;
-            parameters -= 2;
+            if (parameters < perLevel || !RdbModule.TryUnsigned(ref input, out ulong links) || !RdbModule.TryUnsigned(ref input, out _)) return false;
+            parameters -= perLevel;
             if (links > parameters) return false;
             parameters -= links;
             graph.BeginLinks(links);
@@ -84,6 +90,8 @@ internal static class RdbVectorSetReader
                 if (!RdbModule.TryUnsigned(ref input, out ulong other)) return false;
                 graph.AddLink(other);
             }
+
+            if (perLevel == 3 && !RdbModule.TryUnsigned(ref input, out _)) return false;
         }
 
         if (parameters != 0 || !RdbModule.TryUnsigned(ref input, out ulong sizes)) return false;

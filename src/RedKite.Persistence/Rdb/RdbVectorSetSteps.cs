@@ -12,6 +12,8 @@ namespace RedKite.Persistence.Rdb;
 /// elements: name, attributes (if there are any), vector, number of parameters, parameters:
 ///   id, level, for each level from the lowest: links, most links, ids of the linked elements; then range * 2^32 + norm, as bits
 /// </code>
+/// That is the form of Redis 8.0.2. From 8.0.6 on Redis adds 2^24 to the level and writes distance * 2^32 + index of the worst link behind each level's links; it still
+/// reads this form, which all releases therefore can.
 /// Each is a part of a module's data: see <see cref="RdbModule"/>.
 /// </summary>
 internal struct RdbVectorSetSteps

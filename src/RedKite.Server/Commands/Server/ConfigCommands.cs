@@ -1,7 +1,6 @@
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Config;
-using RedKite.Server.Durability;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using static RedKite.Server.Model.CommandFlags;
