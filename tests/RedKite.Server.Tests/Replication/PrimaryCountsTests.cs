@@ -1,7 +1,6 @@
 using System.Globalization;
 using RedKite.Server.Durability;
 using RedKite.Server.Logging;
-using RedKite.Server.Replication;
 using RedKite.Server.Tests.Following;
 using RedKite.TestSupport;
 
@@ -117,13 +116,13 @@ public class PrimaryCountsTests
         (long offset, _) = replica.Synchronize();
         replica.BecomeOnline(primary, offset);
         primary.Client.Run("SET a 1").IsOk();
-        Task<bool> stop = Task.Run(() => primary.Server.TryStopAfterReplicas(StopSaving.Never, forces: false));
+        Task<bool> stop = Task.Run(() => primary.Server.TryStopAfterReplicas(StopSaving.Never, forces: false), TestContext.Current.CancellationToken);
         primary.WaitFor(() => primary.Server.Engine.Replicas.Shutdown.IsInProgress, "the wait");
         string info = primary.Client.Run("INFO server").Text;
         Assert.InRange(int.Parse(ReplicatedServer.Field(info, "shutdown_in_milliseconds"), CultureInfo.InvariantCulture), 1, 60_000);
         Assert.True(info.IndexOf("io_threads_active", StringComparison.Ordinal) < info.IndexOf("shutdown_in_milliseconds", StringComparison.Ordinal));
         replica.Dispose();
-        Assert.True(await stop.WaitAsync(TimeSpan.FromSeconds(60)));
+        Assert.True(await stop.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken));
         Assert.Contains("1 of 1 replicas do not have everything", primary.Log, StringComparison.Ordinal);
     }
 }
