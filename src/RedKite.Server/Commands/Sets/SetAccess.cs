@@ -1,4 +1,5 @@
 using System.Buffers;
+using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Sets;
@@ -8,6 +9,9 @@ namespace RedKite.Server.Commands.Sets;
 /// <summary>Opens sets for handlers.</summary>
 internal static class SetAccess
 {
+    // So few keys are read, whatever they are.
+    private const int AlwaysRepeated = 8;
+
     /// <summary>Opens a key's set to read it, an empty one for a missing key; otherwise replies WRONGTYPE.</summary>
     internal static bool OpenToReadSetOrReply(this scoped in CommandContext cmd, int argument, out SetView set)
     {
@@ -32,7 +36,13 @@ internal static class SetAccess
             return false;
         }
 
-        return true;
+        if (count <= AlwaysRepeated) return true;
+        long[] sizes = ArrayPool<long>.Shared.Rent(count);
+        for (int i = 0; i < count; i++) sizes[i] = sets[i].Count;
+        bool fit = RepeatedKeys.FitOrReply(cmd, first, sizes.AsSpan(0, count));
+        ArrayPool<long>.Shared.Return(sizes);
+        if (!fit) Return(sets);
+        return fit;
     }
 
     /// <summary>Returns what <see cref="OpenToReadSetsOrReply"/> rented.</summary>

@@ -42,6 +42,9 @@ internal ref struct SortedSetInputs
     private readonly int _numberOfKeys;
     private readonly bool _weighs;
     private WeightedSource[] _sources;
+    // So few keys are read, whatever they are.
+    private const int AlwaysRepeated = 8;
+
     private int _count;
 
     private SortedSetInputs(int numberOfKeys, bool weighs)
@@ -107,7 +110,12 @@ internal ref struct SortedSetInputs
             _sources[i] = new WeightedSource { Source = ScoredSource.Of(cmd.Database, entry, cmd.Expiry), Weight = 1, Index = i };
         }
 
-        return true;
+        if (_count <= AlwaysRepeated) return true;
+        long[] sizes = ArrayPool<long>.Shared.Rent(_count);
+        for (int i = 0; i < _count; i++) sizes[i] = _sources[i].Source.Count;
+        bool fit = RepeatedKeys.FitOrReply(cmd, _numberOfKeys + 1, sizes.AsSpan(0, _count));
+        ArrayPool<long>.Shared.Return(sizes);
+        return fit;
     }
 
     private bool TryReadOptionsOrReply(scoped in CommandContext cmd, bool withScores, bool counts)

@@ -21,6 +21,10 @@ internal static class SortCommands
     private const string SortSyntax = ReadSyntax + " [STORE destination:key#2]";
     private const AclCategory Types = AclCategory.Set | AclCategory.SortedSet | AclCategory.List | AclCategory.Dangerous;
 
+    // Elements times GET patterns is the product of two sizes that clients choose: a second or two. Few patterns are always allowed.
+    private const int GetsAlways = 8;
+    private const long LookupsMax = 1 << 24;
+
     private static readonly KeySpec Source = new(1, 1, 1, KeyFlags.ReadOnly | Access);
     private static readonly KeySpec Patterns = new(0, 0, 0, KeyFlags.ReadOnly | Access, Notes: "keys of the BY and GET patterns, which the elements determine") { IsUnknown = true };
     private static readonly KeySpec Destination = new(1, 1, 1, Overwrite | Update, Notes: "follows STORE, which may be anywhere among the options") { IsUnknown = true, Keyword = "STORE", FindsKeyword = SortOptions.FindStore };
@@ -46,6 +50,12 @@ internal static class SortCommands
         if (!SortSource.IsSortableOrReply(cmd, entry)) return;
 
         long count = SortSource.Count(cmd, entry);
+        if (options.Gets > GetsAlways && SortElements.Range(options, count).Count * options.Gets > LookupsMax)
+        {
+            cmd.Reply.Error($"ERR SORT would look up more than {LookupsMax} keys for its GET patterns");
+            return;
+        }
+
         if (count > SortElements.CountMax || SortElements.Range(options, count).Count * Math.Max(1, options.Gets) > SortElements.CountMax)
         {
             cmd.Reply.Error("ERR value is out of range, too many elements to sort"u8);

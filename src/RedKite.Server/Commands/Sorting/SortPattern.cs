@@ -14,6 +14,9 @@ internal static class SortPattern
     // Longer key names are composed on the heap.
     private const int NameOnStackMax = 256;
 
+    // A pattern with an element that is longer names no key: it is composed with all stripes locked.
+    private const int NameBytesMax = 64 << 20;
+
     /// <summary>Whether the pattern is the element itself.</summary>
     internal static bool IsElement(ReadOnlySpan<byte> pattern) => pattern is [(byte)'#'];
 
@@ -33,6 +36,7 @@ internal static class SortPattern
         int arrow = behind.IndexOf("->"u8);
         bool isField = arrow >= 0 && arrow + 2 < behind.Length;
         ReadOnlySpan<byte> suffix = isField ? behind[..arrow] : behind;
+        if ((long)asterisk + element.Length + suffix.Length > NameBytesMax) return false;
         int length = asterisk + element.Length + suffix.Length;
         Span<byte> name = length <= NameOnStackMax ? stackalloc byte[length] : new byte[length];
         text[..asterisk].CopyTo(name);

@@ -128,13 +128,16 @@ internal static class BitmapCommands
         if (!TryOperationOrReply(cmd, out BitOperation operation)) return;
         int length = 0;
         int timesOwn = 0; // how many of the sources are the destination
+        long words = 0;
         for (int i = FirstSource; i < cmd.Count; i++)
         {
             if (!cmd.OpenToReadStringOrReply(i, out Entry source)) return;
             if (source.Exists) length = Math.Max(length, source.Value.Length);
+            if (source.Exists) words += source.Value.Length / sizeof(long);
             if (cmd[i].SequenceEqual(cmd[2])) timesOwn++;
         }
 
+        if (words > RepeatedKeys.ElementsMax && !RepeatedSourcesFitOrReply(cmd)) return;
         Entry destination = cmd.FindToWrite(2);
         if (length == 0)
         {
@@ -154,6 +157,18 @@ internal static class BitmapCommands
         }
 
         cmd.Reply.Integer(length);
+    }
+
+    private static bool RepeatedSourcesFitOrReply(scoped in CommandContext cmd)
+    {
+        long[] words = new long[cmd.Count - FirstSource];
+        for (int i = 0; i < words.Length; i++)
+        {
+            Entry source = cmd.Peek(FirstSource + i);
+            words[i] = source.Exists ? source.Value.Length / sizeof(long) : 0;
+        }
+
+        return RepeatedKeys.FitOrReply(cmd, FirstSource, words);
     }
 
     private static bool TryOperationOrReply(scoped in CommandContext cmd, out BitOperation operation)

@@ -153,15 +153,13 @@ internal static class VectorListCommands
         count = Math.Min(count, set.Count);
 
         // The lowest names within the bounds: the highest of them is on top of a heap as long as more come.
-        var names = new PriorityQueue<int, byte[]>(Comparer<byte[]>.Create(static (a, b) => b.AsSpan().SequenceCompareTo(a)));
-        byte[] highest = [];
+        var names = new PriorityQueue<int, nint>(Comparer<nint>.Create(static (a, b) => VectorSetValue.NameOf(b).SequenceCompareTo(VectorSetValue.NameOf(a))));
         for (int number = 0; number < set.Numbers && count > 0; number++)
         {
             VectorElement element = set.AtOrNone(number);
             if (!element.Exists || start.IsAbove(element.Name) || end.IsBelow(element.Name)) continue;
-            if (names.Count < count) names.Enqueue(number, element.Name.ToArray());
-            else if (element.Name.SequenceCompareTo(highest) < 0) names.DequeueEnqueue(number, element.Name.ToArray());
-            if (names.Count == count) names.TryPeek(out _, out highest!);
+            if (names.Count < count) names.Enqueue(number, element.Block);
+            else names.EnqueueDequeue(number, element.Block);
         }
 
         int[] numbers = new int[names.Count];

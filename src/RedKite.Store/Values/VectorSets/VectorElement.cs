@@ -18,6 +18,9 @@ internal readonly unsafe struct VectorElement
 
     internal byte* Node => _node;
 
+    /// <summary>Its address, for <see cref="VectorSetValue.NameOf"/>.</summary>
+    internal nint Block => (nint)_node;
+
     internal ReadOnlySpan<byte> Name => VectorNode.Member(_node);
 
     /// <summary>Empty: it has none.</summary>
