@@ -202,7 +202,7 @@ internal static class NotCopied
             "clients of later versions use them",
             command => Is(command, "VSIM") && (HasWord(command, "EPSILON") || Array.Exists(command, HasNewerFilter))),
         new(
-            "VADD and VSIM with more than 65,536 dimensions, or a projection of more than 67,108,864 components; FILTER with more than 1,048,576 bytes",
+            "VADD and VSIM with more than 65,536 dimensions, or a projection of more than 4,194,304 components; FILTER with more than 131,072 bytes, or more than 10 ms for one element",
             "any",
             "an error",
             "what one request takes is bounded",

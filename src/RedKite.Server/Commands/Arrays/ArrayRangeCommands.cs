@@ -86,7 +86,9 @@ internal static class ArrayRangeCommands
             return;
         }
 
-        var fold = new ArrayFold(kind, kind == ArrayAggregate.Kind.Match ? cmd[5].ToArray() : [], array.Version, Math.Min(from, to), Math.Max(from, to));
-        if (cmd.TryCompleteOrReply(array, fold)) fold.Reply(cmd.Reply);
+        var fold = ArrayFold.Begin(kind, kind == ArrayAggregate.Kind.Match ? cmd[5] : default, array.Version, Math.Min(from, to), Math.Max(from, to));
+        if (!cmd.TryCompleteOrReply(array, fold)) return;
+        fold.Reply(cmd.Reply);
+        fold.Keep();
     }
 }

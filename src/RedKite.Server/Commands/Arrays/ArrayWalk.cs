@@ -21,13 +21,13 @@ internal abstract class ArrayWalk((long Id, long Changes) version, ulong from, u
     // Of an element, beside what is done with it.
     private const int ElementSteps = 16;
 
-    private readonly ulong _from = from;
-    private readonly ulong _to = to;
+    private ulong _from = from;
+    private ulong _to = to;
     private ulong _at = from;
     private bool _isComplete;
 
     /// <summary>Of the array.</summary>
-    internal (long Id, long Changes) Version { get; } = version;
+    internal (long Id, long Changes) Version { get; private set; } = version;
 
     /// <summary>The steps that were taken.</summary>
     internal long Steps { get; private set; }
@@ -37,6 +37,14 @@ internal abstract class ArrayWalk((long Id, long Changes) version, ulong from, u
     {
         _at = _from;
         _isComplete = false;
+    }
+
+    /// <summary>Begins another walk.</summary>
+    private protected void Begin((long Id, long Changes) version, ulong from, ulong to)
+    {
+        (Version, _from, _to) = (version, from, to);
+        Steps = 0;
+        Restart();
     }
 
     /// <summary>Examines elements until no steps are left.</summary>

@@ -2,6 +2,7 @@ using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 using RedKite.Store.Values.VectorSets;
 
 namespace RedKite.Server.Commands.VectorSets;
@@ -66,7 +67,9 @@ internal struct VectorAddOptions
     internal readonly bool TryFormOrReply(scoped in CommandContext cmd, int dimensions, out VectorSetForm form)
     {
         form = Reduced == 0 ? new VectorSetForm(dimensions, 0, Links, Quantization) : new VectorSetForm(Reduced, dimensions, Links, Quantization);
-        return (long)Reduced * dimensions <= VectorSetLimits.ProjectionFloatsMax || VectorSetAccess.ReplyTooManyDimensions(cmd);
+        bool wasAccepted = cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep; // by another server: a log, or a primary's stream
+        long floatsMax = wasAccepted ? VectorSetLimits.ProjectionFloatsMax : VectorSetLimits.NewProjectionFloatsMax;
+        return (long)Reduced * dimensions <= floatsMax || VectorSetAccess.ReplyTooManyDimensions(cmd);
     }
 
     /// <summary>Whether the arguments fit a set that exists; otherwise replies why not.</summary>

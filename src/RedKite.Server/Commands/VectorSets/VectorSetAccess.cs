@@ -71,7 +71,7 @@ internal static class VectorSetAccess
 
     internal static bool ReplyTooManyDimensions(scoped in CommandContext cmd)
     {
-        cmd.Reply.Error($"ERR a vector has at most {VectorSetLimits.DimensionsMax} dimensions, and a projection {VectorSetLimits.ProjectionFloatsMax} components");
+        cmd.Reply.Error($"ERR a vector has at most {VectorSetLimits.DimensionsMax} dimensions, and a projection {VectorSetLimits.NewProjectionFloatsMax} components");
         return false;
     }
 

@@ -64,8 +64,8 @@ public sealed class VectorSetCommandsTests : IAsyncLifetime
     [Fact]
     public void Limits_are_refused_with_an_error()
     {
-        Run([.. Words("VADD v FP32"), new byte[65_537 * 4], "e"u8.ToArray()]).IsError("ERR a vector has at most 65536 dimensions, and a projection 67108864 components");
-        Run([.. Words("VADD v REDUCE 2048 FP32"), new byte[4 * 65_536], "e"u8.ToArray()]).IsError("ERR a vector has at most 65536 dimensions, and a projection 67108864 components");
+        Run([.. Words("VADD v FP32"), new byte[65_537 * 4], "e"u8.ToArray()]).IsError("ERR a vector has at most 65536 dimensions, and a projection 4194304 components");
+        Run([.. Words("VADD v REDUCE 2048 FP32"), new byte[4 * 65_536], "e"u8.ToArray()]).IsError("ERR a vector has at most 65536 dimensions, and a projection 4194304 components");
         Run("VADD v VALUES 1 1 e SETATTR {}");
         Run([.. Words("VSIM v ELE e FILTER"), Encoding.ASCII.GetBytes(new string(' ', 1 << 17) + "1")]).IsError("ERR a FILTER expression has at most 131072 bytes");
         Run([.. Words("VSIM v ELE e FILTER"), Encoding.ASCII.GetBytes(new string('(', 65_000) + "1" + new string(')', 65_000))]).IsArray("e");
