@@ -108,11 +108,26 @@ internal sealed class CheckProgram
     private int CheckFile()
     {
         using IOpenFile file = Files.OpenRead(_path);
+        if (file.Length == 0) return CheckEmpty(_path);
         if (!AofReader.BeginsWithRdb(file)) return CheckLog(_path, isLast: true);
         RdbSummary summary = RdbSummary.Of(file, _options, NowMs);
         if (summary.End < file.Length) return CheckLog(_path, isLast: true);
         Write(_path, summary);
         return Whole;
+    }
+
+    private static bool IsEmpty(string path)
+    {
+        using IOpenFile file = Files.OpenRead(path);
+        return file.Length == 0;
+    }
+
+    // An append-only file without commands is empty; an RDB file never is.
+    private int CheckEmpty(string path)
+    {
+        bool isLog = Path.GetFileName(path).Contains(".aof", StringComparison.Ordinal) && !path.EndsWith(".rdb", StringComparison.Ordinal);
+        _output.WriteLine(isLog ? $"{path} is empty: an append-only file without commands" : $"{path}: damaged: it is empty, and an RDB file has at least a header and an end");
+        return isLog ? Whole : Damaged;
     }
 
     private int CheckFolder()
@@ -165,7 +180,8 @@ internal sealed class CheckProgram
         AofFile[] all = [.. manifest.Files];
         for (int i = 0; i < all.Length; i++)
         {
-            int status = CheckLog(Path.Combine(folder, all[i].Name), isLast: i == all.Length - 1);
+            string name = Path.Combine(folder, all[i].Name);
+            int status = all[i] == manifest.Base && IsEmpty(name) ? CheckEmpty(name) : CheckLog(name, isLast: i == all.Length - 1);
             if (status != Whole) return status;
         }
 

@@ -35,6 +35,22 @@ public sealed class CheckProgramTests : IDisposable
         Assert.Contains($"{path}: at byte ", damaged.Errors, StringComparison.Ordinal);
     }
 
+    // As redis-check-rdb and redis-check-aof.
+    [Theory]
+    [InlineData("dump.rdb", 1, "damaged: it is empty")]
+    [InlineData("dump", 1, "damaged: it is empty")]
+    [InlineData("appendonly.aof", 0, "is empty: an append-only file without commands")]
+    [InlineData("appendonly.aof.1.base.rdb", 1, "damaged: it is empty")]
+    public async Task Empty_file(string name, int status, string text)
+    {
+        Skip();
+        string path = _folder.File(name);
+        await File.WriteAllTextAsync(path, "", TestContext.Current.CancellationToken);
+        ChildProgram check = await RedKite(path);
+        Assert.Equal(status, check.ExitCode);
+        Assert.Contains(text, check.Output, StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task Broken_tail_of_an_append_only_file_is_cut_after_asking()
     {

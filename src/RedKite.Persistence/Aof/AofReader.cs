@@ -101,6 +101,9 @@ internal sealed class AofReader : IDisposable
     /// <summary>Whether the command is the MULTI or EXEC around a unit.</summary>
     internal bool IsFrame { get; private set; }
 
+    /// <summary>What is wrong with a MULTI or EXEC that has no other around it, and is to be ignored; null: nothing.</summary>
+    internal string? Stray { get; private set; }
+
     /// <summary>The command's bytes in the file, valid until the next read. They may be changed.</summary>
     internal Span<byte> Raw => _window.Slice(_commandStart, _next - _commandStart);
 
@@ -248,8 +251,8 @@ internal sealed class AofReader : IDisposable
         IsFrame = begins || ends;
         EndPlace = null;
 
-        // No server writes these: what was between is missing.
-        if (IsFrame && InUnit == begins) throw AofException.AtByte(_file.Path, Start, begins ? "MULTI within a transaction" : "EXEC without MULTI");
+        // No server writes these: what was between is missing. As in Redis they change nothing; a transaction begins at its first MULTI.
+        Stray = IsFrame && InUnit == begins ? (begins ? "MULTI within a transaction" : "EXEC without MULTI") : null;
         if (IsFrame) InUnit = begins;
         if (!InUnit) UnitEnd = Position;
     }

@@ -1,3 +1,4 @@
+using System.Globalization;
 using RedKite.Persistence.Aof;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
@@ -23,7 +24,7 @@ internal sealed class AofSummary
     internal long FileBytes { get; private set; }
 
     /// <summary>The position behind the last whole unit: the file can be cut here.</summary>
-    internal long UnitEnd { get; private set; }
+    internal long UnitEnd { get; private set; } = -1;
 
     /// <summary>Why the file is not whole; null: it is.</summary>
     internal string? Damage { get; private set; }
@@ -51,7 +52,7 @@ internal sealed class AofSummary
             summary.Damage = failure.Message;
         }
 
-        summary.UnitEnd = reader.UnitEnd;
+        if (summary.UnitEnd < 0) summary.UnitEnd = reader.UnitEnd;
         return summary;
     }
 
@@ -59,8 +60,13 @@ internal sealed class AofSummary
     {
         while (true)
         {
+            long strayUnitEnd = reader.UnitEnd;
             switch (reader.Read())
             {
+                case AofRead.Command when reader.Stray is { } stray && Damage is null:
+                    Damage = string.Create(CultureInfo.InvariantCulture, $"{stray} at byte {reader.Start}: a server ignores it; what was before it may be missing");
+                    UnitEnd = strayUnitEnd;
+                    return;
                 case AofRead.Command:
                     Commands++;
                     break;

@@ -18,6 +18,7 @@ internal sealed class LogSyncer : IDisposable
     private readonly AutoResetEvent _wakes = new(false);
     private readonly Thread _thread;
     private IOpenFile? _file;
+    private FileFailure? _fileFailure; // of a sync of this file: the system may have dropped what it had accepted, and a later sync would succeed
     private bool _started;
     private long _requested = -1; // position; -1: none
     private long _last;
@@ -30,7 +31,7 @@ internal sealed class LogSyncer : IDisposable
 
     /// <param name="clock">The time.</param>
     /// <param name="synced">Called with each position that was synced on the other thread.</param>
-    /// <param name="failed">Called when such a sync has failed.</param>
+    /// <param name="failed">Called when a sync on any thread has failed, before another may begin.</param>
     /// <param name="timed">Called with the duration of each sync, one at a time.</param>
     internal LogSyncer(TimeProvider clock, Action<long> synced, Action<FileFailure> failed, Action<TimeSpan> timed)
     {
@@ -57,12 +58,19 @@ internal sealed class LogSyncer : IDisposable
     private long NowMs => _clock.GetTimestamp() * 1000 / _clock.TimestampFrequency;
 
     /// <summary>Uses another file from now on. Waits for a sync in progress.</summary>
-    internal void Use(IOpenFile file)
+    /// <param name="file">The file.</param>
+    /// <param name="began">Called between the reports of the last file's syncs and those of this one's.</param>
+    internal void Use(IOpenFile file, Action began)
     {
-        lock (_syncing) _file = file;
+        lock (_syncing)
+        {
+            (_file, _fileFailure) = (file, null);
+            began();
+        }
     }
 
     /// <summary>Syncs now, on the caller's thread. Waits for a sync in progress.</summary>
+    /// <exception cref="FileFailure">This sync failed, or an earlier one of the same file.</exception>
     internal void SyncNow()
     {
         lock (_syncing) SyncFile();
@@ -107,9 +115,9 @@ internal sealed class LogSyncer : IDisposable
                 Volatile.Write(ref _last, position);
                 _synced(position);
             }
-            catch (FileFailure failure)
+            catch (FileFailure)
             {
-                _failed(failure);
+                // It has been reported.
             }
 
             Volatile.Write(ref _requested, -1);
@@ -118,11 +126,18 @@ internal sealed class LogSyncer : IDisposable
 
     private void SyncFile()
     {
+        if (_fileFailure is { } earlier) throw new FileFailure(earlier.Operation, _file!.Path, earlier.Error);
         long start = _clock.GetTimestamp();
         Volatile.Write(ref _startedMs, Math.Max(1, NowMs));
         try
         {
             _file!.SyncData();
+        }
+        catch (FileFailure failure)
+        {
+            _fileFailure = failure;
+            _failed(failure);
+            throw;
         }
         finally
         {

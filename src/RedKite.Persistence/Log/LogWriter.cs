@@ -39,8 +39,7 @@ internal sealed class LogWriter : IDisposable
     private long _retryAtMs;
     private int _sleeps;
     private volatile bool _stopping;
-    private volatile FileFailure? _failure;
-    private volatile bool _isAbandoned;
+    private readonly LogHealth _health;
     private TaskCompletionSource<bool>? _flush; // asked for, until a turn begins
     private TaskCompletionSource<bool>? _flushing; // of the current turn
 
@@ -51,7 +50,8 @@ internal sealed class LogWriter : IDisposable
         _chain = chain;
         _clock = clock;
         _written = _synced = chain.Reserved;
-        _syncer = new LogSyncer(clock, OnSynced, failure => OnFailed(failure, isSync: true), elapsed => SyncTimed?.Invoke(elapsed));
+        _health = new LogHealth((failure, isSync) => Failed?.Invoke(failure, isSync), () => Recovered?.Invoke());
+        _syncer = new LogSyncer(clock, OnSynced, _health.SyncFailed, elapsed => SyncTimed?.Invoke(elapsed));
         _thread = new Thread(Run) { Name = "redkite-log", IsBackground = true };
     }
 
@@ -96,10 +96,10 @@ internal sealed class LogWriter : IDisposable
     internal long FileLength => Volatile.Read(ref _fileLength);
 
     /// <summary>What is wrong; null: nothing.</summary>
-    internal FileFailure? Failure => _failure;
+    internal FileFailure? Failure => _health.Failure;
 
     /// <summary>Whether a sync has failed and no new file has begun since: what is executed is not written.</summary>
-    internal bool IsAbandoned => _isAbandoned;
+    internal bool IsAbandoned => _health.IsAbandoned;
 
     /// <summary>Syncs that were completed, their time, and how long the current one takes.</summary>
     internal LogSyncFigures Syncs => _syncer.Figures;
@@ -114,7 +114,7 @@ internal sealed class LogWriter : IDisposable
     {
         (_file, _fileLength) = (file, length);
         _written = _synced = _chain.Released;
-        _syncer.Use(file);
+        _syncer.Use(file, static () => { });
         _thread.Start();
     }
 
@@ -199,7 +199,7 @@ internal sealed class LogWriter : IDisposable
             catch (FileFailure failure)
             {
                 _retryAtMs = NowMs + RetryMs;
-                OnFailed(failure, isSync: failure.Operation == "sync");
+                if (!_health.IsAbandoned) _health.WriteFailed(failure); // a failed sync has been reported by the syncer
                 EndFlush(false);
             }
 
@@ -222,14 +222,14 @@ internal sealed class LogWriter : IDisposable
     // Returns whether there is more to do at once.
     private bool Work()
     {
-        if (_failure is not null && _flush is null && _flushing is null && NowMs < _retryAtMs) return false;
+        if (Failure is not null && _flush is null && _flushing is null && NowMs < _retryAtMs) return false;
         PendingSwitch? next;
         lock (_switching) next = _switch;
         _flushing ??= Interlocked.Exchange(ref _flush, null); // before what is visible: a flush covers what was complete when it was asked for
         long end = _chain.Visible;
         bool switches = next is not null && next.Position <= end;
         if (switches) end = next!.Position;
-        if (_isAbandoned) Discard(end);
+        if (IsAbandoned) Discard(end);
         else Write(end);
         if (switches)
         {
@@ -239,8 +239,8 @@ internal sealed class LogWriter : IDisposable
 
         if (_flushing is not null)
         {
-            if (!_isAbandoned) Sync();
-            EndFlush(!_isAbandoned);
+            if (!IsAbandoned) Sync(); // throws if the other thread's has failed meanwhile
+            EndFlush(!IsAbandoned);
         }
 
         return IsDue(_written + GatheredBytesMax) || _flush is not null;
@@ -270,7 +270,7 @@ internal sealed class LogWriter : IDisposable
             Volatile.Write(ref _written, end);
             _chain.Release(end);
             WriteTimed?.Invoke(length - lengthBefore, _clock.GetElapsedTime(start));
-            if (_failure is not null) Recover();
+            _health.Wrote();
         }
 
         if (SuspendsSyncs()) Synced?.Invoke(_written); // output that has waited since before
@@ -316,7 +316,7 @@ internal sealed class LogWriter : IDisposable
 
     private void Switch(PendingSwitch next)
     {
-        if (!_isAbandoned) Sync();
+        if (!IsAbandoned) Sync();
         lock (_switching) _switch = null;
         IOpenFile file;
         try
@@ -329,37 +329,21 @@ internal sealed class LogWriter : IDisposable
             return;
         }
 
-        _syncer.Use(file);
+        bool wasAbandoned = IsAbandoned;
+        _syncer.Use(file, _health.Began);
         _file?.Dispose();
         _file = file;
         Volatile.Write(ref _fileLength, file.Length);
         _annotatedSecond = 0;
-        bool wasAbandoned = _isAbandoned;
-        _isAbandoned = false;
         if (wasAbandoned) OnSynced(_written); // the file's base holds what was discarded
-        if (_failure is not null) Recover();
         next.Done.SetResult();
-    }
-
-    private void OnFailed(FileFailure failure, bool isSync)
-    {
-        bool isFirst = _failure is null || (isSync && !_isAbandoned);
-        _failure = failure;
-        if (isSync) _isAbandoned = true;
-        if (isFirst) Failed?.Invoke(failure, isSync);
-    }
-
-    private void Recover()
-    {
-        _failure = null;
-        Recovered?.Invoke();
     }
 
     private void Sleep()
     {
         if (Policy != FsyncPolicy.Always && _flush is null && _flushing is null && !_stopping) Thread.Sleep(GatherMs);
         Interlocked.Exchange(ref _sleeps, 1);
-        if (IsDue(_written) && _failure is null && !_stopping)
+        if (IsDue(_written) && Failure is null && !_stopping)
         {
             Volatile.Write(ref _sleeps, 0);
             return;

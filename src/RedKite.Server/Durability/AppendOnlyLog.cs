@@ -29,7 +29,6 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     private long _failures;
     private long _abandoned; // up to here callers in the process wait for nothing
     private readonly bool _isOfBackup;
-    private volatile bool _holdsWrites;
 
     /// <param name="gate">Holds or refuses commands that write.</param>
     /// <param name="totals">Counts what the server's logs have written.</param>
@@ -158,7 +157,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     public void Dispose()
     {
         Writer.Dispose();
-        if (_holdsWrites) _gate.Open(Hold);
+        _gate.Open(Hold);
         if (Writer.Failure is not null && !_isOfBackup) _gate.Accept(WriteRefusal.Log);
     }
 
@@ -176,7 +175,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     private void Appended(long end)
     {
         if (!RequiresSync) Writer.Wake();
-        if (end - Writer.WrittenPosition > PendingBytesMax) HoldWrites();
+        if (end - Writer.WrittenPosition > PendingBytesMax && !_gate.IsHeldBy(Hold)) _gate.Close(Hold); // too late: the next turn opens it
     }
 
     private static void Append(LogAppender appender, scoped in EffectRecord record, int database)
@@ -196,24 +195,19 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
         }
     }
 
-    private void HoldWrites()
-    {
-        _holdsWrites = true;
-        _gate.Close(Hold);
-    }
-
-    // On the writer's thread: writes wait while too much is in memory, or while a sync takes too long.
+    // On the writer's thread, in each of its turns: writes wait while too much is in memory, or while a sync takes too long. Whether they
+    // do is known to the gate alone: a flag of its own, set before the gate and seen by this thread in between, would leave it closed.
     private void OnTurned()
     {
         bool isSlow = Writer.Policy == FsyncPolicy.EverySecond && Writer.Syncs.Current > SlowSync;
-        if (isSlow && !_holdsWrites)
+        bool isHeld = _gate.IsHeldBy(Hold);
+        if (isSlow && !isHeld)
         {
             _totals.NoteDelayedSync();
-            HoldWrites();
+            _gate.Close(Hold);
         }
-        else if (_holdsWrites && !isSlow && Writer.PendingBytes < PendingBytesMax / 2)
+        else if (isHeld && !isSlow && Writer.PendingBytes < PendingBytesMax / 2)
         {
-            _holdsWrites = false;
             _gate.Open(Hold);
         }
     }

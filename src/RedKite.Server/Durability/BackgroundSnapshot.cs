@@ -51,7 +51,6 @@ internal sealed class BackgroundSnapshot : IDisposable
     private int _selected = -1; // in the file
     private volatile bool _fails;
     private volatile bool _isAborted;
-    private volatile bool _holdsWrites;
     private volatile bool _isAwaited; // commands wait for a value
     private bool _hasWanted; // a stripe has a value that a command waits for
     private bool _hasTaken;  // a stripe has a value that was removed
@@ -161,7 +160,11 @@ internal sealed class BackgroundSnapshot : IDisposable
     }
 
     /// <summary>Ends without a file, because the server stops. From any thread.</summary>
-    internal void Abort() => _isAborted = _fails = true;
+    internal void Abort()
+    {
+        _isAborted = _fails = true;
+        _gate.Open(WriteHold.Snapshot); // what waits in memory is not written any more
+    }
 
     internal bool IsAborted => _isAborted;
 
@@ -207,12 +210,11 @@ internal sealed class BackgroundSnapshot : IDisposable
     /// <summary>Counts bytes that wait until the walk has moved them. With a stripe locked.</summary>
     internal void NoteSide(int bytes)
     {
-        if (Interlocked.Add(ref _sideBytes, bytes) <= SideBytesMax || _holdsWrites || _fails) return;
-        _holdsWrites = true;
-        _gate.Close(WriteHold.Snapshot);
+        if (Interlocked.Add(ref _sideBytes, bytes) <= SideBytesMax || _fails || _gate.IsHeldBy(WriteHold.Snapshot)) return;
+        _gate.CloseIf(WriteHold.Snapshot, () => SideBytes > SideBytesMax && !_fails); // the walk may have moved them meanwhile
     }
 
-    private bool MayRest => !_isAwaited && !_holdsWrites;
+    private bool MayRest => !_isAwaited && !_gate.IsHeldBy(WriteHold.Snapshot);
 
     private bool IsSlicing(int stripe) => _doors[stripe].Sliced is not null;
 
@@ -227,6 +229,7 @@ internal sealed class BackgroundSnapshot : IDisposable
         {
             _failure = thrown;
             _fails = true;
+            _gate.Open(WriteHold.Snapshot);
         }
     }
 
@@ -432,11 +435,10 @@ internal sealed class BackgroundSnapshot : IDisposable
         }
     }
 
-    private void ReleaseSide(int bytes)
+    /// <summary>Counts bytes that the walk has moved.</summary>
+    internal void ReleaseSide(int bytes)
     {
-        if (Interlocked.Add(ref _sideBytes, -bytes) >= SideBytesMax / 2 || !_holdsWrites) return;
-        _holdsWrites = false;
-        _gate.Open(WriteHold.Snapshot);
+        if (Interlocked.Add(ref _sideBytes, -bytes) < SideBytesMax / 2) _gate.Open(WriteHold.Snapshot); // whoever closes it decides under its lock
     }
 
     private void Select(RdbFileWriter writer, int database)
@@ -454,7 +456,7 @@ internal sealed class BackgroundSnapshot : IDisposable
         }
 
         _gate.Resume();
-        if (_holdsWrites) _gate.Open(WriteHold.Snapshot);
+        _gate.Open(WriteHold.Snapshot);
     }
 
     // Works for a millisecond at a time, and rests as long while commands are executed. Between two slices a thread that waits for this

@@ -62,7 +62,17 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
                 long start = AofReader.BeginsWithRdb(file) ? LoadRdb(file, data, ExpiryClock.Never, before, cancellation) : 0;
                 using var reader = new AofReader(file, start);
                 long done = before;
-                AofRead end = replay.Execute(file, reader, position => progress.LoadedBytes = done + position, cancellation);
+                replay.Ignored = (at, what) => log.Warning(LogEvents.LogFrameIgnored, $"{path}: at byte {at}: {what}; it is ignored. What was before it may be missing: redkite check {path}");
+                AofRead end;
+                try
+                {
+                    end = replay.Execute(file, reader, position => progress.LoadedBytes = done + position, cancellation);
+                }
+                catch (AofException damage)
+                {
+                    throw AofException.AtByte(path, damage.Offset, damage.Reason + Remedy(path, isLast: named == all[^1], damage.Offset, reader));
+                }
+
                 if (end == AofRead.Truncated) CutOrThrow(path, isLast: named == all[^1] && !data.IsLocked, reader);
                 before += file.Length;
                 place = end == AofRead.End ? reader.EndPlace : null;
@@ -92,7 +102,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
     {
         if (!isLast || !settings.AofLoadTruncated)
         {
-            throw AofException.AtByte(path, reader.UnitEnd, $"the file ends within a command or transaction; {(isLast ? "set aof-load-truncated yes, or cut it with" : "only the last file may: inspect it with")} redkite check --fix");
+            throw AofException.AtByte(path, reader.UnitEnd, $"the file ends within a command or transaction; {(isLast ? $"set aof-load-truncated yes, or cut it with redkite check --fix {path}: its last {reader.Length - reader.UnitEnd} bytes would be lost" : $"only the last file may: redkite check {path} says what is whole")}");
         }
 
         log.Warning(LogEvents.LogCutOff, $"{path} ends within a command or transaction: its last {reader.Length - reader.UnitEnd} bytes are cut off at byte {reader.UnitEnd}");
@@ -100,6 +110,11 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
         file.SetLength(reader.UnitEnd);
         file.SyncData();
     }
+
+    // What can be done about a damaged file, and what that would cost.
+    private static string Remedy(string path, bool isLast, long offset, AofReader reader) => isLast
+        ? FormattableString.Invariant($". redkite check {path} says what is whole, and with --fix it cuts the file where that ends. The server has read it up to byte {Math.Min(offset, reader.UnitEnd)} of {reader.Length}: what follows would be lost. Copy the file first")
+        : $". Later files follow, so it cannot be cut: redkite check {path} says what is whole. Use a copy of the folder, a replica's data, or a backup";
 
     private long LengthOf(string path)
     {

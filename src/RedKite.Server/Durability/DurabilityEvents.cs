@@ -66,7 +66,7 @@ internal sealed class DurabilityEvents
         Add(cause == WriteRefusal.None ? TimelineKind.WritesAccepted : TimelineKind.WritesRefused, detail: cause switch
         {
             WriteRefusal.Snapshot => "the last save failed",
-            WriteRefusal.Log => "the append-only file cannot be written",
+            WriteRefusal.Log or WriteRefusal.NoLog => "the append-only file cannot be written",
             _ => "",
         });
 

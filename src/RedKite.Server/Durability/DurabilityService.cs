@@ -108,6 +108,10 @@ internal sealed partial class DurabilityService : IDisposable
             Files.Create(probe).Dispose();
             Files.Delete(probe);
         }
+        catch (FileFailure failure) when (failure.IsFull)
+        {
+            _log.Warning(LogEvents.SaveFailed, $"The disk of '{_settings.DirectoryPath}' (setting dir) is full: {failure.Message}. The server starts nevertheless; what cannot be kept on the disk will be refused.");
+        }
         catch (FileFailure failure)
         {
             throw new RedKiteConfigException($"The data cannot be saved in '{_settings.DirectoryPath}' (setting dir): {failure.Reason}. Choose another folder, or switch saving off with --save \"\" --appendonly no.");
@@ -207,13 +211,18 @@ internal sealed partial class DurabilityService : IDisposable
     internal void Begin()
     {
         Saves.NoteLoaded(_clock.NowMs, Changes());
-        if (_settings.AppendOnly)
+        if (!_settings.AppendOnly) return;
+        try
         {
             Log.Start(file =>
             {
                 file.Writer.Begin(NewInfo(isLogBase: true));
                 WriteLocked(file, () => { });
             });
+        }
+        catch (FileFailure failure) when (failure.IsFull)
+        {
+            Log.RefuseWrites(failure); // reads are served; Tick begins the log when there is room
         }
     }
 
@@ -321,7 +330,8 @@ internal sealed partial class DurabilityService : IDisposable
         }
     }
 
-    private FileFailure? Save(Action<DumpFile, Action> writeSnapshot)
+    // As in Redis, only a save in the background that failed refuses writes; any that succeeds ends that.
+    private FileFailure? Save(Action<DumpFile, Action> writeSnapshot, bool isInBackground = false)
     {
         Saves.Begin(_clock.NowMs);
         try
@@ -348,8 +358,8 @@ internal sealed partial class DurabilityService : IDisposable
         }
         catch (FileFailure failure)
         {
-            Saves.Fail(_clock.NowMs, failure.Message);
-            if (_settings.StopWritesOnBgsaveError && _settings.SavePoints.Length > 0) _gate.Refuse(WriteRefusal.Snapshot);
+            Saves.Fail(_clock.NowMs, failure.Message, isInBackground);
+            if (isInBackground && _settings.StopWritesOnBgsaveError && _settings.SavePoints.Length > 0) _gate.Refuse(WriteRefusal.Snapshot);
             _log.Warning(LogEvents.SaveFailed, $"The data could not be saved: {failure.Message}");
             return failure;
         }
@@ -378,7 +388,7 @@ internal sealed partial class DurabilityService : IDisposable
         Saves.Begin(_clock.NowMs);
         Run("redkite-save", () =>
         {
-            Save((file, atCut) => WriteInBackground(file.Writer, atCut));
+            Save((file, atCut) => WriteInBackground(file.Writer, atCut), isInBackground: true);
             _dumpsInBackground = false;
             _dumping.Release();
         });
@@ -600,7 +610,7 @@ internal sealed partial class DurabilityService : IDisposable
 
     private bool IsSaveDue(long nowMs)
     {
-        if (Saves.Failure is not null && nowMs - Saves.LastEndedMs < RetryMs) return false;
+        if (Saves.BackgroundFailure is not null && nowMs - Saves.LastEndedMs < RetryMs) return false;
         long changes = ChangesSinceSave;
         foreach (SavePoint point in _settings.SavePoints)
         {

@@ -28,6 +28,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     private readonly AofFolder _folder = new(files, settings.DirectoryPath, settings.AppendDirectoryName, settings.AppendFileName);
     private AofManifest _manifest = AofManifest.Empty;
     private volatile AppendOnlyLog? _log;
+    private volatile bool _couldNotBegin; // at the start: writes are refused
     private long _closedIncrementBytes; // of the increments before the current one
     private volatile bool _isSnapshotRunning;
     private bool _beginsAnew; // what is on the disk is not continued
@@ -153,15 +154,16 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         lock (_changing)
         {
             _folder.Create();
+            bool isOnDisk = true;
             if (_beginsAnew || (_manifest.Base is null && _manifest.Increments.IsEmpty))
             {
                 WriteBase(writeBase);
-                _beginsAnew = false;
+                _beginsAnew = isOnDisk = false;
             }
 
-            if (_manifest.Increments.IsEmpty) _manifest = _manifest.WithIncrement(settings.AppendFileName, startOffset: -1);
-            _folder.WriteManifest(_manifest);
-            _manifest = _folder.DeleteHistory(_manifest);
+            AofManifest next = _manifest.Increments.IsEmpty ? _manifest.WithIncrement(settings.AppendFileName, startOffset: -1) : _manifest;
+            if (!isOnDisk || !ReferenceEquals(next, _manifest)) _folder.WriteManifest(next); // one that needs no change needs no room on the disk
+            _manifest = _folder.DeleteHistory(next);
             AofFile last = _manifest.Increments[^1];
             IOpenFile file = files.OpenWrite(_folder.PathOf(last.Name));
             _folder.Files.SyncFolder(_folder.FolderPath);
@@ -172,6 +174,24 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         }
 
         changes.SubscribeToEffects(_log!);
+    }
+
+    /// <summary>After <see cref="Start"/> has failed: writes are refused until the log has begun, or is not wanted any more.</summary>
+    internal void RefuseWrites(FileFailure failure)
+    {
+        _couldNotBegin = true;
+        gate.Refuse(WriteRefusal.NoLog, failure.Reason);
+        serverLog.Warning(LogEvents.LogFailed, $"The append-only file cannot begin: {failure.Message}. Writes are refused until it can; reads are served.");
+        Changed?.Invoke(LogChange.WriteFailed, failure.Reason);
+    }
+
+    private void AcceptWrites()
+    {
+        if (!_couldNotBegin) return;
+        _couldNotBegin = false;
+        gate.Accept(WriteRefusal.NoLog);
+        serverLog.Notice(LogEvents.LogWorksAgain, "Writes are accepted again.");
+        Changed?.Invoke(LogChange.Recovered, "");
     }
 
     private void WriteBase(Action<DumpFile> write)
@@ -190,7 +210,12 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     /// <param name="place">The place in the stream for replicas that the data belongs to, if nothing is executed any more; null: it has none, or goes on.</param>
     internal void Stop(RdbReplication? place = null)
     {
-        if (_log is not { } log) return;
+        if (_log is not { } log)
+        {
+            AcceptWrites();
+            return;
+        }
+
         changes.UnsubscribeFromEffects(log);
         if (place is not null && !LacksData) log.Chain.AppendUnchanged(AofReader.PlaceLine(place));
         bool written = log.Writer.Flush().Result;
@@ -260,6 +285,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
             });
             file.End();
             lock (_changing) Commit(file, next, next.LastIncrementSequence);
+            AcceptWrites();
         }
         catch
         {

@@ -38,6 +38,9 @@ internal sealed class LogReplay(RequestReplay execute, CommandTable commands, in
         Cut,
     }
 
+    /// <summary>Called with the place of each MULTI or EXEC that is ignored because no other is around it, and what is wrong with it.</summary>
+    internal Action<long, string>? Ignored { get; set; }
+
     /// <summary>The commands that were read.</summary>
     internal long Commands { get; private set; }
 
@@ -62,6 +65,12 @@ internal sealed class LogReplay(RequestReplay execute, CommandTable commands, in
             }
 
             if (read != AofRead.Command) continue;
+            if (reader.Stray is { } stray)
+            {
+                Ignored?.Invoke(reader.Start, stray);
+                continue;
+            }
+
             if (reader.IsFrame) unit = reader.InUnit ? Unit.Open : EndUnit();
             else if (unit == Unit.Open && _batch.WrittenCount - _wholeBytes + (long)reader.Raw.Length > unitBytesMax) unit = LookAhead(file, reader);
             if (!reader.IsFrame && unit != Unit.Cut) Add(file, reader, isWhole: unit != Unit.Open);

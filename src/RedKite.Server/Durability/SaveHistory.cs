@@ -13,6 +13,7 @@ internal sealed class SaveHistory(long startedMs)
     private long _count;
     private long _consecutiveFailures;
     private volatile string? _failure;
+    private volatile string? _backgroundFailure;
     private volatile IReadOnlyList<SaveRecord> _recent = [];
 
     /// <summary>When the data was last saved; without a save, when the server started.</summary>
@@ -38,6 +39,9 @@ internal sealed class SaveHistory(long startedMs)
 
     /// <summary>Why the last save failed; null: it succeeded, or there was none.</summary>
     internal string? Failure => _failure;
+
+    /// <summary>Why the last save in the background failed, if none has succeeded since; null otherwise.</summary>
+    internal string? BackgroundFailure => _backgroundFailure;
 
     /// <summary>Saves that failed.</summary>
     internal long Failures { get; private set; }
@@ -77,14 +81,15 @@ internal sealed class SaveHistory(long startedMs)
         Volatile.Write(ref _changesSaved, changes);
         Volatile.Write(ref _lastSavedMs, nowMs);
         Volatile.Write(ref _count, _count + 1);
-        _failure = null;
+        _failure = _backgroundFailure = null;
         Volatile.Write(ref _consecutiveFailures, 0);
         End(nowMs, bytes, failure: null);
     }
 
-    internal void Fail(long nowMs, string failure)
+    internal void Fail(long nowMs, string failure, bool isInBackground = true)
     {
         _failure = failure;
+        if (isInBackground) _backgroundFailure = failure;
         Failures++;
         Volatile.Write(ref _consecutiveFailures, _consecutiveFailures + 1);
         End(nowMs, bytes: 0, failure);

@@ -33,6 +33,9 @@ internal enum WriteRefusal
 
     /// <summary>The last write to the append-only file failed.</summary>
     Log,
+
+    /// <summary>The append-only file could not begin at the start.</summary>
+    NoLog,
 }
 
 /// <summary>
@@ -57,6 +60,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     private volatile WriteHold _holds;
     private volatile string? _snapshotError;
     private volatile string? _logError;
+    private volatile string? _noLogError;
     private volatile bool _lacksReplicas;
     private long _closedTimestamp; // 0: it is open
     private long _heldTicks;
@@ -64,7 +68,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// <summary>Called when clients that wait may try again: the gate has opened, or a key may be written. From any thread.</summary>
     internal event Action? Opened;
 
-    /// <summary>Called when refusing begins, with its cause, or ends: <see cref="WriteRefusal.None"/>. From any thread.</summary>
+    /// <summary>Called when refusing begins, with its cause, or ends: <see cref="WriteRefusal.None"/>. From any thread, under the gate's lock: it takes no lock but that of the timeline and of the log.</summary>
     internal Action<WriteRefusal>? RefusalChanged { get; set; }
 
     /// <summary>Called when commands that write need not wait any more, with how long they had to. From any thread.</summary>
@@ -83,12 +87,12 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     }
 
     /// <summary>Why commands that write are refused.</summary>
-    internal WriteRefusal Cause => _snapshotError is not null ? WriteRefusal.Snapshot : _logError is not null ? WriteRefusal.Log : WriteRefusal.None;
+    internal WriteRefusal Cause => _snapshotError is not null ? WriteRefusal.Snapshot : _logError is not null ? WriteRefusal.Log : _noLogError is not null ? WriteRefusal.NoLog : WriteRefusal.None;
 
     /// <summary>
     /// The error with which commands that write, and PING, are refused; null: they are not. As in Redis, a failed snapshot comes first.
     /// </summary>
-    internal string? Refusal => _snapshotError ?? _logError;
+    internal string? Refusal => _snapshotError ?? _logError ?? _noLogError;
 
     /// <summary>Whether commands that write are refused because too few replicas would get them (min-replicas-to-write).</summary>
     internal bool LacksReplicas
@@ -114,11 +118,24 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// </summary>
     internal KeyWriteRule? KeyRule { get; set; }
 
-    /// <summary>Makes commands that write wait, until the same holder opens the gate.</summary>
-    internal void Close(WriteHold hold)
+    /// <summary>Whether a holder has closed the gate.</summary>
+    internal bool IsHeldBy(WriteHold hold) => (_holds & hold) != 0;
+
+    /// <summary>
+    /// Makes commands that write wait, until the same holder opens the gate. Its holder looks at it again and again; otherwise it uses
+    /// <see cref="CloseIf"/>.
+    /// </summary>
+    internal void Close(WriteHold hold) => CloseIf(hold, static () => true);
+
+    /// <summary>
+    /// As <see cref="Close"/>, if the cause still exists, which is decided under the gate's lock: whoever ends the cause and then calls
+    /// <see cref="Open"/> leaves the gate open.
+    /// </summary>
+    internal void CloseIf(WriteHold hold, Func<bool> isCaused)
     {
         lock (_changing)
         {
+            if (!isCaused()) return;
             if (!Waits) _closedTimestamp = Stopwatch.GetTimestamp();
             _holds |= hold;
             _opened.Reset();
@@ -132,7 +149,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
         TimeSpan held;
         lock (_changing)
         {
-            if (!Waits) return;
+            if (!IsHeldBy(hold)) return;
             _holds &= ~hold;
             if (Waits) return;
             held = Stopwatch.GetElapsedTime(_closedTimestamp);
@@ -154,36 +171,34 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// <param name="detail">For a failed write to the log: the system's text for its error.</param>
     internal void Refuse(WriteRefusal cause, string detail = "")
     {
-        WriteRefusal before = Cause;
         lock (_changing)
         {
+            WriteRefusal before = Cause;
             if (cause == WriteRefusal.Snapshot)
             {
                 _snapshotError = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.";
             }
             else
             {
-                _logError = $"MISCONF Errors writing to the AOF file: {detail}";
+                SetLogError(cause, $"MISCONF Errors writing to the AOF file: {detail}");
             }
 
             Apply();
+            Report(before);
         }
-
-        if (Cause is var now && now != before) RefusalChanged?.Invoke(now);
     }
 
     /// <summary>Ends a refusal.</summary>
     internal void Accept(WriteRefusal cause)
     {
-        WriteRefusal before = Cause;
         lock (_changing)
         {
+            WriteRefusal before = Cause;
             if (cause == WriteRefusal.Snapshot) _snapshotError = null;
-            else _logError = null;
+            else SetLogError(cause, null);
             Apply();
+            Report(before);
         }
-
-        if (Cause is var now && now != before) RefusalChanged?.Invoke(now);
     }
 
     /// <summary>Sleeps until it is worth to try again. For callers in the process, with nothing locked.</summary>
@@ -194,6 +209,18 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     }
 
     public void Dispose() => _opened.Dispose();
+
+    private void SetLogError(WriteRefusal cause, string? error)
+    {
+        if (cause == WriteRefusal.Log) _logError = error;
+        else _noLogError = error;
+    }
+
+    // Under the lock: the last report is the state.
+    private void Report(WriteRefusal before)
+    {
+        if (Cause is var now && now != before) RefusalChanged?.Invoke(now);
+    }
 
     private void Apply() => attention.Set(ServerAttention.WritesGated, Waits || Refusal is not null || _lacksReplicas);
 }

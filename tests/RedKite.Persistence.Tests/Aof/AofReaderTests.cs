@@ -1,5 +1,6 @@
 using System.Text;
 using RedKite.Persistence.Aof;
+using RedKite.Persistence.Check;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
 using RedKite.Persistence.Tests.Rdb;
@@ -57,8 +58,6 @@ public sealed class AofReaderTests
     [InlineData("*1\r\n$-1\r\n1234567\r\n", 9, "length of an argument")]
     [InlineData("*1\r\n$3\r\nPING\r\n", 8, "does not end")]
     [InlineData("*11111111111111111111111111111111111111\r\n", 0, "no end")]
-    [InlineData("*1\r\n$4\r\nEXEC\r\n", 0, "EXEC without MULTI")]
-    [InlineData("*1\r\n$4\r\nPING\r\n*1\r\n$5\r\nMULTI\r\n*1\r\n$5\r\nmulti\r\n", 29, "MULTI within a transaction")]
     public void Damaged_file_is_refused_with_the_place(string text, int offset, string reason)
     {
         using var log = new LogFile(text);
@@ -66,6 +65,19 @@ public sealed class AofReaderTests
         Assert.Contains(reason, failure.Message, StringComparison.Ordinal);
         Assert.Equal(offset, failure.Offset);
         Assert.StartsWith("d/log: at byte ", failure.Message, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("*1\r\n$4\r\nEXEC\r\n", 0, "EXEC without MULTI")]
+    [InlineData("*1\r\n$4\r\nPING\r\n*1\r\n$5\r\nMULTI\r\n*1\r\n$5\r\nmulti\r\n", 29, "MULTI within a transaction")]
+    public void Frame_without_its_other_is_reported_with_its_place(string text, int offset, string what)
+    {
+        var disk = new FaultyFiles();
+        disk.CreateFolder("d");
+        Write(disk, "d/log", text);
+        AofSummary summary = AofSummary.Of(disk.OpenRead("d/log"), new RdbReadOptions(), nowMs: 0);
+        Assert.Equal($"{what} at byte {offset}: a server ignores it; what was before it may be missing", summary.Damage);
+        Assert.Equal(offset == 0 ? 0 : 14, summary.UnitEnd);
     }
 
     // More than the file has is truncation, and no memory is reserved for it.

@@ -380,6 +380,70 @@ public class AppendOnlyFileTests
     }
 
     [Fact]
+    public async Task Full_disk_and_a_torn_end_do_not_stop_the_start()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
+        disk.Run("SET a 1");
+        await disk.StopAsync();
+        Append(disk, "*3\r\n$3\r\nSET\r\n$1\r\nb");
+        disk.Files.Plan = call => call.Operation is "write" or "create" ? new FileFault(FileFault.NoSpace) : null;
+        await disk.StartAsync();
+        Assert.Equal("1", disk.Run("GET a").Text);
+        disk.Run("SET b 1");
+        disk.WaitFor(() => disk.Run("SET c 1").Text == "MISCONF Errors writing to the AOF file: No space left on device", "a refusal");
+        disk.Files.Plan = null;
+        disk.WaitFor(() => !disk.Run("SET d 1").IsError, "the recovery");
+        await disk.RestartAsync();
+        Assert.Equal("1", disk.Run("GET b").Text);
+        Assert.Equal("1", disk.Run("GET d").Text);
+    }
+
+    [Fact]
+    public async Task Full_disk_on_which_no_log_can_begin_serves_reads_and_refuses_writes()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        disk.Files.Plan = call => call.Operation is "write" or "create" ? new FileFault(FileFault.NoSpace) : null;
+        await disk.StopAsync();
+        disk.Set("appendonly", "yes");
+        await disk.StartAsync();
+        Assert.Equal("MISCONF Errors writing to the AOF file: No space left on device", disk.Run("SET a 1").Text);
+        Assert.False(disk.Run("GET a").IsError);
+        disk.Files.Plan = null;
+        disk.WaitFor(() => !disk.Run("SET a 1").IsError, "the recovery");
+        await disk.RestartAsync();
+        Assert.Equal("1", disk.Run("GET a").Text);
+    }
+
+    // What redis-server 8.0.2 does with each: it ignores what has no other around it.
+    [Theory]
+    [InlineData("EXEC|SET b 2", "2 - -")]
+    [InlineData("MULTI|SET b 2|MULTI|SET c 3|EXEC|SET d 4", "2 3 4")]
+    [InlineData("MULTI|SET b 2|MULTI|SET c 3|EXEC|EXEC|SET d 4", "2 3 4")]
+    [InlineData("MULTI|SET b 2", "- - -")]
+    [InlineData("MULTI|SET b 2|MULTI|SET c 3", "- - -")]
+    public async Task Transactions_of_a_log_that_have_no_begin_or_no_end(string commands, string data)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
+        disk.Run("SET a 1");
+        await disk.StopAsync();
+        Append(disk, string.Concat(commands.Split('|').Select(command => $"*{command.Split(' ').Length}\r\n" + string.Concat(command.Split(' ').Select(word => $"${word.Length}\r\n{word}\r\n")))));
+        await disk.StartAsync();
+        Assert.Equal("1", disk.Run("GET a").Text);
+        Assert.Equal(data, string.Join(' ', ((string[])["b", "c", "d"]).Select(key => disk.Run("GET " + key).Text ?? "-")));
+    }
+
+    [Fact]
+    public async Task Damaged_log_says_what_to_do_and_what_is_lost()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
+        disk.Run("SET a 1");
+        await disk.StopAsync();
+        Append(disk, "rubbish");
+        RedKiteConfigException refused = await Assert.ThrowsAsync<RedKiteConfigException>(disk.StartAsync);
+        Assert.Matches(@"appendonly\.aof\.1\.incr\.aof: at byte (\d+): .*redkite check .*--fix.* read it up to byte \1 of \d+: what follows would be lost", refused.Message);
+    }
+
+    [Fact]
     public async Task After_a_failed_sync_a_rewrite_makes_the_file_whole()
     {
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "always");

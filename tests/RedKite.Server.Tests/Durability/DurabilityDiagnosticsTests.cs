@@ -18,7 +18,8 @@ public class DurabilityDiagnosticsTests
         await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1", "diagnostics", "yes");
         disk.Run("SET a 1");
         disk.Files.Plan = call => call.Operation == "write" ? new FileFault(FileFault.NoSpace) : null;
-        disk.Run("SAVE");
+        disk.Run("BGSAVE");
+        disk.WaitFor(() => disk.Server.Engine.WriteGate.Refusal is not null && !disk.Server.Engine.Durability.IsSaving, "the failure");
         Assert.StartsWith("MISCONF", disk.Run("SET b 1").Text, StringComparison.Ordinal);
         Diagnosis refused = await FoundAsync(disk, "writes-refused"), failed = await FoundAsync(disk, "save-failed");
         Assert.Matches("^the last save failed: .*: No space left on device; 1 command refused so far$", refused.Evidence);

@@ -31,7 +31,7 @@ internal static class PersistenceInfo
         text.Line("rdb_changes_since_last_save"u8, durability.ChangesSinceSave);
         text.Line("rdb_bgsave_in_progress"u8, saves.BeganMs != 0 ? 1 : 0);
         text.Line("rdb_last_save_time"u8, saves.LastSavedMs / 1000);
-        text.Line("rdb_last_bgsave_status"u8, saves.Failure is null ? "ok"u8 : "err"u8);
+        text.Line("rdb_last_bgsave_status"u8, saves.BackgroundFailure is null ? "ok"u8 : "err"u8);
         text.Line("rdb_last_bgsave_time_sec"u8, Seconds(saves.LastDurationMs));
         text.Line("rdb_current_bgsave_time_sec"u8, Since(saves.BeganMs, nowMs));
         text.Line("rdb_saves"u8, durability.SavesSinceReset);

@@ -37,7 +37,7 @@ internal static class DurabilityReports
         json.WriteString("refused_because", parts.WriteGate.Cause switch
         {
             WriteRefusal.Snapshot => "the last save failed",
-            WriteRefusal.Log => "the append-only file cannot be written",
+            WriteRefusal.Log or WriteRefusal.NoLog => "the append-only file cannot be written",
             _ => null,
         });
         json.WriteBoolean("held", parts.WriteGate.Waits);
