@@ -117,8 +117,8 @@ public class SnapshotTests
     [InlineData("BGREWRITEAOF", "Background append only file rewriting started")]
     public async Task Save_follows_at_once_when_INFO_shows_the_end_of_the_last_one(string command, string reply)
     {
+        using var goesOn = new ManualResetEventSlim(); // disposed of behind the server, whose saves wait for it
         await using DiskServer disk = await DiskServer.StartAsync();
-        using var goesOn = new ManualResetEventSlim();
         disk.Server.Engine.Durability.Saves.Ended += _ => goesOn.Wait(50, CancellationToken.None);
         disk.Run("BGSAVE");
         disk.WaitFor(() => disk.Info("rdb_bgsave_in_progress") == "0", "the end");
