@@ -184,7 +184,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
             }
 
             Apply();
-            Report(before);
+            Announce(before);
         }
     }
 
@@ -197,7 +197,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
             if (cause == WriteRefusal.Snapshot) _snapshotError = null;
             else SetLogError(cause, null);
             Apply();
-            Report(before);
+            Announce(before);
         }
     }
 
@@ -217,7 +217,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     }
 
     // Under the lock: the last report is the state.
-    private void Report(WriteRefusal before)
+    private void Announce(WriteRefusal before)
     {
         if (Cause is var now && now != before) RefusalChanged?.Invoke(now);
     }
