@@ -29,6 +29,14 @@ public sealed class OracleProgramTests
         Assert.True(version is { Major: 9, Minor: >= 1 }, version.ToString());
     }
 
+    [Fact]
+    public void Redis_8_6_starts()
+    {
+        Assert.SkipWhen(OracleProgram.Redis86 is null, OracleProgram.Redis86Missing);
+        var version = Version.Parse(VersionOf(OracleProgram.Redis86, "redis_version"));
+        Assert.True(version is { Major: 8, Minor: >= 6 }, version.ToString());
+    }
+
     private static string VersionOf(ServerProgram program, string field)
     {
         using ServerProcess server = ServerProcess.Start(program);

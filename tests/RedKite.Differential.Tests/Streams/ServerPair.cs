@@ -16,10 +16,9 @@ internal sealed class ServerPair : IDisposable
     private const int PatienceMs = 60_000;
 
     // RedKite has the replies of Redis 8: an older oracle has others.
-    private ServerPair(ServerProgram subject, string[] options)
+    private ServerPair(ServerProgram oracle, ServerProgram subject, string[] options)
     {
-        Assert.SkipWhen(OracleProgram.Redis8 is null, "streams and transcripts: " + OracleProgram.Redis8Missing);
-        Oracle = new Side(ServerProgram.Oracle, options);
+        Oracle = new Side(oracle, options);
         try
         {
             Subject = new Side(subject, subject.IsRedKite ? [.. options, "--reported-redis-version", "8.0.2"] : options);
@@ -35,10 +34,21 @@ internal sealed class ServerPair : IDisposable
 
     public Side Subject { get; }
 
-    public static ServerPair Start(params string[] options) => new(ServerProgram.UnderTest, options);
+    public static ServerPair Start(params string[] options) => StartTwins(ServerProgram.UnderTest, options);
+
+    /// <summary>Redis 8.6 as the oracle, for what Redis 8.0 lacks.</summary>
+    public static ServerPair StartNewer(params string[] options)
+    {
+        Assert.SkipWhen(OracleProgram.Redis86 is null, OracleProgram.Redis86Missing);
+        return new ServerPair(OracleProgram.Redis86, ServerProgram.UnderTest, options);
+    }
 
     /// <summary>The oracle and another server as the subject, for tests of the comparison itself.</summary>
-    public static ServerPair StartTwins(ServerProgram subject, params string[] options) => new(subject, options);
+    public static ServerPair StartTwins(ServerProgram subject, params string[] options)
+    {
+        Assert.SkipWhen(OracleProgram.Redis8 is null, "streams and transcripts: " + OracleProgram.Redis8Missing);
+        return new ServerPair(ServerProgram.Oracle, subject, options);
+    }
 
     /// <summary>Resets both servers: no keys, the initial configuration, empty logs.</summary>
     public void Reset()

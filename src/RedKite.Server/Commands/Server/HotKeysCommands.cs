@@ -55,7 +55,7 @@ internal sealed class HotKeysCommands(ServerParts parts)
     {
         if (parts.HotKeys.Read() is not { } report)
         {
-            cmd.Reply.NullArray();
+            cmd.Reply.Null();
             return;
         }
 

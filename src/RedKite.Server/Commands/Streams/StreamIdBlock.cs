@@ -12,7 +12,7 @@ internal readonly record struct StreamIdBlock(int First, int Count)
 {
     internal bool Exists => First > 0;
 
-    /// <summary>Reads a block whose word was taken, up to its last id.</summary>
+    /// <summary>Passes over a block whose word was taken, up to its last id. <see cref="AreIdsOrReply"/> checks the ids.</summary>
     internal static bool TryTakeOrReply(scoped in CommandContext cmd, ref OptionReader options, out StreamIdBlock block)
     {
         block = default;
@@ -29,10 +29,16 @@ internal readonly record struct StreamIdBlock(int First, int Count)
         }
 
         block = new StreamIdBlock(number + 1, (int)count);
-        for (int i = 0; i < block.Count; i++)
+        for (int i = 0; i < block.Count; i++) options.TakeAny(out _);
+        return true;
+    }
+
+    /// <summary>Whether all are ids; otherwise replies that one is not.</summary>
+    internal bool AreIdsOrReply(scoped in CommandContext cmd)
+    {
+        for (int i = 0; i < Count; i++)
         {
-            options.TakeAny(out int argument);
-            if (!StreamIdArgument.TryReadOrReply(cmd, argument, out _)) return false;
+            if (!StreamIdArgument.TryReadOrReply(cmd, First + i, out _)) return false;
         }
 
         return true;

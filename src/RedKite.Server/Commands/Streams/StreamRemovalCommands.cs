@@ -42,13 +42,10 @@ internal static class StreamRemovalCommands
     {
         if (!TryParseOrReply(cmd, first: 2, out StreamIdBlock ids, out StreamReferencePolicy policy)) return;
         if (!cmd.OpenToWriteStreamOrReply(1, out StreamValue stream)) return;
+        if (stream.Exists && !ids.AreIdsOrReply(cmd)) return;
         cmd.ReplaceEffect();
         cmd.Reply.Array(ids.Count);
-        for (int i = 0; i < ids.Count; i++)
-        {
-            StreamId id = ids.Id(cmd, i);
-            cmd.Reply.Integer(stream.Exists ? Delete(cmd, stream, id, policy) : Missing);
-        }
+        for (int i = 0; i < ids.Count; i++) cmd.Reply.Integer(stream.Exists ? Delete(cmd, stream, ids.Id(cmd, i), policy) : Missing);
     }
 
     // XACKDEL key group [KEEPREF | DELREF | ACKED] IDS numids id [id ...]
@@ -56,12 +53,13 @@ internal static class StreamRemovalCommands
     {
         if (!TryParseOrReply(cmd, first: 3, out StreamIdBlock ids, out StreamReferencePolicy policy)) return;
         if (!cmd.OpenToWriteStreamOrReply(1, out StreamValue stream)) return;
-        cmd.ReplaceEffect();
         StreamGroup group = stream.FindGroup(cmd[2]);
+        if (group.Exists && !ids.AreIdsOrReply(cmd)) return;
+        cmd.ReplaceEffect();
         cmd.Reply.Array(ids.Count);
         for (int i = 0; i < ids.Count; i++)
         {
-            StreamId id = ids.Id(cmd, i);
+            StreamId id = group.Exists ? ids.Id(cmd, i) : default;
             if (!group.Exists || !group.RemovePending(id))
             {
                 cmd.Reply.Integer(Missing);
@@ -79,7 +77,8 @@ internal static class StreamRemovalCommands
     // Deletes one entry if the policy allows it.
     private static long Delete(scoped in CommandContext cmd, StreamValue stream, in StreamId id, StreamReferencePolicy policy)
     {
-        if (policy == StreamReferencePolicy.OnlyUnreferenced && stream.Contains(id) && stream.HasReferences(id)) return StillReferenced;
+        // Groups may refer to an entry that was deleted, or have still to read beyond its id.
+        if (policy == StreamReferencePolicy.OnlyUnreferenced && stream.HasReferences(id)) return StillReferenced;
         if (policy == StreamReferencePolicy.Remove)
         {
             var removals = new StreamRemovals();
@@ -194,7 +193,7 @@ internal static class StreamRemovalCommands
             }
 
             refusal = new Refusal(ids, isSilent, isFatal, retryCount, force);
-            return ids.Exists || SyntaxError(cmd);
+            return ids.Exists ? ids.AreIdsOrReply(cmd) : SyntaxError(cmd);
         }
 
         /// <summary>The number of deliveries that an entry has from now on.</summary>

@@ -52,6 +52,8 @@ public sealed class StreamRemovalCommandsTests : IAsyncLifetime
         Run("XADD nogroup 2-1 f v").IsBulk("2-1");
         Run("XDELEX nogroup ACKED IDS 2 1-1 9-9").IsIntegers(1, -1);
         Run("XLEN nogroup").IsInteger(1);
+        Run("XGROUP CREATE nogroup g 1-1").IsOk();
+        Run("XDELEX nogroup ACKED IDS 3 1-1 1-2 9-9").IsIntegers(-1, 2, 2); // by the id alone
     }
 
     [Fact]
