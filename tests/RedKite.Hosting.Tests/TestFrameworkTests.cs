@@ -14,18 +14,18 @@ public sealed partial class TestFrameworkTests : IDisposable
     [Fact]
     public void Nunit()
     {
-        string tests = "using NUnit.Framework;\n" + Single("[SetUp]");
-        AssertPasses("with-nunit", tests, "<EnableNUnitRunner>true</EnableNUnitRunner>", "NUnit:5.0.0", "NUnit3TestAdapter:6.3.1");
+        AssertPasses("with-nunit", Single("[SetUp]"), "<EnableNUnitRunner>true</EnableNUnitRunner>", "NUnit:5.0.0", "NUnit3TestAdapter:6.3.1");
     }
 
     // The page has its attributes only.
     [Fact]
     public void Mstest()
     {
-        string tests = Single("[SetUp]").Replace("[FixtureLifeCycle(LifeCycle.InstancePerTestCase)]", "[TestClass]", StringComparison.Ordinal)
+        string tests = Single("[SetUp]").Replace("using NUnit.Framework;", "using Microsoft.VisualStudio.TestTools.UnitTesting;", StringComparison.Ordinal)
+            .Replace("[FixtureLifeCycle(LifeCycle.InstancePerTestCase)]", "[TestClass]", StringComparison.Ordinal)
             .Replace("[SetUp]", "[TestInitialize]", StringComparison.Ordinal).Replace("[TearDown]", "[TestCleanup]", StringComparison.Ordinal).Replace("[Test]", "[TestMethod]", StringComparison.Ordinal)
             .Replace("Assert.That(_redis.Client.GetString(\"key\"), Is.Null)", "Assert.IsNull(_redis.Client.GetString(\"key\"))", StringComparison.Ordinal);
-        AssertPasses("with-mstest", "using Microsoft.VisualStudio.TestTools.UnitTesting;\n" + tests, "<EnableMSTestRunner>true</EnableMSTestRunner>", "MSTest:4.5.2");
+        AssertPasses("with-mstest", tests, "<EnableMSTestRunner>true</EnableMSTestRunner>", "MSTest:4.5.2");
     }
 
     [Fact]
@@ -36,7 +36,7 @@ public sealed partial class TestFrameworkTests : IDisposable
         _feed.Pack("RedKite.Server");
         _feed.Pack("RedKite.Testing");
         string project = _feed.Project("Microsoft.NET.Sdk", ["RedKite.Testing", .. packages]).Replace("</PropertyGroup>", property + "</PropertyGroup>", StringComparison.Ordinal);
-        string output = _feed.Run(_feed.NewProject(name, project, ("Tests.cs", "using RedKite.Testing;\n" + tests)));
+        string output = _feed.Run(_feed.NewProject(name, project, ("Tests.cs", tests)));
         Assert.Matches("(?s)Test run summary: Passed!.*total: 1.*succeeded: 1", output);
     }
 
