@@ -662,7 +662,8 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         _endpoints.Dispose();
         _pidFile.Remove();
 
-        // A loop that broke may have left a stripe locked and its memory half changed: that is not touched again.
+        // A loop that broke may have left a stripe locked and its memory half changed: that is not touched again. The host's calls and the threads that
+        // save and follow are not waited for then, so what they use stays, too.
         if (Failure is null)
         {
             EndCallers();
@@ -673,15 +674,14 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
             Engine.Durability.Stop(_savesAtStop && _isLoaded);
             foreach (SessionLoop loop in _loops) loop.Sliced.DiscardAll();
             Engine.Keyspace.Dispose();
+            Engine.Messages.Release();
+            if (Engine.Metrics is { } metrics) metrics.Runs.Dispose(); // there are none if the commands were refused
+            Engine.Script.Dispose();
+            Engine.Buffers.Dispose();
+            Engine.WriteGate.Dispose();
+            _loadCancellation.Dispose();
         }
 
-        Engine.Messages.Release();
-        if (Engine.Metrics is { } metrics) metrics.Runs.Dispose(); // there are none if the commands were refused
-        Engine.Script.Dispose();
-        Engine.Buffers.Dispose();
-        Engine.Durability.Dispose();
-        Engine.WriteGate.Dispose();
-        _loadCancellation.Dispose();
         _stopped.TrySetResult();
     }
 

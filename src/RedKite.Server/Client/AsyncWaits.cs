@@ -32,22 +32,19 @@ internal sealed class AsyncWaits(Engine engine, CallerPool callers)
     /// <summary>Executes the request of a caller that was taken for it, and waits for its reply if it blocks. Ends the call.</summary>
     internal ValueTask<RedKiteReply> Run(Caller caller, int database, CancellationToken cancellation)
     {
-        AsyncWait wait;
-        BlockedClient? blocked;
         try
         {
             cancellation.ThrowIfCancellationRequested();
-            wait = new AsyncWait(this, database, cancellation);
+            var wait = new AsyncWait(this, database, cancellation);
             caller.ExecuteFor(wait.Session);
-            blocked = wait.Session.Blocked;
-            if (blocked is null) return new ValueTask<RedKiteReply>(RedKiteReply.Parse(caller.Reply));
+            return wait.Session.Blocked is { } blocked
+                ? new ValueTask<RedKiteReply>(wait.Begin(blocked)) // before the call ends: the server's end waits for calls, and then for waits
+                : new ValueTask<RedKiteReply>(RedKiteReply.Parse(caller.Reply));
         }
         finally
         {
             caller.End();
         }
-
-        return new ValueTask<RedKiteReply>(wait.Begin(blocked));
     }
 
     /// <summary>Ends all waits with the server.</summary>
@@ -55,8 +52,11 @@ internal sealed class AsyncWaits(Engine engine, CallerPool callers)
     {
         _ended = true;
         foreach (AsyncWait wait in _waits.Keys) wait.Stop();
-        SpinWait.SpinUntil(() => _waits.IsEmpty);
+        Join();
     }
+
+    /// <summary>Waits for the last of them, which calls in progress may have begun meanwhile: each ends at once.</summary>
+    internal void Join() => SpinWait.SpinUntil(() => _waits.IsEmpty);
 
     internal void Add(AsyncWait wait) => _waits[wait] = true;
 

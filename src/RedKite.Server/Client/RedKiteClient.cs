@@ -177,5 +177,6 @@ internal sealed class ClientParts
         Subscriptions.End();
         Waits.End();
         Callers.End();
+        Waits.Join();
     }
 }

@@ -18,7 +18,7 @@ internal sealed partial class DurabilityService
     /// <param name="work">The work.</param>
     internal bool TryBegin(string thread, Action work)
     {
-        if (!_saving.Wait(0)) return false;
+        if (!TryTakeSaving(0)) return false;
         _cancelsSave = false;
         Run(thread, work);
         return true;
@@ -36,7 +36,7 @@ internal sealed partial class DurabilityService
     /// <summary>Begins to write all data to replicas on another thread, unless a snapshot is being written.</summary>
     internal bool TryBeginSynchronization(Action work)
     {
-        if (!_saving.Wait(0)) return false;
+        if (!TryTakeSaving(0)) return false;
         _cancelsSave = false;
         _isSynchronizing = true;
         Run("redkite-sync", work);

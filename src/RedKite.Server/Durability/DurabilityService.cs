@@ -20,7 +20,7 @@ namespace RedKite.Server.Durability;
 /// by what writes the dump file: a snapshot, or SAVE, which also works while the append-only file is rewritten. Files change in an order that
 /// leaves a loadable state at each moment (<see cref="FileReplacement"/>, <see cref="AofFolder"/>).
 /// </remarks>
-internal sealed partial class DurabilityService : IDisposable
+internal sealed partial class DurabilityService
 {
     private const int ScriptPollMs = 20;
     private const int SavePollMs = 1;
@@ -47,6 +47,7 @@ internal sealed partial class DurabilityService : IDisposable
     private volatile bool _rewriteIsScheduled;
     private volatile bool _isSynchronizing;
     private volatile bool _stops;
+    private volatile bool _hasEnded; // who gets one of the semaphores afterwards releases it and does nothing
 
     internal DurabilityService(Settings settings, Keyspace keyspace, ServerClock clock, ServerLog log, ChangePublisher changes, WriteGate gate, IFiles? files = null)
     {
@@ -232,9 +233,16 @@ internal sealed partial class DurabilityService : IDisposable
         Stopping?.Invoke();
         Log.Stop(Replication());
         if (saves && SavesAtStop(StopSaving.BySavePoints)) SaveAtStop();
+        _hasEnded = true;
+        _cancelsSave = true; // of a save whose snapshot has not begun
         _running?.Abort();
-        _saving.Wait(); // a save in progress ends first
+
+        // What uses the data on another thread ends first. Threads that still come, for a log that was switched off or a shutdown that waited for
+        // replicas, find that the end has come.
+        _saving.Wait();
         _dumping.Wait();
+        _dumping.Release();
+        _saving.Release();
     }
 
     // Clients wait, so no other script begins: whether the one that runs ends soon.
@@ -273,6 +281,7 @@ internal sealed partial class DurabilityService : IDisposable
         _stops = false; // if saving fails, the server goes on
         try
         {
+            if (_hasEnded) return null;
             if (!CanLockScripts())
             {
                 _log.Warning(LogEvents.StopWithoutSave, "A script does not end, so the server stops without saving.");
@@ -321,6 +330,7 @@ internal sealed partial class DurabilityService : IDisposable
 
         try
         {
+            if (_hasEnded) return false;
             failure = Save(WriteLocked);
             return true;
         }
@@ -431,7 +441,15 @@ internal sealed partial class DurabilityService : IDisposable
     }
 
     // One whose end INFO shows already is released soon.
-    private bool TryBegin() => _saving.Wait(0) || (!_isSynchronizing && Saves.BeganMs == 0 && Rewrites.BeganMs == 0 && _saving.Wait(ReleaseMsMax));
+    private bool TryBegin() => TryTakeSaving(0) || (!_isSynchronizing && Saves.BeganMs == 0 && Rewrites.BeganMs == 0 && TryTakeSaving(ReleaseMsMax));
+
+    private bool TryTakeSaving(int waitMs)
+    {
+        if (!_saving.Wait(waitMs)) return false;
+        if (!_hasEnded) return true;
+        _saving.Release();
+        return false;
+    }
 
     /// <summary>Whether commands wait for the snapshot that is being written.</summary>
     internal bool SnapshotIsAwaited => _running is { IsAwaited: true };
@@ -440,10 +458,18 @@ internal sealed partial class DurabilityService : IDisposable
     internal bool SnapshotEnds => _stops || _running is { Fails: true };
 
     /// <summary>Begins or ends the append-only file, as the setting says now.</summary>
-    internal void ApplyAppendOnly()
+    /// <returns>The thread that ends it; null: none does.</returns>
+    internal Thread? ApplyAppendOnly()
     {
-        if (_settings.AppendOnly && Log.Log is null) BeginRewrite();
-        else if (!_settings.AppendOnly) new Thread(EndLog) { Name = "redkite-log-end", IsBackground = true }.Start();
+        if (_settings.AppendOnly)
+        {
+            if (Log.Log is null) BeginRewrite();
+            return null;
+        }
+
+        var thread = new Thread(EndLog) { Name = "redkite-log-end", IsBackground = true };
+        thread.Start();
+        return thread;
     }
 
     // A rewrite in progress ends first: it may be about to begin the log.
@@ -452,7 +478,7 @@ internal sealed partial class DurabilityService : IDisposable
         _saving.Wait();
         try
         {
-            if (!_settings.AppendOnly) Log.Stop();
+            if (!_settings.AppendOnly && !_hasEnded) Log.Stop();
         }
         finally
         {
@@ -644,12 +670,6 @@ internal sealed partial class DurabilityService : IDisposable
 
     /// <summary>Whether a snapshot is being written.</summary>
     internal bool IsSaving => _saving.CurrentCount == 0 || _dumping.CurrentCount == 0;
-
-    public void Dispose()
-    {
-        _saving.Dispose();
-        _dumping.Dispose();
-    }
 
     private DumpOptions Options => new(_settings.RdbCompression, _settings.RdbChecksum, _settings.RdbSaveIncrementalFsync);
 

@@ -25,6 +25,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     private const int FlushPollMs = 20;
 
     private readonly Lock _changing = new();
+    private readonly Lock _ending = new();
     private readonly AofFolder _folder = new(files, settings.DirectoryPath, settings.AppendDirectoryName, settings.AppendFileName);
     private AofManifest _manifest = AofManifest.Empty;
     private volatile AppendOnlyLog? _log;
@@ -210,12 +211,15 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     /// <param name="place">The place in the stream for replicas that the data belongs to, if nothing is executed any more; null: it has none, or goes on.</param>
     internal void Stop(RdbReplication? place = null)
     {
-        if (_log is not { } log)
+        lock (_ending)
         {
-            AcceptWrites();
-            return;
+            if (_log is { } log) End(log, place);
+            else AcceptWrites();
         }
+    }
 
+    private void End(AppendOnlyLog log, RdbReplication? place)
+    {
         changes.UnsubscribeFromEffects(log);
         if (place is not null && !LacksData) log.Chain.AppendUnchanged(AofReader.PlaceLine(place));
         bool written = log.Writer.Flush().Result;

@@ -13,7 +13,6 @@ internal sealed class Keyspace : IDisposable
     private readonly SlabSource _source = new();
     private readonly KeyHasher _hasher;
     private readonly Database[] _databases;
-    private int _makingHuge;
     private long _translationNs;
     private int _allLockedBy; // a thread's id
     private volatile int _replacedBy; // the same
@@ -188,7 +187,7 @@ internal sealed class Keyspace : IDisposable
     internal long RegionsMadeHuge => _source.RegionsMadeHuge;
 
     /// <summary>Whether another thread is at it.</summary>
-    internal bool IsMakingHuge => Volatile.Read(ref _makingHuge) != 0;
+    internal bool IsMakingHuge => _source.HasIdleWork;
 
     /// <summary>CPU time that this took.</summary>
     internal long MakingHugeCpuNs => _source.MakingHugeCpuNs;
@@ -197,24 +196,10 @@ internal sealed class Keyspace : IDisposable
     internal long TranslationNs => Volatile.Read(ref _translationNs);
 
     /// <summary>Starts replacing 2 MiB of ordinary pages by a huge one on another thread, unless that is already in progress.</summary>
-    internal void BeginMakingHuge() => BeginIdleWork(static keyspace => keyspace._source.MakeOneHuge());
+    internal void BeginMakingHuge() => _source.BeginIdleWork(() => _source.MakeOneHuge());
 
     /// <summary>Starts measuring <see cref="TranslationNs"/> on another thread, unless one makes a page huge.</summary>
-    internal void BeginMeasuringTranslation() =>
-        BeginIdleWork(static keyspace => Volatile.Write(ref keyspace._translationNs, keyspace._source.MeasureTranslationNs()));
-
-    private void BeginIdleWork(Action<Keyspace> work)
-    {
-        if (Interlocked.Exchange(ref _makingHuge, 1) != 0) return;
-        ThreadPool.UnsafeQueueUserWorkItem(
-            static item =>
-            {
-                item.Work(item.Keyspace);
-                Volatile.Write(ref item.Keyspace._makingHuge, 0);
-            },
-            (Keyspace: this, Work: work),
-            preferLocal: false);
-    }
+    internal void BeginMeasuringTranslation() => _source.BeginIdleWork(() => Volatile.Write(ref _translationNs, _source.MeasureTranslationNs()));
 
     /// <summary>Checks every red zone and poisoned block of a guarded keyspace. Every stripe is locked, or no other thread uses the keyspace.</summary>
     internal void CheckGuards()

@@ -52,6 +52,7 @@ internal sealed unsafe class SlabSource : IDisposable
     private readonly Supply _tables = new(alwaysHuge: true);
     private readonly Supply _entries = new(alwaysHuge: false);
     private readonly Queue<nint> _ordinary = new(); // regions with ordinary pages from which slabs were carved
+    private readonly PoolTask _idleWork = new();
     private Arena[] _arenas = [];
     private byte* _rangeNext;
     private byte* _rangeEnd;
@@ -222,9 +223,21 @@ internal sealed unsafe class SlabSource : IDisposable
         return Math.Max(0, spent[Measurements / 2]);
     }
 
+    /// <summary>
+    /// Begins work in idle time on another thread, which may use the source's memory: <see cref="MakeOneHuge"/> or <see cref="MeasureTranslationNs"/>.
+    /// Nothing happens while such work is in progress, or if the source has ended.
+    /// </summary>
+    internal void BeginIdleWork(Action work) => _idleWork.TryBegin(work);
+
+    /// <summary>Whether such work is in progress.</summary>
+    internal bool HasIdleWork => _idleWork.IsBusy;
+
     public void Dispose()
     {
-        while (_tables.IsPreparing || _entries.IsPreparing) Thread.Yield(); // Its access would hit an unmapped page.
+        // Their accesses would hit unmapped pages.
+        _tables.Preparing.End();
+        _entries.Preparing.End();
+        _idleWork.End();
         lock (_lock)
         {
             foreach (nint range in _ranges) SystemMemory.Unmap((byte*)range, RangeBytes);
@@ -317,9 +330,7 @@ internal sealed unsafe class SlabSource : IDisposable
 
     private void PrepareIfNeeded(Supply supply)
     {
-        if (supply.Ready != null || supply.IsPreparing) return;
-        supply.IsPreparing = true;
-        ThreadPool.UnsafeQueueUserWorkItem(static work => work.Source.Prepare(work.Supply), (Source: this, Supply: supply), preferLocal: false);
+        if (supply.Ready == null && !supply.Preparing.IsBusy) supply.Preparing.TryBegin(() => Prepare(supply));
     }
 
     // On another thread; the first access is outside the lock.
@@ -332,8 +343,7 @@ internal sealed unsafe class SlabSource : IDisposable
         }
         catch (InsufficientMemoryException)
         {
-            supply.IsPreparing = false; // The next request meets the same refusal, on a thread that can report it.
-            return;
+            return; // The next request meets the same refusal, on a thread that can report it.
         }
 
         bool huge = supply.OrdinaryLeft == 0;
@@ -353,8 +363,6 @@ internal sealed unsafe class SlabSource : IDisposable
             supply.Ready = region;
             supply.ReadyIsHuge = huge;
         }
-
-        supply.IsPreparing = false;
     }
 
     // The regions from which slabs for one purpose are carved.
@@ -367,7 +375,7 @@ internal sealed unsafe class SlabSource : IDisposable
         internal bool ReadyIsHuge;
         internal bool CurrentIsPrepared;
         internal int OrdinaryLeft; // regions with ordinary pages until a huge one is tried again; owned by the preparing thread
-        internal volatile bool IsPreparing;
+        internal readonly PoolTask Preparing = new();
 
         internal bool AlwaysHuge => alwaysHuge;
 
