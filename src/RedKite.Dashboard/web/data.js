@@ -7,7 +7,7 @@ import { table } from './table.js';
 
 const bytesText = number => format.text(format.bytes(number));
 
-const purposes = { keys_and_values: 'Keys and values', tables: 'Tables of the keyspace', clients: 'Clients and their buffers', scripts: 'Scripts and their interpreters', managed_heap: 'Managed heap', process: 'The process itself' };
+const purposes = { keys_and_values: 'Keys and values', tables: 'Tables of the keyspace', clients: 'Clients and their buffers', channels_tracked_keys_and_logs: 'Channels, tracked keys, request logs', scripts: 'Scripts and their interpreters', managed_heap: 'Managed heap', process: 'The process itself' };
 
 // An empty server's memory surprises those who know what an empty Redis takes.
 const ofProcess = 'The process itself is the .NET runtime, the server’s code and its diagnostics with two weeks of history: about the same on an empty server and on a full one.';

@@ -39,11 +39,12 @@ internal abstract class ServerParts
         Changes = new ChangePublisher(keyspace);
         Script = new RunningScript(Attention, keyspace.Scripts);
         Actions = new ActionLog(Timeline, log, clock);
-        Messages = new MessageHub(Buffers);
-        Tracking = new KeyTracking(keyspace, Clients, Changes, Buffers, Settings, Limits);
-        SlowLog = new RequestLog(Limits);
-        LargeRequests = new RequestLog(Limits);
-        LargeReplies = new RequestLog(Limits);
+        Kept = new KeptMemory(keyspace.Budget);
+        Messages = new MessageHub(Buffers, Kept);
+        Tracking = new KeyTracking(keyspace, Clients, Changes, Buffers, Settings, Limits, Kept);
+        SlowLog = new RequestLog(Limits, Kept);
+        LargeRequests = new RequestLog(Limits, Kept);
+        LargeReplies = new RequestLog(Limits, Kept);
         Watched = new WatchedKeys(keyspace);
         LocalExpiries = new LocalExpiries(keyspace);
         WriteGate = new WriteGate(Attention);
@@ -92,6 +93,9 @@ internal abstract class ServerParts
 
     /// <summary>Counts how often clients have reached limits.</summary>
     internal LimitCounts Limits { get; } = new();
+
+    /// <summary>Counts what clients make the server keep.</summary>
+    internal KeptMemory Kept { get; }
 
     internal ClientRegistry Clients { get; } = new();
 
@@ -216,7 +220,7 @@ internal abstract class ServerParts
     {
         Commands = commands;
         Users.UseCommands(commands);
-        Metrics = new MetricsRegistry(Keyspace, commands.All.Count, Limits, () => Script.Figures().TotalBytes);
+        Metrics = new MetricsRegistry(Keyspace, commands.All.Count, Limits, Kept, () => Script.Figures().TotalBytes);
     }
 }
 

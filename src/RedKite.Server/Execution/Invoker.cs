@@ -119,6 +119,7 @@ internal sealed partial class Invoker
         }
 
         if (replies != ReplyMode.On) DropReply(session, Reply, length);
+        session.CountKept(_engine.Kept);
         if (command is { BeginsUnit: true } && session.Transaction is { Commands.Count: 0 }) _executor.UnitStart = request.Start;
         return true;
     }

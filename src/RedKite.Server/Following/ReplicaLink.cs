@@ -203,6 +203,7 @@ internal sealed partial class ReplicaLink : IDisposable
             {
                 _caller.Discard(session);
                 _engine.Clients.Remove(session);
+                session.EndCountingKept(_engine.Kept);
                 if (!_stop.IsCancellationRequested) _engine.Log.Notice(LogEvents.LinkFailed, "Connection with master lost. What is missing of the stream will be requested when it is back.");
             }
         }

@@ -304,6 +304,7 @@ internal sealed class SessionLoop : IConnectionHandler
         _engine.Clients.Remove(session);
         _engine.Clients.Departed.Add(session, _engine.Clock.SteadyMs, _engine.Clock.NowMs);
         _engine.ClientEviction.Forget(session);
+        session.EndCountingKept(_engine.Kept);
         _engine.Memory.NoteReleased(Metrics.Buffers, session.CountedBufferBytes);
         session.CountedBufferBytes = 0;
     }
@@ -445,6 +446,7 @@ internal sealed class SessionLoop : IConnectionHandler
         {
             Session session = SessionOf(connection);
             session.CountedBufferBytes = Metrics.Buffers.Note(connection);
+            session.CountKept(_engine.Kept, exactly: true);
             if (connection.OutputBytes > 0) OnOutputBuffered(connection);
             else if (_engine.ClientEviction.IsOn) _engine.ClientEviction.Note(session, connection.InputBytes); // what was sent no longer counts
             if (isNewPeriod) session.ReplyBytesPeak = 0;

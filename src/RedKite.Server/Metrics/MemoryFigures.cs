@@ -9,7 +9,7 @@ namespace RedKite.Server.Metrics;
 /// </summary>
 internal readonly record struct MemoryFigures
 {
-    /// <summary>Bytes in use: the process's fixed share, the store, the connections with their buffers, and the scripts.</summary>
+    /// <summary>Bytes in use: the process's fixed share, the store, the connections with their buffers and what clients make the server keep, and the scripts.</summary>
     internal long Used { get; private init; }
 
     internal long Peak { get; private init; }
@@ -17,8 +17,11 @@ internal readonly record struct MemoryFigures
     /// <summary>Bytes that were in use when the server had started and nothing was stored yet.</summary>
     internal long Startup { get; private init; }
 
-    /// <summary>Bytes of the connections with their buffers.</summary>
+    /// <summary>Bytes of the connections with their buffers, and of what single clients make the server keep.</summary>
     internal long Clients { get; private init; }
+
+    /// <summary>Bytes of what clients together make the server keep: channels, tracked keys, logs of requests.</summary>
+    internal long Shared { get; private init; }
 
     /// <summary>Bytes of the interpreters, and of the texts of scripts and libraries.</summary>
     internal long Scripts { get; private init; }
@@ -39,7 +42,7 @@ internal readonly record struct MemoryFigures
     /// <summary>Bytes by which the process itself has grown since.</summary>
     internal long Growth { get; private init; }
 
-    internal long Overhead => Startup + Growth + Clients + Scripts + Tables;
+    internal long Overhead => Startup + Growth + Clients + Shared + Scripts + Tables;
 
     internal long Dataset => Math.Max(0, Used - Overhead);
 
@@ -69,7 +72,8 @@ internal readonly record struct MemoryFigures
             Peak = registry.Server.PeakBytes,
             Startup = registry.Server.StartupBytes,
             Growth = registry.Server.GrowthBytes,
-            Clients = totals.ClientBytes,
+            Clients = totals.ClientBytes + registry.Kept[Kept.Clients],
+            Shared = registry.Kept.OthersBytes,
             Scripts = scripts,
             Tables = registry.Keyspace.TableBytes,
             Allocated = registry.Keyspace.UsedBytes,
@@ -84,7 +88,13 @@ internal readonly record struct MemoryFigures
     internal static long UsedBytes(MetricsRegistry registry, in ServerTotals totals) => UsedBytes(registry, totals, registry.ScriptBytes);
 
     private static long UsedBytes(MetricsRegistry registry, in ServerTotals totals, long scriptBytes) =>
-        registry.Server.StartupBytes + registry.Server.GrowthBytes + registry.Keyspace.UsedBytes + totals.ClientBytes + scriptBytes;
+        UnreportedBytes(registry, totals, scriptBytes) + registry.Keyspace.UsedBytes + registry.Kept.Bytes;
+
+    /// <summary>What counts as used, and is neither the store's nor <see cref="KeptMemory"/>, which report to the limit themselves.</summary>
+    internal static long UnreportedBytes(MetricsRegistry registry, in ServerTotals totals) => UnreportedBytes(registry, totals, registry.ScriptBytes);
+
+    private static long UnreportedBytes(MetricsRegistry registry, in ServerTotals totals, long scriptBytes) =>
+        registry.Server.StartupBytes + registry.Server.GrowthBytes + totals.ClientBytes + scriptBytes;
 
     private static double Ratio(long part, long whole, double ifBothZero = 1) =>
         whole > 0 ? (double)part / whole : part == 0 ? ifBothZero : 0;

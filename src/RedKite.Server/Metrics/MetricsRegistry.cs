@@ -3,7 +3,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Metrics;
 
 /// <summary>All counters of a server, and the sums over them. From any thread.</summary>
-internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, LimitCounts limits, Func<long> scriptBytes)
+internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, LimitCounts limits, KeptMemory kept, Func<long> scriptBytes)
 {
     private readonly Lock _lock = new();
     private readonly List<LoopMetrics> _loops = [];
@@ -14,6 +14,9 @@ internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, Limit
     internal ServerMetrics Server { get; } = new() { Limits = limits };
 
     internal Keyspace Keyspace => keyspace;
+
+    /// <summary>What clients make the server keep.</summary>
+    internal KeptMemory Kept => kept;
 
     /// <summary>Bytes of the interpreters, and of the texts of scripts and libraries.</summary>
     internal long ScriptBytes => scriptBytes();

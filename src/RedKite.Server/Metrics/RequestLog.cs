@@ -4,6 +4,13 @@ namespace RedKite.Server.Metrics;
 /// <param name="Value">How long it executed, in microseconds, or how large it or its reply was, in bytes.</param>
 internal sealed record RequestLogEntry(long Id, long UnixSeconds, long Value, byte[][] Arguments, string ClientAddress, string ClientName)
 {
+    // The entry, its place in the log, and the array of arguments; an argument's array with its place.
+    private const int Overhead = 176;
+    private const int ArgumentOverhead = 32;
+
+    /// <summary>Memory of the entry.</summary>
+    internal long KeptBytes { get; } = Overhead + Arguments.Sum(argument => (long)argument.Length + ArgumentOverhead) + ((long)(ClientAddress.Length + ClientName.Length) * sizeof(char));
+
     /// <summary>How long it waited for its turn, after the loop had begun to serve the clients that were ready with it.</summary>
     internal long WaitingMicroseconds { get; set; }
 
@@ -18,7 +25,7 @@ internal sealed record RequestLogEntry(long Id, long UnixSeconds, long Value, by
 /// The requests that were slow, large, or had large replies, newest first: one log for each of the three. All executors share it
 /// under a lock: such requests are rare.
 /// </summary>
-internal sealed class RequestLog(LimitCounts limits)
+internal sealed class RequestLog(LimitCounts limits, KeptMemory kept)
 {
     private readonly Lock _lock = new();
     private readonly LinkedList<RequestLogEntry> _entries = new();
@@ -51,8 +58,14 @@ internal sealed class RequestLog(LimitCounts limits)
 
             _nextId++;
             _entries.AddFirst(entry);
+            kept.Add(Kept.RequestLogs, entry.KeptBytes);
             if (_entries.Count > MaxLength) limits.Note(Limit.RequestLogEntries);
-            while (_entries.Count > MaxLength) _entries.RemoveLast();
+            while (_entries.Count > MaxLength)
+            {
+                kept.Add(Kept.RequestLogs, -_entries.Last!.Value.KeptBytes);
+                _entries.RemoveLast();
+            }
+
             return entry;
         }
     }
@@ -68,6 +81,10 @@ internal sealed class RequestLog(LimitCounts limits)
 
     internal void Clear()
     {
-        lock (_lock) _entries.Clear();
+        lock (_lock)
+        {
+            foreach (RequestLogEntry entry in _entries) kept.Add(Kept.RequestLogs, -entry.KeptBytes);
+            _entries.Clear();
+        }
     }
 }

@@ -31,6 +31,8 @@ internal sealed class AwaitedKey(BlockedClient client, KeyIdentity identity, int
 /// </remarks>
 internal sealed class BlockedClient : IDisposable
 {
+    private const int Overhead = 160; // this object and its block request
+    private const int KeyBytes = 136; // an awaited key, its place in the array, and its queue
     private const int Waiting = 0;
     private const int Serving = 1;
     private const int Ended = 2;
@@ -52,6 +54,9 @@ internal sealed class BlockedClient : IDisposable
     internal Session Session { get; }
 
     internal SavedRequest Request { get; }
+
+    /// <summary>Memory of the request and of the places in its keys' queues.</summary>
+    internal long KeptBytes => Request.KeptBytes + ((long)_keys.Length * KeyBytes) + Overhead;
 
     internal BlockRequest Block { get; }
 

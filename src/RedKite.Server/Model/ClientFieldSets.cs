@@ -3,6 +3,8 @@ namespace RedKite.Server.Model;
 /// <summary>The lists of field names that a client has prepared with HIMPORT, by name.</summary>
 internal sealed class ClientFieldSets
 {
+    private const int FieldBytes = 40; // the array of a name, and its place in the list's
+
     private readonly Dictionary<byte[], byte[][]> _sets = new(NameComparer.Instance);
 
     /// <summary>The number of lists.</summary>
@@ -30,5 +32,5 @@ internal sealed class ClientFieldSets
         return true;
     }
 
-    private static long BytesOf(byte[] name, byte[][] fields) => name.Length + fields.Sum(field => (long)field.Length) + ((1L + fields.Length) * Session.NameOverhead);
+    private static long BytesOf(byte[] name, byte[][] fields) => name.Length + Session.NameOverhead + fields.Sum(field => (long)field.Length + FieldBytes);
 }

@@ -8,7 +8,8 @@ namespace RedKite.Server.Model;
 /// </summary>
 internal sealed class SavedRequest
 {
-    private const int Overhead = 128;
+    // The object with its place in a list that has doubled, and the two arrays.
+    private const int Overhead = 64 + 16 + (2 * 24);
     private const int ArgumentOverhead = 8;
 
     private SavedRequest(Command command, int databaseIndex, ulong firstKeyHash, byte[] input, ArgumentSlice[] arguments)
@@ -40,16 +41,16 @@ internal sealed class SavedRequest
     /// <summary>Copies a request, with other values for some arguments.</summary>
     internal static SavedRequest Of(scoped in CommandContext cmd, List<(int Argument, byte[] Value)>? replacements = null)
     {
-        var replaced = new byte[]?[cmd.Count];
-        foreach ((int argument, byte[] value) in replacements ?? []) replaced[argument] = value;
+        byte[]?[]? replaced = replacements is null ? null : new byte[]?[cmd.Count];
+        foreach ((int argument, byte[] value) in replacements ?? []) replaced![argument] = value;
         int bytes = 0;
-        for (int i = 0; i < cmd.Count; i++) bytes += replaced[i]?.Length ?? cmd[i].Length;
+        for (int i = 0; i < cmd.Count; i++) bytes += replaced?[i]?.Length ?? cmd[i].Length;
         var input = new byte[bytes];
         var arguments = new ArgumentSlice[cmd.Count];
         int at = 0;
         for (int i = 0; i < cmd.Count; i++)
         {
-            ReadOnlySpan<byte> value = replaced[i] ?? cmd[i];
+            ReadOnlySpan<byte> value = replaced?[i] is { } other ? other : cmd[i];
             value.CopyTo(input.AsSpan(at));
             arguments[i] = new ArgumentSlice(at, value.Length);
             at += value.Length;

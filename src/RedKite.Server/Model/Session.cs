@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using RedKite.Net;
 using RedKite.Protocol;
+using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Model;
 
@@ -29,6 +30,7 @@ internal sealed class Session
     private int _servingThread; // which executes the client's blocked command; 0: none
     private bool _resp3;
     private ReplyMode _replyMode;
+    private long _countedKeptBytes;
     private bool _isOverrun; // more was posted than may wait, the connection is about to be closed
 
     internal Session(long id, Connection? connection, long nowMs, User user, bool authenticated)
@@ -144,7 +146,29 @@ internal sealed class Session
         DatabaseIndex != 0 || User != initial || Resp3 || ReplyMode != ReplyMode.On || IsMonitor || Transaction is not null || Tracking is not null || StateBytes > 0;
 
     /// <summary>Memory that the client occupies beside its connection's buffers. A moment old when another thread reads it.</summary>
-    internal long KeptBytes => StateBytes + (Transaction?.KeptBytes ?? 0) + (Blocked?.Request.KeptBytes ?? 0) + (Partial?.ArgumentBytes ?? 0);
+    internal long KeptBytes => StateBytes + (Transaction?.KeptBytes ?? 0) + (Blocked?.KeptBytes ?? 0) + (Partial?.ArgumentBytes ?? 0) + NamesBytes;
+
+    private long NamesBytes => (long)(Name.Length + LibraryName.Length + LibraryVersion.Length) * sizeof(char);
+
+    /// <summary>
+    /// Counts <see cref="KeptBytes"/> for the limit of memory: a large change at once, any other with the loop's next look at its clients. On the client's thread.
+    /// </summary>
+    /// <param name="kept">Where it is counted.</param>
+    /// <param name="exactly">Whether small changes count, too.</param>
+    internal void CountKept(KeptMemory kept, bool exactly = false)
+    {
+        long change = KeptBytes - _countedKeptBytes;
+        if (exactly ? change == 0 : Math.Abs(change) < KeptMemory.StepBytes) return;
+        _countedKeptBytes += change;
+        kept.Add(Kept.Clients, change);
+    }
+
+    /// <summary>The client is gone: nothing of it counts any more. On the client's thread.</summary>
+    internal void EndCountingKept(KeptMemory kept)
+    {
+        kept.Add(Kept.Clients, -_countedKeptBytes);
+        _countedKeptBytes = 0;
+    }
 
     /// <summary>CLIENT NO-EVICT.</summary>
     internal bool NoEvict { get; set; }

@@ -5,6 +5,9 @@ namespace RedKite.Server.Model;
 /// <summary>The keys that a client watches (WATCH), and whether one of them has changed.</summary>
 internal sealed class ClientWatch
 {
+    // The watched key with its name's array, its places in this list and set, and in the server's dictionary, which have doubled.
+    private const int KeyBytes = 208;
+
     private readonly List<WatchedKey> _keys = [];
     private readonly HashSet<KeyIdentity> _identities = [];
     private volatile bool _isDirty;
@@ -30,7 +33,7 @@ internal sealed class ClientWatch
     {
         _keys.Add(key);
         _identities.Add(key.Identity);
-        Bytes += key.Name.Length + Session.NameOverhead;
+        Bytes += key.Name.Length + KeyBytes;
         Stripes = Stripes.With(key.Stripe);
     }
 

@@ -1,5 +1,6 @@
 using RedKite.Net.Interop;
 using RedKite.Protocol;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.PubSub;
@@ -12,6 +13,10 @@ internal sealed class ChannelTable
 {
     private const int Parts = 64;
 
+    // A place in the dictionary, and a list with one loop and one subscriber. The name belongs to a subscription.
+    private const int ChannelBytes = 200;
+
+    private readonly KeptMemory _kept;
     private readonly bool _isShard;
     private readonly PatternTable? _patterns;
     private readonly Part[] _parts = new Part[Parts];
@@ -19,8 +24,10 @@ internal sealed class ChannelTable
 
     /// <param name="pool">Where messages are kept.</param>
     /// <param name="patterns">The patterns that also get the table's messages; null: none, because the channels are sharded.</param>
-    internal ChannelTable(BufferPool pool, PatternTable? patterns)
+    /// <param name="kept">Where channels are counted.</param>
+    internal ChannelTable(BufferPool pool, PatternTable? patterns, KeptMemory kept)
     {
+        _kept = kept;
         _patterns = patterns;
         _isShard = patterns is null;
         for (int i = 0; i < Parts; i++) _parts[i] = new Part(pool);
@@ -38,6 +45,7 @@ internal sealed class ChannelTable
             {
                 part.Channels.Add(subscription.Name, subscribers = new SubscriberList());
                 Interlocked.Increment(ref _count);
+                _kept.Add(Kept.Channels, ChannelBytes);
             }
 
             subscribers.Add(subscription);
@@ -55,6 +63,7 @@ internal sealed class ChannelTable
             if (subscribers.Count > 0) return;
             part.Channels.Remove(subscription.Name);
             Interlocked.Decrement(ref _count);
+            _kept.Add(Kept.Channels, -ChannelBytes);
         }
     }
 

@@ -1,4 +1,5 @@
 using RedKite.Net.Interop;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.PubSub;
@@ -13,11 +14,11 @@ internal sealed class MessageHub
     private long _published;
     private long _delivered;
 
-    internal MessageHub(BufferPool pool)
+    internal MessageHub(BufferPool pool, KeptMemory kept)
     {
-        _patterns = new PatternTable(pool);
-        _channels = new ChannelTable(pool, _patterns);
-        _shardChannels = new ChannelTable(pool, patterns: null);
+        _patterns = new PatternTable(pool, kept);
+        _channels = new ChannelTable(pool, _patterns, kept);
+        _shardChannels = new ChannelTable(pool, patterns: null, kept);
     }
 
     internal ChannelTable Channels => _channels;

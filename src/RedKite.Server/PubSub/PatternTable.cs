@@ -1,11 +1,15 @@
 using RedKite.Net.Interop;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.PubSub;
 
 /// <summary>Patterns with their subscribers.</summary>
-internal sealed class PatternTable(BufferPool pool)
+internal sealed class PatternTable(BufferPool pool, KeptMemory kept)
 {
+    // A place in the dictionary and in the index, the pattern, and a list with one loop and one subscriber. The name belongs to a subscription.
+    private const int PatternBytes = 320;
+
     private readonly Lock _lock = new();
     private readonly Dictionary<byte[], SubscribedPattern> _patterns = new(NameComparer.Instance);
     private readonly PatternIndex _index = new();
@@ -25,6 +29,7 @@ internal sealed class PatternTable(BufferPool pool)
                 _patterns.Add(subscription.Name, pattern = new SubscribedPattern(subscription.Name));
                 _index.Add(pattern);
                 _count++;
+                kept.Add(Kept.Channels, PatternBytes);
             }
 
             pattern.Subscribers.Add(subscription);
@@ -42,6 +47,7 @@ internal sealed class PatternTable(BufferPool pool)
             _patterns.Remove(subscription.Name);
             _index.Remove(pattern);
             _count--;
+            kept.Add(Kept.Channels, -PatternBytes);
         }
     }
 

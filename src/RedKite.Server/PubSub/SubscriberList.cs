@@ -34,7 +34,7 @@ internal sealed class SubscriberList
         if (index < 0)
         {
             index = _groups.Length;
-            _groups = [.. _groups, new Group { Loop = loop, Subscriptions = new Subscription[1], Backlog = new Backlog() }];
+            _groups = [.. _groups, new Group { Loop = loop, Subscriptions = new Subscription[1] }];
         }
 
         ref Group group = ref _groups[index];
@@ -60,7 +60,7 @@ internal sealed class SubscriberList
     /// <summary>Delivers a message to all subscribers; those of other loops get it when their loops handle the posted message.</summary>
     internal void Deliver(in Payload message)
     {
-        foreach (ref readonly Group group in _groups.AsSpan())
+        foreach (ref Group group in _groups.AsSpan())
         {
             if (group.Length == group.Ended) continue;
             if (group.Loop is null)
@@ -75,7 +75,7 @@ internal sealed class SubscriberList
                 continue;
             }
 
-            Post(group, message);
+            Post(ref group, message);
         }
     }
 
@@ -89,9 +89,9 @@ internal sealed class SubscriberList
     }
 
     // Bytes that wait for the loop count against each subscriber's limit. Beyond it the rest is dropped, and the subscribers are closed.
-    private static void Post(in Group group, in Payload message)
+    private static void Post(ref Group group, in Payload message)
     {
-        Backlog backlog = group.Backlog;
+        Backlog backlog = group.Backlog ??= new Backlog();
         if (backlog.IsOver) return;
         var posted = new Posted(group, message);
         long waiting = Interlocked.Add(ref backlog.Bytes, message.Length);
@@ -137,7 +137,7 @@ internal sealed class SubscriberList
         internal Subscription[] Subscriptions;
         internal int Length;
         internal int Ended;
-        internal Backlog Backlog;
+        internal Backlog? Backlog; // since the first message from another loop
     }
 
     // Messages on their way to a loop.
@@ -153,7 +153,7 @@ internal sealed class SubscriberList
         private readonly Subscription[] _subscriptions = group.Subscriptions;
         private readonly int _length = group.Length;
         private readonly BufferPool _pool = group.Loop!.Pool;
-        private readonly Backlog _backlog = group.Backlog;
+        private readonly Backlog _backlog = group.Backlog!;
 
         internal Connection AnyConnection => (Array.Find(_subscriptions, subscription => subscription is { IsActive: true }) ?? _subscriptions[0]).Session.Connection!;
 

@@ -13,8 +13,15 @@ namespace RedKite.Server.Tracking;
 /// stripe, guarded by the stripe's lock: a key is remembered before the stripe from which it was read is released, so no change is missed.
 /// It consumes changes while a client tracks, and while keys are remembered; a minute after the last client stopped tracking, they are forgotten.
 /// </summary>
-internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, ChangePublisher changes, BufferPool pool, Settings settings, LimitCounts limits) : IChangeConsumer
+internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, ChangePublisher changes, BufferPool pool, Settings settings, LimitCounts limits, KeptMemory kept) : IChangeConsumer
 {
+    // A key's place in the table, which has doubled, and its name's array; another reader's id in an array that has doubled.
+    private const int KeyBytes = 128;
+    private const int ReaderBytes = 16;
+
+    // A prefix with its array, its place in the table, and its set of clients.
+    private const int PrefixBytes = 360;
+
     private const int IdleMs = 60_000;
 
     private readonly TrackedKeys[] _parts = [.. keyspace.Stripes.ToArray().Select(_ => new TrackedKeys())];
@@ -50,7 +57,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     {
         bool isNew = session.Tracking is null;
         foreach (byte[] prefix in options.Prefixes) _broadcast.Add(session, prefix);
-        options.Bytes = options.Prefixes.Sum(prefix => (long)prefix.Length + Session.NameOverhead);
+        options.Bytes = options.Prefixes.Sum(prefix => (long)prefix.Length + PrefixBytes);
         session.Tracking = options;
         if (!isNew) return;
         lock (_changing)
@@ -100,6 +107,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     private void NoteAdded(TrackedKeys part, ulong hash, ReadOnlySpan<byte> key, bool isNew)
     {
         Interlocked.Increment(ref _items);
+        kept.Add(Kept.TrackedKeys, isNew ? key.Length + KeyBytes : ReaderBytes);
         if (!isNew) return;
         Interlocked.Increment(ref _keys);
         Interlocked.Add(ref _bytes, key.Length + Session.NameOverhead);
@@ -210,6 +218,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     private void Clear()
     {
         foreach (TrackedKeys part in _parts) part.Clear();
+        kept.Add(Kept.TrackedKeys, -kept[Kept.TrackedKeys]); // with every stripe locked nothing is added
         Interlocked.Exchange(ref _keys, 0);
         Interlocked.Exchange(ref _items, 0);
         Interlocked.Exchange(ref _bytes, 0);
@@ -231,11 +240,14 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         return true;
     }
 
+    private static long KeptBytes(in TrackedKeys.Readers readers) => readers.Key.Length + KeyBytes + ((readers.Count - 1L) * ReaderBytes);
+
     private void Tell(in TrackedKeys.Readers readers, long changedBy)
     {
         Interlocked.Decrement(ref _keys);
         Interlocked.Add(ref _bytes, -(readers.Key.Length + Session.NameOverhead));
         Interlocked.Add(ref _items, -readers.Count);
+        kept.Add(Kept.TrackedKeys, -KeptBytes(readers));
         byte[] text = InvalidationText.Keys(readers.Key);
         foreach (long client in readers.Clients) Tell(client, changedBy, text);
     }

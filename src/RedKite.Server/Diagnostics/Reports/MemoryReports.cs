@@ -29,6 +29,7 @@ internal static class MemoryReports
         json.WriteNumber("tables", memory.Tables);
         json.WriteNumber("keys_and_values", memory.Allocated - memory.Tables);
         json.WriteNumber("clients", memory.Clients);
+        json.WriteNumber("channels_tracked_keys_and_logs", memory.Shared);
         json.WriteNumber("scripts", memory.Scripts);
         json.WriteEndObject();
         json.WriteNumber("peak", memory.Peak);

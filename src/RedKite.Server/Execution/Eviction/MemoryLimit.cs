@@ -22,7 +22,7 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
     private readonly Lock _changing = new();
 
     private int _freeingStripe;
-    private long _othersBytes; // what used_memory counts beside the store, as of the last Apply
+    private long _othersBytes; // what used_memory counts and does not report to the budget itself, as of the last Apply
 
     /// <summary>The stripe of the last eviction of a value with a structure, which may not be free yet.</summary>
     internal int FreeingStripe
@@ -55,7 +55,7 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
             // Read with the lock: otherwise a limit that was read before CONFIG SET could replace the new one.
             ulong limit = settings.MaxMemoryBytes;
             if (registry is not null && OwnsProcess) registry.Server.GrowthBytes = Growth(registry, limit);
-            _othersBytes = registry is null ? 0 : MemoryFigures.UsedBytes(registry, ServerTotals.Of(registry)) - registry.Keyspace.UsedBytes;
+            _othersBytes = registry is null ? 0 : MemoryFigures.UnreportedBytes(registry, ServerTotals.Of(registry));
             Measured?.Invoke();
             Limit(limit, reports);
         }
@@ -82,7 +82,7 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
     private static long Growth(MetricsRegistry registry, ulong limit)
     {
         if (limit < GrowthLimitMin) return 0;
-        long known = registry.Server.StartupBytes + registry.Keyspace.ResidentBytes + ServerTotals.Of(registry).ClientBytes + registry.ScriptBytes;
+        long known = registry.Server.StartupBytes + registry.Keyspace.ResidentBytes + ServerTotals.Of(registry).ClientBytes + registry.Kept.Bytes + registry.ScriptBytes;
         long measured = Math.Clamp(ProcessMemory.ResidentBytes - known, 0, (long)Math.Min(limit / GrowthPartMax, long.MaxValue));
         long before = registry.Server.GrowthBytes;
         return before + ((measured - before) / GrowthWeight);
