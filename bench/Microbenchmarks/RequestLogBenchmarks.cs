@@ -3,6 +3,7 @@ using RedKite.Protocol;
 using RedKite.Server.Execution;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
+using RedKite.Store.Memory;
 
 namespace RedKite.Microbenchmarks;
 
@@ -15,7 +16,7 @@ public class RequestLogBenchmarks
     private const int EntriesMax = 128;
     private const long SlowNs = 20_000_000;
 
-    private readonly RequestLog _log = new(new LimitCounts()) { MaxLength = EntriesMax };
+    private readonly RequestLog _log = new(new LimitCounts(), new KeptMemory(new MemoryBudget())) { MaxLength = EntriesMax };
     private RedKiteServer _server = null!;
     private CommandExecutor _executor = null!;
     private Session _session = null!;
