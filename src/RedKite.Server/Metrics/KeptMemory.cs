@@ -12,7 +12,7 @@ internal enum Kept
     Channels,
 
     /// <summary>Keys that tracking clients have read.</summary>
-    TrackedKeys,
+    Tracking,
 
     /// <summary>The entries of SLOWLOG and COMMANDLOG.</summary>
     RequestLogs,
@@ -35,7 +35,7 @@ internal sealed class KeptMemory(MemoryBudget budget)
     internal long Bytes => this[Kept.Clients] + OthersBytes;
 
     /// <summary>Bytes of what belongs to no single client.</summary>
-    internal long OthersBytes => this[Kept.Channels] + this[Kept.TrackedKeys] + this[Kept.RequestLogs];
+    internal long OthersBytes => this[Kept.Channels] + this[Kept.Tracking] + this[Kept.RequestLogs];
 
     internal void Add(Kept kind, long bytes)
     {

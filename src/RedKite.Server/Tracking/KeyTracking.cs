@@ -107,7 +107,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     private void NoteAdded(TrackedKeys part, ulong hash, ReadOnlySpan<byte> key, bool isNew)
     {
         Interlocked.Increment(ref _items);
-        kept.Add(Kept.TrackedKeys, isNew ? key.Length + KeyBytes : ReaderBytes);
+        kept.Add(Kept.Tracking, isNew ? key.Length + KeyBytes : ReaderBytes);
         if (!isNew) return;
         Interlocked.Increment(ref _keys);
         Interlocked.Add(ref _bytes, key.Length + Session.NameOverhead);
@@ -218,7 +218,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     private void Clear()
     {
         foreach (TrackedKeys part in _parts) part.Clear();
-        kept.Add(Kept.TrackedKeys, -kept[Kept.TrackedKeys]); // with every stripe locked nothing is added
+        kept.Add(Kept.Tracking, -kept[Kept.Tracking]); // with every stripe locked nothing is added
         Interlocked.Exchange(ref _keys, 0);
         Interlocked.Exchange(ref _items, 0);
         Interlocked.Exchange(ref _bytes, 0);
@@ -247,7 +247,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         Interlocked.Decrement(ref _keys);
         Interlocked.Add(ref _bytes, -(readers.Key.Length + Session.NameOverhead));
         Interlocked.Add(ref _items, -readers.Count);
-        kept.Add(Kept.TrackedKeys, -KeptBytes(readers));
+        kept.Add(Kept.Tracking, -KeptBytes(readers));
         byte[] text = InvalidationText.Keys(readers.Key);
         foreach (long client in readers.Clients) Tell(client, changedBy, text);
     }
