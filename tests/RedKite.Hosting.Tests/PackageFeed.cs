@@ -57,6 +57,13 @@ internal sealed class PackageFeed : IDisposable
         return package.GetEntry(file) is not null;
     }
 
+    internal string Text(string name, string file)
+    {
+        using ZipArchive package = Open(name);
+        using var reader = new StreamReader(package.GetEntry(file)!.Open());
+        return reader.ReadToEnd();
+    }
+
     internal bool HasSymbols(string name) => File.Exists(Path.Combine(Packages, $"{name}.{_version}.snupkg"));
 
     /// <summary>The files of all packages that contain a text.</summary>

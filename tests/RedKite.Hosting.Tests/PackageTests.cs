@@ -60,6 +60,7 @@ public sealed class PackageTests : IDisposable
             Assert.NotEmpty(Text("description"));
             Assert.NotEmpty(Text("tags"));
             Assert.True(_feed.Has(name, "README.md") && _feed.Has(name, "icon.png") && _feed.HasSymbols(name), name);
+            Assert.Equal(File.ReadAllText(Path.Combine(RepositoryRoot.Path, "src", name == "RedKite" ? "RedKite.Server" : name, "README.md")), _feed.Text(name, "README.md")); // DocumentationTests reads it
         }
 
         Assert.True(_feed.Has("RedKite", "lib/net10.0/RedKite.Server.xml") && _feed.Has("RedKite.Hosting", "lib/net10.0/RedKite.Hosting.xml") && _feed.Has("RedKite.Hosting", "lib/net10.0/RedKite.Dashboard.dll"));

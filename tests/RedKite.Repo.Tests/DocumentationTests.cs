@@ -12,6 +12,8 @@ public class DocumentationTests
     private static readonly Regex Link = new(@"\[[^\]]*\]\((?<target>[^)\s]+)\)");
     private static readonly Regex Fence = new(@"^```.*?^```", RegexOptions.Multiline | RegexOptions.Singleline);
 
+    private static readonly Regex NamedPage = new(@"docs/[\w/-]+\.md");
+
     private static readonly Regex CitedRound = new(@"performance-log\.md,[\s/]*round (?<round>\d+)");
 
     private static readonly Regex NamedCode = new(
@@ -32,6 +34,24 @@ public class DocumentationTests
     public void Dead_link_is_reported(string page, int violations)
     {
         Assert.Equal(violations, LinkViolations("docs/page.md", page, path => path == "docs/here.md").Count());
+    }
+
+    // A package is read far from the repository: its README says which pages to look for, by their paths.
+    [Fact]
+    public void Readmes_of_packages_name_pages_that_exist()
+    {
+        string[] pages = [.. Repository.Files("src", ".md").Where(path => path.EndsWith("/README.md", StringComparison.Ordinal) && path.Count(c => c == '/') == 2)];
+        Assert.True(pages.Length >= 5, $"only {pages.Length} packages have a README");
+        Repository.AssertNone(pages.SelectMany(path => PageViolations(path, Repository.Read(path), Repository.Exists)));
+    }
+
+    [Theory]
+    [InlineData("Read on.", 1)]
+    [InlineData("`docs/here.md`", 0)]
+    [InlineData("`docs/here.md` and `docs/gone.md`", 1)]
+    public void Missing_page_of_a_package_is_reported(string page, int violations)
+    {
+        Assert.Equal(violations, PageViolations("src/A/README.md", page, path => path == "docs/here.md").Count());
     }
 
     [Fact]
@@ -78,6 +98,12 @@ public class DocumentationTests
             .Select(match => match.Groups["round"].Value)
             .Where(round => !log.Contains($"| {round} |", StringComparison.Ordinal))
             .Select(round => $"{path}: docs/performance-log.md has no round {round}");
+    }
+
+    private static IEnumerable<string> PageViolations(string path, string page, Func<string, bool> exists)
+    {
+        string[] named = [.. NamedPage.Matches(page).Select(match => match.Value)];
+        return named.Length == 0 ? [$"{path} names no page of docs"] : named.Where(name => !exists(name)).Select(name => $"{path}: {name} does not exist");
     }
 
     private static IEnumerable<string> LinkViolations(string path, string page, Func<string, bool> exists)
