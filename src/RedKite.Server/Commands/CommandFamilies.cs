@@ -84,7 +84,7 @@ internal static class CommandFamilies
         new TransactionCommands(parts.Watched, parts.Transactions).Family,
         new ConnectionCommands(parts.Users, parts.Watched).Family,
         new ClientCommands(parts.Clients, parts.Users, parts.Pause, parts.EndPause, parts.Timeline, new TrackingCommands(parts.Clients, parts.Tracking)).Family,
-        ServerCommands.KeyspaceFamily,
+        new ServerCommands(new ServerInfo(parts), parts.Script, parts.Log, parts).KeyspaceFamily,
         new ServerCommands(new ServerInfo(parts), parts.Script, parts.Log, parts).Family,
         new ConfigCommands(parts.Configuration, () => parts.Metrics, () =>
         {

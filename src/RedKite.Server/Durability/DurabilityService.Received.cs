@@ -77,11 +77,13 @@ internal sealed partial class DurabilityService
             _dumping.Wait(cancellation);
             try
             {
+                _isReceiving = true;
                 load();
                 Saves.NoteLoaded(_clock.NowMs, Changes());
             }
             finally
             {
+                _isReceiving = false;
                 _dumping.Release();
             }
         }

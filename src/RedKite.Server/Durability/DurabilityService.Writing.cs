@@ -1,4 +1,7 @@
+using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
+using RedKite.Server.Logging;
+using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Durability;
 
@@ -61,4 +64,39 @@ internal sealed partial class DurabilityService
     }
 
     private void Begin(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => writer.Begin(NewInfo(isLogBase: false) with { Replication = atCut(), Version = version });
+
+    /// <summary>
+    /// Notes that FLUSHALL has removed all data: a save in progress ends without a file, and with save points the dump file becomes one without keys, so
+    /// that a crash does not bring them back. The caller holds the script mutex and every stripe, also while the disk syncs, as a reply must not precede the file.
+    /// </summary>
+    internal void NoteFlushed()
+    {
+        if (_isReceiving || Loading.IsRunning) return; // what is loaded is saved afterwards
+        if (_dumpsInBackground)
+        {
+            _cancelsSave = true;
+            _running?.Abort();
+        }
+
+        lock (_committing)
+        {
+            _flushes++;
+            if (_settings.SavePoints.Length == 0) return;
+            try
+            {
+                using var file = new DumpFile(Files, _settings.DirectoryPath, Options, "temp-flush");
+                file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = Replication() });
+                foreach (byte[] code in Functions()) file.Writer.Function(code);
+                file.Commit(_settings.DumpFileName);
+            }
+            catch (FileFailure failure)
+            {
+                _log.Warning(LogEvents.SaveFailed, $"The dump file still has the data that FLUSHALL has removed: {failure.Message}");
+                return;
+            }
+        }
+
+        Saves.NoteFlushed(_clock.NowMs, Changes());
+        _gate.Accept(WriteRefusal.Snapshot);
+    }
 }

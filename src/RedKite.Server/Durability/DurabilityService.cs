@@ -38,6 +38,9 @@ internal sealed partial class DurabilityService
     private readonly DataLoader _loader;
     private readonly SemaphoreSlim _saving = new(1, 1);
     private readonly SemaphoreSlim _dumping = new(1, 1); // taken inside the other
+    private readonly Lock _committing = new();
+    private long _flushes; // all data was removed this often; changed with all stripes and _committing locked
+    private volatile bool _isReceiving; // the data is replaced by a primary's
     private volatile bool _dumpsInBackground;
     private volatile BackgroundSnapshot? _running;
     private long _cutsAtReset;
@@ -340,20 +343,31 @@ internal sealed partial class DurabilityService
         }
     }
 
+    // A file whose data was flushed meanwhile would bring it back.
+    private void Commit(DumpFile file, long flushes)
+    {
+        file.End();
+        lock (_committing)
+        {
+            if (flushes != _flushes) throw new FileFailure("write", "the snapshot", FileFailure.Canceled);
+            file.Commit(_settings.DumpFileName);
+        }
+    }
+
     // As in Redis, only a save in the background that failed refuses writes; any that succeeds ends that.
     private FileFailure? Save(Action<DumpFile, Action> writeSnapshot, bool isInBackground = false)
     {
         Saves.Begin(_clock.NowMs);
         try
         {
-            long changes = 0, keys = 0;
+            long changes = 0, keys = 0, flushes = 0;
             using var file = new DumpFile(Files, _settings.DirectoryPath, Options);
             writeSnapshot(file, () =>
             {
-                (changes, keys) = (Changes(), CountKeys());
+                (changes, keys, flushes) = (Changes(), CountKeys(), _flushes);
                 file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = Replication() });
             });
-            file.Commit(_settings.DumpFileName);
+            Commit(file, flushes);
             Saves.LastKeys = keys;
             Saves.Succeed(_clock.NowMs, changes, file.Bytes);
             _gate.Accept(WriteRefusal.Snapshot);
@@ -364,7 +378,7 @@ internal sealed partial class DurabilityService
         {
             Saves.Cancel(_clock.NowMs);
             _log.Notice(LogEvents.SaveAborted, "Background saving was aborted");
-            return failure;
+            return null; // of a save that is waited for: FLUSHALL came right behind it
         }
         catch (FileFailure failure)
         {

@@ -68,6 +68,15 @@ internal sealed class SaveHistory(long startedMs)
         Volatile.Write(ref _lastSavedMs, nowMs);
     }
 
+    /// <summary>Notes that all data was removed and a file without keys written: as in Redis, that is no save that counts.</summary>
+    internal void NoteFlushed(long nowMs, long changes)
+    {
+        NoteLoaded(nowMs, changes);
+        _failure = null;
+        Volatile.Write(ref _consecutiveFailures, 0);
+        LastKeys = 0;
+    }
+
     internal void Begin(long nowMs)
     {
         bool isNew = _beganMs == 0;

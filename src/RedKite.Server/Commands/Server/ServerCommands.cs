@@ -14,10 +14,10 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>Server commands. The table is their single declaration and this file's contents.</summary>
 internal sealed class ServerCommands(ServerInfo info, RunningScript script, ServerLog log, ServerParts parts)
 {
-    internal static readonly CommandFamily KeyspaceFamily = new("server", "keyspace",
+    internal CommandFamily KeyspaceFamily => new("server", "keyspace",
     [
         new("DBSIZE", 1, CommandFlags.ReadOnly | Fast, KeySpecs.None, DbSize, new("1.0.0", "O(1)", "Returns the number of keys in the selected database.")) { Tips = ["request_policy:all_shards", "response_policy:agg_sum"] },
-        new("FLUSHALL", -1, Write | AllStripes, KeySpecs.None, FlushAll, new("1.0.0", "O(N) where N is the total number of keys in all databases", "Removes all keys from all databases.", "flush-type:[ASYNC@4.0.0 | SYNC@6.2.0]") { History = [("4.0.0", "Adds `ASYNC`."), ("6.2.0", "Adds `SYNC`.")] }) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
+        new("FLUSHALL", -1, Write | AllStripes, KeySpecs.None, FlushAll, new("1.0.0", "O(N) where N is the total number of keys in all databases", "Removes all keys from all databases.", "flush-type:[ASYNC@4.0.0 | SYNC@6.2.0]") { History = [("4.0.0", "Adds `ASYNC`."), ("6.2.0", "Adds `SYNC`.")] }) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"], ExcludesScripts = static (scoped in _) => true },
         new("FLUSHDB", -1, Write | AllStripes, KeySpecs.None, FlushDb, new("1.0.0", "O(N) where N is the number of keys in the selected database", "Removes all keys from the selected database.", "flush-type:[ASYNC@4.0.0 | SYNC@6.2.0]") { History = [("4.0.0", "Adds `ASYNC`."), ("6.2.0", "Adds `SYNC`.")] }) { Categories = AclCategory.Dangerous, Tips = ["request_policy:all_shards", "response_policy:all_succeeded"] },
         new("SWAPDB", 3, Write | Fast | AllStripes, KeySpecs.None, SwapDb, new("4.0.0", "O(N) where N is the count of clients watching or blocking on keys from both databases.", "Swaps two databases.", "index1 index2")) { Categories = AclCategory.Dangerous },
     ]);
@@ -34,10 +34,11 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
     private static void DbSize(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Database.Count);
 
     // FLUSHALL [ASYNC | SYNC]
-    private static void FlushAll(ref CommandContext cmd)
+    private void FlushAll(ref CommandContext cmd)
     {
         if (!IsFlushModeOrReply(cmd)) return;
         foreach (Database database in cmd.Keyspace.Databases) Flush(cmd, database);
+        parts.Durability.NoteFlushed();
         cmd.EffectRequest(); // as in Redis, even if there was no key
         cmd.Reply.Ok();
     }
