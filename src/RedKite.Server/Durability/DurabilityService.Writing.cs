@@ -8,6 +8,9 @@ namespace RedKite.Server.Durability;
 /// <content>What writes all data for others: for replicas, for backups, and as the base of an append-only file.</content>
 internal sealed partial class DurabilityService
 {
+    private readonly Lock _committing = new();
+    private long _flushes; // all data was removed this often; changed with all stripes and _committing locked
+
     /// <summary>Called when the data became another than that of the files, with stripes locked or not.</summary>
     internal Action? DataReplaced { get; set; }
 
@@ -98,5 +101,16 @@ internal sealed partial class DurabilityService
 
         Saves.NoteFlushed(_clock.NowMs, Changes());
         _gate.Accept(WriteRefusal.Snapshot);
+    }
+
+    // A file whose data was flushed meanwhile would bring it back.
+    private void Commit(DumpFile file, long flushes)
+    {
+        file.End();
+        lock (_committing)
+        {
+            if (flushes != _flushes) throw new FileFailure("write", "the snapshot", FileFailure.Canceled);
+            file.Commit(_settings.DumpFileName);
+        }
     }
 }

@@ -38,8 +38,6 @@ internal sealed partial class DurabilityService
     private readonly DataLoader _loader;
     private readonly SemaphoreSlim _saving = new(1, 1);
     private readonly SemaphoreSlim _dumping = new(1, 1); // taken inside the other
-    private readonly Lock _committing = new();
-    private long _flushes; // all data was removed this often; changed with all stripes and _committing locked
     private volatile bool _isReceiving; // the data is replaced by a primary's
     private volatile bool _dumpsInBackground;
     private volatile BackgroundSnapshot? _running;
@@ -340,17 +338,6 @@ internal sealed partial class DurabilityService
         finally
         {
             _dumping.Release();
-        }
-    }
-
-    // A file whose data was flushed meanwhile would bring it back.
-    private void Commit(DumpFile file, long flushes)
-    {
-        file.End();
-        lock (_committing)
-        {
-            if (flushes != _flushes) throw new FileFailure("write", "the snapshot", FileFailure.Canceled);
-            file.Commit(_settings.DumpFileName);
         }
     }
 

@@ -87,7 +87,7 @@ internal sealed class SaveHistory(long startedMs)
     internal void Succeed(long nowMs, long changes, long bytes)
     {
         LastBytes = bytes;
-        Volatile.Write(ref _changesSaved, changes);
+        Volatile.Write(ref _changesSaved, Math.Max(_changesSaved, changes)); // FLUSHALL may have been noted since the save's cut
         Volatile.Write(ref _lastSavedMs, nowMs);
         Volatile.Write(ref _count, _count + 1);
         _failure = _backgroundFailure = null;
