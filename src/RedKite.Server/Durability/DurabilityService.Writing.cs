@@ -8,7 +8,6 @@ namespace RedKite.Server.Durability;
 /// <content>What writes all data for others: for replicas, for backups, and as the base of an append-only file.</content>
 internal sealed partial class DurabilityService
 {
-    private readonly Lock _committing = new();
     private long _flushes; // all data was removed this often; changed with all stripes and _committing locked
 
     /// <summary>Called when the data became another than that of the files, with stripes locked or not.</summary>

@@ -39,6 +39,7 @@ internal sealed partial class DurabilityService
     private readonly SemaphoreSlim _saving = new(1, 1);
     private readonly SemaphoreSlim _dumping = new(1, 1); // taken inside the other
     private volatile bool _isReceiving; // the data is replaced by a primary's
+    private readonly Lock _committing = new();
     private volatile bool _dumpsInBackground;
     private volatile BackgroundSnapshot? _running;
     private long _cutsAtReset;
