@@ -12,6 +12,7 @@ const countOrNone = (title, get) => ({ title, number: true, get, show: row => fo
 /** Every kind of event: its text, and the view with more about that moment. */
 export const kinds = {
   slowcommand: ['its command took long to execute', 'slow'], longwait: ['its command waited for others on the loop', 'loops'],
+  lockwait: ['its command waited for keys that another command had locked', 'slow'],
   notreading: ['it left replies unread'], readsagain: ['it read again'], paused: ['CLIENT PAUSE held it'],
   overlimit: ['closed: output limit'], evicted: ['closed: all clients together reached maxmemory-clients', 'memory'], querytoolarge: ['closed: request too large'],
   idle: ['closed: idle'], killed: ['closed: CLIENT KILL'], userdeleted: ['closed: its user was deleted'], channeldenied: ['closed: its user lost access to one of its channels'],

@@ -5,6 +5,7 @@ using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
 using static RedKite.Server.Diagnostics.FindingTable;
 
 namespace RedKite.Server.Diagnostics;
@@ -19,9 +20,13 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
     private const int NamedMax = 3;
     private const int TextMax = 80; // of a key or a script's line
     private const int RecentSeconds = 60;
+    private const int PresentSeconds = 10;
+    private const long NoticeableInput = 1 << 20;
+    private const double NoticeableShare = 0.1;
     private const int AclEntriesMax = 100;
 
-    internal string LargestKey() => diagnostics.Survey.Latest?.Largest(1).FirstOrDefault() is { } key
+    /// <summary>The largest key of those that the last survey saw and that still exist.</summary>
+    internal string LargestKey() => LargestExisting() is { } key
         ? $"the key {Shown(key.Key)} ({SizeOf(key)}, {Bytes(key.Bytes)}{InDatabase(key.Database)})"
         : "";
 
@@ -44,22 +49,26 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
         return Text($"{Printable(what)}, {ns / 1_000_000} ms, run by {Client(clientId)}");
     }
 
-    /// <summary>The longest command of the last minute with its client, from the slow log; where that has none, from the timeline.</summary>
-    internal string SlowestCommand()
-    {
-        long since = (parts.Clock.NowMs / 1000) - RecentSeconds;
-        RequestLogEntry? slow = parts.SlowLog.Newest(-1).Where(entry => entry.UnixSeconds >= since).MaxBy(entry => entry.Value);
-        TimelineEvent[] events = [.. parts.Timeline.Events.Where(item => item.Kind == TimelineKind.SlowCommand && item.UnixMs / 1000 >= since)];
-        if (slow is null)
-        {
-            TimelineEvent longest = events.MaxBy(item => item.DurationMicroseconds);
-            return longest.Detail is { Length: > 0 } command ? Text($"{command}, {longest.DurationMicroseconds / 1000} ms, of {Client(longest.ClientId)}") : "";
-        }
+    /// <summary>The longest command of the last observed seconds with its client. Waiting for a lock does not count.</summary>
+    internal string LongestCall(int seconds) =>
+        parts.LongCalls.Longest(seconds) is { } call ? Text($"{Printable(call.Text)}, {call.Ns / 1e6:0.#} ms, of {Client(call.ClientId)}") : "";
 
-        // The slow log has addresses, the timeline has ids.
-        long id = events.Where(item => item.Address == slow.ClientAddress && item.DurationMicroseconds >= slow.Value * 9 / 10).Select(item => item.ClientId).LastOrDefault();
-        string client = id > 0 ? Client(id) : slow.ClientAddress.Length > 0 ? "the client at " + slow.ClientAddress : "a caller in the process";
-        return Text($"{Shown(Encoding.Latin1.GetBytes(string.Join(' ', slow.Arguments.Select(Encoding.Latin1.GetString))), quoted: false)}, {slow.Value / 1000.0:0.#} ms, of {client}");
+    /// <summary>
+    /// The commands that took the most time in long calls within the last ten observed seconds, or in all of those that are asked for: who
+    /// has stopped is not named beside who goes on.
+    /// </summary>
+    internal string LongCalls(int seconds)
+    {
+        int period = Math.Min(seconds, PresentSeconds);
+        List<LongCallSum> sums = parts.LongCalls.Most(period);
+        if (sums.Count == 0) sums = parts.LongCalls.Most(period = seconds);
+        long all = sums.Sum(sum => sum.Ns);
+        var most = sums.Where(sum => sum.Ns >= all / 4).Take(NamedMax).ToList();
+        return most.Count == 0 ? "" : Text($"in the last {period} seconds ") + Listed(most.Select(sum =>
+        {
+            string calls = sum.Calls == 1 ? Text($"{sum.Ns / 1e6:0} ms in one call") : Text($"{sum.Ns / 1e6:0} ms in {sum.Calls} calls, {sum.LongestNs / 1e6:0} ms the longest");
+            return Text($"{Printable(sum.Text)} ({calls}) of {Client(sum.ClientId)}{(sum.Clients > 1 ? Text($" and {Times(sum.Clients - 1, "other client")}") : "")}");
+        }));
     }
 
     /// <summary>Who calls a command on a whole database.</summary>
@@ -90,14 +99,68 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
     internal string Closed(params TimelineKind[] kinds)
     {
         long since = parts.Clock.NowMs - (RecentSeconds * 1000);
-        return Listed(parts.Timeline.Events.Where(item => kinds.Contains(item.Kind) && item.UnixMs >= since).Reverse().Select(item => Client(item.ClientId, item.Address, item.Name)));
+        return Listed(parts.Timeline.Events.Where(item => kinds.Contains(item.Kind) && item.UnixMs >= since).Reverse().Select(item => Client(item.ClientId, item.Address, item.Name) + ChannelsOf(item.ClientId)));
     }
 
-    /// <summary>The client whose command was refused last because memory is full.</summary>
-    internal string RefusedByMemory() => parts.Metrics.Server.LastClientWithoutMemory is > 0 and var id ? "the last refused command is of " + Client(id) : "";
+    // What a closed subscriber was subscribed to.
+    private string ChannelsOf(long id) =>
+        parts.Clients.Departed.Find(id) is { ChannelCount: > 0 } left
+            ? Text($" subscribed to {string.Join(", ", left.Channels.Select(channel => Shown(channel)))}{(left.ChannelCount > left.Channels.Count ? Text($" and {left.ChannelCount - left.Channels.Count} more") : "")}")
+            : "";
 
-    /// <summary>What holds the memory: the largest key.</summary>
-    internal string MemoryHolder() => LargestKey() is { Length: > 0 } key ? "the largest key is " + key : "";
+    /// <summary>The clients whose commands were refused most often within the last minute because memory is full.</summary>
+    internal string RefusedByMemory()
+    {
+        var refused = parts.MemoryRefusals.Most(RecentTally<int>.KeysMax, parts.Clock.SteadyMs);
+        return refused.Count == 0 ? "" : "refused within a minute: " + Listed(refused.Select(client => $"{Client(client.Key.Id, name: client.Key.Name)} {Occurrences(client.Count)}"));
+    }
+
+    /// <summary>Who sent most within the last minute, and the largest key if it holds a noticeable share of the data.</summary>
+    internal string MemoryUsers()
+    {
+        (long id, long bytes) = diagnostics.Input.Most(parts.Clients.All.Select(session => (session.Id, session.BytesReceived)));
+        long all = parts.Metrics.Keyspace.Stripes.Sum(stripe => stripe.UsedBytes);
+        string[] users =
+        [
+            bytes >= NoticeableInput ? Text($"within a minute {Client(id)} sent most: {Bytes(bytes)}") : "",
+            LargestExisting() is { } key && key.Bytes >= all * NoticeableShare ? Text($"{LargestKey()} holds {100.0 * key.Bytes / all:0} % of the data") : "",
+        ];
+        return string.Join(", ", users.Where(user => user.Length > 0));
+    }
+
+    /// <summary>The errors of the last ten seconds by class, and the commands that failed.</summary>
+    internal string Errors()
+    {
+        List<(string Class, long Count)> errors = diagnostics.Errors.Most();
+        if (errors.Count == 0) return "";
+        long now = diagnostics.History.LatestSecond;
+        RankedHistory history = diagnostics.CommandHistory;
+        int failures = RankedTable.Commands.Find("command_failures");
+        var failed = Enumerable.Range(0, history.Names.Count)
+            .Select(id => (Name: history.Names[id], Failed: history.Seconds(id, failures, now - PresentSeconds + 1, now).Where(point => point.Value > 0).Sum(point => point.Value)))
+            .Where(command => command.Failed > 0).OrderByDescending(command => command.Failed);
+        return "mostly " + Listed(errors.Select(error => Text($"{Printable(error.Class)} ({error.Count})"))) + (Listed(failed.Select(command => Text($"{command.Name} ({command.Failed:0})"))) is { Length: > 0 } of ? " of " + of : "");
+    }
+
+    private SurveyedKey? LargestExisting() => diagnostics.Survey.Latest?.Largest(NamedMax).FirstOrDefault(Exists);
+
+    // Without waiting for its stripe: a key that cannot be looked at is not named.
+    private bool Exists(SurveyedKey key)
+    {
+        if (key.Key.Length >= KeySurvey.KeyBytesMax) return true; // its name was cut
+        Keyspace keyspace = parts.Metrics.Keyspace;
+        ulong hash = keyspace.Hash(key.Key);
+        Stripe stripe = keyspace.Stripes[keyspace.StripeOf(hash)];
+        if (!stripe.TryEnterSoon()) return false;
+        try
+        {
+            return keyspace.Databases[key.Database].Find(key.Key, hash, ExpiryClock.Never).Exists;
+        }
+        finally
+        {
+            stripe.Exit();
+        }
+    }
 
     /// <summary>The commands that took the most time of the last ten seconds.</summary>
     internal string BusiestCommands()
@@ -181,17 +244,17 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
     {
         string elements = key.Type switch
         {
-            Store.Keyspace.DataType.String => "byte",
-            Store.Keyspace.DataType.Hash => "field",
-            Store.Keyspace.DataType.Stream => "entry",
-            Store.Keyspace.DataType.List or Store.Keyspace.DataType.Array => "element",
+            DataType.String => "byte",
+            DataType.Hash => "field",
+            DataType.Stream => "entry",
+            DataType.List or DataType.Array => "element",
             _ => "member",
         };
         string plural = elements == "entry" ? "entries" : elements + "s";
         return Text($"{ReportsWord(key.Type)} of {key.Size.ToString("N0", CultureInfo.InvariantCulture)} {(key.Size == 1 ? elements : plural)}");
     }
 
-    private static string ReportsWord(Store.Keyspace.DataType type) => type == Store.Keyspace.DataType.SortedSet ? "sorted set" : Reports.ServerReports.Word(type);
+    private static string ReportsWord(DataType type) => type == DataType.SortedSet ? "sorted set" : Reports.ServerReports.Word(type);
 
     private static string FirstLine(string? text) =>
         text?.Split('\n').Select(line => line.Trim()).FirstOrDefault(line => line.Length > 0) is { } line ? $" ({Shown(Encoding.Latin1.GetBytes(line))})" : "";

@@ -64,6 +64,12 @@ internal sealed class DiagnosticsService : IDisposable
 
     internal KeySurvey Survey { get; }
 
+    /// <summary>For <see cref="Culprits"/>, on the diagnostics thread.</summary>
+    internal ErrorSeconds Errors { get; } = new();
+
+    /// <inheritdoc cref="Errors"/>
+    internal ClientInput Input { get; } = new();
+
     /// <summary>The latest observation; null during the first second.</summary>
     internal Observation? Latest => _latest;
 
@@ -132,7 +138,7 @@ internal sealed class DiagnosticsService : IDisposable
         while (true)
         {
             double waitMs = Math.Ceiling((due - Stopwatch.GetTimestamp()) * 1000.0 / Stopwatch.Frequency); // rounded down, the last millisecond would be spent spinning
-            runs.Wait((int)Math.Max(0, waitMs), Math.Min(_parts.SlowLog.Threshold, _parts.LatencyMonitor.ThresholdNs));
+            runs.Wait((int)Math.Max(0, waitMs), _parts.LongNs);
             if (_stopping) break;
             runs.Look(_parts.Metrics.Executors);
             if (Stopwatch.GetTimestamp() < due) continue;
@@ -193,6 +199,8 @@ internal sealed class DiagnosticsService : IDisposable
         }
 
         _latest = observation;
+        Errors.Add(_parts.Metrics.Executors);
+        Input.EndSecond(_parts.Clients.All.Select(session => (session.Id, session.BytesReceived)));
         History.Add(second, values);
         CommandHistory.Add(second, observation.EachCommand);
         LoopHistory.Add(second, observation.EachLoop);

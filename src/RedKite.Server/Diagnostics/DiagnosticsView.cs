@@ -49,6 +49,9 @@ internal sealed class DiagnosticsView
     /// <summary>A counter's growth within the last seconds, as far as they were observed: events count as soon as they happen.</summary>
     internal double Growth(Metric counter, int seconds) => Fold(Points(counter, seconds), values => values.Sum());
 
+    /// <summary>A counter's growth per second over those of the last seconds that were observed, as evidence of something that is certain otherwise.</summary>
+    internal double Rate(Metric counter, int seconds) => Fold(Points(counter, seconds), values => values.Average()) is var rate && rate > 0 ? rate : 0;
+
     /// <summary>The number of the last seconds in which a gauge was above a value. Seconds without one do not count.</summary>
     internal int SecondsOver(Metric metric, int seconds, double value) =>
         _history.Seconds(metric.Index, NowUnixSeconds - seconds + 1, NowUnixSeconds).Count(point => point.Value > value);

@@ -60,7 +60,7 @@ internal sealed class KeySurvey : IDisposable
 {
     internal const int LargestKept = 32;
 
-    private const int KeyBytesMax = 256;
+    internal const int KeyBytesMax = 256;
     private const int RestBetweenWalksMs = 30_000; // or four times as long as the walk took, up to the maximum
     private const int RestByWalk = 4;
     private const int RestBetweenWalksMsMax = 600_000;

@@ -12,6 +12,7 @@ namespace RedKite.Server.Diagnostics;
 internal sealed class MachineReader : IDisposable
 {
     private const double SectorBytes = 512; // of /proc/diskstats, whatever the disk's own are
+    private const long ScarceBytes = 1L << 30; // of a disk that is nearly full, each second counts
     private const int SlowReadsEverySeconds = 10; // open files are counted one by one, connections among them
     private const int TextBytesMax = 16 * 1024;
 
@@ -42,7 +43,7 @@ internal sealed class MachineReader : IDisposable
     internal MachineFigures Read(double stallMs)
     {
         bool isSlowTurn = _reads++ % SlowReadsEverySeconds == 0;
-        if (isSlowTurn) _freeBytes = FreeBytes();
+        if (isSlowTurn || _freeBytes < ScarceBytes) _freeBytes = FreeBytes();
         var figures = new MachineFigures { StallMs = stallMs, ClockJumpMs = ReadClockJump(), DiskFreeBytes = _freeBytes };
         if (!OperatingSystem.IsLinux()) return figures;
         if (isSlowTurn) (_openFiles, _openFilesMax) = (Net.OpenFiles.Count, Number(Word(Read("/proc/self/limits"), "Max open files", 0)));

@@ -35,7 +35,9 @@ internal static class MetricTable
     internal static readonly Metric LatencyP999 = Row("command_latency_p999", "redkite.latency{phase=executing,percentile=99.9}", Gauge, Microseconds, "99.9th percentile of the last second's execution times.", o => o.Latency.P999);
     internal static readonly Metric LatencyMax = Row("command_latency_max", "redkite.latency{phase=executing,percentile=100}", Gauge, Microseconds, "Longest execution time of the last second.", o => o.Latency.Max);
 
-    internal static readonly Metric WaitingP50 = Row("command_waiting_p50", "redkite.latency{phase=waiting,percentile=50}", Gauge, Microseconds, "Median time that the last second's commands waited for their turn on the loop (sampled).", o => o.Waiting.P50);
+    internal static readonly Metric LongCallTime = Row("long_command_milliseconds", "redkite.latency.long_commands", Counter, Milliseconds, "Time of the commands that executed for more than 10 ms each, without their waiting for locks.", o => o.LongCallNs / 1e6);
+
+    internal static readonly Metric WaitingP50 = Row("command_waiting_p50", "redkite.latency{phase=waiting,percentile=50}", Gauge, Microseconds, "Median time that the last second's commands waited for their turn on the loop, and for locks where that took long (sampled).", o => o.Waiting.P50);
     internal static readonly Metric WaitingP99 = Row("command_waiting_p99", "redkite.latency{phase=waiting,percentile=99}", Gauge, Microseconds, "99th percentile of the last second's waits (sampled).", o => o.Waiting.P99);
     internal static readonly Metric WaitingP999 = Row("command_waiting_p999", "redkite.latency{phase=waiting,percentile=99.9}", Gauge, Microseconds, "99.9th percentile of the last second's waits (sampled).", o => o.Waiting.P999);
     internal static readonly Metric WaitingMax = Row("command_waiting_max", "redkite.latency{phase=waiting,percentile=100}", Gauge, Microseconds, "Longest wait of the last second (sampled; all waits of 10 ms and more are seen).", o => o.Waiting.Max);

@@ -59,6 +59,9 @@ internal sealed record Observation
 
     internal required int LargestTransaction { get; init; }
 
+    /// <summary>The time of the calls that executed for long, since the start.</summary>
+    internal required long LongCallNs { get; init; }
+
     internal required long ScriptsExecuted { get; init; }
 
     internal required long ScriptsKilled { get; init; }

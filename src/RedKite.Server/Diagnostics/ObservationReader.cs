@@ -101,6 +101,7 @@ internal sealed class ObservationReader : IDisposable
             TransactionsExecuted = _parts.Transactions.Executed,
             TransactionsRefused = _parts.Transactions.Refused,
             LargestTransaction = _parts.Transactions.TakeLargest(),
+            LongCallNs = _parts.LongCalls.TotalNs,
             ScriptsExecuted = _parts.Script.Executed,
             ScriptsKilled = _parts.Script.Killed,
             LongestScriptMicroseconds = _parts.Script.TakeLongestNs() / 1000,
@@ -124,6 +125,7 @@ internal sealed class ObservationReader : IDisposable
             MemoryRefusals = registry.ErrorsOf("OOM"),
             UptimeSeconds = (_parts.Clock.NowMs - _parts.Run.StartedMs) / 1000.0,
         };
+        _parts.LongCalls.BeginSecond();
         _stallMs = 0;
         return observation;
     }

@@ -148,6 +148,18 @@ internal abstract class ServerParts
     /// <summary>Calls of commands on a whole database, by the command's name and its client's id.</summary>
     internal RecentTally<(string Command, long ClientId)> WholeDatabaseCalls { get; } = new();
 
+    /// <summary>Commands that were refused because memory exceeds maxmemory, by their client.</summary>
+    internal RecentTally<(long Id, string Name)> MemoryRefusals { get; } = new();
+
+    /// <summary>The last calls that executed for long.</summary>
+    internal LongCalls LongCalls { get; } = new();
+
+    /// <summary>From how many nanoseconds on a command's time is looked at.</summary>
+    internal long LongNs => Math.Min(Timeline.NoticeableNs, Math.Min(SlowLog.Threshold, LatencyMonitor.ThresholdNs));
+
+    /// <summary>How much of the time since a timestamp the current thread waited for locks, if that time is long; otherwise 0.</summary>
+    internal long LockWaitNs(long start, long ns) => ns >= LongNs ? Math.Min(ns, ServerClock.TicksToNs(ThreadWaits.Since(start))) : 0;
+
     /// <summary>The server's own actions, within the limits that settings allow.</summary>
     internal ActionLog Actions { get; }
 

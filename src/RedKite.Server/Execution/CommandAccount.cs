@@ -21,6 +21,8 @@ internal sealed class CommandAccount(CommandExecutor executor)
     internal void Count(scoped in CommandContext cmd, long ticks, long end, long requestBytes, long replyBytes, bool failed, bool waits = false)
     {
         long ns = ServerClock.TicksToNs(ticks);
+        long lockedNs = _engine.LockWaitNs(end - ticks, ns);
+        ns -= lockedNs;
         CommandMetrics metrics = _environment.Metrics.Of(cmd.Command.Index);
         metrics.TotalNs += ns;
         if (failed) NoteError(cmd.Command, cmd.Reply);
@@ -28,7 +30,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
         {
             metrics.Calls++;
             _environment.Metrics.CommandsProcessed++;
-            NoteTime(cmd, ns, end, hasWaited: false);
+            NoteTime(cmd, ns, lockedNs, end, isOfScript: requestBytes == 0);
             if (requestBytes > 0 && TracksHotKeys) _engine.HotKeys.Add(cmd, ns, requestBytes + replyBytes); // commands of a script count with it
         }
 
@@ -61,15 +63,37 @@ internal sealed class CommandAccount(CommandExecutor executor)
         SavedRequest request = client.Request;
         var cmd = new CommandContext(_environment, client.Session, request.Input, executor.Reply, request.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
-        NoteTime(cmd, ServerClock.TicksToNs(client.ExecutedTicks), end, hasWaited: true);
+        NoteTime(cmd, ServerClock.TicksToNs(client.ExecutedTicks), lockedNs: 0, end, hasWaited: true);
         if (TracksHotKeys) _engine.HotKeys.Add(cmd, ServerClock.TicksToNs(client.ExecutedTicks), cmd.Arguments.FramedBytes);
     }
 
-    private void NoteTime(scoped in CommandContext cmd, long ns, long end, bool hasWaited)
+    private void NoteTime(scoped in CommandContext cmd, long ns, long lockedNs, long end, bool hasWaited = false, bool isOfScript = false)
     {
         if (_engine.Settings.LatencyTracking) _environment.Metrics.Of(cmd.Command.Index).Latency.Record(ns, 1);
+        if (ns + lockedNs >= _engine.LongNs) NoteLong(cmd, ns, lockedNs, end, hasWaited, isOfScript);
+    }
+
+    /// <summary>Notes a command that took long, wherever its time is of interest.</summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="ns">How long it executed.</param>
+    /// <param name="lockedNs">How long it waited for locks meanwhile: another command is behind that, so it is no slow one for that reason.</param>
+    /// <param name="end">The timestamp at its end.</param>
+    /// <param name="hasWaited">Whether its execution began in an earlier turn.</param>
+    /// <param name="isOfScript">Whether a script has called it, whose time includes it.</param>
+    internal void NoteLong(scoped in CommandContext cmd, long ns, long lockedNs, long end, bool hasWaited = false, bool isOfScript = false)
+    {
         if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end, hasWaited);
-        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _environment.Time.NowMs, ns);
+        if (ns >= Timeline.NoticeableNs && !cmd.Command.Is(CommandFlags.SkipSlowLog))
+        {
+            _engine.Note(TimelineKind.SlowCommand, cmd.Session, ns, cmd.Command.FullName);
+            int subject = cmd.Command.FirstKey > 0 ? cmd.Command.FirstKey : 1;
+            if (!isOfScript) _engine.LongCalls.Note(cmd.Command.FullName, subject < cmd.Count ? cmd[subject] : default, LoggedRequest.ArgumentsOf(cmd), cmd.Session.Id, ns);
+        }
+
+        if (lockedNs >= Timeline.NoticeableNs) _engine.Note(TimelineKind.LockWait, cmd.Session, lockedNs, cmd.Command.FullName);
+        LatencyMonitor monitor = _engine.LatencyMonitor;
+        if (ns >= monitor.ThresholdNs) monitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _environment.Time.NowMs, ns);
+        if (lockedNs >= monitor.ThresholdNs) monitor.Add(LatencyMonitor.LockWait, _environment.Time.NowMs, lockedNs);
     }
 
     /// <summary>Counts the last error reply by its class, and for its command if one was resolved.</summary>
@@ -88,10 +112,9 @@ internal sealed class CommandAccount(CommandExecutor executor)
     /// <param name="end">The timestamp at its end.</param>
     /// <param name="hasWaited">Whether its execution began in an earlier turn: then neither its waiting time nor the time to send
     /// its reply is known.</param>
-    internal void NoteSlow(scoped in CommandContext cmd, long ns, long end, bool hasWaited = false)
+    private void NoteSlow(scoped in CommandContext cmd, long ns, long end, bool hasWaited)
     {
         if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
-        if (ns >= Timeline.NoticeableNs) _engine.Note(TimelineKind.SlowCommand, cmd.Session, ns, cmd.Command.FullName);
         string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
         RequestLogEntry entry = _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.Time.NowMs, ns / 1000);
         if (!hasWaited)

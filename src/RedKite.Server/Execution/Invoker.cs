@@ -479,7 +479,7 @@ internal sealed partial class Invoker
         if (!IsPermittedOrReply(cmd)) return false;
         if (isOutOfMemory && (MayUseMoreMemory(cmd, command) || command.NeedsMemory?.Invoke(cmd) == true))
         {
-            _engine.Metrics.Server.LastClientWithoutMemory = cmd.Session.Id;
+            _engine.MemoryRefusals.Note((cmd.Session.Id, cmd.Session.Name), _engine.Clock.SteadyMs);
             Reject(command, "OOM command not allowed when used memory > 'maxmemory'.");
             return false;
         }

@@ -142,9 +142,11 @@ internal sealed class RunMeter
         if (length == 0) return _runStart; // just now
         long now = Stopwatch.GetTimestamp();
         long ns = ServerClock.TicksToNs(now - _runStart);
+        long lockedNs = _engine.LockWaitNs(_runStart, ns);
+        ns -= lockedNs;
         long each = ns / length;
         bool tracksLatency = _engine.Settings.LatencyTracking;
-        long waited = WaitedNs(_runStart);
+        long waited = WaitedNs(_runStart) + lockedNs;
         bool notesSplit = _splitWeight > 0 || (_diagnoses && waited + ns >= Timeline.NoticeableNs);
         int i = _runFirst;
         while (i < end)
@@ -165,16 +167,16 @@ internal sealed class RunMeter
         }
 
         _metrics.CommandsProcessed += length;
-        if (ns >= Math.Min(_engine.SlowLog.Threshold, _engine.LatencyMonitor.ThresholdNs)) NoteLongRun(cmd, length, ns, now);
+        if (ns + lockedNs >= _engine.LongNs) NoteLongRun(cmd, length, ns, lockedNs, now);
         return now;
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private void NoteLongRun(scoped in CommandContext cmd, int length, long ns, long end)
+    private void NoteLongRun(scoped in CommandContext cmd, int length, long ns, long lockedNs, long end)
     {
         if (length == 1)
         {
-            NoteLong(cmd, ns, end);
+            _account.NoteLong(cmd, ns, lockedNs, end);
             return;
         }
 
@@ -184,13 +186,7 @@ internal sealed class RunMeter
         ref readonly CommandExecutor.Request request = ref _requests[_runFirst + slowest];
         CommandContext slow = cmd;
         slow.Begin(request.Command!, _parser.Arguments(request.First, request.Count), request.Hash);
-        NoteLong(slow, ns, end);
-    }
-
-    private void NoteLong(scoped in CommandContext cmd, long ns, long end)
-    {
-        if (ns >= _engine.SlowLog.Threshold) _account.NoteSlow(cmd, ns, end);
-        if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.AddCommand(cmd.Command.Is(CommandFlags.Fast), _time.NowMs, ns);
+        _account.NoteLong(slow, ns, lockedNs, end);
     }
 
     /// <summary>
@@ -210,7 +206,7 @@ internal sealed class RunMeter
     /// <summary>Records a command that was not part of a run.</summary>
     internal void NoteEnded(Command command, CommandMetrics metrics, long start, long end)
     {
-        if (_diagnoses) NoteSplit(command, metrics, 1, WaitedNs(start), end);
+        if (_diagnoses) NoteSplit(command, metrics, 1, WaitedNs(start) + _engine.LockWaitNs(start, ServerClock.TicksToNs(end - start)), end);
     }
 
     // Waiting and sending are sampled, but every long wait is recorded.
@@ -312,6 +308,8 @@ internal sealed class RunMeter
     {
         long end = Stopwatch.GetTimestamp();
         long ns = ServerClock.TicksToNs(end - start);
+        long lockedNs = _engine.LockWaitNs(start, ns);
+        ns -= lockedNs;
         metrics.TotalNs += ns - _directNs;
         if (_untilDirect < 0)
         {
@@ -322,7 +320,7 @@ internal sealed class RunMeter
 
         if (metrics.SampledNs == 0) metrics.SampledNs = ns;
         if (_engine.Settings.LatencyTracking) metrics.Latency.Record(ns);
-        NoteLong(cmd, ns, end);
+        if (ns + lockedNs >= _engine.LongNs) _account.NoteLong(cmd, ns, lockedNs, end);
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]

@@ -9,6 +9,7 @@ using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
+using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Loops;
@@ -296,13 +297,15 @@ internal sealed class SessionLoop : IConnectionHandler
         Blocked.Closed(session);
         if (session.IsMonitor) _engine.Monitors.Remove(session);
         _engine.Replicas.Closed(session);
+        int channelCount = session.IsClosedByServer ? session.Subscriptions?.Count ?? 0 : 0;
+        IReadOnlyList<byte[]> channels = channelCount > 0 ? session.Subscriptions!.First(DepartedClients.ChannelsMax) : [];
         _engine.Messages.EndAll(session);
         _engine.Watched.Closed(session);
         _engine.Tracking.End(session);
         if (_engine.Changes.HasRequests) _engine.Changes.Apply();
         if (session.IsSuspended) Metrics.AddSuspendedClients(-1);
         _engine.Clients.Remove(session);
-        _engine.Clients.Departed.Add(session, _engine.Clock.SteadyMs, _engine.Clock.NowMs);
+        _engine.Clients.Departed.Add(session, _engine.Clock.SteadyMs, _engine.Clock.NowMs, channels, channelCount);
         _engine.ClientEviction.Forget(session);
         session.EndCountingKept(_engine.Kept);
         _engine.Memory.NoteReleased(Metrics.Buffers, session.CountedBufferBytes);

@@ -199,14 +199,14 @@ internal sealed class CommandMetrics
     /// <summary>Calls that executed and replied an error.</summary>
     internal long Failed { get; set; }
 
-    /// <summary>How long calls executed, waiting for locks included.</summary>
+    /// <summary>How long calls executed, short waits for locks included.</summary>
     internal LatencyHistogram Latency { get; } = new();
 
     /// <summary>What the last timed call of a caller in the process took: it stands for the calls until the next one that is timed.</summary>
     internal long SampledNs { get; set; }
 
     /// <summary>
-    /// How long calls waited for their turn, since the loop had begun to serve the clients that were ready together: sampled, but
+    /// How long calls waited for their turn, since the loop had begun to serve the clients that were ready together, and for long for locks: sampled, but
     /// all long waits are included.
     /// </summary>
     internal LatencyHistogram Waiting { get; } = new();

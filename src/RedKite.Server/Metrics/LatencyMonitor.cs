@@ -15,6 +15,9 @@ internal sealed record LatencyEvent(string Name, LatencySample[] Samples, long W
 /// </summary>
 internal sealed class LatencyMonitor
 {
+    /// <summary>The class of waits for keys that another command has locked.</summary>
+    internal const string LockWait = "lock-wait";
+
     private const int SamplesMax = 160;
 
     private readonly Lock _lock = new();

@@ -15,14 +15,6 @@ internal sealed class ServerMetrics
     private long _peakSeconds;
     private long _exceededSince; // a timestamp
     private long _exceededTicks;
-    private long _lastClientWithoutMemory;
-
-    /// <summary>The client whose command was the last to be refused because memory exceeds maxmemory; 0: none was.</summary>
-    internal long LastClientWithoutMemory
-    {
-        get => Volatile.Read(ref _lastClientWithoutMemory);
-        set => Volatile.Write(ref _lastClientWithoutMemory, value);
-    }
 
     /// <summary>Requests to the dashboard.</summary>
     internal HttpRequests Http { get; } = new();

@@ -9,6 +9,9 @@ internal enum TimelineKind
     /// <summary>A command waited for long for its turn on the loop.</summary>
     LongWait,
 
+    /// <summary>A command waited for long for keys that another command had locked.</summary>
+    LockWait,
+
     /// <summary>The client left replies unread, so that nothing more was read from it.</summary>
     NotReading,
 

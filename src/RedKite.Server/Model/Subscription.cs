@@ -51,6 +51,9 @@ internal sealed class ClientSubscriptions(Action<Session> endAll)
     /// <summary>The subscriptions of a kind by name.</summary>
     internal Dictionary<byte[], Subscription> Of(SubscriptionKind kind) => _byKind[(int)kind];
 
+    /// <summary>Some of their names, of all kinds. On the client's loop.</summary>
+    internal byte[][] First(int count) => [.. _byKind.SelectMany(names => names.Keys).Take(count)];
+
     /// <summary>Whether a user with these permissions may have all of them.</summary>
     internal bool AreAllowedBy(Permissions permissions)
     {

@@ -85,6 +85,9 @@ internal struct StripeLock
     /// <summary>How often a thread waited so long that it slept.</summary>
     internal readonly long Parks => _parks;
 
+    /// <summary>How many threads sleep, or are about to.</summary>
+    internal int Parked => Volatile.Read(ref _parked);
+
     /// <summary>How long threads waited altogether.</summary>
     internal readonly TimeSpan Waited => Stopwatch.GetElapsedTime(0, _waitTicks);
 
@@ -133,10 +136,13 @@ internal struct StripeLock
     {
         long start = Stopwatch.GetTimestamp();
         bool parks = !spins || !Spin(start, givesWayTo);
-        if (parks && !Park(start, givesWayTo)) return false;
+        bool entered = !parks || Park(start, givesWayTo);
+        long ticks = Stopwatch.GetTimestamp() - start;
+        ThreadWaits.Note(start, ticks);
+        if (!entered) return false;
         _contended++;
         if (parks) _parks++;
-        _waitTicks += Stopwatch.GetTimestamp() - start;
+        _waitTicks += ticks;
         return true;
     }
 

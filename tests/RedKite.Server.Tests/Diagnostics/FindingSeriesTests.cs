@@ -42,7 +42,7 @@ public class FindingSeriesTests
     [InlineData("io-pressure", 30)]
     [InlineData("loop-saturated", 10)]
     [InlineData("stripe-hot", 30)]
-    [InlineData("hot-key", 30)]
+    [InlineData("hot-key", 10)]
     [InlineData("connection-storm", 10)]
     [InlineData("writes-held", 60)]
     public void Claim_about_a_time_needs_that_time(string rule, int seconds)
@@ -62,10 +62,11 @@ public class FindingSeriesTests
     [InlineData("logins-refused")]
     public void Event_is_a_finding_at_once_and_for_a_minute(string rule)
     {
+        (Metric, double)[] full = [(MaxMemory, 100 * MiB), (UsedMemory, 101 * MiB)];
         Diagnosis one = Check(rule, 1, _ => Sick)!;
         Assert.Matches("(^|[^0-9])1 (client|connection|command|subscriber|login)( |$|,)", one.Evidence);
-        Assert.NotNull(Check(rule, 600, secondsAgo => secondsAgo == 59 ? Sick : []));
-        Assert.Null(Check(rule, 600, secondsAgo => secondsAgo == 60 ? Sick : []));
+        Assert.NotNull(Check(rule, 600, secondsAgo => secondsAgo == 59 ? Sick : full));
+        Assert.Null(Check(rule, 600, secondsAgo => secondsAgo == 60 ? Sick : full));
     }
 
     // One cause, one finding.
@@ -159,7 +160,7 @@ public class FindingSeriesTests
     [
         (MachineCpu, 99), (CpuUser, 3), (CpuPressure, 90), (IoPressure, 90), (BusiestLoop, 99), (HottestStripe, 90), (LockWaited, 900), (HottestKey, 90), (CommandsProcessed, 90_000),
         (LatencyP99, 90_000), (WaitingP99, 90_000), (ConnectionsReceived, 9_000), (WritesHeld, 900), (SnapshotSideBytes, MiB), (LogPending, MiB),
-        (ConnectionsRejected, 1), (MemoryRefusals, 1), (EvictedClients, 1), (OutputDisconnections, 2), (SubscribersClosed, 1), (QueryDisconnections, 1), (LoginsRefused, 1), (MessagesPublished, 1),
+        (ConnectionsRejected, 1), (MaxMemory, 100 * MiB), (UsedMemory, 101 * MiB), (MemoryRefusals, 1), (EvictedClients, 1), (OutputDisconnections, 2), (SubscribersClosed, 1), (QueryDisconnections, 1), (LoginsRefused, 1), (MessagesPublished, 1),
     ];
 
     private static double MemoryAt(string series, int secondsAgo)

@@ -202,8 +202,9 @@ internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor lat
     // LATENCY DOCTOR
     private void LatencyDoctor(ref CommandContext cmd)
     {
-        string report = LatencyReport.Diagnose(latencyMonitor, slowLogIsOff: cmd.Settings.SlowLogSlowerThanMicroseconds < 0);
-        cmd.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(report + FindingsText.Of(findings(), "commands", "loops", "slow")));
+        string found = FindingsText.Of(findings(), "commands", "loops", "slow");
+        string report = LatencyReport.Diagnose(latencyMonitor, slowLogIsOff: cmd.Settings.SlowLogSlowerThanMicroseconds < 0, hasFindings: found.Length > 0);
+        cmd.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(report + found));
     }
 
     // LATENCY HELP

@@ -29,9 +29,16 @@ internal static class LatencyReport
     }
 
     /// <summary>A diagnosis of all samples by class, with advice. The first words are Redis's, because clients check them.</summary>
-    internal static string Diagnose(LatencyMonitor monitor, bool slowLogIsOff)
+    internal static string Diagnose(LatencyMonitor monitor, bool slowLogIsOff, bool hasFindings)
     {
         LatencyEvent[] events = monitor.Events;
+        if (events.Length == 0 && hasFindings)
+        {
+            return monitor.IsOn
+                ? "Dave, nothing took longer than latency-monitor-threshold since the monitor was enabled, but see the findings.\n"
+                : "I'm sorry, Dave, the latency monitor is disabled (\"CONFIG SET latency-monitor-threshold <milliseconds>\" enables it), but there are findings.\n";
+        }
+
         if (events.Length == 0)
         {
             return monitor.IsOn
@@ -54,7 +61,8 @@ internal static class LatencyReport
         if (slowLogIsOff) text.Append("- The slow log is disabled: CONFIG SET slowlog-log-slower-than sets the microseconds from which it records commands.\n");
         else text.Append("- SLOWLOG GET shows the slow commands with their arguments.\n");
         if (events.Any(latency => latency.Name == "command")) text.Append("- A slow command usually processes many elements or keys at once: read large values in parts, and use SCAN instead of KEYS.\n");
-        if (events.Any(latency => latency.Name == "fast-command")) text.Append("- Commands of constant time were slow: the machine lacks processor time or memory, or other programs interfere. See INFO cpu and INFO memory.\n");
+        if (events.Any(latency => latency.Name == "fast-command")) text.Append("- Commands of constant time were slow, without waiting for others: the machine lacks processor time or memory, or other programs interfere. See INFO cpu and INFO memory.\n");
+        if (events.Any(latency => latency.Name == LatencyMonitor.LockWait)) text.Append("- Commands waited for keys that another command had locked. They are not slow themselves: look for the long commands, transactions and scripts.\n");
         if (events.Any(latency => latency.Name == "expire-cycle")) text.Append("- Removing expired keys took long: spread the expiry times of keys.\n");
         if (events.Any(latency => latency.Name.StartsWith("aof-", StringComparison.Ordinal))) text.Append("- Writing or syncing the append-only file took long: find what else uses the disk, or move dir to a faster one.\n");
         if (events.Any(latency => latency.Name == "fork")) text.Append("- All keys were locked for long when a snapshot began: that waits for the commands that are executing, so look for slow ones.\n");

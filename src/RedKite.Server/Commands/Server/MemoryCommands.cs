@@ -136,13 +136,16 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
     private void Doctor(ref CommandContext cmd)
     {
         MemoryFigures memory = MemoryFigures.Of(metrics());
-        cmd.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(Diagnose(memory) + FindingsText.Of(findings(), "memory")));
+        string found = FindingsText.Of(findings(), "memory");
+        cmd.Reply.Verbatim("txt"u8, Encoding.UTF8.GetBytes(Diagnose(memory, found.Length > 0) + found));
     }
 
+    private const string OnlyFindings = "Hi Sam, there are findings about the memory of this server.\n";
+
     // The first words are Redis's, because clients check them.
-    private static string Diagnose(in MemoryFigures memory)
+    private static string Diagnose(in MemoryFigures memory, bool hasFindings)
     {
-        if (memory.Used - memory.Startup < DiagnosedBytesMin) return "Hi Sam, this server holds too little data for a diagnosis. Ask again when there is more.\n";
+        if (memory.Used - memory.Startup < DiagnosedBytesMin) return hasFindings ? OnlyFindings : "Hi Sam, this server holds too little data for a diagnosis. Ask again when there is more.\n";
         var text = new StringBuilder();
         if (memory.Peak - memory.Startup > (memory.Used - memory.Startup) * PeakMax)
         {
@@ -159,6 +162,7 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
             text.Append(CultureInfo.InvariantCulture, $" * Clients: connections and their buffers take {memory.Clients} bytes, more than the data. CLIENT LIST shows which clients read too slowly (omem) or send very large requests (qbuf).\n");
         }
 
+        if (text.Length == 0 && hasFindings) return OnlyFindings;
         return text.Length == 0 ? "Hi Sam, the memory of this server shows no issue.\n" : "Sam, the memory of this server shows these issues:\n\n" + text;
     }
 

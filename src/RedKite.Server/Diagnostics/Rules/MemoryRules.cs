@@ -18,21 +18,21 @@ internal static class MemoryRules
         new("memory-near-limit", "Memory is above 95 % of maxmemory, or will reach it within an hour at the growth of the last ten minutes that the last minute continues.",
             "Raise maxmemory, remove data, or give keys expiries. The memory view shows what holds the memory.", "memory",
             view => IsCache(view) ? null : NearLimit(view, "Memory", MaxMemory, UsedMemory))
-        { Culprit = culprits => culprits.MemoryHolder() },
+        { Culprit = culprits => culprits.MemoryUsers() },
         new("eviction-young", "Most of the keys that are evicted were used within the last minute, at more than ten a second: the data that clients use does not fit into maxmemory.",
             "Raise maxmemory. Under an LRU, LRM or LFU policy, low hit rates are the consequence; check that the policy suits the use.", "memory",
             view => view.Mean(EvictedYoungKeys, RecentSeconds) is > 10 and var young && young > view.Mean(EvictedKeys, RecentSeconds) / 2
                 ? new("Keys are evicted while they are in use", Text($"{young:0} of {view.Mean(EvictedKeys, RecentSeconds):0} evicted keys a second had been used within a minute"), Warning) : null),
-        new("commands-refused-by-memory", "Commands were refused with OOM within the last minute: memory exceeds maxmemory, and no key may be evicted or evictions do not keep up.",
+        new("commands-refused-by-memory", "Commands were refused with OOM within the last minute, and memory is still above 95 % of maxmemory: no key may be evicted, or evictions do not keep up.",
             "Raise maxmemory, remove data, or choose a maxmemory-policy that evicts. If evictions do not keep up, raise maxmemory-eviction-tenacity.", "memory",
-            view => view.Growth(MemoryRefusals, RecentSeconds) is > 0 and var refused
+            view => view[MaxMemory] > 0 && view[UsedMemory] > view[MaxMemory] * 0.95 && view.Growth(MemoryRefusals, RecentSeconds) is > 0 and var refused
                 ? new("Commands are refused because memory is full", Text($"{Times(refused, "command")} in the last minute, {view[MemoryRefusals]:0} since the start; {Bytes(view[UsedMemory])} are in use, maxmemory is {Bytes(view[MaxMemory])}"), Critical) : null)
         { Culprit = culprits => culprits.RefusedByMemory() },
-        new("memory-over-limit", "Memory exceeded maxmemory for most of the last minute, because no key may be evicted or evictions do not keep up. Commands that may use more memory are refused with OOM errors.",
+        new("memory-over-limit", "Memory exceeded maxmemory for most of the last 10 seconds, because no key may be evicted or evictions do not keep up. Commands that may use more memory are refused with OOM errors.",
             "Raise maxmemory, remove data, or choose a maxmemory-policy that evicts. If evictions do not keep up, raise maxmemory-eviction-tenacity.", "memory",
-            view => view.Mean(MemoryExceeded, RecentSeconds) > 800
+            view => view[MaxMemory] > 0 && view.Mean(MemoryExceeded, 10) > 800
                 ? new("Memory is over its limit", Text($"{Bytes(view[UsedMemory])} are in use, maxmemory is {Bytes(view[MaxMemory])}"), Critical) : null)
-        { Culprit = culprits => culprits.MemoryHolder() },
+        { Culprit = culprits => culprits.MemoryUsers() },
         new("clients-evicted", "Clients were closed within the last minute because all clients together exceeded maxmemory-clients.",
             "The log names the clients. Find out why they do not read their replies or send very large requests, or raise maxmemory-clients.", "clients",
             view => view.Growth(EvictedClients, RecentSeconds) is > 0 and var closed

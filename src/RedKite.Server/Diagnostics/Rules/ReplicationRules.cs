@@ -37,7 +37,7 @@ internal static class ReplicationRules
         new("replica-sync-loops", "A replica was closed at least twice in a row before it had loaded the data, because more was written meanwhile than client-output-buffer-limit allows for replicas. Each time the limit is doubled, up to eight times.",
             "Raise client-output-buffer-limit replica, or write less while the replica synchronizes; look at the network to the replica and at how fast it loads.", "replication",
             view => view[SyncsFailedInARow] >= FailuresInARow
-                ? new("A replica's synchronization fails again and again", Text($"{view[SyncsFailedInARow]:0} in a row; the stream grows by {Bytes(view.Mean(ReplicationBytes, 60) is > 0 and var rate ? rate : 0)} a second"), Warning) : null)
+                ? new("A replica's synchronization fails again and again", Text($"{view[SyncsFailedInARow]:0} in a row; the stream grows by {Bytes(view.Rate(ReplicationBytes, 60))} a second"), Warning) : null)
         { Culprit = culprits => culprits.ReplicasTooSlow() },
         new("replicas-flap", "Connections of replicas ended at least five times within the last ten minutes.",
             "The log says which, and whether the server closed them. Look at the network, at repl-timeout, and at the replica's log.", "replication",

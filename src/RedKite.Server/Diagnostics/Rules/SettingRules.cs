@@ -21,7 +21,7 @@ internal static class SettingRules
             view => view.Mean(MetricTable.TlsHandshakesFailed, 60) + view.Mean(MetricTable.TlsHandshakesRefused, 60) is > 1 and var failed ? new("TLS handshakes fail", Text($"{failed:0.#} a second"), Warning) : null),
         new("debug-enabled", "DEBUG or MODULE may be used by clients of other machines. DEBUG can stop the server.",
             "Set enable-debug-command to `no` or `local`.", "configuration",
-            view => view.Setting("enable-debug-command") == "yes" || view.Setting("enable-module-command") == "yes" ? new("DEBUG commands are open to the network", "enable-debug-command or enable-module-command is yes", Notice) : null),
+            DebugIsOpen),
         new("setting-without-effect", "A setting has a value other than its default, but no effect in RedKite. docs/reference/settings.md has the reasons.",
             "Remove the setting from the configuration, or read in docs/reference/settings.md what does its work in RedKite.", "configuration",
             view => view.SettingsWithoutEffect.Count is > 0 and var count ? new(count == 1 ? "A setting has no effect in RedKite" : Text($"{count} settings have no effect in RedKite"), string.Join(", ", view.SettingsWithoutEffect), Notice) : null),
@@ -42,6 +42,14 @@ internal static class SettingRules
         return days > 0
             ? new("The TLS certificate expires soon", "in " + About(days * 86_400), Warning)
             : new("The TLS certificate has expired", About(-days * 86_400) + " ago", Critical);
+    }
+
+    private static Diagnosis? DebugIsOpen(DiagnosticsView view)
+    {
+        string[] open = [.. ((string[])["enable-debug-command", "enable-module-command"]).Where(name => view.Setting(name) == "yes")];
+        string[] addresses = [.. view.Setting("bind").Split(' ', StringSplitOptions.RemoveEmptyEntries).Except(Loopback)];
+        return open.Length > 0 && addresses.Length > 0
+            ? new("DEBUG commands are open to the network", $"{string.Join(" and ", open)} {(open.Length > 1 ? "are" : "is")} yes, bind {string.Join(' ', addresses)}", Notice) : null;
     }
 
     private static Diagnosis? OpenToNetwork(DiagnosticsView view)
