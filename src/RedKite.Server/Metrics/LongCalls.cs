@@ -7,7 +7,7 @@ namespace RedKite.Server.Metrics;
 /// <param name="Subject">What it works on: its first key, or its first argument. Calls of one command on one subject belong together.</param>
 /// <param name="Text">The request as logs show it, cut.</param>
 /// <param name="Ns">How long it executed, without waiting for locks.</param>
-internal readonly record struct LongCall(long Second, string Command, string Subject, string Text, long ClientId, long Ns);
+internal readonly record struct LongCall(long Second, string Name, string Subject, string Text, long ClientId, long Ns);
 
 /// <summary>Calls of one command on one subject.</summary>
 /// <param name="ClientId">The client whose calls took the most of that time.</param>
@@ -61,10 +61,10 @@ internal sealed class LongCalls
         return calls.Count == 0 ? null : calls.MaxBy(call => call.Ns);
     }
 
-    /// <summary>The calls of the last observed seconds by command and subject, those that took most first.</summary>
+    /// <summary>The calls of the last observed seconds by name and subject, those that took most first.</summary>
     internal List<LongCallSum> Most(int seconds) =>
     [
-        .. Of(seconds).GroupBy(call => (call.Command, call.Subject)).Select(calls =>
+        .. Of(seconds).GroupBy(call => (call.Name, call.Subject)).Select(calls =>
         {
             var clients = calls.GroupBy(call => call.ClientId).OrderByDescending(of => of.Sum(call => call.Ns)).ToList();
             return new LongCallSum(calls.Last().Text, calls.Sum(call => call.Ns), calls.Max(call => call.Ns), calls.Count(), clients[0].Key, clients.Count);
