@@ -11,6 +11,9 @@ internal sealed class DiskFiles : IFiles
     // Other programs, such as a backup, may read, rename and delete the files.
     private const FileShare Shared = FileShare.ReadWrite | FileShare.Delete;
 
+    // As Linux: a path that leads through more links is a circle.
+    private const int LinksMax = 40;
+
     private DiskFiles()
     {
     }
@@ -78,6 +81,40 @@ internal sealed class DiskFiles : IFiles
         {
             throw FileFailure.Of("delete", path, failure);
         }
+    }
+
+    public string RealPath(string path)
+    {
+        try
+        {
+            string absolute = Path.GetFullPath(path);
+            for (int links = 0; links <= LinksMax; links++)
+            {
+                if (WithoutFirstLink(absolute) is not { } target) return Path.TrimEndingDirectorySeparator(absolute);
+                absolute = Path.GetFullPath(target);
+            }
+
+            throw new IOException("Too many levels of symbolic links");
+        }
+        catch (Exception failure) when (FileFailure.Covers(failure))
+        {
+            throw FileFailure.Of("follow links", path, failure);
+        }
+    }
+
+    // The path with its first link replaced by what it points to; null: there is none.
+    private static string? WithoutFirstLink(string absolute)
+    {
+        string walked = Path.GetPathRoot(absolute)!;
+        string[] names = absolute[walked.Length..].Split(Path.DirectorySeparatorChar, StringSplitOptions.RemoveEmptyEntries);
+        for (int i = 0; i < names.Length; i++)
+        {
+            string next = Path.Combine(walked, names[i]);
+            if (new DirectoryInfo(next).LinkTarget is { } target) return Path.Combine([walked, target, .. names[(i + 1)..]]);
+            walked = next;
+        }
+
+        return null;
     }
 
     // Windows has no such call: its file systems journal changes of names.

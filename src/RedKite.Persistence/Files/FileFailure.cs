@@ -12,6 +12,9 @@ internal sealed class FileFailure : IOException
     /// <summary>EIO.</summary>
     internal const int InputOutput = 5;
 
+    /// <summary>EEXIST.</summary>
+    internal const int Exists = 17;
+
     /// <summary>ECANCELED on Linux.</summary>
     internal const int Canceled = 125;
 
@@ -36,7 +39,7 @@ internal sealed class FileFailure : IOException
         Reason = reason;
     }
 
-    /// <summary>The call: open, create, read, write, sync, truncate, rename, delete, list, make folder, sync folder, free space.</summary>
+    /// <summary>The call: open, create, read, write, sync, truncate, rename, delete, list, make folder, sync folder, free space, follow links.</summary>
     internal string Operation { get; }
 
     internal string Path { get; }

@@ -36,6 +36,9 @@ internal interface IFiles
     /// <summary>Deletes a file; a missing one is no error.</summary>
     void Delete(string path);
 
+    /// <summary>The absolute path without links, `.` and `..`, by which two paths of one folder are recognized. It need not exist.</summary>
+    string RealPath(string path) => Path.TrimEndingDirectorySeparator(Path.GetFullPath(path));
+
     /// <summary>Makes the names in a folder survive a power loss.</summary>
     void SyncFolder(string folder);
 

@@ -43,13 +43,13 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
     private readonly Lock _changing = new();
     private readonly LogTotals _totals = new();
     private readonly List<string> _pinned = [];
+    private readonly List<string> _made = []; // the files of this backup: no others are removed
+    private string _folder = ""; // its real path when the backup began, wherever settings and links point to later
     private BackupStatus _status = new(BackupState.Idle, "", 0, 0);
     private volatile AppendOnlyLog? _log; // since the cut
     private bool _isWriting; // the base
     private volatile bool _isAborted; // while it is written
     private volatile bool _isOutdated; // the data became another
-
-    private string Folder => Path.Combine(settings.DirectoryPath, settings.BackupDirectoryName);
 
     private IFiles Files => durability.Files;
 
@@ -80,7 +80,10 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
             if (Status.State == BackupState.Sealed) return "ERR a sealed backup exists, use BACKUP CLEANUP first";
             try
             {
-                if (!_isWriting && Files.FolderExists(Folder) && Files.List(Folder).Count > 0) return "ERR the backup directory is not empty";
+                string folder = Files.RealPath(Path.Combine(settings.DirectoryPath, settings.BackupDirectoryName));
+                if (BackupFolder.UseOf(Files, folder, settings.DirectoryPath, durability.Log.Folder.FolderPath) is { } use) return "ERR the backup directory is " + use;
+                if (!_isWriting && Files.FolderExists(folder) && Files.List(folder).Count > 0) return "ERR the backup directory is not empty";
+                _folder = folder;
             }
             catch (FileFailure failure)
             {
@@ -120,7 +123,8 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
             if (!isWritten || failure is not null) return FailLocked(failure?.Message ?? "the increment could not be written");
             try
             {
-                var folder = new AofFolder(Files, settings.DirectoryPath, settings.BackupDirectoryName, settings.AppendFileName);
+                var folder = new AofFolder(Files, Path.GetDirectoryName(_folder)!, Path.GetFileName(_folder), settings.AppendFileName);
+                Make(folder.ManifestPath);
                 folder.WriteManifest(NewManifest());
                 _pinned.Add(folder.PathOf(IncrementName));
                 _pinned.Add(folder.ManifestPath);
@@ -131,7 +135,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
             }
 
             Set(Status with { State = BackupState.Sealed, EndSeconds = clock.NowMs / 1000 });
-            serverLog.Notice(LogEvents.SaveDone, $"The backup in {Folder} is sealed");
+            serverLog.Notice(LogEvents.SaveDone, $"The backup in {_folder} is sealed");
             return null;
         }
     }
@@ -199,15 +203,24 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
         }
     }
 
-    // On a thread of its own.
+    // A file that is there already is another's.
+    private string Make(string path)
+    {
+        if (Files.FileExists(path)) throw new FileFailure("create", path, FileFailure.Exists, "File exists");
+        lock (_changing) _made.Add(path);
+        return path;
+    }
+
+    // On a thread of its own. Another backup may wait meanwhile, in another folder.
     private void Write()
     {
+        string folder = _folder;
         string? failure = null;
         try
         {
-            Files.CreateFolder(Folder);
-            using var file = new DumpFile(Files, Folder, new DumpOptions(settings.RdbCompression, settings.RdbChecksum, settings.RdbSaveIncrementalFsync), "temp-backup");
-            IOpenFile increment = Files.Create(Path.Combine(Folder, IncrementName));
+            Files.CreateFolder(folder);
+            using var file = new DumpFile(Files, folder, new DumpOptions(settings.RdbCompression, settings.RdbChecksum, settings.RdbSaveIncrementalFsync), "temp-backup");
+            IOpenFile increment = Files.Create(Make(Path.Combine(folder, IncrementName)));
             try
             {
                 durability.WriteBase(file.Writer, () => BeginLog(increment));
@@ -217,6 +230,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
                 if (_log is null) increment.Dispose();
             }
 
+            Make(Path.Combine(folder, BaseName));
             file.Commit(BaseName);
         }
         catch (FileFailure failed)
@@ -238,9 +252,9 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
             }
             else
             {
-                _pinned.Add(Path.Combine(Folder, BaseName));
+                _pinned.Add(Path.Combine(folder, BaseName));
                 Set(Status with { State = BackupState.Incrementing });
-                serverLog.Notice(LogEvents.SaveDone, $"The base of the backup in {Folder} is written");
+                serverLog.Notice(LogEvents.SaveDone, $"The base of the backup in {_folder} is written");
             }
         }
     }
@@ -278,20 +292,20 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
         log.Dispose();
     }
 
-    // Only those that a backup writes.
     private void RemoveFiles()
     {
         _pinned.Clear();
         try
         {
-            if (!Files.FolderExists(Folder)) return;
-            foreach (string name in (string[])[AofManifest.ManifestName(settings.AppendFileName), IncrementName, BaseName]) Files.Delete(Path.Combine(Folder, name));
-            Files.SyncFolder(Folder);
+            foreach (string path in _made) Files.Delete(path);
+            if (_made.Count > 0) Files.SyncFolder(Path.GetDirectoryName(_made[0])!);
         }
         catch (FileFailure failure)
         {
             serverLog.Warning(LogEvents.SaveFailed, string.Create(CultureInfo.InvariantCulture, $"Files of a backup could not be removed: {failure.Message}"));
         }
+
+        _made.Clear();
     }
 
     private void Set(BackupStatus status) => Volatile.Write(ref _status, status);

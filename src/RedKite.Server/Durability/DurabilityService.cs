@@ -104,6 +104,7 @@ internal sealed partial class DurabilityService
     /// <exception cref="RedKiteConfigException">It cannot.</exception>
     internal void CheckAtStart()
     {
+        CheckBackupFolder();
         if (_settings.SavePoints.Length == 0 && !_settings.AppendOnly) return;
         string probe = Path.Combine(_settings.DirectoryPath, $"temp-{Environment.ProcessId}.probe");
         try
@@ -118,6 +119,20 @@ internal sealed partial class DurabilityService
         catch (FileFailure failure)
         {
             throw new RedKiteConfigException($"The data cannot be saved in '{_settings.DirectoryPath}' (setting dir): {failure.Reason}. Choose another folder, or switch saving off with --save \"\" --appendonly no.");
+        }
+    }
+
+    private void CheckBackupFolder()
+    {
+        try
+        {
+            string backup = Files.RealPath(Path.Combine(_settings.DirectoryPath, _settings.BackupDirectoryName));
+            if (BackupFolder.UseOf(Files, backup, _settings.DirectoryPath, Log.Folder.FolderPath) is not { } use) return;
+            throw new RedKiteConfigException($"The folder '{_settings.BackupDirectoryName}' (setting backupdirname) is {use}. Choose another name for one of them.");
+        }
+        catch (FileFailure)
+        {
+            // Whatever cannot be followed is told when a backup begins.
         }
     }
 
