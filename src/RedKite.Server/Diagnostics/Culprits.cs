@@ -31,7 +31,7 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
         : "";
 
     internal string HottestKey() => HotKeySketch.Hottest(parts.Metrics.Executors, 1, parts.Clock.NowMs).FirstOrDefault() is { } key
-        ? Text($"the key {Shown(key.Key)}{InDatabase(key.Database)}, {key.UsesPerSecond:0} uses a second")
+        ? Text($"the key {Shown(key.Key)}{InDatabase(key.Database)}, {key.UsesPerSecond:0} uses a second in the last {key.Seconds:0} seconds")
         : "";
 
     /// <summary>The script that runs, or the longest of the last minute, with its first line and its caller.</summary>

@@ -85,7 +85,7 @@ internal sealed record Observation
     /// <summary>The memory of the largest key of the last survey; NaN: none has ended.</summary>
     internal required double LargestKeyBytes { get; init; }
 
-    /// <summary>The share of the requests that used the hottest key.</summary>
+    /// <summary>The share of the requests with keys that used the hottest key.</summary>
     internal required double HottestKeyPercent { get; init; }
 
     internal required long ExpiringKeys { get; init; }

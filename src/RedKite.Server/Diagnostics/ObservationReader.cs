@@ -11,7 +11,7 @@ internal sealed class ObservationReader : IDisposable
 {
     private readonly ServerParts _parts;
     private readonly MachineReader _machine;
-    private const int HotKeyEverySeconds = 10;
+    private const int HotKeyEverySeconds = 5;
 
     private readonly LatencyInterval _waiting;
     private readonly LatencyInterval _executing;
@@ -20,7 +20,6 @@ internal sealed class ObservationReader : IDisposable
     private readonly FamilyReader _families;
     private readonly DurabilityReader _durability;
     private int _observations;
-    private long _commandsBefore;
     private double _hottestKeyPercent;
     private readonly int[] _heldSamples;
     private readonly Dictionary<LoopMetrics, long> _workedBefore = [];
@@ -135,16 +134,9 @@ internal sealed class ObservationReader : IDisposable
         foreach (ExecutorMetrics executor in registry.Executors) executor.AddLatenciesTo(sum, part);
     });
 
-    // Read every ten seconds, because that merges the counts of some thousands of keys.
-    private double ReadHottestKey(MetricsRegistry registry)
-    {
-        long commands = ServerTotals.Of(registry).Commands;
-        if (++_observations % HotKeyEverySeconds != 0) return _hottestKeyPercent;
-        HotKey? hottest = HotKeySketch.Hottest(registry.Executors, 1, _parts.Clock.NowMs).FirstOrDefault();
-        double perSecond = Math.Max(0, commands - _commandsBefore) / (double)HotKeyEverySeconds;
-        _commandsBefore = commands;
-        return _hottestKeyPercent = hottest is null || perSecond < 1 ? 0 : Math.Min(100, 100 * hottest.UsesPerSecond / perSecond);
-    }
+    // Read every five seconds, because that merges the counts of some thousands of keys.
+    private double ReadHottestKey(MetricsRegistry registry) =>
+        ++_observations % HotKeyEverySeconds == 0 ? _hottestKeyPercent = HotKeySketch.HottestPercent(registry.Executors, _parts.Clock.NowMs) : _hottestKeyPercent;
 
     private long CallsOf(MetricsRegistry registry, ReadOnlySpan<byte> name)
     {

@@ -4,24 +4,25 @@ namespace RedKite.Server.Metrics;
 
 /// <summary>A key and an estimate of how often it was used.</summary>
 /// <param name="Key">Its first bytes.</param>
-/// <param name="Uses">How often it was used in the last one to two minutes.</param>
+/// <param name="Uses">How often it was used in the last ten to twenty seconds.</param>
 /// <param name="UsesPerSecond">The same per second.</param>
-internal sealed record HotKey(int Database, byte[] Key, double Uses, double UsesPerSecond);
+/// <param name="Seconds">The seconds that both are of, up to now.</param>
+internal sealed record HotKey(int Database, byte[] Key, double Uses, double UsesPerSecond, double Seconds);
 
 /// <summary>
 /// The keys that one executor uses most: a space-saving sketch (<see cref="KeyRanking"/>) over a sample of its requests. The executor adds samples; any
 /// thread reads.
 /// </summary>
 /// <remarks>
-/// Old use is forgotten by windows: the sketch of the last whole minute and that of the current one are reported together.
+/// Old use is forgotten by windows: the sketch of the last whole one, ten seconds, and that of the current one are reported together. Longer ones would tell of loads that have ended.
 /// </remarks>
 internal sealed class HotKeySketch
 {
     internal const int KeysMax = 1024;
     private const int KeyBytesMax = 128;
-    private const int WindowMs = 60_000;
+    private const int WindowMs = 10_000;
 
-    // Samples per second: enough to distinguish the tenth key of a Zipf distribution from the eleventh within half a minute. Each takes up to
+    // Samples per second: enough to distinguish the tenth key of a Zipf distribution from the eleventh within half a minute, and a key with much of the load within a second. Each takes up to
     // a microsecond, because nothing of the sketch is in the first-level cache by then: two thousandths of a core at most.
     private const int SamplesPerSecond = 2048;
     private const int StrideMax = 4096;
@@ -70,7 +71,7 @@ internal sealed class HotKeySketch
         }
     }
 
-    /// <summary>Adds the counts of the last one to two minutes to a sum over executors.</summary>
+    /// <summary>Adds the counts of the last ten to twenty seconds to a sum over executors.</summary>
     /// <returns>The start of the interval that they cover; 0: there are none.</returns>
     internal long AddTo(Dictionary<KeyIdentity, (byte[] Key, double Uses)> sum, long nowMs)
     {
@@ -95,7 +96,30 @@ internal sealed class HotKeySketch
         }
 
         double seconds = Math.Max(1, (nowMs - startMs) / 1000.0);
-        return [.. sum.OrderByDescending(entry => entry.Value.Uses).Take(count).Select(entry => new HotKey(entry.Key.Database, entry.Value.Key, entry.Value.Uses, entry.Value.Uses / seconds))];
+        return [.. sum.OrderByDescending(entry => entry.Value.Uses).Take(count).Select(entry => new HotKey(entry.Key.Database, entry.Value.Key, entry.Value.Uses, entry.Value.Uses / seconds, seconds))];
+    }
+
+    /// <summary>
+    /// The percentage of the requests with keys that used the hottest key, in the last whole window and in the current one, whichever is less: neither a load that
+    /// has ended nor one that has just begun is told for the present one.
+    /// </summary>
+    internal static double HottestPercent(IEnumerable<ExecutorMetrics> executors, long nowMs)
+    {
+        Dictionary<KeyIdentity, (byte[] Key, double Uses)> last = [], current = [];
+        foreach (ExecutorMetrics executor in executors) executor.HotKeys.AddTo(last, current, nowMs);
+        double ofLast = last.Values.Sum(key => key.Uses), ofCurrent = current.Values.Sum(key => key.Uses);
+        if (ofLast == 0) return 0;
+        return 100 * last.Max(key => Math.Min(key.Value.Uses / ofLast, ofCurrent == 0 ? 1 : current.GetValueOrDefault(key.Key).Uses / ofCurrent));
+    }
+
+    private void AddTo(Dictionary<KeyIdentity, (byte[] Key, double Uses)> last, Dictionary<KeyIdentity, (byte[] Key, double Uses)> current, long nowMs)
+    {
+        lock (_lock)
+        {
+            if (nowMs - _startMs >= WindowMs) Rotate(nowMs);
+            _current.AddTo(current);
+            _last.AddTo(last);
+        }
     }
 
     private void Rotate(long nowMs)

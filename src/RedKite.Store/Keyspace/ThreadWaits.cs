@@ -14,7 +14,7 @@ internal sealed class ThreadWaits
     private static readonly long NotedTicks = NotedMicroseconds * Stopwatch.Frequency / 1_000_000;
 
     [ThreadStatic]
-    private static ThreadWaits? s_ofThread;
+    private static ThreadWaits? _ofThread;
 
     private readonly (long Start, long Ticks)[] _waits = new (long, long)[WaitsMax];
     private int _next;
@@ -25,7 +25,7 @@ internal sealed class ThreadWaits
     internal static void Note(long start, long ticks)
     {
         if (ticks < NotedTicks) return;
-        ThreadWaits waits = s_ofThread ??= new ThreadWaits();
+        ThreadWaits waits = _ofThread ??= new ThreadWaits();
         waits._waits[waits._next++ % WaitsMax] = (start, ticks);
         if (waits._next == 2 * WaitsMax) waits._next = WaitsMax;
     }
@@ -33,7 +33,7 @@ internal sealed class ThreadWaits
     /// <summary>The ticks that the thread has waited for locks in waits that began at a timestamp or later.</summary>
     internal static long Since(long start)
     {
-        if (s_ofThread is not { } waits) return 0;
+        if (_ofThread is not { } waits) return 0;
         long ticks = 0;
         for (int i = 1; i <= Math.Min(waits._next, WaitsMax); i++)
         {

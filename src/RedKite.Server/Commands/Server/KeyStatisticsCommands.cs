@@ -14,7 +14,7 @@ internal sealed class KeyStatisticsCommands(ServerParts parts)
 
     internal CommandFamily Family => new("server", "",
     [
-        new("BUSYKEYS", -1, Admin | Loading | Stale, KeySpecs.None, BusyKeys, new("8.0.0", "O(N log(N)) where N is the number of keys that are counted, some thousands.", "Returns the keys that were used most in the last one to two minutes, from a sample of the requests.", "[COUNT count]")) { Tips = ["nondeterministic_output"] },
+        new("BUSYKEYS", -1, Admin | Loading | Stale, KeySpecs.None, BusyKeys, new("8.0.0", "O(N log(N)) where N is the number of keys that are counted, some thousands.", "Returns the keys that were used most in the last ten to twenty seconds, from a sample of the requests, and how many seconds the rates are of.", "[COUNT count]")) { Tips = ["nondeterministic_output"] },
         new("BIGKEYS", -1, Admin | Loading | Stale, KeySpecs.None, BigKeys, new("8.0.0", "O(N) where N is the number of keys returned.", "Returns the keys that took the most memory when the background survey last saw them.", "[COUNT count] [TYPE type]")) { Tips = ["nondeterministic_output"] },
     ]);
 
@@ -26,9 +26,11 @@ internal sealed class KeyStatisticsCommands(ServerParts parts)
         cmd.Reply.Array(keys.Count);
         foreach (HotKey key in keys)
         {
-            BeginKey(cmd, key.Key, key.Database, moreFields: 1);
+            BeginKey(cmd, key.Key, key.Database, moreFields: 2);
             cmd.Reply.Bulk("uses-per-second"u8);
             cmd.Reply.Double(Math.Round(key.UsesPerSecond, 1));
+            cmd.Reply.Bulk("seconds"u8);
+            cmd.Reply.Double(Math.Round(key.Seconds, 1));
         }
     }
 

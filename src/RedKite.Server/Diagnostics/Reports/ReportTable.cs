@@ -21,7 +21,7 @@ internal static class ReportTable
         new("loops", "Event loops: connections, work, waiting output.", LoopReports.Loops),
         new("stripes", "The keyspace's locks and how the data is spread over them.", LoopReports.Stripes),
         new("memory", "Memory by purpose, with sums that agree, fragmentation and headroom.", MemoryReports.Memory),
-        new("hot-keys", "The keys that were used most in the last one to two minutes.", KeyReports.HotKeys),
+        new("hot-keys", "The keys that were used most in the last ten to twenty seconds.", KeyReports.HotKeys),
         new("big-keys", "The largest keys of every type, and histograms of sizes and lifetimes, of the last survey.", KeyReports.BigKeys),
         new("timeline", "Events that may have delayed one client or all: slow commands, waits, pauses, limits, collections, stalls.", ClientReports.Timeline),
         new("marks", "The marks on charts: findings, starts, changed settings and actions, the newest first.", MarkReports.Marks),
