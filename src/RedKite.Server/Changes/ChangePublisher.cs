@@ -10,7 +10,9 @@ namespace RedKite.Server.Changes;
 /// A command without keys holds no stripe. One that changes functions holds the script mutex: a consumer that needs to know exactly which of their
 /// effects a consumer has received holds it too, outside of the stripes. Messages have no such order.
 /// </remarks>
-internal sealed class ChangePublisher(Keyspace keyspace)
+/// <param name="keyspace">The keys.</param>
+/// <param name="haveNextCommandApply">Makes every later command call <see cref="ApplyUnlessBusy"/> before it executes, or no longer.</param>
+internal sealed class ChangePublisher(Keyspace keyspace, Action<bool> haveNextCommandApply)
 {
     private readonly Lock _requesting = new();
     private IChangeConsumer[] _consumers = [];
@@ -18,6 +20,7 @@ internal sealed class ChangePublisher(Keyspace keyspace)
     private volatile IEffectConsumer[] _effectConsumers = []; // also read without a stripe
     private IEffectConsumer[] _requestedEffects = [];
     private volatile bool _hasRequests;
+    private bool _isPutOff;
 
     /// <summary>Whether a consumer needs <see cref="KeyEvent.Overwritten"/> and <see cref="KeyEvent.TypeChanged"/>. From any thread.</summary>
     internal volatile bool RecordsOverwritten;
@@ -72,7 +75,22 @@ internal sealed class ChangePublisher(Keyspace keyspace)
         lock (_requesting) _hasRequests |= TryChange(ref _requestedEffects, consumer, isOn);
     }
 
-    /// <summary>Adds and removes the consumers as requested. No stripe is locked.</summary>
+    /// <summary>
+    /// Adds and removes the consumers as requested, on a thread that serves clients: if a script is busy it does not wait, and no later command executes
+    /// before the consumers were added (<c>haveNextCommandApply</c>). No stripe is locked.
+    /// </summary>
+    internal void ApplyUnlessBusy()
+    {
+        if (keyspace.TryLockAll(keyspace.Scripts.Busy, out LockScope locked))
+        {
+            using (locked) ApplyLocked();
+            return;
+        }
+
+        lock (_requesting) haveNextCommandApply(_isPutOff = _hasRequests);
+    }
+
+    /// <summary>Adds and removes the consumers as requested, and waits for the stripes. Not on a loop's thread. No stripe is locked.</summary>
     internal void Apply()
     {
         using LockScope locked = keyspace.LockAll();
@@ -88,6 +106,7 @@ internal sealed class ChangePublisher(Keyspace keyspace)
             _effectConsumers = _requestedEffects;
             TakesRequests = Array.TrueForAll(_effectConsumers, static consumer => consumer.TakesRequests);
             _hasRequests = false;
+            if (_isPutOff) haveNextCommandApply(_isPutOff = false);
         }
 
         foreach (Stripe stripe in keyspace.Stripes)

@@ -36,7 +36,7 @@ internal abstract class ServerParts
         Pause = new ClientPause(Attention);
         Monitors = new MonitorFeed(Attention, clock, Buffers);
         HotKeys = new HotKeyTracking(Attention, keyspace, clock);
-        Changes = new ChangePublisher(keyspace);
+        Changes = new ChangePublisher(keyspace, on => Attention.Set(ServerAttention.ChangesRequested, on));
         Script = new RunningScript(Attention, keyspace.Scripts);
         Actions = new ActionLog(Timeline, log, clock);
         Kept = new KeptMemory(keyspace.Budget);

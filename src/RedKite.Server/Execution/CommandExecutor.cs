@@ -55,7 +55,7 @@ internal sealed class CommandExecutor
         GivesUpWaiting = origin == CommandOrigin.Client ? _keyspace.Scripts.Busy : null;
         _commands = engine.Commands;
         _attention = engine.Attention;
-        Environment = new CommandEnvironment(engine.Keyspace, engine.Changes, engine.Settings, engine.Clock, engine.Commands, engine.Buffers, engine.Metrics.NewExecutor());
+        Environment = new CommandEnvironment(engine.Keyspace, engine.Changes, engine.Settings, engine.Clock, engine.Commands, engine.Buffers, engine.Metrics.NewExecutor()) { GivesUpWaiting = GivesUpWaiting };
         Time = Environment.Time;
         Recording = Environment.Recording;
         Account = new CommandAccount(this);

@@ -71,7 +71,13 @@ internal sealed class HeldWrites(Engine engine, CommandEnvironment environment, 
             if (!ChangesInPlace(command, keys.FlagsOf(cmd))) continue;
             ulong hash = _keyspace.Hash(cmd[keys.Argument]);
             Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
-            if (!isLocked) stripe.Enter();
+            if (!isLocked && !stripe.EnterOrGiveWay(environment.GivesUpWaiting))
+            {
+                // A script is busy. The command is refused at this stripe, or looks again when it has locked it.
+                _rule = null;
+                return false;
+            }
+
             bool isHeld = _gate.KeyRule?.Invoke(cmd.Database, hash) == false;
             if (!isLocked) stripe.Exit();
             if (isHeld) return true;

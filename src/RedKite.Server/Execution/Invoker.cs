@@ -45,6 +45,7 @@ internal sealed partial class Invoker
         _blocked = new BlockedClientServer(this, _engine, _environment);
         _nested = new NestedExecutor(this, _engine, _environment);
         ReplicaRules = new ReplicaRules(_engine, executor);
+        _environment.BusyReply = () => _engine.Script.BusyReply;
         HeldWrites = new HeldWrites(_engine, _environment, Reply);
         _environment.Nested = _nested;
         _environment.PublishRecorded = PublishRecorded;
@@ -181,10 +182,17 @@ internal sealed partial class Invoker
             locked.Dispose();
         }
 
-        if (_engine.Changes.HasRequests) _engine.Changes.Apply();
+        if (_engine.Changes.HasRequests) _engine.Changes.ApplyUnlessBusy();
         if (_engine.Tracking.IsOver) _engine.Tracking.Trim();
         if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd);
         _blocked.Deliver();
+        if (_environment.TakeBusy() is { } busy)
+        {
+            Reply.Truncate(replied);
+            Reject(command, busy);
+            return Stopwatch.GetTimestamp();
+        }
+
         BlockedClient? blocked = cmd.Session.Blocked;
         if (blocked is not null) _engine.Blocked.NoteBegun(blocked);
         _environment.Accesses.BeginClient(cmd.Session);
@@ -354,6 +362,9 @@ internal sealed partial class Invoker
     /// <summary>Executes the request of a client whose work is complete or stale; see <see cref="BlockedClientServer.ServeWorking"/>.</summary>
     internal void ServeWorking(ref LockScope locked, BlockedClient client) => _blocked.ServeWorking(ref locked, client);
 
+    /// <summary>Serves the clients of keys that this has changed. The scope may grow, or release all stripes.</summary>
+    internal void ServeNoted(ref LockScope locked) => _blocked.Serve(ref locked);
+
     /// <summary>Delivers their replies to the clients that were served. No stripe is locked.</summary>
     internal void DeliverServed() => _blocked.Deliver();
 
@@ -463,7 +474,9 @@ internal sealed partial class Invoker
             return false;
         }
 
-        if ((_engine.Attention.Flags & ServerAttention.ScriptBusy) != 0 && !command.Is(CommandFlags.AllowBusy) && _engine.Script.BusyReply is { } busy)
+        ServerAttention flags = _engine.Attention.Flags;
+        if ((flags & ServerAttention.ChangesRequested) != 0) _engine.Changes.ApplyUnlessBusy();
+        if ((flags & ServerAttention.ScriptBusy) != 0 && !command.Is(CommandFlags.AllowBusy) && _engine.Script.BusyReply is { } busy)
         {
             Reject(command, busy);
             return false;

@@ -61,6 +61,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Gate = new LoopGate(loop);
         _replicas = engine.Replicas.NewFeeder(loop);
         Executor = engine.NewExecutor();
+        Executor.Environment.ServesLater = true; // with its ticks
         Metrics = new LoopMetrics(loop, Executor.Metrics);
         engine.Metrics.Add(Metrics);
         Blocked = new LoopBlockedClients(engine, loop, Executor);
@@ -302,7 +303,7 @@ internal sealed class SessionLoop : IConnectionHandler
         _engine.Messages.EndAll(session);
         _engine.Watched.Closed(session);
         _engine.Tracking.End(session);
-        if (_engine.Changes.HasRequests) _engine.Changes.Apply();
+        if (_engine.Changes.HasRequests) _engine.Changes.ApplyUnlessBusy();
         if (session.IsSuspended) Metrics.AddSuspendedClients(-1);
         _engine.Clients.Remove(session);
         _engine.Clients.Departed.Add(session, _engine.Clock.SteadyMs, _engine.Clock.NowMs, channels, channelCount);
@@ -330,6 +331,7 @@ internal sealed class SessionLoop : IConnectionHandler
             if (_isFirst) _engine.Tracking.ReleaseIdle();
         }
 
+        if (_isFirst && _engine.Changes.HasRequests) _engine.Changes.ApplyUnlessBusy();
         Ticked?.Invoke(steadyMs);
         bool evictsMore = _engine.Keyspace.Budget.IsExceeded && _engine.MayRemoveKeys(steadyMs) && Executor.Evictor.TryEvict() && _engine.Keyspace.Budget.IsExceeded;
         int restMs = Math.Clamp(1000 / Math.Max(1, _engine.Settings.Hz), 1, 100);

@@ -75,6 +75,9 @@ internal enum ServerAttention
 
     /// <summary>Data is being loaded beside the data that clients use (repl-diskless-load swapdb): commands that would change how it is kept are refused.</summary>
     LoadingBeside = 1 << 12,
+
+    /// <summary>Consumers of changes were requested while a busy script held stripes: the next command adds them before it executes.</summary>
+    ChangesRequested = 1 << 13,
 }
 
 /// <summary>The server's word of attention flags: read once per batch, changed by any thread.</summary>

@@ -12,6 +12,8 @@ namespace RedKite.Server.Model;
 /// </summary>
 internal sealed class CommandEnvironment
 {
+    private string? _busy;
+
     internal CommandEnvironment(Keyspace keyspace, ChangePublisher publisher, Settings settings, ServerClock clock, CommandTable commands, BufferPool buffers, ExecutorMetrics metrics)
     {
         Keyspace = keyspace;
@@ -71,17 +73,40 @@ internal sealed class CommandEnvironment
     /// <summary>Whether TIME moves on although a script runs: it is busy, so that the server looks at its clock meanwhile.</summary>
     internal bool IsScriptBusy { get; set; }
 
+    /// <summary>Up while a command of a client is refused rather than wait for a stripe, because a script is busy; null: its commands always wait.</summary>
+    internal WaitFlag? GivesUpWaiting { get; init; }
+
+    /// <summary>Whether what serves blocked clients gives up at the same flag: the executor is a loop's, which serves them later.</summary>
+    internal bool ServesLater { get; set; }
+
+    /// <summary>The reply while a script is busy; null: none is. Set by the invoker.</summary>
+    internal Func<string?> BusyReply { get; set; } = static () => null;
+
     /// <summary>
     /// Locks a stripe for a command that walks over a database without naming keys, unless it is locked for the command already (inside a
     /// transaction or script). One at a time, and released by <see cref="ExitStripe"/>, which publishes the keys that the walk found expired.
     /// </summary>
-    internal void EnterStripe(int index)
+    /// <returns>False: a busy script holds it. The handler ends at once; the client gets the reply for that in place of what the handler has replied.</returns>
+    internal bool TryEnterStripe(int index)
     {
-        if (HeldStripes.Contains(index)) return;
+        if (HeldStripes.Contains(index)) return true;
         if (IsInUnit) throw new InvalidOperationException("A command that walks over stripes is nested in another, and its row does not say that it walks.");
         Stripe stripe = Keyspace.Stripes[index];
-        stripe.Enter();
+        while (!stripe.EnterOrGiveWay(GivesUpWaiting))
+        {
+            if ((_busy = BusyReply()) is not null) return false;
+        }
+
         Recording.Begin(stripe);
+        return true;
+    }
+
+    /// <summary>The reply of a command that <see cref="TryEnterStripe"/> has ended; null: it has not.</summary>
+    internal string? TakeBusy()
+    {
+        if (_busy is not { } busy) return null;
+        _busy = null;
+        return busy;
     }
 
     internal void ExitStripe(int index)

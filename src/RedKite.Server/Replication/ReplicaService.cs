@@ -606,7 +606,8 @@ internal sealed partial class ReplicaService
     private void EndBacklogIfDue(long nowMs)
     {
         if (!Stream.HasBacklog || State.IsReplica || _settings.BacklogSeconds == 0 || nowMs - Volatile.Read(ref _withoutReplicasSinceMs) <= _settings.BacklogSeconds * SecondMs) return;
-        using LockScope locked = _keyspace.LockAll();
+        if (!_keyspace.TryLockAll(_keyspace.Scripts.Busy, out LockScope locked)) return; // a second later
+        using LockScope all = locked;
         lock (_lock)
         {
             if (_replicas.Length > 0) return;

@@ -156,11 +156,12 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         });
     }
 
-    /// <summary>Forgets all keys when no client has tracked for a while. Called regularly, with no stripe locked.</summary>
+    /// <summary>Forgets all keys when no client has tracked for a while. Called regularly, with no stripe locked; a busy script puts it off.</summary>
     internal void ReleaseIdle()
     {
         if (Clients > 0 || !_consumes || (Keys > 0 && Environment.TickCount64 - _idleSinceMs < IdleMs)) return;
-        using (keyspace.LockAll())
+        if (!keyspace.TryLockAll(keyspace.Scripts.Busy, out LockScope locked)) return;
+        using (locked)
         {
             lock (_changing)
             {
@@ -168,9 +169,9 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
                 Clear();
                 EndConsuming();
             }
-        }
 
-        changes.Apply();
+            changes.ApplyLocked();
+        }
     }
 
     /// <summary>Forgets keys beyond the limits, of any stripe. No stripe is locked.</summary>

@@ -164,6 +164,10 @@ internal sealed class Keyspace : IDisposable
     /// <summary>Locks every stripe, unless the current thread holds them all and has noted that (<see cref="NoteAllLocked"/>).</summary>
     internal LockScope LockAll() => new(this, _allLockedBy == Environment.CurrentManagedThreadId ? StripeSet.Empty : AllStripes);
 
+    /// <summary>The same, unless the flag is up while one of them is locked by another thread.</summary>
+    internal bool TryLockAll(WaitFlag? givesUp, out LockScope scope) =>
+        LockScope.TryEnter(this, _allLockedBy == Environment.CurrentManagedThreadId ? StripeSet.Empty : AllStripes, givesUp, out scope);
+
     /// <summary>Notes that the current thread has locked every stripe, or is about to release them, for calls that need them all.</summary>
     internal void NoteAllLocked(bool locked) => _allLockedBy = locked ? Environment.CurrentManagedThreadId : 0;
 

@@ -70,8 +70,15 @@ internal ref struct LockScope
     /// order. A script keeps its stripes: others give way.
     /// </summary>
     /// <returns>Whether the stripes stayed locked throughout. If not, other threads may have changed everything in between.</returns>
-    internal bool Grow(StripeSet stripes)
+    internal bool Grow(StripeSet stripes) => Grow(stripes, givesUp: null, out _);
+
+    /// <summary>The same, unless the flag is up while it has to wait.</summary>
+    /// <param name="stripes">The further stripes.</param>
+    /// <param name="givesUp">The flag; null: it waits.</param>
+    /// <param name="gaveUp">Whether the flag was up: then no stripe is locked any more.</param>
+    internal bool Grow(StripeSet stripes, WaitFlag? givesUp, out bool gaveUp)
     {
+        gaveUp = false;
         if (_isScript)
         {
             Held = _keyspace.Scripts.Claim(Held, stripes);
@@ -81,7 +88,7 @@ internal ref struct LockScope
         if (TryGrow(stripes)) return true;
         StripeSet all = Held.With(stripes);
         Release(Held);
-        Acquire(all, givesUp: null);
+        gaveUp = !Acquire(all, givesUp);
         return false;
     }
 

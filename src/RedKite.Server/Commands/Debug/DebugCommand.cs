@@ -65,7 +65,7 @@ internal sealed class DebugCommand(ServerRun run, ReplicationState replication, 
     {
         ulong hash = cmd.Keyspace.Hash(cmd[2]);
         int stripe = cmd.Keyspace.StripeOf(hash);
-        cmd.Environment.EnterStripe(stripe);
+        if (!cmd.Environment.TryEnterStripe(stripe)) return;
         Entry entry = cmd.Database.FindByHash(hash); // as in Redis, expired or not
         string? line = entry.Exists ? Describe(cmd, entry) : null;
         cmd.Environment.ExitStripe(stripe);
@@ -160,7 +160,7 @@ internal sealed class DebugCommand(ServerRun run, ReplicationState replication, 
     {
         ulong hash = cmd.Keyspace.Hash(key);
         int stripe = cmd.Keyspace.StripeOf(hash);
-        cmd.Environment.EnterStripe(stripe);
+        if (!cmd.Environment.TryEnterStripe(stripe)) return;
         Entry entry = cmd.Database.Find(key, hash, cmd.Expiry.ToWrite);
         if (!entry.Exists)
         {

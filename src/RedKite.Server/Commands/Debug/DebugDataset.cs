@@ -26,7 +26,7 @@ internal static class DebugDataset
             bool hasKeys = false;
             for (int stripe = 0; stripe < keyspace.Stripes.Length; stripe++)
             {
-                cmd.Environment.EnterStripe(stripe);
+                if (!cmd.Environment.TryEnterStripe(stripe)) return;
                 foreach (Entry entry in EntriesOf(database, stripe))
                 {
                     if (!IsAlive(database, entry, ExpiryOf(cmd))) continue;
@@ -55,7 +55,7 @@ internal static class DebugDataset
             bytes.Clear();
             ulong hash = cmd.Keyspace.Hash(cmd[i]);
             int stripe = cmd.Keyspace.StripeOf(hash);
-            cmd.Environment.EnterStripe(stripe);
+            if (!cmd.Environment.TryEnterStripe(stripe)) return;
             Entry entry = cmd.Database.FindByHash(hash); // as in Redis, expired or not
             if (entry.Exists && HasValue(cmd.Database, entry, ExpiryOf(cmd))) new DatasetDigest(bytes).MixValue(cmd.Database, entry, ExpiryOf(cmd));
             cmd.Environment.ExitStripe(stripe);

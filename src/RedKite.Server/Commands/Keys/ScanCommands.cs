@@ -89,7 +89,7 @@ internal static class ScanCommands
             // The collected keys are replied before the stripe is unlocked, because they are only valid until then.
             entries.Clear();
             int stripe = cursor.Stripe;
-            cmd.Environment.EnterStripe(stripe);
+            if (!cmd.Environment.TryEnterStripe(stripe)) return;
             CollectSlice(cmd.Database, ref cursor, entries, countMin - seen, ref bucketsLeft);
             count += ReplyMatching(reply, entries, filter, expired, cmd.Metrics);
             RemoveExpired(cmd, expired);
@@ -128,7 +128,7 @@ internal static class ScanCommands
                 continue;
             }
 
-            cmd.Environment.EnterStripe(stripe);
+            if (!cmd.Environment.TryEnterStripe(stripe)) return;
             cmd.Database.ExpireStripe(stripe, cmd.Expiry);
             cmd.Environment.ExitStripe(stripe);
             if (TryReplySample(ref cmd, stripe, cmd.Expiry)) return;
@@ -139,7 +139,7 @@ internal static class ScanCommands
 
     private static bool TryReplySample(ref CommandContext cmd, int stripe, ExpiryClock expiry)
     {
-        cmd.Environment.EnterStripe(stripe);
+        if (!cmd.Environment.TryEnterStripe(stripe)) return true; // the command ends
         Entry entry = cmd.Database.Pick(stripe, SamplingRandom.Current, expiry);
         bool exists = entry.Exists;
         if (exists) cmd.Reply.Bulk(entry.Key);

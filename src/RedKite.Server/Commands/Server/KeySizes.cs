@@ -58,7 +58,7 @@ internal static class KeySizes
         var entries = new EntryList();
         for (int stripe = 0; stripe < cmd.Keyspace.Stripes.Length; stripe++)
         {
-            cmd.Environment.EnterStripe(stripe);
+            if (!cmd.Environment.TryEnterStripe(stripe)) break;
             if (database.TableIn(stripe) is { Count: > 0 } table)
             {
                 long wanted = keys > CountedKeysMax ? (table.Count * CountedKeysMax / keys) + 1 : long.MaxValue;

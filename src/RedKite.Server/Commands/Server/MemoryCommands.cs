@@ -188,7 +188,7 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
         Keyspace keyspace = cmd.Keyspace;
         for (int stripe = 0; stripe < keyspace.Stripes.Length; stripe++)
         {
-            cmd.Environment.EnterStripe(stripe);
+            if (!cmd.Environment.TryEnterStripe(stripe)) return;
             keyspace.Stripes[stripe].ReleaseUnused();
             cmd.Environment.ExitStripe(stripe);
         }

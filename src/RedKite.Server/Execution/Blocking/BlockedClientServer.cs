@@ -51,19 +51,24 @@ internal sealed class BlockedClientServer
         }
     }
 
-    /// <summary>Serves the clients that are blocked on keys that were noted. The scope may grow.</summary>
+    /// <summary>
+    /// Serves the clients that are blocked on keys that were noted. The scope may grow. If it needs a stripe of a busy script, a loop serves the rest
+    /// after the script, with one of its ticks (<see cref="ServeNoted"/>): no stripe is locked then.
+    /// </summary>
     internal void Serve(ref LockScope locked)
     {
         while (_changed.TryDequeue(out (KeyIdentity Key, bool IsNew) changed))
         {
             _waiting.Remove(changed);
-            Serve(ref locked, changed.Key, changed.IsNew);
+            if (TryServe(ref locked, changed.Key, changed.IsNew)) continue;
+            Note(changed.Key, changed.IsNew);
+            return;
         }
     }
 
     /// <summary>
-    /// Executes a client's request again when its work is complete or stale, and serves the clients that the result may serve. The
-    /// stripes of its keys are locked.
+    /// Executes a client's request again when its work is complete or stale. The stripes of its keys are locked. The keys are noted that
+    /// others may wait for.
     /// </summary>
     internal void ServeWorking(ref LockScope locked, BlockedClient client)
     {
@@ -74,8 +79,6 @@ internal sealed class BlockedClientServer
             Serve(client, locked.Held);
             _blocking.WorkingClient = null;
         }
-
-        Serve(ref locked);
     }
 
     /// <summary>Serves clients of keys that were noted outside of commands: by the background sweep. No stripe is locked.</summary>
@@ -124,9 +127,12 @@ internal sealed class BlockedClientServer
         }
     }
 
-    private void Serve(ref LockScope locked, KeyIdentity key, bool isNew)
+    // False: it has given up, and no stripe is locked.
+    private bool TryServe(ref LockScope locked, KeyIdentity key, bool isNew)
     {
-        locked.Grow(StripeSet.Of(_keyspace.StripeOf(key.Hash)));
+        WaitFlag? givesUp = _environment.ServesLater ? _environment.GivesUpWaiting : null;
+        locked.Grow(StripeSet.Of(_keyspace.StripeOf(key.Hash)), givesUp, out bool gaveUp);
+        if (gaveUp) return false;
         _recording.Begin(locked.Held);
         AwaitedKey? node = _engine.Blocked.FirstOf(key);
         while (node is not null)
@@ -138,8 +144,10 @@ internal sealed class BlockedClientServer
                 continue;
             }
 
-            if (!locked.Grow(client.Stripes))
+            if (!locked.Grow(client.Stripes, givesUp, out gaveUp))
             {
+                if (gaveUp) return false;
+
                 // Other threads may have run in between.
                 _recording.Begin(locked.Held);
                 node = _engine.Blocked.FirstOf(key);
@@ -150,6 +158,8 @@ internal sealed class BlockedClientServer
             node = node.Next;
             if (client.TryBeginServing()) Serve(client, locked.Held);
         }
+
+        return true;
     }
 
     // Whether the key holds what the client waits for, or does not and the client is to be woken for that. As in Redis, only a new key

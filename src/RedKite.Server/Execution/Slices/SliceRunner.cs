@@ -69,10 +69,15 @@ internal sealed class SliceRunner(Engine engine, CommandExecutor executor)
             }
 
             executor.Invoker.ServeWorking(ref locked, client);
-            if (client.Work != work) return true; // begun again
+            if (client.Work != work)
+            {
+                executor.Invoker.ServeNoted(ref locked);
+                return true; // begun again
+            }
         }
 
         work.Discard(); // unless it was used
+        executor.Invoker.ServeNoted(ref locked);
         return false;
     }
 }
