@@ -1,6 +1,5 @@
 using System.Collections.Concurrent;
 using RedKite.Server.Execution;
-using RedKite.Server.Model;
 
 namespace RedKite.Server.Client;
 

@@ -20,7 +20,9 @@ namespace RedKite.Server.Durability;
 /// by what writes the dump file: a snapshot, or SAVE, which also works while the append-only file is rewritten. Files change in an order that
 /// leaves a loadable state at each moment (<see cref="FileReplacement"/>, <see cref="AofFolder"/>).
 /// </remarks>
+#pragma warning disable CA1001 // The semaphores have nothing to release, and threads may still come to them after the end.
 internal sealed partial class DurabilityService
+#pragma warning restore CA1001
 {
     private const int ScriptPollMs = 20;
     private const int SavePollMs = 1;
