@@ -112,4 +112,19 @@ internal sealed partial class DurabilityService
             file.Commit(_settings.DumpFileName);
         }
     }
+
+    /// <summary>Begins or ends the append-only file, as the setting says now.</summary>
+    /// <returns>The thread that ends it; null: none does.</returns>
+    internal Thread? ApplyAppendOnly()
+    {
+        if (_settings.AppendOnly)
+        {
+            if (Log.Log is null) BeginRewrite();
+            return null;
+        }
+
+        var thread = new Thread(EndLog) { Name = "redkite-log-end", IsBackground = true };
+        thread.Start();
+        return thread;
+    }
 }

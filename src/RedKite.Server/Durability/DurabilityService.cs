@@ -476,21 +476,6 @@ internal sealed partial class DurabilityService
     /// <summary>Whether the snapshot ends without having been written.</summary>
     internal bool SnapshotEnds => _stops || _running is { Fails: true };
 
-    /// <summary>Begins or ends the append-only file, as the setting says now.</summary>
-    /// <returns>The thread that ends it; null: none does.</returns>
-    internal Thread? ApplyAppendOnly()
-    {
-        if (_settings.AppendOnly)
-        {
-            if (Log.Log is null) BeginRewrite();
-            return null;
-        }
-
-        var thread = new Thread(EndLog) { Name = "redkite-log-end", IsBackground = true };
-        thread.Start();
-        return thread;
-    }
-
     // A rewrite in progress ends first: it may be about to begin the log.
     private void EndLog()
     {
