@@ -11,6 +11,11 @@ internal sealed class RdbScratch : IDisposable
     /// <summary>The value that belongs to it.</summary>
     internal NativeBuffer Second { get; } = new();
 
+    /// <summary>
+    /// Set when a number that was stored with a value is not what its entries say: such values are loaded, and what can be counted is counted again.
+    /// </summary>
+    internal bool HasRecounted { get; set; }
+
     /// <summary>Releases large buffers after a value.</summary>
     internal void Clear()
     {

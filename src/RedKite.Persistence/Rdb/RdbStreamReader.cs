@@ -6,6 +6,10 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>Reads streams: nodes as packed lists (in the form of <see cref="StreamListPacks"/>), then the fields that <see cref="RdbStreamSteps"/> writes.</summary>
+/// <remarks>
+/// As in Redis, a stream loads although stored numbers contradict its entries: its length, the counts of its nodes, its last id, the entries ever added.
+/// Redis believes the numbers, and has a wrong XLEN from then on; here the entries count.
+/// </remarks>
 internal static class RdbStreamReader
 {
     // Longer field names of a node are never repeated in each entry.
@@ -17,33 +21,37 @@ internal static class RdbStreamReader
             target.Key, target.Hash, default, DataType.Stream, ValueEncoding.Stream, ValueRoot.Bytes, Database.NoExpiry, target.AccessClock);
         StreamValue stream = StreamValue.Create(target.Database, entry);
         if (!input.TryCount(out long nodes)) return false;
+        bool hasNodes = nodes > 0;
         for (; nodes > 0; nodes--)
         {
             if (!input.TryString(scratch.First, out ReadOnlySpan<byte> key) || key.Length != RdbFormat.StreamIdBytes) return false;
             StreamId id = RdbInput.IdOf(key);
             if (!input.TryString(scratch.First, out ReadOnlySpan<byte> bytes)) return false;
-            if (!PackedListReader.TryOpen(bytes, out PackedListReader list) || !TryNode(stream, id, list)) return false;
+            if (!PackedListReader.TryOpen(bytes, out PackedListReader list) || !TryNode(stream, id, list, scratch)) return false;
         }
 
-        return TryNumbers(type, ref input, stream) && RdbStreamGroupReader.TryRead(type, ref input, stream, target.NowMs, scratch)
+        return TryNumbers(type, ref input, stream, hasNodes, scratch) && RdbStreamGroupReader.TryRead(type, ref input, stream, target.NowMs, scratch)
             && (type < RdbType.StreamOfListPacks4 || TryProducers(ref input, stream, scratch));
     }
 
-    private static bool TryNumbers(RdbType type, ref RdbInput input, StreamValue stream)
+    private static bool TryNumbers(RdbType type, ref RdbInput input, StreamValue stream, bool hasNodes, RdbScratch scratch)
     {
-        if (!input.TryLength(out long length) || length != stream.Length) return false;
-        if (!input.TryId(out StreamId lastId) || lastId < stream.LastId) return false;
-        ulong added = (ulong)length;
+        if (!input.TryLength(out ulong length) || (length > 0 && !hasNodes)) return false;
+        if (!input.TryId(out StreamId lastId)) return false;
+        ulong entries = (ulong)stream.Length;
+        ulong added = entries;
         StreamId maxDeletedId = default;
         if (type != RdbType.StreamOfListPacks)
         {
             // The first entry's id follows from the entries.
             if (!input.TryId(out _) || !input.TryId(out maxDeletedId)) return false;
             // XADD increments a number set by XSETID, possibly beyond the largest signed number: as in Redis, all 64 bits are written.
-            if (!input.TryLength(out added) || added < (ulong)length) return false;
+            if (!input.TryLength(out added)) return false;
         }
 
-        stream.SetLastId(lastId);
+        scratch.HasRecounted |= length != entries || lastId < stream.LastId || added < entries;
+        added = Math.Max(added, entries);
+        stream.SetLastId(lastId < stream.LastId ? stream.LastId : lastId);
         stream.SetMaxDeletedId(maxDeletedId);
         stream.SetEntriesAdded((long)added);
         return true;
@@ -72,7 +80,7 @@ internal static class RdbStreamReader
         return true;
     }
 
-    private static bool TryNode(StreamValue stream, in StreamId key, PackedListReader list)
+    private static bool TryNode(StreamValue stream, in StreamId key, PackedListReader list, RdbScratch scratch)
     {
         if (!list.TryNextNumber(out long alive) || !list.TryNextNumber(out long deleted) || !TryPairs(ref list, out int nameCount)) return false;
         PackedListReader names = list;
@@ -92,7 +100,8 @@ internal static class RdbStreamReader
             if (!TryEntry(stream, id, ref list, ref node, sameNames, isDeleted)) return false;
         }
 
-        return alive == 0 && deleted == 0;
+        scratch.HasRecounted |= alive != 0 || deleted != 0;
+        return true;
     }
 
     // The rest of an entry, followed by the number of its elements.

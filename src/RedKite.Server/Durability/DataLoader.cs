@@ -40,6 +40,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
         }
 
         progress.Announce();
+        if (data.RecountWarning is { } warning) log.Warning(LogEvents.DataLoaded, warning);
         double seconds = Math.Max(0.001, progress.Elapsed(clock.NowMs).TotalSeconds);
         log.Notice(LogEvents.DataLoaded, FormattableString.Invariant($"DB loaded from {(arriving is null ? "disk" : "the primary's connection")}: {data.Keys} keys, {data.Expired} expired, {file.Length / 1048576.0:0.0} MB in {seconds:0.000} seconds ({data.Keys / seconds:0} keys/s)"));
     }
@@ -84,6 +85,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
         }
 
         progress.Announce();
+        if (data.RecountWarning is { } warning) log.Warning(LogEvents.DataLoaded, warning);
         double seconds = Math.Max(0.001, progress.Elapsed(clock.NowMs).TotalSeconds);
         log.Notice(LogEvents.DataLoaded, FormattableString.Invariant($"DB loaded from append only file: {data.Keys} keys of the base and {replay.Commands} commands, {before / 1048576.0:0.0} MB in {seconds:0.000} seconds"));
         return place;

@@ -21,6 +21,8 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
     private bool _merges;
     private long _keys;
     private long _expired;
+    private long _recounted;
+    private string? _firstRecounted;
 
     /// <summary>Whether the caller has locked every stripe: then one thread builds all values.</summary>
     internal bool IsLocked { get; private set; }
@@ -30,6 +32,11 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
 
     /// <summary>Keys that were left out because they had expired.</summary>
     internal long Expired => Interlocked.Read(ref _expired);
+
+    /// <summary>What to tell of values whose stored counts were wrong; null: there was none.</summary>
+    internal string? RecountWarning => Interlocked.Read(ref _recounted) is > 0 and var values
+        ? FormattableString.Invariant($"Counts that are stored with values do not fit the values' entries and were counted again, in {values} of them; the first one: {Volatile.Read(ref _firstRecounted)}")
+        : null;
 
     /// <summary>The same for a caller that has locked every stripe, with or without replacing keys that exist.</summary>
     internal LoadedData WithLockedStripes(bool merges)
@@ -101,11 +108,13 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
             if (existing.Exists && !_merges) throw batch.Failure(item, IsLocked ? "the key exists already" : "the key occurs twice");
             if (existing.Exists) database.Unlink(existing, UnlinkReason.Overwritten);
             var target = new RdbTarget(database, key, hash, AccessClockOf(item, now), now, expiry, _limits);
+            scratch.HasRecounted = false;
             switch (batch.Build(item, target, scratch))
             {
                 case RdbOutcome.Corrupt:
                     throw batch.Failure(item, "the value is damaged");
                 case RdbOutcome.Loaded:
+                    if (scratch.HasRecounted) NoteRecounted(batch, item);
                     if (item.ExpiryMs >= 0) database.WriteExpiry(database.Find(key, hash, ExpiryClock.Never), item.ExpiryMs);
                     if (item.IsBlessed) database.Bless(database.Find(key, hash, ExpiryClock.Never), isBlessed: true);
                     return true;
@@ -118,6 +127,11 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
             if (_spare is not null) stripe.ResumeObservers();
             if (!IsLocked) stripe.Exit();
         }
+    }
+
+    private void NoteRecounted(RdbBatch batch, in RdbItem item)
+    {
+        if (Interlocked.Increment(ref _recounted) == 1) Volatile.Write(ref _firstRecounted, batch.Failure(item, "a stream's stored counts are wrong").Message);
     }
 
     private Database TargetOf(in RdbItem item) => _spare is { } spare ? spare[item.Database] : keyspace.Databases[item.Database];
