@@ -28,7 +28,7 @@ internal static class Program
         CommandLine commandLine = CommandLine.Parse(arguments);
         if (commandLine.AsksForVersion)
         {
-            Console.WriteLine($"RedKite v={ServerVersion.Text} redis_version={ServerVersion.Redis}");
+            Console.WriteLine($"RedKite v={ServerVersion.Text} redis_version={ServerVersion.Redis} compared_with={ServerVersion.ComparedRedis}");
             return 0;
         }
 

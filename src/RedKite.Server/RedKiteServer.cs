@@ -524,7 +524,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     /// <summary>The lines that a starting server logs about itself.</summary>
     internal IEnumerable<string> Banner()
     {
-        yield return $"RedKite {ServerVersion.Text} (Redis {ServerVersion.Redis}), pid {Environment.ProcessId}, {_loopCount} event loops, {(UsesSockets(Engine.Settings) ? "sockets" : "epoll")}";
+        yield return $"{ServerVersion.Describe(Engine.Settings.ReportedRedisVersion)}, pid {Environment.ProcessId}, {_loopCount} event loops, {(UsesSockets(Engine.Settings) ? "sockets" : "epoll")}";
         foreach (ListeningSocket listener in _endpoints.Sockets) yield return $"Listening on {listener}";
         yield return "Ready to accept connections";
     }

@@ -18,7 +18,7 @@ internal static class NotCopied
         new(
             InfoFields,
             "none",
-            "`redkite_version`, `loops`, `client_output_bytes`, `suspended_clients`, `quiet_huge_pages`, `quiet_huge_pages_cpu_milliseconds`, `quiet_huge_pages_gain_nanoseconds`; `findings_open` and a line finding_NAME for each open finding",
+            "`redkite_version`, `redis_versions_compared`, `loops`, `client_output_bytes`, `suspended_clients`, `quiet_huge_pages`, `quiet_huge_pages_cpu_milliseconds`, `quiet_huge_pages_gain_nanoseconds`; `findings_open` and a line finding_NAME for each open finding",
             "they report what RedKite alone has: its own version, loops, clients whose reading is suspended, huge pages, and findings",
             _ => false),
         new(

@@ -126,7 +126,8 @@ export function overview({ zoom, go, source, range, rangeText }) {
     const recent = findingsReport.ended.filter(finding => finding.severity === 'critical' && (source.live ? Date.now() : server.now_unix_ms) - finding.ended_unix_ms < 3_600_000);
     findings.replaceChildren(...[...open.slice(0, 6), ...recent.slice(0, 3)].map(finding => findingCard(finding, go)));
     const uptime = (server.now_unix_ms - server.started_unix_ms + (source.live ? performance.now() - readAt : 0)) / 1000;
-    about.textContent = `RedKite ${server.version} (Redis ${server.redis_version}) on port ${server.port}, ${counted(server.loops, 'loop')}, ${source.live ? 'up' : 'was up'} for ${format.text(format.seconds(Math.round(uptime)))}`;
+    const compared = server.compared_redis_versions ? `, compared with ${server.compared_redis_versions.replace(',', ' and ')}` : ''; // an older package has none
+    about.textContent = `RedKite ${server.version} (Redis ${server.redis_version}${compared}) on port ${server.port}, ${counted(server.loops, 'loop')}, ${source.live ? 'up' : 'was up'} for ${format.text(format.seconds(Math.round(uptime)))}`;
     const past = [...open.slice(6), ...findingsReport.ended.filter(finding => !recent.slice(0, 3).includes(finding))];
     ended.replaceChildren(h('h2', {}, open.length > 6 ? 'More findings' : 'Findings that have ended'), past.length === 0 ? empty('None.') : h('div', { class: 'findings' }, past.slice(0, 12).map(finding => findingCard(finding, go))));
     if (!isSlow) return;

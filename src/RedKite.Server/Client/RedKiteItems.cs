@@ -129,6 +129,13 @@ public readonly ref struct RedKiteItem
     /// <exception cref="InvalidOperationException">It is none.</exception>
     public double ToDouble() => ReplyText.Double(Bytes);
 
-    /// <summary>The element as UTF-8.</summary>
-    public override string ToString() => Encoding.UTF8.GetString(Bytes);
+    /// <summary>The element as UTF-8; empty if there is no value.</summary>
+    public string Text => Encoding.UTF8.GetString(Bytes);
+
+    /// <summary>The same, so that an element can stand in an interpolated string, which takes no other ref struct.</summary>
+    /// <param name="item">The element.</param>
+    public static implicit operator string(RedKiteItem item) => item.Text;
+
+    /// <inheritdoc cref="Text"/>
+    public override string ToString() => Text;
 }

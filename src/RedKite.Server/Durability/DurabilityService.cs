@@ -679,7 +679,7 @@ internal sealed partial class DurabilityService
 
     private RdbFileInfo NewInfo(bool isLogBase) => new()
     {
-        RedisVersion = ServerVersion.Redis,
+        RedisVersion = ServerVersion.DataFiles,
         CreatedSeconds = _clock.NowMs / 1000,
         UsedMemoryBytes = _keyspace.Budget.UsedBytes,
         IsLogBase = isLogBase,

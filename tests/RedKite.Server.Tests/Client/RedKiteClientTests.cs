@@ -153,6 +153,7 @@ public sealed class RedKiteClientTests : IAsyncLifetime
             {
                 Assert.Equal(1, member.Bytes.Length);
                 scores.Add(score.ToDouble());
+                Assert.Equal($"{member.Text}={score.Text}, {scores.Count}", $"{member}={score}, {scores.Count}");
             }
         }
 

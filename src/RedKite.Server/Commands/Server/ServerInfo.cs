@@ -152,6 +152,7 @@ internal sealed class ServerInfo
         int listener = 0;
         foreach (string endpoint in listening.Listeners) text.Line(string.Create(CultureInfo.InvariantCulture, $"listener{listener++}:{SettingText.FromNative(endpoint)}"));
         text.Line("redkite_version"u8, ServerVersion.Text);
+        text.Line("redis_versions_compared"u8, ServerVersion.ComparedRedis);
         text.Line("loops"u8, _parts.LoopCount);
     }
 

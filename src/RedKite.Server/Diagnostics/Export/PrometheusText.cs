@@ -27,7 +27,7 @@ internal static class PrometheusText
     {
         var text = new StringBuilder(64 * 1024);
         Head(text, "redkite_build_info", "gauge", "The server's version.");
-        text.Append(CultureInfo.InvariantCulture, $"redkite_build_info{{version=\"{Escape(ServerVersion.Text)}\",redis_version=\"{Escape(ServerVersion.Redis)}\"}} 1\n");
+        text.Append(CultureInfo.InvariantCulture, $"redkite_build_info{{version=\"{Escape(ServerVersion.Text)}\",redis_version=\"{Escape(parts.Settings.ReportedRedisVersion)}\"}} 1\n");
         if (diagnostics.Latest is { } observation) WriteTable(text, observation);
         WriteCommands(text, parts);
         WriteErrors(text, parts);

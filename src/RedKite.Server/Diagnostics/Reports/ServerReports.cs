@@ -19,7 +19,8 @@ internal static class ServerReports
         ListeningFigures listening = parts.Listening();
         json.WriteStartObject();
         json.WriteString("version", ServerVersion.Text);
-        json.WriteString("redis_version", ServerVersion.Redis);
+        json.WriteString("redis_version", parts.Settings.ReportedRedisVersion);
+        json.WriteString("compared_redis_versions", ServerVersion.ComparedRedis);
         json.WriteString("run_id", parts.Run.RunId);
         json.WriteNumber("process_id", Environment.ProcessId);
         json.WriteNumber("now_unix_ms", parts.Clock.NowMs);

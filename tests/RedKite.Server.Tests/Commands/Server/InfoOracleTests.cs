@@ -10,7 +10,7 @@ namespace RedKite.Server.Tests.Commands.Server;
 public sealed class InfoOracleTests
 {
     private static readonly HashSet<string> RedKiteOnly =
-        ["redkite_version", "loops", "client_output_bytes", "suspended_clients", "quiet_huge_pages", "quiet_huge_pages_cpu_milliseconds", "quiet_huge_pages_gain_nanoseconds",
+        ["redkite_version", "redis_versions_compared", "loops", "client_output_bytes", "suspended_clients", "quiet_huge_pages", "quiet_huge_pages_cpu_milliseconds", "quiet_huge_pages_gain_nanoseconds",
         "backup_in_progress", "used_memory_peak_time", "acl_access_denied_tls_cert"]; // of newer versions
 
     // The prefixes of fields whose values belong to one process or one moment.
