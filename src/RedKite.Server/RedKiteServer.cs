@@ -390,12 +390,12 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     {
         try
         {
-            Check(() => UserDeclarations.Apply(Engine.Configuration, Engine.Users));
-            Check(Engine.Log.Open);
-            Check(Engine.Configuration.CheckAtStart);
-            Check(() => _clientLimit.ApplyAtStart(_loopCount));
-            Check(() => _tls.Apply());
-            Check(Engine.Durability.CheckAtStart);
+            Action[] checks =
+            [
+                () => UserDeclarations.Apply(Engine.Configuration, Engine.Users), Engine.Log.Open, Engine.Configuration.CheckAtStart, Engine.Memory.CheckAtStart,
+                () => _clientLimit.ApplyAtStart(_loopCount), () => _tls.Apply(), Engine.Durability.CheckAtStart,
+            ];
+            foreach (Action check in checks) Check(check);
             if (_faults.Count == 0) Check(_endpoints.Open); // otherwise the addresses may not be those that are meant
             if (_faults.Count > 0) throw new RedKiteConfigException(_faults);
         }

@@ -43,6 +43,7 @@ public sealed class ProgramTests
     [InlineData("--port", "abc")]
     [InlineData("--port", "70000")]
     [InlineData("--maxmemory", "lots")]
+    [InlineData("--maxmemory", "20mb")]
     [InlineData("--maxmemory-policy", "nosuch")]
     [InlineData("--databases", "0")]
     [InlineData("--transport", "carrier-pigeon")]

@@ -99,6 +99,7 @@ internal sealed class DiagnosticsService : IDisposable
     internal Dictionary<string, string> DurabilityFacts => new()
     {
         ["data_file_system"] = _fileSystem,
+        ["unloaded_dump"] = _parts.Durability.Unloaded.Path ?? "",
         ["save_failure"] = _parts.Durability.Saves.Failure ?? "",
         ["rewrite_failure"] = _parts.Durability.Rewrites.Failure ?? "",
         ["backup_failure"] = _parts.Backup.Status.Error,

@@ -89,6 +89,7 @@ internal sealed partial class DurabilityService
                 using var file = new DumpFile(Files, _settings.DirectoryPath, Options, "temp-flush");
                 file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = Replication() });
                 foreach (byte[] code in Functions()) file.Writer.Function(code);
+                Unloaded.Keep(keys: 0);
                 file.Commit(_settings.DumpFileName);
             }
             catch (FileFailure failure)
@@ -103,12 +104,13 @@ internal sealed partial class DurabilityService
     }
 
     // A file whose data was flushed meanwhile would bring it back.
-    private void Commit(DumpFile file, long flushes)
+    private void Commit(DumpFile file, long flushes, long keys)
     {
         file.End();
         lock (_committing)
         {
             if (flushes != _flushes) throw new FileFailure("write", "the snapshot", FileFailure.Canceled);
+            Unloaded.Keep(keys);
             file.Commit(_settings.DumpFileName);
         }
     }

@@ -62,6 +62,7 @@ internal sealed partial class DurabilityService
         _keyspace = keyspace;
         _clock = clock;
         _log = log;
+        Unloaded = new UnloadedDump(Files, log, () => DumpPath);
         Saves = new SaveHistory(clock.NowMs);
         Rewrites = new SaveHistory(clock.NowMs);
         _loader = new DataLoader(settings, keyspace, clock, log, Files, Log.Folder, Loading);
@@ -72,6 +73,9 @@ internal sealed partial class DurabilityService
 
     /// <summary>The append-only file.</summary>
     internal LogKeeper Log { get; }
+
+    /// <summary>A dump file that is not this server's.</summary>
+    internal UnloadedDump Unloaded { get; }
 
     /// <summary>Rewrites of the append-only file so far.</summary>
     internal SaveHistory Rewrites { get; }
@@ -154,12 +158,14 @@ internal sealed partial class DurabilityService
         if (_settings.AppendOnly)
         {
             AofManifest manifest = Log.Open();
-            if (manifest.Files.Any()) LoadedPlace = _loader.LoadLog(manifest, data, new LogReplay(replay, commands), cancellation);
+            if (!manifest.Files.Any()) Unloaded.NoteIgnored();
+            else LoadedPlace = _loader.LoadLog(manifest, data, new LogReplay(replay, commands), cancellation);
         }
         else if (Files.FileExists(DumpPath))
         {
             using IOpenFile file = Files.OpenRead(DumpPath);
             _loader.LoadDump(file, data, () => ExpiryOf(LoadedPlace = RdbReplication.In(file)), cancellation);
+            Unloaded.NoteKnown();
         }
     }
 
@@ -171,6 +177,7 @@ internal sealed partial class DurabilityService
     /// <exception cref="FileFailure">The log's folder cannot be read.</exception>
     internal void LeaveData()
     {
+        Unloaded.NoteKnown();
         if (_settings.AppendOnly) Log.OpenAnew();
         if (_settings.AppendOnly ? Log.Manifest.Files.Any() : Files.FileExists(DumpPath)) _log.Warning(LogEvents.DataNotLoaded, $"The data in '{_settings.DirectoryPath}' is not loaded, because the host wants an empty server; what is saved replaces it.");
     }
@@ -188,6 +195,7 @@ internal sealed partial class DurabilityService
             using var values = new EntryWriter(_settings, () => _clock.NowMs);
             file.Writer.Begin(NewInfo(isLogBase: false));
             BlockingSnapshot.Write(file.Writer, _keyspace, values, Functions());
+            Unloaded.Keep(CountKeys());
             file.Commit(_settings.DumpFileName);
             return null;
         }
@@ -372,7 +380,7 @@ internal sealed partial class DurabilityService
                 (changes, keys, flushes) = (Changes(), CountKeys(), _flushes);
                 file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = Replication() });
             });
-            Commit(file, flushes);
+            Commit(file, flushes, keys);
             Saves.LastKeys = keys;
             Saves.Succeed(_clock.NowMs, changes, file.Bytes);
             _gate.Accept(WriteRefusal.Snapshot);

@@ -42,6 +42,7 @@ public class FindingRulesTests
         ["process-stalled"] = new(Warning, (Stall, 300)),
         ["huge-pages-always"] = new(Notice, (Resident, 5 * GiB), (UsedMemory, 3 * GiB)) { Facts = { ["transparent_huge_pages"] = "always" } },
         ["writes-refused"] = new(Critical, (WritesRefused, 2), (WriteRefusals, 1)) { Facts = { ["log_failure"] = "No space left on device" } },
+        ["dump-not-loaded"] = new(Warning) { Facts = { ["unloaded_dump"] = "/data/dump.rdb" } },
         ["save-failed"] = new(Critical, (SaveFailuresInARow, 3)) { Settings = { ["save"] = "3600 1" } },
         ["save-old"] = new(Warning, (SaveAge, 1300), (ChangesSinceSave, 200)) { Settings = { ["save"] = "3600 1 300 100" } },
         ["fsync-slow"] = new(Warning, (LogSyncMax, 1_400_000)),

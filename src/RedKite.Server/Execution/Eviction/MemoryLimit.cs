@@ -19,6 +19,9 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
     // The weight of a new measurement; earlier ones, about two seconds of them, have the rest.
     private const int GrowthWeight = 16;
 
+    // What the limit must leave for data at the start.
+    private const long DataBytesMin = 4 << 20;
+
     private readonly Lock _changing = new();
 
     private int _freeingStripe;
@@ -43,6 +46,16 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
 
     /// <summary>For tests: called between the measurement and its application.</summary>
     internal Action? Measured { get; set; }
+
+    /// <summary>Refuses a limit that the program itself exceeds, so that no key could ever be written.</summary>
+    /// <exception cref="RedKiteConfigException">It does.</exception>
+    internal void CheckAtStart()
+    {
+        long resident = OwnsProcess ? ProcessMemory.ResidentBytes : 0;
+        if (resident == 0 || settings.MaxMemoryBytes == 0 || settings.MaxMemoryBytes >= (ulong)(resident + DataBytesMin)) return;
+        throw new RedKiteConfigException(FormattableString.Invariant(
+            $"maxmemory '{settings.MaxMemoryBytes}': the program itself takes {resident >> 20} MiB, which count, so no key could be written: set at least {(resident + DataBytesMin + (1 << 20) - 1) >> 20}mb, or 0 for no limit"));
+    }
 
     /// <summary>Applies the setting, or what else uses memory. From any thread.</summary>
     /// <param name="registry">The counters; null: the server has not started yet.</param>
