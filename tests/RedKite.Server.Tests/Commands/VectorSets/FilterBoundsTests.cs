@@ -1,7 +1,6 @@
 using System.Text;
 using RedKite.Server.Commands.VectorSets;
 using RedKite.Server.Commands.VectorSets.Filters;
-using RedKite.Server.Tests.Execution.Slices;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.VectorSets;
 
@@ -117,7 +116,7 @@ public sealed class FilterBoundsTests
         using RedKiteSession client = server.CreateSession();
         for (int i = 0; i < 10; i++) client.Execute("VADD", "v", "VALUES", "1", "1", $"e{i}", "SETATTR", $"{{\"a\":\"{Long}\"}}");
         string[] search = ["VSIM", "v", "ELE", "e1", "FILTER", "not .a"];
-        Assert.Equal(0, client.Execute(search).Items.Count); // in slices
+        Assert.Empty(client.Execute(search).Items); // in slices
         client.UnitWork.Limits = (40 * Megabyte, 100 * Megabyte);
         Assert.Equal(["", "", "", "ERR the command takes too long for a transaction or script"], Exec(search, 4)); // 30 million steps each
         Assert.Equal(["", "", ""], Exec(search, 3)); // another unit
