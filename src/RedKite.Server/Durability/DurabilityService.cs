@@ -182,52 +182,6 @@ internal sealed partial class DurabilityService
         if (_settings.AppendOnly ? Log.Manifest.Files.Any() : Files.FileExists(DumpPath)) _log.Warning(LogEvents.DataNotLoaded, $"The data in '{_settings.DirectoryPath}' is not loaded, because the host wants an empty server; what is saved replaces it.");
     }
 
-    /// <summary>
-    /// Saves all data to the dump file, as a part of another command: it does not count as a save. The caller holds the script mutex and every
-    /// stripe.
-    /// </summary>
-    /// <returns>What failed; null: nothing.</returns>
-    internal FileFailure? SaveLocked()
-    {
-        try
-        {
-            using var file = new DumpFile(Files, _settings.DirectoryPath, Options, "temp-reload");
-            using var values = new EntryWriter(_settings, () => _clock.NowMs);
-            file.Writer.Begin(NewInfo(isLogBase: false));
-            BlockingSnapshot.Write(file.Writer, _keyspace, values, Functions());
-            Unloaded.Keep(CountKeys());
-            file.Commit(_settings.DumpFileName);
-            return null;
-        }
-        catch (FileFailure failure)
-        {
-            _log.Warning(LogEvents.SaveFailed, $"The data could not be saved: {failure.Message}");
-            return failure;
-        }
-    }
-
-    /// <summary>Loads an open dump file while the server runs. The caller holds the script mutex and every stripe, and has removed what the file replaces.</summary>
-    /// <param name="file">The file.</param>
-    /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
-    /// <param name="merges">Whether keys of the file replace others; otherwise a key that exists is an error.</param>
-    /// <exception cref="IOException">It is damaged or cannot be read.</exception>
-    internal void ReloadDump(IOpenFile file, Func<byte[], string?> loadFunctions, bool merges)
-    {
-        _loader.LoadDump(file, _loader.Begin(loadFunctions).WithLockedStripes(merges), () => ExpiryClock.RemovingAt(_clock.NowMs), CancellationToken.None);
-        Saves.NoteLoaded(_clock.NowMs, Changes());
-    }
-
-    /// <summary>
-    /// Loads the append-only file while the server runs, which goes on with it afterwards. The caller holds the script mutex and every stripe,
-    /// and the manifest (<see cref="LogKeeper.HoldFiles"/>).
-    /// </summary>
-    /// <inheritdoc cref="Load"/>
-    internal void ReloadLog(RequestReplay replay, Func<byte[], string?> loadFunctions, CommandTable commands)
-    {
-        _loader.LoadLog(Log.CurrentManifest(), _loader.Begin(loadFunctions).WithLockedStripes(merges: false), new LogReplay(replay, commands), CancellationToken.None);
-        Saves.NoteLoaded(_clock.NowMs, Changes());
-    }
-
     /// <summary>After the data became another than that of the append-only file: has a base written, if there is one.</summary>
     internal void NoteOtherData()
     {
