@@ -6,7 +6,7 @@ namespace RedKite.Server.Durability;
 internal static class BackupFolder
 {
     // As the systems' usual file systems do.
-    private static readonly StringComparison _comparison = OperatingSystem.IsWindows() || OperatingSystem.IsMacOS() ? StringComparison.OrdinalIgnoreCase : StringComparison.Ordinal;
+    private static readonly StringComparison Comparison = OperatingSystem.IsWindows() || OperatingSystem.IsMacOS() ? StringComparison.OrdinalIgnoreCase : StringComparison.Ordinal;
 
     /// <summary>Compares real paths.</summary>
     /// <param name="files">The file system.</param>
@@ -17,7 +17,7 @@ internal static class BackupFolder
     /// <exception cref="FileFailure">A link cannot be followed.</exception>
     internal static string? UseOf(IFiles files, string real, string directory, string logFolder)
     {
-        if (string.Equals(real, files.RealPath(logFolder), _comparison)) return "the folder of the append-only file (setting appenddirname)";
-        return string.Equals(real, files.RealPath(directory), _comparison) ? "the folder of the dump file (setting dir)" : null;
+        if (string.Equals(real, files.RealPath(logFolder), Comparison)) return "the folder of the append-only file (setting appenddirname)";
+        return string.Equals(real, files.RealPath(directory), Comparison) ? "the folder of the dump file (setting dir)" : null;
     }
 }

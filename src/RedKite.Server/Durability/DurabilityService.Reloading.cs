@@ -1,7 +1,6 @@
 using RedKite.Persistence.Files;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
-using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Durability;
