@@ -1,5 +1,4 @@
 using RedKite.Persistence.Files;
-using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
 
