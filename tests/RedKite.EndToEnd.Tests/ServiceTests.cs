@@ -96,14 +96,14 @@ public class ServiceTests
     [Fact]
     public void Doctor_prints_findings_with_their_remedies()
     {
-        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest, "--maxmemory", "0", "--enable-debug-command", "yes");
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest, "--slowlog-log-slower-than", "-1");
         (int status, string output, string error) = Run("doctor", $"127.0.0.1:{server.Port}");
         Assert.Equal("", error);
         if (status == 0 && output.Contains("finds nothing wrong", StringComparison.Ordinal)) Assert.Equal($"127.0.0.1:{server.Port} finds nothing wrong.\n", output);
         using RespConnection client = server.Connect();
-        Assert.True(SpinWait.SpinUntil(() => client.Run("INFO findings").Text.Contains("finding_debug-enabled:", StringComparison.Ordinal), 60_000), client.Run("INFO findings").Text);
+        Assert.True(SpinWait.SpinUntil(() => client.Run("INFO findings").Text.Contains("finding_slow-log-off:", StringComparison.Ordinal), 60_000), client.Run("INFO findings").Text);
         (_, output, _) = Run("doctor", $"redis://127.0.0.1:{server.Port}");
-        Assert.Contains("(debug-enabled)\n", output, StringComparison.Ordinal);
+        Assert.Contains("(slow-log-off)\n", output, StringComparison.Ordinal);
         Assert.Contains("\n  Remedy: ", output, StringComparison.Ordinal);
         Assert.Equal(3, Run("doctor", $"127.0.0.1:{LoopbackPort.Next()}").Status);
         Assert.Equal(3, Run("doctor", "a", "b").Status);

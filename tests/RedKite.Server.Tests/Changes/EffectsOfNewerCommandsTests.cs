@@ -64,7 +64,7 @@ public sealed partial class EffectsOfNewerCommandsTests : TranscriptTests
     [InlineData("LMOVEM l m LEFT LEFT EXACTLY 4 OBO", "")]
     [InlineData("ZUNIONSTORE d 1 z AGGREGATE COUNT", "MULTI;DEL d;ZADD d 1 a 1 b;EXEC")]
     [InlineData("ZUNIONSTORE d 1 nosuch AGGREGATE COUNT", "")]
-    [InlineData("BITOP DIFF d s", "SET d a")]
+    [InlineData("BITOP DIFF d s nosuch", "SET d a")]
     [InlineData("BITOP ONE d nosuch", "")]
     [InlineData("BITOP ONE s nosuch", "DEL s")]
     [InlineData("ZMOVE z d MIN", "MULTI;ZADD d 1 a;ZREM z a;EXEC")]

@@ -141,11 +141,16 @@ public class AppendOnlyFileTests
         };
         disk.Run("BGREWRITEAOF");
         disk.WaitFor(() => disk.Info("aof_last_bgrewrite_status") == "err", "the failure");
-        lock (disk.LogLines) Assert.Contains(disk.LogLines, line => line.Contains("at byte 0: ", StringComparison.Ordinal));
+        disk.WaitFor(HasReason, "the line with the reason, which follows");
         disk.Run("BGREWRITEAOF");
         disk.WaitFor(() => disk.Info("aof_last_bgrewrite_status") == "ok", "the next rewrite");
         await disk.RestartAsync();
         Assert.Equal("value", disk.Run("GET key").Text);
+
+        bool HasReason()
+        {
+            lock (disk.LogLines) return disk.LogLines.Any(static line => line.Contains("at byte 0: ", StringComparison.Ordinal));
+        }
     }
 
     [Fact]
