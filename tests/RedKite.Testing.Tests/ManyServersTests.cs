@@ -7,6 +7,9 @@ namespace RedKite.Testing.Tests;
 [Collection(nameof(RedKiteTestServer))] // one after the other: it counts threads and handles
 public sealed class ManyServersTests
 {
+    private const int ReleasesMax = 600;
+    private const int ReleaseMs = 100;
+
     [Fact]
     public async Task A_few_dozen_servers_leave_nothing_behind() => await StartAndStop(30);
 
@@ -25,10 +28,19 @@ public sealed class ManyServersTests
         (int threads, int handles, long bytes) = Counts();
         for (int i = 0; i < servers; i++) await StartAndStopOne();
         (int threadsAfter, int handlesAfter, long bytesAfter) = Counts();
+
+        // A thread of the pool may still refer to the last server until it gets other work.
+        long bytesMax = bytes + (1 << 20) + (servers * 1024L);
+        for (int i = 0; i < ReleasesMax && bytesAfter > bytesMax; i++)
+        {
+            await Task.Delay(ReleaseMs);
+            (threadsAfter, handlesAfter, bytesAfter) = Counts();
+        }
+
         TestContext.Current.TestOutputHelper?.WriteLine($"threads {threads} to {threadsAfter}, handles {handles} to {handlesAfter}, managed bytes {bytes:N0} to {bytesAfter:N0}");
         Assert.InRange(threadsAfter, 0, threads + 8); // the pool may have grown
         Assert.InRange(handlesAfter, 0, handles + 8);
-        Assert.InRange(bytesAfter - bytes, long.MinValue, (1 << 20) + (servers * 1024L));
+        Assert.InRange(bytesAfter, 0, bytesMax);
     }
 
     private static async Task StartAndStopOne()
