@@ -145,7 +145,7 @@ internal static class Program
         }
     }
 
-    // The log has it too, and where that is a file, whoever has started the program waits for its prompt and sees nothing.
+    // With a log file the warning goes to that file only, and the caller would wait for a prompt that does not return.
     private static void TellOfDaemonize(Settings settings)
     {
         if (settings.LogFilePath.Length > 0 && SettingTable.Find("daemonize") is { NoEffect: { } reason } row && row.Read(settings) == "yes") Console.Error.WriteLine($"daemonize has no effect: {reason}");

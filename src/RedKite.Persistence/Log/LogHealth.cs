@@ -44,7 +44,7 @@ internal sealed class LogHealth(Action<FileFailure, bool> failed, Action recover
     /// <summary>A write has succeeded.</summary>
     internal void Wrote()
     {
-        if (_state.Failure is null) return; // whoever fails afterwards is not ended by this write
+        if (_state.Failure is null) return; // a failure that comes later is not ended by this write
         lock (_changing)
         {
             if (!_state.IsSync) Recover();

@@ -438,7 +438,7 @@ internal sealed class BackgroundSnapshot : IDisposable
     /// <summary>Counts bytes that the walk has moved.</summary>
     internal void ReleaseSide(int bytes)
     {
-        if (Interlocked.Add(ref _sideBytes, -bytes) < SideBytesMax / 2) _gate.Open(WriteHold.Snapshot); // whoever closes it decides under its lock
+        if (Interlocked.Add(ref _sideBytes, -bytes) < SideBytesMax / 2) _gate.Open(WriteHold.Snapshot); // closing it is decided under its lock
     }
 
     private void Select(RdbFileWriter writer, int database)

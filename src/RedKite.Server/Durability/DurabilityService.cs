@@ -51,7 +51,7 @@ internal sealed partial class DurabilityService
     private volatile bool _rewriteIsScheduled;
     private volatile bool _isSynchronizing;
     private volatile bool _stops;
-    private volatile bool _hasEnded; // who gets one of the semaphores afterwards releases it and does nothing
+    private volatile bool _hasEnded; // a thread that enters a semaphore afterwards releases it and does nothing
 
     internal DurabilityService(Settings settings, Keyspace keyspace, ServerClock clock, ServerLog log, ChangePublisher changes, WriteGate gate, IFiles? files = null)
     {
@@ -138,7 +138,7 @@ internal sealed partial class DurabilityService
         }
         catch (FileFailure)
         {
-            // Whatever cannot be followed is told when a backup begins.
+            // A path that cannot be followed is an error when a backup begins.
         }
     }
 

@@ -5,8 +5,8 @@ using RedKite.Server.Logging;
 namespace RedKite.Server.Durability;
 
 /// <summary>
-/// A dump file with keys that this server has neither loaded nor written: with `appendonly yes` and no log yet, a server begins empty beside the dump that was restored, and
-/// somebody may copy a dump into the folder of an empty server. What is saved would replace it, so it is renamed first.
+/// A dump file with keys that this server has neither loaded nor written: a dump beside which a server with `appendonly yes` and no log yet began empty, or one that was
+/// copied into the folder of an empty server. A save would replace it, so it is renamed first.
 /// </summary>
 /// <remarks>Redis replaces it. Guarded by what guards the dump file (<see cref="DurabilityService"/>); <see cref="Path"/> is read without.</remarks>
 internal sealed class UnloadedDump(IFiles files, ServerLog log, Func<string> path)

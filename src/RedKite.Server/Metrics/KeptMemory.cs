@@ -8,7 +8,7 @@ internal enum Kept
     /// <summary>Of single clients: queued commands, watches, subscriptions, prefixes, lists of fields, blocked requests, names.</summary>
     Clients,
 
-    /// <summary>Channels and patterns, each once, whoever subscribes to them.</summary>
+    /// <summary>Channels and patterns, each once, however many clients subscribe to them.</summary>
     Channels,
 
     /// <summary>Keys that tracking clients have read.</summary>

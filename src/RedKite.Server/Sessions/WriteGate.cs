@@ -128,7 +128,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     internal void Close(WriteHold hold) => CloseIf(hold, static () => true);
 
     /// <summary>
-    /// As <see cref="Close"/>, if the cause still exists, which is decided under the gate's lock: whoever ends the cause and then calls
+    /// As <see cref="Close"/>, if the cause still exists, which is decided under the gate's lock: a thread that ends the cause and then calls
     /// <see cref="Open"/> leaves the gate open.
     /// </summary>
     internal void CloseIf(WriteHold hold, Func<bool> isCaused)
