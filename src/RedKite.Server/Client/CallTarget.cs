@@ -84,24 +84,14 @@ internal readonly ref struct ClientCall(CallTarget target)
     /// <summary>Adds names and values, one after the other.</summary>
     internal ClientCall Add(IReadOnlyDictionary<string, string> pairs)
     {
-        foreach ((string name, string value) in pairs)
-        {
-            target.Request.Add(name);
-            target.Request.Add(value);
-        }
-
+        target.Request.Add(pairs);
         return this;
     }
 
     /// <summary>Adds scores and members, one after the other.</summary>
     internal ClientCall Add(scoped ReadOnlySpan<RedKiteScoredMember> members)
     {
-        foreach (RedKiteScoredMember member in members)
-        {
-            target.Request.Add(member.Score);
-            target.Request.Add(member.Member.Span);
-        }
-
+        target.Request.Add(members);
         return this;
     }
 

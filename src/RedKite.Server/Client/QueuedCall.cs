@@ -46,24 +46,14 @@ internal readonly ref struct QueuedCall(RedKiteQueue queue)
     /// <summary>Adds names and values, one after the other.</summary>
     internal QueuedCall Add(IReadOnlyDictionary<string, string> pairs)
     {
-        foreach ((string name, string value) in pairs)
-        {
-            queue.Request.Add(name);
-            queue.Request.Add(value);
-        }
-
+        queue.Request.Add(pairs);
         return this;
     }
 
     /// <summary>Adds scores and members, one after the other.</summary>
     internal QueuedCall Add(scoped ReadOnlySpan<RedKiteScoredMember> members)
     {
-        foreach (RedKiteScoredMember member in members)
-        {
-            queue.Request.Add(member.Score);
-            queue.Request.Add(member.Member.Span);
-        }
-
+        queue.Request.Add(members);
         return this;
     }
 

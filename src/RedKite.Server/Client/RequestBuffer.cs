@@ -60,6 +60,26 @@ internal sealed class RequestBuffer
         NoteArgument(Encoding.UTF8.GetBytes(text, _bytes.AsSpan(_length)));
     }
 
+    /// <summary>Adds names and values, one after the other.</summary>
+    internal void Add(IReadOnlyDictionary<string, string> pairs)
+    {
+        foreach ((string name, string value) in pairs)
+        {
+            Add(name);
+            Add(value);
+        }
+    }
+
+    /// <summary>Adds scores and members, one after the other.</summary>
+    internal void Add(ReadOnlySpan<RedKiteScoredMember> members)
+    {
+        foreach (RedKiteScoredMember member in members)
+        {
+            Add(member.Score);
+            Add(member.Member.Span);
+        }
+    }
+
     internal void Add(long number)
     {
         if (TryReserve(NumberBytesMax)) NoteArgument(RespNumber.Format(number, _bytes.AsSpan(_length)));
