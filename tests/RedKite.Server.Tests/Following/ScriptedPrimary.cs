@@ -67,11 +67,8 @@ internal sealed class ScriptedPrimary : IDisposable
         _goesOn.Release();
     }
 
-    /// <summary>Sends a part of the stream to a replica that has loaded the data. Each request is a command line.</summary>
-    internal void Stream(params string[] requests)
-    {
-        foreach (string request in requests) _connection!.Send(TestSupport.CommandLine.Encode(TestSupport.CommandLine.Split(request)));
-    }
+    /// <summary>Sends a part of the stream, at once, to a replica that has loaded the data. Each request is a command line.</summary>
+    internal void Stream(params string[] requests) => _connection!.Send([.. requests.SelectMany(request => TestSupport.CommandLine.Encode(TestSupport.CommandLine.Split(request)))]);
 
     /// <summary>Breaks a connection that has the data.</summary>
     internal void Break() => _connection?.Shutdown(SocketShutdown.Both);
