@@ -28,6 +28,48 @@ internal sealed class DiskFiles : IFiles
 
     public bool FolderExists(string path) => Directory.Exists(path);
 
+    // Part by part, as the system does: what `..` leaves is the folder that a link leads to.
+    public string RealPath(string path)
+    {
+        string absolute = Path.Combine(Environment.CurrentDirectory, path);
+        string real = Path.GetPathRoot(absolute)!;
+        var left = new Stack<string>(PartsOf(absolute));
+        int links = 0;
+        try
+        {
+            while (left.TryPop(out string? part))
+            {
+                if (part == ".") continue;
+                if (part == "..")
+                {
+                    real = Path.GetDirectoryName(real) ?? real;
+                    continue;
+                }
+
+                string next = Path.Combine(real, part);
+                if (new DirectoryInfo(next).LinkTarget is not { } target)
+                {
+                    real = next;
+                    continue;
+                }
+
+                if (++links > LinksMax) throw new IOException("Too many levels of symbolic links");
+                if (Path.IsPathRooted(target)) real = Path.GetPathRoot(target)!;
+                foreach (string inner in PartsOf(target)) left.Push(inner);
+            }
+        }
+        catch (Exception failure) when (FileFailure.Covers(failure))
+        {
+            throw FileFailure.Of("follow links", path, failure);
+        }
+
+        return real;
+
+        // The last one first.
+        static IEnumerable<string> PartsOf(string whole) =>
+            whole[Path.GetPathRoot(whole)!.Length..].Split([Path.DirectorySeparatorChar, Path.AltDirectorySeparatorChar], StringSplitOptions.RemoveEmptyEntries).Reverse();
+    }
+
     public IReadOnlyList<string> List(string folder)
     {
         try
@@ -81,40 +123,6 @@ internal sealed class DiskFiles : IFiles
         {
             throw FileFailure.Of("delete", path, failure);
         }
-    }
-
-    public string RealPath(string path)
-    {
-        try
-        {
-            string absolute = Path.GetFullPath(path);
-            for (int links = 0; links <= LinksMax; links++)
-            {
-                if (WithoutFirstLink(absolute) is not { } target) return Path.TrimEndingDirectorySeparator(absolute);
-                absolute = Path.GetFullPath(target);
-            }
-
-            throw new IOException("Too many levels of symbolic links");
-        }
-        catch (Exception failure) when (FileFailure.Covers(failure))
-        {
-            throw FileFailure.Of("follow links", path, failure);
-        }
-    }
-
-    // The path with its first link replaced by what it points to; null: there is none.
-    private static string? WithoutFirstLink(string absolute)
-    {
-        string walked = Path.GetPathRoot(absolute)!;
-        string[] names = absolute[walked.Length..].Split(Path.DirectorySeparatorChar, StringSplitOptions.RemoveEmptyEntries);
-        for (int i = 0; i < names.Length; i++)
-        {
-            string next = Path.Combine(walked, names[i]);
-            if (new DirectoryInfo(next).LinkTarget is { } target) return Path.Combine([walked, target, .. names[(i + 1)..]]);
-            walked = next;
-        }
-
-        return null;
     }
 
     // Windows has no such call: its file systems journal changes of names.

@@ -17,7 +17,13 @@ internal static class BackupFolder
     /// <exception cref="FileFailure">A link cannot be followed.</exception>
     internal static string? UseOf(IFiles files, string real, string directory, string logFolder)
     {
-        if (string.Equals(real, files.RealPath(logFolder), Comparison)) return "the folder of the append-only file (setting appenddirname)";
-        return string.Equals(real, files.RealPath(directory), Comparison) ? "the folder of the dump file (setting dir)" : null;
+        string log = files.RealPath(logFolder), data = files.RealPath(directory);
+        if (real.Equals(log, Comparison)) return "the folder of the append-only file (setting appenddirname)";
+        if (real.Equals(data, Comparison)) return "the folder of the dump file (setting dir)";
+        if (IsWithin(real, log)) return "within the folder of the append-only file (setting appenddirname)";
+        if (IsWithin(log, real)) return "one that contains the folder of the append-only file (setting appenddirname)";
+        return IsWithin(data, real) ? "one that contains the folder of the dump file (setting dir)" : null;
     }
+
+    private static bool IsWithin(string path, string folder) => path.StartsWith(Path.TrimEndingDirectorySeparator(folder) + Path.DirectorySeparatorChar, Comparison);
 }

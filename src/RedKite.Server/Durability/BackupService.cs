@@ -36,7 +36,7 @@ internal sealed record BackupStatus(BackupState State, string Error, long StartS
 internal sealed class BackupService(Settings settings, DurabilityService durability, ChangePublisher changes, WriteGate gate, ServerLog serverLog, ServerClock clock) : IDisposable
 {
     /// <summary>The error of a backup that BACKUP ABORT has ended.</summary>
-    internal const string Aborted = "aborted";
+    internal const string Aborted = "aborted by user";
 
     private const string Outdated = "the data was replaced while the backup was in progress";
 
@@ -76,8 +76,8 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
     {
         lock (_changing)
         {
-            if (IsInProgress) return "ERR a backup is already in progress";
-            if (Status.State == BackupState.Sealed) return "ERR a sealed backup exists, use BACKUP CLEANUP first";
+            if (IsInProgress) return "ERR A backup is already in progress, ABORT it first";
+            if (Status.State == BackupState.Sealed) return "ERR A sealed backup exists, CLEANUP it first";
             try
             {
                 string folder = Files.RealPath(Path.Combine(settings.DirectoryPath, settings.BackupDirectoryName));
@@ -114,7 +114,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
     {
         lock (_changing)
         {
-            if (Status.State != BackupState.Incrementing || _log is not { } log) return "ERR the backup is not incrementing";
+            if (Status.State != BackupState.Incrementing || _log is not { } log) return "ERR No backup ready to seal (must be in the incrementing state)";
             if (_isOutdated) return FailLocked(Outdated);
             changes.UnsubscribeFromEffects(log);
             bool isWritten = log.Writer.Flush().Result;
@@ -145,19 +145,19 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
     {
         lock (_changing)
         {
-            if (!IsInProgress) return "ERR no backup is in progress";
+            if (!IsInProgress) return "ERR No backup in progress";
             _isAborted = _isWriting;
             FailLocked(Aborted);
             return null;
         }
     }
 
-    /// <summary>Removes the files of a backup that is sealed or has failed.</summary>
+    /// <summary>Removes the files of a backup that is sealed or has failed; without one nothing is to be done.</summary>
     internal string? Clean()
     {
         lock (_changing)
         {
-            if (Status.State is not (BackupState.Sealed or BackupState.Failed)) return "ERR there is no backup to clean up";
+            if (IsInProgress) return "ERR Backup is in progress";
             RemoveFiles();
             Set(new BackupStatus(BackupState.Idle, "", 0, 0));
             return null;

@@ -33,6 +33,26 @@ public sealed class BackupFolderTests : IDisposable
         Assert.Equal("OK", server.Execute("BACKUP", "START").Text);
     }
 
+    // One inside the other; and a link that leads on from where another link has led.
+    [Theory]
+    [InlineData("appendonlydir/inner", "within the folder of the append-only file (setting appenddirname)")]
+    [InlineData("..", "one that contains the folder of the append-only file (setting appenddirname)")]
+    [InlineData("far/../data/./appendonlydir", "the folder of the append-only file (setting appenddirname)")]
+    [InlineData("far", null)]
+    public async Task Links_around_the_servers_folders_are_refused(string target, string? use)
+    {
+        Assert.SkipWhen(OperatingSystem.IsWindows(), "links need a privilege there");
+        string data = _folder.File("data");
+        Directory.CreateDirectory(Path.Combine(data, "appendonlydir", "inner"));
+        Directory.CreateDirectory(_folder.File("elsewhere"));
+        RedKiteOptions options = Options("backupdir");
+        options.Settings["dir"] = data;
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
+        Directory.CreateSymbolicLink(Path.Combine(data, "far"), _folder.File("elsewhere"));
+        Directory.CreateSymbolicLink(Path.Combine(data, "backupdir"), target);
+        Assert.Equal(use is null ? "OK" : "ERR the backup directory is " + use, server.Execute("BACKUP", "START").Text);
+    }
+
     [Theory]
     [InlineData("appendonlydir", "append-only file (setting appenddirname)")]
     [InlineData(".", "dump file (setting dir)")]

@@ -56,9 +56,9 @@ internal sealed class BackupCommands(BackupService backup)
         cmd.Reply.Bulk("error"u8);
         cmd.Reply.Bulk(Encoding.UTF8.GetBytes(status.Error));
         cmd.Reply.Bulk("start_time"u8);
-        cmd.Reply.BulkInteger(status.StartSeconds);
+        cmd.Reply.Integer(status.StartSeconds);
         cmd.Reply.Bulk("end_time"u8);
-        cmd.Reply.BulkInteger(status.EndSeconds);
+        cmd.Reply.Integer(status.EndSeconds);
     }
 
     private static ReadOnlySpan<byte> NameOf(BackupState state) => state switch

@@ -45,7 +45,7 @@ public class BackupCommandsTests
         restored.Set("appendonly", "yes");
         await restored.RestartAsync();
         Assert.Equal(digest, restored.Digest());
-        Assert.Equal("ERR a sealed backup exists, use BACKUP CLEANUP first", disk.Run("BACKUP START").Text);
+        Assert.Equal("ERR A sealed backup exists, CLEANUP it first", disk.Run("BACKUP START").Text);
         Assert.Equal("OK", disk.Run("BACKUP CLEANUP").Text);
         Assert.Empty(disk.Files.List(folder));
         AssertState(disk, "idle");
@@ -55,14 +55,17 @@ public class BackupCommandsTests
     public async Task States_allow_only_what_follows()
     {
         await using DiskServer disk = await DiskServer.StartAsync();
-        foreach (string command in (string[])["SEAL", "ABORT", "CLEANUP"]) Assert.True(disk.Run("BACKUP " + command).IsError, command);
+        Assert.Equal("ERR No backup ready to seal (must be in the incrementing state)", disk.Run("BACKUP SEAL").Text);
+        Assert.Equal("ERR No backup in progress", disk.Run("BACKUP ABORT").Text);
+        Assert.Equal("OK", disk.Run("BACKUP CLEANUP").Text);
+        AssertState(disk, "idle");
         Assert.Equal("OK", disk.Run("BACKUP START").Text);
-        Assert.Equal("ERR a backup is already in progress", disk.Run("BACKUP START").Text);
+        Assert.Equal("ERR A backup is already in progress, ABORT it first", disk.Run("BACKUP START").Text);
         disk.WaitFor(() => State(disk) == "incrementing", "the base");
-        Assert.True(disk.Run("BACKUP CLEANUP").IsError);
+        Assert.Equal("ERR Backup is in progress", disk.Run("BACKUP CLEANUP").Text);
         Assert.Equal("OK", disk.Run("BACKUP ABORT").Text);
         AssertState(disk, "failed");
-        Assert.Equal("aborted", disk.Run("BACKUP STATUS").Items[3].Text);
+        Assert.Equal("aborted by user", disk.Run("BACKUP STATUS").Items[3].Text);
         Assert.Empty(disk.Run("BACKUP LIST").Items);
         Assert.Empty(disk.Files.List(Path.Combine(disk.Folder, "backupdir")));
 
@@ -78,8 +81,8 @@ public class BackupCommandsTests
         Assert.Equal("OK", disk.Run("BACKUP SEAL").Text);
         Assert.True(disk.Run("BACKUP ABORT").IsError);
         Assert.True(disk.Run("BACKUP SEAL").IsError);
-        long end = long.Parse(disk.Run("BACKUP STATUS").Items[7].Text!, System.Globalization.CultureInfo.InvariantCulture);
-        Assert.True(end >= long.Parse(disk.Run("BACKUP STATUS").Items[5].Text!, System.Globalization.CultureInfo.InvariantCulture) && end > 0);
+        long end = disk.Run("BACKUP STATUS").Items[7].Integer;
+        Assert.True(end >= disk.Run("BACKUP STATUS").Items[5].Integer && end > 0);
     }
 
     [Fact]
@@ -94,6 +97,25 @@ public class BackupCommandsTests
         AssertState(disk, "idle");
         Assert.Empty(disk.Files.List(Path.Combine(disk.Folder, "backupdir")));
         Assert.Equal("OK", disk.Run("BACKUP START").Text);
+    }
+
+    [Fact]
+    public async Task Cleanup_leaves_everything_that_the_backup_has_not_made()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("enable-protected-configs", "yes");
+        Assert.Equal("OK", disk.Run("BACKUP START").Text);
+        disk.WaitFor(() => State(disk) == "incrementing", "the base");
+        string elsewhere = Path.Combine(disk.Folder, "elsewhere");
+        Directory.CreateDirectory(elsewhere); // the setting looks at the real disk
+        foreach (string name in (string[])["appendonly.aof.1.base.rdb", "appendonly.aof.1.incr.aof", "appendonly.aof.manifest"]) Create(disk, Path.Combine(elsewhere, "backupdir", name));
+        Create(disk, Path.Combine(disk.Folder, "backupdir", "other"));
+        Assert.Equal("OK", disk.Run($"CONFIG SET dir {elsewhere}").Text);
+        Assert.Equal("OK", disk.Run("BACKUP SEAL").Text);
+        Assert.Equal("OK", disk.Run("BACKUP CLEANUP").Text);
+        Assert.Equal(["other"], disk.Files.List(Path.Combine(disk.Folder, "backupdir")));
+        Assert.Equal(3, disk.Files.List(Path.Combine(elsewhere, "backupdir")).Count);
+        Assert.Equal("OK", disk.Run("BACKUP CLEANUP").Text);
+        Assert.Equal(3, disk.Files.List(Path.Combine(elsewhere, "backupdir")).Count);
     }
 
     [Theory]
@@ -112,6 +134,12 @@ public class BackupCommandsTests
     private static string State(DiskServer disk) => disk.Run("BACKUP STATUS").Items[1].Text!;
 
     private static void AssertState(DiskServer disk, string state) => Assert.Equal(state, State(disk));
+
+    private static void Create(DiskServer disk, string path)
+    {
+        disk.Files.CreateFolder(Path.GetDirectoryName(path)!);
+        disk.Files.Create(path).Dispose();
+    }
 
     private static void Copy(FaultyFiles from, string source, FaultyFiles to, string target)
     {
