@@ -254,6 +254,7 @@ internal sealed class CheckProgram
             foreach ((string type, TypeSummary sum) in database.Types) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"    {type}: {sum.Keys} keys, {sum.Bytes} bytes"));
         }
 
+        foreach (string corrected in summary.Corrected) _output.WriteLine("  " + corrected);
         if (summary.EmptyKeys > 0) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  {summary.EmptyKeys} keys without elements, which are not loaded"));
         foreach ((string module, long count) in summary.SkippedModules) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  module '{module}': {count} passed over"));
         if (summary.Largest.Any()) _output.WriteLine("  largest:");

@@ -51,6 +51,9 @@ internal sealed class RdbSummary
     /// <summary>Keys of collections without elements, which old versions wrote; they are not loaded.</summary>
     internal long EmptyKeys { get; private set; }
 
+    /// <summary>Keys whose values state something wrongly that follows from their elements, as sentences; the first ones.</summary>
+    internal List<string> Corrected { get; } = [];
+
     /// <summary>The position behind the data.</summary>
     internal long End { get; private set; }
 
@@ -110,6 +113,7 @@ internal sealed class RdbSummary
         switch (batch.Build(item, new RdbTarget(database, key, hash, 0, 0, ExpiryClock.Never, RdbLimits.Default), scratch))
         {
             case RdbOutcome.Loaded:
+                if (scratch.Corrected is { } what && Corrected.Count < LargestMax) Corrected.Add($"{RdbTypes.Shown(key)} in database {item.Database} states {what} wrongly, which is determined anew");
                 Entry entry = database.Find(key, hash, ExpiryClock.Never);
                 string type = Encoding.ASCII.GetString(TypeNames.Of(entry.Type));
                 database.Unlink(entry, UnlinkReason.Deleted);

@@ -4,8 +4,8 @@ using RedKite.Store.Values.Packed;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// Reads hashes: fields and values one by one or packed, with or without expiries. Duplicate fields, and packed fields that are not in
-/// the order of their expiries, are an error; expired fields are skipped.
+/// Reads hashes: fields and values one by one or packed, with or without expiries. Duplicate fields are an error, packed fields
+/// that are not in the order of their expiries are put in order, and expired fields are skipped.
 /// </summary>
 internal static class RdbHashReader
 {
@@ -24,7 +24,7 @@ internal static class RdbHashReader
         bool read = type switch
         {
             RdbType.Hash or RdbType.HashWithExpiries or RdbType.HashWithExpiriesDraft or RdbType.HashWithTimes => TryFields(type, ref input, ref hash, earliestMs, target, scratch),
-            _ => input.TryString(scratch.First, out ReadOnlySpan<byte> bytes) && TryPacked(type, bytes, ref hash, target),
+            _ => input.TryString(scratch.First, out ReadOnlySpan<byte> bytes) && TryPacked(type, bytes, ref hash, target, scratch),
         };
         if (read) hash.RemoveIfEmpty();
         return read;
@@ -56,22 +56,22 @@ internal static class RdbHashReader
         return true;
     }
 
-    private static bool TryPacked(RdbType type, ReadOnlySpan<byte> bytes, ref HashValue hash, in RdbTarget target)
+    private static bool TryPacked(RdbType type, ReadOnlySpan<byte> bytes, ref HashValue hash, in RdbTarget target, RdbScratch scratch)
     {
         bool expiries = type is RdbType.HashListPackWithExpiries or RdbType.HashListPackWithExpiriesDraft;
         HashLimits packedAlready = target.Limits.Hash with { BytesMax = long.MaxValue }; // as in Redis, what is packed stays packed
         switch (type)
         {
             case RdbType.HashZipMap:
-                return ZipMapReader.TryOpen(bytes, out ZipMapReader map) && TryAddAll(ref hash, map, map.Count, expiries, target, target.Limits.Hash);
+                return ZipMapReader.TryOpen(bytes, out ZipMapReader map) && TryAddAll(ref hash, map, map.Count, expiries, target, target.Limits.Hash, scratch);
             case RdbType.HashZipList:
-                return ZipListReader.TryOpen(bytes, out ZipListReader zipped) && TryAddAll(ref hash, zipped, zipped.Count, expiries, target, packedAlready);
+                return ZipListReader.TryOpen(bytes, out ZipListReader zipped) && TryAddAll(ref hash, zipped, zipped.Count, expiries, target, packedAlready, scratch);
             default:
-                return PackedListReader.TryOpen(bytes, out PackedListReader packed) && TryAddAll(ref hash, packed, packed.Count, expiries, target, packedAlready);
+                return scratch.TryOpen(bytes, out PackedListReader packed) && TryAddAll(ref hash, packed, packed.Count, expiries, target, packedAlready, scratch);
         }
     }
 
-    private static bool TryAddAll<TReader>(ref HashValue hash, scoped TReader elements, int count, bool expiries, in RdbTarget target, HashLimits limits)
+    private static bool TryAddAll<TReader>(ref HashValue hash, scoped TReader elements, int count, bool expiries, in RdbTarget target, HashLimits limits, RdbScratch scratch)
         where TReader : struct, IElementReader, allows ref struct
     {
         if (count == 0 || count % (expiries ? 3 : 2) != 0) return false;
@@ -89,7 +89,7 @@ internal static class RdbHashReader
 
             // Redis writes fields in the order of their expiries, those without one last.
             long orderMs = expiryMs == 0 ? long.MaxValue : expiryMs;
-            if (orderMs < latestMs) return false;
+            if (orderMs < latestMs && !scratch.Corrects("the order of its fields by their expiries")) return false;
             latestMs = orderMs;
             if (!TryAdd(ref hash, field, value, expiryMs, target, limits)) return false;
         }

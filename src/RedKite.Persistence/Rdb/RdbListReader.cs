@@ -34,7 +34,7 @@ internal static class RdbListReader
 
         if (type == RdbType.ListOfListPacks)
         {
-            if (!PackedListReader.TryOpen(bytes, out PackedListReader packed)) return false;
+            if (!scratch.TryOpen(bytes, out PackedListReader packed)) return false;
             PushAll(ref list, packed);
             return true;
         }

@@ -1,8 +1,12 @@
 using RedKite.Store.Memory;
+using RedKite.Store.Values.Packed;
 
 namespace RedKite.Persistence.Rdb;
 
-/// <summary>Buffers for the strings of one value that are decoded or encoded. Used by one thread at a time.</summary>
+/// <summary>
+/// Buffers for the strings of one value that are decoded or encoded, and what is wrong with a value that is read without making it invalid. Used by one
+/// thread at a time.
+/// </summary>
 internal sealed class RdbScratch : IDisposable
 {
     /// <summary>A packed list, or the text of a field or element.</summary>
@@ -12,9 +16,28 @@ internal sealed class RdbScratch : IDisposable
     internal NativeBuffer Second { get; } = new();
 
     /// <summary>
-    /// Set when a number that was stored with a value is not what its entries say: such values are loaded, and what can be counted is counted again.
+    /// Whether a value is invalid that states wrongly what follows from its elements: their number, their order, the largest id. Otherwise that is
+    /// determined anew, as redis-server loads such values, too.
     /// </summary>
-    internal bool HasRecounted { get; set; }
+    internal bool IsStrict { get; set; }
+
+    /// <summary>What the value that was read last has stated wrongly; null: nothing.</summary>
+    internal string? Corrected { get; private set; }
+
+    /// <summary>Begins to read a value.</summary>
+    internal void BeginValue() => Corrected = null;
+
+    /// <summary>Notes that the value states something wrongly that follows from its elements.</summary>
+    /// <returns>False: the value is invalid for that.</returns>
+    internal bool Corrects(string what)
+    {
+        Corrected ??= what;
+        return !IsStrict;
+    }
+
+    /// <summary>Opens a packed list, if the bytes are a valid one.</summary>
+    internal bool TryOpen(ReadOnlySpan<byte> bytes, out PackedListReader list) =>
+        PackedListReader.TryOpen(bytes, out list) && (list.StatesCount || Corrects("the number of elements of a packed list"));
 
     /// <summary>Releases large buffers after a value.</summary>
     internal void Clear()

@@ -17,8 +17,8 @@ internal static class RdbSetReader
     {
         if (type == RdbType.Set) return TryMembers(ref input, target, scratch);
         if (!input.TryString(scratch.First, out ReadOnlySpan<byte> bytes)) return false;
-        if (type == RdbType.SetIntSet) return IntSet.IsSound(bytes) && TryAddAll(target, isPacked: false, new IntegersReader(bytes), IntegersReader.CountOf(bytes));
-        return PackedListReader.TryOpen(bytes, out PackedListReader packed) && TryAddAll(target, isPacked: true, packed, packed.Count);
+        if (type == RdbType.SetIntSet) return IntSet.IsSound(bytes, out bool ascends) && (ascends || scratch.Corrects("the order of its integers")) && TryAddAll(target, isPacked: false, new IntegersReader(bytes), IntegersReader.CountOf(bytes));
+        return scratch.TryOpen(bytes, out PackedListReader packed) && TryAddAll(target, isPacked: true, packed, packed.Count);
     }
 
     private static bool TryMembers(ref RdbInput input, in RdbTarget target, RdbScratch scratch)

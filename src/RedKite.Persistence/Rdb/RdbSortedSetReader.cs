@@ -19,7 +19,7 @@ internal static class RdbSortedSetReader
     {
         if (type is RdbType.SortedSet or RdbType.SortedSetWithTexts) return TryMembers(type, ref input, target, scratch);
         if (!input.TryString(scratch.First, out ReadOnlySpan<byte> bytes)) return false;
-        if (type == RdbType.SortedSetListPack) return PackedListReader.TryOpen(bytes, out PackedListReader packed) && TryAddAll(target, packed, packed.Count);
+        if (type == RdbType.SortedSetListPack) return scratch.TryOpen(bytes, out PackedListReader packed) && TryAddAll(target, packed, packed.Count);
         return ZipListReader.TryOpen(bytes, out ZipListReader zipped) && TryAddAll(target, zipped, zipped.Count);
     }
 

@@ -3,7 +3,8 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// Reads a stream's groups. Every pending entry belongs to exactly one consumer, and names are unique.
+/// Reads a stream's groups. Every pending entry belongs to at most one consumer, and names are unique; a pending entry without a consumer, which
+/// redis-server loads and then fails at, is left out.
 /// </summary>
 internal static class RdbStreamGroupReader
 {
@@ -74,6 +75,9 @@ internal static class RdbStreamGroupReader
             }
         }
 
-        return assigned == group.PendingCount;
+        if (assigned == group.PendingCount) return true;
+        if (!scratch.Corrects("pending entries that belong to no consumer")) return false;
+        group.RemoveUnassigned();
+        return true;
     }
 }

@@ -8,7 +8,7 @@ namespace RedKite.Persistence.Rdb;
 /// <summary>Reads streams: nodes as packed lists (in the form of <see cref="StreamListPacks"/>), then the fields that <see cref="RdbStreamSteps"/> writes.</summary>
 /// <remarks>
 /// As in Redis, a stream loads although stored numbers contradict its entries: its length, the counts of its nodes, its last id, the entries ever added.
-/// Redis believes the numbers, and has a wrong XLEN from then on; here the entries count.
+/// Redis believes the numbers, and has a wrong XLEN from then on; here the entries count (<see cref="RdbScratch.Corrects"/>).
 /// </remarks>
 internal static class RdbStreamReader
 {
@@ -27,7 +27,7 @@ internal static class RdbStreamReader
             if (!input.TryString(scratch.First, out ReadOnlySpan<byte> key) || key.Length != RdbFormat.StreamIdBytes) return false;
             StreamId id = RdbInput.IdOf(key);
             if (!input.TryString(scratch.First, out ReadOnlySpan<byte> bytes)) return false;
-            if (!PackedListReader.TryOpen(bytes, out PackedListReader list) || !TryNode(stream, id, list, scratch)) return false;
+            if (!scratch.TryOpen(bytes, out PackedListReader list) || !TryNode(stream, id, list, scratch)) return false;
         }
 
         return TryNumbers(type, ref input, stream, hasNodes, scratch) && RdbStreamGroupReader.TryRead(type, ref input, stream, target.NowMs, scratch)
@@ -36,10 +36,15 @@ internal static class RdbStreamReader
 
     private static bool TryNumbers(RdbType type, ref RdbInput input, StreamValue stream, bool hasNodes, RdbScratch scratch)
     {
-        if (!input.TryLength(out ulong length) || (length > 0 && !hasNodes)) return false;
+        if (!input.TryLength(out long length) || (length > 0 && !hasNodes) || (length != stream.Length && !scratch.Corrects("its number of entries"))) return false;
         if (!input.TryId(out StreamId lastId)) return false;
-        ulong entries = (ulong)stream.Length;
-        ulong added = entries;
+        if (lastId < stream.LastId)
+        {
+            if (!scratch.Corrects("its last id")) return false;
+            lastId = stream.LastId;
+        }
+
+        ulong added = (ulong)stream.Length;
         StreamId maxDeletedId = default;
         if (type != RdbType.StreamOfListPacks)
         {
@@ -47,11 +52,14 @@ internal static class RdbStreamReader
             if (!input.TryId(out _) || !input.TryId(out maxDeletedId)) return false;
             // XADD increments a number set by XSETID, possibly beyond the largest signed number: as in Redis, all 64 bits are written.
             if (!input.TryLength(out added)) return false;
+            if (added < (ulong)stream.Length)
+            {
+                if (!scratch.Corrects("how many entries it has had")) return false;
+                added = (ulong)stream.Length;
+            }
         }
 
-        scratch.HasRecounted |= length != entries || lastId < stream.LastId || added < entries;
-        added = Math.Max(added, entries);
-        stream.SetLastId(lastId < stream.LastId ? stream.LastId : lastId);
+        stream.SetLastId(lastId);
         stream.SetMaxDeletedId(maxDeletedId);
         stream.SetEntriesAdded((long)added);
         return true;
@@ -85,7 +93,7 @@ internal static class RdbStreamReader
         if (!list.TryNextNumber(out long alive) || !list.TryNextNumber(out long deleted) || !TryPairs(ref list, out int nameCount)) return false;
         PackedListReader names = list;
         if (!TryMeasure(ref list, nameCount, step: 1, out long nameBytes)) return false;
-        if (!list.TryNextNumber(out long zero) || zero != 0) return false;
+        if (!list.TryNextNumber(out long zero) || (zero != 0 && !scratch.Corrects("the end of a node's head"))) return false;
         var node = new Node { Names = names, NameCount = nameCount, NameBytes = nameBytes, Begins = true };
         while (list.MoveNext())
         {
@@ -97,15 +105,14 @@ internal static class RdbStreamReader
             var id = new StreamId(key.Ms + (ulong)ms, key.Sequence + (ulong)sequence);
             if (!isDeleted && id <= stream.LastId) return false;
             bool sameNames = (flags & StreamListPacks.SameNames) != 0;
-            if (!TryEntry(stream, id, ref list, ref node, sameNames, isDeleted)) return false;
+            if (!TryEntry(stream, id, ref list, ref node, sameNames, isDeleted, scratch)) return false;
         }
 
-        scratch.HasRecounted |= alive != 0 || deleted != 0;
-        return true;
+        return (alive == 0 && deleted == 0) || scratch.Corrects("the number of entries of a node");
     }
 
     // The rest of an entry, followed by the number of its elements.
-    private static bool TryEntry(StreamValue stream, in StreamId id, ref PackedListReader list, ref Node node, bool sameNames, bool isDeleted)
+    private static bool TryEntry(StreamValue stream, in StreamId id, ref PackedListReader list, ref Node node, bool sameNames, bool isDeleted, RdbScratch scratch)
     {
         int pairs = node.NameCount;
         if (!sameNames && !TryPairs(ref list, out pairs)) return false;
@@ -121,7 +128,8 @@ internal static class RdbStreamReader
             return false;
         }
 
-        if (!list.TryNextNumber(out long elements) || elements != (sameNames ? pairs + 3L : (2L * pairs) + 4)) return false;
+        if (!list.TryNextNumber(out long elements)) return false;
+        if (elements != (sameNames ? pairs + 3L : (2L * pairs) + 4) && !scratch.Corrects("the number of elements of an entry")) return false;
         if (isDeleted) return true;
 
         // If the first entry is deleted and the next one has other field names, the node takes those; the remaining entries then

@@ -55,13 +55,15 @@ internal readonly ref struct RdbTarget(Database database, ReadOnlySpan<byte> key
 
 /// <summary>
 /// Reads an untrusted value into a key. Whatever its form, its elements are added one by one as commands add them, so it gets
-/// the encoding that the limits determine and equals a value created by commands. Invalid bytes leave nothing behind.
+/// the encoding that the limits determine and equals a value created by commands. Invalid bytes leave nothing behind; what a
+/// value states about its elements is determined from them (<see cref="RdbScratch.Corrects"/>).
 /// </summary>
 internal static class RdbValueReader
 {
     /// <summary>Reads a value of a type.</summary>
     internal static RdbOutcome Read(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
     {
+        scratch.BeginValue();
         bool read = type switch
         {
             RdbType.String => TryString(ref input, target, scratch),

@@ -205,7 +205,7 @@ internal static class SettingTable
         Flag("rdb-del-sync-files", false).WithoutEffect("the file that a full synchronization is received in never stays"),
         Flag("rdb-save-incremental-fsync", true, s => s.RdbSaveIncrementalFsync, (s, v) => s.RdbSaveIncrementalFsync = v),
         Flag("stop-writes-on-bgsave-error", true, s => s.StopWritesOnBgsaveError, (s, v) => s.StopWritesOnBgsaveError = v),
-        Choice("sanitize-dump-payload", ["no", "yes", "clients"], "no").WithoutEffect("RESTORE always checks payloads completely"),
+        Choice("sanitize-dump-payload", ["no", "yes", "clients"], "no", s => (int)s.SanitizeDumpPayload, (s, v) => s.SanitizeDumpPayload = (SanitizeDumpPayload)v).WithRemark("payloads and files are always checked completely; with `yes`, one is refused whose counts, order or largest ids contradict its elements, with `clients` only what a client restores; otherwise these are determined anew"),
         Integer("rdb-key-save-delay", int.MinValue, int.MaxValue, 0, flags: Hidden).WithoutEffect(NoDelays),
         Integer("key-load-delay", int.MinValue, int.MaxValue, 0, flags: Hidden).WithoutEffect(NoDelays),
         Integer("loading-process-events-interval-bytes", 1024, int.MaxValue, 524288, flags: Hidden).WithoutEffect("loops serve clients while other threads load"),

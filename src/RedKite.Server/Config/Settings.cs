@@ -46,6 +46,19 @@ internal enum ProtectedAccess
     Local,
 }
 
+/// <summary>When a payload is invalid that states wrongly what follows from its elements.</summary>
+internal enum SanitizeDumpPayload
+{
+    /// <summary>Never: what it states is determined anew.</summary>
+    No,
+
+    /// <summary>Always.</summary>
+    Yes,
+
+    /// <summary>If a connection's client restores it.</summary>
+    Clients,
+}
+
 internal enum MaxMemoryPolicy
 {
     VolatileLru,
@@ -366,6 +379,8 @@ internal sealed class Settings
 
     public string AppendFileName { get; set; } = "";
     public string AppendDirectoryName { get; set; } = "";
+
+    internal SanitizeDumpPayload SanitizeDumpPayload { get; set; }
 
     /// <summary>The folder of backups, within the server's.</summary>
     public string BackupDirectoryName { get; set; } = "";

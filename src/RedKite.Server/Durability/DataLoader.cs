@@ -16,7 +16,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
 {
     /// <summary>Begins to load.</summary>
     /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
-    internal LoadedData Begin(Func<byte[], string?> loadFunctions) => new(keyspace, settings, () => clock.NowMs, loadFunctions);
+    internal LoadedData Begin(Func<byte[], string?> loadFunctions) => new(keyspace, settings, () => clock.NowMs, loadFunctions) { Told = text => log.Warning(LogEvents.ValueCorrected, text) };
 
     /// <summary>Loads an RDB file. Keys that have expired are left out, unless the server follows a primary, which removes them.</summary>
     /// <param name="file">The file.</param>
@@ -40,7 +40,6 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
         }
 
         progress.Announce();
-        if (data.RecountWarning is { } warning) log.Warning(LogEvents.DataLoaded, warning);
         double seconds = Math.Max(0.001, progress.Elapsed(clock.NowMs).TotalSeconds);
         log.Notice(LogEvents.DataLoaded, FormattableString.Invariant($"DB loaded from {(arriving is null ? "disk" : "the primary's connection")}: {data.Keys} keys, {data.Expired} expired, {file.Length / 1048576.0:0.0} MB in {seconds:0.000} seconds ({data.Keys / seconds:0} keys/s)"));
     }
@@ -85,7 +84,6 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
         }
 
         progress.Announce();
-        if (data.RecountWarning is { } warning) log.Warning(LogEvents.DataLoaded, warning);
         double seconds = Math.Max(0.001, progress.Elapsed(clock.NowMs).TotalSeconds);
         log.Notice(LogEvents.DataLoaded, FormattableString.Invariant($"DB loaded from append only file: {data.Keys} keys of the base and {replay.Commands} commands, {before / 1048576.0:0.0} MB in {seconds:0.000} seconds"));
         return place;
@@ -97,6 +95,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
         using var loader = new RdbLoader(data) { Arriving = file as ArrivingFile };
         if (data.IsLocked) loader.LoadHere(reader, expiry);
         else loader.Load(reader, expiry, position => progress.LoadedBytes = before + position, cancellation);
+        if (data.Corrected > 0) log.Warning(LogEvents.ValueCorrected, FormattableString.Invariant($"{file.Path}: {data.Corrected} values stated something wrongly that follows from their elements. Their elements are loaded; redkite check says which values they are"));
         return reader.Position;
     }
 

@@ -10,6 +10,7 @@ namespace RedKite.Server.Durability;
 internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long> nowMs, Func<byte[], string?> loadFunctions)
 {
     private const int KeysAhead = 16;
+    private const int CorrectedToldMax = 16; // of values: a damaged file may have any number
 
     private readonly RdbLimits _limits = new(
         new(settings.HashMaxListpackEntries, settings.HashMaxListpackValueBytes),
@@ -21,8 +22,7 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
     private bool _merges;
     private long _keys;
     private long _expired;
-    private long _recounted;
-    private string? _firstRecounted;
+    private long _corrected;
 
     /// <summary>Whether the caller has locked every stripe: then one thread builds all values.</summary>
     internal bool IsLocked { get; private set; }
@@ -33,10 +33,14 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
     /// <summary>Keys that were left out because they had expired.</summary>
     internal long Expired => Interlocked.Read(ref _expired);
 
-    /// <summary>What to tell of values whose stored counts were wrong; null: there was none.</summary>
-    internal string? RecountWarning => Interlocked.Read(ref _recounted) is > 0 and var values
-        ? FormattableString.Invariant($"Counts that are stored with values do not fit the values' entries and were counted again, in {values} of them; the first one: {Volatile.Read(ref _firstRecounted)}")
-        : null;
+    /// <summary>Values that stated something wrongly that follows from their elements.</summary>
+    internal long Corrected => Interlocked.Read(ref _corrected);
+
+    /// <summary>Called for each of the first ones, with the file, the key and what it was.</summary>
+    internal Action<string>? Told { get; init; }
+
+    /// <summary>Buffers for a thread that builds values.</summary>
+    internal RdbScratch NewScratch() => new() { IsStrict = settings.SanitizeDumpPayload == SanitizeDumpPayload.Yes };
 
     /// <summary>The same for a caller that has locked every stripe, with or without replacing keys that exist.</summary>
     internal LoadedData WithLockedStripes(bool merges)
@@ -108,13 +112,13 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
             if (existing.Exists && !_merges) throw batch.Failure(item, IsLocked ? "the key exists already" : "the key occurs twice");
             if (existing.Exists) database.Unlink(existing, UnlinkReason.Overwritten);
             var target = new RdbTarget(database, key, hash, AccessClockOf(item, now), now, expiry, _limits);
-            scratch.HasRecounted = false;
-            switch (batch.Build(item, target, scratch))
+            RdbOutcome outcome = batch.Build(item, target, scratch);
+            if (outcome == RdbOutcome.Loaded && scratch.Corrected is { } what) Tell(batch, item, what);
+            switch (outcome)
             {
                 case RdbOutcome.Corrupt:
                     throw batch.Failure(item, "the value is damaged");
                 case RdbOutcome.Loaded:
-                    if (scratch.HasRecounted) NoteRecounted(batch, item);
                     if (item.ExpiryMs >= 0) database.WriteExpiry(database.Find(key, hash, ExpiryClock.Never), item.ExpiryMs);
                     if (item.IsBlessed) database.Bless(database.Find(key, hash, ExpiryClock.Never), isBlessed: true);
                     return true;
@@ -129,9 +133,9 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
         }
     }
 
-    private void NoteRecounted(RdbBatch batch, in RdbItem item)
+    private void Tell(RdbBatch batch, in RdbItem item, string what)
     {
-        if (Interlocked.Increment(ref _recounted) == 1) Volatile.Write(ref _firstRecounted, batch.Failure(item, "a stream's stored counts are wrong").Message);
+        if (Interlocked.Increment(ref _corrected) <= CorrectedToldMax) Told?.Invoke(batch.Failure(item, $"the value states {what} wrongly, which was determined anew").Message);
     }
 
     private Database TargetOf(in RdbItem item) => _spare is { } spare ? spare[item.Database] : keyspace.Databases[item.Database];

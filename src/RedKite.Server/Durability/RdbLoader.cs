@@ -63,7 +63,7 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
     internal void LoadHere(RdbFileReader reader, ExpiryClock expiry)
     {
         using var batch = new RdbBatch();
-        using var scratch = new RdbScratch();
+        using RdbScratch scratch = data.NewScratch();
         while (reader.TryRead(batch))
         {
             LoadFunctions(batch);
@@ -156,7 +156,7 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
 
     private void BuildAll(ExpiryClock expiry)
     {
-        using var scratch = new RdbScratch();
+        using RdbScratch scratch = data.NewScratch();
         try
         {
             foreach (RdbBatch batch in _filled.GetConsumingEnumerable(_failed.Token))

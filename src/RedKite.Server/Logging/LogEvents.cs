@@ -60,6 +60,7 @@ internal static class LogEvents
     internal static readonly LogEvent LogTakenOver = new(414, nameof(LogTakenOver), Persistence);
     internal static readonly LogEvent DataNotLoaded = new(415, nameof(DataNotLoaded), Persistence);
     internal static readonly LogEvent LogFrameIgnored = new(416, nameof(LogFrameIgnored), Persistence);
+    internal static readonly LogEvent ValueCorrected = new(417, nameof(ValueCorrected), Persistence);
 
     internal static readonly LogEvent ScriptMessage = new(500, nameof(ScriptMessage), Scripting);
     internal static readonly LogEvent ClientMessage = new(501, nameof(ClientMessage), Scripting);
@@ -104,7 +105,7 @@ internal static class LogEvents
         SettingWithoutEffect, ClientLimitReduced, TlsSettingRefused, LogFileUnused, ModuleRefused,
         ClientOverQueryBuffer, ClientOverOutputBuffer, ClientEvicted, CrossProtocolRequest, TlsHandshakeFailed, TlsConnectionFailed,
         DataLoaded, LoadingFailed, LoadingStopped, SaveBegun, SaveDone, SaveAborted, SaveFailed, StopWithoutSave, RewriteBegun, RewriteDone, RewriteFailed,
-        LogFailed, LogWorksAgain, LogCutOff, LogTakenOver, DataNotLoaded, LogFrameIgnored,
+        LogFailed, LogWorksAgain, LogCutOff, LogTakenOver, DataNotLoaded, LogFrameIgnored, ValueCorrected,
         ScriptMessage, ClientMessage, ReserveLoopsInUse,
         FindingOpened, FindingEnded, ActionTaken, PackageBuilt, PackageWritten, PackageFailed, ObservationFailed, MetricHistoryUnreadable, MetricHistoryUnwritable,
         DashboardStarted, NoDashboard, DashboardFailed,

@@ -27,7 +27,11 @@ internal sealed class ValueWorld : IDisposable
     private static readonly byte[] Chars = [.. "ab:0123456789-"u8];
 
     private readonly RdbOutput _output = new();
-    private readonly RdbScratch _scratch = new();
+
+    /// <summary>Whether a value is invalid that states wrongly what follows from its elements.</summary>
+    internal bool IsStrict { set => _scratch.IsStrict = value; }
+
+    private readonly RdbScratch _scratch = new() { IsStrict = true };
 
     internal KeyStore Store { get; } = new(2, 1, guarded: true);
 

@@ -154,7 +154,9 @@ internal sealed class DumpCommands(ServerRun run, Func<int> streamVersion)
     {
         nint kept = database.BeginReplacing(hash, existing);
         var target = new RdbTarget(database, key, hash, accessClock, cmd.NowMs, cmd.Expiry, Limits(cmd.Settings));
-        RdbOutcome outcome = DumpPayload.Read(payload, target, _scratch ??= new RdbScratch());
+        RdbScratch scratch = _scratch ??= new RdbScratch();
+        scratch.IsStrict = cmd.Settings.SanitizeDumpPayload is var sanitize && (sanitize == SanitizeDumpPayload.Yes || (sanitize == SanitizeDumpPayload.Clients && cmd.Session.Connection is not null));
+        RdbOutcome outcome = DumpPayload.Read(payload, target, scratch);
         bool isReplaced = outcome != RdbOutcome.Corrupt;
         database.EndReplacing(kept, key, hash, isReplaced);
         return isReplaced;

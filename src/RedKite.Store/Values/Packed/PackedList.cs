@@ -319,9 +319,10 @@ internal static unsafe class PackedList
     /// <summary>Whether untrusted bytes are a complete and valid list, so that no operation on it reads or writes outside it.</summary>
     /// <param name="bytes">All of the list's bytes.</param>
     /// <param name="count">How many elements there are.</param>
-    internal static bool IsSound(ReadOnlySpan<byte> bytes, out int count)
+    internal static bool IsSound(ReadOnlySpan<byte> bytes, out int count, out bool statesCount)
     {
         count = 0;
+        statesCount = false;
         if (bytes.Length < EmptyBytes || BinaryPrimitives.ReadUInt32LittleEndian(bytes) != (uint)bytes.Length) return false;
         if (bytes[^1] != End) return false;
         fixed (byte* list = bytes)
@@ -338,7 +339,8 @@ internal static unsafe class PackedList
             }
 
             int stated = BinaryPrimitives.ReadUInt16LittleEndian(bytes[4..]);
-            return stated == CountUnknown || stated == count;
+            statesCount = stated == CountUnknown || stated == count;
+            return true;
         }
     }
 

@@ -10,21 +10,25 @@ internal unsafe ref struct PackedListReader : IElementReader
     private int _current;
     private int _next;
 
-    private PackedListReader(ReadOnlySpan<byte> bytes, int count)
+    private PackedListReader(ReadOnlySpan<byte> bytes, int count, bool statesCount)
     {
         _bytes = bytes;
         _next = PackedList.Start;
         Count = count;
+        StatesCount = statesCount;
     }
 
     /// <summary>Elements of the whole list.</summary>
     internal int Count { get; }
 
+    /// <summary>Whether the list states that number, or none.</summary>
+    internal bool StatesCount { get; }
+
     /// <summary>Opens a list, if the bytes are a valid one.</summary>
     internal static bool TryOpen(ReadOnlySpan<byte> bytes, out PackedListReader reader)
     {
-        bool sound = PackedList.IsSound(bytes, out int count);
-        reader = sound ? new PackedListReader(bytes, count) : default;
+        bool sound = PackedList.IsSound(bytes, out int count, out bool statesCount);
+        reader = sound ? new PackedListReader(bytes, count, statesCount) : default;
         return sound;
     }
 

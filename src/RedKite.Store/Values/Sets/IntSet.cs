@@ -109,8 +109,9 @@ internal static unsafe class IntSet
     }
 
     /// <summary>Whether untrusted bytes are a valid set, so that no operation on it reads or writes outside it.</summary>
-    internal static bool IsSound(ReadOnlySpan<byte> bytes)
+    internal static bool IsSound(ReadOnlySpan<byte> bytes, out bool ascends)
     {
+        ascends = true;
         if (bytes.Length < EmptyBytes) return false;
         uint width = BinaryPrimitives.ReadUInt32LittleEndian(bytes);
         uint count = BinaryPrimitives.ReadUInt32LittleEndian(bytes[4..]);
@@ -119,7 +120,7 @@ internal static unsafe class IntSet
         {
             for (int i = 1; i < count; i++)
             {
-                if (At(set, i - 1) >= At(set, i)) return false;
+                ascends &= At(set, i - 1) < At(set, i);
             }
         }
 

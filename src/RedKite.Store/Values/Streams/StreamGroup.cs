@@ -74,6 +74,16 @@ internal readonly unsafe ref struct StreamGroup
     internal void AddPending(in StreamId id, StreamConsumer consumer, long deliveredMs, long deliveries) =>
         StreamGroupData.AddPending(_group, _arena, id, consumer.Data, deliveredMs, deliveries);
 
+    /// <summary>Removes what <see cref="TryAddPending"/> has made pending and no consumer got.</summary>
+    internal void RemoveUnassigned()
+    {
+        PendingCursor cursor = Pending(default);
+        while (cursor.MoveNext())
+        {
+            if (cursor.Entry.Data->Consumer == null) _group->Pending.Remove(_arena, cursor.Id);
+        }
+    }
+
     /// <summary>Makes an id pending without a consumer until <see cref="TryAssignPending"/>; false if it is already pending. For reading dumps.</summary>
     internal bool TryAddPending(in StreamId id, long deliveredMs, long deliveries) => StreamGroupData.TryAddPending(_group, _arena, id, deliveredMs, deliveries);
 

@@ -95,14 +95,14 @@ public sealed unsafe class PackedListTests
             using var world = new World();
             for (int i = 0; i < 30; i++) world.Insert(i, RandomElement(random));
             byte[] sound = world.Bytes();
-            Assert.True(PackedList.IsSound(sound, out int count));
+            Assert.True(PackedList.IsSound(sound, out int count, out bool statesCount) && statesCount);
             Assert.Equal(30, count);
             int refused = 0;
             for (int round = 0; round < 20_000; round++)
             {
                 byte[] damaged = round % 3 == 0 ? sound[..random.Next(sound.Length)] : [.. sound];
                 if (damaged.Length > 0 && round % 3 != 0) damaged[random.Next(damaged.Length)] ^= (byte)(1 << random.Next(8));
-                if (!PackedList.IsSound(damaged, out count))
+                if (!PackedList.IsSound(damaged, out count, out statesCount))
                 {
                     if (round % 3 != 0) refused++;
                     continue;
@@ -193,7 +193,7 @@ public sealed unsafe class PackedListTests
         {
             Assert.Equal(_bytes, PackedList.Bytes(List));
             Assert.Equal(Model.Count, PackedList.Count(List));
-            Assert.True(PackedList.IsSound(new ReadOnlySpan<byte>(List, (int)_bytes), out int count));
+            Assert.True(PackedList.IsSound(new ReadOnlySpan<byte>(List, (int)_bytes), out int count, out bool statesCount) && statesCount);
             Assert.Equal(Model.Count, count);
             Span<byte> buffer = stackalloc byte[CanonicalInteger.TextBytesMax];
             int offset = PackedList.Start;
