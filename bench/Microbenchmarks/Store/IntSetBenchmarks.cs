@@ -87,7 +87,7 @@ public unsafe class IntSetBenchmarks
     }
 
     [Benchmark]
-    public bool CheckDisordered() => IntSet.IsSound(_disordered);
+    public bool CheckDisordered() => IntSet.IsSound(_disordered, out _);
 
     private long Next()
     {

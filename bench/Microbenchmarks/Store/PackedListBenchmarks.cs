@@ -82,7 +82,7 @@ public unsafe class PackedListBenchmarks
     }
 
     [Benchmark]
-    public bool CheckDamaged() => PackedList.IsSound(_damaged, out _);
+    public bool CheckDamaged() => PackedList.IsSound(_damaged, out _, out _);
 
     private static byte[] Field(int pair) => Encoding.ASCII.GetBytes($"field:{pair}");
 
