@@ -168,7 +168,7 @@ internal sealed partial class Invoker
             locked.Include(_environment.HeldStripes); // what a script has claimed
             if (_blocked.HasNoted)
             {
-                if (isScript || command.RunsQueued) _time.Read(); // as in Redis, a key may have expired since it was created
+                if (isScript || command.RunsQueued) _blocked.ReadTime();
                 _blocked.Serve(ref locked);
             }
         }

@@ -25,6 +25,7 @@ internal sealed class BlockedClientServer
     private readonly ReplyWriter _reply;
     private readonly Queue<(KeyIdentity Key, bool IsNew)> _changed = new();
     private readonly HashSet<(KeyIdentity Key, bool IsNew)> _waiting = []; // what the queue holds
+    private long? _readyMs; // null: the time of now
 
     internal BlockedClientServer(Invoker invoker, Engine engine, CommandEnvironment environment)
     {
@@ -52,6 +53,16 @@ internal sealed class BlockedClientServer
     }
 
     /// <summary>
+    /// Reads the clock behind a unit. As in Redis, a key counts as ready by the time of the unit, and the client's request executes by the time of now: a key that has
+    /// expired since it was created is removed then.
+    /// </summary>
+    internal void ReadTime()
+    {
+        _readyMs = _environment.Time.NowMs;
+        _environment.Time.Read();
+    }
+
+    /// <summary>
     /// Serves the clients that are blocked on keys that were noted. The scope may grow. If it needs a stripe of a busy script, a loop serves the rest
     /// after the script, with one of its ticks (<see cref="ServeNoted"/>): no stripe is locked then.
     /// </summary>
@@ -62,8 +73,10 @@ internal sealed class BlockedClientServer
             _waiting.Remove(changed);
             if (TryServe(ref locked, changed.Key, changed.IsNew)) continue;
             Note(changed.Key, changed.IsNew);
-            return;
+            break;
         }
+
+        _readyMs = null;
     }
 
     /// <summary>
@@ -169,8 +182,8 @@ internal sealed class BlockedClientServer
         BlockedClient client = key.Client;
         if (!isNew && client.Block is { Type: DataType.List or DataType.SortedSet, WaitsForGrowth: false }) return false;
         if (client.Block.WakesWhenGone) return true;
-        Entry entry = _keyspace.Databases[key.Identity.Database].Find(client.Request[key.Argument], key.Identity.Hash, _environment.Time.Expiry);
-        if (_recording.Changes.Count > 0) _invoker.PublishRecorded(); // it was there, and had expired
+        ExpiryPolicy policy = _environment.Time.Expiry.Policy == ExpiryPolicy.Keep ? ExpiryPolicy.Keep : ExpiryPolicy.Hide; // one that has expired stays until a command finds it
+        Entry entry = _keyspace.Databases[key.Identity.Database].Find(client.Request[key.Argument], key.Identity.Hash, new ExpiryClock(_readyMs ?? _environment.Time.NowMs, policy));
         return entry.Exists && entry.Type == client.Block.Type;
     }
 
@@ -189,7 +202,7 @@ internal sealed class BlockedClientServer
         session.BeginServing();
         if (isPermitted) _invoker.Run(ref cmd, held);
         if (isPermitted && _reply.Errors != errors) _invoker.Account.NoteError(request.Command, _reply);
-        _recording.Clear(); // what it recorded is published: MayBeServed publishes what is found expired, and only that
+        _recording.Clear(); // what it recorded is published
         _blocking.IsServing = false;
         if (_blocking.Request?.Work is { } work) client.Work = work; // begun again
         _blocking.Request = null; // it waits on
