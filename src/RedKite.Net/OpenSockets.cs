@@ -12,6 +12,9 @@ internal sealed class OpenSockets(Func<long> max)
 
     private int _count;
 
+    /// <summary>How many are open.</summary>
+    internal int Count => Volatile.Read(ref _count);
+
     internal bool IsFull => Volatile.Read(ref _count) >= max();
 
     /// <summary>Whether an ended connection's socket may stay open until its peer has read everything.</summary>
