@@ -36,7 +36,7 @@ internal static class RdbStreamReader
 
     private static bool TryNumbers(RdbType type, ref RdbInput input, StreamValue stream, bool hasNodes, RdbScratch scratch)
     {
-        if (!input.TryLength(out long length) || (length > 0 && !hasNodes) || (length != stream.Length && !scratch.Corrects("its number of entries"))) return false;
+        if (!input.TryLength(out ulong length) || (length > 0 && !hasNodes) || (length != (ulong)stream.Length && !scratch.Corrects("its number of entries"))) return false;
         if (!input.TryId(out StreamId lastId)) return false;
         if (lastId < stream.LastId)
         {
