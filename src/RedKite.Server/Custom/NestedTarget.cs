@@ -63,6 +63,6 @@ internal sealed class NestedTarget : CallTarget
         const CommandFlags Unsuitable = CommandFlags.NoScript | CommandFlags.RunsScript | CommandFlags.NotQueued | CommandFlags.NoMulti | CommandFlags.AllStripes | CommandFlags.WalksStripes;
         if (command.Is(Unsuitable)) return $"ERR '{command.FullName}' is not allowed in a custom command";
         if (!command.Is(CommandFlags.Write)) return null;
-        return _outer.Is(CommandFlags.ReadOnly) ? $"ERR '{_outer.FullName}' is declared as read-only" : _environment!.Nested.WriteRefusal;
+        return _outer.Is(CommandFlags.ReadOnly) ? $"ERR '{_outer.FullName}' is declared as read-only" : _environment!.Nested.Admission.WriteRefusal;
     }
 }

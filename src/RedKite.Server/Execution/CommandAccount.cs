@@ -137,6 +137,14 @@ internal sealed class CommandAccount(CommandExecutor executor)
         log.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.Time.NowMs, bytes);
     }
 
+    /// <summary>Replies an error instead of executing a command, and counts it.</summary>
+    internal void Reject(Command? command, ReplyWriter reply, string error)
+    {
+        if (command?.RunsQueued == true) error = "EXECABORT Transaction discarded because of: " + (error.StartsWith("ERR ", StringComparison.Ordinal) ? error[4..] : error);
+        reply.Error(error);
+        NoteRejected(command, reply);
+    }
+
     /// <summary>Counts an error that was replied instead of executing the command.</summary>
     internal void NoteRejected(Command? command) => NoteRejected(command, executor.Reply);
 

@@ -59,6 +59,7 @@ internal sealed class CommandExecutor
         Time = Environment.Time;
         Recording = Environment.Recording;
         Account = new CommandAccount(this);
+        Admission = new Admission(this);
         Meter = new RunMeter(this, _parser, _requests);
         Invoker = new Invoker(this);
         Evictor = new Evictor(this);
@@ -86,6 +87,8 @@ internal sealed class CommandExecutor
     internal Invoker Invoker { get; }
 
     internal CommandAccount Account { get; }
+
+    internal Admission Admission { get; }
 
     internal RunMeter Meter { get; }
 

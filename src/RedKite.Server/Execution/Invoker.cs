@@ -42,9 +42,8 @@ internal sealed partial class Invoker
         _recording = _environment.Recording;
         _engine = executor.Engine;
         _keyspace = _engine.Keyspace;
-        _blocked = new BlockedClientServer(this, _engine, _environment);
-        _nested = new NestedExecutor(this, _engine, _environment);
-        ReplicaRules = new ReplicaRules(_engine, executor);
+        _blocked = new BlockedClientServer(this, executor.Admission, _engine, _environment);
+        _nested = new NestedExecutor(this, executor.Admission, _engine, _environment);
         _environment.BusyReply = () => _engine.Script.BusyReply;
         HeldWrites = new HeldWrites(_engine, _environment, Reply);
         _environment.Nested = _nested;
@@ -55,9 +54,6 @@ internal sealed partial class Invoker
     internal bool MayServe => _blocked.HasNoted;
 
     internal ReplyWriter Reply => _executor.Reply;
-
-    /// <summary>What clients may not do because the server follows a primary.</summary>
-    internal ReplicaRules ReplicaRules { get; }
 
     /// <summary>The commands that wait until they may write.</summary>
     internal HeldWrites HeldWrites { get; }
@@ -80,17 +76,17 @@ internal sealed partial class Invoker
         long length = Reply.Length;
         Command? command = request.Command;
         cmd.Begin(command!, arguments, request.Hash);
-        if (Resolve(ref cmd, ref command) && IsAllowed(ref cmd, command!, isOutOfMemory))
+        if (Resolve(ref cmd, ref command) && _executor.Admission.AdmitsOrReply(ref cmd, command!, isOutOfMemory))
         {
-            if (IsHeldByTest(cmd) || _engine.Pause.Holds(cmd, command!, _time.SteadyMs) || (!IsQueued(cmd, command!) && HeldWrites.Holds(cmd, command!)))
+            if (IsHeldByTest(cmd) || _engine.Pause.Holds(cmd, command!, _time.SteadyMs) || (!Admission.IsQueued(cmd, command!) && HeldWrites.Holds(cmd, command!)))
             {
                 session.ReplyMode = replies;
                 return false;
             }
 
-            if (RunsScript(cmd, command!) && !IsQueued(cmd, command!) && WaitForTurn(now) is { } busy)
+            if (RunsScript(cmd, command!) && !Admission.IsQueued(cmd, command!) && WaitForTurn(now) is { } busy)
             {
-                Reject(command!, busy);
+                Account.Reject(command!, Reply, busy);
                 AbortTransaction(session, command);
             }
             else if (_engine.Interceptor is { } interceptor && _executor.Origin != CommandOrigin.Primary)
@@ -132,7 +128,7 @@ internal sealed partial class Invoker
         if (command.Parent is not null && command.FirstKey > 0) firstKeyHash = _keyspace.Hash(cmd[command.FirstKey]);
         cmd.Begin(command, arguments, firstKeyHash);
         int requestBytes = cmd.Arguments.FramedBytes;
-        if (IsQueued(cmd, command))
+        if (Admission.IsQueued(cmd, command))
         {
             QueueInTransaction(cmd, cmd.Session.Transaction!);
             return start;
@@ -189,7 +185,7 @@ internal sealed partial class Invoker
         if (_environment.TakeBusy() is { } busy)
         {
             Reply.Truncate(replied);
-            Reject(command, busy);
+            Account.Reject(command, Reply, busy);
             return Stopwatch.GetTimestamp();
         }
 
@@ -220,7 +216,7 @@ internal sealed partial class Invoker
     private bool IsRefusedAsBusy(Command command)
     {
         if (_engine.Script.BusyReply is not { } busy) return false;
-        Reject(command, busy);
+        Account.Reject(command, Reply, busy);
         return true;
     }
 
@@ -385,7 +381,7 @@ internal sealed partial class Invoker
         if (command is null)
         {
             if (CutsCrossProtocolAttack(cmd)) return false;
-            Reject(null, UnknownCommandText.Of(cmd));
+            Account.Reject(null, Reply, UnknownCommandText.Of(cmd));
             return false;
         }
 
@@ -395,7 +391,7 @@ internal sealed partial class Invoker
             if (subcommand is null)
             {
                 string name = UnknownCommandText.Shown(cmd[1]);
-                Reject(null, $"ERR unknown subcommand '{name}'. Try {cmd.ContainerText()} HELP.");
+                Account.Reject(null, Reply, $"ERR unknown subcommand '{name}'. Try {cmd.ContainerText()} HELP.");
                 return false;
             }
 
@@ -404,152 +400,11 @@ internal sealed partial class Invoker
 
         if (!command.Accepts(cmd.Count))
         {
-            Reject(command, $"ERR wrong number of arguments for '{command.FullName}' command");
+            Account.Reject(command, Reply, $"ERR wrong number of arguments for '{command.FullName}' command");
             return false;
         }
 
         return true;
-    }
-
-    /// <summary>
-    /// Whether the client's user may execute a request whose command is resolved; otherwise replies the error, and logs and counts the
-    /// denial. The one check for every caller: of a client's request, of what a script calls, and again of what was queued, or waited
-    /// while its client was blocked, because the user may have lost the permission since.
-    /// </summary>
-    internal bool IsPermittedOrReply(scoped in CommandContext cmd)
-    {
-        Session session = cmd.Session;
-        AccessDenial denial = session.User.Check(cmd);
-        if (!denial.IsDenied) return true;
-        bool isNew = !_environment.IsInUnit && !_environment.Blocking.IsServing; // it has just been read
-        if (isNew)
-        {
-            if (session is { User.Permissions.AreGone: true, Connection: not null })
-            {
-                session.CloseAfterReply(); // the loop has not come to it yet
-                return false;
-            }
-
-            session.LastCommand = cmd.Command;
-        }
-
-        DenialContext context = _environment.IsInScript ? DenialContext.Script : _environment.IsInUnit || session.Transaction is not null ? DenialContext.Transaction : DenialContext.TopLevel;
-        _engine.Users.NoteDenied(cmd, denial, context);
-        Reject(cmd.Command, cmd.Reply, DenialText.Of(cmd, denial, context, isQueued: !isNew && context == DenialContext.Transaction));
-        return false;
-    }
-
-    private bool IsAllowed(ref CommandContext cmd, Command command, bool isOutOfMemory)
-    {
-        if (_executor.Origin == CommandOrigin.Primary)
-        {
-            cmd.Resolve(command);
-            if (IsQueued(cmd, command) || !ReplicaRules.RefusesRoleChange(command)) return true;
-            Reject(command, ReplicaRules.RoleOfStream);
-            return false;
-        }
-
-        if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(cmd.Session, command) && !IsUnprotected(cmd, command))
-        {
-            string name = (command.Parent ?? command).Name;
-            Reject(command, $"ERR {name.ToUpperInvariant()} command not allowed. If the enable-{name}-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.");
-            return false;
-        }
-
-        if ((cmd.Session.IsMonitor || cmd.Session.Type == ClientType.Replica) && command.Is(CommandFlags.Write | CommandFlags.ReadOnly | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite))
-        {
-            Reject(command, "ERR Replica can't interact with the keyspace");
-            return false;
-        }
-
-        if (_engine.RequiresLogin(cmd.Session) && !command.Is(CommandFlags.NoAuth))
-        {
-            RejectUnauthenticated(command);
-            return false;
-        }
-
-        if (IsRefusedWhileLoading(cmd, command))
-        {
-            Reject(command, "LOADING Redis is loading the dataset in memory");
-            return false;
-        }
-
-        ServerAttention flags = _engine.Attention.Flags;
-        if ((flags & ServerAttention.ChangesRequested) != 0) _engine.Changes.ApplyUnlessBusy();
-        if ((flags & ServerAttention.ScriptBusy) != 0 && !command.Is(CommandFlags.AllowBusy) && _engine.Script.BusyReply is { } busy)
-        {
-            Reject(command, busy);
-            return false;
-        }
-
-        if (cmd.Session.Transaction is not null && command.Is(CommandFlags.NoMulti))
-        {
-            Reject(command, "ERR Command not allowed inside a transaction");
-            return false;
-        }
-
-        cmd.Resolve(command);
-        if (!IsPermittedOrReply(cmd)) return false;
-        if (isOutOfMemory && (MayUseMoreMemory(cmd, command) || command.NeedsMemory?.Invoke(cmd) == true))
-        {
-            _engine.MemoryRefusals.Note((cmd.Session.Id, cmd.Session.Name), _engine.Clock.SteadyMs);
-            Reject(command, "OOM command not allowed when used memory > 'maxmemory'.");
-            return false;
-        }
-
-        if (_engine.WriteGate.Refusal is { } refused && (command.IsRefusedWithWrites || Writes(cmd, command)))
-        {
-            Reject(command, refused);
-            return false;
-        }
-
-        if (_engine.WriteGate.LacksReplicas && Writes(cmd, command))
-        {
-            Reject(command, WriteGate.TooFewReplicas);
-            return false;
-        }
-
-        if (ReplicaRules.Refusal(cmd, command) is { } refusedHere)
-        {
-            Reject(command, refusedHere);
-            return false;
-        }
-
-        if (command.Is(CommandFlags.AllStripes)) _engine.WholeDatabaseCalls.Note((command.FullName, cmd.Session.Id), _engine.Clock.SteadyMs);
-        if (_engine.DangerousCommands.Refusal(cmd, command) is { } refusal)
-        {
-            Reject(command, refusal);
-            return false;
-        }
-
-        if (cmd.Session.IsSubscriber && !command.Is(CommandFlags.AllowedToSubscribers))
-        {
-            Reject(command, $"ERR Can't execute '{command.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context");
-            return false;
-        }
-
-        if (ReplicaRules.RefusesStale && !ReplicaRules.AllowsStale(cmd, command))
-        {
-            Reject(command, "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
-            return false;
-        }
-
-        return true;
-    }
-
-    private bool IsRefusedWhileLoading(scoped in CommandContext cmd, Command command)
-    {
-        ServerAttention loading = _engine.Attention.Flags & (ServerAttention.Loading | ServerAttention.LoadingBeside);
-        if (loading == 0 || _executor.IsTrusted) return false;
-        if ((loading & ServerAttention.Loading) != 0) return !command.Is(CommandFlags.Loading);
-        return command.Is(CommandFlags.NoAsyncLoading) || (command.RunsQueued && cmd.Session.Transaction is { } queued && (queued.Flags & CommandFlags.NoAsyncLoading) != 0);
-    }
-
-    // A subcommand of a protected command that is open to clients of this machine, and to all where a password is required.
-    private bool IsUnprotected(scoped in CommandContext cmd, Command command)
-    {
-        if (command.UnprotectedArgument is not { } argument || cmd.Count < 2 || !cmd.Is(1, argument)) return false;
-        return cmd.Session.Connection is not { RemoteAddress.IsLoopback: false } || !_engine.Users.DefaultNeedsNoPassword;
     }
 
     private StripeSet StripesOf(scoped in CommandContext cmd, Command command, int requestBytes)
@@ -571,12 +426,6 @@ internal sealed partial class Invoker
         return stripes;
     }
 
-    private static bool MayUseMoreMemory(scoped in CommandContext cmd, Command command) =>
-        command.Is(CommandFlags.DenyOom) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.DenyOom) != 0);
-
-    internal static bool Writes(scoped in CommandContext cmd, Command command) =>
-        command.Is(CommandFlags.Write) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.Write) != 0);
-
     private static bool RunsScript(scoped in CommandContext cmd, Command command) =>
         command.Is(CommandFlags.RunsScript) || command.ExcludesScripts?.Invoke(cmd) == true || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.RunsScript) != 0);
 
@@ -586,8 +435,6 @@ internal sealed partial class Invoker
         cmd.Session.IsPaused = true;
         return true;
     }
-
-    private static bool IsQueued(scoped in CommandContext cmd, Command command) => cmd.Session.Transaction is not null && !command.Is(CommandFlags.NotQueued);
 
     // Waits until this thread may run a script. The error if another thread's takes long: this one has executed nothing.
     private string? WaitForTurn(long now)
@@ -642,7 +489,7 @@ internal sealed partial class Invoker
         void RejectInTransaction(Limit limit, string error)
         {
             _engine.Limits.Note(limit);
-            Reject(null, error);
+            Account.Reject(null, Reply, error);
             transaction.Abort();
         }
     }
@@ -653,23 +500,6 @@ internal sealed partial class Invoker
         if (session.ReplyMode == ReplyMode.On) return;
         if (length < reply.Length) reply.Truncate(length);
         if (session.ReplyMode == ReplyMode.SkipThis) session.ReplyMode = ReplyMode.On;
-    }
-
-    // Allocates nothing: a client can send millions of requests that end here without logging in.
-    private void RejectUnauthenticated(Command command)
-    {
-        if (command.RunsQueued) Reply.Error("EXECABORT Transaction discarded because of: NOAUTH Authentication required."u8);
-        else Reply.Error("NOAUTH Authentication required."u8);
-        Account.NoteRejected(command);
-    }
-
-    private void Reject(Command? command, string error) => Reject(command, Reply, error);
-
-    internal void Reject(Command? command, ReplyWriter reply, string error)
-    {
-        if (command?.RunsQueued == true) error = "EXECABORT Transaction discarded because of: " + (error.StartsWith("ERR ", StringComparison.Ordinal) ? error[4..] : error);
-        reply.Error(error);
-        Account.NoteRejected(command, reply);
     }
 
     // A web page can make a browser send HTTP here; its first words end the connection before its body is executed.

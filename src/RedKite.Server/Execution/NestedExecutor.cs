@@ -13,6 +13,7 @@ namespace RedKite.Server.Execution;
 internal sealed class NestedExecutor : INestedExecutor
 {
     private readonly Invoker _invoker;
+    private readonly Admission _admission;
     private readonly Engine _engine;
     private readonly CommandEnvironment _environment;
     private readonly InvocationRecording _recording;
@@ -23,9 +24,10 @@ internal sealed class NestedExecutor : INestedExecutor
     private bool _discardsEffects;
     private byte[]? _keptRequest; // the input of the nested command, if it stays as it is until the unit's end
 
-    internal NestedExecutor(Invoker invoker, Engine engine, CommandEnvironment environment)
+    internal NestedExecutor(Invoker invoker, Admission admission, Engine engine, CommandEnvironment environment)
     {
         _invoker = invoker;
+        _admission = admission;
         _engine = engine;
         _environment = environment;
         _recording = environment.Recording;
@@ -36,11 +38,7 @@ internal sealed class NestedExecutor : INestedExecutor
 
     public EffectTargets EffectTargets { get; set; } = EffectTargets.All;
 
-    public string? WriteRefusal => _invoker.ReplicaRules.NestedRefusal;
-
-    public bool IsReadOnlyReplica => _invoker.ReplicaRules.IsReadOnly;
-
-    public bool RefusesStale => _invoker.ReplicaRules.RefusesStale;
+    public IAdmission Admission => _admission;
 
     public void BeginUnit()
     {
@@ -74,11 +72,7 @@ internal sealed class NestedExecutor : INestedExecutor
         var cmd = new CommandContext(_environment, session, request.Input, reply, session.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
         long errors = reply.Errors;
-        if (_invoker.ReplicaRules.RefusesRoleChange(request.Command))
-        {
-            _invoker.Reject(request.Command, reply, ReplicaRules.RoleOfStream);
-        }
-        else if (_invoker.IsPermittedOrReply(cmd))
+        if (_admission.AdmitsQueuedOrReply(cmd))
         {
             _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
             _keptRequest = request.Input;
@@ -92,7 +86,7 @@ internal sealed class NestedExecutor : INestedExecutor
     {
         CommandContext cmd = ContextOf(session, command, input, arguments, reply);
         _environment.IsInScript = true;
-        if (_invoker.IsPermittedOrReply(cmd))
+        if (_admission.IsPermittedOrReply(cmd))
         {
             ClaimStripes(cmd);
             _keptRequest = null; // a script reuses the memory of its arguments
@@ -115,7 +109,7 @@ internal sealed class NestedExecutor : INestedExecutor
 
         try
         {
-            if (!_invoker.IsPermittedOrReply(cmd)) return true;
+            if (!_admission.IsPermittedOrReply(cmd)) return true;
             if (!_environment.HeldStripes.Contains(_invoker.StripesOfNested(cmd))) return false;
             _environment.KeyHashes.Forget();
             _keptRequest = null; // its memory is reused

@@ -43,14 +43,8 @@ internal interface INestedExecutor
     /// <summary>Where the effects of nested commands go: a script may choose. All of them at its begin, and behind it.</summary>
     EffectTargets EffectTargets { set; }
 
-    /// <summary>The error with which commands that write are refused at the moment; null: they are not.</summary>
-    string? WriteRefusal { get; }
-
-    /// <summary>Whether its commands may only read, because the server follows a primary.</summary>
-    bool IsReadOnlyReplica { get; }
-
-    /// <summary>Whether only commands that allow stale data may be executed: the link to the primary is down.</summary>
-    bool RefusesStale { get; }
+    /// <summary>What may be executed.</summary>
+    IAdmission Admission { get; }
 
     /// <summary>Counts the error that was just replied to a script instead of executing its command.</summary>
     /// <param name="command">The command; null: there is none of that name.</param>

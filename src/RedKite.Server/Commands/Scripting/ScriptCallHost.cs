@@ -1,4 +1,3 @@
-using System.Text;
 using RedKite.Protocol;
 using RedKite.Scripting;
 using RedKite.Server.Changes;
@@ -25,8 +24,7 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
     private ExecutorMetrics _metrics = null!;
     private bool _hasFailed; // by the error of a command
     private bool _hasOwnError;
-    private bool _deniesWrites;
-    private bool _deniesMemory;
+    private ScriptRights _rights;
 
     /// <summary>Begins an execution for a client.</summary>
     internal void Begin(scoped in CommandContext cmd, RunningScript.Run run, bool deniesWrites, bool allowsOom)
@@ -39,8 +37,8 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
         _hasFailed = _hasOwnError = false;
         _commands = cmd.Environment.Commands;
         _run = run;
-        _deniesWrites = deniesWrites;
-        _deniesMemory = !allowsOom && cmd.Keyspace.Budget.IsExceeded;
+        _rights = deniesWrites ? ScriptRights.None : ScriptRights.Write;
+        if (allowsOom || !cmd.Keyspace.Budget.IsExceeded) _rights |= ScriptRights.UseMemory;
     }
 
     internal override void Stop(Exception failure) => _nested.Stop(failure);
@@ -50,61 +48,35 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
         Command? command = Find(input, arguments);
         if (command is null)
         {
-            Refuse(null, "ERR Unknown Redis command called from script"u8, reply);
+            Refuse(null, "ERR Unknown Redis command called from script", reply);
             return;
         }
 
         if (!command.Accepts(arguments.Length))
         {
-            Refuse(command, "ERR Wrong number of args calling Redis command from script"u8, reply);
+            Refuse(command, "ERR Wrong number of args calling Redis command from script", reply);
             return;
         }
 
         if (command.Is(CommandFlags.NoScript) && !MayCallAnyway(command))
         {
-            Refuse(command, "ERR This Redis command is not allowed from script"u8, reply);
+            Refuse(command, "ERR This Redis command is not allowed from script", reply);
             return;
         }
 
-        if (_nested.RefusesStale && !command.Is(CommandFlags.Stale))
+        ScriptRights rights = _run.HasWritten ? _rights | ScriptRights.UseMemory : _rights;
+        if (_nested.Admission.RefusalOfCall(command, rights) is { } refusal)
         {
-            Refuse(command, "ERR Can not execute the command on a stale replica"u8, reply);
+            Refuse(command, refusal, reply);
             return;
         }
 
-        if (command.Is(CommandFlags.Write | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite))
+        // A script that was killed meanwhile ends at its next check, before it has written. Publishing, and the count that
+        // PFCOUNT caches, are not writes.
+        if (command.Is(CommandFlags.Write) && !running.TryWrite(_run))
         {
-            if (_deniesWrites)
-            {
-                Refuse(command, "ERR Write commands are not allowed from read-only scripts."u8, reply);
-                return;
-            }
-
-            if (command.Is(CommandFlags.Write) && _nested.IsReadOnlyReplica)
-            {
-                Refuse(command, "READONLY You can't write against a read only replica."u8, reply);
-                return;
-            }
-
-            if (command.Is(CommandFlags.Write) && _nested.WriteRefusal is { } refusal)
-            {
-                Refuse(command, Encoding.Latin1.GetBytes(refusal), reply);
-                return;
-            }
-
-            if (command.Is(CommandFlags.DenyOom) && _deniesMemory && !_run.HasWritten)
-            {
-                Refuse(command, "OOM command not allowed when used memory > 'maxmemory'."u8, reply);
-                return;
-            }
-
-            // A script that was killed meanwhile ends at its next check, before it has written. Publishing, and the count that
-            // PFCOUNT caches, are not writes.
-            if (command.Is(CommandFlags.Write) && !running.TryWrite(_run))
-            {
-                reply.Error(KilledText);
-                return;
-            }
+            reply.Error(KilledText);
+            return;
         }
 
         _nested.Call(_session, command, input, arguments, reply);
@@ -115,7 +87,7 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
     private bool MayCallAnyway(Command command) =>
         serverRun.AllowsAnyCommandInScripts && !command.Is(CommandFlags.RunsScript | CommandFlags.NotQueued | CommandFlags.NoMulti | CommandFlags.PubSub);
 
-    private void Refuse(Command? command, ReadOnlySpan<byte> error, ReplyWriter reply)
+    private void Refuse(Command? command, string error, ReplyWriter reply)
     {
         reply.Error(error);
         _nested.NoteRejected(command, reply);

@@ -94,37 +94,9 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptInvocation invocat
     /// <summary>Whether flags allow a run now, or replies why not.</summary>
     internal static bool IsAllowedOrReply(scoped in CommandContext cmd, ScriptFlags flags, bool readOnly)
     {
-        if ((flags & ScriptFlags.AllowStale) == 0 && cmd.Environment.Nested.RefusesStale)
-        {
-            cmd.Reply.Error("MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and 'allow-stale' flag is not set on the script."u8);
-            return false;
-        }
-
-        if ((flags & ScriptFlags.NoWrites) == 0 && cmd.Environment.Nested.IsReadOnlyReplica)
-        {
-            cmd.Reply.Error("READONLY Can not run script with write flag on readonly replica."u8);
-            return false;
-        }
-
-        if ((flags & ScriptFlags.NoWrites) == 0 && cmd.Environment.Nested.WriteRefusal is { } refusal)
-        {
-            cmd.Reply.Error(refusal);
-            return false;
-        }
-
-        if (readOnly && (flags & ScriptFlags.NoWrites) == 0)
-        {
-            cmd.Reply.Error("ERR Can not execute a script with write flag using *_ro command."u8);
-            return false;
-        }
-
-        if (NeedsMemory(flags) && cmd.Keyspace.Budget.IsExceeded)
-        {
-            cmd.Reply.Error("OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"u8);
-            return false;
-        }
-
-        return true;
+        if (cmd.Environment.Nested.Admission.RefusalOfScript(flags, readOnly) is not { } refusal) return true;
+        cmd.Reply.Error(refusal);
+        return false;
     }
 
     // EVAL script numkeys [key ...] [arg ...]

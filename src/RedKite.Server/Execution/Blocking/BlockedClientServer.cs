@@ -17,6 +17,7 @@ namespace RedKite.Server.Execution.Blocking;
 internal sealed class BlockedClientServer
 {
     private readonly Invoker _invoker;
+    private readonly Admission _admission;
     private readonly Engine _engine;
     private readonly Keyspace _keyspace;
     private readonly CommandEnvironment _environment;
@@ -27,9 +28,10 @@ internal sealed class BlockedClientServer
     private readonly HashSet<(KeyIdentity Key, bool IsNew)> _waiting = []; // what the queue holds
     private long? _readyMs; // null: the time of now
 
-    internal BlockedClientServer(Invoker invoker, Engine engine, CommandEnvironment environment)
+    internal BlockedClientServer(Invoker invoker, Admission admission, Engine engine, CommandEnvironment environment)
     {
         _invoker = invoker;
+        _admission = admission;
         _environment = environment;
         _recording = environment.Recording;
         _blocking = environment.Blocking;
@@ -198,7 +200,7 @@ internal sealed class BlockedClientServer
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
         _blocking.IsServing = true;
         long errors = _reply.Errors;
-        bool isPermitted = _invoker.IsPermittedOrReply(cmd); // the user may have lost the permission while the client was blocked
+        bool isPermitted = _admission.IsPermittedOrReply(cmd); // the user may have lost the permission while the client was blocked
         session.BeginServing();
         if (isPermitted) _invoker.Run(ref cmd, held);
         if (isPermitted && _reply.Errors != errors) _invoker.Account.NoteError(request.Command, _reply);

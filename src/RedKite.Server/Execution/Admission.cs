@@ -1,0 +1,216 @@
+using RedKite.Scripting;
+using RedKite.Server.Acl;
+using RedKite.Server.Logging;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+
+namespace RedKite.Server.Execution;
+
+/// <summary>
+/// Decides whether a command whose row and arity are known may execute, in one executor: by its client's permissions, the state of the server, its
+/// role, and its memory. All callers ask here: requests, in process or not (<see cref="AdmitsOrReply"/>), EXEC for what was queued
+/// (<see cref="AdmitsQueuedOrReply"/>), blocked clients (<see cref="IsPermittedOrReply"/>), scripts and hosts' commands for themselves
+/// (<see cref="RefusalOfScript"/>) and for what they call (<see cref="RefusalOfCall"/>). The order of the rules is Redis's. What makes a command
+/// wait comes after all of them: <see cref="ClientPause"/>, <see cref="HeldWrites"/>.
+/// </summary>
+internal sealed class Admission(CommandExecutor executor) : IAdmission
+{
+    private const string ReadOnlyReplica = "READONLY You can't write against a read only replica.";
+    private const string OutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
+
+    private readonly Engine _engine = executor.Engine;
+    private readonly CommandEnvironment _environment = executor.Environment;
+    private readonly CommandAccount _account = executor.Account;
+
+    // The primary's stream may do everything.
+    private bool IsReadOnly => _engine.Replication.IsReplica && _engine.Settings.ReplicaReadOnly && !executor.IsTrusted;
+
+    private bool RefusesStale => _engine.RefusesStale && !executor.IsTrusted;
+
+    public string? WriteRefusal => executor.Origin == CommandOrigin.Primary ? null : _engine.WriteGate.NestedRefusal;
+
+    /// <summary>Whether a request may execute or be queued; otherwise replies why not, and counts it.</summary>
+    /// <param name="cmd">The request.</param>
+    /// <param name="command">Its row.</param>
+    /// <param name="isOutOfMemory">Whether memory is over its limit and nothing can be evicted.</param>
+    internal bool AdmitsOrReply(ref CommandContext cmd, Command command, bool isOutOfMemory)
+    {
+        if (executor.Origin == CommandOrigin.Primary)
+        {
+            cmd.Resolve(command);
+            return IsQueued(cmd, command) || KeepsRoleOrReply(cmd);
+        }
+
+        string? refusal = RefusalOfConnection(cmd, command);
+        if (refusal is null && _engine.RequiresLogin(cmd.Session) && !command.Is(CommandFlags.NoAuth))
+        {
+            RejectUnauthenticated(cmd, command);
+            return false;
+        }
+
+        refusal ??= RefusalOfServer(cmd, command);
+        if (refusal is null)
+        {
+            cmd.Resolve(command);
+            if (!IsPermittedOrReply(cmd)) return false;
+            refusal = RefusalOfData(cmd, command, isOutOfMemory) ?? RefusalOfHost(cmd, command) ?? RefusalOfState(cmd, command);
+        }
+
+        if (refusal is null) return true;
+        _account.Reject(command, cmd.Reply, refusal);
+        return false;
+    }
+
+    /// <summary>Whether EXEC may execute a command that was queued; otherwise replies why not, and counts it. The rest was asked when it was queued, or of EXEC.</summary>
+    internal bool AdmitsQueuedOrReply(scoped in CommandContext cmd) => KeepsRoleOrReply(cmd) && IsPermittedOrReply(cmd);
+
+    /// <summary>
+    /// Whether the client's user may execute a request; otherwise replies the error, and logs and counts the denial. Asked again of what was
+    /// queued, or waited while its client was blocked, because the user may have lost the permission since.
+    /// </summary>
+    internal bool IsPermittedOrReply(scoped in CommandContext cmd)
+    {
+        Session session = cmd.Session;
+        AccessDenial denial = session.User.Check(cmd);
+        if (!denial.IsDenied) return true;
+        bool isNew = !_environment.IsInUnit && !_environment.Blocking.IsServing; // it has just been read
+        if (isNew)
+        {
+            if (session is { User.Permissions.AreGone: true, Connection: not null })
+            {
+                session.CloseAfterReply(); // the loop has not come to it yet
+                return false;
+            }
+
+            session.LastCommand = cmd.Command;
+        }
+
+        DenialContext context = _environment.IsInScript ? DenialContext.Script : _environment.IsInUnit || session.Transaction is not null ? DenialContext.Transaction : DenialContext.TopLevel;
+        _engine.Users.NoteDenied(cmd, denial, context);
+        _account.Reject(cmd.Command, cmd.Reply, DenialText.Of(cmd, denial, context, isQueued: !isNew && context == DenialContext.Transaction));
+        return false;
+    }
+
+    public string? RefusalOfScript(ScriptFlags flags, bool isReadOnly)
+    {
+        if ((flags & ScriptFlags.AllowStale) == 0 && RefusesStale) return "MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and 'allow-stale' flag is not set on the script.";
+        if ((flags & ScriptFlags.NoWrites) != 0) return null;
+        if (IsReadOnly) return "READONLY Can not run script with write flag on readonly replica.";
+        if (WriteRefusal is { } refusal) return refusal;
+        if (isReadOnly) return "ERR Can not execute a script with write flag using *_ro command.";
+        if ((flags & ScriptFlags.AllowOom) == 0 && _engine.Keyspace.Budget.IsExceeded) return "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'";
+        return null;
+    }
+
+    public string? RefusalOfCall(Command command, ScriptRights rights)
+    {
+        if (RefusesStale && !command.Is(CommandFlags.Stale)) return "ERR Can not execute the command on a stale replica";
+        if (!command.Is(CommandFlags.Write | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite)) return null;
+        if ((rights & ScriptRights.Write) == 0) return "ERR Write commands are not allowed from read-only scripts.";
+        if (command.Is(CommandFlags.Write))
+        {
+            if (IsReadOnly) return ReadOnlyReplica;
+            if (WriteRefusal is { } refusal) return refusal;
+        }
+
+        return command.Is(CommandFlags.DenyOom) && (rights & ScriptRights.UseMemory) == 0 ? OutOfMemory : null;
+    }
+
+    /// <summary>Whether a command, or one of those that EXEC executes, writes.</summary>
+    internal static bool Writes(scoped in CommandContext cmd, Command command) => HasOrQueues(cmd, command, CommandFlags.Write);
+
+    /// <summary>Whether a request becomes a part of its client's transaction.</summary>
+    internal static bool IsQueued(scoped in CommandContext cmd, Command command) => cmd.Session.Transaction is not null && !command.Is(CommandFlags.NotQueued);
+
+    // What this kind of connection may do, whoever has logged in.
+    private string? RefusalOfConnection(scoped in CommandContext cmd, Command command)
+    {
+        if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(cmd.Session, command) && !IsUnprotected(cmd, command))
+        {
+            string name = (command.Parent ?? command).Name;
+            return $"ERR {name.ToUpperInvariant()} command not allowed. If the enable-{name}-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.";
+        }
+
+        bool hasNoData = cmd.Session.IsMonitor || cmd.Session.Type == ClientType.Replica;
+        return hasNoData && command.Is(CommandFlags.Write | CommandFlags.ReadOnly | CommandFlags.MayReplicate | CommandFlags.PausedAsWrite) ? "ERR Replica can't interact with the keyspace" : null;
+    }
+
+    // What the server cannot do at the moment.
+    private string? RefusalOfServer(scoped in CommandContext cmd, Command command)
+    {
+        if (IsRefusedWhileLoading(cmd, command)) return "LOADING Redis is loading the dataset in memory";
+        ServerAttention flags = _engine.Attention.Flags;
+        if ((flags & ServerAttention.ChangesRequested) != 0) _engine.Changes.ApplyUnlessBusy();
+        if ((flags & ServerAttention.ScriptBusy) != 0 && !command.Is(CommandFlags.AllowBusy) && _engine.Script.BusyReply is { } busy) return busy;
+        return cmd.Session.Transaction is not null && command.Is(CommandFlags.NoMulti) ? "ERR Command not allowed inside a transaction" : null;
+    }
+
+    // Memory, disk, replicas and role.
+    private string? RefusalOfData(scoped in CommandContext cmd, Command command, bool isOutOfMemory)
+    {
+        if (isOutOfMemory && (HasOrQueues(cmd, command, CommandFlags.DenyOom) || command.NeedsMemory?.Invoke(cmd) == true))
+        {
+            _engine.MemoryRefusals.Note((cmd.Session.Id, cmd.Session.Name), _engine.Clock.SteadyMs);
+            return OutOfMemory;
+        }
+
+        bool writes = Writes(cmd, command);
+        if (_engine.WriteGate.Refusal is { } refusal && (writes || command.IsRefusedWithWrites)) return refusal;
+        if (writes && _engine.WriteGate.LacksReplicas) return WriteGate.TooFewReplicas;
+        return IsReadOnly && (writes || (command.ScriptFlagsOf?.Invoke(cmd) is { } flags && (flags & ScriptFlags.NoWrites) == 0)) ? ReadOnlyReplica : null;
+    }
+
+    private string? RefusalOfHost(scoped in CommandContext cmd, Command command)
+    {
+        if (command.Is(CommandFlags.AllStripes)) _engine.WholeDatabaseCalls.Note((command.FullName, cmd.Session.Id), _engine.Clock.SteadyMs);
+        return _engine.DangerousCommands.Refusal(cmd, command);
+    }
+
+    private string? RefusalOfState(scoped in CommandContext cmd, Command command)
+    {
+        if (cmd.Session.IsSubscriber && !command.Is(CommandFlags.AllowedToSubscribers)) return $"ERR Can't execute '{command.FullName}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
+        return RefusesStale && !AllowsStale(cmd, command) ? "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'." : null;
+    }
+
+    private bool IsRefusedWhileLoading(scoped in CommandContext cmd, Command command)
+    {
+        ServerAttention loading = _engine.Attention.Flags & (ServerAttention.Loading | ServerAttention.LoadingBeside);
+        if (loading == 0 || executor.IsTrusted) return false;
+        if ((loading & ServerAttention.Loading) != 0) return !command.Is(CommandFlags.Loading);
+        return HasOrQueues(cmd, command, CommandFlags.NoAsyncLoading);
+    }
+
+    // A subcommand of a protected command that is open to clients of this machine, and to all where a password is required.
+    private bool IsUnprotected(scoped in CommandContext cmd, Command command)
+    {
+        if (command.UnprotectedArgument is not { } argument || cmd.Count < 2 || !cmd.Is(1, argument)) return false;
+        return cmd.Session.Connection is not { RemoteAddress.IsLoopback: false } || !_engine.Users.DefaultNeedsNoPassword;
+    }
+
+    // The primary's stream changes neither this server's role nor ends the server.
+    private bool KeepsRoleOrReply(scoped in CommandContext cmd)
+    {
+        Command command = cmd.Command;
+        if (executor.Origin != CommandOrigin.Primary || !command.ChangesRole) return true;
+        _engine.Log.Warning(LogEvents.StreamError, $"== CRITICAL == The primary's stream has '{command.FullName}', which no primary sends: it is refused. The replica's role changes by its own clients alone.");
+        _account.Reject(command, cmd.Reply, "ERR a primary's stream cannot change the role of its replica");
+        return false;
+    }
+
+    // Allocates nothing: a client can send millions of requests that end here without logging in.
+    private void RejectUnauthenticated(scoped in CommandContext cmd, Command command)
+    {
+        if (command.RunsQueued) cmd.Reply.Error("EXECABORT Transaction discarded because of: NOAUTH Authentication required."u8);
+        else cmd.Reply.Error("NOAUTH Authentication required."u8);
+        _account.NoteRejected(command);
+    }
+
+    private static bool AllowsStale(scoped in CommandContext cmd, Command command) =>
+        command.Is(CommandFlags.Stale)
+        && (command.ScriptFlagsOf is not { } flagsOf || (flagsOf(cmd) is { } flags && (flags & ScriptFlags.AllowStale) != 0))
+        && (!command.RunsQueued || cmd.Session.Transaction is not { } transaction || transaction.AllowsStale);
+
+    private static bool HasOrQueues(scoped in CommandContext cmd, Command command, CommandFlags flags) =>
+        command.Is(flags) || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & flags) != 0);
+}
