@@ -268,6 +268,12 @@ internal static class NotCopied
             "what cannot be replaced is not removed",
             _ => false),
         new(
+            "DEBUG DIGEST while other clients write",
+            "nothing else is executed meanwhile",
+            "it is made in slices, with other clients in between: what they change is in the digest or not; in one piece in a transaction",
+            "it takes seconds for a million keys",
+            _ => false),
+        new(
             "repl-diskless-load",
             "has no flush-before-load; after a transfer that broke off with swapdb, the replica has no place in a history any more",
             "has it, as Valkey does; the replica keeps its place with the data",

@@ -55,7 +55,10 @@ internal sealed class CommandAccount(CommandExecutor executor)
         if (client.Block.Work is null) NoteWaited(client, Stopwatch.GetTimestamp());
     }
 
-    /// <summary>Logs the time of a command that has waited: of its execution, and of all slices if there were several.</summary>
+    /// <summary>
+    /// Logs the time of a command that has waited. The slow log has that of all slices; what counts as latency is the longest, because others executed
+    /// between them.
+    /// </summary>
     /// <param name="client">The client, whose command has ended.</param>
     /// <param name="end">The timestamp at its end.</param>
     internal void NoteWaited(BlockedClient client, long end)
@@ -63,14 +66,16 @@ internal sealed class CommandAccount(CommandExecutor executor)
         SavedRequest request = client.Request;
         var cmd = new CommandContext(_environment, client.Session, request.Input, executor.Reply, request.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
-        NoteTime(cmd, ServerClock.TicksToNs(client.ExecutedTicks), lockedNs: 0, end, hasWaited: true);
-        if (TracksHotKeys) _engine.HotKeys.Add(cmd, ServerClock.TicksToNs(client.ExecutedTicks), cmd.Arguments.FramedBytes);
+        long ns = ServerClock.TicksToNs(client.ExecutedTicks);
+        if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end, hasWaited: true);
+        NoteTime(cmd, ServerClock.TicksToNs(client.LongestTicks), lockedNs: 0, end, isLogged: true);
+        if (TracksHotKeys) _engine.HotKeys.Add(cmd, ns, cmd.Arguments.FramedBytes);
     }
 
-    private void NoteTime(scoped in CommandContext cmd, long ns, long lockedNs, long end, bool hasWaited = false, bool isOfScript = false)
+    private void NoteTime(scoped in CommandContext cmd, long ns, long lockedNs, long end, bool isLogged = false, bool isOfScript = false)
     {
         if (_engine.Settings.LatencyTracking) _environment.Metrics.Of(cmd.Command.Index).Latency.Record(ns, 1);
-        if (ns + lockedNs >= _engine.LongNs) NoteLong(cmd, ns, lockedNs, end, hasWaited, isOfScript);
+        if (ns + lockedNs >= _engine.LongNs) NoteLong(cmd, ns, lockedNs, end, isLogged, isOfScript);
     }
 
     /// <summary>Notes a command that took long, wherever its time is of interest.</summary>
@@ -78,11 +83,11 @@ internal sealed class CommandAccount(CommandExecutor executor)
     /// <param name="ns">How long it executed.</param>
     /// <param name="lockedNs">How long it waited for locks meanwhile: another command is behind that, so it is no slow one for that reason.</param>
     /// <param name="end">The timestamp at its end.</param>
-    /// <param name="hasWaited">Whether its execution began in an earlier turn.</param>
+    /// <param name="isLogged">Whether the slow log has it already.</param>
     /// <param name="isOfScript">Whether a script has called it, whose time includes it.</param>
-    internal void NoteLong(scoped in CommandContext cmd, long ns, long lockedNs, long end, bool hasWaited = false, bool isOfScript = false)
+    internal void NoteLong(scoped in CommandContext cmd, long ns, long lockedNs, long end, bool isLogged = false, bool isOfScript = false)
     {
-        if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end, hasWaited);
+        if (!isLogged && ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end, hasWaited: false);
         if (ns >= Timeline.NoticeableNs && !cmd.Command.Is(CommandFlags.SkipSlowLog))
         {
             _engine.Note(TimelineKind.SlowCommand, cmd.Session, ns, cmd.Command.FullName);

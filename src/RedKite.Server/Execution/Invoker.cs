@@ -194,7 +194,7 @@ internal sealed partial class Invoker
         _environment.Accesses.BeginClient(cmd.Session);
 
         long end = Stopwatch.GetTimestamp();
-        if (blocked is not null) blocked.ExecutedTicks = end - start;
+        blocked?.NoteExecuted(end - start);
         Account.Count(cmd, end - start, end, requestBytes, Reply.Length - replied, failed: Reply.Errors - _nested.Errors != errors, waits: blocked is not null);
         if (_engine.Settings.LatencyTracking) _executor.Meter.NoteEnded(command, _environment.Metrics.Of(command.Index), start, end);
         if (Reply.Length - replied > _engine.OneReplyBytesMax && cmd.Session is { Connection: { } connection, Type: ClientType.Normal }) _engine.CloseOverLimit(cmd.Session, connection, Reply, replied);

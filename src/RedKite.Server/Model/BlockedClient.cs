@@ -95,7 +95,17 @@ internal sealed class BlockedClient : IDisposable
     internal bool IsCallCounted { get; set; }
 
     /// <summary>How long its command has executed so far, in <see cref="System.Diagnostics.Stopwatch"/> ticks.</summary>
-    internal long ExecutedTicks { get; set; }
+    internal long ExecutedTicks { get; private set; }
+
+    /// <summary>The longest that it has executed in one piece: other clients of the loop have waited for no more.</summary>
+    internal long LongestTicks { get; private set; }
+
+    /// <summary>Counts the first execution of its command, or a slice of its work.</summary>
+    internal void NoteExecuted(long ticks)
+    {
+        ExecutedTicks += ticks;
+        LongestTicks = Math.Max(LongestTicks, ticks);
+    }
 
     /// <summary>The reply; null: the reply at the deadline.</summary>
     internal Payload[]? Reply { get; set; }

@@ -52,6 +52,21 @@ public sealed class DigestTests(TranscriptServers servers) : TranscriptTests(ser
         }
     }
 
+    // More than a slice of them.
+    [Fact]
+    public void Digest_of_many_keys_matches_redis()
+    {
+        PairedConnection connection = Open();
+        connection.Run("DEBUG POPULATE 20000").IsOk();
+        connection.Run("SELECT 5").IsOk();
+        connection.Run("DEBUG POPULATE 1000 other 200").IsOk();
+        connection.Run("DEBUG DIGEST");
+        connection.Run("MULTI").IsOk();
+        connection.Run("DEBUG DIGEST");
+        connection.Run("EXEC");
+        connection.Run("FLUSHALL").IsOk();
+    }
+
     [Theory]
     [InlineData("-inf 100 BYSCORE")]
     [InlineData("100 -inf BYSCORE REV")]

@@ -45,14 +45,14 @@ internal ref struct DatasetDigest
     internal readonly void Mix(scoped ReadOnlySpan<byte> bytes)
     {
         Add(bytes);
-        Hash(_digest, _digest);
+        Sha1.Hash(_digest, _digest);
     }
 
     /// <summary>Adds an unordered element.</summary>
     internal readonly void Add(scoped ReadOnlySpan<byte> bytes)
     {
         Span<byte> hash = stackalloc byte[Bytes];
-        Hash(bytes, hash);
+        Sha1.Hash(bytes, hash);
         for (int i = 0; i < Bytes; i++) _digest[i] ^= hash[i];
     }
 
@@ -203,8 +203,4 @@ internal ref struct DatasetDigest
             Add(element);
         }
     }
-
-#pragma warning disable CA5350 // It protects nothing; Redis uses this hash.
-    private static void Hash(scoped ReadOnlySpan<byte> bytes, scoped Span<byte> hash) => SHA1.HashData(bytes, hash);
-#pragma warning restore CA5350
 }

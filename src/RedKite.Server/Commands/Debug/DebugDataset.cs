@@ -1,7 +1,6 @@
+using System.Diagnostics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
-using RedKite.Store.Values.Hashes;
-using RedKite.Store.Values.Sets;
 
 namespace RedKite.Server.Commands.Debug;
 
@@ -10,39 +9,18 @@ namespace RedKite.Server.Commands.Debug;
 /// </summary>
 internal static class DebugDataset
 {
-    /// <summary>DEBUG DIGEST: 0 if there are no keys.</summary>
+    /// <summary>DEBUG DIGEST: 0 if there are no keys. What takes longer than a slice goes on while the client waits, except in a transaction or script.</summary>
     internal static void Digest(scoped in CommandContext cmd)
     {
-        Span<byte> bytes = stackalloc byte[DatasetDigest.Bytes];
-        Span<byte> keyBytes = stackalloc byte[DatasetDigest.Bytes];
-        bytes.Clear();
-        var digest = new DatasetDigest(bytes);
-        var keyDigest = new DatasetDigest(keyBytes);
-        Keyspace keyspace = cmd.Keyspace;
-        for (int index = 0; index < keyspace.Databases.Length; index++)
+        var work = (DigestWork?)cmd.Environment.Blocking.CompleteWork;
+        if (work is null)
         {
-            Database database = keyspace.Databases[index];
-            if (database.Count == 0) continue;
-            bool hasKeys = false;
-            for (int stripe = 0; stripe < keyspace.Stripes.Length; stripe++)
-            {
-                if (!cmd.Environment.TryEnterStripe(stripe)) return;
-                foreach (Entry entry in EntriesOf(database, stripe))
-                {
-                    if (!IsAlive(database, entry, ExpiryOf(cmd))) continue;
-                    if (!hasKeys) digest.MixNumber(index);
-                    hasKeys = true;
-                    keyBytes.Clear();
-                    keyDigest.Mix(entry.Key);
-                    keyDigest.MixValue(database, entry, ExpiryOf(cmd));
-                    digest.Add(keyBytes);
-                }
-
-                cmd.Environment.ExitStripe(stripe);
-            }
+            work = new DigestWork(cmd.Keyspace, ExpiryOf(cmd));
+            if (!TryRun(cmd, work, DigestWork.SliceEnd)) return;
+            if (!work.IsComplete && (cmd.BlockOnWork(work) || !TryRun(cmd, work, long.MaxValue))) return;
         }
 
-        Reply(cmd, bytes);
+        Reply(cmd, work.Digest);
     }
 
     /// <summary>DEBUG DIGEST-VALUE [key ...]: 0 for a missing key.</summary>
@@ -57,40 +35,28 @@ internal static class DebugDataset
             int stripe = cmd.Keyspace.StripeOf(hash);
             if (!cmd.Environment.TryEnterStripe(stripe)) return;
             Entry entry = cmd.Database.FindByHash(hash); // as in Redis, expired or not
-            if (entry.Exists && HasValue(cmd.Database, entry, ExpiryOf(cmd))) new DatasetDigest(bytes).MixValue(cmd.Database, entry, ExpiryOf(cmd));
+            if (entry.Exists && DigestWork.HasValue(cmd.Database, entry, ExpiryOf(cmd))) new DatasetDigest(bytes).MixValue(cmd.Database, entry, ExpiryOf(cmd));
             cmd.Environment.ExitStripe(stripe);
             Reply(cmd, bytes);
         }
     }
 
+    // False: a busy script holds a stripe.
+    private static bool TryRun(scoped in CommandContext cmd, DigestWork work, long end)
+    {
+        do
+        {
+            int stripe = work.Stripe;
+            if (!cmd.Environment.TryEnterStripe(stripe)) return false;
+            work.AddStripe(end);
+            cmd.Environment.ExitStripe(stripe);
+        }
+        while (!work.IsComplete && Stopwatch.GetTimestamp() < end);
+        return true;
+    }
+
     // On a replica all that it has counts, until its primary removes it: so both have the same digest at the same offset.
     private static ExpiryClock ExpiryOf(scoped in CommandContext cmd) => cmd.Expiry.Policy == ExpiryPolicy.Hide ? ExpiryClock.Never : cmd.Expiry;
-
-    // A hash whose fields have all expired counts as removed, as does a set whose members have.
-    private static bool IsAlive(Database database, Entry entry, ExpiryClock expiry)
-    {
-        return !(entry.Expires && expiry.HasPassed(entry.ExpiryMs)) && HasValue(database, entry, expiry);
-    }
-
-    private static bool HasValue(Database database, Entry entry, ExpiryClock expiry)
-    {
-        if (!entry.FieldsExpire || entry.Type == DataType.Stream) return true;
-        if (entry.Type == DataType.Set) return SetView.Of(database, entry, expiry).Count > 0;
-        HashValue hash = HashValue.Peek(database, entry, expiry);
-        return hash.Exists && hash.LivingCount > 0;
-    }
-
-    private static EntryList EntriesOf(Database database, int stripe)
-    {
-        var entries = new EntryList();
-        if (database.TableIn(stripe) is not { Count: > 0 } table) return entries;
-        uint prefix = 0;
-        while (table.NextSegment(ref prefix, entries))
-        {
-        }
-
-        return entries;
-    }
 
     private static void Reply(scoped in CommandContext cmd, ReadOnlySpan<byte> digest)
     {

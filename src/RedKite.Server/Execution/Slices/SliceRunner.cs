@@ -43,7 +43,7 @@ internal sealed class SliceRunner(Engine engine, CommandExecutor executor)
         long ticks = end - start;
         Slices++;
         executor.Metrics.Of(client.Request.Command.Index).TotalNs += ServerClock.TicksToNs(ticks);
-        client.ExecutedTicks += ticks;
+        client.NoteExecuted(ticks);
         if (!waits) executor.Account.NoteWaited(client, end); // before the reply: the client may read the log next
         executor.Invoker.DeliverServed();
         return waits;

@@ -1,0 +1,114 @@
+using System.Diagnostics;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Values.Hashes;
+using RedKite.Store.Values.Sets;
+
+namespace RedKite.Server.Commands.Debug;
+
+/// <summary>
+/// The digest of all keys, in slices: DEBUG DIGEST. It locks one stripe at a time, and goes over a database's keys in the order of their hashes,
+/// so what other clients change meanwhile is in it or not. Beginning again after each change would never end on a server that is written to.
+/// </summary>
+/// <param name="keyspace">The data.</param>
+/// <param name="expiry">The time of the whole digest: what expires meanwhile is in it.</param>
+internal sealed class DigestWork(Keyspace keyspace, ExpiryClock expiry) : SlicedWork
+{
+    // As long as a slice of a loop's background work; the keys of a bucket are added, each with its whole value.
+    private const int SliceMicroseconds = 100;
+
+    private readonly byte[] _digest = new byte[DatasetDigest.Bytes];
+    private readonly EntryList _entries = new();
+    private int _database;
+    private bool _hasKeys; // of that database so far
+    private TableCursor _cursor;
+
+    /// <summary>0 if there are no keys.</summary>
+    internal ReadOnlySpan<byte> Digest => _digest;
+
+    /// <summary>The stripe whose keys are next.</summary>
+    internal int Stripe { get; private set; }
+
+    /// <summary>When a slice ends that begins now, as a timestamp.</summary>
+    internal static long SliceEnd => Stopwatch.GetTimestamp() + (SliceMicroseconds * Stopwatch.Frequency / 1_000_000);
+
+    internal override bool RunSlice()
+    {
+        long end = SliceEnd;
+        do
+        {
+            int index = Stripe;
+            Stripe stripe = keyspace.Stripes[index];
+            if (!stripe.TryEnterSoon()) return false;
+            try
+            {
+                AddStripe(end);
+            }
+            catch (Exception failure) when (keyspace.FailStop.Ends(failure, StripeSet.Of(index), "DEBUG DIGEST"))
+            {
+                throw;
+            }
+
+            stripe.Exit();
+        }
+        while (!IsComplete && Stopwatch.GetTimestamp() < end);
+        return IsComplete;
+    }
+
+    /// <summary>Adds the next keys of <see cref="Stripe"/>, which is locked, those of one bucket at least.</summary>
+    /// <param name="end">The timestamp at which it ends before the stripe does.</param>
+    internal void AddStripe(long end)
+    {
+        Database database = keyspace.Databases[_database];
+        if (database.TableIn(Stripe) is { Count: > 0 } table)
+        {
+            bool more;
+            do
+            {
+                _entries.Clear();
+                more = table.NextBucket(ref _cursor, _entries);
+                foreach (Entry entry in _entries) Add(database, entry);
+            }
+            while (more && Stopwatch.GetTimestamp() < end);
+            if (more) return;
+        }
+
+        _cursor = default;
+        if (++Stripe < keyspace.Stripes.Length) return;
+        (Stripe, _hasKeys) = (0, false);
+        do
+        {
+            _database++;
+        }
+        while (_database < keyspace.Databases.Length && keyspace.Databases[_database].Count == 0);
+        IsComplete = _database == keyspace.Databases.Length;
+    }
+
+    internal override void Discard()
+    {
+    }
+
+    private void Add(Database database, Entry entry)
+    {
+        if (!IsAlive(database, entry)) return;
+        var digest = new DatasetDigest(_digest);
+        if (!_hasKeys) digest.MixNumber(_database);
+        _hasKeys = true;
+        Span<byte> keyBytes = stackalloc byte[DatasetDigest.Bytes];
+        keyBytes.Clear();
+        var keyDigest = new DatasetDigest(keyBytes);
+        keyDigest.Mix(entry.Key);
+        keyDigest.MixValue(database, entry, expiry);
+        digest.Add(keyBytes);
+    }
+
+    private bool IsAlive(Database database, Entry entry) => !(entry.Expires && expiry.HasPassed(entry.ExpiryMs)) && HasValue(database, entry, expiry);
+
+    /// <summary>Whether a key has a value: a hash whose fields have all expired counts as removed, as does a set whose members have.</summary>
+    internal static bool HasValue(Database database, Entry entry, ExpiryClock expiry)
+    {
+        if (!entry.FieldsExpire || entry.Type == DataType.Stream) return true;
+        if (entry.Type == DataType.Set) return SetView.Of(database, entry, expiry).Count > 0;
+        HashValue hash = HashValue.Peek(database, entry, expiry);
+        return hash.Exists && hash.LivingCount > 0;
+    }
+}
