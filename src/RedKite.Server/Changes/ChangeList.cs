@@ -38,6 +38,9 @@ internal sealed class ChangeList
     /// <summary>The id of the client whose commands are executing; 0: none.</summary>
     internal long ClientId { get; set; }
 
+    /// <summary>Whether a script executes them for that client.</summary>
+    internal bool IsOfScript { get; set; }
+
     internal int Count => _changes.Count;
 
     internal Change this[Index index] => _changes[index];

@@ -463,8 +463,8 @@ internal sealed class CommandExecutor
     [MethodImpl(MethodImplOptions.NoInlining)]
     private bool PublishAndServe(scoped in CommandContext cmd, long changesBefore, Session session)
     {
-        if (session.Tracking is { } tracking) Invoker.NoteTracked(cmd, tracking);
         Invoker.Publish(cmd, Metrics.Changes - changesBefore);
+        if (session.Tracking is { } tracking) Invoker.NoteTracked(cmd, tracking);
         if (!Invoker.MayServe)
         {
             Recording.Clear(); // the stripe stays locked for the next command

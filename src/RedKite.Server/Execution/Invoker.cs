@@ -231,7 +231,9 @@ internal sealed partial class Invoker
         ReplyMode replies = isOfScript ? ReplyMode.On : cmd.Session.ReplyMode;
         long errors = reply.Errors;
         long replied = reply.Length;
+        _recording.Changes.IsOfScript = isOfScript;
         Run(ref cmd, _environment.HeldStripes);
+        _recording.Changes.IsOfScript = false;
         if (_recording.IsOn) _recording.Clear(); // it is published
         if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd, isOfScript);
         _environment.Accesses.BeginClient(cmd.Session);
@@ -262,7 +264,6 @@ internal sealed partial class Invoker
         cmd.Command.Handler(ref cmd);
         _time.EndExpiry(outer);
         if (isReplica && cmd.Command.Is(CommandFlags.Write) && !_executor.IsTrusted) _engine.LocalExpiries.Note(cmd);
-        if (cmd.Session.Tracking is { } tracking) NoteTracked(cmd, tracking);
         _environment.KeyHashes.Forget();
         if (_environment.Blocking.Request is { } block && !_environment.Blocking.IsServing)
         {
@@ -271,6 +272,7 @@ internal sealed partial class Invoker
         }
 
         if (_recording.IsOn) Publish(cmd, _environment.Metrics.Changes - changes);
+        if (cmd.Session.Tracking is { } tracking) NoteTracked(cmd, tracking);
     }
 
     private bool IsWithinBlockedKeysOrReply(scoped in CommandContext cmd)
@@ -284,8 +286,8 @@ internal sealed partial class Invoker
     }
 
     /// <summary>
-    /// Remembers the keys that a tracking client's command has read; for a script, those that its commands read. CLIENT CACHING
-    /// applies to one command, or one transaction.
+    /// Remembers the keys that a tracking client's command has read; for a script, those that its commands read. Behind <see cref="Publish"/>: what the
+    /// read itself has changed, such as a key that it found expired, invalidates earlier reads and not this one. CLIENT CACHING applies to one command, or one transaction.
     /// </summary>
     internal void NoteTracked(scoped in CommandContext cmd, ClientTracking tracking)
     {

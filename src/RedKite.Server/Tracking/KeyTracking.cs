@@ -131,13 +131,21 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
             }
             else if (KeyEvents.IsModification(change.Event))
             {
-                if (_broadcast.Count > 0) _broadcast.Note(list.KeyOf(change), change.Event is KeyEvent.Expired or KeyEvent.Evicted ? 0 : list.ClientId, list);
+                if (_broadcast.Count > 0) _broadcast.Note(list.KeyOf(change), IsOfClient(list, i) ? list.ClientId : 0, list);
                 if (_parts[keyspace.StripeOf(change.Hash)].Remove(change.Hash) is { } readers) Tell(readers, list.ClientId);
             }
         }
 
         if (isFlushed) TellOfFlush();
     }
+
+    // As in Redis, NOLOOP with BCAST does not apply to what a script changes, and to what has expired or is evicted. A collection goes with the last field that expires.
+    private static bool IsOfClient(ChangeList list, int index) => !list.IsOfScript && list[index].Event switch
+    {
+        KeyEvent.Expired or KeyEvent.Evicted or KeyEvent.HExpired or KeyEvent.SExpired => false,
+        KeyEvent.Del => index == 0 || list[index - 1].Event is not (KeyEvent.HExpired or KeyEvent.SExpired) || list[index - 1].Identity != list[index].Identity,
+        _ => true,
+    };
 
     /// <summary>Whether clients of BCAST are to get invalidations.</summary>
     internal bool HasBroadcast => _broadcast.HasChanges;

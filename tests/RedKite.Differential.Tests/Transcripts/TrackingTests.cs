@@ -127,6 +127,113 @@ public sealed class TrackingTests(TranscriptServers servers) : TranscriptTests(s
             A: GET l
             B: DEBUG SET-ACTIVE-EXPIRE 1
             """ },
+        { "a read that changes its key is remembered", """
+            B: DEBUG SET-ACTIVE-EXPIRE 0
+            B: PFADD p a b c
+            B: SET gone v PX 1
+            B: RPUSH l v
+            B: PEXPIRE l 1
+            B: HSET h f 1 g 2
+            B: HPEXPIRE h 1 FIELDS 1 f
+            B: HSET i f 1
+            B: HPEXPIRE i 1 FIELDS 1 f
+            B: DEBUG SLEEP 0.005
+            A: HELLO 3
+            A: CLIENT TRACKING ON
+            A: PFCOUNT p
+            A: GET gone
+            A: LLEN l
+            A: HGET h f
+            A: HMGET i f
+            A: PING
+            B: COPY p gone
+            A gets push
+            B: PFADD p d e f
+            A gets push
+            B: RPUSH l v
+            A gets push
+            B: HSET h f 1
+            A gets push
+            B: HSET i f 1
+            A gets push
+            B: SET gone v PX 1
+            B: DEBUG SLEEP 0.005
+            A: MULTI
+            A: GET gone
+            A: PFCOUNT p
+            A: GET gone
+            A: EXEC
+            B: SET gone v PX 1
+            A gets push
+            B: DEBUG SLEEP 0.005
+            A: EVAL "redis.call('get', 'gone') return redis.call('pfcount', 'p')" 2 gone p
+            B: PFADD p g
+            A gets push
+            B: SET gone v PX 1
+            A gets push
+            B: DEBUG SLEEP 0.005
+            A: CLIENT TRACKING OFF
+            A: CLIENT TRACKING ON OPTIN
+            A: CLIENT CACHING YES
+            A: GET gone
+            A: GET l
+            B: MSET gone 1 l 2
+            A gets push
+            B: SET gone v PX 1
+            B: DEBUG SLEEP 0.005
+            A: CLIENT TRACKING OFF
+            A: CLIENT TRACKING ON NOLOOP
+            A: GET gone
+            A: PFCOUNT p
+            B: DEL gone p
+            B: SET gone 1
+            A gets push
+            A gets push
+            B: DEBUG SET-ACTIVE-EXPIRE 1
+            """ },
+        { "over REDIRECT, too", """
+            B: DEBUG SET-ACTIVE-EXPIRE 0
+            B: PFADD p a b c
+            B: SET gone v PX 1
+            B: HSET h f 1 g 2
+            B: HPEXPIRE h 1 FIELDS 1 f
+            B: DEBUG SLEEP 0.005
+            C sends: SUBSCRIBE __redis__:invalidate
+            C gets push
+            A: CLIENT TRACKING ON REDIRECT {C}
+            A: PFCOUNT p
+            A: GET gone
+            A: HGET h f
+            B: SET gone 1
+            C gets push
+            B: PFADD p d e f
+            C gets push
+            B: HSET h f 1
+            C gets push
+            B: DEBUG SET-ACTIVE-EXPIRE 1
+            """ },
+        { "expired fields and what scripts change are no client's change for BCAST", """
+            B: DEBUG SET-ACTIVE-EXPIRE 0
+            B: HSET h f 1 g 2
+            B: HPEXPIRE h 1 FIELDS 1 f
+            B: HSET i f 1
+            B: HPEXPIRE i 1 FIELDS 1 f
+            B: DEBUG SLEEP 0.005
+            A: HELLO 3
+            A: CLIENT TRACKING ON BCAST NOLOOP
+            A: HGET h f
+            A gets push
+            A: HGET i f
+            A gets push
+            A: SET k 1
+            A: EVAL "return redis.call('set', 'k', 2)" 1 k
+            A gets push
+            A: MULTI
+            A: SET k 1
+            A: EXEC
+            A: PING
+            B: DEBUG SET-ACTIVE-EXPIRE 1
+            """ },
         { "a script tracks what its commands read, and none of the keys that it declares", """
             A: HELLO 3
             A: CLIENT TRACKING ON

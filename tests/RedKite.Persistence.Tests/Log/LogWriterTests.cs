@@ -97,8 +97,7 @@ public class LogWriterTests
         log.WaitFor(() => log.Files[0].FailedWrites >= 2, "the second attempt");
         Assert.Equal(1, log.Failures);
         log.Files[0].FailsWrites = false;
-        log.Clock.Advance(LogWriter.RetryMs);
-        log.WaitForSynced(end);
+        log.WaitThroughRetries(() => log.Writer.SyncedPosition >= end, "the sync");
         Assert.Equal(1, log.Recoveries);
         Assert.Null(log.Writer.Failure);
         Assert.Equal(RunningLog.Select + "keptlate", log.Files[0].SyncedText);
@@ -115,8 +114,7 @@ public class LogWriterTests
         Assert.True(log.Writer.IsAbandoned);
         log.Files[0].FailsSyncs = false; // a later sync would succeed without the lost bytes
         long unwritten = log.Append("unwritten");
-        log.Clock.Advance(LogWriter.RetryMs);
-        log.WaitFor(() => log.Writer.WrittenPosition == unwritten, "the discarded records");
+        log.WaitThroughRetries(() => log.Writer.WrittenPosition == unwritten, "the discarded records");
         Assert.True(log.Writer.SyncedPosition < unwritten);
         Assert.False(await log.Writer.Flush());
 
@@ -237,6 +235,16 @@ public class LogWriterTests
         }
 
         internal void WaitForSynced(long position) => WaitFor(() => Writer.SyncedPosition >= position, "the sync");
+
+        // The writer may determine when to try again after the test has seen its failure, and the clock stands still otherwise.
+        internal void WaitThroughRetries(Func<bool> condition, string what) => WaitFor(
+            () =>
+            {
+                if (condition()) return true;
+                Clock.Advance(LogWriter.RetryMs);
+                return false;
+            },
+            what);
 
         internal void WaitFor(Func<bool> condition, string what) => Assert.True(SpinWait.SpinUntil(condition, PatienceMs), $"timed out waiting for {what}");
 
