@@ -23,6 +23,16 @@ internal static partial class AllowedDifferences
     // Policies of Redis 8.6, and classes of events of 8.2 and 8.8, as errors list them.
     private static readonly string[] NewerWords = [", volatile-lrm, allkeys-lrm", "ocSTIV"];
 
+    // Errors of Redis 8.0 about the list of fields.
+    private static readonly string[] FieldListErrors =
+    [
+        "ERR The `numfields` parameter must match the number of arguments",
+        "ERR Mandatory argument FIELDS is missing or not at the right position",
+        "ERR Number of fields must be a positive integer",
+        "ERR wrong number of arguments for 'hsetex' command",
+        "ERR unknown argument: PERSIST",
+    ];
+
     private static readonly Row[] Rows =
     [
         new("TTL", "", c => Near(c, ClockDistance.Ms / 1000), "time passes between the two servers"),
@@ -53,6 +63,9 @@ internal static partial class AllowedDifferences
         new("OBJECT", "FREQ", c => Both(c, v => v.IsInteger && v.Number is >= 0 and <= 255), "the access counter is probabilistic"),
         new("OBJECT", "REFCOUNT", c => Both(c, v => v.IsInteger && v.Number is 1 or int.MaxValue), "whether Redis shares a small integer also depends on its origin: a copy has its own"),
         new("HSETEX", "", c => Both(c, v => v.IsError) && c.Oracle.Text.ToUpperInvariant() is "ERR UNKNOWN ARGUMENT: NX" or "ERR UNKNOWN ARGUMENT: XX", "conditions of Valkey's on the key"),
+        .. ((string[])["HEXPIRE", "HPEXPIRE", "HEXPIREAT", "HPEXPIREAT", "HGETEX", "HSETEX"])
+            .Select(command => new Row(command, "", c => Both(c, v => v.IsError) && FieldListErrors.Contains(c.Oracle.Text), "options may follow the fields since Redis 8.4, with other errors, which are compared with Redis 8.6")),
+        new("XREADGROUP", "", c => StreamDifferences.SameClaims(c.Oracle, c.Subject), "time passes between the two servers"),
         new("DUMP", "", c => Both(c, v => v.Marker == '$' && !v.IsNull && VersionOf(v.Payload) == DumpVersion), "list nodes end elsewhere, and compressed data is ambiguous: dumps are compared by restoring them"),
         new("MEMORY", "USAGE", c => Both(c, v => v.IsInteger && v.Number > 0), "memory sizes are specific to the server"),
         new("MEMORY", "DOCTOR", c => Both(c, v => v.IsString), "prose about the server's memory"),

@@ -72,4 +72,7 @@ internal ref struct OptionReader
         Position++;
         return true;
     }
+
+    /// <summary>Skips arguments that are no options.</summary>
+    internal void Skip(int count) => Position += count;
 }

@@ -11,16 +11,44 @@ namespace RedKite.Server.Commands.Elements;
 /// <param name="Elements">The elements.</param>
 internal readonly record struct ExpiryRequest(long ExpiryMs, ExpiryCondition Condition, ElementArguments Elements)
 {
-    /// <summary>Parses time [NX | XX | GT | LT] FIELDS numfields field [field ...], or the same of members.</summary>
+    /// <summary>Parses the time, and behind it, in any order, [NX | XX | GT | LT] and FIELDS numfields field [field ...], or the same of members.</summary>
     internal static bool TryParseOrReply(scoped in CommandContext cmd, ElementKind kind, ExpiryUnit unit, out ExpiryRequest request)
     {
         request = default;
         if (!ExpiryArgument.TryFieldOrReply(cmd, 2, unit, out long expiryMs)) return false;
         var options = new OptionReader(cmd, first: 3);
-        ExpiryCondition condition = ExpiryConditions.Take(ref options);
-        if (!ElementArguments.TryReadOrReply(ref options, cmd, kind, kind.ExpireCountError, out ElementArguments elements)) return false;
+        ExpiryCondition condition = ExpiryCondition.None;
+        ElementArguments elements = default;
+        while (options.More)
+        {
+            int at = options.Position;
+            if (options.Take(kind.List))
+            {
+                if (!elements.AreThere && options.Left < 2) return Refuse(cmd, kind.EmptyListError);
+                if (!ElementArguments.TryTakeOrReply(ref options, cmd, kind, kind.ExpireCountError, step: 1, ref elements)) return false;
+                continue;
+            }
+
+            ExpiryCondition next = ExpiryConditions.Take(ref options);
+            if (next == ExpiryCondition.None)
+            {
+                cmd.Reply.Error("ERR unknown argument: " + cmd.ShownText(at));
+                return false;
+            }
+
+            if (condition != ExpiryCondition.None && condition != next) return Refuse(cmd, "ERR Multiple condition flags specified"u8);
+            condition = next;
+        }
+
+        if (!elements.AreThere) return Refuse(cmd, kind.MissingListError);
         request = new ExpiryRequest(expiryMs, condition, elements);
         return true;
+    }
+
+    private static bool Refuse(scoped in CommandContext cmd, ReadOnlySpan<byte> error)
+    {
+        cmd.Reply.Error(error);
+        return false;
     }
 }
 

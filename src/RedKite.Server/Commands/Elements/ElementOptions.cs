@@ -6,6 +6,10 @@ namespace RedKite.Server.Commands.Elements;
 /// <summary>The options of HSETEX, HGETEX and SADDEX: when elements are set, and how their expiries change.</summary>
 internal struct ElementOptions
 {
+    private static readonly byte[] UnknownWord = "ERR unknown argument"u8.ToArray();
+    private static readonly byte[] SeveralWhenSet = "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified"u8.ToArray();
+    private static readonly byte[] SeveralWhenGot = "ERR Only one of EX, PX, EXAT, PXAT or PERSIST arguments can be specified"u8.ToArray();
+
     /// <summary>FNX, MNX: only if none of the elements exists.</summary>
     internal bool OnlyNew { get; private set; }
 
@@ -26,76 +30,81 @@ internal struct ElementOptions
     /// <summary>The expiry in Unix milliseconds, if there is one.</summary>
     internal long ExpiryMs { get; private set; }
 
-    internal ElementArguments Elements { get; set; }
+    /// <summary>The elements that the list names.</summary>
+    internal ElementArguments Elements { get; private set; }
 
-    /// <summary>Parses HGETEX's option about expiry, if there is one.</summary>
-    internal static bool TryParseGetOrReply(ref OptionReader options, scoped in CommandContext cmd, out ElementOptions result)
+    /// <summary>Parses the options of HSETEX, HGETEX and SADDEX and the list of elements, in any order.</summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="kind">What the elements are.</param>
+    /// <param name="sets">Whether the command sets elements: the words of others are those of HGETEX.</param>
+    /// <param name="step">The number of arguments for each element.</param>
+    /// <param name="result">The options.</param>
+    internal static bool TryParseOrReply(scoped in CommandContext cmd, ElementKind kind, bool sets, int step, out ElementOptions result)
     {
         result = default;
-        if (options.Take("PERSIST"u8)) result.Persists = true;
-        else if (ExpiryArgument.Take(ref options, out int time, out ExpiryUnit unit)) return result.TryExpiryOrReply(cmd, time, unit);
-        return true;
-    }
-
-    /// <summary>Parses the options of HSETEX and SADDEX in any order, and the list's word with the number of elements.</summary>
-    internal static bool TryParseSetOrReply(ref OptionReader options, scoped in CommandContext cmd, ElementKind kind, out int countArgument, out ElementOptions result)
-    {
-        result = default;
-        while (!options.TakeWithValue(kind.List, out countArgument))
+        var options = new OptionReader(cmd, first: 2);
+        while (options.More)
         {
-            if (!options.More)
+            if (!options.Take(kind.List))
             {
-                cmd.Reply.Error(kind.NoListError);
-                return false;
+                if (!result.TryTakeOrReply(ref options, cmd, kind, sets)) return false;
+                continue;
             }
 
-            if (!result.TryTakeOrReply(ref options, cmd, kind)) return false;
+            ElementArguments elements = result.Elements;
+            if (!ElementArguments.TryTakeOrReply(ref options, cmd, kind, kind.OptionCountError, step, ref elements)) return false;
+            result.Elements = elements;
         }
 
-        return true;
+        return result.Elements.AreThere || Refuse(cmd, kind.MissingListError);
     }
 
-    private bool TryTakeOrReply(ref OptionReader options, scoped in CommandContext cmd, ElementKind kind)
+    private bool TryTakeOrReply(ref OptionReader options, scoped in CommandContext cmd, ElementKind kind, bool sets)
     {
         bool isNew = options.Take(kind.OnlyNew);
         if (isNew || options.Take(kind.OnlyExisting))
         {
-            if (OnlyNew || OnlyExisting)
-            {
-                cmd.Reply.Error(kind.BothConditionsError);
-                return false;
-            }
-
+            if (!sets) return Refuse(cmd, UnknownWord);
+            if (OnlyNew || OnlyExisting) return Refuse(cmd, kind.BothConditionsError);
             OnlyNew = isNew;
             OnlyExisting = !isNew;
             return true;
         }
 
-        bool isNewKey = kind.HasKeyConditions && options.Take("NX"u8);
-        if (isNewKey || (kind.HasKeyConditions && options.Take("XX"u8)))
+        bool hasKeyConditions = sets && kind.HasKeyConditions;
+        bool isNewKey = hasKeyConditions && options.Take("NX"u8);
+        if (isNewKey || (hasKeyConditions && options.Take("XX"u8)))
         {
-            if (OnlyNewKey || OnlyExistingKey)
-            {
-                cmd.Reply.Error("ERR Only one of NX or XX arguments can be specified"u8);
-                return false;
-            }
-
+            if (OnlyNewKey || OnlyExistingKey) return Refuse(cmd, "ERR Only one of NX or XX arguments can be specified"u8);
             OnlyNewKey = isNewKey;
             OnlyExistingKey = !isNewKey;
             return true;
         }
 
-        bool hadExpiry = HasExpiry || KeepsExpiry;
+        return TryTakeExpiryOrReply(ref options, cmd, sets);
+    }
+
+    private bool TryTakeExpiryOrReply(ref OptionReader options, scoped in CommandContext cmd, bool sets)
+    {
+        int at = options.Position;
+        bool isTimeless = cmd.Is(at, "EX"u8) || cmd.Is(at, "PX"u8) || cmd.Is(at, "EXAT"u8) || cmd.Is(at, "PXAT"u8);
         bool hasTime = ExpiryArgument.Take(ref options, out int time, out ExpiryUnit unit);
-        if (!hasTime && !options.Take("KEEPTTL"u8)) return RefuseWord(options, cmd);
-        if (hadExpiry)
+        bool persists = !hasTime && options.Take("PERSIST"u8);
+        bool keeps = !hasTime && options.Take("KEEPTTL"u8);
+        if (!isTimeless && !persists && !keeps)
         {
-            cmd.Reply.Error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified"u8);
+            cmd.Reply.Error("ERR unknown argument: " + cmd.ShownText(at));
             return false;
         }
 
+        // As in Redis, a word of the other command is known, but an error.
+        bool isForeign = sets ? persists : keeps;
+        if (HasExpiry || (!isForeign && (KeepsExpiry || Persists))) return Refuse(cmd, sets ? SeveralWhenSet : SeveralWhenGot);
+        if (isForeign) return Refuse(cmd, UnknownWord);
+        if (isTimeless && !hasTime) return Refuse(cmd, "ERR missing expire time"u8);
         if (hasTime) return TryExpiryOrReply(cmd, time, unit);
-        KeepsExpiry = true;
+        KeepsExpiry = keeps;
+        Persists = persists;
         return true;
     }
 
@@ -107,12 +116,9 @@ internal struct ElementOptions
         return HasExpiry;
     }
 
-    // Replies the error for an unknown option, or for the option of a time without a time.
-    private static bool RefuseWord(scoped in OptionReader options, scoped in CommandContext cmd)
+    private static bool Refuse(scoped in CommandContext cmd, ReadOnlySpan<byte> error)
     {
-        int at = options.Position;
-        if (cmd.Is(at, "EX"u8) || cmd.Is(at, "PX"u8) || cmd.Is(at, "EXAT"u8) || cmd.Is(at, "PXAT"u8)) cmd.Reply.Error("ERR missing expire time"u8);
-        else cmd.Reply.Error("ERR unknown argument: " + cmd.ShownText(at));
+        cmd.Reply.Error(error);
         return false;
     }
 }

@@ -1,4 +1,3 @@
-using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Commands.Elements;
@@ -12,7 +11,7 @@ using static RedKite.Server.Model.KeyFlags;
 namespace RedKite.Server.Commands.Hashes;
 
 /// <summary>
-/// Commands on the expiry of a hash's fields, each with a list of fields at its end. The table is their single declaration and
+/// Commands on the expiry of a hash's fields, each with a list of fields; options may stand on both sides of it. The table is their single declaration and
 /// this file's contents.
 /// </summary>
 internal static class FieldExpiryCommands
@@ -33,9 +32,14 @@ internal static class FieldExpiryCommands
         HasKeyConditions = true,
         BothConditionsError = "ERR Only one of FXX or FNX arguments can be specified"u8.ToArray(),
         NoListError = "ERR Mandatory argument FIELDS is missing or not at the right position"u8.ToArray(),
+        MissingListError = "ERR missing FIELDS argument"u8.ToArray(),
+        RepeatedListError = "ERR FIELDS keyword specified multiple times"u8.ToArray(),
+        EmptyListError = "ERR FIELDS requires at least numfields and one field argument"u8.ToArray(),
         CountError = "ERR Number of fields must be a positive integer"u8.ToArray(),
         ExpireCountError = "ERR Parameter `numFields` should be greater than 0"u8.ToArray(),
+        OptionCountError = "ERR invalid number of fields"u8.ToArray(),
         MismatchError = "ERR The `numfields` parameter must match the number of arguments"u8.ToArray(),
+        TooFewError = "ERR wrong number of arguments"u8.ToArray(),
         Removed = KeyEvent.HDel,
         Expires = KeyEvent.HExpire,
         Persisted = KeyEvent.HPersist,
@@ -113,15 +117,8 @@ internal static class FieldExpiryCommands
     {
         // As in Redis, the key's type is checked before the arguments.
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
-        var options = new OptionReader(cmd, first: 2);
-        if (!ElementOptions.TryParseGetOrReply(ref options, cmd, out ElementOptions expiry)) return;
-        if (options.Position == cmd.Count - 1 && cmd.Is(options.Position, "FIELDS"u8))
-        {
-            ReplyWrongNumber(cmd);
-            return;
-        }
-
-        if (!ElementArguments.TryReadOrReply(cmd, Fields, options.Position, out ElementArguments fields)) return;
+        if (!ElementOptions.TryParseOrReply(cmd, Fields, sets: false, step: 1, out ElementOptions expiry)) return;
+        ElementArguments fields = expiry.Elements;
         cmd.Reply.Array(fields.Count);
         bool changes = expiry.HasExpiry || expiry.Persists;
         long expiryMs = expiry.HasExpiry ? expiry.ExpiryMs : Database.NoExpiry;
@@ -146,10 +143,10 @@ internal static class FieldExpiryCommands
     //   FIELDS numfields field value [field value ...]
     private static void HSetEx(ref CommandContext cmd)
     {
-        if (!TryParseSetExOrReply(cmd, out ElementOptions options)) return;
+        if (!ElementOptions.TryParseOrReply(cmd, Fields, sets: true, step: 2, out ElementOptions options)) return;
         if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
         ElementArguments pairs = options.Elements;
-        for (int i = pairs.First; i < cmd.Count; i += 2) hash.RemoveIfExpired(cmd[i]);
+        for (int i = pairs.First; i < pairs.End; i += 2) hash.RemoveIfExpired(cmd[i]);
         hash.RemoveIfEmpty();
         if ((options.OnlyNewKey && hash.Exists) || (options.OnlyExistingKey && !hash.Exists) || !ElementExpiry.Holds(cmd, hash, options))
         {
@@ -161,7 +158,7 @@ internal static class FieldExpiryCommands
         HashLimits limits = cmd.HashLimits();
         hash.Expect(pairs.Count, limits);
         bool isPast = options.HasExpiry && cmd.Expiry.HasPassed(options.ExpiryMs);
-        for (int i = pairs.First; i < cmd.Count; i += 2)
+        for (int i = pairs.First; i < pairs.End; i += 2)
         {
             if (options.KeepsExpiry) hash.SetAndKeepExpiry(cmd[i], cmd[i + 1], limits);
             else hash.Set(cmd[i], cmd[i + 1], limits);
@@ -178,38 +175,13 @@ internal static class FieldExpiryCommands
         cmd.Reply.Integer(1);
     }
 
-    // FIELDS numfields field value [field value ...], behind options in any order
-    private static bool TryParseSetExOrReply(scoped in CommandContext cmd, out ElementOptions result)
-    {
-        var options = new OptionReader(cmd, first: 2);
-        if (!ElementOptions.TryParseSetOrReply(ref options, cmd, Fields, out int countArgument, out result)) return false;
-
-        // As in Redis, FIELDS without a pair behind its number comes before a wrong number.
-        if (options.Left < 2) return ReplyWrongNumber(cmd);
-        if (!RespNumber.TryParseInt64(cmd[countArgument], out long count) || count is <= 0 or > int.MaxValue)
-        {
-            cmd.Reply.Error("ERR invalid number of fields"u8);
-            return false;
-        }
-
-        if (count * 2 != options.Left) return ReplyWrongNumber(cmd);
-        result.Elements = new ElementArguments(options.Position, (int)count, Step: 2);
-        return true;
-    }
-
-    private static bool ReplyWrongNumber(scoped in CommandContext cmd)
-    {
-        cmd.Reply.Error($"ERR wrong number of arguments for '{cmd.Command.FullName}' command");
-        return false;
-    }
-
     // After all values are set, so that a field that occurs twice gets the expiry too.
     private static void SetExpiries(scoped in CommandContext cmd, ref HashValue hash, in ElementOptions options)
     {
         ElementArguments pairs = options.Elements;
         bool isRemoved = cmd.Expiry.HasPassed(options.ExpiryMs);
         hash.ReserveExpiries();
-        for (int i = pairs.First; i < cmd.Count; i += 2)
+        for (int i = pairs.First; i < pairs.End; i += 2)
         {
             if (isRemoved) hash.Remove(cmd[i]);
             else hash.WriteExpiry(cmd[i], options.ExpiryMs);
@@ -225,12 +197,12 @@ internal static class FieldExpiryCommands
         }
 
         EffectArguments effect = cmd.Effect("HDEL"u8, 2 + pairs.Count).Argument(cmd[1]);
-        for (int i = pairs.First; i < cmd.Count; i += 2) effect.Argument(cmd[i]);
+        for (int i = pairs.First; i < pairs.End; i += 2) effect.Argument(cmd[i]);
     }
 
     private static void ChangedFields(scoped in CommandContext cmd, ElementArguments pairs)
     {
-        for (int i = pairs.First; i < cmd.Count; i += 2) cmd.ChangedField(i);
+        for (int i = pairs.First; i < pairs.End; i += 2) cmd.ChangedField(i);
     }
 
     // HGETDEL key FIELDS numfields field [field ...]

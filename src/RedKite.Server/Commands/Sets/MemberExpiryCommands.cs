@@ -28,9 +28,14 @@ internal static class MemberExpiryCommands
         OnlyExisting = "MXX"u8.ToArray(),
         BothConditionsError = "ERR Only one of MXX or MNX arguments can be specified"u8.ToArray(),
         NoListError = "ERR Mandatory argument MEMBERS is missing or not at the right position"u8.ToArray(),
+        MissingListError = "ERR missing MEMBERS argument"u8.ToArray(),
+        RepeatedListError = "ERR MEMBERS keyword specified multiple times"u8.ToArray(),
+        EmptyListError = "ERR MEMBERS requires at least nummembers and one member argument"u8.ToArray(),
         CountError = "ERR Number of members must be a positive integer"u8.ToArray(),
         ExpireCountError = "ERR Number of members must be a positive integer"u8.ToArray(),
+        OptionCountError = "ERR Number of members must be a positive integer"u8.ToArray(),
         MismatchError = "ERR The `nummembers` parameter must match the number of arguments"u8.ToArray(),
+        TooFewError = "ERR The `nummembers` parameter must match the number of arguments"u8.ToArray(),
         Removed = KeyEvent.SRem,
         Expires = KeyEvent.SExpire,
         Persisted = KeyEvent.SPersist,
@@ -103,10 +108,8 @@ internal static class MemberExpiryCommands
     //   MEMBERS nummembers member [member ...]
     private static void SAddEx(ref CommandContext cmd)
     {
-        var reader = new OptionReader(cmd, first: 2);
-        if (!ElementOptions.TryParseSetOrReply(ref reader, cmd, Members, out int countArgument, out ElementOptions options)) return;
-        if (!ElementArguments.TryCountOrReply(reader, cmd, Members, Members.CountError, countArgument, out ElementArguments members)) return;
-        options.Elements = members;
+        if (!ElementOptions.TryParseOrReply(cmd, Members, sets: true, step: 1, out ElementOptions options)) return;
+        ElementArguments members = options.Elements;
         if (!cmd.OpenToWriteSetOrReply(1, out SetValue set)) return;
         for (int i = members.First; i < members.End; i++) set.RemoveIfExpired(cmd[i]);
         if (!ElementExpiry.Holds(cmd, set, options))

@@ -37,20 +37,10 @@ internal readonly record struct ProducerArguments
     /// <summary>Checks the arguments, or replies what is wrong with them.</summary>
     internal bool IsValidOrReply(scoped in CommandContext cmd, bool isRepeated)
     {
-        if (isRepeated)
-        {
-            cmd.ReplySyntaxError();
-            return false;
-        }
-
-        return AreTextsOrReply(cmd, Name, Id);
-    }
-
-    /// <summary>Checks that neither a producer's name nor an id is empty, or replies that one is.</summary>
-    internal static bool AreTextsOrReply(scoped in CommandContext cmd, int name, int id)
-    {
-        if (cmd[name].Length > 0 && (id == 0 || cmd[id].Length > 0)) return true;
-        cmd.Reply.Error("ERR producer-id and idempotent-id must not be empty"u8);
+        if (isRepeated) cmd.Reply.Error("ERR syntax error, IDMP/IDMPAUTO specified multiple times"u8);
+        else if (cmd[Name].IsEmpty) cmd.Reply.Error(Id > 0 ? "ERR syntax error, IDMP requires a non-empty producer ID"u8 : "ERR syntax error, IDMPAUTO requires a non-empty producer ID"u8);
+        else if (Id > 0 && cmd[Id].IsEmpty) cmd.Reply.Error("ERR syntax error, IDMP requires a non-empty idempotent ID"u8);
+        else return true;
         return false;
     }
 

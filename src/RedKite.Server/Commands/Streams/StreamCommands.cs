@@ -52,19 +52,19 @@ internal static class StreamCommands
         StreamId id = default;
         var form = StreamIdForm.Whole;
         if (!isAuto && idArgument < cmd.Count && !StreamIdArgument.TryReadNewOrReply(cmd, idArgument, out id, out form)) return;
+        ProducerArguments producer = options.Producer;
+        if (producer.Exist && !isAuto && idArgument < cmd.Count)
+        {
+            cmd.Reply.Error("ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated IDs"u8);
+            return;
+        }
+
         if (!options.TryCompleteOrReply(cmd)) return;
         int firstText = idArgument + 1;
         int texts = cmd.Count - firstText;
         if (texts < 2 || texts % 2 != 0)
         {
             cmd.Reply.Error("ERR wrong number of arguments for 'xadd' command"u8);
-            return;
-        }
-
-        ProducerArguments producer = options.Producer;
-        if (producer.Exist && !isAuto)
-        {
-            cmd.Reply.Error("ERR IDMP and IDMPAUTO can be used only with the ID *"u8);
             return;
         }
 

@@ -11,6 +11,9 @@ namespace RedKite.Server.Commands.Streams;
 /// <summary>XGROUP: creates, moves and deletes consumer groups and their consumers. The table is the single declaration of its subcommands.</summary>
 internal static class StreamGroupCommands
 {
+    private const int CreateWordsMax = 8;
+    private const int SetIdWordsMax = 7;
+
     private const string XGroupIdSyntax = "key group id-selector:<id | new-id:$> ";
 
     internal static readonly CommandFamily Family = new("stream", "stream",
@@ -42,7 +45,8 @@ internal static class StreamGroupCommands
             return;
         }
 
-        if (!TryIdOrReply(cmd, stream, mayBeEnd: false, out StreamId id)) return;
+        if (!FitsOrReply(cmd, CreateWordsMax) || !TryIdOrReply(cmd, stream, mayBeEnd: false, out StreamId id)) return;
+        bool isCapped = Cap(stream, ref entriesRead);
         if (!stream.Exists)
         {
             stream = cmd.CreateStream(2);
@@ -55,7 +59,7 @@ internal static class StreamGroupCommands
             return;
         }
 
-        if (IsLastId(cmd)) StreamEffects.CreateGroup(cmd, 2, 3, id, makesStream, entriesRead);
+        if (isCapped || IsLastId(cmd)) StreamEffects.CreateGroup(cmd, 2, 3, id, makesStream, entriesRead);
         cmd.Changed(2, KeyEvent.XGroupCreate);
         cmd.Reply.Ok();
     }
@@ -65,10 +69,11 @@ internal static class StreamGroupCommands
     {
         if (!TryOptionsOrReply(cmd, mayMakeStream: false, out _, out long entriesRead)) return;
         if (!TryFindGroupOrReply(cmd, out StreamValue stream, out StreamGroup group)) return;
-        if (!TryIdOrReply(cmd, stream, mayBeEnd: true, out StreamId id)) return;
+        if (!FitsOrReply(cmd, SetIdWordsMax) || !TryIdOrReply(cmd, stream, mayBeEnd: true, out StreamId id)) return;
+        bool isCapped = Cap(stream, ref entriesRead);
         group.SetLastId(id);
         group.SetEntriesRead(entriesRead);
-        if (IsLastId(cmd)) StreamEffects.SetGroup(cmd, 2, group);
+        if (isCapped || IsLastId(cmd)) StreamEffects.SetGroup(cmd, 2, group);
         cmd.Changed(2, KeyEvent.XGroupSetId);
         cmd.Reply.Ok();
     }
@@ -147,6 +152,23 @@ internal static class StreamGroupCommands
             }
         }
 
+        return true;
+    }
+
+    // As in Redis, options may be repeated as long as their words are not more than all options have.
+    private static bool FitsOrReply(scoped in CommandContext cmd, int wordsMax)
+    {
+        if (cmd.Count <= wordsMax) return true;
+        cmd.ReplySubcommandSyntaxError("XGROUP");
+        return false;
+    }
+
+    // A group cannot have read more entries than were added. Older servers would count a negative lag, so they get the number.
+    private static bool Cap(StreamValue stream, ref long entriesRead)
+    {
+        long added = stream.Exists ? stream.EntriesAdded : 0;
+        if (entriesRead <= added) return false;
+        entriesRead = added;
         return true;
     }
 

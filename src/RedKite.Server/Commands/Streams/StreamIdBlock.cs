@@ -16,7 +16,13 @@ internal readonly record struct StreamIdBlock(int First, int Count)
     internal static bool TryTakeOrReply(scoped in CommandContext cmd, ref OptionReader options, out StreamIdBlock block)
     {
         block = default;
-        if (!options.TakeAny(out int number) || !RespNumber.TryParseInt64(cmd[number], out long count) || count is < 1 or > int.MaxValue)
+        if (!options.TakeAny(out int number))
+        {
+            cmd.ReplySyntaxError();
+            return false;
+        }
+
+        if (!RespNumber.TryParseInt64(cmd[number], out long count) || count < 1)
         {
             cmd.Reply.Error("ERR Number of IDs must be a positive integer"u8);
             return false;
@@ -29,7 +35,7 @@ internal readonly record struct StreamIdBlock(int First, int Count)
         }
 
         block = new StreamIdBlock(number + 1, (int)count);
-        for (int i = 0; i < block.Count; i++) options.TakeAny(out _);
+        options.Skip(block.Count);
         return true;
     }
 

@@ -126,7 +126,7 @@ internal static class StreamInfoCommands
     private static void ReplyStream(scoped in CommandContext cmd, StreamValue stream)
     {
         ReplyWriter reply = cmd.Reply;
-        reply.Map(10 + ProducerFields(stream));
+        reply.Map(16);
         ReplyCounters(reply, stream);
         ReplyProducers(cmd, stream);
         Field(reply, "groups"u8, stream.GroupCount);
@@ -147,15 +147,13 @@ internal static class StreamInfoCommands
         Field(reply, "recorded-first-entry-id"u8, stream.FirstId);
     }
 
-    private static int ProducerFields(StreamValue stream) => stream.Producers.Exist ? 6 : 0;
-
-    // Of a stream that remembers ids of producers.
+    // A stream that does not remember ids of producers yet takes the settings' numbers over when it begins to.
     private static void ReplyProducers(scoped in CommandContext cmd, StreamValue stream)
     {
-        if (!stream.Producers.Exist) return;
+        bool exist = stream.Producers.Exist;
         stream.Producers.Count(cmd.NowMs, out int producers, out long ids);
-        Field(cmd.Reply, "idmp-duration"u8, stream.Producers.DurationSeconds);
-        Field(cmd.Reply, "idmp-maxsize"u8, stream.Producers.IdsMax);
+        Field(cmd.Reply, "idmp-duration"u8, exist ? stream.Producers.DurationSeconds : cmd.Settings.StreamIdmpDurationSeconds);
+        Field(cmd.Reply, "idmp-maxsize"u8, exist ? stream.Producers.IdsMax : cmd.Settings.StreamIdmpMaxSize);
         Field(cmd.Reply, "pids-tracked"u8, producers);
         Field(cmd.Reply, "iids-tracked"u8, ids);
         Field(cmd.Reply, "iids-added"u8, stream.Producers.Added);
@@ -172,7 +170,7 @@ internal static class StreamInfoCommands
     private static void ReplyFull(scoped in CommandContext cmd, StreamValue stream, long countMax)
     {
         ReplyWriter reply = cmd.Reply;
-        reply.Map(9 + ProducerFields(stream));
+        reply.Map(15);
         ReplyCounters(reply, stream);
         ReplyProducers(cmd, stream);
         reply.Bulk("entries"u8);

@@ -1,4 +1,3 @@
-using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
@@ -33,28 +32,36 @@ internal static class StreamProducerCommands
     // XCFGSET key [IDMP-DURATION idmp-duration] [IDMP-MAXSIZE idmp-maxsize]
     private static void XCfgSet(ref CommandContext cmd)
     {
-        int durationArgument = 0, sizeArgument = 0;
-        var options = new OptionReader(cmd, first: 2);
-        while (options.More)
+        // As in Redis, the key comes before the arguments.
+        if (!TryOpenOrReply(cmd, out StreamValue stream)) return;
+        if (cmd.Count == 2)
         {
-            if (options.TakeWithValue("IDMP-DURATION"u8, out int argument)) durationArgument = argument;
-            else if (options.TakeWithValue("IDMP-MAXSIZE"u8, out argument)) sizeArgument = argument;
-            else break;
-        }
-
-        if (options.More || durationArgument + sizeArgument == 0)
-        {
-            cmd.ReplySyntaxError();
+            cmd.Reply.Error("ERR At least one parameter must be specified"u8);
             return;
         }
 
         long duration = 0, size = 0;
-        if (durationArgument > 0 && !TryNumberOrReply(cmd, durationArgument, StreamProducers.DurationSecondsMax, "ERR invalid duration"u8, out duration)) return;
-        if (sizeArgument > 0 && !TryNumberOrReply(cmd, sizeArgument, StreamProducers.IdsPerProducerMax, "ERR invalid maxsize"u8, out size)) return;
-        if (!TryOpenOrReply(cmd, out StreamValue stream)) return;
+        var options = new OptionReader(cmd, first: 2);
+        while (options.More)
+        {
+            if (options.TakeWithValue("IDMP-DURATION"u8, out int argument))
+            {
+                if (!TryNumberOrReply(cmd, argument, StreamProducers.DurationSecondsMax, "IDMP-DURATION", "seconds", ref duration)) return;
+            }
+            else if (options.TakeWithValue("IDMP-MAXSIZE"u8, out argument))
+            {
+                if (!TryNumberOrReply(cmd, argument, StreamProducers.IdsPerProducerMax, "IDMP-MAXSIZE", "entries", ref size)) return;
+            }
+            else
+            {
+                cmd.ReplySyntaxError();
+                return;
+            }
+        }
+
         bool exist = stream.Producers.Exist;
-        if (durationArgument == 0) duration = exist ? stream.Producers.DurationSeconds : cmd.Settings.StreamIdmpDurationSeconds;
-        if (sizeArgument == 0) size = exist ? stream.Producers.IdsMax : cmd.Settings.StreamIdmpMaxSize;
+        if (duration == 0) duration = exist ? stream.Producers.DurationSeconds : cmd.Settings.StreamIdmpDurationSeconds;
+        if (size == 0) size = exist ? stream.Producers.IdsMax : cmd.Settings.StreamIdmpMaxSize;
         if (stream.Producers.DurationSeconds != duration || stream.Producers.IdsMax != size)
         {
             stream.ConfigureProducers((int)duration, (int)size);
@@ -69,11 +76,10 @@ internal static class StreamProducerCommands
     // XIDMPRECORD key pid iid stream-id
     private static void XIdmpRecord(ref CommandContext cmd)
     {
-        if (!ProducerArguments.AreTextsOrReply(cmd, 2, 3)) return;
-        if (!StreamIdArgument.TryReadOrReply(cmd, 4, out StreamId id) || !TryOpenOrReply(cmd, out StreamValue stream)) return;
+        if (!StreamIdArgument.TryReadOrReply(cmd, 4, out StreamId id) || !AreTextsOrReply(cmd) || !TryOpenOrReply(cmd, out StreamValue stream)) return;
         if (!stream.Contains(id))
         {
-            cmd.Reply.Error("ERR no such stream entry"u8);
+            cmd.Reply.Error("ERR No such message in stream"u8);
             return;
         }
 
@@ -88,7 +94,7 @@ internal static class StreamProducerCommands
         }
         else if (known != id)
         {
-            cmd.Reply.Error("ERR the producer has given this idempotent-id to another stream entry"u8);
+            cmd.Reply.Error("ERR IID already exists for this producer with a different stream ID"u8);
             return;
         }
 
@@ -103,10 +109,26 @@ internal static class StreamProducerCommands
         return false;
     }
 
-    private static bool TryNumberOrReply(scoped in CommandContext cmd, int argument, long max, ReadOnlySpan<byte> error, out long number)
+    private static bool AreTextsOrReply(scoped in CommandContext cmd)
     {
-        if (RespNumber.TryParseInt64(cmd[argument], out number) && number >= 1 && number <= max) return true;
-        cmd.Reply.Error(error);
+        if (cmd[2].IsEmpty) cmd.Reply.Error("ERR producer ID must be non-empty"u8);
+        else if (cmd[3].IsEmpty) cmd.Reply.Error("ERR idempotent ID must be non-empty"u8);
+        else return true;
+        return false;
+    }
+
+    // A number of 0 has not been read yet.
+    private static bool TryNumberOrReply(scoped in CommandContext cmd, int argument, long max, string option, string unit, ref long number)
+    {
+        if (number > 0)
+        {
+            cmd.Reply.Error($"ERR {option} specified multiple times");
+            return false;
+        }
+
+        if (!cmd.TryIntegerOrReply(argument, out number)) return false;
+        if (number >= 1 && number <= max) return true;
+        cmd.Reply.Error($"ERR {option} must be between 1 and {max} {unit}");
         return false;
     }
 

@@ -98,12 +98,8 @@ internal struct StreamReadOptions
             else if (options.TakeWithValue("CLAIM"u8, out argument))
             {
                 if (!isGroupRead) return ReplyGroupOnly(cmd, "CLAIM");
-                if (!RespNumber.TryParseInt64(cmd[argument], out long minIdleMs) || minIdleMs < 0)
-                {
-                    cmd.Reply.Error("ERR Invalid min-idle-time argument for XREADGROUP"u8);
-                    return false;
-                }
-
+                if (!RespNumber.TryParseInt64(cmd[argument], out long minIdleMs)) return Refuse(cmd, "ERR min-idle-time is not an integer or out of range"u8);
+                if (minIdleMs < 0) return Refuse(cmd, "ERR min-idle-time must be a positive integer"u8);
                 result.MinIdleMs = minIdleMs;
             }
             else if (options.Take("NOACK"u8))
@@ -144,11 +140,15 @@ internal struct StreamReadOptions
         return false;
     }
 
-    private static bool TryLimitOrReply(scoped in CommandContext cmd, int argument, ReadOnlySpan<byte> error, out long limit)
+    private static bool Refuse(scoped in CommandContext cmd, ReadOnlySpan<byte> error)
     {
-        if (RespNumber.TryParseInt64(cmd[argument], out limit) && limit > 0) return true;
         cmd.Reply.Error(error);
         return false;
+    }
+
+    private static bool TryLimitOrReply(scoped in CommandContext cmd, int argument, ReadOnlySpan<byte> error, out long limit)
+    {
+        return (RespNumber.TryParseInt64(cmd[argument], out limit) && limit > 0) || Refuse(cmd, error);
     }
 
     private static bool ReplyGroupOnly(scoped in CommandContext cmd, string option)

@@ -40,8 +40,9 @@ internal static class StreamRemovalCommands
     // XDELEX key [KEEPREF | DELREF | ACKED] IDS numids id [id ...]
     private static void XDelEx(ref CommandContext cmd)
     {
-        if (!TryParseOrReply(cmd, first: 2, out StreamIdBlock ids, out StreamReferencePolicy policy)) return;
+        // As in Redis, the key's type is checked before the arguments.
         if (!cmd.OpenToWriteStreamOrReply(1, out StreamValue stream)) return;
+        if (!TryParseOrReply(cmd, first: 2, out StreamIdBlock ids, out StreamReferencePolicy policy)) return;
         if (stream.Exists && !ids.AreIdsOrReply(cmd)) return;
         cmd.ReplaceEffect();
         cmd.Reply.Array(ids.Count);
@@ -51,8 +52,8 @@ internal static class StreamRemovalCommands
     // XACKDEL key group [KEEPREF | DELREF | ACKED] IDS numids id [id ...]
     private static void XAckDel(ref CommandContext cmd)
     {
-        if (!TryParseOrReply(cmd, first: 3, out StreamIdBlock ids, out StreamReferencePolicy policy)) return;
         if (!cmd.OpenToWriteStreamOrReply(1, out StreamValue stream)) return;
+        if (!TryParseOrReply(cmd, first: 3, out StreamIdBlock ids, out StreamReferencePolicy policy)) return;
         StreamGroup group = stream.FindGroup(cmd[2]);
         if (group.Exists && !ids.AreIdsOrReply(cmd)) return;
         cmd.ReplaceEffect();
@@ -101,7 +102,8 @@ internal static class StreamRemovalCommands
         var options = new OptionReader(cmd, first);
         while (options.More)
         {
-            if (!ids.Exists && options.Take("IDS"u8))
+            // As in Redis, the last list counts.
+            if (options.Take("IDS"u8))
             {
                 if (!StreamIdBlock.TryTakeOrReply(cmd, ref options, out ids)) return false;
             }

@@ -117,14 +117,8 @@ internal struct StreamTrimOptions
     private bool TryTakeOrReply(scoped in CommandContext cmd, ref OptionReader options, out bool taken)
     {
         taken = true;
-        if (StreamIdBlock.TryTakePolicy(ref options, out StreamReferencePolicy policy))
+        if (!NamesPolicy && StreamIdBlock.TryTakePolicy(ref options, out StreamReferencePolicy policy)) // as in Redis, a second one is no option
         {
-            if (NamesPolicy)
-            {
-                cmd.ReplySyntaxError();
-                return false;
-            }
-
             NamesPolicy = true;
             Trimming = Trimming with { Policy = policy };
             return true;

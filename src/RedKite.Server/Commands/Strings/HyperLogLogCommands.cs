@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedKite.Server.Changes;
+using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Strings;
@@ -202,27 +203,25 @@ internal static class HyperLogLogCommands
         else cmd.Reply.Ok();
     }
 
-    // Merges the registers of all keys, one byte per register.
+    // Merges the registers of all keys, one byte per register. A maximum of maxima: a key that is named again changes nothing.
     private static bool TryMergeOrReply(scoped in CommandContext cmd, Span<byte> spread, out bool anyDense)
     {
         anyDense = false;
-        bool isFirst = true;
+        var merged = default(DistinctEntries);
         for (int i = 1; i < cmd.Count; i++)
         {
             Entry entry = cmd.Find(i);
-            if (!entry.Exists) continue;
+            if (!entry.Exists || !merged.Add(entry)) continue;
             if (!IsHyperLogLogOrReply(cmd, entry)) return false;
             anyDense |= HyperLogLog.IsDense(entry.Value);
-            if (!HyperLogLogValue.TryMergeInto(entry.Value, spread, isFirst))
+            if (!HyperLogLogValue.TryMergeInto(entry.Value, spread, isFirst: merged.Count == 1))
             {
                 ReplyCorrupt(cmd);
                 return false;
             }
-
-            isFirst = false;
         }
 
-        if (isFirst) spread.Clear();
+        if (merged.Count == 0) spread.Clear();
         return true;
     }
 

@@ -111,10 +111,15 @@ internal static class StringCommands
 
         // With GET this is also a read: it counts a hit or miss, and another type than a string is an error.
         Entry entry = options.ReturnsOld ? cmd.Find(1) : cmd.FindToReplace(1);
-        if ((options.ReturnsOld || options.Condition.Exists) && !cmd.IsTypeOrReply(entry, DataType.String)) return;
-        if (!options.Condition.IsValidOrReply(cmd, entry)) return;
+        if (options.ReturnsOld && !cmd.IsTypeOrReply(entry, DataType.String)) return;
+        bool isMet = entry.Exists ? !options.OnlyNew : !options.OnlyExisting;
+        if (isMet && options.Condition.Exists)
+        {
+            if (!cmd.IsTypeOrReply(entry, DataType.String) || !options.Condition.IsValidOrReply(cmd, entry)) return;
+            isMet = options.Condition.IsMetBy(cmd, entry);
+        }
+
         if (options.ReturnsOld) ReplyValueOrNull(cmd, entry);
-        bool isMet = options.Condition.Exists ? options.Condition.IsMetBy(cmd, entry) : entry.Exists ? !options.OnlyNew : !options.OnlyExisting;
         if (!isMet)
         {
             if (!options.ReturnsOld) cmd.Reply.Null();

@@ -42,9 +42,9 @@ internal struct StringOptions
         var options = new OptionReader(cmd, first: 3);
         while (options.More)
         {
-            if (!result.OnlyExisting && !result.Condition.Exists && options.Take("NX"u8)) result.OnlyNew = true;
-            else if (!result.OnlyNew && !result.Condition.Exists && options.Take("XX"u8)) result.OnlyExisting = true;
-            else if (!result.HasCondition && ValueCondition.TryTake(ref options, out ValueCondition condition)) result.Condition = condition;
+            if (!result.OnlyExisting && options.Take("NX"u8)) result.OnlyNew = true;
+            else if (!result.OnlyNew && options.Take("XX"u8)) result.OnlyExisting = true;
+            else if (result.TryTakeCondition(ref options)) continue;
             else if (options.Take("GET"u8)) result.ReturnsOld = true;
             else if (!result.HasExpiry && options.Take("KEEPTTL"u8)) result.KeepsExpiry = true;
             else if (result.KeepsExpiry || !result.TakeTime(ref options)) return SyntaxError(cmd);
@@ -97,7 +97,16 @@ internal struct StringOptions
         return !HasExpiry || ExpiryArgument.TryPositiveOrReply(cmd, _expiryArgument, _unit, out expiryMs);
     }
 
-    private readonly bool HasCondition => OnlyNew || OnlyExisting || Condition.Exists;
+    // As in Redis, NX and XX may follow such a condition, and not precede it; the same one may be repeated, and the last one counts.
+    private bool TryTakeCondition(ref OptionReader options)
+    {
+        OptionReader next = options;
+        if (OnlyNew || OnlyExisting || !ValueCondition.TryTake(ref next, out ValueCondition condition)) return false;
+        if (Condition.Exists && Condition with { Argument = condition.Argument } != condition) return false;
+        options = next;
+        Condition = condition;
+        return true;
+    }
 
     private bool TakeTime(ref OptionReader options) =>
         TakeTime(ref options, "EX"u8, ExpiryUnit.Seconds)

@@ -164,6 +164,23 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     }
 
     [Fact]
+    public void Options_may_follow_the_fields()
+    {
+        Run("HEXPIRE h 100 FIELDS 2 a b NX").IsIntegers(1, 1);
+        Run("HEXPIRE h 50 LT FIELDS 1 a LT").IsIntegers(1);
+        Run("HEXPIRE h 70 FIELDS 3 a NX FIELDS GT").IsIntegers(1, -2, -2); // words among the fields are fields
+        Run("HTTL h FIELDS 2 a b").IsIntegers(70, 100);
+        Run("HGETEX h FIELDS 1 a PERSIST").IsArray("1");
+        Run("HGETEX h FIELDS 1 c EX 30").IsArray("3");
+        Run("HTTL h FIELDS 3 a b c").IsIntegers(-1, 100, 30);
+        Run("HSETEX h FIELDS 1 a 11 FXX EX 20").IsInteger(1);
+        Run("HSETEX h EX 40 FIELDS 2 EX 1 d 4 FNX").IsInteger(1);
+        Run("HSETEX h FIELDS 1 b 22 XX KEEPTTL").IsInteger(1);
+        Run("HMGET h a b d EX").IsArray("11", "22", "4", "1");
+        Run("HTTL h FIELDS 3 a b d").IsIntegers(20, 100, 40);
+    }
+
+    [Fact]
     public void Hgetdel_returns_values_and_removes_the_fields()
     {
         Run("HGETDEL h FIELDS 3 a nosuch a").IsArray("1", null, null);
@@ -180,30 +197,43 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     [InlineData("HPEXPIRE h 9223372036854775807 FIELDS 1 a", "ERR invalid expire time in 'hpexpire' command")]
     [InlineData("HEXPIREAT h 70368744178 FIELDS 1 a", "ERR invalid expire time in 'hexpireat' command")]
     [InlineData("HPEXPIREAT h 70368744177664 FIELDS 1 a", "ERR invalid expire time in 'hpexpireat' command")]
-    [InlineData("HEXPIRE h 10 NX XX FIELDS 1 a", "ERR Mandatory argument FIELDS is missing or not at the right position")]
-    [InlineData("HEXPIRE h 10 NOPE 1 a x", "ERR Mandatory argument FIELDS is missing or not at the right position")]
+    [InlineData("HEXPIRE h 10 NX XX FIELDS 1 a", "ERR Multiple condition flags specified")]
+    [InlineData("HEXPIRE h 10 NOPE 1 a x", "ERR unknown argument: NOPE")]
     [InlineData("HEXPIRE h 10 FIELDS 0 a", "ERR Parameter `numFields` should be greater than 0")]
     [InlineData("HEXPIRE h 10 FIELDS x a", "ERR Parameter `numFields` should be greater than 0")]
-    [InlineData("HEXPIRE h 10 FIELDS 2 a", "ERR The `numfields` parameter must match the number of arguments")]
-    [InlineData("HEXPIRE h 10 FIELDS 1 a b", "ERR The `numfields` parameter must match the number of arguments")]
+    [InlineData("HEXPIRE h 10 FIELDS 2 a", "ERR wrong number of arguments")]
+    [InlineData("HEXPIRE h 10 FIELDS 1 a b", "ERR unknown argument: b")]
     [InlineData("HEXPIRE h 10 FIELDS 1", "ERR wrong number of arguments for 'hexpire' command")]
     [InlineData("HTTL h FIELDS 1", "ERR wrong number of arguments for 'httl' command")]
     [InlineData("HTTL h NOPE 1 a", "ERR Mandatory argument FIELDS is missing or not at the right position")]
     [InlineData("HPERSIST h FIELDS 0 a", "ERR Number of fields must be a positive integer")]
     [InlineData("HTTL h FIELDS 2 a", "ERR The `numfields` parameter must match the number of arguments")]
-    [InlineData("HGETEX h KEEPTTL FIELDS 1 a", "ERR Mandatory argument FIELDS is missing or not at the right position")]
-    [InlineData("HGETEX h EX 10 PERSIST FIELDS 1 a", "ERR Mandatory argument FIELDS is missing or not at the right position")]
-    [InlineData("HGETEX h FIELDS 9223372036854775808 a", "ERR Number of fields must be a positive integer")]
+    [InlineData("HGETEX h KEEPTTL FIELDS 1 a", "ERR unknown argument")]
+    [InlineData("HGETEX h EX 10 PERSIST FIELDS 1 a", "ERR Only one of EX, PX, EXAT, PXAT or PERSIST arguments can be specified")]
+    [InlineData("HGETEX h FIELDS 9223372036854775808 a", "ERR invalid number of fields")]
     [InlineData("HGETEX h EX -5 FIELDS 1 a", "ERR invalid expire time, must be >= 0")]
     [InlineData("HGETEX h EXAT 99999999999 FIELDS 1 a", "ERR invalid expire time in 'hgetex' command")]
     [InlineData("HSETEX h FNX FXX FIELDS 1 a 1", "ERR Only one of FXX or FNX arguments can be specified")]
     [InlineData("HSETEX h EX 60 KEEPTTL FIELDS 1 a 1", "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified")]
     [InlineData("HSETEX h BOGUS FIELDS 1 a 1", "ERR unknown argument: BOGUS")]
     [InlineData("HSETEX h FIELDS x a 1", "ERR invalid number of fields")]
-    [InlineData("HSETEX h FIELDS 2 a 1", "ERR wrong number of arguments for 'hsetex' command")]
-    [InlineData("HSETEX h FIELDS 1 a 1 b", "ERR wrong number of arguments for 'hsetex' command")]
+    [InlineData("HSETEX h FIELDS 2 a 1", "ERR wrong number of arguments")]
+    [InlineData("HSETEX h FIELDS 1 a 1 b", "ERR unknown argument: b")]
     [InlineData("HSETEX h FNX KEEPTTL EX", "ERR wrong number of arguments for 'hsetex' command")]
     [InlineData("HSETEX h FNX FIELDS", "ERR wrong number of arguments for 'hsetex' command")]
+    [InlineData("HEXPIRE h 10 NX NX NX", "ERR missing FIELDS argument")]
+    [InlineData("HEXPIRE h 10 NX NX FIELDS 1", "ERR FIELDS requires at least numfields and one field argument")]
+    [InlineData("HEXPIRE h 10 FIELDS 1 a FIELDS 1 b", "ERR FIELDS keyword specified multiple times")]
+    [InlineData("HEXPIRE h 10 FIELDS 1 a GT LT", "ERR Multiple condition flags specified")]
+    [InlineData("HEXPIRE h 10 FIELDS 2147483647 a", "ERR wrong number of arguments")]
+    [InlineData("HGETEX h FIELDS 1 a EX", "ERR missing expire time")]
+    [InlineData("HGETEX h FIELDS 1 a FIELDS 1 b", "ERR FIELDS keyword specified multiple times")]
+    [InlineData("HGETEX h EX 10 FIELDS", "ERR wrong number of arguments for 'hgetex' command")]
+    [InlineData("HGETEX h FIELDS 1 a FNX", "ERR unknown argument")]
+    [InlineData("HSETEX h FIELDS 1 a 2 PERSIST", "ERR unknown argument")]
+    [InlineData("HSETEX h FIELDS 1 a 2 EX 10 PX 10", "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified")]
+    [InlineData("HSETEX h FIELDS 1 a 2 EX -1", "ERR invalid expire time, must be >= 0")]
+    [InlineData("HSETEX h FIELDS 2147483647 a 2", "ERR wrong number of arguments")]
     [InlineData("HGETDEL h FIELD 1 a", "ERR Mandatory argument FIELDS is missing or not at the right position")]
     [InlineData("HGETDEL h FIELDS 2 a", "ERR The `numfields` parameter must match the number of arguments")]
     public void Errors_change_nothing(string line, string error)

@@ -144,13 +144,14 @@ public sealed class MemberExpiryCommandsTests : IAsyncLifetime
     }
 
     [Theory]
-    [InlineData("SEXPIRE s 10 a b c", "ERR Mandatory argument MEMBERS is missing or not at the right position")]
+    [InlineData("SEXPIRE s 10 MEMBERS 1 a MEMBERS 1 b", "ERR MEMBERS keyword specified multiple times")]
+    [InlineData("SEXPIRE s 10 a b c", "ERR unknown argument: a")]
     [InlineData("SEXPIRE s 10 MEMBERS 0 a", "ERR Number of members must be a positive integer")]
     [InlineData("SEXPIRE s 10 MEMBERS 2 a", "ERR The `nummembers` parameter must match the number of arguments")]
     [InlineData("SEXPIRE s x MEMBERS 1 a", "ERR value is not an integer or out of range")]
     [InlineData("SEXPIRE s -1 MEMBERS 1 a", "ERR invalid expire time, must be >= 0")]
     [InlineData("SEXPIRE s 9223372036854775807 MEMBERS 1 a", "ERR invalid expire time in 'sexpire' command")]
-    [InlineData("SEXPIRE s 1 NX XX MEMBERS 1 a", "ERR Mandatory argument MEMBERS is missing or not at the right position")]
+    [InlineData("SEXPIRE s 1 NX XX MEMBERS 1 a", "ERR Multiple condition flags specified")]
     [InlineData("SADDEX s MNX MXX MEMBERS 1 z", "ERR Only one of MXX or MNX arguments can be specified")]
     [InlineData("SADDEX s EX 1 KEEPTTL MEMBERS 1 z", "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified")]
     [InlineData("SADDEX s NOSUCH MEMBERS 1 z", "ERR unknown argument: NOSUCH")]

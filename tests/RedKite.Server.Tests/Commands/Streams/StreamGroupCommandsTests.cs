@@ -161,10 +161,10 @@ public class StreamGroupCommandsTests : TranscriptTests
         Run("XGROUP CREATE s g 0").IsOk();
         Run("XREADGROUP GROUP g c COUNT 1 STREAMS s >");
         Run("XINFO STREAM s").Shows(
-            "[length 2 radix-tree-keys 1 radix-tree-nodes 2 last-generated-id 2-0 max-deleted-entry-id 0-0 entries-added 2 recorded-first-entry-id 1-0 groups 1 first-entry [1-0 [a 1]] last-entry [2-0 [a 2]]]");
+            "[length 2 radix-tree-keys 1 radix-tree-nodes 2 last-generated-id 2-0 max-deleted-entry-id 0-0 entries-added 2 recorded-first-entry-id 1-0 idmp-duration 100 idmp-maxsize 100 pids-tracked 0 iids-tracked 0 iids-added 0 iids-duplicates 0 groups 1 first-entry [1-0 [a 1]] last-entry [2-0 [a 2]]]");
         string consumer = $"[name c seen-time {Clock.NowMs} active-time {Clock.NowMs} pel-count 1 pending [[1-0 {Clock.NowMs} 1]]]";
         Run("XINFO STREAM s FULL COUNT 1").Shows(
-            "[length 2 radix-tree-keys 1 radix-tree-nodes 2 last-generated-id 2-0 max-deleted-entry-id 0-0 entries-added 2 recorded-first-entry-id 1-0 entries [[1-0 [a 1]]] "
+            "[length 2 radix-tree-keys 1 radix-tree-nodes 2 last-generated-id 2-0 max-deleted-entry-id 0-0 entries-added 2 recorded-first-entry-id 1-0 idmp-duration 100 idmp-maxsize 100 pids-tracked 0 iids-tracked 0 iids-added 0 iids-duplicates 0 entries [[1-0 [a 1]]] "
             + $"groups [[name g last-delivered-id 1-0 entries-read 1 lag 1 pel-count 1 pending [[1-0 c {Clock.NowMs} 1]] consumers [{consumer}]]]]");
         Run("XDEL s 1 2").IsInteger(2);
         Run("XINFO STREAM s").Items[^1].IsNil();
@@ -192,11 +192,30 @@ public class StreamGroupCommandsTests : TranscriptTests
     }
 
     [Fact]
-    public void Lag_is_negative_where_the_groups_counter_is_beyond_the_streams()
+    public void Group_has_read_no_more_entries_than_were_added()
     {
         for (int i = 1; i <= 6; i++) Run($"XADD s {i} a {i}");
-        Run("XGROUP CREATE s g $ ENTRIESREAD 10").IsOk();
-        Progress("10", "-4");
+        Run("XGROUP CREATE s g 3-0 ENTRIESREAD 10").IsOk();
+        Progress("6", "0");
+        Run("XGROUP SETID s g 4-0 ENTRIESREAD 5").IsOk();
+        Progress("5", "1");
+        Run("XGROUP SETID s g 4-0 ENTRIESREAD 7").IsOk();
+        Progress("6", "0");
+        Run("XGROUP CREATE new g 0 MKSTREAM ENTRIESREAD 10").IsOk();
+        Assert.Equal("0", Run("XINFO GROUPS new").Items[0].Items[9].Text);
+    }
+
+    [Theory]
+    [InlineData("CREATE s h 0 MKSTREAM MKSTREAM MKSTREAM", true)]
+    [InlineData("CREATE s h 0 MKSTREAM MKSTREAM MKSTREAM MKSTREAM", false)]
+    [InlineData("CREATE s h 0 ENTRIESREAD 1 ENTRIESREAD 1", false)]
+    [InlineData("SETID s g 0 ENTRIESREAD 1", true)]
+    [InlineData("SETID s g 0 ENTRIESREAD 1 ENTRIESREAD 1", false)]
+    public void Options_may_be_repeated_within_the_words_of_all(string arguments, bool isOk)
+    {
+        Run("XGROUP CREATE s g 0 MKSTREAM").IsOk();
+        if (isOk) Run("XGROUP " + arguments).IsOk();
+        else Run("XGROUP " + arguments).IsError($"ERR unknown subcommand or wrong number of arguments for '{arguments.Split(' ')[0]}'. Try XGROUP HELP.");
     }
 
     [Fact]

@@ -94,10 +94,12 @@ public sealed class StreamProducerCommandsTests : IAsyncLifetime
     }
 
     [Fact]
-    public void Info_of_a_stream_that_remembers_nothing_has_no_such_fields()
+    public void Info_of_a_stream_that_remembers_nothing_has_the_settings()
     {
         Run("XADD s * f v");
-        Assert.Equal(20, Run("XINFO STREAM s").Items.Count);
+        Assert.Equal("100 100 0 0 0 0", Producers("s"));
+        Run("CONFIG SET stream-idmp-duration 5").IsOk();
+        Assert.Equal("5 100 0 0 0 0", Producers("s"));
         Run("XADD s IDMP p 1 * f v");
         Assert.Equal(32, Run("XINFO STREAM s").Items.Count);
         Assert.Equal(30, Run("XINFO STREAM s FULL").Items.Count);
@@ -111,8 +113,8 @@ public sealed class StreamProducerCommandsTests : IAsyncLifetime
         Run("XADD s 6-1 f v").IsBulk("6-1");
         Run("XIDMPRECORD s p 1 5-1").IsOk();
         Run("XIDMPRECORD s p 1 5-1").IsOk();
-        Run("XIDMPRECORD s p 1 6-1").IsError("ERR the producer has given this idempotent-id to another stream entry");
-        Run("XIDMPRECORD s p 2 7-1").IsError("ERR no such stream entry");
+        Run("XIDMPRECORD s p 1 6-1").IsError("ERR IID already exists for this producer with a different stream ID");
+        Run("XIDMPRECORD s p 2 7-1").IsError("ERR No such message in stream");
         Run("XIDMPRECORD s p 2 x").IsError("ERR Invalid stream ID specified as stream command argument");
         Run($"XADD s {Now}-1 f v").IsBulk($"{Now}-1");
         Run($"XIDMPRECORD s p 2 {Now}-1").IsOk();
@@ -120,32 +122,32 @@ public sealed class StreamProducerCommandsTests : IAsyncLifetime
     }
 
     [Theory]
-    [InlineData("XADD s IDMP p 1 5-1 f v", "ERR IDMP and IDMPAUTO can be used only with the ID *")]
-    [InlineData("XADD s IDMPAUTO p 5-* f v", "ERR IDMP and IDMPAUTO can be used only with the ID *")]
-    [InlineData("XADD s IDMP p 1 IDMPAUTO p * f v", "ERR syntax error")]
-    [InlineData("XADD s IDMP p '' * f v", "ERR producer-id and idempotent-id must not be empty")]
-    [InlineData("XADD s IDMPAUTO '' * f v", "ERR producer-id and idempotent-id must not be empty")]
+    [InlineData("XADD s IDMP p 1 5-1 f v", "ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated IDs")]
+    [InlineData("XADD s IDMPAUTO p 5-* f v", "ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated IDs")]
+    [InlineData("XADD s IDMP p 1 IDMPAUTO p * f v", "ERR syntax error, IDMP/IDMPAUTO specified multiple times")]
+    [InlineData("XADD s IDMP p '' * f v", "ERR syntax error, IDMP requires a non-empty idempotent ID")]
+    [InlineData("XADD s IDMPAUTO '' * f v", "ERR syntax error, IDMPAUTO requires a non-empty producer ID")]
     [InlineData("XADD s IDMPAUTO p * f", "ERR wrong number of arguments for 'xadd' command")]
     [InlineData("XADD t IDMPAUTO p * f v", WrongType)]
-    [InlineData("XCFGSET s", "ERR syntax error")]
+    [InlineData("XCFGSET s", "ERR At least one parameter must be specified")]
     [InlineData("XCFGSET s IDMP-DURATION", "ERR syntax error")]
     [InlineData("XCFGSET s NOSUCH 1", "ERR syntax error")]
-    [InlineData("XCFGSET s IDMP-DURATION 0", "ERR invalid duration")]
-    [InlineData("XCFGSET s IDMP-DURATION 86401", "ERR invalid duration")]
-    [InlineData("XCFGSET s IDMP-DURATION x", "ERR invalid duration")]
-    [InlineData("XCFGSET s IDMP-MAXSIZE 0", "ERR invalid maxsize")]
-    [InlineData("XCFGSET s IDMP-MAXSIZE 10001", "ERR invalid maxsize")]
+    [InlineData("XCFGSET s IDMP-DURATION 0", "ERR IDMP-DURATION must be between 1 and 86400 seconds")]
+    [InlineData("XCFGSET s IDMP-DURATION 86401", "ERR IDMP-DURATION must be between 1 and 86400 seconds")]
+    [InlineData("XCFGSET s IDMP-DURATION x", "ERR value is not an integer or out of range")]
+    [InlineData("XCFGSET s IDMP-MAXSIZE 0", "ERR IDMP-MAXSIZE must be between 1 and 10000 entries")]
+    [InlineData("XCFGSET s IDMP-MAXSIZE 10001", "ERR IDMP-MAXSIZE must be between 1 and 10000 entries")]
     [InlineData("XCFGSET nosuch IDMP-MAXSIZE 1", "ERR no such key")]
     [InlineData("XCFGSET t IDMP-MAXSIZE 1", WrongType)]
     [InlineData("XIDMPRECORD nosuch p 1 1-1", "ERR no such key")]
     [InlineData("XIDMPRECORD t p 1 1-1", WrongType)]
-    [InlineData("XIDMPRECORD s '' 1 1-1", "ERR producer-id and idempotent-id must not be empty")]
+    [InlineData("XIDMPRECORD s '' 1 1-1", "ERR producer ID must be non-empty")]
     public void Error_changes_nothing(string line, string error)
     {
         Run("SET t 1").IsOk();
         Run("XADD s 1-1 f v").IsBulk("1-1");
         Run(line).IsError(error);
-        Assert.Equal(20, Run("XINFO STREAM s").Items.Count);
+        Assert.Equal(32, Run("XINFO STREAM s").Items.Count);
         Run("XLEN s").IsInteger(1);
     }
 

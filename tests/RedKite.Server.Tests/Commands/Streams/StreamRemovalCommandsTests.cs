@@ -102,9 +102,9 @@ public sealed class StreamRemovalCommandsTests : IAsyncLifetime
     [InlineData("XNACK t g FAIL IDS 1 1-1", WrongType)]
     [InlineData("XTRIM s MAXLEN 1 ACKED DELREF", "ERR syntax error")]
     [InlineData("XTRIM s ACKED LIMIT", "ERR syntax error")]
-    [InlineData("XADD s KEEPREF KEEPREF * f v", "ERR syntax error")]
-    [InlineData("XREADGROUP GROUP g a CLAIM x STREAMS s >", "ERR Invalid min-idle-time argument for XREADGROUP")]
-    [InlineData("XREADGROUP GROUP g a CLAIM -1 STREAMS s >", "ERR Invalid min-idle-time argument for XREADGROUP")]
+    [InlineData("XADD s KEEPREF KEEPREF * f v", "ERR Invalid stream ID specified as stream command argument")]
+    [InlineData("XREADGROUP GROUP g a CLAIM x STREAMS s >", "ERR min-idle-time is not an integer or out of range")]
+    [InlineData("XREADGROUP GROUP g a CLAIM -1 STREAMS s >", "ERR min-idle-time must be a positive integer")]
     [InlineData("XREAD CLAIM 1 STREAMS s 0", "ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead.")]
     public void Error_changes_nothing(string line, string error)
     {

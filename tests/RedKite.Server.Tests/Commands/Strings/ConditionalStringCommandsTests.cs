@@ -80,13 +80,27 @@ public sealed class ConditionalStringCommandsTests : IAsyncLifetime
         Assert.Null(_transcript.ExpiryOf("k"));
     }
 
+    [Fact]
+    public void Set_with_several_conditions_needs_all_of_them()
+    {
+        Run("SET k a").IsOk();
+        Run("SET k b IFEQ a NX").IsNull();
+        Run("SET k b IFNE x NX GET").IsBulk("a");
+        Run("SET new b IFNE a XX").IsNull();
+        Run("SET new b IFNE a NX").IsOk();
+        Run("SET k b IFEQ x IFEQ a").IsOk();
+        Run("SET k c IFEQ b IFEQ x").IsNull();
+        Run("SET k c IFDEQ short IFDEQ 0000000000000000").IsNull();
+        Run("LPUSH l x").IsInteger(1);
+        Run("SET l c IFEQ b NX").IsNull();
+        Run("GET k").IsBulk("b");
+        Run("SET k c IFEQ b XX").IsOk();
+    }
+
     [Theory]
     [InlineData("SET k b IFEQ")]
-    [InlineData("SET k b IFEQ a NX")]
-    [InlineData("SET k b IFEQ a XX")]
     [InlineData("SET k b NX IFEQ a")]
     [InlineData("SET k b XX IFEQ a")]
-    [InlineData("SET k b IFEQ a IFEQ b")]
     [InlineData("SET k b IFNE a IFDEQ b")]
     [InlineData("MSETEX 2 a 1 b 2 EX 100 KEEPTTL")]
     [InlineData("MSETEX 2 a 1 b 2 EX 100 PX 50")]

@@ -1,3 +1,4 @@
+using RedKite.Server.Commands.Arguments;
 using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 
@@ -34,6 +35,24 @@ public sealed class HyperLogLogCommandsTests : IAsyncLifetime
         Run("PFDEBUG DECODE k").IsBulk("Z:12711 v:2,1 Z:3672");
         Run("PFCOUNT k").IsInteger(1);
         Run("GETRANGE k 8 15").IsBytes([1, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    [Fact]
+    public void Keys_that_are_named_again_are_merged_once()
+    {
+        Run("PFADD a a b c d e f g");
+        Run("PFADD b f g h");
+        string again = string.Join(' ', Enumerable.Repeat("a missing b", 100));
+        Run("PFCOUNT " + again).IsInteger(8);
+        Run("PFMERGE c " + again).IsOk();
+        Run("PFCOUNT c").IsInteger(8);
+        Run("SET s x").IsOk();
+        Run($"PFCOUNT {again} s").IsError("WRONGTYPE Key is not a valid HyperLogLog string value.");
+
+        // Each of these would read 12 KiB.
+        var merged = default(DistinctEntries);
+        for (int i = 0; i < 1_000_000; i++) merged.Add(Entry.FromBlock(64 * (1 + (i % 100))));
+        Assert.InRange(merged.Count, 100, 108);
     }
 
     [Fact]
