@@ -81,7 +81,7 @@ function histogram(title, bins, show) {
     label.textContent = i % Math.ceil(bins.length / 9) === 0 ? show(from) : '';
     const bar = svg('rect', { x: (i * step) + 1, y: height - tall, width: Math.max(1, step - 2), height: tall, class: 'bar' });
     const hint = svg('title');
-    hint.textContent = `from ${show(from)}: ${count.toLocaleString('en')} keys`;
+    hint.textContent = `from ${show(from)}: ${format.counted(count, 'key')}`;
     bar.append(hint);
     return [bar, label];
   })));
@@ -92,7 +92,7 @@ export function keys({ source, zoom }) {
     { title: 'Key', get: row => row.key, link: row => keyLink(source, row) }, { title: 'Uses per second', number: true, get: row => row.uses_per_second, show: row => format.text(format.count(row.uses_per_second)) }, { title: 'Database', number: true, get: row => row.database }] });
   const big = table({ caption: 'Large keys', sort: 2, descending: true, first: 10, names: row => [row.key], emptyText: 'The first survey of all keys has not ended yet, or there are no keys.', columns: [
     { title: 'Key', get: row => row.key, link: row => keyLink(source, row) }, { title: 'Type', get: row => row.type }, { title: 'Memory', number: true, get: row => row.bytes, show: row => bytesText(row.bytes) },
-    { title: 'Size', number: true, get: row => row.size, show: row => row.type === 'string' ? bytesText(row.size) : `${row.size.toLocaleString('en')} elements` }, { title: 'Database', number: true, get: row => row.database }] });
+    { title: 'Size', number: true, get: row => row.size, show: row => row.type === 'string' ? bytesText(row.size) : format.counted(row.size, 'element') }, { title: 'Database', number: true, get: row => row.database }] });
   const survey = h('p', { class: 'lead' });
   const shapes = h('div', { class: 'charts' });
   const charts = [
@@ -115,7 +115,7 @@ export function keys({ source, zoom }) {
       if (!large?.types || large.ended_unix_ms === drawnSurvey) return;
       drawnSurvey = large.ended_unix_ms;
       const types = Object.entries(large.types);
-      survey.textContent = `From the survey that ended at ${format.time(large.ended_unix_ms)}: ${types.reduce((sum, [, type]) => sum + type.keys, 0).toLocaleString('en')} keys.`;
+      survey.textContent = `From the survey that ended at ${format.time(large.ended_unix_ms)}: ${format.counted(types.reduce((sum, [, type]) => sum + type.keys, 0), 'key')}.`;
       big.update(types.flatMap(([type, found]) => found.largest.map(key => ({ ...key, type }))).sort((a, b) => b.bytes - a.bytes).slice(0, 50));
       shapes.replaceChildren(...types.filter(([, found]) => found.keys > 0).flatMap(([type, found]) => [
         histogram(`${type}: ${type === 'string' ? 'bytes' : 'elements'}`, found.sizes, number => type === 'string' ? bytesText(number) : format.text(format.count(number))),

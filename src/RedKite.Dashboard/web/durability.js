@@ -14,14 +14,13 @@ const backupStates = { idle: 'none', pending: 'waits for another snapshot', snap
 const bytes = value => format.text(format.bytes(value));
 const us = value => format.text(format.microseconds(value));
 const seconds = value => format.text(format.seconds(value));
-const count = (value, noun) => `${Math.round(value).toLocaleString('en')} ${noun}${value === 1 ? '' : 's'}`;
 const ago = (unixMs, now) => now - unixMs < 1000 ? 'just now' : `${seconds(Math.round((now - unixMs) / 1000))} ago`;
 
 // One line about loading, as every view shows it while it lasts.
 export function loadingText(loading) {
   const share = loading.total_bytes === 0 ? '' : ` ${Math.floor(100 * loading.bytes / loading.total_bytes)} %,`;
   const left = loading.seconds_left > 0 ? `, about ${seconds(Math.ceil(loading.seconds_left))} left` : '';
-  return `The server is loading its data:${share} ${count(loading.keys, 'key')}${left}. Clients are answered LOADING.`;
+  return `The server is loading its data:${share} ${format.counted(loading.keys, 'key')}${left}. Clients are answered LOADING.`;
 }
 
 function progress() {
@@ -45,8 +44,8 @@ function logFacts(log) {
     ['Its size', `${bytes(log.bytes)}, ${bytes(log.bytes_after_rewrite)} after the last rewrite or at the start`],
     ['Waits in memory', log.pending_bytes === 0 ? 'nothing' : `${bytes(log.pending_bytes)} of at most ${bytes(log.pending_bytes_max)}`],
     ['Syncs', log.syncs === 0 ? 'none yet' : `${format.text(format.count(log.syncs))}: p99 ${us(log.sync_p99_us)}, longest ${us(log.sync_max_us)}${log.sync_in_progress_us > 100000 ? `; one has taken ${us(log.sync_in_progress_us)} so far` : ''}`],
-    ['Writes waited for a sync', log.delayed_syncs === 0 ? 'never' : count(log.delayed_syncs, 'time')],
-    ['Rewrites', `${count(log.rewrites, 'rewrite')}, ${log.rewrite_failures} failed`],
+    ['Writes waited for a sync', log.delayed_syncs === 0 ? 'never' : format.counted(log.delayed_syncs, 'time')],
+    ['Rewrites', `${format.counted(log.rewrites, 'rewrite')}, ${log.rewrite_failures} failed`],
   ];
 }
 
@@ -60,8 +59,8 @@ function dumpFacts(report, now) {
   const dump = report.dump_file;
   return [
     ['Last save', dump.saves === 0 ? 'none since the start' : `${ago(dump.saved_unix_ms, now)}, at ${format.time(dump.saved_unix_ms)}`],
-    ['Unsaved', dump.changes_since === 0 ? 'nothing' : count(dump.changes_since, 'change')],
-    ['Saves', `${count(dump.saves, 'save')}, ${dump.failures} failed`],
+    ['Unsaved', dump.changes_since === 0 ? 'nothing' : format.counted(dump.changes_since, 'change')],
+    ['Saves', `${format.counted(dump.saves, 'save')}, ${dump.failures} failed`],
     ...report.backup ? [['Backup', backupFact(report.backup, now)]] : [],
     ['Locked for the last snapshot', report.snapshot.last_cut_microseconds === 0 ? 'there was none' : us(report.snapshot.last_cut_microseconds)],
     ['Commands that write', report.writes.refused_because ? `refused with MISCONF: ${report.writes.refused_because}` : report.writes.held ? 'wait for the disk' : 'accepted'],
@@ -112,7 +111,7 @@ export function durability({ source, zoom, go }) {
     } else if (snapshot.in_progress) {
       const what = snapshot.in_progress === 'save' ? 'The data is being saved' : 'The append-only file is being rewritten';
       const side = snapshot.side_bytes === 0 ? '' : `, ${bytes(snapshot.side_bytes)} of old values wait in memory`;
-      running.show(snapshot.keys === 0 ? `${what}.` : `${what}: ${snapshot.keys_written.toLocaleString('en')} of ${count(snapshot.keys, 'key')} in ${us(snapshot.seconds * 1e6)}${side}.`,
+      running.show(snapshot.keys === 0 ? `${what}.` : `${what}: ${snapshot.keys_written.toLocaleString('en')} of ${format.counted(snapshot.keys, 'key')} in ${us(snapshot.seconds * 1e6)}${side}.`,
         snapshot.keys === 0 ? null : snapshot.keys_written / snapshot.keys);
     } else {
       running.show(null, 0);

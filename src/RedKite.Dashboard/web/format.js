@@ -13,6 +13,7 @@ export function count(value) {
 
 export function bytes(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return ['unknown', ''];
+  if (value === 1) return ['1', 'byte'];
   let unit = 0;
   while (Math.abs(value) >= 1024 && unit < byteUnits.length - 1) {
     value /= 1024;
@@ -43,6 +44,12 @@ export const cores = value => percent(value === null || value === undefined ? va
 
 export function byUnit(unit) {
   return { bytes, microseconds, seconds, percent, cores, milliseconds: v => microseconds(v === null ? null : v * 1000) }[unit] ?? count;
+}
+
+/** A number of things: 1 client, 3 clients, 2 entries. Every count with its noun is shown by it. */
+export function counted(value, noun) {
+  const number = Math.round(value).toLocaleString('en');
+  return `${number} ${number === '1' ? noun : noun.endsWith('ry') ? `${noun.slice(0, -1)}ies` : `${noun}s`}`;
 }
 
 /** A count that should be zero. */

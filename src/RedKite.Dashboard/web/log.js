@@ -51,7 +51,7 @@ export function traffic() {
     stream = new EventSource(`api/traffic${values.checked ? '?values=1' : ''}`);
     stream.onmessage = event => {
       const commands = JSON.parse(event.data);
-      rate.textContent = commands.length === 0 ? 'No command in the last second.' : `${commands.length.toLocaleString('en')} commands of the last second are shown, at most the first 200.`;
+      rate.textContent = commands.length === 0 ? 'No command in the last second.' : `${format.counted(commands.length, 'command')} of the last second, at most the first 200.`;
       kept.push(...commands);
       kept.splice(0, Math.max(0, kept.length - 300));
       list.update([...kept]);

@@ -40,7 +40,7 @@ function download() {
     h('option', { value: '0' }, 'at once'));
   const button = h('button', { type: 'button', onclick: async () => {
     button.disabled = true;
-    status.textContent = 'The package is being built. This takes ' + (log.value === '0' ? 'a few seconds.' : `at least ${log.value} seconds.`);
+    status.textContent = 'The package is being built. This takes ' + (log.value === '0' ? 'a few seconds.' : `at least ${format.counted(Number(log.value), 'second')}.`);
     const response = await api.postForFile(`api/debug-package?log=${log.value}`);
     button.disabled = false;
     if (!response.ok) {
@@ -59,7 +59,6 @@ function download() {
 // A name, such as enable-debug-command or lpush(), is no word: it stays as it is.
 const isName = word => /[-_:.()\d]/.test(word.replace(/[:,.]$/, ''));
 const sentence = text => `${isName(text.split(' ')[0]) ? text.charAt(0) : text.charAt(0).toUpperCase()}${text.slice(1)}.`;
-const counted = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
 // The verdict in one line: severity, number of findings, number of checks.
 function verdictOf(findings) {
@@ -67,8 +66,8 @@ function verdictOf(findings) {
   const worst = open[0]?.severity ?? 'well';
   const text = { well: 'The server is healthy.', notice: 'The server is healthy.', warning: 'The server works, but something needs attention.', critical: 'Clients are affected, or data is at risk.' }[worst];
   const of = severity => open.filter(finding => finding.severity === severity).length;
-  const parts = [[of('critical'), 'critical finding'], [of('warning'), 'warning'], [of('notice'), 'note']].filter(([count]) => count > 0).map(([count, word]) => counted(count, word));
-  const rest = rules === undefined ? '' : parts.length === 0 ? `All ${rules} checks pass.` : `All other checks (of ${rules}) pass.`;
+  const parts = [[of('critical'), 'critical finding'], [of('warning'), 'warning'], [of('notice'), 'note']].filter(([count]) => count > 0).map(([count, word]) => format.counted(count, word));
+  const rest = rules === undefined ? '' : parts.length === 0 ? `All ${format.counted(rules, 'check')} pass.` : `All other checks (of ${rules}) pass.`;
   return { worst, text, detail: `${parts.length === 0 ? '' : `${parts.join(', ')}. `}${rest}` };
 }
 
@@ -81,7 +80,7 @@ export function overview({ zoom, go, source, range, rangeText }) {
   const tiles = [
     tile({ title: 'Commands a second', metrics: ['total_commands_processed'], read: ([commands]) => commands, show: format.count }),
     tile({ title: 'Executing, p99', metrics: ['command_latency_p99'], read: ([p99]) => p99, show: format.microseconds }),
-    tile({ title: 'CPU', metrics: ['used_cpu_user', 'used_cpu_sys'], read: ([user, system]) => (user + system) / cpus, show: format.cores, note: () => ` of ${counted(cpus, 'core')}` }),
+    tile({ title: 'CPU', metrics: ['used_cpu_user', 'used_cpu_sys'], read: ([user, system]) => (user + system) / cpus, show: format.cores, note: () => ` of ${format.counted(cpus, 'core')}` }),
     tile({ title: 'Memory', metrics: ['used_memory', 'maxmemory'], read: ([used]) => used, show: format.bytes, note: ([, max]) => max > 0 ? ` of ${format.text(format.bytes(max))}` : ' in use' }),
     tile({ title: 'Clients', metrics: ['connected_clients'], read: ([clients]) => clients, show: format.count }),
     tile({ title: 'Hit ratio', metrics: ['keyspace_hits', 'keyspace_misses'], read: ([hits, misses]) => hits + misses === 0 ? null : 100 * hits / (hits + misses), show: format.percent }),
@@ -104,7 +103,7 @@ export function overview({ zoom, go, source, range, rangeText }) {
   const largest = table({ caption: 'Largest keys', key: row => row.key, sort: 2, descending: true, emptyText: 'The first survey of all keys has not ended yet, or there are no keys.', columns: [
     { title: 'Key', get: row => row.key, link: row => key(source, row) }, { title: 'Type', get: row => row.type },
     { title: 'Memory', number: true, get: row => row.bytes, show: row => format.text(format.bytes(row.bytes)) },
-    { title: 'Size', number: true, get: row => row.size, show: row => row.type === 'string' ? format.text(format.bytes(row.size)) : `${row.size.toLocaleString('en')} elements` } ] });
+    { title: 'Size', number: true, get: row => row.size, show: row => row.type === 'string' ? format.text(format.bytes(row.size)) : format.counted(row.size, 'element') } ] });
 
   let server = null;
   let readAt = 0;
@@ -127,7 +126,7 @@ export function overview({ zoom, go, source, range, rangeText }) {
     findings.replaceChildren(...[...open.slice(0, 6), ...recent.slice(0, 3)].map(finding => findingCard(finding, go)));
     const uptime = (server.now_unix_ms - server.started_unix_ms + (source.live ? performance.now() - readAt : 0)) / 1000;
     const compared = server.compared_redis_versions ? `, compared with ${server.compared_redis_versions.replace(',', ' and ')}` : ''; // an older package has none
-    about.textContent = `RedKite ${server.version} (Redis ${server.redis_version}${compared}) on port ${server.port}, ${counted(server.loops, 'loop')}, ${source.live ? 'up' : 'was up'} for ${format.text(format.seconds(Math.round(uptime)))}`;
+    about.textContent = `RedKite ${server.version} (Redis ${server.redis_version}${compared}) on port ${server.port}, ${format.counted(server.loops, 'loop')}, ${source.live ? 'up' : 'was up'} for ${format.text(format.seconds(Math.round(uptime)))}`;
     const past = [...open.slice(6), ...findingsReport.ended.filter(finding => !recent.slice(0, 3).includes(finding))];
     ended.replaceChildren(h('h2', {}, open.length > 6 ? 'More findings' : 'Findings that have ended'), past.length === 0 ? empty('None.') : h('div', { class: 'findings' }, past.slice(0, 12).map(finding => findingCard(finding, go))));
     if (!isSlow) return;

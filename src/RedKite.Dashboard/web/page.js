@@ -182,7 +182,7 @@ function markList() {
   return { element, update(marks) {
     element.hidden = marks.length === 0;
     const letters = Object.values(markKinds).filter(kind => marks.some(mark => mark.letter === kind.letter));
-    summary.textContent = `${marks.length === 1 ? '1 mark' : `${marks.length} marks`} on the charts: ${letters.map(kind => `${kind.letter} ${kind.title}`).join(', ')}`;
+    summary.textContent = `${format.counted(marks.length, 'mark')} on the charts: ${letters.map(kind => `${kind.letter} ${kind.title}`).join(', ')}`;
     list.update(marks);
   } };
 }
@@ -247,7 +247,7 @@ function showBadge(open) {
   const count = open.filter(finding => finding.severity !== 'notice').length;
   badge.hidden = count === 0;
   badge.textContent = String(count);
-  badge.title = count === 1 ? '1 finding needs attention' : `${count} findings need attention`;
+  badge.title = `${format.counted(count, 'finding')} ${count === 1 ? 'needs' : 'need'} attention`;
   badge.className = `badge ${open[0]?.severity ?? ''}`;
 }
 

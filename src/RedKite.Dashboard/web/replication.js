@@ -12,7 +12,6 @@ const settingNames = ['replicaof', 'repl-backlog-size', 'repl-backlog-ttl', 'cli
 
 const bytes = value => format.text(format.bytes(value));
 const seconds = value => format.text(format.seconds(value));
-const count = (value, noun) => `${Math.round(value).toLocaleString('en')} ${noun}${value === 1 ? '' : 's'}`;
 const streams = 'gets the stream';
 
 const lag = replica => replica.state !== streams ? replica.state : replica.lag_bytes === 0 ? 'has everything' : `${bytes(replica.lag_bytes)} behind`;
@@ -38,7 +37,7 @@ function picture(report) {
   if (replicas.length > 0) {
     parts.push(h('div', { class: 'replicas' }, replicas.slice(0, drawnMax).map(replica => h('div', {},
       line(lag(replica), replica.state === streams && replica.lag_seconds < 10 ? '' : 'down'), node('replica', replica.address)))));
-    if (replicas.length > drawnMax) parts.push(h('p', { class: 'meta' }, `and ${count(replicas.length - drawnMax, 'more replica')}`));
+    if (replicas.length > drawnMax) parts.push(h('p', { class: 'meta' }, `and ${format.counted(replicas.length - drawnMax, 'more replica')}`));
   }
   return parts;
 }
@@ -46,8 +45,8 @@ function picture(report) {
 function summary(report) {
   const { primary, replicas } = report;
   const behind = replicas.filter(replica => replica.state !== streams).length;
-  const of = replicas.length === 0 ? 'no server follows it' : behind === 0 ? `${count(replicas.length, 'replica')} ${replicas.length === 1 ? 'gets' : 'get'} the stream` : `${behind} of ${count(replicas.length, 'replica')} ${behind === 1 ? 'has' : 'have'} no stream yet`;
-  if (report.writes_refused) return ['critical', `Commands that write are refused: ${count(report.good_replicas, 'good replica')} of ${report.replicas_to_write_min} (min-replicas-to-write).`];
+  const of = replicas.length === 0 ? 'no server follows it' : behind === 0 ? `${format.counted(replicas.length, 'replica')} ${replicas.length === 1 ? 'gets' : 'get'} the stream` : `${behind} of ${format.counted(replicas.length, 'replica')} ${behind === 1 ? 'has' : 'have'} no stream yet`;
+  if (report.writes_refused) return ['critical', `Commands that write are refused: ${format.counted(report.good_replicas, 'good replica')} of ${report.replicas_to_write_min} (min-replicas-to-write).`];
   if (primary && primary.state !== 'connected') return ['warning', `This server is a replica whose link to its primary is not connected: it ${primary.state}.`];
   if (primary) return ['well', `This server follows its primary; ${of}.`];
   return [behind > 0 ? 'warning' : 'well', replicas.length === 0 ? 'This server follows none, and no server follows it.' : `This server is a primary: ${of}.`];
@@ -71,10 +70,10 @@ function streamFacts(report) {
 
 function syncFacts(report) {
   return [
-    ['Sent all data', count(report.full_synchronizations, 'time')],
-    ['Went on where they were', count(report.partial_synchronizations, 'time')],
-    ['Could not go on', report.partials_refused === 0 ? 'never' : `${count(report.partials_refused, 'time')}, ${report.partials_refused_by_backlog.toLocaleString('en')} of them because the backlog was too short; the last one, ${report.last_refused}: ${report.last_refusal}`],
-    ['Closed because too far behind', report.overflows === 0 ? 'never' : `${count(report.overflows, 'replica')}, ${report.overflows_in_sync.toLocaleString('en')} of them while they synchronized`],
+    ['Sent all data', format.counted(report.full_synchronizations, 'time')],
+    ['Went on where they were', format.counted(report.partial_synchronizations, 'time')],
+    ['Could not go on', report.partials_refused === 0 ? 'never' : `${format.counted(report.partials_refused, 'time')}, ${report.partials_refused_by_backlog.toLocaleString('en')} of them because the backlog was too short; the last one, ${report.last_refused}: ${report.last_refusal}`],
+    ['Closed because too far behind', report.overflows === 0 ? 'never' : `${format.counted(report.overflows, 'replica')}, ${report.overflows_in_sync.toLocaleString('en')} of them while they synchronized`],
     ['Connections of replicas that ended', report.lost_connections.toLocaleString('en')],
     ...linkFacts(report.link),
     ['Errors in the primary’s stream', report.stream_errors === 0 ? 'none' : `${report.stream_errors.toLocaleString('en')}: the data may differ, see redkite verify-replica`],
@@ -84,10 +83,10 @@ function syncFacts(report) {
 function linkFacts(link) {
   if (link.full_synchronizations + link.partial_synchronizations + link.failed_synchronizations + link.breaks === 0 && link.last_failure === '') return [];
   return [
-    ['Received all data', count(link.full_synchronizations, 'time')],
-    ['Went on with the primary’s stream', count(link.partial_synchronizations, 'time')],
+    ['Received all data', format.counted(link.full_synchronizations, 'time')],
+    ['Went on with the primary’s stream', format.counted(link.partial_synchronizations, 'time')],
     ['Synchronizations with the primary that failed', link.failed_synchronizations.toLocaleString('en')],
-    ['The link to the primary broke', link.breaks === 0 ? 'never' : count(link.breaks, 'time')],
+    ['The link to the primary broke', link.breaks === 0 ? 'never' : format.counted(link.breaks, 'time')],
     ['Its last failure', link.last_failure || 'none'],
   ];
 }

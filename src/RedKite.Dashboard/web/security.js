@@ -26,7 +26,7 @@ export function security({ zoom }) {
   ];
   const users = table({ caption: 'Users', key: row => row.name, columns: [
     { title: 'User', get: row => row.name }, { title: 'State', get: row => row.on ? 'on' : 'off' },
-    { title: 'Login', get: row => row.needs_password ? `${row.passwords} password${row.passwords === 1 ? '' : 's'}` : 'without a password' },
+    { title: 'Login', get: row => row.needs_password ? format.counted(row.passwords, 'password') : 'without a password' },
     { title: 'Connections', number: true, get: row => row.connections },
     { title: 'Commands', get: row => row.selectors.map(rules => rules.commands).join(' | '), wrap: true },
     { title: 'Keys', get: row => row.selectors.map(rules => rules.keys || 'none').join(' | '), wrap: true },

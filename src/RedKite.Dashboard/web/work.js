@@ -245,7 +245,7 @@ export function loops({ zoom, go }) {
 }
 
 export function slow({ zoom, chosen }) {
-  const request = row => row.arguments ? row.arguments.join(' ') : `${row.command} (${row.argument_count} arguments)`;
+  const request = row => row.arguments ? row.arguments.join(' ') : `${row.command} (${format.counted(row.argument_count, 'argument')})`;
   const from = { title: 'Client', get: row => [row.client, row.address].filter(Boolean).join(' '), link: row => client({ name: row.client, address: row.address }) };
   const when = moments('When', row => row.unix_seconds * 1000, row => around('clients', row.unix_seconds * 1000, { at: 'timeline' })); // what else happened then
   const what = { title: 'Request', get: request, link: row => here('commands', { find: row.command }) };

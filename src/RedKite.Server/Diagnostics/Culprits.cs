@@ -31,7 +31,7 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
         : "";
 
     internal string HottestKey() => HotKeySketch.Hottest(parts.Metrics.Executors, 1, parts.Clock.NowMs).FirstOrDefault() is { } key
-        ? Text($"the key {Shown(key.Key)}{InDatabase(key.Database)}, {key.UsesPerSecond:0} uses a second in the last {key.Seconds:0} seconds")
+        ? Text($"the key {Shown(key.Key)}{InDatabase(key.Database)}, {Times(key.UsesPerSecond, "use")} a second in the last {Times(key.Seconds, "second")}")
         : "";
 
     /// <summary>The script that runs, or the longest of the last minute, with its first line and its caller.</summary>
@@ -250,8 +250,7 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
             DataType.List or DataType.Array => "element",
             _ => "member",
         };
-        string plural = elements == "entry" ? "entries" : elements + "s";
-        return Text($"{ReportsWord(key.Type)} of {key.Size.ToString("N0", CultureInfo.InvariantCulture)} {(key.Size == 1 ? elements : plural)}");
+        return $"{ReportsWord(key.Type)} of {Times(key.Size, elements, "N0")}";
     }
 
     private static string ReportsWord(DataType type) => type == DataType.SortedSet ? "sorted set" : Reports.ServerReports.Word(type);

@@ -1,3 +1,5 @@
+using System.Globalization;
+
 namespace RedKite.Server.Diagnostics;
 
 /// <summary>
@@ -21,6 +23,9 @@ internal sealed class DiagnosticsView
 
     /// <summary>A setting's value as CONFIG GET shows it.</summary>
     internal Func<string, string> Setting { get; }
+
+    /// <summary>A setting that is a number; NaN: it is none, or not known.</summary>
+    internal double Number(string setting) => double.TryParse(Setting(setting), CultureInfo.InvariantCulture, out double number) ? number : double.NaN;
 
     /// <summary>Names of settings whose value differs from the default although they have no effect.</summary>
     internal IReadOnlyList<string> SettingsWithoutEffect { get; init; } = [];

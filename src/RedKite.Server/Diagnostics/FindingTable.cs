@@ -23,6 +23,7 @@ internal static class FindingTable
     /// <summary>A number of bytes for people: "1.25 GiB".</summary>
     internal static string Bytes(double bytes)
     {
+        if (Math.Abs(bytes) < 1024) return Times(bytes, "byte");
         string[] units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
         int unit = 0;
         while (Math.Abs(bytes) >= 1024 && unit < units.Length - 1)
@@ -31,18 +32,26 @@ internal static class FindingTable
             unit++;
         }
 
-        return string.Create(CultureInfo.InvariantCulture, $"{bytes.ToString(unit == 0 ? "0" : "0.##", CultureInfo.InvariantCulture)} {units[unit]}");
+        return string.Create(CultureInfo.InvariantCulture, $"{bytes:0.##} {units[unit]}");
     }
 
-    /// <summary>A number of things: "1 client", "3 clients".</summary>
-    internal static string Times(double count, string noun) => Text($"{count:0} {noun}{(Math.Round(count) == 1 ? "" : "s")}");
+    /// <summary>A number of things: "1 client", "3 clients", "2 entries".</summary>
+    /// <param name="count">How many.</param>
+    /// <param name="noun">One of them.</param>
+    /// <param name="format">How the number is shown. What is shown as 1 is one.</param>
+    internal static string Times(double count, string noun, string format = "0")
+    {
+        string number = count.ToString(format, CultureInfo.InvariantCulture);
+        bool isIrregular = noun.EndsWith("ry", StringComparison.Ordinal); // an entry
+        return $"{number} {(number == "1" ? noun : isIrregular ? noun[..^1] + "ies" : noun + "s")}";
+    }
 
     /// <summary>A duration for people: "about 40 minutes".</summary>
     internal static string About(double seconds) => seconds switch
     {
-        < 90 => Text($"about {seconds:0} seconds"),
-        < 5400 => Text($"about {seconds / 60:0} minutes"),
-        < 129600 => Text($"about {seconds / 3600:0} hours"),
-        _ => Text($"about {seconds / 86400:0} days"),
+        < 90 => "about " + Times(seconds, "second"),
+        < 5400 => "about " + Times(seconds / 60, "minute"),
+        < 129600 => "about " + Times(seconds / 3600, "hour"),
+        _ => "about " + Times(seconds / 86400, "day"),
     };
 }

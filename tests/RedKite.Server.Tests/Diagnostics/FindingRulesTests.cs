@@ -8,108 +8,9 @@ namespace RedKite.Server.Tests.Diagnostics;
 /// <summary>Each rule with the numbers of a sick server, and all of them with those of a healthy one.</summary>
 public class FindingRulesTests
 {
-    private const long Now = 1_800_000_000;
-    private const int HistorySeconds = 700;
+    private const long Now = FindingCause.Now;
     private const double MiB = 1 << 20;
     private const double GiB = 1 << 30;
-
-    // The causes: values that hold for the whole history.
-    private static readonly Dictionary<string, Cause> Causes = new()
-    {
-        ["memory-near-limit"] = new(Critical, (MaxMemory, 100 * MiB), (UsedMemory, 96 * MiB)),
-        ["eviction-young"] = new(Warning, (EvictedKeys, 100), (EvictedYoungKeys, 90)),
-        ["commands-refused-by-memory"] = new(Critical, (MemoryRefusals, 3), (MaxMemory, 100 * MiB), (UsedMemory, 101 * MiB)),
-        ["memory-over-limit"] = new(Critical, (MemoryExceeded, 950), (MaxMemory, 100 * MiB), (UsedMemory, 101 * MiB)),
-        ["clients-evicted"] = new(Warning, (EvictedClients, 0.1)),
-        ["container-memory"] = new(Critical, (CgroupMemoryLimit, 1000 * MiB), (CgroupMemory, 960 * MiB)),
-        ["machine-memory"] = new(Critical, (MachineMemory, 16 * GiB), (MachineAvailable, 0.5 * GiB)),
-        ["swapped"] = new(Warning, (SwapBytes, 17 * MiB)),
-        ["memory-pressure"] = new(Warning, (MemoryPressure, 11)),
-        ["fragmented"] = new(Warning, (AllocatorActive, 300 * MiB), (AllocatorAllocated, 150 * MiB)),
-        ["buffers-large"] = new(Warning, (BufferBytes, 70 * MiB), (UsedMemory, 200 * MiB)),
-        ["big-key"] = new(Notice, (LargestKey, 70 * MiB)),
-        ["managed-heap-large"] = new(Warning, (ManagedCommitted, 600 * MiB), (Resident, 1000 * MiB)),
-        ["cpu-saturated"] = new(Warning, (MachineCpu, 97), (CpuUser, 2.5)),
-        ["cpu-stolen"] = new(Warning, (MachineSteal, 12)),
-        ["cpu-throttled"] = new(Warning, (Throttled, 0.06), (CgroupCpuLimit, 0.5)),
-        ["cpu-pressure"] = new(Notice, (CpuPressure, 55)),
-        ["io-pressure"] = new(Warning, (IoPressure, 35)),
-        ["disk-slow"] = new(Warning, (DiskWriteLatency, 150_000)),
-        ["disk-nearly-full"] = new(Critical, (DiskFree, 100 * MiB)),
-        ["open-files"] = new(Critical, (OpenFiles, 950), (OpenFilesMax, 1000)),
-        ["page-faults"] = new(Warning, (MajorFaults, 150)),
-        ["clock-jump"] = new(Warning, (ClockJump, -3000)),
-        ["process-stalled"] = new(Warning, (Stall, 300)),
-        ["huge-pages-always"] = new(Notice, (Resident, 5 * GiB), (UsedMemory, 3 * GiB)) { Facts = { ["transparent_huge_pages"] = "always" } },
-        ["writes-refused"] = new(Critical, (WritesRefused, 2), (WriteRefusals, 1)) { Facts = { ["log_failure"] = "No space left on device" } },
-        ["dump-not-loaded"] = new(Warning) { Facts = { ["unloaded_dump"] = "/data/dump.rdb" } },
-        ["save-failed"] = new(Critical, (SaveFailuresInARow, 3)) { Settings = { ["save"] = "3600 1" } },
-        ["save-old"] = new(Warning, (SaveAge, 1300), (ChangesSinceSave, 200)) { Settings = { ["save"] = "3600 1 300 100" } },
-        ["fsync-slow"] = new(Warning, (LogSyncMax, 1_400_000)),
-        ["fsync-always-slow"] = new(Warning, (LogSyncP99, 25_000)) { Settings = { ["appendfsync"] = "always" } },
-        ["writes-held"] = new(Warning, (WritesHeld, 80), (SnapshotSideBytes, 65 * MiB)),
-        ["rewrite-fails"] = new(Warning, (RewriteFailuresInARow, 1)),
-        ["rewrite-loops"] = new(Warning, (SnapshotRuns, 2), (Rewrites, 0.02)),
-        ["log-outgrows-rewrites"] = new(Warning, (LogSize, 5 * GiB), (LogBase, GiB)),
-        ["disk-short-for-snapshot"] = new(Warning, (LogBase, 50 * GiB), (DiskFree, 40 * GiB)) { Settings = { ["appendonly"] = "yes" } },
-        ["data-folder-in-memory"] = new(Warning) { Settings = { ["appendonly"] = "yes" }, Facts = { ["data_file_system"] = "tmpfs" } },
-        ["backup-failed"] = new(Warning, (Backup, 5)) { Facts = { ["backup_failure"] = "No space left on device" } },
-        ["backup-open"] = new(Notice, (Backup, 3), (BackupSeconds, 4000), (BackupWritten, 1000)),
-        ["load-slow"] = new(Notice, (LoadSeconds, 200), (LoadBytes, 10 * GiB), (Uptime, 600)),
-        ["loop-saturated"] = new(Warning, (BusiestLoop, 99)),
-        ["loops-uneven"] = new(Notice, (BusiestLoop, 85), (LeastBusyLoop, 5)),
-        ["stripe-hot"] = new(Warning, (HottestStripe, 60), (LockWaited, 30)),
-        ["lock-waits"] = new(Warning, (LockWaited, 250), (LockWaits, 1000)),
-        ["stripe-uneven"] = new(Notice, (LargestStripe, 9), (Dataset, 300 * MiB)),
-        ["slow-commands"] = new(Warning, (LatencyP99, 12_000), (CommandsProcessed, 100)),
-        ["commands-wait"] = new(Warning, (WaitingP99, 12_000), (CommandsProcessed, 100)),
-        ["long-commands"] = new(Warning, (LongCallTime, 90)),
-        ["hot-key"] = new(Notice, (HottestKey, 40), (CommandsProcessed, 60_000)),
-        ["command-stall"] = new(Critical, (LatencyMax, 1_200_000)),
-        ["large-transaction"] = new(Warning, (LargestTransaction, 100_000)),
-        ["long-script"] = new(Warning, (LongestScript, 200_000)),
-        ["vector-searches-wide"] = new(Warning, (VectorSearches, 20), (VectorBytesRead, 2 * GiB)),
-        ["transactions-refused"] = new(Notice, (TransactionsRefused, 50), (Transactions, 20)),
-        ["keys-command"] = new(Warning, (KeysCalls, 2), (Keys, 20_000)),
-        ["error-rate"] = new(Warning, (ErrorReplies, 200), (CommandsProcessed, 1000)),
-        ["low-hit-ratio"] = new(Notice, (KeyspaceHits, 150), (KeyspaceMisses, 1000)),
-        ["expiry-behind"] = new(Notice, (ExpiredStale, 30)),
-        ["gc-pauses"] = new(Warning, (PauseTime, 60)),
-        ["gc-full"] = new(Notice, (Collections2, 1.5)),
-        ["threadpool-starved"] = new(Warning, (ThreadPoolQueue, 150)),
-        ["clients-near-limit"] = new(Warning, (ConnectedClients, 95), (MaxClients, 100)),
-        ["clients-refused"] = new(Critical, (ConnectionsRejected, 0.1)),
-        ["connection-storm"] = new(Warning, (ConnectionsReceived, 600)),
-        ["clients-not-reading"] = new(Warning, (SuspendedClients, 1)),
-        ["output-limit"] = new(Warning, (OutputDisconnections, 0.1)),
-        ["slow-subscriber"] = new(Warning, (SubscribersClosed, 0.1), (MessagesPublished, 50_000)),
-        ["query-limit"] = new(Warning, (QueryDisconnections, 0.1)),
-        ["large-request"] = new(Notice, (LargestInput, 300 * MiB)),
-        ["logins-fail"] = new(Warning, (AuthenticationsDenied, 2)),
-        ["replica-behind"] = new(Warning, (Replicas, 1), (ReplicaLag, 200 * MiB), (ReplicaLagPercent, 78), (ReplicaSilence, 4)),
-        ["backlog-short"] = new(Notice, (Replicas, 1), (BacklogSize, MiB), (ReplicationBytes, MiB)),
-        ["replicas-resynchronize"] = new(Warning, (Replicas, 1), (SyncsFull, 0.02), (ReplicasClosed, 0.02)),
-        ["replica-slower"] = new(Warning, (Replicas, 1)) { Growing = [(ReplicaLag, MiB / 5), (ReplicaLagPercent, 0.05)] },
-        ["replica-sync-loops"] = new(Warning, (SyncsFailedInARow, 2), (ReplicationBytes, 5 * MiB)),
-        ["replicas-flap"] = new(Warning, (ReplicasLost, 0.02)),
-        ["replicas-too-few"] = new(Critical, (LacksReplicas, 1), (GoodReplicas, 1)) { Settings = { ["min-replicas-to-write"] = "2" } },
-        ["primary-link-down"] = new(Critical, (LinkDown, 40)),
-        ["primary-link-flaps"] = new(Warning, (LinkBreaks, 0.02)),
-        ["primary-sync-fails"] = new(Warning, (LinkFailedSyncsInARow, 3)),
-        ["replica-saturated"] = new(Warning, (LinkApplied, 980_000)),
-        ["data-diverged"] = new(Critical, (StreamErrors, 3)),
-        ["logins-refused"] = new(Warning, (LoginsRefused, 0.1)),
-        ["access-denied"] = new(Notice, (KeysDenied, 2)),
-        ["users-without-password"] = new(Warning, (OpenUsers, 2)) { Settings = { ["bind"] = "* -::*" } },
-        ["open-to-network"] = new(Critical, (DefaultUserOpen, 1)) { Settings = { ["bind"] = "* -::*", ["protected-mode"] = "no" } },
-        ["certificate-expires"] = new(Warning, (TlsCertificateTime, 3 * 86_400)) { Settings = { ["tls-port"] = "6380" } },
-        ["handshakes-fail"] = new(Warning, (TlsHandshakesFailed, 0.7), (TlsHandshakesRefused, 0.7)),
-        ["debug-enabled"] = new(Notice) { Settings = { ["enable-debug-command"] = "yes", ["bind"] = "* -::*" } },
-        ["setting-without-effect"] = new(Notice) { Ineffective = ["io-threads"] },
-        ["slow-log-off"] = new(Notice) { Settings = { ["slowlog-log-slower-than"] = "-1" } },
-        ["slow-log-everything"] = new(Notice) { Settings = { ["slowlog-log-slower-than"] = "5" } },
-        ["backlog-capped"] = new(Notice) { Facts = { ["somaxconn"] = "128" } },
-    };
 
     public static TheoryData<string> RuleNames => [.. FindingTable.Rules.Select(rule => rule.Name)];
 
@@ -117,9 +18,9 @@ public class FindingRulesTests
     [MemberData(nameof(RuleNames))]
     public void Rule_finds_its_cause(string name)
     {
-        Assert.True(Causes.ContainsKey(name), $"{name} has no cause here");
-        Cause cause = Causes[name];
-        Diagnosis? diagnosis = FindingTable.Rules.Single(rule => rule.Name == name).Check(ViewOf(cause));
+        Assert.True(FindingCauses.All.ContainsKey(name), $"{name} has no cause here");
+        FindingCause cause = FindingCauses.All[name];
+        Diagnosis? diagnosis = FindingTable.Rules.Single(rule => rule.Name == name).Check(cause.View());
         Assert.NotNull(diagnosis);
         Assert.Equal(cause.Severity, diagnosis.Severity);
         Assert.Matches("[0-9a-z]", diagnosis.Evidence);
@@ -129,7 +30,7 @@ public class FindingRulesTests
     [Theory]
     [MemberData(nameof(RuleNames))]
     public void Rule_is_silent_on_a_healthy_server(string name) =>
-        Assert.Null(FindingTable.Rules.Single(rule => rule.Name == name).Check(ViewOf(new Cause(Notice))));
+        Assert.Null(FindingTable.Rules.Single(rule => rule.Name == name).Check(new FindingCause(Notice).View()));
 
     [Theory]
     [MemberData(nameof(RuleNames))]
@@ -165,53 +66,7 @@ public class FindingRulesTests
     [Fact]
     public void Cache_is_meant_to_be_full()
     {
-        Cause full = new(Critical, (MaxMemory, 100 * MiB), (UsedMemory, 99 * MiB)) { Settings = { ["maxmemory-policy"] = "allkeys-lru" } };
-        Assert.Null(FindingTable.Rules.Single(rule => rule.Name == "memory-near-limit").Check(ViewOf(full)));
-    }
-
-    private static DiagnosticsView ViewOf(Cause cause)
-    {
-        var values = new double[MetricTable.All.Count];
-        foreach ((Metric metric, double value) in Healthy().Concat(cause.Values)) values[metric.Index] = value;
-        var history = new MetricHistory(values.Length);
-        for (int second = HistorySeconds - 1; second >= 0; second--)
-        {
-            foreach ((Metric metric, double perSecond) in cause.Growing) values[metric.Index] = (HistorySeconds - second) * perSecond;
-            history.Add(Now - second, values);
-        }
-
-        Configuration configuration = new(new Settings());
-        Dictionary<string, string> facts = new() { ["transparent_huge_pages"] = "madvise", ["somaxconn"] = "4096", ["cpus"] = "4", ["data_file_system"] = "ext4" };
-        foreach ((string name, string value) in cause.Facts) facts[name] = value;
-        return new DiagnosticsView(history, values, Now, name => cause.Settings.GetValueOrDefault(name) ?? configuration.Get(name))
-        {
-            Facts = facts,
-            SettingsWithoutEffect = cause.Ineffective,
-        };
-    }
-
-    // A cache under a good load.
-    private static (Metric Metric, double Value)[] Healthy() =>
-    [
-        (CommandsProcessed, 50_000), (ErrorReplies, 2), (KeyspaceHits, 40_000), (KeyspaceMisses, 5_000), (ConnectionsReceived, 3),
-        (LatencyP50, 1), (LatencyP99, 20), (LatencyMax, 900), (BusiestLoop, 40), (LeastBusyLoop, 35), (HottestStripe, 4), (LockWaited, 1), (LargestStripe, 1.2),
-        (EvictedKeys, 500), (EvictedYoungKeys, 3), (MemoryExceeded, 0), (EvictedClients, 0), (ConnectedClients, 120), (MaxClients, 10_000), (Keys, 1_000_000), (ExpiringKeys, 1_000_000), (ExpiredStale, 2), (KeysCalls, 0),
-        (UsedMemory, GiB), (Resident, 1.2 * GiB), (Dataset, 0.9 * GiB), (BufferBytes, 4 * MiB), (AllocatorAllocated, GiB), (AllocatorActive, 1.1 * GiB),
-        (ManagedHeap, 20 * MiB), (ManagedCommitted, 60 * MiB), (PauseTime, 0.3), (Collections2, 0), (ThreadPoolThreads, 4),
-        (OpenFiles, 200), (OpenFilesMax, 20_000), (MachineCpu, 55), (MachineSteal, 0.2), (MachineMemory, 16 * GiB), (MachineAvailable, 9 * GiB),
-        (CpuPressure, 6), (CpuUser, 1), (CpuSystem, 0.5), (MemoryRefusals, 0), (MemoryPressure, 0), (IoPressure, 1), (CgroupMemoryLimit, 8 * GiB), (CgroupMemory, 1.3 * GiB), (CgroupCpuLimit, 4), (DiskFree, 100 * GiB), (Stall, 3),
-        (LogSize, 1.5 * GiB), (LogBase, GiB), (LogSyncP99, 4_000), (LogSyncMax, 9_000), (SaveAge, 250), (ChangesSinceSave, 90), (SaveBytes, GiB), (LoadSeconds, 12), (LoadBytes, GiB), (Uptime, 100_000),
-    ];
-
-    private sealed record Cause(FindingSeverity Severity, params (Metric Metric, double Value)[] Values)
-    {
-        internal Dictionary<string, string> Facts { get; } = [];
-
-        internal Dictionary<string, string> Settings { get; } = [];
-
-        internal string[] Ineffective { get; init; } = [];
-
-        /// <summary>What grows by so much each second of the history.</summary>
-        internal (Metric Metric, double PerSecond)[] Growing { get; init; } = [];
+        FindingCause full = new(Critical, (MaxMemory, 100 * MiB), (UsedMemory, 99 * MiB)) { Settings = { ["maxmemory-policy"] = "allkeys-lru" } };
+        Assert.Null(FindingTable.Rules.Single(rule => rule.Name == "memory-near-limit").Check(full.View()));
     }
 }

@@ -66,7 +66,7 @@ internal sealed class ActionLog(Timeline timeline, ServerLog log, ServerClock cl
         // Counted last: once the count has risen, the event is on the timeline.
         Interlocked.Increment(ref _counts[action.Index]);
         string who = client is null ? "" : $" (client id={taken.ClientId} addr={taken.Address})";
-        string others = taken.Unnoted == 0 ? "" : $", and {taken.Unnoted} times since the last such line";
+        string others = taken.Unnoted == 0 ? "" : $", and {FindingTable.Times(taken.Unnoted, "time")} since the last such line";
         string line = $"Action {action.Name}: {detail}{who}{others}. The setting is {action.Setting}.";
         if (action.TouchesClients) log.Warning(LogEvents.ActionTaken, line);
         else log.Notice(LogEvents.ActionTaken, line);

@@ -124,7 +124,7 @@ internal static class DurabilityRules
 
     private static Diagnosis? LogOutgrows(DiagnosticsView view)
     {
-        double size = view.Min(LogSize, RecentSeconds), before = view[LogBase], percentage = Number(view, "auto-aof-rewrite-percentage");
+        double size = view.Min(LogSize, RecentSeconds), before = view[LogBase], percentage = view.Number("auto-aof-rewrite-percentage");
         if (percentage == 0)
         {
             return size > Gibibyte && size > 4 * before
@@ -132,7 +132,7 @@ internal static class DurabilityRules
                 : null;
         }
 
-        double due = Math.Max(Math.Max(Number(view, "auto-aof-rewrite-min-size"), before * (1 + (percentage / 100))), Tangible);
+        double due = Math.Max(Math.Max(view.Number("auto-aof-rewrite-min-size"), before * (1 + (percentage / 100))), Tangible);
         return size > 2 * due
             ? new("The append-only file grows faster than it is rewritten", Text($"{Bytes(size)}; it is rewritten from {Bytes(due)} on"), Warning)
             : null;
@@ -162,9 +162,6 @@ internal static class DurabilityRules
         long[] numbers = [.. view.Setting("save").Split(' ', StringSplitOptions.RemoveEmptyEntries).Select(word => long.TryParse(word, CultureInfo.InvariantCulture, out long number) ? number : long.MaxValue)];
         return [.. numbers.Chunk(2).Where(pair => pair.Length == 2).Select(pair => (pair[0], pair[1]))];
     }
-
-    private static double Number(DiagnosticsView view, string setting) =>
-        double.TryParse(view.Setting(setting), CultureInfo.InvariantCulture, out double number) ? number : double.NaN;
 
     private static string Reason(DiagnosticsView view, string fact) => view.Facts.GetValueOrDefault(fact) is { Length: > 0 } reason ? reason : "the log has the reason";
 

@@ -30,7 +30,7 @@ internal static class LoadRules
         { Culprit = culprits => culprits.HottestKey() },
         new("lock-waits", "Threads waited for locks of the keyspace for more than 200 ms a second over the last 30 seconds.",
             "BUSYKEYS names the keys that all clients use, and the slow log has long commands. Split the keys, or avoid long commands on them.", "loops",
-            view => view.Mean(LockWaited, 30) > 200 ? new("Commands wait for each other", Text($"{view.Mean(LockWaited, 30):0} ms a second, {view.Mean(LockWaits, 30):0} times"), Warning) : null)
+            view => view.Mean(LockWaited, 30) > 200 ? new("Commands wait for each other", Text($"{view.Mean(LockWaited, 30):0} ms a second, {Times(view.Mean(LockWaits, 30), "time")}"), Warning) : null)
         { Culprit = culprits => culprits.LongCalls(30) },
         new("stripe-uneven", "One stripe holds more than eight times its even share of the data, and more than 256 MiB: a very large key.",
             "BIGKEYS names the key. Split it, or read and delete it in parts.", "keys",
@@ -78,7 +78,7 @@ internal static class LoadRules
         { Culprit = culprits => culprits.CallersOf("keys") },
         new("error-rate", "More than a tenth of the commands of the last 10 seconds failed, and more than ten a second.",
             "INFO errorstats has the errors by class.", "commands",
-            view => view.Mean(ErrorReplies, 10) > 10 && view.Mean(ErrorReplies, 10) > view.Mean(CommandsProcessed, 10) / 10 ? new("Many commands fail", Text($"{view.Mean(ErrorReplies, 10):0} errors a second for {view.Mean(CommandsProcessed, 10):0} commands over the last 10 seconds"), Warning) : null)
+            view => view.Mean(ErrorReplies, 10) > 10 && view.Mean(ErrorReplies, 10) > view.Mean(CommandsProcessed, 10) / 10 ? new("Many commands fail", Text($"{Times(view.Mean(ErrorReplies, 10), "error")} a second for {Times(view.Mean(CommandsProcessed, 10), "command")} over the last 10 seconds"), Warning) : null)
         { Culprit = culprits => culprits.Errors() },
         new("low-hit-ratio", "Of more than 1,000 lookups a second, fewer than a fifth found their key over the last ten minutes. As a cache, the server saves little.",
             "Check whether keys expire too soon, or clients use wrong names.", "keys", LowHitRatio),
@@ -87,7 +87,7 @@ internal static class LoadRules
             view => view.Min(ExpiredStale, 30) > 25 ? new("Expired keys are removed too slowly", Text($"about {view.Mean(ExpiredStale, 30):0} % of the keys with an expiry have expired"), Notice) : null),
         new("gc-pauses", "Garbage collections stopped all threads for more than 50 ms a second over the last 30 seconds.",
             "In a host application, its allocations are the likely cause. Otherwise take a debug package and report a bug.", "memory",
-            view => view.Mean(PauseTime, 30) > 50 ? new("Garbage collections stop the server", Text($"{view.Mean(PauseTime, 30):0} ms a second, {view.Mean(Collections2, 30):0.##} full collections a second"), Warning) : null),
+            view => view.Mean(PauseTime, 30) > 50 ? new("Garbage collections stop the server", Text($"{view.Mean(PauseTime, 30):0} ms a second, {Times(view.Mean(Collections2, 30), "full collection", "0.##")} a second"), Warning) : null),
         new("gc-full", "There was more than one full garbage collection a second over the last 30 seconds.",
             "In a host application, its allocations are the likely cause; look for large arrays and pinned buffers.", "memory",
             view => view.Mean(Collections2, 30) > 1 ? new("Full garbage collections are frequent", Text($"{view.Mean(Collections2, 30):0.#} a second"), Notice) : null),

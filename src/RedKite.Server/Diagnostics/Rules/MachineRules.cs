@@ -23,7 +23,7 @@ internal static class MachineRules
             view => view.Mean(MachineSteal, 30) > 10 ? new("The hypervisor takes CPU time away", Text($"{view.Mean(MachineSteal, 30):0.#} % stolen for 30 seconds"), Warning) : null),
         new("cpu-throttled", "The container was stopped for more than 5 % of the last 30 seconds because it had used its share of CPU. Every stop delays all clients.",
             "Raise the container's CPU limit, or remove it and use shares.", "machine",
-            view => view.Mean(Throttled, 30) > 0.05 ? new("The container's CPU limit stops the server", Text($"stopped {view.Mean(Throttled, 30) * 100:0.#} % of the time, limit {view[CgroupCpuLimit]:0.##} CPUs"), Warning) : null),
+            view => view.Mean(Throttled, 30) > 0.05 ? new("The container's CPU limit stops the server", Text($"stopped {view.Mean(Throttled, 30) * 100:0.#} % of the time, limit {Times(view[CgroupCpuLimit], "CPU", "0.##")}"), Warning) : null),
         new("cpu-pressure", "Tasks waited for a CPU during more than 50 % of each of the last 30 seconds (pressure stall information). It ends when they waited for less than 25 % of a whole minute.",
             "Move other programs away, or add CPUs.", "machine",
             view => view.Min(CpuPressure, 30) > 50 ? new("Tasks wait for CPUs", Text($"tasks waited {view.Mean(CpuPressure, 30):0} % of the last 30 seconds"), Notice) : null)

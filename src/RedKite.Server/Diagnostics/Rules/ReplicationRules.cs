@@ -32,7 +32,7 @@ internal static class ReplicationRules
         new("replicas-resynchronize", "Replicas have copied everything at least five times within the last ten minutes.",
             "The log says why each could not go on: the backlog was too small (repl-backlog-size), or the replica was closed because it was too far behind (client-output-buffer-limit replica).", "replication",
             view => view.Growth(SyncsFull, 600) is >= ManySyncs and var syncs
-                ? new("Replicas copy everything again and again", Text($"{Times(syncs, "full synchronization")} in ten minutes, {Times(view.Growth(SyncsRefusedBacklog, 600), "replica")} for which the backlog was too short, {view.Growth(SyncsRefusedHistory, 600):0} with another history, {view.Growth(ReplicasClosed, 600) + view.Growth(SyncsOverflowed, 600):0} closed because they were too far behind"), Warning) : null)
+                ? new("Replicas copy everything again and again", Text($"{Times(syncs, "full synchronization")} in ten minutes, {Times(view.Growth(SyncsRefusedBacklog, 600), "replica")} for which the backlog was too short, {view.Growth(SyncsRefusedHistory, 600):0} with another history, {view.Growth(ReplicasClosed, 600) + view.Growth(SyncsOverflowed, 600):0} closed for being too far behind"), Warning) : null)
         { Culprit = culprits => culprits.ReplicaRefused() },
         new("replica-sync-loops", "A replica was closed at least twice in a row before it had loaded the data, because more was written meanwhile than client-output-buffer-limit allows for replicas. Each time the limit is doubled, up to eight times.",
             "Raise client-output-buffer-limit replica, or write less while the replica synchronizes; look at the network to the replica and at how fast it loads.", "replication",
@@ -42,12 +42,12 @@ internal static class ReplicationRules
         new("replicas-flap", "Connections of replicas ended at least five times within the last ten minutes.",
             "The log says which, and whether the server closed them. Look at the network, at repl-timeout, and at the replica's log.", "replication",
             view => view.Growth(ReplicasLost, 600) is >= ManyBreaks and var lost
-                ? new("Connections of replicas break again and again", Text($"{Times(lost, "connection")} ended in ten minutes, {Times(view.Growth(ReplicasClosed, 600) + view.Growth(SyncsOverflowed, 600), "replica")} closed because they were too far behind"), Warning) : null)
+                ? new("Connections of replicas break again and again", Text($"{Times(lost, "connection")} ended in ten minutes, {Times(view.Growth(ReplicasClosed, 600) + view.Growth(SyncsOverflowed, 600), "replica")} closed for being too far behind"), Warning) : null)
         { Culprit = culprits => culprits.ReplicasLost() },
         new("replicas-too-few", "Commands that write are refused, because fewer replicas than min-replicas-to-write have acknowledged something within min-replicas-max-lag.",
             "Bring the replicas back. If availability is worth more than the bound on what a failover loses, lower min-replicas-to-write.", "replication",
             view => view[LacksReplicas] > 0
-                ? new("Writes are refused: there are too few good replicas", Text($"{view[GoodReplicas]:0} of {view.Setting("min-replicas-to-write")} within {view.Setting("min-replicas-max-lag")} seconds; {Times(view[Replicas], "replica")} connected"), Critical) : null)
+                ? new("Writes are refused: there are too few good replicas", Text($"{view[GoodReplicas]:0} of {view.Setting("min-replicas-to-write")} within {Times(view.Number("min-replicas-max-lag"), "second")}; {Times(view[Replicas], "replica")} connected"), Critical) : null)
         { Culprit = culprits => culprits.ReplicasBehind() },
     ];
 

@@ -24,7 +24,7 @@ internal static class SettingRules
             DebugIsOpen),
         new("setting-without-effect", "A setting has a value other than its default, but no effect in RedKite. docs/reference/settings.md has the reasons.",
             "Remove the setting from the configuration, or read in docs/reference/settings.md what does its work in RedKite.", "configuration",
-            view => view.SettingsWithoutEffect.Count is > 0 and var count ? new(count == 1 ? "A setting has no effect in RedKite" : Text($"{count} settings have no effect in RedKite"), string.Join(", ", view.SettingsWithoutEffect), Notice) : null),
+            view => view.SettingsWithoutEffect.Count is > 0 and var count ? new(count == 1 ? "A setting has no effect in RedKite" : Times(count, "setting") + " have no effect in RedKite", string.Join(", ", view.SettingsWithoutEffect), Notice) : null),
         new("slow-log-off", "The slow log is off, so slow commands leave no trace.",
             "Set slowlog-log-slower-than to 10000 (microseconds).", "configuration",
             view => view.Setting("slowlog-log-slower-than") == "-1" || view.Setting("slowlog-max-len") == "0" ? new("The slow log is off", Text($"slowlog-log-slower-than {view.Setting("slowlog-log-slower-than")}, slowlog-max-len {view.Setting("slowlog-max-len")}"), Notice) : null),
