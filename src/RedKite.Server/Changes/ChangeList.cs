@@ -60,10 +60,13 @@ internal sealed class ChangeList
     internal void Add(KeyEvent keyEvent, int database, ulong hash, ReadOnlySpan<byte> key)
     {
         if (!_recording) return;
-        if (_overwritten.Count > 0 && KeyEvents.IsWholeValue(keyEvent)) AddOverwritten(database, hash, key);
+        bool replaces = _overwritten.Count > 0 && (KeyEvents.IsWholeValue(keyEvent) || keyEvent == KeyEvent.Expire); // MSETEX reports the expiry first
+        bool isReportedFirst = keyEvent is KeyEvent.CopyTo or KeyEvent.RenameTo or KeyEvent.Restore; // as in Redis
+        if (replaces && !isReportedFirst) AddOverwritten(database, hash, key);
         int emptied = _emptied > 0 && keyEvent != KeyEvent.New ? IndexOfEmptied(new KeyIdentity(database, hash)) : -1;
         _changes.Add(new Change(keyEvent, database, hash, Keep(key), key.Length) { FieldsStart = _fields.Count, FieldCount = _nextFields.Count });
         if (_nextFields.Count > 0) TakeFields();
+        if (replaces && isReportedFirst) AddOverwritten(database, hash, key);
         if (emptied < 0) return;
         Change removal = _changes[emptied];
         _changes.RemoveAt(emptied);

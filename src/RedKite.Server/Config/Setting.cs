@@ -27,7 +27,7 @@ internal enum SettingFlags
     /// <summary>Several lines of the file add up; the first one replaces the default.</summary>
     Accumulates = 32,
 
-    /// <summary>CONFIG SET to the current value counts as a change: the file that it names may have new content.</summary>
+    /// <summary>CONFIG SET to the current value counts as a change: the file that it names may have new content, or the value is more than what is shown.</summary>
     Reapplied = 64,
 
     /// <summary>CONFIG SET is refused while data is loaded, in place of other data or beside it.</summary>

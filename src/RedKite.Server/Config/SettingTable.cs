@@ -157,7 +157,7 @@ internal static class SettingTable
         Flag("lazyfree-lazy-server-del", false).WithoutEffect(AlwaysFreedLater),
         Flag("lazyfree-lazy-user-del", false).WithoutEffect(AlwaysFreedLater),
         Flag("lazyfree-lazy-user-flush", false).WithoutEffect(AlwaysFreedLater),
-        Text("notify-keyspace-events", "", s => SettingParsers.ShownKeyspaceEvents(s.KeyspaceEvents), (s, v) => s.KeyspaceEvents = v, parse: SettingParsers.KeyspaceEvents).KeepingEmpty(),
+        Text("notify-keyspace-events", "", s => SettingParsers.ShownKeyspaceEvents(s.KeyspaceEvents), (s, v) => s.KeyspaceEvents = v, flags: Reapplied, parse: SettingParsers.KeyspaceEvents).KeepingEmpty(),
         Flag("activerehashing", true).WithoutEffect("tables grow by one segment at a time, in the command that fills it"),
         Flag("activedefrag", false, s => s.ActiveDefragmentation, (s, v) => s.ActiveDefragmentation = v).WithRemark("whether active defragmentation runs when free space between blocks exceeds the thresholds; with maxmemory see also `defrag-under-maxmemory`"),
         Memory("active-defrag-ignore-bytes", 1, LongMax, 100 * Megabyte, s => s.DefragmentationIgnoredBytes, (s, v) => s.DefragmentationIgnoredBytes = v),

@@ -59,6 +59,9 @@ internal sealed unsafe partial class Database
         new ExpiryReport(stripe.Observer, this, entry.Position).Expired(field);
     }
 
+    /// <summary>Counts a key that a command did not keep because the expiry that it gave it had passed.</summary>
+    internal void CountExpiredKey(ulong hash) => StripeOf(hash, out _).ExpiredKeys++;
+
     /// <summary>Counts fields of a hash that a command removed because the expiry that it gave them had passed.</summary>
     internal void CountExpiredFields(ulong hash, long fields) => StripeOf(hash, out _).ExpiredFields += fields;
 

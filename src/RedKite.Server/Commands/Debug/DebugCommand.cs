@@ -34,6 +34,7 @@ internal sealed class DebugCommand(ServerRun run, ReplicationState replication, 
         else if (cmd.Is(1, "SET-DISABLE-DENY-SCRIPTS"u8) && cmd.Count == 3) AllowInScripts(cmd);
         else if (cmd.Is(1, "REPLYBUFFER"u8) && cmd.Count == 4 && cmd.Is(2, "PEAK-RESET-TIME"u8)) SetReplyPeakTime(cmd);
         else if (cmd.Is(1, "REPLYBUFFER"u8) && cmd.Count == 4 && cmd.Is(2, "RESIZING"u8)) cmd.Reply.Ok();
+        else if ((cmd.Is(1, "REPLY-COPY-AVOIDANCE"u8) || cmd.Is(1, "DICT-RESIZING"u8)) && cmd.Count == 3) cmd.Reply.Ok(); // replies are always copied, and tables are not resized as a whole
         else if (cmd.Is(1, "POPULATE"u8) && cmd.Count is >= 3 and <= 5) Populate(cmd);
         else if (cmd.Is(1, "PROTOCOL"u8) && cmd.Count == 3) Protocol(cmd);
         else if (cmd.Is(1, "QUICKLIST-PACKED-THRESHOLD"u8) && cmd.Count == 3) PackedThreshold(cmd);
@@ -272,6 +273,8 @@ internal sealed class DebugCommand(ServerRun run, ReplicationState replication, 
         cmd,
         "CHANGE-REPL-ID",
         "    Change the replication id.",
+        "DICT-RESIZING <0|1>",
+        "    Accepted for test programs, without effect: tables are not resized as a whole.",
         "DIGEST",
         "    Return a digest of all data: 40 hexadecimal digits.",
         "DIGEST-VALUE [<key> ...]",
@@ -304,6 +307,8 @@ internal sealed class DebugCommand(ServerRun run, ReplicationState replication, 
         "    Set how long the peak size of a client's replies is remembered.",
         "REPLYBUFFER RESIZING <0|1>",
         "    Accepted for test programs, without effect.",
+        "REPLY-COPY-AVOIDANCE <0|1>",
+        "    Accepted for test programs, without effect: replies are always copied.",
         "SET-ACTIVE-EXPIRE <0|1>",
         "    Disable (0) or enable (1) the background removal of expired keys.",
         "SET-DISABLE-DENY-SCRIPTS <0|1>",

@@ -189,6 +189,7 @@ internal sealed class DumpCommands(ServerRun run, Func<int> streamVersion)
             expiryMs = options.IsAbsolute ? ttlMs : unchecked(ttlMs + cmd.NowMs);
             if (cmd.Expiry.HasPassed(expiryMs))
             {
+                cmd.Database.CountExpiredKey(cmd.HashOf(1));
                 cmd.Database.Unlink(entry, UnlinkReason.Deleted);
                 return false;
             }

@@ -46,7 +46,9 @@ internal static class StreamRemovalCommands
         if (stream.Exists && !ids.AreIdsOrReply(cmd)) return;
         cmd.ReplaceEffect();
         cmd.Reply.Array(ids.Count);
-        for (int i = 0; i < ids.Count; i++) cmd.Reply.Integer(stream.Exists ? Delete(cmd, stream, ids.Id(cmd, i), policy) : Missing);
+        int deleted = 0;
+        for (int i = 0; i < ids.Count; i++) cmd.Reply.Integer(stream.Exists ? Delete(cmd, stream, ids.Id(cmd, i), policy, ref deleted) : Missing);
+        if (deleted > 0) cmd.Changed(1, KeyEvent.XDel, deleted);
     }
 
     // XACKDEL key group [KEEPREF | DELREF | ACKED] IDS numids id [id ...]
@@ -58,6 +60,7 @@ internal static class StreamRemovalCommands
         if (group.Exists && !ids.AreIdsOrReply(cmd)) return;
         cmd.ReplaceEffect();
         cmd.Reply.Array(ids.Count);
+        int deleted = 0;
         for (int i = 0; i < ids.Count; i++)
         {
             StreamId id = group.Exists ? ids.Id(cmd, i) : default;
@@ -70,13 +73,15 @@ internal static class StreamRemovalCommands
             StreamEffects.Acknowledge(cmd, 1, group, id);
             cmd.Changed(1, KeyEvent.Bookkeeping);
             // What was pending is gone now, even if the entry was deleted before.
-            long removal = Delete(cmd, stream, id, policy);
+            long removal = Delete(cmd, stream, id, policy, ref deleted);
             cmd.Reply.Integer(removal == Missing ? Deleted : removal);
         }
+
+        if (deleted > 0) cmd.Changed(1, KeyEvent.XDel, deleted);
     }
 
-    // Deletes one entry if the policy allows it.
-    private static long Delete(scoped in CommandContext cmd, StreamValue stream, in StreamId id, StreamReferencePolicy policy)
+    // Deletes one entry if the policy allows it. The deletions of a command are one event.
+    private static long Delete(scoped in CommandContext cmd, StreamValue stream, in StreamId id, StreamReferencePolicy policy, ref int deleted)
     {
         // Groups may refer to an entry that was deleted, or have still to read beyond its id.
         if (policy == StreamReferencePolicy.OnlyUnreferenced && stream.HasReferences(id)) return StillReferenced;
@@ -90,7 +95,7 @@ internal static class StreamRemovalCommands
 
         if (!stream.Delete(id)) return Missing;
         StreamEffects.Delete(cmd, 1, id);
-        cmd.Changed(1, KeyEvent.XDel);
+        deleted++;
         return Deleted;
     }
 

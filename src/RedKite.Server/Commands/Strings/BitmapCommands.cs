@@ -150,6 +150,7 @@ internal static class BitmapCommands
         }
         else
         {
+            if (timesOwn > 0 && destination.Exists) cmd.Recording.Changes.NoteOverwritten(cmd.Database, cmd.HashOf(2), DataType.String);
             if (operation > BitOperation.Not) BitBlockCombination.CombineInto(cmd, operation, destination, length, isSource: timesOwn > 0);
             else if (timesOwn > 0) CombineInPlace(cmd, operation, destination, length, timesOwn);
             else CombineInto(cmd, operation, destination, length);

@@ -68,7 +68,7 @@ internal static class ConditionalStringCommands
 
     // Without a condition the value's type does not matter, and it is not read.
     private static KeyFlags DelExKeyFlags(scoped in CommandContext cmd, int start) =>
-        cmd.Count - start > 2 ? ReadWrite | Access | Delete : Remove | Delete;
+        cmd.Count - start > 2 ? ReadWrite | Delete : Remove | Delete;
 
     // DELIFEQ key value
     private static void DelIfEq(ref CommandContext cmd)
@@ -134,8 +134,8 @@ internal static class ConditionalStringCommands
         Entry entry = cmd.FindToReplace(key);
         if (options.KeepsExpiry && entry.Exists) expiryMs = entry.ExpiryMs;
         cmd.WriteString(key, entry, cmd[key + 1], expiryMs);
+        if (options.HasExpiry) cmd.Changed(key, KeyEvent.Expire, count: 0); // before the value's event, unlike SET
         cmd.Changed(key, KeyEvent.Set);
-        if (options.HasExpiry) cmd.Changed(key, KeyEvent.Expire, count: 0);
         cmd.EffectSet(key, cmd[key + 1], expiryMs);
     }
 }

@@ -93,15 +93,17 @@ internal static class StringCommands
         cmd.Reply.Ok();
     }
 
-    // SET reads the old value only with GET or a condition on it.
+    // SET reads the old value only with GET or a condition on it. As in Redis, a condition needs no permission to read.
     private static KeyFlags SetKeyFlags(scoped in CommandContext cmd, int start)
     {
+        bool hasCondition = false;
         for (int i = start + 3; i < cmd.Count; i++)
         {
-            if (cmd.Is(i, "GET"u8) || ValueCondition.IsWord(cmd, i)) return ReadWrite | Access | Update;
+            if (cmd.Is(i, "GET"u8)) return ReadWrite | Access | Update;
+            hasCondition |= ValueCondition.IsWord(cmd, i);
         }
 
-        return Overwrite | Update;
+        return (hasCondition ? ReadWrite : Overwrite) | Update;
     }
 
     private static void SetWithOptions(ref CommandContext cmd)
