@@ -593,10 +593,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         ResumeHeld();
     }
 
-    private void ResumeHeld()
-    {
-        foreach (SessionLoop loop in _loops) loop.Loop.Post(loop.ResumePaused);
-    }
+    private void ResumeHeld() => ForEachLoop(static loop => loop.ResumePaused());
 
     private void Tick(long nowMs)
     {
@@ -656,6 +653,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     {
         Watching?.Dispose();
         Engine.Script.EndForStop();
+        Engine.Migrations.Stop(); // while there are loops, which its transfers wake
         foreach (SessionLoop loop in _loops) loop.Loop.Post(loop.Loop.StopListening);
         foreach (SessionLoop loop in _loops) loop.Loop.Stop();
         foreach (SessionLoop loop in _loops) loop.Loop.Dispose();

@@ -7,7 +7,7 @@ public static class ServerVersion
     public static string Text { get; } = typeof(ServerVersion).Assembly.GetName().Version!.ToString(3);
 
     /// <summary>
-    /// The newest version of Redis of which RedKite has all commands but MIGRATE. It is the <c>redis_version</c> of INFO and the <c>version</c> of HELLO,
+    /// The newest version of Redis of which RedKite has all commands. It is the <c>redis_version</c> of INFO and the <c>version</c> of HELLO,
     /// unless the setting <c>reported-redis-version</c> names another.
     /// </summary>
     public const string Redis = "8.12.0";

@@ -46,6 +46,48 @@ internal static class NotCopied
             "a thread of its own makes these calls, and no client waits for it",
             _ => false),
         new(
+            "MIGRATE",
+            "stops the whole server until the target has answered",
+            "the client waits; others execute. A key that changes while it is sent is sent again, up to 8 times, with REPLACE, and one that is removed here is removed there; beyond that an error says so and the key stays here. More than 512 keys or 1 MiB are sent in several transfers, and each removes its keys",
+            "a slow target would stop every client for as long as the timeout",
+            _ => false),
+        new(
+            "MIGRATE in a transaction or script",
+            "executed",
+            "ERR MIGRATE cannot be used in a transaction or script, because it waits for another server",
+            "a transaction holds its keys until its end",
+            _ => false),
+        new(
+            "MIGRATE whose AUTH or SELECT the target refuses",
+            "RESTORE was sent with them and may write into another database of the target, or as another user",
+            "RESTORE is sent when they are accepted",
+            "it could overwrite other keys",
+            _ => false),
+        new(
+            "MIGRATE without AUTH, soon after one with AUTH to the same target",
+            "uses its connection, which has logged in",
+            "uses a connection of its own",
+            "a client without the password would act as the user",
+            _ => false),
+        new(
+            "MIGRATE to a target that replies to RESTORE with neither +OK nor an error",
+            "removes the key",
+            "IOERR, and the key stays",
+            "the target has not said that it has the key",
+            _ => false),
+        new(
+            "MIGRATE to Valkey, or to Redis 7.2",
+            "ERR Target instance replied with error: ERR DUMP payload version or checksum are wrong",
+            "sends the value once more in the older format, if that loses nothing",
+            "RedKite can write it",
+            _ => false),
+        new(
+            "MIGRATE with tls-cluster yes",
+            "uses TLS",
+            "does not use TLS",
+            "there is no cluster yet",
+            _ => false),
+        new(
             "AUTH or HELLO AUTH that fails while earlier replies of the connection are unsent",
             "no reply; those of later commands move up",
             "the error",

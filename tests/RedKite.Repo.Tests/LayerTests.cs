@@ -11,7 +11,7 @@ public class LayerTests
     private const string Top = "";
 
     // Each folder may name those before it. Commands and their execution don't know each other: only the top names both.
-    private static readonly string[] Layers = ["Config", "Logging", "Changes", "Metrics", "Model", "Acl", "Sessions", "Durability", "Replication", "PubSub", "Tracking", "Diagnostics", "Commands", "Execution", "Loops", "Client", "Following", "Custom", Top];
+    private static readonly string[] Layers = ["Config", "Logging", "Changes", "Metrics", "Model", "Acl", "Sessions", "Durability", "Replication", "Migration", "PubSub", "Tracking", "Diagnostics", "Commands", "Execution", "Loops", "Client", "Following", "Custom", Top];
 
     // The version is a pair of constants that hosts read too.
     private static readonly string[] NamedEverywhere = ["ServerVersion"];

@@ -9,7 +9,6 @@ public static class AbsentCommands
 {
     private static readonly SortedDictionary<string, string[]> Groups = new(StringComparer.Ordinal)
     {
-        ["generic"] = ["migrate"],
     };
 
     private static readonly HashSet<string> Names = [.. Groups.Values.SelectMany(names => names)];

@@ -144,14 +144,14 @@ internal sealed class CommandRules
     }
 }
 
-/// <summary>The commands by the names that rules use: Redis's own, regardless of rename-command, and whether they are built or not.</summary>
+/// <summary>The commands by the names that rules use: Redis's own, regardless of rename-command.</summary>
 internal sealed class RuleCommands
 {
     private readonly Dictionary<string, Command> _byName = new(StringComparer.OrdinalIgnoreCase);
 
     internal RuleCommands(IReadOnlyList<Command> built)
     {
-        All = [.. built, .. UnbuiltCommands.Create(built.Count)];
+        All = built;
         foreach (Command command in All) _byName.Add(command.FullName, command);
     }
 
@@ -159,7 +159,4 @@ internal sealed class RuleCommands
     internal IReadOnlyList<Command> All { get; }
 
     internal Command? Find(string fullName) => _byName.GetValueOrDefault(fullName);
-
-    /// <summary>A command that is not built; null: there is no such one.</summary>
-    internal Command? FindUnbuilt(string name, CommandTable built) => Find(name) is { } command && command.Index >= built.All.Count ? command : null;
 }

@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using RedKite.Server.Execution;
+using RedKite.Server.Model;
 
 namespace RedKite.Server.Client;
 
@@ -8,6 +9,7 @@ internal sealed class AsyncWaits(Engine engine, CallerPool callers)
 {
     private readonly ConcurrentDictionary<AsyncWait, bool> _waits = new();
     private volatile bool _ended;
+    private int _working;
 
     internal Engine Engine => engine;
 
@@ -36,9 +38,10 @@ internal sealed class AsyncWaits(Engine engine, CallerPool callers)
             cancellation.ThrowIfCancellationRequested();
             var wait = new AsyncWait(this, database, cancellation);
             caller.ExecuteFor(wait.Session);
-            return wait.Session.Blocked is { } blocked
-                ? new ValueTask<RedKiteReply>(wait.Begin(blocked)) // before the call ends: the server's end waits for calls, and then for waits
-                : new ValueTask<RedKiteReply>(RedKiteReply.Parse(caller.Reply));
+            if (wait.Session.Blocked is not { } blocked) return new ValueTask<RedKiteReply>(RedKiteReply.Parse(caller.Reply));
+            Task<RedKiteReply> reply = wait.Begin(blocked); // before the call ends: the server's end waits for calls, and then for waits
+            if (blocked.Work is not null) Work(caller, blocked);
+            return new ValueTask<RedKiteReply>(reply);
         }
         finally
         {
@@ -55,9 +58,41 @@ internal sealed class AsyncWaits(Engine engine, CallerPool callers)
     }
 
     /// <summary>Waits for the last of them, which calls in progress may have begun meanwhile: each ends at once.</summary>
-    internal void Join() => SpinWait.SpinUntil(() => _waits.IsEmpty);
+    internal void Join() => SpinWait.SpinUntil(() => _waits.IsEmpty && Volatile.Read(ref _working) == 0);
 
     internal void Add(AsyncWait wait) => _waits[wait] = true;
 
     internal void Remove(AsyncWait wait) => _waits.TryRemove(wait, out _);
+
+    // Slices of work are run on the call's thread, as those of a synchronous call. While it is pending outside of the data, no thread has it.
+    private void Work(Caller caller, BlockedClient blocked)
+    {
+        if (caller.WorkFor(blocked) is not { } pending) return;
+        Interlocked.Increment(ref _working);
+        pending.ContinueWith(_ => GoOn(blocked), CancellationToken.None, TaskContinuationOptions.None, TaskScheduler.Default);
+    }
+
+    private void GoOn(BlockedClient blocked)
+    {
+        try
+        {
+            Caller caller = callers.Take(blocked.Session.DatabaseIndex);
+            try
+            {
+                Work(caller, blocked);
+            }
+            finally
+            {
+                caller.End();
+            }
+        }
+        catch (ObjectDisposedException)
+        {
+            // The server has stopped, and with it the wait.
+        }
+        finally
+        {
+            Interlocked.Decrement(ref _working);
+        }
+    }
 }

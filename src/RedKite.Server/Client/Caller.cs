@@ -377,11 +377,31 @@ internal sealed class Caller : CallTarget
     // Does the work that the command waits for, unless the server stops meanwhile.
     private void Work(BlockedClient blocked)
     {
-        while (_slices.RunSlice(blocked))
+        while (true)
+        {
+            while (blocked.Work is PendingWork { Pending: { } pending } && !pending.Wait(SleepMsMax)) EndIfStopped();
+            _executor.Time.Read();
+            if (!_slices.RunSlice(blocked)) return;
+            EndIfStopped();
+            Thread.Yield(); // to threads that wait for the stripes
+        }
+
+        void EndIfStopped()
         {
             if (_ended && blocked.TryEnd()) blocked.Wake();
-            Thread.Yield(); // to threads that wait for the stripes
+        }
+    }
+
+    /// <summary>Runs slices of the work that a command of another session waits for, until that is pending or has ended.</summary>
+    /// <returns>What it is pending for; null: it has ended.</returns>
+    internal Task? WorkFor(BlockedClient blocked)
+    {
+        while (true)
+        {
+            if (blocked.Work is PendingWork { Pending: { IsCompleted: false } pending }) return pending;
             _executor.Time.Read();
+            if (!_slices.RunSlice(blocked)) return null;
+            Thread.Yield();
         }
     }
 

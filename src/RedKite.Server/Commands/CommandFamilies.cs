@@ -77,6 +77,7 @@ internal static class CommandFamilies
         ObjectCommands.Family,
         new DumpCommands(parts.Run, () => parts.Replicas.PayloadVersion).Family,
         new DumpCommands(parts.Run, () => parts.Replicas.PayloadVersion).ClusterFamily,
+        new MigrateCommands(parts.Migrations, parts.Replication).Family,
         new ReplicationWaits(parts.Durability.Log, parts.Replicas).Family,
         new ReplicationCommands(parts.Replicas).Family,
         new AclCommands(parts).Family,

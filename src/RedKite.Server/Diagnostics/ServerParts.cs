@@ -8,6 +8,7 @@ using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Durability;
 using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
+using RedKite.Server.Migration;
 using RedKite.Server.Model;
 using RedKite.Server.PubSub;
 using RedKite.Server.Replication;
@@ -47,6 +48,7 @@ internal abstract class ServerParts
         LargeReplies = new RequestLog(Limits, Kept);
         Watched = new WatchedKeys(keyspace);
         LocalExpiries = new LocalExpiries(keyspace);
+        Migrations = new MigrationService(clock);
         WriteGate = new WriteGate(Attention);
         Durability = new DurabilityService(Settings, keyspace, clock, log, Changes, WriteGate, files)
         {
@@ -68,7 +70,7 @@ internal abstract class ServerParts
 
         Backup = new BackupService(Settings, Durability, Changes, WriteGate, log, clock);
         Durability.DataReplaced = Backup.NoteOtherData;
-        Durability.Ticked = Backup.Tick;
+        Durability.Ticked = Backup.Tick + (Action<long>)(_ => Migrations.Tick());
         Durability.Stopping = Backup.Dispose;
         DurabilityEvents.Begin(Durability, WriteGate, Settings, Timeline, LatencyMonitor, clock);
     }
@@ -207,6 +209,9 @@ internal abstract class ServerParts
 
     /// <summary>The server's replicas.</summary>
     internal ReplicaService Replicas { get; }
+
+    /// <summary>What MIGRATE sends to other servers.</summary>
+    internal MigrationService Migrations { get; }
 
     /// <summary>What the server's replicas receive.</summary>
     internal ReplicationStream ReplicaStream => Replicas.Stream;

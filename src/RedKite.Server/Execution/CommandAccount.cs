@@ -66,6 +66,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
         SavedRequest request = client.Request;
         var cmd = new CommandContext(_environment, client.Session, request.Input, executor.Reply, request.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
+        cmd.Arguments.Redacted = request.Redacted;
         long ns = ServerClock.TicksToNs(client.ExecutedTicks);
         if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end, hasWaited: true);
         NoteTime(cmd, ServerClock.TicksToNs(client.LongestTicks), lockedNs: 0, end, isLogged: true);

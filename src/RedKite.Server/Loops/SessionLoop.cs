@@ -65,7 +65,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Metrics = new LoopMetrics(loop, Executor.Metrics);
         engine.Metrics.Add(Metrics);
         Blocked = new LoopBlockedClients(engine, loop, Executor);
-        Sliced = new SliceQueue(engine, Executor);
+        Sliced = new SliceQueue(engine, loop, Executor);
         int firstSwept = index < loops ? index : engine.Keyspace.Stripes.Length; // a reserve loop sweeps none
         _sweep = new BackgroundSweep(engine.Keyspace, firstSwept, loops)
         {

@@ -10,7 +10,7 @@ internal static class ErrorWords
 {
     private static readonly FrozenSet<string> Own = FrozenSet.Create(
         StringComparer.Ordinal,
-        "BUSY", "BUSYGROUP", "BUSYKEY", "DENIED", "ERR", "ERRORSTATS_OVERFLOW", "EXECABORT", "INVALIDOBJ", "LOADING", "MISCONF", "NOAUTH", "NOGOODSLAVE", "NOGROUP",
+        "BUSY", "BUSYGROUP", "BUSYKEY", "DENIED", "ERR", "ERRORSTATS_OVERFLOW", "EXECABORT", "INVALIDOBJ", "IOERR", "LOADING", "MISCONF", "NOAUTH", "NOGOODSLAVE", "NOGROUP",
         "NOPERM", "NOPROTO", "NOREPLICAS", "NOSCRIPT", "NOTBUSY", "NOTREADY", "OOM", "READONLY", "UNBLOCKED", "UNKILLABLE", "WRONGPASS", "WRONGTYPE");
 
     internal static bool IsOwn(string word) => Own.Contains(word);

@@ -84,6 +84,13 @@ internal ref struct ArgumentList(Span<byte> input)
     /// <summary>Marks an argument as a secret, which no log shows.</summary>
     internal void Redact(int argument) => _redacted |= 1UL << Math.Min(argument, 63);
 
+    /// <summary>The marks of secrets, for a copy of the request.</summary>
+    internal ulong Redacted
+    {
+        readonly get => _redacted;
+        set => _redacted = value;
+    }
+
     /// <summary>Whether a log must not show the argument.</summary>
     internal readonly bool IsRedacted(int argument) => (_redacted & (1UL << Math.Min(argument, 63))) != 0;
 

@@ -138,7 +138,12 @@ internal sealed class BlockedClient : IDisposable
         while (true)
         {
             int state = Interlocked.CompareExchange(ref _state, Ended, Waiting);
-            if (state == Waiting) return true;
+            if (state == Waiting)
+            {
+                (Work as PendingWork)?.Abandon();
+                return true;
+            }
+
             if (state == Ended) return false;
             spinner.SpinOnce();
         }

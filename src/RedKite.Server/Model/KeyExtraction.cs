@@ -46,6 +46,7 @@ internal struct KeyExtraction(Command command, int start = 0)
     private bool FindRange(scoped in CommandContext cmd, KeySpec spec)
     {
         if (spec.IsUnknown && spec.Keyword.Length == 0) return false;
+        if (spec.AppliesTo is { } rule && !rule(cmd, start)) return false;
         int origin = start;
         if (spec.Keyword.Length > 0 && !FindKeyword(cmd, spec, out origin)) return false;
 

@@ -21,6 +21,9 @@ internal enum KeyFlags
 /// <summary>How one request uses a key, where that depends on its arguments; the command's name is at <paramref name="start"/>.</summary>
 internal delegate KeyFlags KeyFlagsRule(scoped in CommandContext cmd, int start);
 
+/// <summary>Whether one request has the keys of a specification; the command's name is at <paramref name="start"/>.</summary>
+internal delegate bool KeySpecRule(scoped in CommandContext cmd, int start);
+
 /// <summary>Finds the keyword before a request's keys where other arguments may equal it; -1: there is none.</summary>
 internal delegate int KeywordRule(scoped in CommandContext cmd, int start);
 
@@ -40,6 +43,9 @@ internal sealed record KeySpec(int First, int Last, int Step, KeyFlags Flags, in
 
     /// <summary>Finds the keyword instead of a search for its first occurrence.</summary>
     internal KeywordRule? FindsKeyword { get; init; }
+
+    /// <summary>Whether a request has these keys; null: every request.</summary>
+    internal KeySpecRule? AppliesTo { get; init; }
 
     /// <summary>Only the first 1/Limit of the remaining arguments are keys (XREAD has a key and an id each); 0: all.</summary>
     internal int Limit { get; init; }

@@ -26,6 +26,9 @@ internal sealed class SavedRequest
     /// <summary>The selected database.</summary>
     internal int DatabaseIndex { get; }
 
+    /// <inheritdoc cref="ArgumentList.Redacted"/>
+    internal ulong Redacted { get; private init; }
+
     internal ulong FirstKeyHash { get; }
 
     /// <summary>Memory of the request, roughly.</summary>
@@ -57,6 +60,6 @@ internal sealed class SavedRequest
         }
 
         ulong firstKeyHash = cmd.Command.FirstKey > 0 && cmd.Command.FirstKey < cmd.Count ? cmd.HashOf(cmd.Command.FirstKey) : 0;
-        return new SavedRequest(cmd.Command, cmd.Database.Index, firstKeyHash, input, arguments);
+        return new SavedRequest(cmd.Command, cmd.Database.Index, firstKeyHash, input, arguments) { Redacted = cmd.Arguments.Redacted };
     }
 }

@@ -15,7 +15,7 @@ internal enum StripeObservers : byte
     /// <summary>A snapshot is being written and needs values before they change. Changes only while all stripes are locked.</summary>
     Snapshot = 4,
 
-    /// <summary>Values of this stripe are being copied in slices (<see cref="EntryCopy"/>). Changes with this stripe alone locked.</summary>
+    /// <summary>Values of this stripe are being copied in slices (<see cref="EntryCopy"/>) or have been sent away (<see cref="KeyWatch"/>). Changes with this stripe alone locked.</summary>
     Copies = 8,
 
     /// <summary>Clients watch keys of this stripe. Changes with this stripe alone locked.</summary>

@@ -14,6 +14,7 @@ internal sealed unsafe class Stripe : IDisposable
     private readonly KeyHasher _hasher;
     private readonly Queue<DroppedTable> _dropped = new();
     private readonly List<EntryCopy> _copies = [];
+    private readonly List<KeyWatch> _watches = [];
     private StripeLock _lock = new();
     private StripeObservers _suspended;
     private int _watchers;
@@ -196,19 +197,37 @@ internal sealed unsafe class Stripe : IDisposable
     internal void EndCopy(EntryCopy copy)
     {
         _copies.Remove(copy);
-        Observe(StripeObservers.Copies, HasCopies);
+        Observe(StripeObservers.Copies, HasCopies || HasWatches);
     }
 
-    /// <summary>Notifies the copies of a key's value that it is about to change.</summary>
+    /// <summary>Whether keys of the stripe are watched for changes.</summary>
+    internal bool HasWatches => _watches.Count > 0;
+
+    /// <summary>Reports changes of keys to a watch, until <see cref="EndWatch"/>.</summary>
+    internal void BeginWatch(KeyWatch watch)
+    {
+        _watches.Add(watch);
+        Observe(StripeObservers.Copies, isOn: true);
+    }
+
+    internal void EndWatch(KeyWatch watch)
+    {
+        _watches.Remove(watch);
+        Observe(StripeObservers.Copies, HasCopies || HasWatches);
+    }
+
+    /// <summary>Notifies the copies of a key's value, and the watches of the key, that it is about to change.</summary>
     internal void NoteSourceChange(int database, ulong hash)
     {
         foreach (EntryCopy copy in _copies) copy.NoteChange(new KeyIdentity(database, hash));
+        foreach (KeyWatch watch in _watches) watch.NoteChange(new KeyIdentity(database, hash));
     }
 
-    /// <summary>Notifies all copies that their source, or its database, is about to change.</summary>
+    /// <summary>Notifies all copies and watches that their source, or its database, is about to change.</summary>
     internal void NoteSourceChanges()
     {
         foreach (EntryCopy copy in _copies) copy.IsStale = true;
+        foreach (KeyWatch watch in _watches) watch.NoteChanges();
     }
 
     /// <summary>Stops reporting until <see cref="ResumeObservers"/>, before the stripe is unlocked.</summary>

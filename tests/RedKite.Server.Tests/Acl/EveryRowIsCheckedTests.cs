@@ -14,7 +14,7 @@ public sealed class EveryRowIsCheckedTests : IAsyncLifetime
 
     private static readonly string[] Words =
     [
-        "a", "b", "1", "2", "3", "0", "km", "u8", "STORE", "STOREDIST", "BY", "GET", "LIMIT", "COUNT", "BLOCK", "GROUP", "STREAMS", "KEYS", "SET", "FIELDS", "DB",
+        "a", "b", "1", "2", "3", "0", "km", "u8", "STORE", "STOREDIST", "BY", "GET", "LIMIT", "COUNT", "BLOCK", "GROUP", "STREAMS", "KEYS", "SET", "FIELDS", "DB", "",
     ];
 
     private RedKiteServer _server = null!;

@@ -112,7 +112,7 @@ internal sealed class AclCommands
             return;
         }
 
-        Command? command = cmd.Environment.Commands.Find(cmd[Start]) ?? _users.Commands.FindUnbuilt(cmd.Text(Start), cmd.Environment.Commands);
+        Command? command = cmd.Environment.Commands.Find(cmd[Start]);
         if (command is { Subcommands.Length: > 0 } && cmd.Count > Start + 1) command = CommandTable.FindSubcommand(command, cmd[Start + 1]);
         if (command is null)
         {

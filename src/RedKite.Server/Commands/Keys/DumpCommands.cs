@@ -166,13 +166,13 @@ internal sealed class DumpCommands(ServerRun run, Func<int> streamVersion)
     /// Serializes a value into a payload that is valid until the next call. Returns false for a hash with only expired fields: its key is
     /// removed.
     /// </summary>
-    internal static bool TryWrite(scoped in CommandContext cmd, Database database, Entry entry, out RdbOutput payload)
+    internal static bool TryWrite(scoped in CommandContext cmd, Database database, Entry entry, out RdbOutput payload, int version = RdbFormat.Version)
     {
         payload = _output ??= new RdbOutput();
-        if (!RdbValueWriter.TryOpenRemovingExpired(database, entry, cmd.Expiry, out RdbValueWriter writer)) return false;
+        if (!RdbValueWriter.TryOpenRemovingExpired(database, entry, cmd.Expiry, out RdbValueWriter writer, version)) return false;
         RdbScratch scratch = _scratch ??= new RdbScratch();
         payload.Compresses = cmd.Settings.RdbCompression;
-        DumpPayload.Write(payload, writer, scratch);
+        DumpPayload.Write(payload, writer, scratch, version);
         scratch.Clear();
         return true;
     }

@@ -32,7 +32,7 @@ internal sealed class ServerInfo
             new("memory", (scoped in CommandContext _, InfoText text) => MemoryInfo.Write(Metrics, parts.Configuration, parts.Script, parts.Durability.Log.Log?.Chain.MemoryBytes ?? 0, parts.ReplicaStream, parts.Replication, text)),
             new("persistence", (scoped in CommandContext _, InfoText text) => PersistenceInfo.Write(parts, text)),
             new("threads", Threads),
-            new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, _parts.Messages, _parts.Tracking, _parts.Script, _parts.Durability, _parts.Replicas, _parts.LocalExpiries, text)),
+            new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, _parts.Messages, _parts.Tracking, _parts.Script, _parts.Durability, _parts.Replicas, _parts.LocalExpiries, _parts.Migrations, text)),
             new("replication", (scoped in CommandContext _, InfoText text) => new ReplicationInfo(parts.Replication, parts.Replicas, parts.Configuration, parts.Clock).Write(text)),
             new("cpu", Cpu),
             new("modules", (scoped in CommandContext _, InfoText text) =>

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using RedKite.Server.Durability;
 using RedKite.Server.Metrics;
+using RedKite.Server.Migration;
 using RedKite.Server.PubSub;
 using RedKite.Server.Sessions;
 using RedKite.Server.Tracking;
@@ -12,7 +13,7 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>INFO's stats section: counts since the start or the last CONFIG RESETSTAT.</summary>
 internal static class StatsInfo
 {
-    internal static void Write(MetricsRegistry registry, MessageHub messages, KeyTracking tracking, RunningScript script, DurabilityService durability, ReplicaService replicas, LocalExpiries localExpiries, InfoText text)
+    internal static void Write(MetricsRegistry registry, MessageHub messages, KeyTracking tracking, RunningScript script, DurabilityService durability, ReplicaService replicas, LocalExpiries localExpiries, MigrationService migrations, InfoText text)
     {
         ServerTotals totals = ServerTotals.Of(registry);
         ServerMetrics stats = registry.Server;
@@ -51,7 +52,7 @@ internal static class StatsInfo
         text.Line("pubsubshard_channels"u8, messages.ShardChannels.Count);
         text.Line("latest_fork_usec"u8, (long)durability.LastCut.TotalMicroseconds);
         text.Line("total_forks"u8, durability.CutsSinceReset);
-        text.Line("migrate_cached_sockets"u8, 0);
+        text.Line("migrate_cached_sockets"u8, migrations.IdleConnections);
         text.Line("slave_expires_tracked_keys"u8, localExpiries.Count);
         text.Line("active_defrag_hits"u8, totals.Defragmentation.Hits);
         text.Line("active_defrag_misses"u8, totals.Defragmentation.Misses);

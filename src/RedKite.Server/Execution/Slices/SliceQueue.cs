@@ -1,17 +1,30 @@
+using RedKite.Net;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Execution.Slices;
 
 /// <summary>The clients of one event loop that wait for work in slices, and take turns. On the loop's thread.</summary>
-internal sealed class SliceQueue(Engine engine, CommandExecutor executor)
+internal sealed class SliceQueue(Engine engine, EventLoop loop, CommandExecutor executor)
 {
     private readonly Queue<BlockedClient> _clients = new();
+    private readonly HashSet<BlockedClient> _pending = []; // their work waits for something outside of the data
 
     internal SliceRunner Runner { get; } = new(engine, executor);
 
+    /// <summary>Whether no slice can be run now.</summary>
     internal bool IsEmpty => _clients.Count == 0;
 
-    internal void Add(BlockedClient client) => _clients.Enqueue(client);
+    internal void Add(BlockedClient client)
+    {
+        if (client.Work is PendingWork { Pending: { IsCompleted: false } pending })
+        {
+            _pending.Add(client);
+            pending.ContinueWith(_ => loop.Post(() => Resume(client)), CancellationToken.None, TaskContinuationOptions.ExecuteSynchronously, TaskScheduler.Default);
+            return;
+        }
+
+        _clients.Enqueue(client);
+    }
 
     /// <summary>Runs a slice of the next client's work. While CLIENT PAUSE holds its command, nothing is done.</summary>
     /// <param name="steadyMs">The steady time.</param>
@@ -19,12 +32,21 @@ internal sealed class SliceQueue(Engine engine, CommandExecutor executor)
     {
         BlockedClient client = _clients.Dequeue();
         bool isHeld = !client.HasEnded && engine.Pause.IsHolding(client.Session, client.Request.Command, steadyMs);
-        if (isHeld || Runner.RunSlice(client)) _clients.Enqueue(client);
+        if (isHeld || Runner.RunSlice(client)) Add(client);
     }
 
     /// <summary>Discards all work when the loop has ended.</summary>
     internal void DiscardAll()
     {
+        foreach (BlockedClient client in _pending) Runner.Discard(client);
+        _pending.Clear();
         while (_clients.TryDequeue(out BlockedClient? client)) Runner.Discard(client);
+    }
+
+    private void Resume(BlockedClient client)
+    {
+        if (!_pending.Remove(client)) return;
+        _clients.Enqueue(client);
+        loop.TickAfter(0);
     }
 }

@@ -1,0 +1,40 @@
+using RedKite.Server.Migration;
+
+namespace RedKite.Server.Commands.Keys;
+
+/// <summary>How far a MIGRATE command is. It belongs to one execution or round at a time, and changes with the stripes of its keys locked.</summary>
+internal sealed class Migration(MigrationService service, MigrationTarget target, MigrateOptions options, bool isOfReplica)
+{
+    internal MigrationTarget Target => target;
+
+    internal MigrateOptions Options => options;
+
+    /// <summary>Whether the server was a replica when it began.</summary>
+    internal bool IsOfReplica => isOfReplica;
+
+    internal MigrationTurn Turn { get; } = new();
+
+    /// <summary>The argument of the next key that was not sent yet.</summary>
+    internal int NextKey { get; set; } = options.FirstKey;
+
+    /// <summary>Whether any key was sent.</summary>
+    internal bool HasSent { get; set; }
+
+    /// <summary>Whether the target is sent payloads that older servers read.</summary>
+    internal bool SendsOldPayloads { get; set; } = service.TakesOnlyOldPayloads(target);
+
+    /// <summary>Keys to be sent again: they changed before they could be removed, or the target did not read their version.</summary>
+    internal Queue<MigratedKey> Again { get; } = new();
+
+    /// <summary>How often keys changed while they were sent.</summary>
+    internal int Restarts { get; set; }
+
+    /// <summary>The error of the reply: the first one that occurs; null: none.</summary>
+    internal string? Error { get; set; }
+
+    /// <summary>Whether the command ends now: the target cannot be used any more.</summary>
+    internal bool HasFailed { get; set; }
+
+    /// <summary>Ends its turn.</summary>
+    internal void End() => service.End(Turn);
+}

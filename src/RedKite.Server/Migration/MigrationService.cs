@@ -1,0 +1,319 @@
+using System.Globalization;
+using System.Net.Sockets;
+using System.Text;
+using RedKite.Server.Model;
+
+namespace RedKite.Server.Migration;
+
+/// <summary>
+/// Sends what MIGRATE serializes to other servers, on the thread pool: no loop waits for the network, and no stripe is locked. It keeps
+/// connections for a while, and bounds how many commands send at a time; further ones wait for their turn.
+/// </summary>
+internal sealed class MigrationService(ServerClock clock)
+{
+    /// <summary>So many commands have payloads in memory at a time.</summary>
+    internal const int RunningMax = 64;
+
+    /// <summary>So many idle connections are kept; a further one replaces the one that is idle for longest. As in Redis.</summary>
+    internal const int IdleMax = 64;
+
+    /// <summary>How long an idle connection is kept, as in Redis.</summary>
+    internal const int IdleMs = 10_000;
+
+    private const string VersionError = "ERR DUMP payload version or checksum are wrong";
+
+    private readonly Lock _lock = new();
+    private readonly List<MigrationConnection> _idle = []; // the one that is idle for longest first
+    private readonly LinkedList<MigrationTurn> _waiting = new();
+    private readonly HashSet<Transfer> _transfers = [];
+    private int _running;
+    private bool _hasEnded;
+    private long _keys;
+    private long _failures;
+
+    /// <summary>Connections that are kept.</summary>
+    internal int IdleConnections
+    {
+        get
+        {
+            lock (_lock) return _idle.Count;
+        }
+    }
+
+    /// <summary>Commands that have their turn.</summary>
+    internal int Running => Volatile.Read(ref _running);
+
+    /// <summary>Keys that targets have accepted.</summary>
+    internal long Keys => Interlocked.Read(ref _keys);
+
+    /// <summary>Transfers that ended with an error.</summary>
+    internal long Failures => Interlocked.Read(ref _failures);
+
+    /// <summary>Gets a command its turn.</summary>
+    /// <returns>Whether it has it already; otherwise its turn is pending.</returns>
+    internal bool TryBegin(MigrationTurn turn)
+    {
+        lock (_lock)
+        {
+            if (_hasEnded || (_running < RunningMax && _waiting.Count == 0))
+            {
+                _running++;
+                turn.Take();
+                return true;
+            }
+
+            _waiting.AddLast(turn.Place);
+            return false;
+        }
+    }
+
+    /// <summary>Ends a command's turn, or its wait for it: the next one has it.</summary>
+    internal void End(MigrationTurn turn)
+    {
+        lock (_lock)
+        {
+            if (turn.Place.List is not null) _waiting.Remove(turn.Place);
+            if (!turn.Leave()) return;
+            _running--;
+            TakeNext(RunningMax);
+        }
+    }
+
+    /// <summary>Whether the target is known to read only older payloads, from a connection that is kept.</summary>
+    internal bool TakesOnlyOldPayloads(MigrationTarget target)
+    {
+        lock (_lock) return _idle.Exists(connection => connection.TakesOnlyOldPayloads && connection.Key == target.ConnectionKey);
+    }
+
+    /// <summary>Sends requests, of which each has one reply of one line.</summary>
+    /// <param name="target">Where they are sent.</param>
+    /// <param name="requests">The requests. They are released when the transfer ends.</param>
+    /// <param name="count">How many they are.</param>
+    internal Transfer Send(MigrationTarget target, Payload[] requests, int count)
+    {
+        var transfer = new Transfer(new TransferTimeout(target.Timeout, clock.Provider));
+        lock (_lock)
+        {
+            if (_hasEnded) transfer.Cancel();
+            _transfers.Add(transfer);
+        }
+
+        transfer.Completion = Task.Run(() => RunAsync(transfer, target, requests, new TransferResult(count)));
+        return transfer;
+    }
+
+    /// <summary>Closes connections that are idle for long. Ten times a second or so.</summary>
+    internal void Tick() => Tick(clock.SteadyMs);
+
+    /// <inheritdoc cref="Tick()"/>
+    internal void Tick(long steadyMs)
+    {
+        lock (_lock)
+        {
+            while (_idle.Count > 0 && steadyMs - _idle[0].IdleSinceMs > IdleMs)
+            {
+                _idle[0].Dispose();
+                _idle.RemoveAt(0);
+            }
+        }
+    }
+
+    /// <summary>Ends all transfers, and waits for them: they use the server's buffers, and wake its loops. Later ones end at once.</summary>
+    internal void Stop()
+    {
+        lock (_lock)
+        {
+            _hasEnded = true;
+            foreach (Transfer transfer in _transfers) transfer.Cancel();
+            TakeNext(int.MaxValue);
+            foreach (MigrationConnection connection in _idle) connection.Dispose();
+            _idle.Clear();
+        }
+
+        SpinWait.SpinUntil(() =>
+        {
+            lock (_lock) return _transfers.Count == 0;
+        });
+    }
+
+    private void TakeNext(int runningMax)
+    {
+        while (_running < runningMax && _waiting.First is { } next)
+        {
+            _waiting.RemoveFirst();
+            next.Value.Take();
+            _running++;
+        }
+    }
+
+    private async Task<TransferResult> RunAsync(Transfer transfer, MigrationTarget target, Payload[] requests, TransferResult result)
+    {
+        try
+        {
+            // As in Redis, an idle connection that has broken is replaced once, if no key was answered. One that has timed out is not.
+            MigrationConnection? kept = TakeIdle(target);
+            if (kept is null || (!await TryAsync(kept, transfer.Timeout, target, requests, result).ConfigureAwait(false) && !transfer.Timeout.HasEnded && result.Outcomes[0] == TransferOutcome.Unknown))
+            {
+                result.Failure = TransferFailure.None;
+                await TryAsync(null, transfer.Timeout, target, requests, result).ConfigureAwait(false);
+            }
+
+            if (result.Failure != TransferFailure.None || result.Error is not null) Interlocked.Increment(ref _failures);
+            return result;
+        }
+        finally
+        {
+            foreach (Payload part in requests) part.Buffer.Release();
+            transfer.Timeout.Dispose();
+            lock (_lock) _transfers.Remove(transfer);
+        }
+    }
+
+    private async Task<bool> TryAsync(MigrationConnection? connection, TransferTimeout timeout, MigrationTarget target, Payload[] requests, TransferResult result)
+    {
+        TransferFailure stage = TransferFailure.Connecting;
+        try
+        {
+            if (connection is null && target.Port < 0) throw new IOException("there is no such port");
+            connection ??= await MigrationConnection.OpenAsync(target, timeout).ConfigureAwait(false);
+            stage = TransferFailure.Writing;
+            byte[] greeting = Greeting(target, connection, out int greetings);
+            await connection.SendAsync(greeting, timeout).ConfigureAwait(false);
+            stage = TransferFailure.Reading;
+            if (!await IsWelcomeAsync(connection, timeout, target, greetings, result).ConfigureAwait(false))
+            {
+                Keep(connection);
+                return true;
+            }
+
+            stage = TransferFailure.Writing;
+            foreach (Payload part in requests) await connection.SendAsync(part.Buffer.Memory.Slice(part.Start, part.Length), timeout).ConfigureAwait(false);
+            stage = TransferFailure.Reading;
+            for (int i = 0; i < result.Outcomes.Length; i++) Note(result, i, connection, await connection.ReceiveAsync(timeout).ConfigureAwait(false));
+            Keep(connection);
+            return true;
+        }
+        catch (Exception failure) when (failure is IOException or SocketException or OperationCanceledException or ObjectDisposedException or ArgumentException)
+        {
+            connection?.Dispose();
+
+            // As in Redis, only a name that is not found, or no port, is a failure to connect; a target that does not answer cannot be written to.
+            bool isUnknown = stage == TransferFailure.Connecting && failure is not OperationCanceledException and not SocketException { SocketErrorCode: not (SocketError.HostNotFound or SocketError.NoData or SocketError.TryAgain or SocketError.NoRecovery) };
+            result.Failure = isUnknown || stage != TransferFailure.Connecting ? stage : TransferFailure.Writing;
+            return false;
+        }
+    }
+
+    // AUTH and SELECT. Their replies are awaited before anything else is sent: behind a refused one, RESTORE would write as another user, or into
+    // another database.
+    private static byte[] Greeting(MigrationTarget target, MigrationConnection connection, out int requests)
+    {
+        using var text = new MemoryStream();
+        requests = 0;
+        if (target.Password is { } password)
+        {
+            requests++;
+            if (target.User is { } user) Request("AUTH"u8.ToArray(), user, password);
+            else Request("AUTH"u8.ToArray(), password);
+        }
+
+        if (connection.Database != target.Database)
+        {
+            requests++;
+            Request("SELECT"u8.ToArray(), Encoding.ASCII.GetBytes(target.Database.ToString(CultureInfo.InvariantCulture)));
+        }
+
+        return text.ToArray();
+
+        void Request(params ReadOnlySpan<byte[]> arguments)
+        {
+            text.Write(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*{arguments.Length}\r\n")));
+            foreach (byte[] argument in arguments)
+            {
+                text.Write(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"${argument.Length}\r\n")));
+                text.Write(argument);
+                text.Write("\r\n"u8);
+            }
+        }
+    }
+
+    private static async Task<bool> IsWelcomeAsync(MigrationConnection connection, TransferTimeout timeout, MigrationTarget target, int greetings, TransferResult result)
+    {
+        for (int i = 0; i < greetings; i++)
+        {
+            string reply = await connection.ReceiveAsync(timeout).ConfigureAwait(false);
+            if (reply is not ['+' or '-', ..]) throw new IOException("the target's reply is none");
+            if (reply[0] == '-') result.Error ??= reply[1..];
+        }
+
+        result.IsRefused = result.Error is not null;
+        connection.Database = result.IsRefused ? -1 : target.Database;
+        return !result.IsRefused;
+    }
+
+    // A reply that is neither an error nor what the request replies says nothing: its key must not be removed.
+    private void Note(TransferResult result, int request, MigrationConnection connection, string reply)
+    {
+        switch (reply)
+        {
+            case ['+' or ':', ..]:
+                result.Outcomes[request] = TransferOutcome.Accepted;
+                Interlocked.Increment(ref _keys);
+                break;
+            case ['-', .. string error] when error == VersionError:
+                result.Outcomes[request] = TransferOutcome.RefusedVersion;
+                result.VersionError = error;
+                connection.TakesOnlyOldPayloads = true;
+                break;
+            case ['-', .. string error]:
+                result.Outcomes[request] = TransferOutcome.Refused;
+                result.Error ??= error;
+                connection.Database = -1; // as in Redis
+                break;
+            default:
+                throw new IOException("the target's reply is none");
+        }
+    }
+
+    private MigrationConnection? TakeIdle(MigrationTarget target)
+    {
+        lock (_lock)
+        {
+            for (int i = _idle.Count - 1; i >= 0; i--)
+            {
+                MigrationConnection connection = _idle[i];
+                if (connection.Key != target.ConnectionKey) continue;
+                _idle.RemoveAt(i);
+                if (!connection.IsBroken) return connection;
+                connection.Dispose();
+            }
+
+            return null;
+        }
+    }
+
+    private void Keep(MigrationConnection connection)
+    {
+        connection.IdleSinceMs = clock.SteadyMs;
+        lock (_lock)
+        {
+            _idle.Add(connection);
+            if (_idle.Count <= IdleMax && !_hasEnded) return;
+            _idle[0].Dispose();
+            _idle.RemoveAt(0);
+        }
+    }
+}
+
+/// <summary>Requests on their way to a target.</summary>
+/// <param name="timeout">Ends it.</param>
+internal sealed class Transfer(TransferTimeout timeout)
+{
+    internal TransferTimeout Timeout => timeout;
+
+    /// <summary>Completes with the result, and never fails.</summary>
+    internal Task<TransferResult> Completion { get; set; } = null!;
+
+    /// <summary>Ends it soon. From any thread.</summary>
+    internal void Cancel() => timeout.Cancel();
+}

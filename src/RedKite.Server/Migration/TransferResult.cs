@@ -1,0 +1,45 @@
+namespace RedKite.Server.Migration;
+
+/// <summary>What became of a request of a transfer.</summary>
+internal enum TransferOutcome : byte
+{
+    /// <summary>Not known: the transfer ended before its reply.</summary>
+    Unknown,
+
+    /// <summary>The target has executed it.</summary>
+    Accepted,
+
+    /// <summary>The target has refused it.</summary>
+    Refused,
+
+    /// <summary>The target does not read payloads of this version.</summary>
+    RefusedVersion,
+}
+
+/// <summary>Where a transfer failed.</summary>
+internal enum TransferFailure
+{
+    None,
+    Connecting,
+    Writing,
+    Reading,
+}
+
+/// <summary>How a transfer ended.</summary>
+/// <param name="requests">The number of its requests.</param>
+internal sealed class TransferResult(int requests)
+{
+    /// <summary>What became of each request.</summary>
+    internal TransferOutcome[] Outcomes { get; } = new TransferOutcome[requests];
+
+    /// <summary>The first error that the target replied, without its mark, apart from those of a version; null: none.</summary>
+    internal string? Error { get; set; }
+
+    /// <summary>The error of a refused version, without its mark; null: none.</summary>
+    internal string? VersionError { get; set; }
+
+    /// <summary>Whether the target refused the login or the database, so that it was sent nothing else.</summary>
+    internal bool IsRefused { get; set; }
+
+    internal TransferFailure Failure { get; set; }
+}

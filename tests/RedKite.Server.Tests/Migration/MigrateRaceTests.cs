@@ -1,0 +1,288 @@
+using System.Globalization;
+using RedKite.Server.Tests.Commands;
+using RedKite.TestSupport;
+
+namespace RedKite.Server.Tests.Migration;
+
+/// <summary>
+/// What becomes of writes to keys that are on their way to another server: each is either there or here, at every step of the transfer.
+/// </summary>
+public class MigrateRaceTests
+{
+    private static readonly string[] Setup = ["SELECT 0", "SET k one", "SET other two", "SADD set a b", "SELECT 1", "SET elsewhere three", "SELECT 0"];
+
+    private static readonly string[] Changes =
+    [
+        "SET k new", "APPEND k more", "SETRANGE k 0 O", "DEL k", "UNLINK k", "GETDEL k", "RENAME k moved", "RENAME other k", "COPY other k REPLACE", "MOVE k 1", "SWAPDB 0 1",
+        "FLUSHALL", "FLUSHDB ASYNC", "PEXPIREAT k 4000000000000", "PEXPIREAT k 1", "EVAL \"redis.call('APPEND', 'k', 'more')\" 0", "EVAL \"redis.call('DEL', KEYS[1])\" 1 k",
+        "SUNIONSTORE k set", "SINTERSTORE k set nosuch", "SORT set ALPHA STORE k", "GETEX k PXAT 4000000000000", "BITOP NOT k k",
+    ];
+
+    // The first change comes at the first step, so the later steps are those of a transfer that is repeated.
+    [Theory]
+    [InlineData("SELECT", 1)] // nothing of the key has been sent
+    [InlineData("RESTORE", 1)] // the target has it
+    [InlineData("RESTORE", 2)] // it has it again
+    [InlineData("RESTORE", 4)]
+    public async Task Acknowledged_write_is_there_or_here(string heldName, int heldAt)
+    {
+        await using LiveServer source = await LiveServer.StartAsync("enable-debug-command", "yes");
+        await using LiveServer target = await LiveServer.StartAsync("enable-debug-command", "yes");
+        await using LiveServer expected = await LiveServer.StartAsync("enable-debug-command", "yes");
+        using RespConnection mover = RespConnection.Connect(source.Server.Port);
+        foreach (string change in Changes)
+        {
+            foreach (LiveServer server in (LiveServer[])[source, target, expected]) server.Run("FLUSHALL").IsOk();
+            foreach (string line in Setup) Both(source, expected, line);
+            using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = heldName };
+            mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000");
+            for (int i = 1; i < heldAt; i++)
+            {
+                held.WaitUntilHeld();
+                Both(source, expected, $"SET k {i}");
+                held.GoOn();
+            }
+
+            held.WaitUntilHeld();
+            Both(source, expected, change);
+            held.Holds = false;
+            held.GoOn();
+            mover.Read().IsOk();
+            AssertSplit(source, target, expected, $"{change} at {heldName} {heldAt}");
+        }
+    }
+
+    // All keys but the one that moves are here, as if it had never been asked to move; that one, if it is there at the end, is at the target alone.
+    private static void AssertSplit(LiveServer source, LiveServer target, LiveServer expected, string what)
+    {
+        string all = State(expected);
+        string moved = string.Join('\n', all.Split('\n').Where(static line => line.StartsWith("0 k ", StringComparison.Ordinal)));
+        Assert.True(State(target) == moved, $"{what}: the target has\n{State(target)}\nand not\n{moved}");
+        string rest = string.Join('\n', all.Split('\n').Where(line => line != moved));
+        Assert.True(State(source) == rest, $"{what}: the source has\n{State(source)}\nand not\n{rest}");
+    }
+
+    private static string State(LiveServer server)
+    {
+        var lines = new List<string>();
+        for (int database = 0; database < 2; database++)
+        {
+            server.Run($"SELECT {database}").IsOk();
+            foreach (RespValue key in server.Run("KEYS *").Items) lines.Add($"{database} {key.Text} {server.Run("DEBUG DIGEST-VALUE " + key.Text).Items[0].Text} {(server.Run("PTTL " + key.Text).Number > 0 ? "expires" : "stays")}");
+        }
+
+        server.Run("SELECT 0").IsOk();
+        return string.Join('\n', lines.Order(StringComparer.Ordinal));
+    }
+
+    private static void Both(LiveServer source, LiveServer expected, string line)
+    {
+        Assert.False(source.Run(line).IsError, line);
+        expected.Run(line);
+    }
+
+    [Fact]
+    public async Task Reads_let_a_key_go()
+    {
+        await using LiveServer source = await LiveServer.StartAsync();
+        await using LiveServer target = await LiveServer.StartAsync();
+        using RespConnection mover = RespConnection.Connect(source.Server.Port);
+        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
+        source.Run("SET k one").IsOk();
+        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000");
+        held.WaitUntilHeld();
+        foreach (string line in (string[])["GET k", "STRLEN k", "OBJECT ENCODING k", "DUMP k", "SET k two NX", "EXISTS k", "TOUCH k", "SCAN 0"]) source.Run(line);
+        held.GoOn();
+        mover.Read().IsOk();
+        Assert.Equal(["SELECT 0", "RESTORE k"], held.Requests);
+    }
+
+    [Fact]
+    public async Task Changed_key_is_sent_again_and_replaces_what_was_sent()
+    {
+        await using LiveServer source = await LiveServer.StartAsync();
+        await using LiveServer target = await LiveServer.StartAsync();
+        using RespConnection mover = RespConnection.Connect(source.Server.Port);
+        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
+        source.Run("MSET a 1 b 2 c 3").IsOk();
+        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} \"\" 0 60000 KEYS a b c");
+        held.WaitUntilHeld();
+        source.Run("INCR b");
+        source.Run("DEL c");
+        held.Holds = false;
+        held.GoOn();
+        mover.Read().IsOk();
+        Assert.Equal(["SELECT 0", "RESTORE a", "RESTORE b", "RESTORE c", "RESTORE b REPLACE", "DEL c"], held.Requests);
+        Assert.Equal("3", target.Run("GET b").Text);
+        Assert.Equal(2, target.Run("DBSIZE").Number);
+        Assert.Equal(0, source.Run("DBSIZE").Number);
+    }
+
+    // A copy is of the moment at which it was made.
+    [Fact]
+    public async Task Copied_key_is_sent_once()
+    {
+        await using LiveServer source = await LiveServer.StartAsync();
+        await using LiveServer target = await LiveServer.StartAsync();
+        using RespConnection mover = RespConnection.Connect(source.Server.Port);
+        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
+        source.Run("SET k 1").IsOk();
+        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000 COPY");
+        held.WaitUntilHeld();
+        Assert.DoesNotContain(source.Server.Engine.Keyspace.Stripes, static stripe => stripe.HasWatches);
+        source.Run("INCR k");
+        held.GoOn();
+        mover.Read().IsOk();
+        Assert.Equal(["SELECT 0", "RESTORE k"], held.Requests);
+        Assert.Equal("1", target.Run("GET k").Text);
+        Assert.Equal("2", source.Run("GET k").Text);
+    }
+
+    [Fact]
+    public async Task Paused_writes_keep_the_key()
+    {
+        await using LiveServer source = await LiveServer.StartAsync();
+        await using LiveServer target = await LiveServer.StartAsync();
+        using RespConnection mover = RespConnection.Connect(source.Server.Port);
+        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
+        source.Run("SET k 1").IsOk();
+        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000");
+        held.WaitUntilHeld();
+        source.Run("CLIENT PAUSE 600000 WRITE").IsOk();
+        held.GoOn();
+        NetworkTests.WaitFor(() => target.Run("EXISTS k").Number == 1, "the key");
+        Assert.Equal(1, source.Run("EXISTS k").Number);
+        source.Run("CLIENT UNPAUSE").IsOk();
+        mover.Read().IsOk();
+        Assert.Equal(0, source.Run("EXISTS k").Number);
+    }
+
+    [Fact]
+    public async Task Killed_client_leaves_its_keys_and_nothing_else()
+    {
+        await using LiveServer source = await LiveServer.StartAsync();
+        await using LiveServer target = await LiveServer.StartAsync();
+        using RespConnection mover = RespConnection.Connect(source.Server.Port);
+        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
+        source.Run("SET k 1").IsOk();
+        long id = mover.Run("CLIENT ID").Number;
+        long buffers = source.Server.Engine.Buffers.UsedBytes;
+        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000");
+        held.WaitUntilHeld();
+        Assert.Equal(1, source.Server.Engine.Migrations.Running);
+        Assert.Equal(0, source.Run($"CLIENT UNBLOCK {id}").Number);
+        Assert.Equal(1, source.Run($"CLIENT KILL ID {id}").Number);
+        NetworkTests.WaitFor(() => source.Server.Engine.Migrations.Running == 0, "the end of its turn");
+        NetworkTests.WaitFor(() => source.Server.Engine.Keyspace.Stripes.All(static stripe => !stripe.HasWatches), "the end of its watches");
+        NetworkTests.WaitFor(() => source.Server.Engine.Buffers.UsedBytes <= buffers, "the end of its buffers");
+        Assert.Equal(0, source.Server.Engine.Blocked.Count);
+        Assert.Equal("1", source.Run("GET k").Text);
+        Assert.Equal(0, source.Number("stats", "migrate_cached_sockets"));
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Server_stops_during_a_transfer(bool inProcess)
+    {
+        LiveServer source = await LiveServer.StartAsync();
+        await using LiveServer target = await LiveServer.StartAsync();
+        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
+        source.Run("SET k 1").IsOk();
+        string[] request = ["MIGRATE", "127.0.0.1", held.Port.ToString(CultureInfo.InvariantCulture), "k", "0", "600000"];
+        Task call = Task.CompletedTask;
+        Task waiting = Task.CompletedTask;
+        if (inProcess)
+        {
+            call = Task.Run(() => source.Server.Execute(request), TestContext.Current.CancellationToken);
+            waiting = source.Server.CreateClient().ExecuteAsync(request, TestContext.Current.CancellationToken).AsTask();
+            held.WaitUntilHeld();
+        }
+        else
+        {
+            source.Client.SendCommand(string.Join(' ', request));
+        }
+
+        held.WaitUntilHeld();
+        await source.DisposeAsync().AsTask().WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
+        Assert.Null(source.Server.Failure);
+        await EndsAsync(call);
+        await EndsAsync(waiting);
+
+        // With a reply that it failed, or because there is no server any more.
+        static async Task EndsAsync(Task call)
+        {
+            try
+            {
+                await call.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
+            }
+            catch (ObjectDisposedException)
+            {
+            }
+        }
+    }
+
+    [Fact]
+    public async Task Canceled_call_leaves_its_key()
+    {
+        await using LiveServer source = await LiveServer.StartAsync();
+        using var held = new HeldTarget { Script = static _ => "" };
+        using var cancellation = new CancellationTokenSource();
+        source.Run("SET k 1").IsOk();
+        Task<RedKiteReply> call = source.Server.CreateClient().ExecuteAsync(["MIGRATE", "127.0.0.1", held.Port.ToString(CultureInfo.InvariantCulture), "k", "0", "600000"], cancellation.Token).AsTask();
+        NetworkTests.WaitFor(() => held.Requests.Length == 1, "the request");
+        await cancellation.CancelAsync();
+        await Assert.ThrowsAsync<OperationCanceledException>(() => call);
+        NetworkTests.WaitFor(() => source.Server.Engine.Migrations.Running == 0, "the end of its turn");
+        NetworkTests.WaitFor(() => source.Server.Engine.Keyspace.Stripes.All(static stripe => !stripe.HasWatches), "the end of its watches");
+        Assert.Equal("1", source.Run("GET k").Text);
+    }
+
+    [Fact]
+    public async Task Server_that_becomes_a_replica_keeps_its_keys()
+    {
+        await using LiveServer source = await LiveServer.StartAsync();
+        await using LiveServer target = await LiveServer.StartAsync();
+        using RespConnection mover = RespConnection.Connect(source.Server.Port);
+        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
+        source.Run("SET k 1").IsOk();
+        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000");
+        held.WaitUntilHeld();
+        source.Run("REPLICAOF 127.0.0.1 1").IsOk();
+        held.GoOn();
+        Assert.StartsWith("UNBLOCKED force unblock", mover.Read().Text, StringComparison.Ordinal);
+        NetworkTests.WaitFor(() => source.Server.Engine.Migrations.Running == 0, "the end of its turn");
+        Assert.Equal("1", source.Run("GET k").Text);
+    }
+
+    // More commands than may send at a time take turns.
+    [Fact]
+    public async Task Commands_take_turns()
+    {
+        await using LiveServer source = await LiveServer.StartAsync();
+        await using LiveServer target = await LiveServer.StartAsync();
+        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
+        const int Commands = RedKite.Server.Migration.MigrationService.RunningMax + 6;
+        RedKiteClient client = source.Server.CreateClient();
+        using var cancellation = new CancellationTokenSource();
+        var calls = new List<Task<RedKiteReply>>();
+        for (int i = 0; i < Commands; i++)
+        {
+            source.Server.Execute("SET", $"k{i}", "v");
+            calls.Add(client.ExecuteAsync(["MIGRATE", "127.0.0.1", held.Port.ToString(CultureInfo.InvariantCulture), $"k{i}", "0", "600000"], i == Commands - 1 ? cancellation.Token : CancellationToken.None).AsTask());
+        }
+
+        for (int i = 0; i < RedKite.Server.Migration.MigrationService.RunningMax; i++) held.WaitUntilHeld();
+        Assert.Equal(RedKite.Server.Migration.MigrationService.RunningMax, source.Server.Engine.Migrations.Running);
+        Assert.Equal(RedKite.Server.Migration.MigrationService.RunningMax, held.Accepted);
+        await cancellation.CancelAsync(); // one that waits for its turn
+        await Assert.ThrowsAsync<OperationCanceledException>(() => calls[^1]);
+        held.Holds = false;
+        for (int i = 0; i < Commands; i++) held.GoOn();
+        foreach (Task<RedKiteReply> call in calls.SkipLast(1)) Assert.Equal("OK", (await call).Text);
+        NetworkTests.WaitFor(() => source.Server.Engine.Migrations.Running == 0, "the end of all turns");
+        Assert.Equal($"k{Commands - 1}", Assert.Single(source.Run("KEYS *").Items).Text);
+        Assert.Equal(Commands - 1, target.Run("DBSIZE").Number);
+        Assert.InRange(source.Server.Engine.Migrations.IdleConnections, 1, RedKite.Server.Migration.MigrationService.IdleMax);
+    }
+}
