@@ -3,6 +3,7 @@ using System.Net;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Security.Cryptography;
+using RedKite.Net;
 
 namespace RedKite.Bench;
 
@@ -127,7 +128,7 @@ internal sealed class BenchRun : IDisposable
         }
         catch (Exception failure) when (failure is SocketException or AuthenticationException or IOException or CryptographicException)
         {
-            throw Failed($"cannot connect to {_options.UnixSocket ?? $"{_options.Server}:{_options.Port}"}: {failure.Message}");
+            throw Failed($"cannot connect to {_options.UnixSocket ?? $"{_options.Server}:{_options.Port}"}: {SocketFailure.ReasonOf(failure)}");
         }
     }
 

@@ -1,4 +1,6 @@
 using System.Globalization;
+using System.Net.Sockets;
+using RedKite.Net;
 
 namespace RedKite.Bench;
 
@@ -32,6 +34,9 @@ internal sealed record ServerAddress
 
     /// <summary>Host and port, for messages.</summary>
     public override string ToString() => string.Create(CultureInfo.InvariantCulture, $"{(Host.Contains(':', StringComparison.Ordinal) ? $"[{Host}]" : Host)}:{Port}");
+
+    /// <summary>Why a connection failed, without an address: messages name it as the user gave it.</summary>
+    internal static string ReasonOf(SocketException failure) => SocketFailure.ReasonOf(failure);
 
     /// <summary>Reads an address such as <c>host:6379</c> or <c>redis://user:password@host:6379/0</c>; <c>rediss://</c> means TLS.</summary>
     /// <exception cref="FormatException">It is none. The text is not repeated: it may have a password.</exception>

@@ -207,8 +207,7 @@ public class BenchRunTests
         var errors = new StringWriter();
         int port = LoopbackPort.Next();
         Assert.Equal(1, BenchProgram.Run(["-s", "127.0.0.1", "-p", $"{port}", "-n", "1"], TextWriter.Null, errors));
-        Assert.StartsWith($"redkite bench: cannot connect to 127.0.0.1:{port}: ", errors.ToString(), StringComparison.Ordinal);
-        Assert.Single(errors.ToString().Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
+        Assert.Equal($"redkite bench: cannot connect to 127.0.0.1:{port}: Connection refused{Environment.NewLine}", errors.ToString());
     }
 
     private static void WriteCertificate(string certificatePath, string keyPath)

@@ -191,7 +191,7 @@ public sealed class ImportTests(Transfers servers) : IDisposable
         string server = $"127.0.0.1:{source.Port}";
         await Refused($"{server}: the server replied: WRONGPASS", 1, "import", $"redis://bob:planted-wrong@{server}", "--to", Address(source));
         await Refused($"{server}: the server replied: NOAUTH", 1, "import", $"redis://{server}", "--to", Address(source));
-        await Refused("cannot connect: ", 1, "export", $"redis://bob:planted-wrong@127.0.0.1:{LoopbackPort.Next()}", _folder.File("dump.rdb"));
+        await Refused("cannot connect: Connection refused", 1, "export", $"redis://bob:planted-wrong@127.0.0.1:{LoopbackPort.Next()}", _folder.File("dump.rdb"));
         await Refused("an address has the form", 2, "import", "http://bob:planted-wrong@host");
         await Refused("an address has the form", 2, "import", "redis://bob:planted-wrong@host:planted");
         await Refused("are the same server", 1, "import", $"redis://:planted-secret@{server}", "--to", $"redis://:planted-secret@{server}");

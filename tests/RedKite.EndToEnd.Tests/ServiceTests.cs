@@ -109,6 +109,20 @@ public class ServiceTests
         Assert.Equal(3, Run("doctor", "a", "b").Status);
     }
 
+    [Theory]
+    [InlineData("doctor", "ADDRESS")]
+    [InlineData("export", "ADDRESS", "FILE")]
+    [InlineData("import", "ADDRESS")]
+    [InlineData("verify-replica", "ADDRESS", "ADDRESS")]
+    [InlineData("debug-package", "ADDRESS", "--output", "FILE")]
+    public void Tools_name_the_address_that_they_cannot_reach_as_it_was_given(params string[] command)
+    {
+        using var folder = new TemporaryFolder();
+        string address = $"localhost:{LoopbackPort.Next()}";
+        (_, string output, string error) = Run([.. command.Select(word => word switch { "ADDRESS" => address, "FILE" => folder.File("file"), _ => word })]);
+        Assert.Equal(("", $"redkite {command[0]}: {address}: cannot connect: Connection refused\n"), (output, error));
+    }
+
     [Fact]
     public void Every_fault_is_a_line_and_names_no_file_that_a_user_lacks()
     {

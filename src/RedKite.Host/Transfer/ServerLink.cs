@@ -53,7 +53,7 @@ internal sealed class ServerLink : IDisposable
         {
             client?.Dispose();
             if (failure is TransferException) throw;
-            throw new TransferException($"{address}: {(failure is SocketException ? "cannot connect: " : "")}{FileFailure.ReasonOf(failure)}");
+            throw new TransferException($"{address}: {(failure is SocketException refused ? "cannot connect: " + ServerAddress.ReasonOf(refused) : FileFailure.ReasonOf(failure))}");
         }
     }
 

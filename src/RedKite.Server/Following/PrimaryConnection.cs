@@ -3,6 +3,7 @@ using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Text;
+using RedKite.Net;
 using RedKite.Server.Client;
 
 namespace RedKite.Server.Following;
@@ -68,7 +69,7 @@ internal sealed class PrimaryConnection : IDisposable
         catch (Exception failure) when (failure is SocketException or FormatException or ArgumentException or System.Security.Authentication.AuthenticationException)
         {
             socket.Dispose();
-            throw new IOException(failure.Message, failure);
+            throw new IOException(SocketFailure.ReasonOf(failure), failure);
         }
         catch
         {

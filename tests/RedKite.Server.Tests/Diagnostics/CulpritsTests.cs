@@ -94,6 +94,109 @@ public class CulpritsTests
     }
 
     [Fact]
+    public async Task Closed_subscriber_is_named_with_its_channels()
+    {
+        await using RedKiteServer server = await StartedAsync();
+        server.Execute("CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 0 0");
+        using RespConnection subscriber = RespConnection.Connect(server.Port);
+        subscriber.Run("CLIENT SETNAME listener").IsOk();
+        subscriber.Send("SUBSCRIBE news\r\n");
+        Assert.True(SpinWait.SpinUntil(() => server.Execute("PUBSUB", "NUMSUB", "news").Items[1].Integer == 1, PatienceMs), "it has subscribed");
+        string message = new('m', 500_000);
+        Assert.True(SpinWait.SpinUntil(() => server.Execute("PUBLISH", "news", message).Integer == 0, PatienceMs), "it is closed");
+        Assert.True(SpinWait.SpinUntil(() => CulpritsOf(server).Closed(TimelineKind.OverLimit).Contains("subscribed to \"news\"", StringComparison.Ordinal), PatienceMs), CulpritsOf(server).Closed(TimelineKind.OverLimit));
+        Assert.Matches(@"^client \d+ \(listener, 127\.0\.0\.1:\d+, user default\), which has left subscribed to ""news""$", CulpritsOf(server).Closed(TimelineKind.OverLimit));
+    }
+
+    [Fact]
+    public async Task Clients_refused_by_memory_are_named_also_after_they_have_left()
+    {
+        await using RedKiteServer server = await StartedAsync();
+        server.Execute("CONFIG", "SET", "maxmemory-policy", "noeviction");
+        server.Execute("CONFIG", "SET", "maxmemory", "1");
+        Assert.Equal("", CulpritsOf(server).RefusedByMemory());
+        long id;
+        using (RespConnection client = RespConnection.Connect(server.Port))
+        {
+            client.Run("CLIENT SETNAME loader").IsOk();
+            id = client.Run("CLIENT ID").Number;
+            for (int i = 0; i < 3; i++) Assert.StartsWith("OOM ", client.Run("SET key value").Text, StringComparison.Ordinal);
+            Assert.Matches($@"^refused within a minute: client {id} \(loader, 127\.0\.0\.1:\d+, user default\) 3 times$", CulpritsOf(server).RefusedByMemory());
+        }
+
+        // What is known of a client that came for a moment only is its name.
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Clients.Find(id) is null, PatienceMs), "it has left");
+        Assert.Matches($@"^refused within a minute: client {id} \(loader.*\).* 3 times$", CulpritsOf(server).RefusedByMemory());
+    }
+
+    [Fact]
+    public async Task Memory_users_are_who_sent_most_and_a_key_that_holds_much()
+    {
+        await using RedKiteServer server = await StartedAsync();
+        ObservedSeconds.Pass(server, 1);
+        Assert.Equal("", CulpritsOf(server).MemoryUsers());
+        using RespConnection writer = RespConnection.Connect(server.Port), reader = RespConnection.Connect(server.Port);
+        writer.Run("CLIENT SETNAME writer").IsOk();
+        writer.Run($"SET large {new string('x', 2 << 20)}").IsOk();
+        writer.Run("SET small x").IsOk();
+        reader.Run("GET small").IsBulk("x");
+        Assert.Matches(@"^within a minute client \d+ \(writer, .*\) sent most: 2 MiB$", CulpritsOf(server).MemoryUsers());
+        server.Execute("CONFIG", "SET", "key-survey-cpu-percent", "5");
+        Assert.True(SpinWait.SpinUntil(() => CulpritsOf(server).LargestKey().Length > 0, PatienceMs), "the survey has seen it");
+        Assert.Matches(@" sent most: 2 MiB, the key ""large"" \(string of 2,097,152 bytes, [0-9.]+ MiB\) holds [1-9][0-9]+ % of the data$", CulpritsOf(server).MemoryUsers());
+        server.Execute("FLUSHALL");
+        Assert.DoesNotContain("large", CulpritsOf(server).MemoryUsers(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Input_is_of_the_last_half_to_whole_minute()
+    {
+        var input = new ClientInput();
+        (long Id, long Bytes)[] clients = [(1, 5000), (2, 100)];
+        input.EndSecond(clients);
+        clients = [(1, 5000), (2, 700), (3, 400)];
+        Assert.Equal((2, 600), input.Most(clients));
+        for (int i = 0; i < 60; i++) input.EndSecond(clients);
+        Assert.Equal(0, input.Most(clients).Bytes);
+        Assert.Equal((3, 50), input.Most([(1, 5000), (2, 700), (3, 450)]));
+        Assert.Equal((4, 90), input.Most([.. clients, (4, 90)])); // it has come since
+        Assert.Equal((0, 0), input.Most([]));
+    }
+
+    [Fact]
+    public void Errors_are_of_the_last_ten_seconds()
+    {
+        var errors = new ErrorSeconds();
+        ExecutorMetrics[] executors = [new(1), new(1)];
+        executors[0].CountError("WRONGTYPE");
+        errors.Add(executors);
+        executors[0].CountError("WRONGTYPE");
+        executors[1].CountError("WRONGTYPE");
+        for (int i = 0; i < 4; i++) executors[1].CountError("OOM");
+        errors.Add(executors);
+        Assert.Equal([("OOM", 4L), ("WRONGTYPE", 3L)], errors.Most());
+        for (int i = 0; i < 9; i++) errors.Add(executors);
+        Assert.Equal([("OOM", 4L), ("WRONGTYPE", 2L)], errors.Most());
+        errors.Add(executors);
+        Assert.Empty(errors.Most());
+        executors[1].CountError("NOAUTH");
+        errors.Add(executors);
+        Assert.Equal([("NOAUTH", 1L)], errors.Most());
+    }
+
+    [Fact]
+    public async Task Errors_are_named_with_the_commands_that_failed()
+    {
+        await using RedKiteServer server = await StartedAsync();
+        ObservedSeconds.Pass(server, 1);
+        server.Execute("SET", "text", "x");
+        for (int i = 0; i < 3; i++) server.Execute("INCR", "text");
+        server.Execute("LPUSH", "text", "x");
+        ObservedSeconds.Pass(server, 1);
+        Assert.Matches(@"^mostly ERR \(3\), WRONGTYPE \(1\) of incr \([0-9]+\), lpush \([0-9]+\)$", CulpritsOf(server).Errors()); // failures are rates, and a skipped second is short
+    }
+
+    [Fact]
     public void Tally_forgets_what_is_old_and_keeps_a_limited_number()
     {
         var tally = new RecentTally<int>();

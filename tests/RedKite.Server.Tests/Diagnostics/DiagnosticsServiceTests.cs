@@ -84,7 +84,10 @@ public class DiagnosticsServiceTests
         string report = server.Execute("MEMORY", "DOCTOR").Text!;
         Assert.StartsWith("Hi Sam, ", report, StringComparison.Ordinal);
         Assert.Contains("Findings:\n\n- Memory is nearly exhausted (memory-near-limit): ", report, StringComparison.Ordinal);
-        Assert.Contains("(command-stall)", server.Execute("LATENCY", "DOCTOR").Text, StringComparison.Ordinal);
+        string latency = server.Execute("LATENCY", "DOCTOR").Text!;
+        Assert.Contains("- A command stopped a loop for seconds (command-stall): one command took 1.1 s", latency, StringComparison.Ordinal);
+        Assert.DoesNotContain("nothing to diagnose", report + latency, StringComparison.OrdinalIgnoreCase);
+        Assert.DoesNotContain("no issue", report + latency, StringComparison.OrdinalIgnoreCase);
     }
 
     [Fact]

@@ -1,5 +1,7 @@
 using System.Text.RegularExpressions;
+using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
+using RedKite.Server.Logging;
 
 namespace RedKite.Server.Tests.Diagnostics;
 
@@ -38,6 +40,41 @@ public class FindingTextTests
             if (OneOfMany.IsMatch(text)) wrong.Add(text);
         }
     }
+
+    [Theory]
+    [InlineData("* -::*", "enable-debug-command is yes, bind * -::*")]
+    [InlineData("127.0.0.1 10.0.0.1", "enable-debug-command is yes, bind 10.0.0.1")]
+    [InlineData("127.0.0.1 -::1", null)]
+    [InlineData("localhost", null)]
+    public void Debug_is_open_to_the_network_only_on_its_addresses(string bind, string? evidence)
+    {
+        FindingCause cause = new(FindingSeverity.Notice) { Settings = { ["enable-debug-command"] = "yes", ["bind"] = bind } };
+        Assert.Equal(evidence, RuleOf("debug-enabled").Check(cause.View(seconds: 1))?.Evidence);
+    }
+
+    // An open finding has the figures of now, not of its start.
+    [Fact]
+    public void Open_finding_shows_what_is_free_now()
+    {
+        var tracker = new FindingTracker([RuleOf("disk-nearly-full")], new ServerLog(new Settings(), _ => { }));
+        foreach ((double mebibytes, string title, string evidence) in (ReadOnlySpan<(double, string, string)>)[(100, "The data folder's disk is nearly full", "100 MiB are free"), (40, "The data folder's disk is nearly full", "40 MiB are free"), (0, "The data folder's disk is full", "0 bytes are free")])
+        {
+            tracker.Evaluate(new FindingCause(FindingSeverity.Critical, (MetricTable.DiskFree, mebibytes * (1 << 20))).View(seconds: 1), FindingCause.Now * 1000);
+            Assert.Equal((title, evidence), (Assert.Single(tracker.Current).Diagnosis.Title, tracker.Current[0].Diagnosis.Evidence));
+        }
+    }
+
+    // The rate is told from the first seconds on, although a claim about a minute would need the minute.
+    [Theory]
+    [InlineData(5)]
+    [InlineData(60)]
+    public void Loop_of_synchronizations_tells_how_fast_the_stream_grows(int seconds)
+    {
+        FindingCause cause = new(FindingSeverity.Warning, (MetricTable.SyncsFailedInARow, 2), (MetricTable.ReplicationBytes, 8 << 20));
+        Assert.Equal("2 in a row; the stream grows by 8 MiB a second", RuleOf("replica-sync-loops").Check(cause.View(seconds: seconds))!.Evidence);
+    }
+
+    private static FindingRule RuleOf(string name) => FindingTable.Rules.Single(rule => rule.Name == name);
 
     [Theory]
     [InlineData("1 clients", true)]
