@@ -1,7 +1,6 @@
 using RedKite.Scripting;
 using RedKite.Server.Acl;
 using RedKite.Server.Logging;
-using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 

@@ -1,12 +1,10 @@
 using System.Diagnostics;
 using RedKite.Protocol;
-using RedKite.Server.Acl;
 using RedKite.Server.Changes;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Logging;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
-using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Execution;
@@ -365,6 +363,9 @@ internal sealed partial class Invoker
 
     /// <summary>Delivers their replies to the clients that were served. No stripe is locked.</summary>
     internal void DeliverServed() => _blocked.Deliver();
+
+    /// <summary>Notes the keys whose blocked clients are to be looked at by now: <see cref="ServeAfterSweep"/> serves them.</summary>
+    internal void NoteLooks(long steadyMs) => _blocked.NoteLooks(steadyMs);
 
     /// <summary>Serves blocked clients after the background sweep. No stripe is locked.</summary>
     internal void ServeAfterSweep() => _blocked.ServeNoted();

@@ -338,9 +338,11 @@ internal sealed class SessionLoop : IConnectionHandler
         long? restMicroseconds = Sweep(nowMs, steadyMs);
         if (Slice(steadyMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);
         if (evictsMore) restMicroseconds = Math.Min(BusyRestMicroseconds, restMicroseconds ?? BusyRestMicroseconds);
+        if (_isFirst && _engine.MayServeByTime(steadyMs)) Executor.Invoker.NoteLooks(steadyMs);
         Executor.Invoker.ServeAfterSweep();
         _engine.Tracking.Broadcast(Executor.Recording.Changes);
         if (_isFirst) _engine.Tracking.Trim();
+        if (_isFirst && _engine.Blocked.Looks.NextMs is var nextMs && nextMs > steadyMs) restMs = (int)Math.Min(restMs, nextMs - steadyMs);
         restMs = Blocked.EndOverdue(steadyMs, restMicroseconds is null ? restMs : 1);
         if (_defragmentation.Run(nowMs) is { } untilSlice)
         {

@@ -20,6 +20,9 @@ internal sealed class BlockRequest
     /// <summary>Whether elements that are added to a list or sorted set may serve the client, not only a new key: it waits for several.</summary>
     internal bool WaitsForGrowth { get; init; }
 
+    /// <summary>When the command is executed again even if no key has changed, by the steady clock; null: never.</summary>
+    internal long? LooksAgainMs { get; init; }
+
     /// <summary>The reply at the deadline; null: a null reply.</summary>
     internal byte[]? TimeoutReply { get; init; }
 

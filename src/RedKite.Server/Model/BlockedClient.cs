@@ -74,6 +74,9 @@ internal sealed class BlockedClient : IDisposable
         return _keys.AsSpan(first, IndexOf(stripe + 1) - first);
     }
 
+    /// <summary>One of the keys, for whatever concerns the request as a whole; null: there is none.</summary>
+    internal AwaitedKey? AnyKey => _keys.Length > 0 ? _keys[0] : null;
+
     /// <summary>The stripes of all keys of the request.</summary>
     internal StripeSet Stripes { get; }
 

@@ -17,9 +17,11 @@ internal static class CommandBlocking
     /// <param name="type">The type of value that serves the client.</param>
     /// <param name="deadlineMs">When the wait ends, by the steady clock.</param>
     /// <param name="wakesWhenGone">Whether the command is also executed when a key is gone or holds another type.</param>
+    /// <param name="waitsForGrowth">Whether elements that are added to a key that is there may serve the client.</param>
+    /// <param name="looksAgainMs">When the command is executed again even if no key has changed, by the steady clock; null: never.</param>
     /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
-    internal static bool BlockOnKeys(this scoped in CommandContext cmd, DataType type, long deadlineMs, bool wakesWhenGone = false, bool waitsForGrowth = false) =>
-        Block(cmd, new BlockRequest { Type = type, DeadlineMs = deadlineMs, WakesWhenGone = wakesWhenGone, WaitsForGrowth = waitsForGrowth });
+    internal static bool BlockOnKeys(this scoped in CommandContext cmd, DataType type, long deadlineMs, bool wakesWhenGone = false, bool waitsForGrowth = false, long? looksAgainMs = null) =>
+        Block(cmd, new BlockRequest { Type = type, DeadlineMs = deadlineMs, WakesWhenGone = wakesWhenGone, WaitsForGrowth = waitsForGrowth, LooksAgainMs = looksAgainMs });
 
     /// <summary>Blocks the client, once the handler returns, until a time or CLIENT UNBLOCK. The handler must not reply.</summary>
     /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>

@@ -33,8 +33,10 @@ internal ref struct IdleEntries
         while (cursor.MoveNext())
         {
             long deliveredMs = cursor.Entry.DeliveredMs;
+            bool isIdle = deliveredMs <= deliveredMsMax;
+            if (isIdle && !stream.Contains(cursor.Id)) continue; // it never can be delivered again, so the next read need not look
             earliest = Math.Min(earliest, deliveredMs);
-            if (deliveredMs <= deliveredMsMax && stream.Contains(cursor.Id)) found.Add(new IdleEntry(deliveredMs, cursor.Id), countMax);
+            if (isIdle) found.Add(new IdleEntry(deliveredMs, cursor.Id), countMax);
         }
 
         group.SetEarliestDelivery(earliest);

@@ -21,6 +21,15 @@ internal static class StreamReadCommands
     // The ids of up to this many streams are on the stack.
     private const int StreamsOnStack = 32;
 
+    /// <summary>A client that waits with CLAIM is looked at no more often than this.</summary>
+    internal const long LookMsMin = 10;
+
+    /// <summary>The same while nothing is pending.</summary>
+    internal const long LookMsWithoutPending = 100;
+
+    /// <summary>And at least so often.</summary>
+    internal const long LookMsMax = 1_000;
+
     private const string GroupComplexity =
         "For each stream O(M) with M being the number of entries returned. With BLOCK, the XADD that ends the wait pays O(N) for N blocked clients.";
 
@@ -166,7 +175,7 @@ internal static class StreamReadCommands
     private static void Wait(scoped in CommandContext cmd, in StreamReadOptions options, long deadlineMs, scoped ReadOnlySpan<StreamId> ids)
     {
         bool isNew = !cmd.Environment.Blocking.IsServing;
-        if (!cmd.BlockOnKeys(DataType.Stream, deadlineMs, wakesWhenGone: options.HasGroup))
+        if (!cmd.BlockOnKeys(DataType.Stream, deadlineMs, wakesWhenGone: options.HasGroup, looksAgainMs: NextLookMs(cmd, options, ids)))
         {
             cmd.Reply.NullArray();
             return;
@@ -177,6 +186,22 @@ internal static class StreamReadCommands
         {
             if (cmd[options.IdArgument(i)] is [(byte)'$']) cmd.ReplaceArgument(options.IdArgument(i), text[..ids[i].Format(text)]);
         }
+    }
+
+    // When an entry of the groups may be idle for long enough, by the steady clock; null: the command claims none. What is delivered from now on is so no
+    // earlier than that time from now. XCLAIM may say that an entry is older than it is, and the system's clock may be set: so it is not long until then.
+    private static long? NextLookMs(scoped in CommandContext cmd, in StreamReadOptions options, scoped ReadOnlySpan<StreamId> ids)
+    {
+        if (options.MinIdleMs is not { } minIdleMs) return null;
+        long waitMs = Math.Clamp(minIdleMs, LookMsWithoutPending, LookMsMax);
+        for (int i = 0; i < ids.Length; i++)
+        {
+            if (ids[i] != NewEntries || !TryFindGroup(cmd, cmd.Peek(options.FirstKey + i), options, out _, out StreamGroup group)) continue;
+            long deliveredMs = group.EarliestDeliveryMs;
+            if (deliveredMs <= cmd.NowMs) waitMs = Math.Min(waitMs, Math.Max(LookMsMin, minIdleMs - (cmd.NowMs - deliveredMs)));
+        }
+
+        return cmd.Time.SteadyMs + waitMs;
     }
 
     private static bool TryResolveOrReply(scoped in CommandContext cmd, in StreamReadOptions options, int index, out StreamId id)

@@ -54,6 +54,12 @@ internal sealed class BlockedClientServer
         }
     }
 
+    /// <summary>Notes the keys whose clients are to be looked at by now.</summary>
+    internal void NoteLooks(long steadyMs)
+    {
+        while (_engine.Blocked.Looks.TryTake(steadyMs, out KeyIdentity key)) Note(key, isNew: false);
+    }
+
     /// <summary>
     /// Reads the clock behind a unit. As in Redis, a key counts as ready by the time of the unit, and the client's request executes by the time of now: a key that has
     /// expired since it was created is removed then.
@@ -206,8 +212,13 @@ internal sealed class BlockedClientServer
         if (isPermitted && _reply.Errors != errors) _invoker.Account.NoteError(request.Command, _reply);
         _recording.Clear(); // what it recorded is published
         _blocking.IsServing = false;
-        if (_blocking.Request?.Work is { } work) client.Work = work; // begun again
-        _blocking.Request = null; // it waits on
+        if (_blocking.Request is { } again)
+        {
+            if (again.Work is { } work) client.Work = work; // begun again
+            _engine.Blocked.NoteLook(client, again);
+            _blocking.Request = null; // it waits on
+        }
+
         client.Overflowed = _reply.Overflowed;
         bool served = _reply.Length > 0 || _reply.Overflowed;
         if (served)

@@ -21,6 +21,9 @@ internal sealed class BlockedClients(Keyspace keyspace)
     /// <summary>Ends a client's wait on its connection's loop: called there.</summary>
     internal required Action<BlockedClient> Finished { get; init; }
 
+    /// <summary>Keys whose clients are looked at at a time.</summary>
+    internal KeyLooks Looks { get; } = new();
+
     /// <summary>Returns when the request that a session executes arrived, given the start of the loop's turn. Tests replace it.</summary>
     internal Func<Session, long, Arrival> ArrivalOf { get; set; } = Arrival.Of;
 
@@ -61,6 +64,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
             DropsReply = cmd.Session.ReplyMode != ReplyMode.On,
         };
         if (block.Type is not null) EnqueueKeys(cmd, client);
+        NoteLook(client, block);
         client.IsCounted = true;
         cmd.Session.Blocked = client;
 
@@ -121,6 +125,12 @@ internal sealed class BlockedClients(Keyspace keyspace)
     {
         NoteEnded(client);
         foreach (int stripe in client.QueuedIn) Dequeue(client, stripe);
+    }
+
+    /// <summary>Notes when a client's command is executed again even if no key has changed. The stripes of its keys are locked.</summary>
+    internal void NoteLook(BlockedClient client, BlockRequest block)
+    {
+        if (block.LooksAgainMs is { } atMs && client.AnyKey is { } key) Looks.Add(key.Identity, atMs);
     }
 
     private void EnqueueKeys(scoped in CommandContext cmd, BlockedClient client)

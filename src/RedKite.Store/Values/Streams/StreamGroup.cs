@@ -111,6 +111,9 @@ internal readonly unsafe ref struct StreamGroup
     /// <summary>Whether an entry may have been pending since a time: no entry that was delivered by then exists if not.</summary>
     internal bool MayHavePendingSince(long deliveredMs) => _group->Pending.Count > 0 && _group->DeliveredMsMin <= deliveredMs;
 
+    /// <summary>A time before which no pending entry was delivered; the maximum: none is pending.</summary>
+    internal long EarliestDeliveryMs => _group->Pending.Count > 0 ? _group->DeliveredMsMin : long.MaxValue;
+
     /// <summary>Sets the earliest delivery of all that is pending, which was just found.</summary>
     internal void SetEarliestDelivery(long deliveredMs) => _group->DeliveredMsMin = deliveredMs;
 
