@@ -109,8 +109,9 @@ internal static class Program
         foreach (string line in server.Banner()) server.Engine.Log.Notice(LogEvents.Started, line);
         ServiceNotification.Ready();
         await using IAsyncDisposable? dashboard = await dashboardStart.ConfigureAwait(false);
-        await server.Stopped.ConfigureAwait(false);
+        await server.Stopped.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing); // what fails is logged
         server.Engine.Log.Notice(LogEvents.Stopped, "Stopped.");
+        if (server.Stopped.IsFaulted) return 1;
         if (server.Failure is not null) Environment.FailFast("RedKite stopped because of a bug.", server.Failure);
         return 0;
 

@@ -48,7 +48,7 @@ internal sealed class RedKiteHostedService(RedKiteServer server, IHostApplicatio
     // The log has its line already.
     private async Task EndWithServerAsync()
     {
-        await server.Stopped.ConfigureAwait(false);
+        await server.Stopped.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         if (server.Failure is not null) lifetime.StopApplication();
     }
 }

@@ -198,6 +198,21 @@ internal sealed partial class EventLoop : IDisposable
     public void Post(Action action) => Post(new Message(action, null, null, 0, 0));
 
     /// <summary>
+    /// Posts an action that is executed in any case, once: on the loop's thread, or here, if the loop has ended, which handles nothing more. From any thread.
+    /// </summary>
+    public void PostOrRun(Action action)
+    {
+        int runs = 0;
+        Post(RunOnce);
+        if (_hasEnded) RunOnce(); // the loop looks at its mailbox once more after it has set this
+
+        void RunOnce()
+        {
+            if (Interlocked.Exchange(ref runs, 1) == 0) action();
+        }
+    }
+
+    /// <summary>
     /// Hands a part of a shared buffer to the handler for one of the loop's connections, and takes over a reference to it. From
     /// any thread.
     /// </summary>

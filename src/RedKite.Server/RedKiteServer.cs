@@ -27,7 +27,7 @@ namespace RedKite;
 /// A RedKite server in this process: event loops on the network, and commands executed without a socket. Several servers can run in
 /// one process; they share nothing.
 /// </summary>
-public sealed class RedKiteServer : IAsyncDisposable, IDisposable
+public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
 {
     private const int DueCheckMs = 50;
 
@@ -305,59 +305,8 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         return PrometheusText.Write(PackageSources?.Parts ?? throw new InvalidOperationException("The setting 'diagnostics' is off."), Diagnostics!);
     }
 
-    /// <summary>Stops the server: no new connections, the loops end, the memory is freed.</summary>
-    public Task StopAsync()
-    {
-        if (Interlocked.Exchange(ref _stopping, 1) == 0)
-        {
-            _loadCancellation.Cancel();
-            if (Interlocked.CompareExchange(ref _isBegun, 2, 0) == 0) _loaded.Set(); // no load will be waited for
-            _ = Task.Run(Stop);
-        }
-
-        return Stopped;
-    }
-
     /// <summary>Completes when the loops run: the data may still be loading.</summary>
     internal Task Listening => _listening.Task;
-
-    /// <summary>
-    /// Saves the data, if that is wanted, while the clients wait, and begins to stop. From any thread that holds no stripe.
-    /// </summary>
-    /// <returns>False if saving failed: then the server goes on.</returns>
-    internal bool TryStop(StopSaving saving)
-    {
-        if (_stopping != 0) return true;
-        bool saves = Engine.Durability.SavesAtStop(saving);
-        if (saves && _isLoaded)
-        {
-            Engine.Pause.Begin(long.MaxValue, writesOnly: false, Engine.Clock.SteadyMs);
-            Engine.Replicas.IsStopping = true;
-            if (_follower.Suspend() && Engine.Durability.SaveAtStop() is not null)
-            {
-                Engine.Replicas.IsStopping = false;
-                _follower.Resume();
-                EndPause();
-                return false;
-            }
-        }
-
-        _savesAtStop = false;
-        _ = StopAsync();
-        return true;
-    }
-
-    /// <summary>As <see cref="TryStop"/>, after replicas have got everything. Not on a loop's thread.</summary>
-    /// <param name="saving">Whether the data is saved.</param>
-    /// <param name="forces">Whether the server stops although saving fails.</param>
-    /// <returns>False if saving failed, or the wait was aborted: then the server goes on.</returns>
-    internal bool TryStopAfterReplicas(StopSaving saving, bool forces) => Engine.Replicas.Shutdown.TryStop(TryStop, saving, forces);
-
-    /// <summary>Stops the server, and waits for it.</summary>
-    public void Dispose() => StopAsync().GetAwaiter().GetResult();
-
-    /// <inheritdoc/>
-    public async ValueTask DisposeAsync() => await StopAsync().ConfigureAwait(false);
 
     /// <summary>Opens the ports, and completes when the data is loaded.</summary>
     /// <exception cref="RedKiteConfigException">All that is wrong with the configuration, or a damaged file.</exception>
@@ -379,7 +328,7 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
             if (wasStopped) Engine.Log.Warning(LogEvents.LoadingStopped, "The server was stopped while it loaded its data.");
             else if (failure is IOException) Engine.Log.Warning(LogEvents.LoadingFailed, failure.Message);
             _loaded.Set();
-            await StopAsync().ConfigureAwait(false);
+            await StopAsync().ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing); // it is logged; this failure came first
             if (wasStopped) throw failure as OperationCanceledException ?? new OperationCanceledException(failure.Message, failure);
             if (failure is IOException) throw new RedKiteConfigException(failure.Message);
             throw;
@@ -495,12 +444,12 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         _follower.Begin();
     }
 
-    // Until every loop has ended the commands that it executes now. A loop that ends does not handle what is posted.
+    // Until every loop has ended the commands that it executes now.
     private void WaitForLoops(CancellationToken cancellation)
     {
         SessionLoop[] loops = _loops;
         var done = new CountdownEvent(loops.Length); // not disposed of: a loop may still signal it
-        foreach (SessionLoop loop in loops) loop.Loop.Post(() => done.Signal());
+        foreach (SessionLoop loop in loops) loop.Loop.PostOrRun(() => done.Signal());
         done.Wait(cancellation);
     }
 
@@ -566,23 +515,16 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
     private string InfoText() =>
         Execute("INFO", "everything") is { IsError: false, Text: { } text } ? text : throw new InvalidOperationException("INFO cannot be executed.");
 
-    private void ReplyLater(Session session, byte[] wait, byte[] reply)
+    // A connection's loop handles this behind the command that waits. A caller in the process may only be about to wait: it finds the reply then.
+    private void ReplyLater(Session session, LateReply wait, byte[] reply)
     {
-        if (session.Connection is { } connection)
-        {
-            EventLoop.Post(connection, Finish);
-            return;
-        }
-
-        // The caller's thread may be about to begin its wait.
-        SpinWait.SpinUntil(() => session.Blocked is not null, TimeSpan.FromSeconds(1));
-        Finish();
+        wait.Set(reply);
+        if (session.Connection is { } connection) EventLoop.Post(connection, Finish);
+        else Finish();
 
         void Finish()
         {
-            if (session.Blocked is not { } blocked || blocked.Block.TimeoutReply != wait || !blocked.TryEnd()) return;
-            blocked.EndWith(Payload.Of(Engine.Buffers, reply));
-            Engine.Blocked.Finish(blocked);
+            if (session.Blocked is { } blocked && blocked.Block.Late == wait) Engine.Blocked.EndByLateReply(blocked, Engine.Buffers);
         }
     }
 
@@ -642,57 +584,8 @@ public sealed class RedKiteServer : IAsyncDisposable, IDisposable
         return sessions;
     }
 
-    private void Crashed(Exception failure)
-    {
-        Failure = failure;
-        Engine.Log.Warning(LogEvents.LoopFailed, $"A bug ended an event loop: {failure}");
-        _ = StopAsync();
-    }
-
-    private void Stop()
-    {
-        Watching?.Dispose();
-        Engine.Script.EndForStop();
-        Engine.Migrations.Stop(); // while there are loops, which its transfers wake
-        foreach (SessionLoop loop in _loops) loop.Loop.Post(loop.Loop.StopListening);
-        foreach (SessionLoop loop in _loops) loop.Loop.Stop();
-        foreach (SessionLoop loop in _loops) loop.Loop.Dispose();
-        _endpoints.Dispose();
-        _pidFile.Remove();
-
-        // A loop that broke may have left a stripe locked and its memory half changed: that is not touched again. The host's calls and the threads that
-        // save and follow are not waited for then, so what they use stays, too.
-        if (Failure is null)
-        {
-            EndCallers();
-            _loaded.Wait();
-            _follower.Dispose();
-            _savesAtStop &= !_follower.History.IsIncomplete;
-            Engine.Durability.Log.Waits.Reply = null;
-            Engine.Durability.Stop(_savesAtStop && _isLoaded);
-            foreach (SessionLoop loop in _loops) loop.Sliced.DiscardAll();
-            Engine.Keyspace.Dispose();
-            Engine.Messages.Release();
-            if (Engine.Metrics is { } metrics) metrics.Runs.Dispose(); // there are none if the commands were refused
-            Engine.Script.Dispose();
-            Engine.Buffers.Dispose();
-            Engine.WriteGate.Dispose();
-            _loadCancellation.Dispose();
-        }
-
-        _stopped.TrySetResult();
-    }
-
     // One stripe is enough when no other thread executes commands: consecutive commands of a pipeline then share its lock. The
     // program's own background walks and its dashboard hold it only briefly.
     private static int StripesOf(Settings settings, int loops, bool ownsProcess) =>
         settings.Stripes > 0 ? settings.Stripes : loops == 1 && ownsProcess ? 1 : StripeSet.StripesMax;
-
-    private void EndCallers()
-    {
-        Clients.End();
-        RedKiteSession[] sessions;
-        lock (_clients) sessions = [.. _clients];
-        foreach (RedKiteSession session in sessions) session.End();
-    }
 }

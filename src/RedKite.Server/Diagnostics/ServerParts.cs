@@ -190,10 +190,9 @@ internal abstract class ServerParts
     internal required Func<PackageService?> Packages { get; init; }
 
     /// <summary>
-    /// Ends the wait of a client by a reply. The array that was its reply at the deadline identifies the wait: if the client does not
-    /// wait for this any more, nothing happens. From any thread.
+    /// Ends the wait of a client by a reply. If the client does not wait for this any more, nothing happens. From any thread, which waits for nothing.
     /// </summary>
-    internal required Action<Session, byte[], byte[]> ReplyLater { get; init; }
+    internal required Action<Session, LateReply, byte[]> ReplyLater { get; init; }
 
     /// <summary>Resumes the clients that a pause holds.</summary>
     internal required Action EndPause { get; init; }

@@ -16,7 +16,7 @@ internal sealed class SyncWaits
     private int _sweepCount = SweepCountMin;
 
     /// <summary>Ends the wait of a client by a reply: the session, what identifies the wait, the reply. Null: nothing replies any more.</summary>
-    internal Action<Session, byte[], byte[]>? Reply { get; set; }
+    internal Action<Session, LateReply, byte[]>? Reply { get; set; }
 
     /// <summary>Waits that are remembered.</summary>
     internal int Count
@@ -70,23 +70,17 @@ internal sealed class SyncWaits
         }
     }
 
-    // A caller in the process may only be about to wait: the log's thread must not wait for that.
-    private void Finish(SyncWait wait, byte[] reply)
-    {
-        if (Reply is not { } finish) return;
-        if (wait.Session.Connection is not null) finish(wait.Session, wait.Identity, reply);
-        else ThreadPool.QueueUserWorkItem(_ => finish(wait.Session, wait.Identity, reply));
-    }
+    private void Finish(SyncWait wait, byte[] reply) => Reply?.Invoke(wait.Session, wait.Late, reply);
 }
 
 /// <summary>A client that waits until the log is synced.</summary>
 /// <param name="Session">The client.</param>
 /// <param name="Position">The log's position.</param>
-/// <param name="Identity">The array that identifies the wait.</param>
+/// <param name="Late">Identifies the wait.</param>
 /// <param name="RequiresLog">Whether it is an error that the log ends.</param>
 /// <param name="Reply">Makes the reply once the position is synced; null: the client waits for replicas, too.</param>
-internal sealed record SyncWait(Session Session, long Position, byte[] Identity, bool RequiresLog, Func<byte[]?> Reply)
+internal sealed record SyncWait(Session Session, long Position, LateReply Late, bool RequiresLog, Func<byte[]?> Reply)
 {
     // The client's command sets its wait while it executes.
-    internal bool IsWaiting => Session.IsExecuting || Session.Blocked?.Block.TimeoutReply == Identity;
+    internal bool IsWaiting => Session.IsExecuting || Session.Blocked?.Block.Late == Late;
 }

@@ -188,7 +188,7 @@ internal sealed partial class Invoker
         }
 
         BlockedClient? blocked = cmd.Session.Blocked;
-        if (blocked is not null) _engine.Blocked.NoteBegun(blocked);
+        if (blocked is not null) _engine.Blocked.NoteBegun(blocked, _engine.Buffers);
         _environment.Accesses.BeginClient(cmd.Session);
 
         long end = Stopwatch.GetTimestamp();

@@ -29,6 +29,7 @@ internal static class LogEvents
     internal static readonly LogEvent PidFileUnwritable = new(107, nameof(PidFileUnwritable), Server);
     internal static readonly LogEvent MemoryOverLimit = new(108, nameof(MemoryOverLimit), Server);
     internal static readonly LogEvent CustomCommandFailed = new(109, nameof(CustomCommandFailed), Server, RedKiteLogLevel.Error);
+    internal static readonly LogEvent StopFailed = new(110, nameof(StopFailed), Server, RedKiteLogLevel.Critical);
 
     internal static readonly LogEvent SettingWithoutEffect = new(200, nameof(SettingWithoutEffect), Configuration);
     internal static readonly LogEvent ClientLimitReduced = new(201, nameof(ClientLimitReduced), Configuration);
@@ -101,7 +102,7 @@ internal static class LogEvents
     /// <summary>All of them, by number.</summary>
     internal static IReadOnlyList<LogEvent> All { get; } =
     [
-        Started, Stopped, ShutdownRequested, SignalReceived, ListeningFailed, LoopFailed, BehaviorFailed, PidFileUnwritable, MemoryOverLimit, CustomCommandFailed,
+        Started, Stopped, ShutdownRequested, SignalReceived, ListeningFailed, LoopFailed, BehaviorFailed, PidFileUnwritable, MemoryOverLimit, CustomCommandFailed, StopFailed,
         SettingWithoutEffect, ClientLimitReduced, TlsSettingRefused, LogFileUnused, ModuleRefused,
         ClientOverQueryBuffer, ClientOverOutputBuffer, ClientEvicted, CrossProtocolRequest, TlsHandshakeFailed, TlsConnectionFailed,
         DataLoaded, LoadingFailed, LoadingStopped, SaveBegun, SaveDone, SaveAborted, SaveFailed, StopWithoutSave, RewriteBegun, RewriteDone, RewriteFailed,

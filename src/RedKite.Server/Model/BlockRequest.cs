@@ -23,13 +23,13 @@ internal sealed class BlockRequest
     /// <summary>When the command is executed again even if no key has changed, by the steady clock; null: never.</summary>
     internal long? LooksAgainMs { get; init; }
 
-    /// <summary>The reply at the deadline; null: a null reply.</summary>
-    internal byte[]? TimeoutReply { get; init; }
+    /// <summary>Makes the reply at the deadline; null: a null reply.</summary>
+    internal Func<byte[]>? TimeoutReply { get; init; }
 
-    /// <summary>Makes the reply at the deadline; null: it is <see cref="TimeoutReply"/>, which then only identifies the wait.</summary>
-    internal Func<byte[]>? LateReply { get; init; }
+    /// <summary>The reply by which another thread ends the wait; null: none does.</summary>
+    internal LateReply? Late { get; init; }
 
-    internal ReadOnlySpan<byte> ReplyAtDeadline(bool resp3) => LateReply?.Invoke() ?? TimeoutReply ?? (resp3 ? "_\r\n"u8 : "*-1\r\n"u8);
+    internal ReadOnlySpan<byte> ReplyAtDeadline(bool resp3) => TimeoutReply is { } reply ? reply() : (resp3 ? "_\r\n"u8 : "*-1\r\n"u8);
 
     /// <summary>The work that the client waits for, which is done in slices; null: none.</summary>
     internal SlicedWork? Work { get; init; }

@@ -23,19 +23,14 @@ internal static class CommandBlocking
     internal static bool BlockOnKeys(this scoped in CommandContext cmd, DataType type, long deadlineMs, bool wakesWhenGone = false, bool waitsForGrowth = false, long? looksAgainMs = null) =>
         Block(cmd, new BlockRequest { Type = type, DeadlineMs = deadlineMs, WakesWhenGone = wakesWhenGone, WaitsForGrowth = waitsForGrowth, LooksAgainMs = looksAgainMs });
 
-    /// <summary>Blocks the client, once the handler returns, until a time or CLIENT UNBLOCK. The handler must not reply.</summary>
-    /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
-    internal static bool BlockUntil(this scoped in CommandContext cmd, long deadlineMs, byte[] timeoutReply) =>
-        Block(cmd, new BlockRequest { DeadlineMs = deadlineMs, TimeoutReply = timeoutReply });
-
-    /// <summary>Blocks the client, once the handler returns, until a time or CLIENT UNBLOCK. The handler must not reply.</summary>
+    /// <summary>Blocks the client, once the handler returns, until another thread replies, a time, or CLIENT UNBLOCK. The handler must not reply.</summary>
     /// <param name="cmd">The command.</param>
     /// <param name="deadlineMs">When the wait ends, by the steady clock.</param>
-    /// <param name="identity">An array that identifies the wait.</param>
-    /// <param name="lateReply">Makes the reply at the deadline.</param>
+    /// <param name="late">Identifies the wait for the thread that replies.</param>
+    /// <param name="timeoutReply">Makes the reply at the deadline.</param>
     /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
-    internal static bool BlockUntil(this scoped in CommandContext cmd, long deadlineMs, byte[] identity, Func<byte[]> lateReply) =>
-        Block(cmd, new BlockRequest { DeadlineMs = deadlineMs, TimeoutReply = identity, LateReply = lateReply });
+    internal static bool BlockUntil(this scoped in CommandContext cmd, long deadlineMs, LateReply late, Func<byte[]> timeoutReply) =>
+        Block(cmd, new BlockRequest { DeadlineMs = deadlineMs, Late = late, TimeoutReply = timeoutReply });
 
     /// <summary>
     /// Blocks the client, once the handler returns, until a copy is complete or its source has

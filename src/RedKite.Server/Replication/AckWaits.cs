@@ -7,12 +7,12 @@ namespace RedKite.Server.Replication;
 /// <param name="Offset">The offset.</param>
 /// <param name="Replicas">How many replicas.</param>
 /// <param name="OnDisk">Whether they must have it on the disk.</param>
-/// <param name="Identity">The array that identifies the wait.</param>
+/// <param name="Late">Identifies the wait.</param>
 /// <param name="Reply">Makes the reply if the wait may end, from the number of replicas; null: it waits on.</param>
-internal sealed record AckWait(Session Session, long Offset, long Replicas, bool OnDisk, byte[] Identity, Func<int, byte[]?> Reply)
+internal sealed record AckWait(Session Session, long Offset, long Replicas, bool OnDisk, LateReply Late, Func<int, byte[]?> Reply)
 {
     // The client's command sets its wait while it executes.
-    internal bool IsWaiting => Session.IsExecuting || Session.Blocked?.Block.TimeoutReply == Identity;
+    internal bool IsWaiting => Session.IsExecuting || Session.Blocked?.Block.Late == Late;
 }
 
 /// <summary>The clients that wait for replicas. From any thread.</summary>

@@ -83,7 +83,7 @@ internal sealed partial class ReplicaService
     internal AckWaits Waits { get; } = new();
 
     /// <summary>Ends the wait of a client by a reply: the session, what identifies the wait, the reply.</summary>
-    internal Action<Session, byte[], byte[]>? Reply { get; set; }
+    internal Action<Session, LateReply, byte[]>? Reply { get; set; }
 
     /// <summary>What a shutdown waits for.</summary>
     internal ShutdownWait Shutdown { get; }
@@ -634,11 +634,5 @@ internal sealed partial class ReplicaService
         }
     }
 
-    // A caller in the process may only be about to wait.
-    private void End(AckWait wait, byte[] reply)
-    {
-        if (Reply is not { } end) return;
-        if (wait.Session.Connection is not null) end(wait.Session, wait.Identity, reply);
-        else ThreadPool.QueueUserWorkItem(_ => end(wait.Session, wait.Identity, reply));
-    }
+    private void End(AckWait wait, byte[] reply) => Reply?.Invoke(wait.Session, wait.Late, reply);
 }

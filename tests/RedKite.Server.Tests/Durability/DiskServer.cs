@@ -45,6 +45,9 @@ internal sealed class DiskServer : IAsyncDisposable
 
     internal void Set(string setting, string value) => _settings[setting] = value;
 
+    /// <summary>Forgets the server, whose end has failed.</summary>
+    internal void Abandon() => _server = null;
+
     internal async Task StopAsync()
     {
         if (_server is not null) await _server.StopAsync();

@@ -32,10 +32,9 @@ internal sealed class PackageCommand(ServerParts parts)
             return;
         }
 
-        // An array of its own: it also identifies the wait.
-        byte[] late = "-ERR the debug package was not ready in time\r\n"u8.ToArray();
+        var late = new LateReply();
         TimeSpan patience = TimeSpan.FromSeconds(PatienceSeconds) + options.Log + options.Trace;
-        if (!cmd.BlockUntil(cmd.NowMs + (long)patience.TotalMilliseconds, late))
+        if (!cmd.BlockUntil(cmd.NowMs + (long)patience.TotalMilliseconds, late, static () => "-ERR the debug package was not ready in time\r\n"u8.ToArray()))
         {
             packages.Release();
             cmd.Reply.Error("ERR DEBUG PACKAGE cannot wait in a transaction or script"u8);

@@ -34,14 +34,14 @@ internal sealed class ReplicationWaits(LogKeeper log, ReplicaService replicas)
         if (!cmd.TryIntegerOrReply(1, out long wanted) || !TimeoutArgument.TryMillisecondsOrReply(cmd, 2, out long deadlineMs)) return;
         long offset = OffsetOf(cmd);
         int acknowledged = replicas.CountAcknowledged(offset, onDisk: false);
-        byte[] identity = [];
-        if (acknowledged >= wanted || !cmd.BlockUntil(deadlineMs, identity = NewIdentity(), () => Integer(replicas.CountAcknowledged(offset, onDisk: false))))
+        var late = new LateReply();
+        if (acknowledged >= wanted || !cmd.BlockUntil(deadlineMs, late, () => Integer(replicas.CountAcknowledged(offset, onDisk: false))))
         {
             cmd.Reply.Integer(acknowledged);
             return;
         }
 
-        replicas.Await(new AckWait(cmd.Session, offset, wanted, OnDisk: false, identity, Integer));
+        replicas.Await(new AckWait(cmd.Session, offset, wanted, OnDisk: false, late, Integer));
     }
 
     // WAITAOF numlocal numreplicas timeout
@@ -73,26 +73,23 @@ internal sealed class ReplicationWaits(LogKeeper log, ReplicaService replicas)
         long offset = OffsetOf(cmd);
         bool IsSynced() => current is not null && position <= current.Writer.SyncedPosition;
         byte[] Reply(int count) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*2\r\n:{(IsSynced() ? 1 : 0)}\r\n:{count}\r\n"));
-        byte[] Late() => Reply(replicas.CountAcknowledged(offset, onDisk: true));
+        byte[] AtDeadline() => Reply(replicas.CountAcknowledged(offset, onDisk: true));
         int acknowledged = replicas.CountAcknowledged(offset, onDisk: true);
         bool isSynced = IsSynced();
-        byte[] identity = [];
-        if ((acknowledged >= wanted && (local == 0 || isSynced)) || !cmd.BlockUntil(deadlineMs, identity = NewIdentity(), Late))
+        var late = new LateReply();
+        if ((acknowledged >= wanted && (local == 0 || isSynced)) || !cmd.BlockUntil(deadlineMs, late, AtDeadline))
         {
             cmd.Reply.Raw(Reply(acknowledged));
             return;
         }
 
-        if (!isSynced && current is not null) log.Await(current, new SyncWait(cmd.Session, position, identity, RequiresLog: local > 0, () => replicas.CountAcknowledged(offset, onDisk: true) >= wanted ? Late() : null));
+        if (!isSynced && current is not null) log.Await(current, new SyncWait(cmd.Session, position, late, RequiresLog: local > 0, () => replicas.CountAcknowledged(offset, onDisk: true) >= wanted ? AtDeadline() : null));
         if (acknowledged >= wanted) return;
-        replicas.Await(new AckWait(cmd.Session, offset, wanted, OnDisk: true, identity, count => local == 0 || IsSynced() ? Reply(count) : null));
+        replicas.Await(new AckWait(cmd.Session, offset, wanted, OnDisk: true, late, count => local == 0 || IsSynced() ? Reply(count) : null));
     }
 
     // As in Redis, a script has written nothing yet.
     private long OffsetOf(scoped in CommandContext cmd) => cmd.Environment.IsInScript ? 0 : Math.Min(cmd.Session.ReplicatedOffset, replicas.Stream.Offset);
-
-    // An array of its own for each wait.
-    private static byte[] NewIdentity() => [(byte)'_'];
 
     private static byte[] Integer(int value) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $":{value}\r\n"));
 }

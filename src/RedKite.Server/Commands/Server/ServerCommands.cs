@@ -131,11 +131,12 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
     private void ShutDownAfterReplicas(scoped in CommandContext cmd, StopSaving saving, bool force)
     {
         byte[] failed = Encoding.ASCII.GetBytes("-ERR Errors trying to SHUTDOWN. Check logs.\r\n");
-        if (!cmd.BlockUntil(BlockRequest.NoDeadline, failed)) return;
+        var late = new LateReply();
+        if (!cmd.BlockUntil(BlockRequest.NoDeadline, late, () => failed)) return;
         Session session = cmd.Session;
         var thread = new Thread(() =>
         {
-            if (!parts.ShutdownAfterReplicas(saving, force)) parts.ReplyLater(session, failed, failed);
+            if (!parts.ShutdownAfterReplicas(saving, force)) parts.ReplyLater(session, late, failed);
         })
         { Name = "redkite-stop", IsBackground = true };
         thread.Start();

@@ -1,5 +1,6 @@
 using System.Runtime.InteropServices;
 using RedKite.Net;
+using RedKite.Net.Interop;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
@@ -74,10 +75,26 @@ internal sealed class BlockedClients(Keyspace keyspace)
         return client;
     }
 
-    /// <summary>Has the client's loop watch the deadline of its wait. A caller in the process does so itself.</summary>
-    internal void NoteBegun(BlockedClient client)
+    /// <summary>Has the client's loop watch the deadline of its wait. A caller in the process does so itself, and may have got its reply already.</summary>
+    internal void NoteBegun(BlockedClient client, BufferPool buffers)
     {
-        if (client.Session.Connection is not null) Begun(client);
+        if (client.Session.Connection is not null)
+        {
+            Begun(client);
+        }
+        else if (client.Block.Late is { } late)
+        {
+            Interlocked.MemoryBarrier(); // behind the session's field, before the reply
+            if (late.Reply is not null) EndByLateReply(client, buffers);
+        }
+    }
+
+    /// <summary>Ends a wait by the reply that another thread has set. For a connection's client on its loop. No stripe is locked.</summary>
+    internal void EndByLateReply(BlockedClient client, BufferPool buffers)
+    {
+        if (!client.TryEnd()) return;
+        client.EndWith(Payload.Of(buffers, client.Block.Late!.Reply!));
+        Finish(client);
     }
 
     /// <summary>

@@ -1,0 +1,73 @@
+using RedKite.Net;
+using RedKite.Server.Following;
+using RedKite.Server.Model;
+using RedKite.Server.Replication;
+using RedKite.Server.Tests.Durability;
+using RedKite.TestSupport;
+
+namespace RedKite.Server.Tests;
+
+/// <summary>The end of a server comes whatever fails on the way, and no thread waits for what has ended.</summary>
+public sealed class StoppingTests
+{
+    private static readonly TimeSpan Patience = TimeSpan.FromSeconds(60);
+
+    [Fact]
+    public async Task Stopping_completes_and_reports_a_step_that_fails()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "no", "save", "3600 1");
+        RedKiteServer server = disk.Server;
+        disk.Run("SET k v");
+        disk.Files.Plan = call => call.Operation == "create" && call.Path.EndsWith(".rdb", StringComparison.Ordinal) ? throw new InvalidOperationException("a bug") : null;
+        InvalidOperationException failure = await Assert.ThrowsAsync<InvalidOperationException>(() => server.StopAsync().WaitAsync(Patience));
+        Assert.Equal("a bug", failure.Message);
+        Assert.True(server.Stopped.IsFaulted);
+        Assert.Contains(disk.LogLines, line => line.Contains("a bug", StringComparison.Ordinal));
+        await Assert.ThrowsAsync<InvalidOperationException>(async () => await server.DisposeAsync());
+        disk.Files.Plan = null;
+        disk.Abandon();
+        await disk.StartAsync();
+        Assert.Equal("v", disk.Run("GET k").Text); // the steps before it were taken
+    }
+
+    // An action that waits in the mailbox of a loop that has ended would never be executed.
+    [Fact]
+    public async Task What_is_posted_to_a_loop_that_has_ended_is_executed_by_its_poster()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("loops", "2");
+        LinkServices services = disk.Server.Follower.Services;
+        using RespConnection client = RespConnection.Connect(disk.Server.Port);
+        client.Run("PING").IsSimple("PONG");
+        EventLoop loop = disk.Server.Engine.Clients.All.Select(session => session.Connection?.Loop).OfType<EventLoop>().Single();
+        services.WaitForLoops(CancellationToken.None); // they all run
+        loop.Stop();
+        services.WaitForLoops(new CancellationTokenSource(Patience).Token);
+        int runs = 0;
+        loop.PostOrRun(() => runs++);
+        Assert.Equal(1, runs);
+    }
+
+    // Between the handler, which has told the other threads of the wait, and the wait itself.
+    [Fact]
+    public async Task A_reply_that_comes_before_a_caller_has_begun_to_wait_is_not_lost_nor_waited_for()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        ReplicaService replicas = disk.Server.Engine.Replicas;
+        using RedKiteSession session = disk.Server.CreateSession();
+        int replies = 0;
+        disk.Server.Engine.Blocked.ArrivalOf = (client, start) =>
+        {
+            AckWait wait = Assert.Single(replicas.Waits.TakeAll());
+            replicas.Reply!(client, wait.Late, ":7\r\n"u8.ToArray());
+            replies++;
+            Assert.Null(client.Blocked);
+            return Arrival.Of(client, start);
+        };
+        Task<RedKiteReply> waiting = Task.Run(() => session.Execute("WAIT", "1", "0"), TestContext.Current.CancellationToken);
+        Assert.Equal(7, (await waiting.WaitAsync(Patience, TestContext.Current.CancellationToken)).Integer);
+        waiting = disk.Server.CreateClient().ExecuteAsync(["WAIT", "1", "0"], TestContext.Current.CancellationToken).AsTask(); // without a thread
+        Assert.Equal(7, (await waiting.WaitAsync(Patience, TestContext.Current.CancellationToken)).Integer);
+        Assert.Equal(2, replies);
+        Assert.Equal(0, disk.Server.Engine.Blocked.Count);
+    }
+}
