@@ -67,7 +67,7 @@ internal sealed partial class ReplicaService
         _pause = pause;
         Failover = new Failover(this, pause, clock, log);
         Shutdown = new ShutdownWait(this, pause, settings, clock, log);
-        Stream = new ReplicationStream(() => (long)Math.Min(settings.ReplicationBacklogBytes, (ulong)LogChain.KeptBytesMax / 2)) { Appended = Wake };
+        Stream = new ReplicationStream(() => (long)Math.Min(settings.ReplicationBacklogBytes, (ulong)ReplicationStream.BehindBytesMax)) { Appended = Wake, Abandoned = OnAbandoned };
         State.RoleChanged += OnRoleChanged;
         State.HistoryChanged += CloseAll;
     }
@@ -151,7 +151,7 @@ internal sealed partial class ReplicaService
         get
         {
             ulong hard = _settings.ReplicaClientLimit.HardBytes;
-            long most = LogChain.KeptBytesMax / 2;
+            long most = ReplicationStream.BehindBytesMax;
             return hard == 0 ? most : (long)Math.Min(Math.Max(hard, _settings.ReplicationBacklogBytes), (ulong)most);
         }
     }
@@ -552,7 +552,7 @@ internal sealed partial class ReplicaService
             long most = LimitBytes;
             if (!isOnline)
             {
-                lock (_lock) most = Math.Min(most << Math.Min(LimitDoublingsMax, _overflows.GetValueOrDefault(replica.Name)), LogChain.KeptBytesMax / 2);
+                lock (_lock) most = Math.Min(most << Math.Min(LimitDoublingsMax, _overflows.GetValueOrDefault(replica.Name)), ReplicationStream.BehindBytesMax);
             }
 
             bool isOverSoft = isOnline && limit.SoftBytes > 0 && (ulong)behind > Math.Max(limit.SoftBytes, _settings.ReplicationBacklogBytes);
@@ -567,6 +567,14 @@ internal sealed partial class ReplicaService
                 ? FormattableString.Invariant($"Replica {replica.Name} is closed: it is {behind} bytes behind (client-output-buffer-limit replica).")
                 : FormattableString.Invariant($"Replica {replica.Name} is closed: {behind} bytes were written while it was sent the data and loaded it, and {most} may wait (client-output-buffer-limit replica). Its next synchronization may be {Math.Min(most * 2, LimitBytes << LimitDoublingsMax)} bytes behind, and begins {(PauseMs(replica.Name) is > 0 and var pause ? $"after {pause / SecondMs} seconds" : "at once")}."));
         }
+    }
+
+    // The loop that looks at the limits has not looked for so long that the stream reached its own.
+    private void OnAbandoned(ReplicaPosition position)
+    {
+        if (Array.Find(_replicas, replica => replica.Position == position) is not { } replica || !replica.Close()) return;
+        Counts.NoteOverflow(replica.State == ReplicaState.Online);
+        _log.Warning(LogEvents.ReplicaClosed, FormattableString.Invariant($"Replica {replica.Name} is closed: it is {Stream.Offset - position.Offset} bytes behind, more than is kept of the stream."));
     }
 
     private void RememberOverflow(string name)

@@ -20,8 +20,20 @@ internal sealed class ReplicationStream : IEffectConsumer
     private volatile LogChain? _chain;
     private long _offset; // without a chain
 
+    /// <summary>
+    /// What a replica may be behind at all: half of what a chain can keep. Who appends looks at this, as the loop that looks at the limits of
+    /// replicas may be the one that executes for long.
+    /// </summary>
+    internal const long BehindBytesMax = LogChain.KeptBytesMax / 2;
+
     /// <param name="backlogBytes">How many bytes are kept.</param>
     internal ReplicationStream(Func<long> backlogBytes) => _backlogBytes = backlogBytes;
+
+    /// <summary>The bound in use: tests have a smaller one.</summary>
+    internal long BehindBytes { get; set; } = BehindBytesMax;
+
+    /// <summary>Called when a position was abandoned, on any thread, perhaps with stripes locked: its replica is closed. It must be quick.</summary>
+    internal Action<ReplicaPosition>? Abandoned { get; set; }
 
     /// <summary>Called after something was appended, on the thread that did it, perhaps with stripes locked. It must be quick.</summary>
     internal Action? Appended { get; set; }
@@ -154,32 +166,38 @@ internal sealed class ReplicationStream : IEffectConsumer
     internal static int Send(ReplicaPosition position, StreamEnd end, int bytesMax, StreamSink send)
     {
         long offset = position.Offset;
-        if (position.Chain != end.Chain || end.Position <= offset) return 0;
+        if (position.Chain != end.Chain || end.Position <= offset || !position.TryBeginSending()) return 0;
         ReadOnlyMemory<byte> bytes = position.Chain.Read(offset, Math.Min(bytesMax, end.Position - offset));
         send(bytes.Span);
-        position.Advance(bytes.Length); // from here on any thread may release their segment, and an appender use it again
+        position.EndSending(bytes.Length); // from here on any thread may release their segment, and an appender use it again
         return bytes.Length;
     }
 
-    /// <summary>Releases what neither the backlog nor a replica needs.</summary>
+    /// <summary>Releases what neither the backlog nor a replica needs, and abandons replicas that are too far behind.</summary>
     internal void Trim()
     {
         if (!_readers.TryEnter()) return;
+        ReplicaPosition[] abandoned = [];
         try
         {
             if (_chain is not { } chain) return;
-            long kept = FirstKept(chain, chain.Visible);
+            long end = chain.Visible, kept = FirstKept(chain, end);
             foreach (ReplicaPosition position in _positions)
             {
-                if (position.Chain == chain) kept = Math.Min(kept, position.Offset);
+                if (position.Chain != chain) continue;
+                if (end - position.Offset > BehindBytes && position.TryAbandon()) abandoned = [.. abandoned, position];
+                else kept = Math.Min(kept, position.Offset);
             }
 
+            if (abandoned.Length > 0) _positions = [.. _positions.Except(abandoned)];
             if (kept > chain.Released) chain.Release(kept);
         }
         finally
         {
             _readers.Exit();
         }
+
+        foreach (ReplicaPosition position in abandoned) Abandoned?.Invoke(position);
     }
 
     private static ReadOnlySpan<byte> Multi => "*1\r\n$5\r\nMULTI\r\n"u8;
@@ -222,14 +240,36 @@ internal delegate void StreamSink(ReadOnlySpan<byte> bytes);
 internal readonly record struct StreamEnd(LogChain? Chain, long Position);
 
 /// <summary>How far a replica has been sent the stream. Its loop advances it.</summary>
+/// <remarks>
+/// Its bytes are kept until it is unpinned or abandoned. A thread that would abandon it while its loop sends them leaves it alone, and an
+/// abandoned one is sent nothing more: one atomic word decides.
+/// </remarks>
 internal sealed class ReplicaPosition(LogChain chain, long offset)
 {
+    private const int Idle = 0;
+    private const int Sending = 1;
+    private const int IsAbandoned = 2;
+
+    private long _offset = offset;
+    private int _state;
+
     /// <summary>What it reads; if the stream has another one, there is nothing more to read.</summary>
     internal LogChain Chain => chain;
 
-    private long _offset = offset;
-
     internal long Offset => Volatile.Read(ref _offset);
 
+    /// <summary>Keeps the bytes behind the position until <see cref="EndSending"/>. On the replica's loop.</summary>
+    /// <returns>False: they are not kept any more.</returns>
+    internal bool TryBeginSending() => Interlocked.CompareExchange(ref _state, Sending, Idle) == Idle;
+
+    internal void EndSending(long bytes)
+    {
+        Advance(bytes);
+        Volatile.Write(ref _state, Idle);
+    }
+
     internal void Advance(long bytes) => Volatile.Write(ref _offset, _offset + bytes);
+
+    /// <summary>Gives up what the position keeps, unless it is being sent. From any thread.</summary>
+    internal bool TryAbandon() => Interlocked.CompareExchange(ref _state, IsAbandoned, Idle) == Idle;
 }

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
+using RedKite.Persistence.Log;
 using RedKite.Server.Replication;
 using RedKite.TestSupport;
 
@@ -69,6 +70,28 @@ public class SlowLinkTests
         Wait(() => replica.Engine.ReplicaStream.Offset == primary.Engine.ReplicaStream.Offset, "the stream");
         Assert.Equal(primary.Execute("DEBUG", "DIGEST").Text, replica.Execute("DEBUG", "DIGEST").Text);
         Assert.Empty(primary.Engine.Replicas.TooSlow);
+    }
+
+    // The first loop looks at the limits, and this server has one that is busy. A replica that is behind by all that a stream can keep is given up by who appends.
+    [Fact]
+    public async Task Stream_stays_within_its_bound_while_the_loop_that_looks_at_limits_is_busy()
+    {
+        await using ReplicatedServer primary = await ReplicatedServer.StartAsync("loops", "1", "repl-backlog-size", "16kb");
+        using var replica = new RawReplica(primary.Server.Port);
+        (long offset, _) = replica.Synchronize();
+        replica.BecomeOnline(primary, offset);
+        ReplicationStream stream = primary.Server.Engine.ReplicaStream;
+        stream.BehindBytes = LimitBytes;
+        using var busy = new ManualResetEventSlim();
+        primary.Server.Engine.Replicas.Replicas[0].Connection.Loop.Post(busy.Wait);
+        string piece = new('x', PieceBytes);
+        for (int i = 0; i < 4 * LimitBytes / PieceBytes; i++) primary.Server.Execute("SET", "key", piece).IsOk();
+        Assert.InRange(stream.KeptBytes, 0, LimitBytes + (2 * LogChain.SegmentBytes));
+        Assert.Equal(1, primary.Server.Engine.Replicas.Overflows);
+        busy.Set();
+        replica.WaitForEnd();
+        primary.WaitFor(() => primary.Server.Engine.Replicas.Replicas.Count == 0, "the replica's end");
+        Assert.Contains("more than is kept of the stream", primary.Log, StringComparison.Ordinal);
     }
 
     private readonly List<string> _lines = [];

@@ -19,11 +19,15 @@ internal sealed class StreamModel : ThreadModel
     private readonly byte[] _record = new byte[RecordBytes];
     private readonly bool _advancesFirst;
     private int _recordsLeft;
+    private bool _isSending;
+    private bool _hasLeft;
     private byte _next;
 
-    internal StreamModel(Schedule schedule, int records, bool advancesFirst = false)
+    internal StreamModel(Schedule schedule, int records, bool advancesFirst = false, long behindBytes = ReplicationStream.BehindBytesMax)
         : base(schedule)
     {
+        _stream.BehindBytes = behindBytes;
+        _stream.Abandoned = position => _hasLeft |= position == _slow;
         (_recordsLeft, _advancesFirst) = (records, advancesFirst);
         _stream.Begin();
         (_slow, _quick) = (_stream.TryPin(0)!, _stream.TryPin(0)!);
@@ -41,7 +45,8 @@ internal sealed class StreamModel : ThreadModel
             StreamEnd end = _stream.End;
             Others();
             int bytes = _advancesFirst ? SendLate(end) : ReplicationStream.Send(_slow, end, RecordBytes / 2, piece => Take(piece, sent));
-            if (bytes == 0 && _recordsLeft == 0) yield break;
+            Check(bytes == 0 || !_hasLeft || _advancesFirst, "the replica was sent what is not kept for it");
+            if (bytes == 0 && (_hasLeft || _recordsLeft == 0)) yield break;
             sent += bytes;
             Others();
 
@@ -59,9 +64,11 @@ internal sealed class StreamModel : ThreadModel
 
     private void Take(ReadOnlySpan<byte> bytes, long position)
     {
+        _isSending = true;
         Others();
         for (int at = 0; at < bytes.Length; at += ProbeBytes) Check(bytes[at] == (byte)((position + at) / RecordBytes), $"the replica was sent byte {bytes[at]} at {position + at}");
         Others();
+        _isSending = false;
     }
 
     // Any number of the other threads' steps.
@@ -92,5 +99,6 @@ internal sealed class StreamModel : ThreadModel
     {
         _record.AsSpan().Fill(_next++);
         _stream.Append(_record);
+        Check(_isSending || _stream.KeptBytes <= _stream.BehindBytes + RecordBytes, $"{_stream.KeptBytes} bytes are kept");
     }
 }

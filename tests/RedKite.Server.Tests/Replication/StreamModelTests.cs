@@ -11,6 +11,11 @@ public class StreamModelTests
     public void A_replica_gets_what_was_appended_in_any_schedule() =>
         Interleavings.ExploreRandomly(150, static (schedule, _) => new StreamModel(schedule, records: 3));
 
+    // Who appends looks at the bound, and never takes away what is just being sent.
+    [Fact]
+    public void A_replica_that_is_too_far_behind_is_abandoned_by_who_appends() =>
+        Interleavings.ExploreRandomly(300, static (schedule, _) => new StreamModel(schedule, records: 5, behindBytes: LogChain.SegmentBytes));
+
     [Fact]
     public void The_checker_finds_a_position_that_advances_before_its_bytes_are_sent() =>
         Assert.Throws<ModelViolationException>(static () => Interleavings.ExploreRandomly(1000, static (schedule, _) => new StreamModel(schedule, records: 3, advancesFirst: true)));
