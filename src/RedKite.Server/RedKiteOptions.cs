@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Net;
 using RedKite.Persistence.Files;
 using RedKite.Server.Config;
 
@@ -122,6 +123,9 @@ public sealed class RedKiteOptions
 
     /// <summary>The file system of the data; null: the real one. For tests.</summary>
     internal IFiles? Files { get; init; }
+
+    /// <summary>Makes the event loops' transports; null: the one of the settings. For tests.</summary>
+    internal Func<EventLoop, Transport>? NewTransport { get; init; }
 
     /// <summary>The process is the server's own, as in the program: its memory counts as the server's. For tests.</summary>
     internal bool OwnsProcess { get; set; }

@@ -1,6 +1,7 @@
 using RedKite.Server.Durability;
 using RedKite.Server.Logging;
 using RedKite.Server.Loops;
+using RedKite.Server.Sessions;
 
 namespace RedKite;
 
@@ -29,13 +30,14 @@ public sealed partial class RedKiteServer
         bool saves = Engine.Durability.SavesAtStop(saving);
         if (saves && _isLoaded)
         {
-            Engine.Pause.Begin(long.MaxValue, writesOnly: false, Engine.Clock.SteadyMs);
+            Engine.Pause.Hold(PauseReason.LastSave);
             Engine.Replicas.IsStopping = true;
             if (_follower.Suspend() && Engine.Durability.SaveAtStop() is not null)
             {
                 Engine.Replicas.IsStopping = false;
                 _follower.Resume();
-                EndPause();
+                Engine.Pause.Release(PauseReason.LastSave);
+                ResumeHeld();
                 return false;
             }
         }

@@ -1,4 +1,5 @@
 using RedKite.Net;
+using RedKite.Net.Interop;
 using RedKite.Net.Tls;
 using RedKite.Server;
 using RedKite.Server.Acl;
@@ -44,6 +45,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private readonly int _loopCount;
     private readonly long _allocatedBytes; // managed, by the constructor
     private readonly UserChanges _userChanges;
+    private readonly Func<EventLoop, Transport> _newTransport;
     private readonly Lazy<ServerWatch>? _watch; // null: the setting `diagnostics` is off
     private readonly Follower _follower;
     private readonly bool _loads;
@@ -99,6 +101,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
             if (pipeline is not null) Engine.Intercept(pipeline);
             Engine.Memory.OwnsProcess = ownsProcess;
             _quietHugePages = new QuietHugePages(keyspace);
+            _newTransport = options.NewTransport ?? (UsesSockets(settings) ? static loop => new SocketsTransport(loop) : static _ => new EpollTransport());
             _userChanges = new UserChanges(Engine.Attention, () => _loops);
             _tls = new TlsSetup(settings, serverLog);
             _endpoints = new Endpoints(settings, _tls.Server.NewLayer);
@@ -576,7 +579,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private SessionLoop NewLoop()
     {
         int index = _loops.Length;
-        var loop = new EventLoop($"loop-{index}", UsesSockets(Engine.Settings), Engine.Buffers) { Index = index, Chooser = LeastLoaded, Sockets = _sockets, Crashed = Crashed };
+        var loop = new EventLoop($"loop-{index}", Engine.Buffers, _newTransport) { Index = index, Chooser = LeastLoaded, Sockets = _sockets, Crashed = Crashed };
         var sessions = new SessionLoop(Engine, loop, index, _loopCount) { Ticked = index == 0 ? Tick : null };
         loop.Handler = sessions;
         if (Engine.Durability.Log.Log is { } log) sessions.Gate.Use(log);

@@ -52,6 +52,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private long _nextSecondMs;
     private long _nextPeakMs;
     private bool _holdsClients;
+    private bool _pauseHolds; // some of them, or did when it was looked at
 
     internal SessionLoop(Engine engine, EventLoop loop, int index, int loops)
     {
@@ -185,6 +186,7 @@ internal sealed class SessionLoop : IConnectionHandler
         else if (session.IsPaused)
         {
             _holdsClients = true;
+            _pauseHolds |= !_engine.Pause.HasEnded(Executor.Time.SteadyMs);
             _engine.Note(TimelineKind.Paused, session);
             connection.SetReading(false);
         }
@@ -319,7 +321,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Executor.Time.Read();
         long nowMs = Executor.Time.NowMs;
         long steadyMs = Executor.Time.SteadyMs;
-        if (_holdsClients && _engine.MayRemoveKeys(steadyMs)) ResumePaused();
+        if (_holdsClients && _engine.Pause.HasEnded(steadyMs) && (_pauseHolds || !_engine.WriteGate.Waits)) ResumePaused(); // the gate resumes its own when it opens
         if (_engine.Run.IsBackgroundPaused) return Blocked.EndOverdue(steadyMs, PausedRestMs);
         if (steadyMs >= _nextSecondMs)
         {
@@ -366,7 +368,7 @@ internal sealed class SessionLoop : IConnectionHandler
     /// <summary>Resumes clients that were held by CLIENT PAUSE or because they may not write. On the loop's thread.</summary>
     internal void ResumePaused()
     {
-        _holdsClients = false;
+        _holdsClients = _pauseHolds = false;
         Executor.Time.Read();
         foreach (Connection connection in _loop.Connections)
         {

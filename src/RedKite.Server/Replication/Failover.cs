@@ -29,6 +29,8 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
     private int _port;
     private long _deadlineMs; // steady; 0: none
     private bool _forces;
+    private bool _isEnding; // the server becomes a primary again, until which no other one begins
+    private Task _roleChanges = Task.CompletedTask; // one after the other, in the order in which they were decided
 
     internal FailoverState State => _state;
 
@@ -93,28 +95,30 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
             bool isOver = _deadlineMs != 0 && clock.SteadyMs >= _deadlineMs;
             bool hasAll = target is { State: ReplicaState.Online } && target.AcknowledgedOffset == offset;
             next = hasAll ? new PrimaryAddress(target!.Host, target.ListeningPort) : isOver && _forces ? new PrimaryAddress(_host!, _port) : null;
-            if (next is not null) _state = FailoverState.InProgress;
+            if (next is not null) BeginChange(next);
             else if (!isOver) return;
         }
 
-        if (next is null)
-        {
-            End("Replica never caught up before timeout");
-            return;
-        }
-
-        log.Notice(LogEvents.FailoverChanged, string.Create(CultureInfo.InvariantCulture, $"Failing over to {next.Host}:{next.Port}."));
-        ThreadPool.QueueUserWorkItem(_ => ChangeRole?.Invoke(next));
+        if (next is null) End("Replica never caught up before timeout");
     }
+
+    // With the lock.
+    private void BeginChange(PrimaryAddress next)
+    {
+        _state = FailoverState.InProgress;
+        log.Notice(LogEvents.FailoverChanged, string.Create(CultureInfo.InvariantCulture, $"Failing over to {next.Host}:{next.Port}."));
+        Change(next);
+    }
+
+    private void Change(PrimaryAddress? primary) => _roleChanges = _roleChanges.ContinueWith(_ => ChangeRole?.Invoke(primary), TaskScheduler.Default);
 
     /// <summary>The replica has taken over: it has accepted this server as its replica.</summary>
     internal void Succeed()
     {
         lock (_lock)
         {
-            if (_state != FailoverState.InProgress) return;
-            _state = FailoverState.None;
-            pause.Release(PauseReason.Handover);
+            if (_state != FailoverState.InProgress || _isEnding) return;
+            Finish();
         }
 
         log.Notice(LogEvents.FailoverChanged, "Failover has succeeded.");
@@ -124,27 +128,41 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
     /// <summary>The replica does not take over: this server stays the primary.</summary>
     internal void Refuse() => End("Failover target rejected psync request");
 
+    // Clients write again when this server is a primary again.
     private void End(string reason)
     {
         bool changesBack;
         lock (_lock)
         {
-            if (_state == FailoverState.None) return;
-            changesBack = _state == FailoverState.InProgress;
-            _state = FailoverState.None;
+            if (_state == FailoverState.None || _isEnding) return;
+            changesBack = _isEnding = _state == FailoverState.InProgress;
+            if (!changesBack)
+            {
+                Finish();
+            }
+            else
+            {
+                Change(null);
+                _roleChanges = _roleChanges.ContinueWith(
+                    _ =>
+                    {
+                        lock (_lock) Finish();
+                        Resume?.Invoke();
+                    },
+                    TaskScheduler.Default);
+            }
         }
 
         log.Warning(LogEvents.FailoverChanged, $"Failover aborted: {reason}");
-        if (changesBack) ThreadPool.QueueUserWorkItem(_ => Release());
-        else Release();
+        if (!changesBack) Resume?.Invoke();
+    }
 
-        // Clients write again when this server is a primary again.
-        void Release()
-        {
-            if (changesBack) ChangeRole?.Invoke(null);
-            pause.Release(PauseReason.Handover);
-            Resume?.Invoke();
-        }
+    // With the lock: state and pause change together, as another failover may begin at once.
+    private void Finish()
+    {
+        _state = FailoverState.None;
+        _isEnding = false;
+        pause.Release(PauseReason.Handover);
     }
 
     private ReplicaClient? Find(string host, int port) => replicas.Replicas.FirstOrDefault(replica => replica.ListeningPort == port && replica.Host.Equals(host, StringComparison.OrdinalIgnoreCase));

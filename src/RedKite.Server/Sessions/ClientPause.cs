@@ -13,6 +13,9 @@ internal enum PauseReason
 
     /// <summary>SHUTDOWN waits for replicas.</summary>
     Shutdown = 2,
+
+    /// <summary>The data is saved for the last time: all commands wait.</summary>
+    LastSave = 4,
 }
 
 /// <summary>
@@ -27,7 +30,7 @@ internal sealed class ClientPause(AttentionWord attention)
     private volatile Interval? _current;
     private volatile PauseReason _reasons;
 
-    /// <summary>Commands that write wait until the same reason ends, whatever clients pause and resume.</summary>
+    /// <summary>Commands that write, or all, wait until the same reason ends, whatever clients pause and resume.</summary>
     internal void Hold(PauseReason reason)
     {
         lock (_changing)
@@ -94,7 +97,7 @@ internal sealed class ClientPause(AttentionWord attention)
             return false;
         }
 
-        if (_current is null or { WritesOnly: true } && command.OnlyReads?.Invoke(cmd) == true) return false;
+        if (!HoldsAll(nowMs) && command.OnlyReads?.Invoke(cmd) == true) return false;
         session.IsPaused = true;
         return true;
     }
@@ -103,8 +106,10 @@ internal sealed class ClientPause(AttentionWord attention)
     internal bool IsHolding(Session session, Command command, long nowMs)
     {
         if (session.Connection is null || HasEnded(nowMs)) return false;
-        return (_current is { } running && nowMs < running.UntilMs && !running.WritesOnly) || MayWrite(session, command);
+        return HoldsAll(nowMs) || MayWrite(session, command);
     }
+
+    private bool HoldsAll(long nowMs) => (_reasons & PauseReason.LastSave) != 0 || (_current is { WritesOnly: false } running && nowMs < running.UntilMs);
 
     /// <summary>Whether a command, or what EXEC executes, may write or reach replicas. A script may declare that it does not.</summary>
     internal static bool MayWrite(Session session, Command command)

@@ -74,6 +74,9 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// <summary>Called when commands that write need not wait any more, with how long they had to. From any thread.</summary>
     internal Action<TimeSpan>? Held { get; set; }
 
+    /// <summary>Called by a thread that is about to close or open the gate, with nothing of it locked. A model test lets others get in between there.</summary>
+    internal Action? Changing { get; set; }
+
     /// <summary>Whether commands that write must wait.</summary>
     internal bool Waits => _holds != WriteHold.None;
 
@@ -133,6 +136,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// </summary>
     internal void CloseIf(WriteHold hold, Func<bool> isCaused)
     {
+        Changing?.Invoke();
         lock (_changing)
         {
             if (!isCaused()) return;
@@ -147,6 +151,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     internal void Open(WriteHold hold)
     {
         TimeSpan held;
+        Changing?.Invoke();
         lock (_changing)
         {
             if (!IsHeldBy(hold)) return;

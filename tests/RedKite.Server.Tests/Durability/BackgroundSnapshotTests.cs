@@ -36,41 +36,6 @@ public class BackgroundSnapshotTests
         Assert.Equal(digest, disk.Digest());
     }
 
-    // One thread closes the gate because too much waits, the other one moves it at the same time: nobody would open it afterwards.
-    [Fact]
-    public async Task Gate_is_open_when_nothing_waits_any_more()
-    {
-        const int Bytes = (int)BackgroundSnapshot.SideBytesMax + 1;
-        await using DiskServer disk = await DiskServer.StartAsync();
-        Engine engine = disk.Server.Engine;
-        using var snapshot = new BackgroundSnapshot(engine.Keyspace, engine.Settings, engine.WriteGate, () => 0);
-        int rounds = 0;
-        var walk = new Thread(() =>
-        {
-            var spin = new SpinWait();
-            for (int done = 0; done < 2000;)
-            {
-                if (snapshot.SideBytes < Bytes)
-                {
-                    spin.SpinOnce();
-                    continue;
-                }
-
-                snapshot.ReleaseSide(Bytes);
-                Volatile.Write(ref rounds, ++done);
-            }
-        });
-        walk.Start();
-        for (int round = 0; round < 2000; round++)
-        {
-            snapshot.NoteSide(Bytes);
-            SpinWait.SpinUntil(() => Volatile.Read(ref rounds) > round);
-            Assert.False(engine.WriteGate.Waits, $"round {round}");
-        }
-
-        walk.Join();
-    }
-
     private static async Task CompareAsync(int seed, bool hasSmallSlices)
     {
         await using DiskServer disk = await DiskServer.StartAsync("loops", "2");
