@@ -1,6 +1,7 @@
 using System.Runtime.InteropServices;
 using System.Text;
 using RedKite.Protocol;
+using RedKite.Store.Memory;
 
 namespace RedKite.Server.Changes;
 
@@ -91,7 +92,7 @@ internal sealed class EffectWriter
         if (!_recording) return this;
         Line('$', length);
         EndRun();
-        AddPiece(new EffectPiece(null, start, length));
+        AddPiece(new EffectPiece(null, default, start, length));
         Raw("\r\n"u8);
         return this;
     }
@@ -99,9 +100,9 @@ internal sealed class EffectWriter
     /// <summary>Adds the commands of a writer whose request ends before this record is published.</summary>
     /// <param name="other">The writer.</param>
     /// <param name="request">The input of its request.</param>
-    /// <param name="keptRequest">The same input, if it stays as it is until this record is published; otherwise null.</param>
+    /// <param name="keptRequest">The same input, if it stays as it is until this record is published; otherwise empty.</param>
     /// <param name="targets">Who of those that they are for gets them.</param>
-    internal void Append(EffectWriter other, ReadOnlySpan<byte> request, byte[]? keptRequest, EffectTargets targets = EffectTargets.All)
+    internal void Append(EffectWriter other, ReadOnlySpan<byte> request, NativeSpan keptRequest, EffectTargets targets = EffectTargets.All)
     {
         other.EndRun();
         for (int i = 0; i < other.Count; i++)
@@ -110,11 +111,11 @@ internal sealed class EffectWriter
             _effects.Add(new Effect(other.DatabaseOf(i), other.TargetsOf(i) & targets, _pieces.Count));
             foreach (EffectPiece piece in other.PiecesOf(i))
             {
-                byte[]? owner = piece.Owner ?? keptRequest;
-                if (piece.Length >= ReferencedBytesMin && owner is not null && owner != other._chunk)
+                bool isKept = piece.Owner is not null ? piece.Owner != other._chunk : piece.Queued.Length + keptRequest.Length > 0;
+                if (piece.Length >= ReferencedBytesMin && isKept)
                 {
                     EndRun();
-                    AddPiece(piece with { Owner = owner });
+                    AddPiece(piece.Owner is not null || piece.Queued.Length > 0 ? piece : piece with { Queued = keptRequest });
                 }
                 else
                 {
@@ -170,7 +171,7 @@ internal sealed class EffectWriter
     private void EndRun()
     {
         if (_used == _runStart) return;
-        AddPiece(new EffectPiece(_chunk, _runStart, _used - _runStart));
+        AddPiece(new EffectPiece(_chunk, default, _runStart, _used - _runStart));
         _runStart = _used;
     }
 
@@ -190,8 +191,9 @@ internal sealed class EffectWriter
     }
 }
 
-/// <summary>A part of a command's bytes: in an array, or without an owner in the request's input.</summary>
-internal readonly record struct EffectPiece(byte[]? Owner, int Start, int Length)
+/// <summary>A part of a command's bytes: in an array, in what a transaction keeps, or without both in the request's input.</summary>
+internal readonly record struct EffectPiece(byte[]? Owner, NativeSpan Queued, int Start, int Length)
 {
-    internal ReadOnlySpan<byte> In(ReadOnlySpan<byte> request) => Owner is null ? request.Slice(Start, Length) : Owner.AsSpan(Start, Length);
+    internal ReadOnlySpan<byte> In(ReadOnlySpan<byte> request) =>
+        Owner is not null ? Owner.AsSpan(Start, Length) : (Queued.Length > 0 ? Queued.Bytes : request).Slice(Start, Length);
 }

@@ -267,6 +267,7 @@ internal sealed class Caller : CallTarget
         while (session.TryTakeDelivery(out Payload delivery)) delivery.Buffer.Release();
         session.Subscriptions?.End(session);
         _engine.Watched.Closed(session);
+        session.Transaction = null;
         session.EndCountingKept(_engine.Kept);
     }
 

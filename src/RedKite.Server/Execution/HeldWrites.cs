@@ -51,7 +51,8 @@ internal sealed class HeldWrites(Engine engine, CommandEnvironment environment, 
     private bool HasHeldKey(scoped in CommandContext cmd, Command command, bool isLocked)
     {
         if (!command.RunsQueued) return NamesHeldKey(cmd, command, isLocked);
-        foreach (SavedRequest request in cmd.Session.Transaction?.Commands ?? [])
+        if (cmd.Session.Transaction is not { } transaction) return false;
+        foreach (QueuedCommand request in transaction.Commands)
         {
             var queued = new CommandContext(environment, cmd.Session, request.Input, reply, request.DatabaseIndex);
             queued.Begin(request.Command, request.Arguments, request.FirstKeyHash);

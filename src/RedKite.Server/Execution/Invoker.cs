@@ -115,7 +115,7 @@ internal sealed partial class Invoker
 
         if (replies != ReplyMode.On) DropReply(session, Reply, length);
         session.CountKept(_engine.Kept);
-        if (command is { BeginsUnit: true } && session.Transaction is { Commands.Count: 0 }) _executor.UnitStart = request.Start;
+        if (command is { BeginsUnit: true } && session.Transaction is { Count: 0 }) _executor.UnitStart = request.Start;
         return true;
     }
 
@@ -462,7 +462,7 @@ internal sealed partial class Invoker
     private void QueueInTransaction(scoped in CommandContext cmd, Transaction transaction)
     {
         long replied = Reply.Length;
-        if (!_executor.IsTrusted && transaction.Commands.Count >= _engine.Settings.TransactionCommandsMax)
+        if (!_executor.IsTrusted && transaction.Count >= _engine.Settings.TransactionCommandsMax)
         {
             RejectInTransaction(Limit.QueuedCommands, "ERR the transaction has too many commands, see max-transaction-commands");
         }

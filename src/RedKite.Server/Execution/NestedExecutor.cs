@@ -2,6 +2,7 @@ using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
 
 namespace RedKite.Server.Execution;
 
@@ -22,7 +23,7 @@ internal sealed class NestedExecutor : INestedExecutor
     private bool _holdsAll;
     private bool _hasUnit;
     private bool _discardsEffects;
-    private byte[]? _keptRequest; // the input of the nested command, if it stays as it is until the unit's end
+    private NativeSpan _keptRequest; // the input of the nested command, if it stays as it is until the unit's end
 
     internal NestedExecutor(Invoker invoker, Admission admission, Engine engine, CommandEnvironment environment)
     {
@@ -67,7 +68,7 @@ internal sealed class NestedExecutor : INestedExecutor
         _recording.Effects.ReplaceRequest();
     }
 
-    public void RunQueued(Session session, SavedRequest request, ReplyWriter reply)
+    public void RunQueued(Session session, scoped in QueuedCommand request, ReplyWriter reply)
     {
         var cmd = new CommandContext(_environment, session, request.Input, reply, session.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
@@ -75,7 +76,7 @@ internal sealed class NestedExecutor : INestedExecutor
         if (_admission.AdmitsQueuedOrReply(cmd))
         {
             _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
-            _keptRequest = request.Input;
+            _keptRequest = new NativeSpan(request.Input);
             _invoker.RunNested(ref cmd);
         }
 
@@ -89,7 +90,7 @@ internal sealed class NestedExecutor : INestedExecutor
         if (_admission.IsPermittedOrReply(cmd))
         {
             ClaimStripes(cmd);
-            _keptRequest = null; // a script reuses the memory of its arguments
+            _keptRequest = default; // a script reuses the memory of its arguments
             _environment.IsScriptBusy = _engine.Script.Current is { IsBusy: true };
             _invoker.RunNested(ref cmd);
         }
@@ -112,7 +113,7 @@ internal sealed class NestedExecutor : INestedExecutor
             if (!_admission.IsPermittedOrReply(cmd)) return true;
             if (!_environment.HeldStripes.Contains(_invoker.StripesOfNested(cmd))) return false;
             _environment.KeyHashes.Forget();
-            _keptRequest = null; // its memory is reused
+            _keptRequest = default; // its memory is reused
             _invoker.RunNested(ref cmd);
             return true;
         }

@@ -310,6 +310,7 @@ internal sealed class SessionLoop : IConnectionHandler
         _engine.Clients.Remove(session);
         _engine.Clients.Departed.Add(session, _engine.Clock.SteadyMs, _engine.Clock.NowMs, channels, channelCount);
         _engine.ClientEviction.Forget(session);
+        session.Transaction = null;
         session.EndCountingKept(_engine.Kept);
         _engine.Memory.NoteReleased(Metrics.Buffers, session.CountedBufferBytes);
         session.CountedBufferBytes = 0;

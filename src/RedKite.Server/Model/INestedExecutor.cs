@@ -13,7 +13,7 @@ internal interface INestedExecutor
     void EndUnit();
 
     /// <summary>Executes a command that was queued, unless its user has lost the permission since. Its stripes are locked.</summary>
-    void RunQueued(Session session, SavedRequest request, ReplyWriter reply);
+    void RunQueued(Session session, scoped in QueuedCommand request, ReplyWriter reply);
 
     /// <summary>Executes a command that a script calls, if its user may: locks what it needs, then runs it. Only inside a unit.</summary>
     /// <param name="session">The client.</param>

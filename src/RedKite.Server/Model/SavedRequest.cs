@@ -3,13 +3,12 @@ using RedKite.Protocol;
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// A request that outlives its input: that of a blocked client, to be executed again. Transactions keep requests in this
-/// form too.
+/// A request that outlives its input: that of a blocked client, to be executed again.
 /// </summary>
 internal sealed class SavedRequest
 {
-    // The object with its place in a list that has doubled, and the two arrays.
-    private const int Overhead = 64 + 16 + (2 * 24);
+    // The object and the two arrays.
+    private const int Overhead = 64 + (2 * 24);
     private const int ArgumentOverhead = 8;
 
     private SavedRequest(Command command, int databaseIndex, ulong firstKeyHash, byte[] input, ArgumentSlice[] arguments)

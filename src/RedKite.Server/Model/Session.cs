@@ -239,12 +239,13 @@ internal sealed class Session
         set => SetAttention(SessionAttention.Monitors, value);
     }
 
-    /// <summary>The commands that are queued since MULTI; null: the client is in no transaction.</summary>
+    /// <summary>The commands that are queued since MULTI; null: the client is in no transaction. Setting it releases those before. On the client's thread.</summary>
     internal Transaction? Transaction
     {
         get => _extras?.Transaction;
         set
         {
+            Transaction?.Dispose();
             if (value is not null || _extras is not null) Other.Transaction = value;
             SetAttention(SessionAttention.InTransaction, value is not null);
         }

@@ -1,5 +1,6 @@
 using System.Text;
 using RedKite.Server.Changes;
+using RedKite.Store.Memory;
 
 namespace RedKite.Server.Tests.Changes;
 
@@ -35,18 +36,20 @@ public sealed class EffectWriterTests
     [Fact]
     public void Unit_copies_what_its_command_does_not_keep()
     {
-        byte[] request = [.. Enumerable.Repeat((byte)'v', 10_000)];
+        using var records = new NativeRecords();
+        Span<byte> request = records.Add(10_000);
+        request.Fill((byte)'v');
         var unit = new EffectWriter();
         unit.Reset(recording: true);
-        foreach (byte[]? kept in new[] { null, request })
+        foreach (bool isKept in new[] { false, true })
         {
             _writer.Reset(recording: true);
             new EffectArguments(_writer.Begin(0, 2, "ECHO"u8), request).Argument(request);
             _writer.Begin(1, 1, "PING"u8);
-            unit.Append(_writer, request, kept);
+            unit.Append(_writer, request, isKept ? new NativeSpan(request) : default);
         }
 
-        Array.Fill(request, (byte)'w');
+        request.Fill((byte)'w');
         var record = new EffectRecord(unit, null, []);
         Assert.Equal($"*2\r\n$4\r\nECHO\r\n$10000\r\n{new string('v', 10_000)}\r\n", TextOf(record, 0));
         Assert.Equal("*1\r\n$4\r\nPING\r\n", TextOf(record, 1));
@@ -61,10 +64,10 @@ public sealed class EffectWriterTests
         var unit = new EffectWriter();
         unit.Reset(recording: true);
         _writer.Begin(0, 2, "ECHO"u8).Argument(value);
-        unit.Append(_writer, [], null);
+        unit.Append(_writer, [], default);
         _writer.Reset(recording: true);
         _writer.Begin(0, 2, "ECHO"u8).Argument(value.AsSpan(1));
-        unit.Append(_writer, [], null);
+        unit.Append(_writer, [], default);
         _writer.Reset(recording: true);
         var record = new EffectRecord(unit, null, []);
         Assert.Equal($"*2\r\n$4\r\nECHO\r\n$200000\r\n{new string('v', 200_000)}\r\n", TextOf(record, 0));

@@ -99,6 +99,28 @@ public sealed class KeptMemoryTests : TranscriptTests
         Assert.Equal(1, Run("DBSIZE").Integer);
     }
 
+    // Outside the managed heap, so that it is free as soon as the transaction ends.
+    [Fact]
+    public void Queued_command_takes_little_more_than_its_bytes()
+    {
+        const int HeadBytesMax = 64;
+        string value = new('v', 1000);
+        Run("MULTI").IsOk();
+        Run($"SET key:0000 {value}");
+        long before = Server.Engine.Kept[Kept.Clients], bytes = 0;
+        for (int i = 1; i < 2000; i++)
+        {
+            string key = string.Create(CultureInfo.InvariantCulture, $"key:{i:d4}");
+            Run($"SET {key} {value}");
+            bytes += "SET".Length + key.Length + value.Length;
+        }
+
+        const int ChunkBytes = 256 * 1024;
+        Assert.InRange(Server.Engine.Kept[Kept.Clients] - before, bytes - ChunkBytes, bytes + (2000 * HeadBytesMax) + ChunkBytes);
+        Run("DISCARD").IsOk();
+        Assert.InRange(Server.Engine.Kept[Kept.Clients], 0, SlackBytes);
+    }
+
     [Fact]
     public void Queued_commands_evict_keys()
     {
@@ -150,7 +172,7 @@ public sealed class KeptHeapTests : TranscriptTests
         const int Count = 5000;
         var wrong = new List<string>();
         Server.Set("max-subscriptions-per-client", "1000000");
-        foreach (KeptRow row in KeptTable.Rows.Where(row => !row.IsOne && !row.What.EndsWith("LOG", StringComparison.Ordinal) && row.What is not ("Scripts" or "Prefixes of CLIENT TRACKING BCAST")))
+        foreach (KeptRow row in KeptTable.Rows.Where(row => !row.IsOne && !row.What.EndsWith("LOG", StringComparison.Ordinal) && row.What is not ("Scripts" or "Prefixes of CLIENT TRACKING BCAST" or "Commands queued since MULTI")))
         {
             using RespConnection client = RespConnection.Connect(Server.Port);
             string[] lines = [.. Enumerable.Range(0, Count).Select(i => string.Format(CultureInfo.InvariantCulture, row.Keep, i))];

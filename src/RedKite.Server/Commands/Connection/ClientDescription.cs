@@ -38,7 +38,7 @@ internal static class ClientDescription
             CultureInfo.InvariantCulture,
             $"id={session.Id} addr={session.Address} laddr={session.LocalAddress} fd={session.Connection?.Descriptor ?? -1}"
             + $" name={Shown(session.Name)} age={Seconds(cmd.Time.SteadyMs - session.CreatedMs)} idle={Seconds(cmd.Time.SteadyMs - session.LastInteractionMs)}"
-            + $" flags={Flags(session)} db={session.DatabaseIndex} sub={Subscriptions(session, SubscriptionKind.Channel)} psub={Subscriptions(session, SubscriptionKind.Pattern)} ssub={Subscriptions(session, SubscriptionKind.ShardChannel)} multi={session.Transaction?.Commands.Count ?? -1} watch={session.Watch?.Keys.Count ?? 0}"
+            + $" flags={Flags(session)} db={session.DatabaseIndex} sub={Subscriptions(session, SubscriptionKind.Channel)} psub={Subscriptions(session, SubscriptionKind.Pattern)} ssub={Subscriptions(session, SubscriptionKind.ShardChannel)} multi={session.Transaction?.Count ?? -1} watch={session.Watch?.Keys.Count ?? 0}"
             + $" qbuf={inputBytes} qbuf-free={Math.Max(0, bufferBytes - outputCapacity - ownInputBytes)} argv-mem={argumentBytes} multi-mem={session.Transaction?.Bytes ?? 0}"
             + $" rbs={replyCapacity} rbp={session.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputBytes} tot-mem={totalBytes}"
             + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={(session.Outgoing is null ? session.User.Name : "(superuser)")}"

@@ -55,8 +55,8 @@ internal sealed class TransactionCommands(WatchedKeys watched, TransactionFigure
         }
         else
         {
-            figures.NoteExecuted(transaction.Commands.Count);
-            cmd.Reply.Array(transaction.Commands.Count);
+            figures.NoteExecuted(transaction.Count);
+            cmd.Reply.Array(transaction.Count);
             ExecuteQueued(ref cmd, transaction);
         }
 
@@ -68,7 +68,7 @@ internal sealed class TransactionCommands(WatchedKeys watched, TransactionFigure
     {
         INestedExecutor nested = cmd.Environment.Nested;
         nested.BeginUnit();
-        foreach (SavedRequest request in transaction.Commands) nested.RunQueued(cmd.Session, request, cmd.Reply);
+        foreach (QueuedCommand request in transaction.Commands) nested.RunQueued(cmd.Session, request, cmd.Reply);
         nested.EndUnit();
         cmd.Select(cmd.Session.DatabaseIndex); // SELECT may have been among them
     }

@@ -49,7 +49,7 @@ internal static class MessageReports
         json.WriteNumber("shard_channels", session.Subscriptions?.CountOf(SubscriptionKind.ShardChannel) ?? 0);
         json.WriteNumber("patterns", session.Subscriptions?.CountOf(SubscriptionKind.Pattern) ?? 0);
         json.WriteNumber("output_bytes", session.Connection?.OutputBytes ?? 0);
-        json.WriteNumber("queued_commands", session.Transaction?.Commands.Count ?? 0);
+        json.WriteNumber("queued_commands", session.Transaction?.Count ?? 0);
         json.WriteNumber("watched_keys", session.Watch?.Keys.Count ?? 0);
         json.WriteEndObject();
     }
