@@ -48,7 +48,7 @@ internal static class NotCopied
         new(
             "MIGRATE",
             "stops the whole server until the target has answered",
-            "the client waits; others execute. A key that changes while it is sent is sent again, up to 8 times, with REPLACE, and one that is removed here is removed there; beyond that an error says so and the key stays here. More than 512 keys or 1 MiB are sent in several transfers, and each removes its keys",
+            "the client waits; others execute. A key that changes while it is sent is sent again, with REPLACE, and one that is removed here is removed there. From the fourth time on, other commands that write wait for that, a second at most. Beyond the fifth time an error says so and the key stays here. More than 512 keys or 1 MiB are sent in several transfers, and each removes its keys",
             "a slow target would stop every client for as long as the timeout",
             _ => false),
         new(

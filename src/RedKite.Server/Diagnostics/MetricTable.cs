@@ -78,6 +78,9 @@ internal static class MetricTable
     internal static readonly Metric Invalidations = Row("tracking_invalidations_sent", "redkite.tracking.invalidations", Counter, Count, "Invalidation messages sent to clients.", o => o.Messages.Invalidations);
     internal static readonly Metric WatchingClients = Row("watching_clients", "redkite.clients.watching", Gauge, Count, "Clients that watch keys.", o => o.WatchingClients);
     internal static readonly Metric WatchedKeys = Row("total_watched_keys", "redkite.watched_keys", Gauge, Count, "Keys that clients watch.", o => o.WatchedKeys);
+    internal static readonly Metric MigratedKeys = Row("migrate_keys_accepted", "redkite.migrations.keys", Counter, Count, "Keys that targets of MIGRATE have accepted, each time they were sent.", o => o.Migrations.Keys);
+    internal static readonly Metric MigrationTransfers = Row("migrate_transfers", "redkite.migrations.transfers", Counter, Count, "Transfers of MIGRATE; a command has one or several.", o => o.Migrations.Transfers);
+    internal static readonly Metric MigrationFailures = Row("migrate_transfers_failed", "redkite.migrations.failures", Counter, Count, "Transfers of MIGRATE that failed: the target was not reached, did not answer, or refused something.", o => o.Migrations.Failures);
     internal static readonly Metric Transactions = Row("transactions_executed", "redkite.transactions{result=executed}", Counter, Count, "Transactions that EXEC executed.", o => o.TransactionsExecuted);
     internal static readonly Metric TransactionsRefused = Row("transactions_refused", "redkite.transactions{result=refused}", Counter, Count, "Transactions that EXEC refused: a watched key had changed, or a command could not be queued.", o => o.TransactionsRefused);
     internal static readonly Metric Scripts = Row("scripts_executed", "redkite.scripts.executed", Counter, Count, "Scripts and functions that were run.", o => o.ScriptsExecuted);

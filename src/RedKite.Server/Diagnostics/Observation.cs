@@ -49,6 +49,8 @@ internal sealed record Observation
 
     internal required MessageFigures Messages { get; init; }
 
+    internal required MigrationFigures Migrations { get; init; }
+
     internal required int WatchingClients { get; init; }
 
     internal required int WatchedKeys { get; init; }

@@ -95,6 +95,7 @@ internal sealed class ObservationReader : IDisposable
             Stripes = ReadStripes(keyspace),
             ConnectedClients = _parts.Clients.Count,
             Messages = new MessageFigures(_parts.Messages, _parts.Tracking),
+            Migrations = new MigrationFigures(_parts.Migrations),
             WatchingClients = _parts.Watched.Clients,
             WatchedKeys = _parts.Watched.Count,
             TransactionsExecuted = _parts.Transactions.Executed,

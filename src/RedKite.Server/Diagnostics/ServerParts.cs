@@ -48,8 +48,8 @@ internal abstract class ServerParts
         LargeReplies = new RequestLog(Limits, Kept);
         Watched = new WatchedKeys(keyspace);
         LocalExpiries = new LocalExpiries(keyspace);
-        Migrations = new MigrationService(clock);
         WriteGate = new WriteGate(Attention);
+        Migrations = new MigrationService(clock, WriteGate);
         Durability = new DurabilityService(Settings, keyspace, clock, log, Changes, WriteGate, files)
         {
             Changes = () => ServerTotals.Of(Metrics).Changes,

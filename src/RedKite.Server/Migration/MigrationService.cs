@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Net.Sockets;
 using System.Text;
 using RedKite.Server.Model;
+using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Migration;
 
@@ -9,7 +10,7 @@ namespace RedKite.Server.Migration;
 /// Sends what MIGRATE serializes to other servers, on the thread pool: no loop waits for the network, and no stripe is locked. It keeps
 /// connections for a while, and bounds how many commands send at a time; further ones wait for their turn.
 /// </summary>
-internal sealed class MigrationService(ServerClock clock)
+internal sealed class MigrationService(ServerClock clock, WriteGate gate)
 {
     /// <summary>So many commands have payloads in memory at a time.</summary>
     internal const int RunningMax = 64;
@@ -20,6 +21,9 @@ internal sealed class MigrationService(ServerClock clock)
     /// <summary>How long an idle connection is kept, as in Redis.</summary>
     internal const int IdleMs = 10_000;
 
+    /// <summary>How long commands that write wait at most for a command that sends keys for the last time.</summary>
+    internal const int HoldMsMax = 1000;
+
     private const string VersionError = "ERR DUMP payload version or checksum are wrong";
 
     private readonly Lock _lock = new();
@@ -27,8 +31,10 @@ internal sealed class MigrationService(ServerClock clock)
     private readonly LinkedList<MigrationTurn> _waiting = new();
     private readonly HashSet<Transfer> _transfers = [];
     private int _running;
+    private int _holders;
     private bool _hasEnded;
     private long _keys;
+    private long _sent;
     private long _failures;
 
     /// <summary>Connections that are kept.</summary>
@@ -46,7 +52,10 @@ internal sealed class MigrationService(ServerClock clock)
     /// <summary>Keys that targets have accepted.</summary>
     internal long Keys => Interlocked.Read(ref _keys);
 
-    /// <summary>Transfers that ended with an error.</summary>
+    /// <summary>Transfers that have ended.</summary>
+    internal long Transfers => Interlocked.Read(ref _sent);
+
+    /// <summary>Those of them that ended with an error.</summary>
     internal long Failures => Interlocked.Read(ref _failures);
 
     /// <summary>Gets a command its turn.</summary>
@@ -89,9 +98,10 @@ internal sealed class MigrationService(ServerClock clock)
     /// <param name="target">Where they are sent.</param>
     /// <param name="requests">The requests. They are released when the transfer ends.</param>
     /// <param name="count">How many they are.</param>
-    internal Transfer Send(MigrationTarget target, Payload[] requests, int count)
+    /// <param name="isHeld">Whether commands that write wait meanwhile: then it takes a second at most.</param>
+    internal Transfer Send(MigrationTarget target, Payload[] requests, int count, bool isHeld)
     {
-        var transfer = new Transfer(new TransferTimeout(target.Timeout, clock.Provider));
+        var transfer = new Transfer(new TransferTimeout(target.Timeout, isHeld ? TimeSpan.FromMilliseconds(HoldMsMax) : null, clock.Provider));
         lock (_lock)
         {
             if (_hasEnded) transfer.Cancel();
@@ -100,6 +110,24 @@ internal sealed class MigrationService(ServerClock clock)
 
         transfer.Completion = Task.Run(() => RunAsync(transfer, target, requests, new TransferResult(count)));
         return transfer;
+    }
+
+    /// <summary>Makes commands that write wait, until as many calls of <see cref="ReleaseWrites"/>. Those that have begun are completed.</summary>
+    internal void HoldWrites()
+    {
+        lock (_lock)
+        {
+            if (_holders++ == 0) gate.Close(WriteHold.Migration);
+        }
+    }
+
+    /// <summary>Lets commands that write begin again.</summary>
+    internal void ReleaseWrites()
+    {
+        lock (_lock)
+        {
+            if (--_holders == 0) gate.Open(WriteHold.Migration);
+        }
     }
 
     /// <summary>Closes connections that are idle for long. Ten times a second or so.</summary>
@@ -158,6 +186,7 @@ internal sealed class MigrationService(ServerClock clock)
                 await TryAsync(null, transfer.Timeout, target, requests, result).ConfigureAwait(false);
             }
 
+            Interlocked.Increment(ref _sent);
             if (result.Failure != TransferFailure.None || result.Error is not null) Interlocked.Increment(ref _failures);
             return result;
         }

@@ -1,9 +1,21 @@
 namespace RedKite.Server.Migration;
 
-/// <summary>Ends a transfer that makes no progress for too long, or that is no longer wanted. By the server's clock.</summary>
-internal sealed class TransferTimeout(TimeSpan timeout, TimeProvider clock) : IDisposable
+/// <summary>Ends a transfer that makes no progress for too long, takes too long, or is no longer wanted. By the server's clock.</summary>
+internal sealed class TransferTimeout : IDisposable
 {
-    private readonly CancellationTokenSource _end = new(Timeout.InfiniteTimeSpan, clock);
+    private readonly CancellationTokenSource _end;
+    private readonly TimeSpan _timeout;
+    private readonly bool _isOfAll;
+
+    /// <param name="timeout">How long the target may make no progress.</param>
+    /// <param name="limit">How long the transfer may take; null: as long as it makes progress.</param>
+    /// <param name="clock">The server's clock.</param>
+    internal TransferTimeout(TimeSpan timeout, TimeSpan? limit, TimeProvider clock)
+    {
+        _timeout = timeout;
+        _isOfAll = limit < timeout;
+        _end = new CancellationTokenSource(_isOfAll ? limit!.Value : Timeout.InfiniteTimeSpan, clock);
+    }
 
     /// <summary>Whether the transfer is to end.</summary>
     internal bool HasEnded => _end.IsCancellationRequested;
@@ -11,7 +23,7 @@ internal sealed class TransferTimeout(TimeSpan timeout, TimeProvider clock) : ID
     /// <summary>Begins the time anew for the next step.</summary>
     internal CancellationToken Restart()
     {
-        _end.CancelAfter(timeout);
+        if (!_isOfAll) _end.CancelAfter(_timeout);
         return _end.Token;
     }
 

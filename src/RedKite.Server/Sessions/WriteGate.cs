@@ -21,6 +21,9 @@ internal enum WriteHold
 
     /// <summary>The log of a backup: too much of it is in memory.</summary>
     Backup = 4,
+
+    /// <summary>MIGRATE sends keys that have changed each time before they could be removed.</summary>
+    Migration = 8,
 }
 
 /// <summary>Why commands that write are refused.</summary>
@@ -63,6 +66,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     private volatile string? _noLogError;
     private volatile bool _lacksReplicas;
     private long _closedTimestamp; // 0: it is open
+    private bool _waitsForDisk; // since it was closed, a holder other than MIGRATE has closed it
     private long _heldTicks;
 
     /// <summary>Called when clients that wait may try again: the gate has opened, or a key may be written. From any thread.</summary>
@@ -80,12 +84,12 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// <summary>Whether commands that write must wait.</summary>
     internal bool Waits => _holds != WriteHold.None;
 
-    /// <summary>For how long commands that write had to wait so far.</summary>
+    /// <summary>For how long commands that write had to wait for the disk so far.</summary>
     internal TimeSpan HeldTime
     {
         get
         {
-            lock (_changing) return TimeSpan.FromTicks(_heldTicks) + (_closedTimestamp == 0 ? TimeSpan.Zero : Stopwatch.GetElapsedTime(_closedTimestamp));
+            lock (_changing) return TimeSpan.FromTicks(_heldTicks) + (!_waitsForDisk ? TimeSpan.Zero : Stopwatch.GetElapsedTime(_closedTimestamp));
         }
     }
 
@@ -142,6 +146,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
             if (!isCaused()) return;
             if (!Waits) _closedTimestamp = Stopwatch.GetTimestamp();
             _holds |= hold;
+            _waitsForDisk |= hold != WriteHold.Migration;
             _opened.Reset();
             Apply();
         }
@@ -158,7 +163,8 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
             _holds &= ~hold;
             if (Waits) return;
             held = Stopwatch.GetElapsedTime(_closedTimestamp);
-            _heldTicks += held.Ticks;
+            if (_waitsForDisk) _heldTicks += held.Ticks;
+            _waitsForDisk = false;
             _closedTimestamp = 0;
             _opened.Set();
             Apply();

@@ -33,6 +33,17 @@ public sealed class WaitingCallsTests : IAsyncLifetime
         Assert.Equal("b"u8.ToArray(), await _client.ListPopRightAsync("l", cancellationToken: Token));
     }
 
+    // Its work is done in slices, as that of a synchronous call.
+    [Fact]
+    public async Task A_copy_of_a_large_value_completes()
+    {
+        _client.Execute("SETRANGE", "a", "20000000", "x");
+        Assert.Equal(1, (await _client.ExecuteAsync(["COPY", "a", "b"], Token)).Integer);
+        Assert.Equal(20000001, _client.Execute("STRLEN", "b").Integer);
+        Assert.Equal((0, 0), (_server.Engine.Blocked.Count, _server.Clients.Waits.Count));
+        Assert.DoesNotContain(_server.Engine.Keyspace.Stripes, static stripe => stripe.HasCopies);
+    }
+
     [Fact]
     public async Task A_thousand_pops_wait_without_a_thread()
     {

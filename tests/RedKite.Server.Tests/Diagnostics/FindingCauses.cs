@@ -96,6 +96,7 @@ internal static class FindingCauses
         ["primary-sync-fails"] = new(Warning, (LinkFailedSyncsInARow, 3)),
         ["replica-saturated"] = new(Warning, (LinkApplied, 980_000)),
         ["data-diverged"] = new(Critical, (StreamErrors, 3)),
+        ["migrations-fail"] = new(Warning, (MigrationTransfers, 1), (MigrationFailures, 0.6)),
         ["logins-refused"] = new(Warning, (LoginsRefused, 0.1)),
         ["access-denied"] = new(Notice, (KeysDenied, 2)),
         ["users-without-password"] = new(Warning, (OpenUsers, 2)) { Settings = { ["bind"] = "* -::*" } },

@@ -246,6 +246,14 @@ public sealed class FindingProvocationTests : NetworkTests
             "access-denied");
     }
 
+    [Fact]
+    public async Task Migrations_that_fail()
+    {
+        await using RedKiteServer server = await StartObservedAsync();
+        server.Execute("SET", "k", "v");
+        AssertFound(server, () => Assert.True(server.Execute("MIGRATE", "127.0.0.1", "0", "k", "0", "1000").IsError), "migrations-fail");
+    }
+
     // More than one a second throughout a minute.
     [Fact]
     public async Task Logins_that_fail()

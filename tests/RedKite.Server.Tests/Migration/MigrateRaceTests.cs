@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Server.Commands.Keys;
 using RedKite.Server.Tests.Commands;
 using RedKite.TestSupport;
 
@@ -23,7 +24,7 @@ public class MigrateRaceTests
     [InlineData("SELECT", 1)] // nothing of the key has been sent
     [InlineData("RESTORE", 1)] // the target has it
     [InlineData("RESTORE", 2)] // it has it again
-    [InlineData("RESTORE", 4)]
+    [InlineData("RESTORE", 4)] // for the last time without a hold
     public async Task Acknowledged_write_is_there_or_here(string heldName, int heldAt)
     {
         await using LiveServer source = await LiveServer.StartAsync("enable-debug-command", "yes");
@@ -79,6 +80,65 @@ public class MigrateRaceTests
     {
         Assert.False(source.Run(line).IsError, line);
         expected.Run(line);
+    }
+
+    // A key that changes each time could never be removed, so in the end those who write wait.
+    [Fact]
+    public async Task Hot_key_moves_while_writes_wait()
+    {
+        await using LiveServer source = await LiveServer.StartAsync();
+        await using LiveServer target = await LiveServer.StartAsync();
+        using RespConnection mover = RespConnection.Connect(source.Server.Port);
+        using RespConnection writer = RespConnection.Connect(source.Server.Port);
+        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
+        source.Run("MSET hot 0 other 0").IsOk();
+        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} \"\" 0 60000 KEYS hot other");
+        held.WaitUntilHeld();
+        for (int i = 0; i <= MigrateCommands.FreeRestartsMax; i++)
+        {
+            if (i == 0)
+            {
+                held.GoOn();
+                held.WaitUntilHeld();
+            }
+
+            writer.Run("INCR hot");
+            held.GoOn();
+            held.WaitUntilHeld();
+        }
+
+        writer.SendCommand("INCR hot");
+        NetworkTests.WaitFor(() => source.Server.Engine.Clients.InOrder.Any(static client => client.IsPaused), "the writer to wait");
+        Assert.Equal("4", source.Run("GET hot").Text);
+        held.GoOn();
+        mover.Read().IsOk();
+        Assert.Equal(1, writer.Read().Number); // the key is gone, so it is a new one
+        Assert.Equal("4", target.Run("GET hot").Text);
+        Assert.False(source.Server.Engine.WriteGate.Waits);
+        Assert.Equal(TimeSpan.Zero, source.Server.Engine.WriteGate.HeldTime); // that is of the disk
+    }
+
+    [Fact]
+    public async Task Writes_wait_a_second_at_most_for_a_silent_target()
+    {
+        await using LiveServer source = await LiveServer.StartAsync();
+        using RespConnection mover = RespConnection.Connect(source.Server.Port);
+        int restored = 0;
+        using var held = new HeldTarget { Holds = true, HeldName = "RESTORE", Script = request => request[0] == "RESTORE" && ++restored > MigrateCommands.FreeRestartsMax + 1 ? "" : "+OK\r\n" };
+        source.Run("SET hot 0").IsOk();
+        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} hot 0 60000");
+        for (int i = 0; i <= MigrateCommands.FreeRestartsMax; i++)
+        {
+            held.WaitUntilHeld();
+            source.Run("INCR hot");
+            held.GoOn();
+        }
+
+        held.WaitUntilHeld();
+        held.GoOn();
+        Assert.Equal(5, source.Run("INCR hot").Number); // when the transfer has been given up
+        mover.Read().IsError("IOERR error or timeout reading to target instance");
+        Assert.Equal("5", source.Run("GET hot").Text);
     }
 
     [Fact]

@@ -28,8 +28,11 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
     /// <summary>From this size on a transfer gets no further key. A value is never divided.</summary>
     internal const int BatchBytesMax = 1 << 20;
 
-    /// <summary>How often a key is sent again that changes each time before it is removed.</summary>
-    internal const int RestartsMax = 8;
+    /// <summary>How often keys are sent again that change each time before they are removed, while others may write.</summary>
+    internal const int FreeRestartsMax = 3;
+
+    /// <summary>How often they are sent again at all. Behind the others, commands that write wait; those that had begun may still change a key.</summary>
+    internal const int RestartsMax = FreeRestartsMax + 2;
 
     private const string Syntax = "host port key-selector:<key | empty-string:\"\"> destination-db timeout:integer [COPY]@3.0.0 [REPLACE]@3.0.0 authentication:[AUTH auth{password}@4.0.7 | AUTH2@6.0.0 auth2:<username password>] [KEYS@3.0.6 keys{key}:key#1 ...]";
 
@@ -60,7 +63,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         cmd.ReplaceEffect(); // replicas and the log get what is removed
         if (!MigrateOptions.TryReadOrReply(ref cmd, out MigrateOptions options)) return;
         var ended = (MigrationRound?)cmd.Environment.Blocking.CompleteWork;
-        Migration? migration = ended?.Migration ?? BeginOrReply(cmd, options);
+        MigrationProgress? migration = ended?.Migration ?? BeginOrReply(cmd, options);
         if (migration is null) return;
         if (ended?.Result is { } result) Finish(cmd, ended, result);
         if (!migration.HasFailed && NextRound(cmd, migration, isTurn: ended is not null) is { } next)
@@ -75,7 +78,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         else cmd.Reply.SimpleString("NOKEY"u8);
     }
 
-    private Migration? BeginOrReply(scoped in CommandContext cmd, in MigrateOptions options)
+    private MigrationProgress? BeginOrReply(scoped in CommandContext cmd, in MigrateOptions options)
     {
         bool hasKey = false;
         for (int i = options.FirstKey; i < options.EndOfKeys; i++) hasKey |= cmd.Find(i).Exists;
@@ -92,27 +95,41 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
             return null;
         }
 
-        return new Migration(service, options.TargetOf(cmd), options, replication.IsReplica);
+        return new MigrationProgress(service, options.TargetOf(cmd), options, replication.IsReplica);
     }
 
     // What the client waits for next; null: nothing is left.
-    private MigrationRound? NextRound(scoped in CommandContext cmd, Migration migration, bool isTurn)
+    private MigrationRound? NextRound(scoped in CommandContext cmd, MigrationProgress migration, bool isTurn)
     {
         var round = new MigrationRound(migration, cmd.Keyspace);
         if (!isTurn && !service.TryBegin(migration.Turn)) return round;
+        if (migration.Restarts > FreeRestartsMax && migration.Again.Count > 0) round.Hold();
         ReplyWriter request = RequestFor(cmd.Environment.Buffers);
-        while (round.Keys.Count < BatchKeysMax && request.Length < BatchBytesMax)
+        Fill(cmd, round, request);
+        if (round.IsHeld && round.Keys.Count == 0)
         {
-            if (migration.Again.TryDequeue(out MigratedKey again)) AddAgain(cmd, round, request, again);
-            else if (migration.NextKey < migration.Options.EndOfKeys) AddKey(cmd, round, request, new MigratedKey(migration.NextKey, new KeyIdentity(cmd.Database.Index, cmd.HashOf(migration.NextKey++))));
-            else break;
+            // What changed has expired.
+            round.End();
+            Fill(cmd, round, request);
         }
 
         if (round.Keys.Count == 0) return null;
         migration.HasSent = true;
-        round.Send(service.Send(migration.Target, Payload.Of(cmd.Environment.Buffers, request), round.Keys.Count));
+        round.Send(service.Send(migration.Target, Payload.Of(cmd.Environment.Buffers, request), round.Keys.Count, round.IsHeld));
         request.Clear();
         return round;
+    }
+
+    // Nothing is held for keys that are sent for the first time.
+    private static void Fill(scoped in CommandContext cmd, MigrationRound round, ReplyWriter request)
+    {
+        MigrationProgress migration = round.Migration;
+        while (round.Keys.Count < BatchKeysMax && request.Length < BatchBytesMax)
+        {
+            if (migration.Again.TryDequeue(out MigratedKey again)) AddAgain(cmd, round, request, again);
+            else if (!round.IsHeld && migration.NextKey < migration.Options.EndOfKeys) AddKey(cmd, round, request, new MigratedKey(migration.NextKey, new KeyIdentity(cmd.Database.Index, cmd.HashOf(migration.NextKey++))));
+            else return;
+        }
     }
 
     private static void AddAgain(scoped in CommandContext cmd, MigrationRound round, ReplyWriter request, MigratedKey key)
@@ -167,7 +184,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
     // Removes what the target has accepted.
     private void Finish(scoped in CommandContext cmd, MigrationRound round, TransferResult result)
     {
-        Migration migration = round.Migration;
+        MigrationProgress migration = round.Migration;
         if (replication.IsReplica != migration.IsOfReplica)
         {
             migration.Error ??= "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)";
@@ -179,10 +196,10 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
             SortOut(cmd, round, result);
         }
 
-        round.EndWatches();
+        round.End();
     }
 
-    private static void NoteErrors(Migration migration, TransferResult result)
+    private static void NoteErrors(MigrationProgress migration, TransferResult result)
     {
         if (result.Error is { } refused) migration.Error ??= "ERR Target instance replied with error: " + refused;
         migration.Error ??= result.Failure switch
@@ -197,7 +214,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
 
     private static void SortOut(scoped in CommandContext cmd, MigrationRound round, TransferResult result)
     {
-        Migration migration = round.Migration;
+        MigrationProgress migration = round.Migration;
         var removed = new List<int>();
         HashSet<KeyIdentity>? changed = null;
         bool wasOld = migration.SendsOldPayloads;
@@ -217,11 +234,16 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
             }
         }
 
-        if (changed is not null && ++migration.Restarts > RestartsMax)
+        if (changed is null)
+        {
+            migration.Restarts = 0;
+        }
+        else if (++migration.Restarts > RestartsMax)
         {
             // The target keeps what it was sent, as after any other failure. Removing that would remove the key here, if the target is this server.
             migration.Error ??= "IOERR a key changes too often to be removed after it was sent, so it stays here";
             migration.Again.Clear();
+            migration.Restarts = 0;
         }
 
         if (removed.Count > 0) Remove(cmd, removed);

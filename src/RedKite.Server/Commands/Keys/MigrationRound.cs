@@ -19,14 +19,14 @@ internal sealed class MigrationRound : PendingWork
     private readonly List<MigratedKey> _keys = [];
     private Transfer? _transfer;
 
-    internal MigrationRound(Migration migration, Keyspace keyspace)
+    internal MigrationRound(MigrationProgress migration, Keyspace keyspace)
     {
         Migration = migration;
         _keyspace = keyspace;
         _watches = new KeyWatch?[keyspace.Stripes.Length];
     }
 
-    internal Migration Migration { get; }
+    internal MigrationProgress Migration { get; }
 
     /// <summary>The requests of the transfer, in order.</summary>
     internal IReadOnlyList<MigratedKey> Keys => _keys;
@@ -54,12 +54,24 @@ internal sealed class MigrationRound : PendingWork
     /// <summary>Whether a key is as it was sent. Its stripe is locked.</summary>
     internal bool IsUnchanged(KeyIdentity key) => _watches[_keyspace.StripeOf(key.Hash)]?.IsUnchanged(key) == true;
 
+    /// <summary>Whether commands that write wait until the round has ended.</summary>
+    internal bool IsHeld { get; private set; }
+
+    /// <summary>Makes them wait.</summary>
+    internal void Hold()
+    {
+        IsHeld = true;
+        Migration.HoldWrites();
+    }
+
     /// <summary>Begins the transfer of the keys that were added.</summary>
     internal void Send(Transfer transfer) => _transfer = transfer;
 
-    /// <summary>Ends the watches. The stripes of the command's keys are locked.</summary>
-    internal void EndWatches()
+    /// <summary>Ends its watches and its hold. The stripes of the command's keys are locked.</summary>
+    internal void End()
     {
+        if (IsHeld) Migration.ReleaseWrites();
+        IsHeld = false;
         for (int i = 0; i < _watches.Length; i++)
         {
             if (_watches[i] is { } watch) _keyspace.Stripes[i].EndWatch(watch);
@@ -79,7 +91,7 @@ internal sealed class MigrationRound : PendingWork
     internal override void Discard()
     {
         Abandon();
-        EndWatches();
+        End();
         Migration.End();
     }
 }

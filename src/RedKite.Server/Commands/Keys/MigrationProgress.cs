@@ -3,7 +3,7 @@ using RedKite.Server.Migration;
 namespace RedKite.Server.Commands.Keys;
 
 /// <summary>How far a MIGRATE command is. It belongs to one execution or round at a time, and changes with the stripes of its keys locked.</summary>
-internal sealed class Migration(MigrationService service, MigrationTarget target, MigrateOptions options, bool isOfReplica)
+internal sealed class MigrationProgress(MigrationService service, MigrationTarget target, MigrateOptions options, bool isOfReplica)
 {
     internal MigrationTarget Target => target;
 
@@ -37,4 +37,9 @@ internal sealed class Migration(MigrationService service, MigrationTarget target
 
     /// <summary>Ends its turn.</summary>
     internal void End() => service.End(Turn);
+
+    /// <summary>Makes other commands that write wait.</summary>
+    internal void HoldWrites() => service.HoldWrites();
+
+    internal void ReleaseWrites() => service.ReleaseWrites();
 }
