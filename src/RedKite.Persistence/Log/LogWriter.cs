@@ -86,6 +86,9 @@ internal sealed class LogWriter : IDisposable
     /// <summary>Called with the duration of each sync, one at a time.</summary>
     internal Action<TimeSpan>? SyncTimed { get; init; }
 
+    /// <summary>Called between the writer's looks at what is visible and at the next file. For tests.</summary>
+    internal Action? Looking { get; set; }
+
     /// <summary>The position up to which the system has accepted everything.</summary>
     internal long WrittenPosition => Volatile.Read(ref _written);
 
@@ -223,10 +226,11 @@ internal sealed class LogWriter : IDisposable
     private bool Work()
     {
         if (Failure is not null && _flush is null && _flushing is null && NowMs < _retryAtMs) return false;
-        PendingSwitch? next;
-        lock (_switching) next = _switch;
         _flushing ??= Interlocked.Exchange(ref _flush, null); // before what is visible: a flush covers what was complete when it was asked for
         long end = _chain.Visible;
+        Looking?.Invoke();
+        PendingSwitch? next;
+        lock (_switching) next = _switch; // behind what is visible: a cut that is not seen here lies at its end or beyond
         bool switches = next is not null && next.Position <= end;
         if (switches) end = next!.Position;
         if (IsAbandoned) Discard(end);

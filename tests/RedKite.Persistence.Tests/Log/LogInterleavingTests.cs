@@ -21,6 +21,47 @@ public class LogInterleavingTests
         for (int schedule = 0; schedule < 1 << Steps; schedule++) Run(schedule, writeFailsFirst, switches);
     }
 
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Records_behind_a_cut_go_to_the_new_file_whenever_the_writer_looks(bool failedBefore)
+    {
+        var turns = new Turns();
+        turns.End();
+        var clock = new StepClock();
+        var first = new TurnFile(turns) { FailsSyncs = failedBefore };
+        var second = new TurnFile(turns);
+        var chain = new LogChain();
+        Task? switched = null;
+        bool cuts = false;
+        var writer = new LogWriter(chain, clock) { Policy = FsyncPolicy.No };
+        writer.Looking = Cut;
+        using (writer)
+        {
+            writer.Start(first, 0);
+            chain.Append(0, "before"u8);
+            if (failedBefore) Assert.False(await writer.Flush());
+            clock.Advance(LogWriter.RetryMs);
+            Volatile.Write(ref cuts, true);
+            writer.WakeSurely();
+            Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref switched) is not null, 60_000));
+            await switched!;
+            long end = chain.Reserved;
+            Assert.True(SpinWait.SpinUntil(() => writer.WrittenPosition == end, 60_000));
+        }
+
+        Assert.EndsWith("before", first.Text, StringComparison.Ordinal);
+        Assert.EndsWith("behind", second.Text, StringComparison.Ordinal);
+
+        // The cut, and a command right behind it, while the writer stands between its looks.
+        void Cut()
+        {
+            if (!Volatile.Read(ref cuts) || switched is not null) return;
+            Volatile.Write(ref switched, writer.SwitchAt(chain.ForgetDatabase(), () => second));
+            chain.Append(0, "behind"u8);
+        }
+    }
+
     private static void Run(int schedule, bool writeFailsFirst, bool switches)
     {
         string name = $"schedule {Convert.ToString(schedule, 2)}";
