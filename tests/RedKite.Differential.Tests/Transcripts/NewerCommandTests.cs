@@ -36,7 +36,14 @@ public sealed class NewerCommandTests : IClassFixture<NewerServers>, IDisposable
     {
         var random = new Random(TestSeed);
         int id = 0;
-        for (int i = 0; i < RandomLines; i++) Run(StreamLine(random, ref id));
+        for (int i = 0; i < RandomLines; i++)
+        {
+            if (i % 500 == 0) Run($"CONFIG SET stream-node-max-entries {(i % 1_000 == 0 ? 4 : 100)}");
+            Run(StreamLine(random, ref id));
+        }
+
+        Run("XRANGE s - +");
+        Run("CONFIG SET stream-node-max-entries 100");
     }
 
     [Fact]
@@ -146,7 +153,7 @@ public sealed class NewerCommandTests : IClassFixture<NewerServers>, IDisposable
             6 => $"XACKDEL {key} g{random.Next(3)} {policy}{Ids(1 + random.Next(4))}",
             7 => $"XPENDING {key} g{random.Next(3)}",
             8 => "XLEN s",
-            9 => $"XTRIM {key} MAXLEN {10 + random.Next(10)} {(policy == "ACKED " ? "" : policy)}".TrimEnd(), // ACKED counts entries otherwise
+            9 => $"XTRIM {key} {Trimming(random, id)} {policy}".TrimEnd(),
             10 when random.Next(20) == 0 => "XGROUP DESTROY s g" + random.Next(3),
             10 => random.Next(6) switch
             {
@@ -157,8 +164,15 @@ public sealed class NewerCommandTests : IClassFixture<NewerServers>, IDisposable
                 4 => $"XACKDEL s g0 {policy}FOO 1 1-1",
                 _ => $"XDELEX s IDS 1 {id}-1 {policy}".TrimEnd(),
             },
-            _ => $"XADD s {(random.Next(4) == 0 ? $"{(policy == "ACKED " ? "" : policy)}MAXLEN {10 + random.Next(10)} " : "")}{++id}-1 f v",
+            _ => $"XADD s {(random.Next(4) == 0 ? $"{policy}{Trimming(random, id)} " : "")}{++id}-1 f v",
         };
+    }
+
+    private static string Trimming(Random random, int id)
+    {
+        string strictness = random.Next(4) switch { 0 => "= ", 1 or 2 => "~ ", _ => "" };
+        string threshold = random.Next(3) == 0 ? $"MINID {strictness}{Math.Max(1, id - random.Next(20))}-1" : $"MAXLEN {strictness}{5 + random.Next(15)}";
+        return strictness == "~ " && random.Next(2) == 0 ? $"{threshold} LIMIT {random.Next(12)}" : threshold;
     }
 
     private static string StringLine(Random random)

@@ -24,10 +24,10 @@ internal readonly record struct StreamTrimming
     /// <summary>The lowest id that stays.</summary>
     internal StreamId MinId { get; init; }
 
-    /// <summary>Only whole nodes are removed.</summary>
+    /// <summary>Only whole nodes are removed, unless groups' references matter.</summary>
     internal bool IsApproximate { get; init; }
 
-    /// <summary>The maximum number of removed entries; 0: no limit.</summary>
+    /// <summary>The maximum number of removed entries, in whole nodes: those of a node that may be beyond it all stay; 0: no limit.</summary>
     internal long DeletedMax { get; init; }
 
     /// <summary>What becomes of groups' references to removed entries.</summary>
@@ -39,7 +39,7 @@ internal readonly record struct StreamTrimming
     /// <param name="removals">Receives removed references and, with <see cref="StreamReferencePolicy.OnlyUnreferenced"/>, entries; null: nobody asks.</param>
     internal unsafe long Trim(StreamData* data, Arena arena, StreamRemovals? removals = null)
     {
-        if (Policy != StreamReferencePolicy.Keep && data->Groups.Count == 0) return (this with { Policy = StreamReferencePolicy.Keep }).Trim(data, arena);
+        if (Policy != StreamReferencePolicy.Keep && data->Groups.Count == 0) return (this with { Policy = StreamReferencePolicy.Keep, IsApproximate = false }).Trim(data, arena);
         if (Policy == StreamReferencePolicy.OnlyUnreferenced) return TrimUnreferenced(data, arena, removals);
         long lengthBefore = data->Length;
         int nodesLeft = NodesAtOnce;
@@ -62,7 +62,7 @@ internal readonly record struct StreamTrimming
             if (DeletedMax > 0 && lengthBefore - data->Length + alive > DeletedMax) break;
             if (!CanRemoveWhole(data, place, isLastInLeaf: removed + 1 == records))
             {
-                if (!IsApproximate) TrimNode(data, arena, node, place.Id, removals);
+                if (IsExact) TrimNode(data, arena, node, place.Id, removals);
                 break;
             }
 
@@ -79,6 +79,9 @@ internal readonly record struct StreamTrimming
     {
         for (int i = 0; i < records; i++, place.MoveWithin(1)) Sse.Prefetch0(*(byte**)place.Value);
     }
+
+    // As in Redis, whatever looks at references trims entry by entry.
+    private bool IsExact => !IsApproximate || Policy != StreamReferencePolicy.Keep;
 
     private unsafe bool NeedsMore(StreamData* data) => !ByLength || data->Length > LengthMax;
 
@@ -126,30 +129,49 @@ internal readonly record struct StreamTrimming
         }
     }
 
-    // Entry by entry, because those that stay may be anywhere. Like XDEL, this leaves gaps, so the highest deleted id is noted.
+    // Entry by entry, because those that stay may be anywhere. Like XDEL, this leaves gaps, so the highest deleted id is noted. As in Redis, it ends
+    // with the first node that the trimming would not remove as a whole.
     private unsafe long TrimUnreferenced(StreamData* data, Arena arena, StreamRemovals? removals)
     {
         StreamId high = StreamId.Max;
         if (!ByLength && !MinId.TryPrevious(out high)) return 0;
         long lengthBefore = data->Length;
-        long left = ByLength ? Math.Max(0, lengthBefore - LengthMax) : lengthBefore;
-        if (DeletedMax > 0) left = Math.Min(left, DeletedMax);
-        Span<StreamId> found = stackalloc StreamId[FoundAtOnce];
-        StreamId low = default;
-        bool more = true;
-        while (left > 0 && more)
+        bool goesOn = data->Nodes.SeekFirst(out IdTree.IdPlace place);
+        while (goesOn && NeedsMore(data))
         {
+            if (DeletedMax > 0 && lengthBefore - data->Length + StreamNode.Alive(*(byte**)place.Value) > DeletedMax) break;
+            goesOn = CanRemoveWhole(data, place, isLastInLeaf: place.Index + 1 == place.CountInLeaf);
+            StreamId low = place.Id, end = high, next = default;
+            bool isLast = !data->Nodes.MoveNext(ref place);
+            if (!isLast)
+            {
+                next = place.Id;
+                next.TryPrevious(out end);
+                if (end > high) end = high;
+            }
+
+            TrimNodeUnreferenced(data, arena, low, end, removals);
+            goesOn = goesOn && !isLast && data->Nodes.SeekCeiling(next, out place); // nodes may have moved
+        }
+
+        return lengthBefore - data->Length;
+    }
+
+    // The entries of a node, by the ids that it may have.
+    private unsafe void TrimNodeUnreferenced(StreamData* data, Arena arena, StreamId low, in StreamId high, StreamRemovals? removals)
+    {
+        Span<StreamId> found = stackalloc StreamId[FoundAtOnce];
+        bool more = true;
+        while (more && NeedsMore(data))
+        {
+            long left = ByLength ? data->Length - LengthMax : FoundAtOnce;
             int count = FindUnreferenced(data, ref low, high, found[..(int)Math.Min(left, FoundAtOnce)], out more);
             foreach (StreamId id in found[..count])
             {
                 StreamData.Delete(data, arena, id);
                 removals?.Entries.Add(id);
             }
-
-            left -= count;
         }
-
-        return lengthBefore - data->Length;
     }
 
     // Finds entries that no group refers to, from an id on, which then is the one to continue with.

@@ -139,9 +139,26 @@ public sealed class StreamRemovalCommandsTests : IAsyncLifetime
         Assert.Equal("2-1 4-1 6-1", Ids());
         Run("XACK s g 2-1 4-1").IsInteger(2);
         Run("XTRIM s MINID 4-1 ACKED").IsInteger(1);
-        Run("XADD s NOMKSTREAM ACKED MAXLEN ~ 1 LIMIT 1 7-1 f v").IsBulk("7-1");
+        Run("XADD s NOMKSTREAM ACKED MAXLEN ~ 1 LIMIT 2 7-1 f v").IsBulk("7-1");
+        Assert.Equal("4-1 6-1 7-1", Ids()); // the node has more entries than the limit
+        Run("XTRIM s MAXLEN ~ 1 LIMIT 3 ACKED").IsInteger(1);
         Assert.Equal("6-1 7-1", Ids());
         Assert.Equal("2", Pending("g", "lag"));
+    }
+
+    [Fact]
+    public void Trimming_by_references_ends_with_the_node_that_would_stay_in_part()
+    {
+        Run("CONFIG SET stream-node-max-entries 4").IsOk();
+        for (int i = 1; i <= 12; i++) Run($"XADD t {i}-0 f v");
+        Run("XGROUP CREATE t g 0").IsOk();
+        Run("XREADGROUP GROUP g a STREAMS t >");
+        Run("XACK t g 1-0 5-0 9-0 10-0").IsInteger(4);
+        Run("XTRIM t MAXLEN 10 ACKED").IsInteger(1);
+        Run("XTRIM t MAXLEN ~ 3 LIMIT 4 ACKED").IsInteger(1); // of nodes with 3 and 4 entries
+        Run("XTRIM t MAXLEN ~ 3 ACKED").IsInteger(2);
+        Run("XTRIM t MAXLEN ~ 6 DELREF").IsInteger(2); // exact without a node to remove
+        Run("XPENDING t g").Items[0].IsInteger(6);
     }
 
     [Fact]
