@@ -42,10 +42,13 @@ internal sealed class AccessRecorder(Settings settings)
     internal void RecordAnyway(Entry entry) => entry.SetAccessClock(
         settings.CountsFrequency ? AccessClock.TouchLfu(entry.AccessClock, _nowMs, settings.LfuDecayMinutes, settings.LfuLogFactor) : NewClock);
 
-    /// <summary>The access clock of a key that gets a new value: under an LFU policy it keeps its access count.</summary>
+    /// <summary>
+    /// The access clock of a key that gets a new value: as in Redis it keeps that of its old one, in which the access that replaces it is recorded unless
+    /// the client has CLIENT NO-TOUCH.
+    /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal uint ClockOfRewritten(scoped in Entry existing) =>
-        !_onlySetsClock && existing.Exists && settings.CountsFrequency ? existing.AccessClock : NewClock;
+        !_onlySetsClock && existing.Exists ? existing.AccessClock : NewClock;
 
     private void RecordSlowly(Session session, Entry entry)
     {

@@ -110,6 +110,7 @@ internal static class KeyCommands
         }
 
         if (sameKey) return true;
+        source.SetAccessClock(cmd.Accesses.NewClock); // as in Redis, the new name is a new key
         cmd.Database.Rename(source, cmd[2], cmd.HashOf(2), existing);
         cmd.Changed(1, KeyEvent.RenameFrom);
         cmd.Changed(2, KeyEvent.RenameTo, count: 0);
@@ -204,6 +205,7 @@ internal static class KeyCommands
             return;
         }
 
+        entry.SetAccessClock(cmd.Accesses.NewClock); // as a renamed one
         cmd.Database.MoveTo(target, entry);
         cmd.Changed(1, KeyEvent.MoveFrom);
         cmd.Changed(target, cmd[1], cmd.HashOf(1), KeyEvent.MoveTo, count: 0);

@@ -29,7 +29,7 @@ internal static class ListAccess
 
     /// <summary>Creates an empty list for a key, in place of any value that it holds. The caller adds elements at once.</summary>
     internal static ListValue CreateList(this scoped in CommandContext cmd, int argument, Entry existing = default) =>
-        ListValue.Create(cmd.Database, cmd[argument], cmd.HashOf(argument), Limits(cmd), cmd.Accesses.NewClock, existing);
+        ListValue.Create(cmd.Database, cmd[argument], cmd.HashOf(argument), Limits(cmd), cmd.Accesses.ClockOfRewritten(existing), existing);
 
     private static bool TryOpenOrReply(scoped in CommandContext cmd, Entry entry, out ListValue list)
     {

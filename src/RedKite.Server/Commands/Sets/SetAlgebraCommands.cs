@@ -308,7 +308,7 @@ internal static class SetAlgebraCommands
         long count = result.Count;
         if (count > 0)
         {
-            result.AttachTo(cmd[1], cmd.HashOf(1), destination, cmd.Accesses.NewClock);
+            result.AttachTo(cmd[1], cmd.HashOf(1), destination, cmd.Accesses.ClockOfRewritten(destination));
             cmd.Changed(1, stored);
         }
         else

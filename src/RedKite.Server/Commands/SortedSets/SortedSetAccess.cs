@@ -45,7 +45,7 @@ internal static class SortedSetAccess
         long count = builder.Count;
         if (count > 0)
         {
-            builder.Store(cmd.Database, cmd[key], cmd.HashOf(key), existing, cmd.SortedSetLimits(), cmd.Accesses.NewClock);
+            builder.Store(cmd.Database, cmd[key], cmd.HashOf(key), existing, cmd.SortedSetLimits(), cmd.Accesses.ClockOfRewritten(existing));
             cmd.Changed(key, stored, changes);
         }
         else

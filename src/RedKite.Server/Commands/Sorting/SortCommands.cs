@@ -119,7 +119,7 @@ internal static class SortCommands
 
     private static void Store(scoped in CommandContext cmd, int key, SortElements stored)
     {
-        Entry existing = cmd.Peek(key);
+        Entry existing = cmd.FindToReplace(key);
         if (stored.Count > 0)
         {
             ListValue list = cmd.CreateList(key, existing);

@@ -29,7 +29,7 @@ internal static class BitBlockCombination
         }
         else
         {
-            destination = cmd.Database.WriteString(cmd[2], cmd.HashOf(2), destination, length, ValueEncoding.Raw, Database.NoExpiry, cmd.Accesses.NewClock);
+            destination = cmd.Database.WriteString(cmd[2], cmd.HashOf(2), destination, length, ValueEncoding.Raw, Database.NoExpiry, cmd.Accesses.ClockOfRewritten(destination));
         }
 
         byte[] rented = ArrayPool<byte>.Shared.Rent(3 * BlockBytes);

@@ -208,7 +208,7 @@ internal static class BitmapCommands
     // The destination is not a source: the first two sources are combined into it, then each of the others.
     private static void CombineInto(scoped in CommandContext cmd, BitOperation operation, Entry destination, int length)
     {
-        destination = cmd.Database.WriteString(cmd[2], cmd.HashOf(2), destination, length, ValueEncoding.Raw, Database.NoExpiry, cmd.Accesses.NewClock);
+        destination = cmd.Database.WriteString(cmd[2], cmd.HashOf(2), destination, length, ValueEncoding.Raw, Database.NoExpiry, cmd.Accesses.ClockOfRewritten(destination));
         Span<byte> result = destination.Value;
         ReadOnlySpan<byte> first = Source(cmd, FirstSource);
         if (operation == BitOperation.Not)
