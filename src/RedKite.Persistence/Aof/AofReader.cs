@@ -247,7 +247,7 @@ internal sealed class AofReader : IDisposable
 
     private void NoteUnit()
     {
-        bool begins = Count == 1 && Ascii.EqualsIgnoreCase(this[0], "MULTI"u8), ends = Count == 1 && Ascii.EqualsIgnoreCase(this[0], "EXEC"u8);
+        bool begins = Ascii.EqualsIgnoreCase(this[0], "MULTI"u8), ends = Ascii.EqualsIgnoreCase(this[0], "EXEC"u8); // as in Redis, whatever arguments they have
         IsFrame = begins || ends;
         EndPlace = null;
 

@@ -56,7 +56,7 @@ internal sealed class Admission(CommandExecutor executor) : IAdmission
             refusal = RefusalOfData(cmd, command, isOutOfMemory) ?? RefusalOfHost(cmd, command) ?? RefusalOfState(cmd, command);
         }
 
-        if (refusal is null) return true;
+        if (refusal is null) return executor.Origin == CommandOrigin.Client || KeepsRoleOrReply(cmd);
         _account.Reject(command, cmd.Reply, refusal);
         return false;
     }
@@ -187,11 +187,18 @@ internal sealed class Admission(CommandExecutor executor) : IAdmission
         return cmd.Session.Connection is not { RemoteAddress.IsLoopback: false } || !_engine.Users.DefaultNeedsNoPassword;
     }
 
-    // The primary's stream changes neither this server's role nor ends the server.
+    // The primary's stream, or a log, changes neither this server's role nor ends the server.
     private bool KeepsRoleOrReply(scoped in CommandContext cmd)
     {
         Command command = cmd.Command;
-        if (executor.Origin != CommandOrigin.Primary || !command.ChangesRole) return true;
+        if (executor.Origin == CommandOrigin.Client || !command.ChangesRole) return true;
+        if (executor.Origin == CommandOrigin.Log)
+        {
+            _engine.Log.Warning(LogEvents.LogFrameIgnored, $"The append-only file has '{command.FullName}', which no server writes: it is ignored.");
+            _account.Reject(command, cmd.Reply, "ERR a log cannot change the role of its server");
+            return false;
+        }
+
         _engine.Log.Warning(LogEvents.StreamError, $"== CRITICAL == The primary's stream has '{command.FullName}', which no primary sends: it is refused. The replica's role changes by its own clients alone.");
         _account.Reject(command, cmd.Reply, "ERR a primary's stream cannot change the role of its replica");
         return false;

@@ -56,6 +56,7 @@ internal sealed class CommandExecutor
         _commands = engine.Commands;
         _attention = engine.Attention;
         Environment = new CommandEnvironment(engine.Keyspace, engine.Changes, engine.Settings, engine.Clock, engine.Commands, engine.Buffers, engine.Metrics.NewExecutor()) { GivesUpWaiting = GivesUpWaiting };
+        Environment.Blocking.NeverWaits = origin != CommandOrigin.Client;
         Time = Environment.Time;
         Recording = Environment.Recording;
         Account = new CommandAccount(this);

@@ -8,6 +8,9 @@ internal sealed class BlockingState
     /// <summary>Set by a handler that wants its client to block; see <see cref="CommandBlocking"/>.</summary>
     internal BlockRequest? Request { get; set; }
 
+    /// <summary>Whether no command waits for keys or for a time, because a log or a primary's stream is executed: nothing would end the wait.</summary>
+    internal bool NeverWaits { get; set; }
+
     /// <summary>Whether a blocked client's command is executing again because a key may serve it.</summary>
     internal bool IsServing { get; set; }
 

@@ -19,7 +19,7 @@ internal static class CommandBlocking
     /// <param name="wakesWhenGone">Whether the command is also executed when a key is gone or holds another type.</param>
     /// <param name="waitsForGrowth">Whether elements that are added to a key that is there may serve the client.</param>
     /// <param name="looksAgainMs">When the command is executed again even if no key has changed, by the steady clock; null: never.</param>
-    /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
+    /// <returns>False where nothing may block (in a transaction, a script, a log or a primary's stream): the reply is that of a deadline that has passed.</returns>
     internal static bool BlockOnKeys(this scoped in CommandContext cmd, DataType type, long deadlineMs, bool wakesWhenGone = false, bool waitsForGrowth = false, long? looksAgainMs = null) =>
         Block(cmd, new BlockRequest { Type = type, DeadlineMs = deadlineMs, WakesWhenGone = wakesWhenGone, WaitsForGrowth = waitsForGrowth, LooksAgainMs = looksAgainMs });
 
@@ -28,7 +28,7 @@ internal static class CommandBlocking
     /// <param name="deadlineMs">When the wait ends, by the steady clock.</param>
     /// <param name="late">Identifies the wait for the thread that replies.</param>
     /// <param name="timeoutReply">Makes the reply at the deadline.</param>
-    /// <returns>False where nothing may block (in a transaction or script): the reply is that of a deadline that has passed.</returns>
+    /// <returns>False where nothing may block (in a transaction, a script, a log or a primary's stream): the reply is that of a deadline that has passed.</returns>
     internal static bool BlockUntil(this scoped in CommandContext cmd, long deadlineMs, LateReply late, Func<byte[]> timeoutReply) =>
         Block(cmd, new BlockRequest { DeadlineMs = deadlineMs, Late = late, TimeoutReply = timeoutReply });
 
@@ -99,7 +99,7 @@ internal static class CommandBlocking
 
     private static bool Block(scoped in CommandContext cmd, BlockRequest request)
     {
-        if (cmd.Environment.IsInUnit) return false;
+        if (cmd.Environment.IsInUnit || (request.Work is null && cmd.Environment.Blocking.NeverWaits)) return false;
         cmd.Environment.Blocking.Request = request;
         return true;
     }
