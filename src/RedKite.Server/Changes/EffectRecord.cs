@@ -46,6 +46,9 @@ internal enum EffectTargets : byte
     Log = 1,
     Replicas = 2,
     All = Log | Replicas,
+
+    /// <summary>With the others: whatever a script chooses.</summary>
+    Always = 4,
 }
 
 /// <summary>A command of an <see cref="EffectRecord"/>: enumerating it gives the parts of its request in the protocol's form.</summary>

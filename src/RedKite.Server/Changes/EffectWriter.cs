@@ -107,8 +107,10 @@ internal sealed class EffectWriter
         other.EndRun();
         for (int i = 0; i < other.Count; i++)
         {
+            EffectTargets all = other.TargetsOf(i), reached = (all & EffectTargets.Always) != 0 ? all : all & targets;
+            if (reached == EffectTargets.None) continue;
             EndRun();
-            _effects.Add(new Effect(other.DatabaseOf(i), other.TargetsOf(i) & targets, _pieces.Count));
+            _effects.Add(new Effect(other.DatabaseOf(i), reached, _pieces.Count));
             foreach (EffectPiece piece in other.PiecesOf(i))
             {
                 bool isKept = piece.Owner is not null ? piece.Owner != other._chunk : piece.Queued.Length + keptRequest.Length > 0;

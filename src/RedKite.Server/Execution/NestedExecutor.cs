@@ -198,7 +198,7 @@ internal sealed class NestedExecutor : INestedExecutor
 
         if (_effects.Count == 0) _effects.Reset(recording: true);
         _effects.Append(expiries, request, _keptRequest);
-        if (EffectTargets != EffectTargets.None) _effects.Append(effects, request, _keptRequest, EffectTargets);
+        _effects.Append(effects, request, _keptRequest, EffectTargets);
         return true;
     }
 

@@ -47,6 +47,28 @@ public class ScriptTargetsTests
         Assert.Equal("3", server.Run("EXISTS aof all after").ToString());
     }
 
+    // As in Redis: some members that SPOP removes are gone everywhere, whatever the script has chosen; a single one, and all, are not.
+    [Theory]
+    [InlineData("SPOP s 2", 8, 8)]
+    [InlineData("SPOP s 9", 1, 1)]
+    [InlineData("SPOP s", 9, 10)]
+    [InlineData("SPOP s 10", 0, 10)]
+    public async Task Some_members_that_are_popped_go_everywhere(string pop, int left, int logged)
+    {
+        await using DiskServer server = await DiskServer.StartAsync("appendonly", "yes", "save", "");
+        server.Run("SADD s 0 1 2 3 4 5 6 7 8 9");
+        string[] words = pop.Split(' ');
+        foreach (string targets in (string[])["NONE", "REPLICA"])
+        {
+            server.Server.Execute("EVAL", $"redis.set_repl(redis.REPL_{targets}) return redis.call('{string.Join("','", words)}')", "0");
+            Assert.Equal(left, server.Run("SCARD s").Integer);
+            server.Run("SET after 1");
+            await server.RestartAsync();
+            Assert.Equal(logged, server.Run("SCARD s").Integer);
+            server.Run("SADD s 0 1 2 3 4 5 6 7 8 9");
+        }
+    }
+
     // As in Redis: a script that may write counts as a write that was queued.
     [Theory]
     [InlineData("#!lua\\nreturn redis.call('set','q','1')")]

@@ -84,7 +84,7 @@ internal static class SetPopCommands
         sample.Reply(cmd.Reply);
         if (!cmd.Reply.Overflowed)
         {
-            EffectArguments effect = cmd.Effect("SREM"u8, 2 + count).Argument(cmd[1]);
+            EffectArguments effect = cmd.Effect("SREM"u8, 2 + count, EffectTargets.All | EffectTargets.Always).Argument(cmd[1]); // as in Redis, redis.set_repl has no effect on it
             Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
             for (int i = count - 1; i >= 0; i--)
             {
