@@ -106,7 +106,9 @@ internal sealed class Follower : IDisposable
         lock (_changing)
         {
             if (_hasEnded || number != Volatile.Read(ref _changes)) return; // another one was asked for behind it
+            bool wasUp = _engine.Replication.LinkCounts.UpMs(Environment.TickCount64) >= 0;
             EndLink();
+            if (primary is not null || _engine.Replication.IsReplica) _engine.Replication.LinkCounts.NoteChange(becomesPrimary: primary is null, wasUp);
             if (primary is null) Promote();
             else Follow(primary);
         }

@@ -40,7 +40,6 @@ internal sealed partial class ReplicaLink : IDisposable
     private volatile bool _isLoading;
     private volatile bool _loadsArriving; // while it is received
     private bool _acknowledgesSoon;
-    private long _downSinceMs = -1; // by Environment.TickCount64; -1: it never was connected
     private long _presentMs = Environment.TickCount64; // when it last had the stream or received data, or began
 
     internal ReplicaLink(Engine engine, PrimaryAddress primary, LinkServices services, LinkHistory history)
@@ -68,13 +67,12 @@ internal sealed partial class ReplicaLink : IDisposable
         ReplicaLinkState state = _state;
         long applied = _engine.ReplicaStream.Offset;
         SyncReceiver? receiving = _receiving;
-        long downSince = Volatile.Read(ref _downSinceMs);
         return new ReplicaLinkStatus(
             state,
             state == ReplicaLinkState.Connected && _connection is { } connection ? nowMs - connection.LastReceivedMs : -1,
             applied + (_applier?.WaitingBytes ?? 0),
             applied,
-            downSince < 0 ? -1 : nowMs - downSince,
+            Counts.DownMs(nowMs),
             nowMs - Volatile.Read(ref _presentMs),
             receiving is { HasBegun: true } ? receiving.TotalBytes : -1,
             _loadsArriving ? 0 : receiving?.ReceivedBytes ?? 0, // as in Redis, where INFO persistence shows it
@@ -136,7 +134,6 @@ internal sealed partial class ReplicaLink : IDisposable
             _state = ReplicaLinkState.Connect;
             if (wasConnected)
             {
-                Volatile.Write(ref _downSinceMs, Environment.TickCount64);
                 Counts.NoteDown(Environment.TickCount64);
                 if (!_stop.IsCancellationRequested) Counts.NoteBreak();
             }
@@ -159,6 +156,7 @@ internal sealed partial class ReplicaLink : IDisposable
     private void Run(ref bool wasConnected)
     {
         _state = ReplicaLinkState.Connecting;
+        Counts.NoteAttempt();
         using var connecting = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
         connecting.CancelAfter(TimeSpan.FromSeconds(_engine.Settings.ReplicationTimeoutSeconds));
         using PrimaryConnection connection = PrimaryConnection.Open(_primary.Host, _primary.Port, _engine.Settings.BindSourceAddress, _services.Tls(), connecting.Token);
@@ -215,7 +213,6 @@ internal sealed partial class ReplicaLink : IDisposable
         bool handsOver = failover.State == FailoverState.InProgress;
         try
         {
-            Counts.NoteAttempt();
             SyncAnswer answer = handshake.AskForStream(_history.IsKnown ? _engine.Replication.Id : null, _engine.ReplicaStream.Offset, handsOver);
             if (handsOver) failover.Succeed();
             return answer;

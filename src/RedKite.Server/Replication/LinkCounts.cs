@@ -6,7 +6,7 @@ internal sealed class LinkCounts
     private long _appliedTicks;
     private volatile string _lastFailure = "";
     private long _upSinceMs = -1; // of the steady clock; -1: the link is down
-    private long _downSinceMs = -1; // -1: it never was up
+    private long _downSinceMs = -1; // -1: it never was up, or the server became a primary meanwhile
     private long _downMs; // in all, without the time since the last break
 
     /// <summary>Full synchronizations that were loaded.</summary>
@@ -33,7 +33,7 @@ internal sealed class LinkCounts
     /// <summary>The time that executing the stream has taken.</summary>
     internal TimeSpan Applied => System.Diagnostics.Stopwatch.GetElapsedTime(0, Volatile.Read(ref _appliedTicks));
 
-    /// <summary>Requests for the stream, and those since a link was connected last.</summary>
+    /// <summary>Attempts to connect to the present primary, and those since a link was connected last.</summary>
     internal long Attempts { get; private set; }
 
     internal long AttemptsSinceBreak { get; private set; }
@@ -41,8 +41,20 @@ internal sealed class LinkCounts
     /// <summary>How long the connected link has been up; negative: it is down.</summary>
     internal long UpMs(long nowMs) => Volatile.Read(ref _upSinceMs) is >= 0 and long since ? Math.Max(0, nowMs - since) : -1;
 
+    /// <summary>How long the link has been down; negative: it is up, or never was.</summary>
+    internal long DownMs(long nowMs) => Volatile.Read(ref _downSinceMs) is >= 0 and long since ? Math.Max(0, nowMs - since) : -1;
+
     /// <summary>How long links were down after they had been up.</summary>
     internal long DisconnectedMs(long nowMs) => Volatile.Read(ref _downMs) + (Volatile.Read(ref _downSinceMs) is >= 0 and long since ? Math.Max(0, nowMs - since) : 0);
+
+    /// <summary>Called before the link to another primary begins, or the server becomes a primary.</summary>
+    /// <param name="becomesPrimary">Whether it becomes one.</param>
+    /// <param name="wasUp">Whether the last link was up until now: as in Redis the time as a primary counts then, and else what came before it does not.</param>
+    internal void NoteChange(bool becomesPrimary, bool wasUp)
+    {
+        Attempts = AttemptsSinceBreak = 0;
+        if (becomesPrimary && !wasUp) Volatile.Write(ref _downSinceMs, -1);
+    }
 
     internal void NoteAttempt()
     {

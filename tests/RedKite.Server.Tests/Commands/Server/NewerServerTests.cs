@@ -1,4 +1,5 @@
 using RedKite.Server.Config;
+using RedKite.Server.Replication;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Commands.Server;
@@ -93,5 +94,31 @@ public class NewerServerTests
         Assert.True(SpinWait.SpinUntil(() => replica.Info("replication", "master_link_status") == "down", TimeSpan.FromSeconds(60)), "the link is down");
         Assert.DoesNotContain("master_link_up_since_seconds", replica.Run("INFO replication").Text, StringComparison.Ordinal);
         Assert.True(SpinWait.SpinUntil(() => replica.Number("replication", "total_disconnect_time_sec") >= 1, TimeSpan.FromSeconds(60)), "the time counts");
+    }
+
+    // Measured with redis-server 8.6.3.
+    [Fact]
+    public void The_time_as_a_primary_counts_as_disconnected_only_behind_a_link_that_was_up()
+    {
+        var counts = new LinkCounts();
+        counts.NoteAttempt();
+        counts.NoteUp(1000);
+        counts.NoteDown(2000); // REPLICAOF NO ONE
+        counts.NoteChange(becomesPrimary: true, wasUp: true);
+        Assert.Equal(0, counts.Attempts);
+        counts.NoteChange(becomesPrimary: false, wasUp: false);
+        counts.NoteUp(5000);
+        Assert.Equal(3000, counts.DisconnectedMs(9000));
+        Assert.Equal(-1, counts.DownMs(9000));
+        counts.NoteDown(10_000); // to a primary that is not there
+        counts.NoteChange(becomesPrimary: false, wasUp: true);
+        for (int i = 0; i < 3; i++) counts.NoteAttempt();
+        Assert.Equal(3, counts.Attempts);
+        Assert.Equal(2000, counts.DownMs(12_000));
+        Assert.Equal(5000, counts.DisconnectedMs(12_000));
+        counts.NoteChange(becomesPrimary: true, wasUp: false);
+        counts.NoteChange(becomesPrimary: false, wasUp: false);
+        Assert.Equal(-1, counts.DownMs(20_000));
+        Assert.Equal(3000, counts.DisconnectedMs(20_000));
     }
 }
