@@ -24,6 +24,7 @@ internal static unsafe partial class LinuxCalls
     internal const int FileTableFull = 23;   // ENFILE
 
     private const int FileLimit = 7;         // RLIMIT_NOFILE
+    private const int CoarseClock = 6;       // CLOCK_MONOTONIC_COARSE
 
     internal const int NonBlocking = 0x800;  // O_NONBLOCK, SOCK_NONBLOCK, EFD_NONBLOCK
     internal const int CloseOnExec = 0x80000;
@@ -58,14 +59,14 @@ internal static unsafe partial class LinuxCalls
 
     internal static void SetOption(int descriptor, int level, int option, int value) => _ = setsockopt(descriptor, level, option, &value, sizeof(int));
 
-    /// <summary>When a TCP connection last received data, in milliseconds of the system's coarse monotonic clock: whole ticks of the kernel.</summary>
-    internal static bool TryGetLastReceived(int descriptor, out long ms)
+    /// <summary>When a TCP connection last received data, in microseconds of the system's coarse monotonic clock: whole ticks of the kernel.</summary>
+    internal static bool TryGetLastReceived(int descriptor, out long microseconds)
     {
-        const int TcpLevel = 6, TcpInfo = 11, LastReceivedOffset = 52, InfoBytes = 56, CoarseClock = 6, Tries = 3;
+        const int TcpLevel = 6, TcpInfo = 11, LastReceivedOffset = 52, InfoBytes = 56, Tries = 3;
         byte* info = stackalloc byte[InfoBytes];
         nint* now = stackalloc nint[2];
         nint* after = stackalloc nint[2];
-        ms = 0;
+        microseconds = 0;
         for (int i = 0; i < Tries; i++)
         {
             int bytes = InfoBytes;
@@ -74,9 +75,19 @@ internal static unsafe partial class LinuxCalls
             if (now[0] == after[0] && now[1] == after[1]) break; // otherwise a tick came in between
         }
 
-        ms = (now[0] * 1000) + (now[1] / 1_000_000) - *(uint*)(info + LastReceivedOffset);
+        microseconds = MicrosecondsOf(now) - (*(uint*)(info + LastReceivedOffset) * 1000L);
         return true;
     }
+
+    /// <summary>The time of the same clock: that of the kernel's last tick.</summary>
+    internal static long CoarseMicroseconds()
+    {
+        nint* now = stackalloc nint[2];
+        _ = clock_gettime(CoarseClock, now);
+        return MicrosecondsOf(now);
+    }
+
+    private static long MicrosecondsOf(nint* time) => (time[0] * 1_000_000L) + (time[1] / 1000);
 
     /// <summary>The process's limits of open files: the current one, and how far it may raise that itself.</summary>
     internal static bool TryGetFileLimit(out ulong soft, out ulong hard)

@@ -85,6 +85,7 @@ internal sealed class LoopBlockedClients(Engine engine, EventLoop loop, CommandE
             foreach (Payload part in client.Reply) session.Deliver(part);
         }
 
+        session.LastWait = (client.ServedAt ?? Arrival.Now(), connection.BytesReceived);
         connection.ReprocessInput();
     }
 }

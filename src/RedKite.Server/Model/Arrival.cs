@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using RedKite.Net;
 
 namespace RedKite.Server.Model;
 
@@ -6,16 +7,29 @@ namespace RedKite.Server.Model;
 /// When a request arrived, comparable between event loops: blocked clients are served in this order. The system says it to a tick of
 /// its clock; within a tick, and where it says nothing, the order is that in which the loops' turns began.
 /// </summary>
-/// <param name="Ms">Milliseconds of the monotonic clock.</param>
+/// <param name="Microseconds">By the clock by which the system says when a connection has received something: that of a tick, or nearly, as the system
+/// counts the milliseconds since then in ticks of the same length, and its clock's are adjusted.</param>
 /// <param name="TurnStart">The timestamp at the start of the loop's turn that executes the request.</param>
-internal readonly record struct Arrival(long Ms, long TurnStart)
+internal readonly record struct Arrival(long Microseconds, long TurnStart)
 {
-    /// <summary>
-    /// The arrival of the request that a session executes. Input that came earlier, and was held back behind a request that blocked or a pause, arrives
-    /// when that ends, as in Redis.
-    /// </summary>
-    internal static Arrival Of(Session session, long turnStart) =>
-        new((session.HasNewInput ? session.Connection?.LastReceivedMs : null) ?? turnStart / (Stopwatch.Frequency / 1000), turnStart);
+    private const long SameTickMicroseconds = 500; // no system's tick is below a millisecond
 
-    internal bool Precedes(Arrival other) => Ms < other.Ms || (Ms == other.Ms && TurnStart < other.TurnStart);
+    /// <summary>The arrival of what arrives now.</summary>
+    internal static Arrival Now() => At(Stopwatch.GetTimestamp());
+
+    /// <summary>
+    /// The arrival of the request that a session executes. As in Redis, input that came earlier and was held back arrives when what held it back
+    /// has ended: the request before it that blocked (which another loop has served, before this one goes on), or a pause.
+    /// </summary>
+    internal static Arrival Of(Session session, long turnStart)
+    {
+        if (session.Connection is not { } connection) return At(turnStart);
+        if (session.LastWait.BytesReceived == connection.BytesReceived) return session.LastWait.End;
+        return session.HasNewInput && connection.LastReceivedMicroseconds is { } received ? new Arrival(received, turnStart) : At(turnStart);
+    }
+
+    internal bool Precedes(Arrival other) =>
+        Math.Abs(Microseconds - other.Microseconds) < SameTickMicroseconds ? TurnStart < other.TurnStart : Microseconds < other.Microseconds;
+
+    private static Arrival At(long timestamp) => new(Connection.ReceivingMicroseconds, timestamp);
 }

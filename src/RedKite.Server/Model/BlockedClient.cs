@@ -63,6 +63,9 @@ internal sealed class BlockedClient : IDisposable
     /// <summary>When the request arrived: its place in the keys' queues.</summary>
     internal required Arrival Arrival { get; init; }
 
+    /// <summary>When it was served: its next request arrives then. Null: it was not.</summary>
+    internal Arrival? ServedAt { get; set; }
+
     internal long DeadlineMs => Block.DeadlineMs;
 
     internal bool HasDeadline => Block.DeadlineMs != BlockRequest.NoDeadline;

@@ -205,6 +205,9 @@ internal sealed class Session
     /// <summary>Whether the input that is being executed came in this turn of the loop.</summary>
     internal bool HasNewInput { get; set; }
 
+    /// <summary>When the client's last wait for a blocking command ended, and what had been received until then.</summary>
+    internal (Arrival End, long BytesReceived) LastWait { get; set; }
+
     /// <summary>Bytes of the input that held the client's last command: that command and its pipeline.</summary>
     internal int InputBytes { get; set; }
 

@@ -226,6 +226,7 @@ internal sealed class BlockedClientServer
             if (isPermitted) _invoker.Account.CountWaited(client);
             else client.IsCallCounted = true; // as one that was rejected
             client.Reply = Payload.Of(_engine.Buffers, _reply);
+            client.ServedAt = Arrival.Now();
             _engine.Blocked.RemoveLocked(client);
             _blocking.Unblocked.Add(client);
         }

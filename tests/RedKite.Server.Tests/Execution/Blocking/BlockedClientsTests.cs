@@ -54,7 +54,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         new Random(1).Shuffle(order);
         RespConnection[] clients = [.. order.Select(_ => Connect())];
         Dictionary<long, int> arrivals = clients.Select((client, i) => (client.Run("CLIENT ID").Number, i)).ToDictionary();
-        _live.Server.Engine.Blocked.ArrivalOf = (session, _) => new Arrival(arrivals[session.Id], 0);
+        _live.Server.Engine.Blocked.ArrivalOf = (session, _) => new Arrival(1000 * arrivals[session.Id], 0);
         int blocked = 0;
         foreach (int i in order)
         {
@@ -90,6 +90,67 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         Assert.False(arrivals[1].Precedes(arrivals[0]));
         sessions[0].HasNewInput = false;
         Assert.False(Arrival.Of(sessions[0], now).Precedes(arrivals[1]));
+    }
+
+    // A request that was held back was dated to the microsecond, and others to the tick before: they overtook it.
+    [Fact]
+    public void Input_that_comes_later_is_behind_input_that_was_held_back()
+    {
+        const int Rounds = 50;
+        using RespConnection early = Connect();
+        using RespConnection late = Connect();
+        Session[] sessions = [.. new[] { early, late }.Select(client => _live.Server.Engine.Clients.Find(client.Run("CLIENT ID").Number)!)];
+        for (int i = 0; i < Rounds; i++)
+        {
+            sessions[0].HasNewInput = false;
+            Arrival held = Arrival.Of(sessions[0], Stopwatch.GetTimestamp());
+            late.Run("PING");
+            sessions[1].HasNewInput = true;
+            Assert.False(Arrival.Of(sessions[1], Stopwatch.GetTimestamp()).Precedes(held));
+        }
+    }
+
+    // Their requests came first, but arrive when the ones before them have been served, however late their loops go on.
+    [Fact]
+    public void Requests_that_waited_behind_blocking_ones_are_behind_those_that_came_meanwhile()
+    {
+        const int Clients = 6, Rounds = 4;
+        RespConnection[] clients = [.. Enumerable.Range(0, Clients).Select(_ => Connect())];
+        for (int i = 0; i < Clients; i++)
+        {
+            clients[i].SendCommand("BZPOPMIN queue 0");
+            WaitUntilBlocked(i + 1);
+            for (int round = 1; round < Rounds; round++) clients[i].SendCommand("BZPOPMIN queue 0");
+        }
+
+        using RespConnection pusher = Connect();
+        for (int i = 0; i < Clients * Rounds; i++)
+        {
+            pusher.Run($"ZADD queue {i} {i}").IsInteger(1);
+            clients[i % Clients].Read().IsArray("queue", $"{i}", $"{i}");
+            if (i / Clients < Rounds - 1) WaitUntilBlocked(Clients);
+        }
+
+        foreach (RespConnection client in clients) client.Dispose();
+    }
+
+    [Fact]
+    public void Input_behind_a_wait_arrives_when_that_was_served()
+    {
+        using RespConnection client = Connect();
+        Session session = _live.Server.Engine.Clients.Find(client.Run("CLIENT ID").Number)!;
+        long turnStart = Stopwatch.GetTimestamp();
+        Arrival served = Arrival.Now();
+        session.LastWait = (served, session.Connection!.BytesReceived);
+        foreach (bool isNew in (bool[])[true, false])
+        {
+            session.HasNewInput = isNew;
+            Assert.Equal(served, Arrival.Of(session, turnStart));
+        }
+
+        client.Run("PING");
+        session.HasNewInput = false;
+        Assert.True(served.Precedes(Arrival.Of(session, Stopwatch.GetTimestamp())));
     }
 
     [Theory]
