@@ -13,6 +13,9 @@ internal abstract class ByteLayer : IDisposable
     /// <summary>Whether the peer has said that it sends nothing more.</summary>
     public abstract bool HasEnded { get; }
 
+    /// <summary>Whether the layer has told the peer why it ends: the connection then stays until the peer has had time to read that.</summary>
+    public virtual bool HasSaidWhy => false;
+
     /// <summary>Whether <see cref="Read"/> has bytes.</summary>
     public abstract bool HasInput { get; }
 
@@ -52,6 +55,9 @@ internal abstract class ByteLayer : IDisposable
 
     /// <summary>Whether <see cref="Finish"/> was called.</summary>
     internal bool IsFinished { get; set; }
+
+    /// <summary>The peer's address.</summary>
+    internal PeerAddress RemoteAddress => _connection!.RemoteAddress;
 
     /// <summary>Where the connection comes from.</summary>
     internal string Source => _connection!.RemoteAddress.Source;

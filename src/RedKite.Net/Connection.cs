@@ -92,10 +92,13 @@ internal sealed class Connection
     public long PostedBytes => Interlocked.Read(ref _postedBytes);
 
     /// <summary>
-    /// When the last bytes arrived at the system, in milliseconds of its monotonic clock and exact to one of its ticks (4 ms with 250 per
+    /// When the last bytes arrived at the system, in microseconds of its monotonic clock and exact to one of its ticks (4 ms with 250 per
     /// second); null if it does not say: it does for TCP on Linux. Takes two system calls; on the loop's thread.
     /// </summary>
-    public long? LastReceivedMs => OperatingSystem.IsLinux() && !IsClosing && LinuxCalls.TryGetLastReceived(Descriptor, out long ms) ? ms : null;
+    public long? LastReceivedMicroseconds => OperatingSystem.IsLinux() && !IsClosing && LinuxCalls.TryGetLastReceived(Descriptor, out long microseconds) ? microseconds : null;
+
+    /// <summary>Now, by the clock of <see cref="LastReceivedMicroseconds"/>: that of the last tick.</summary>
+    public static long ReceivingMicroseconds => OperatingSystem.IsLinux() ? LinuxCalls.CoarseMicroseconds() : Environment.TickCount64 * 1000;
 
     /// <summary>Bytes received so far.</summary>
     public long BytesReceived { get; internal set; }
@@ -222,6 +225,13 @@ internal sealed class Connection
         ClosesAfterSend = true;
         Flush();
         SetReading(false);
+    }
+
+    /// <summary>Ends the connection at the end of its input.</summary>
+    internal void CloseAtEnd()
+    {
+        if (Layer is { HasSaidWhy: true }) CloseAfterSend();
+        else Close();
     }
 
     /// <summary>Enables TCP keepalive.</summary>

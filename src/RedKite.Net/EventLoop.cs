@@ -318,7 +318,7 @@ internal sealed partial class EventLoop : IDisposable
         int received = connection.Receive(_receiveBuffer);
         if (received <= 0)
         {
-            if (received != Transport.WouldBlock) connection.Close();
+            if (received != Transport.WouldBlock) connection.CloseAtEnd();
             return;
         }
 

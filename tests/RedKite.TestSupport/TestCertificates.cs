@@ -29,13 +29,14 @@ public sealed class TestCertificates : IDisposable
     public string PathOf(string name) => Path.Combine(Folder, name);
 
     /// <summary>Writes NAME.crt and NAME.key; returns the certificate with its key.</summary>
-    public X509Certificate2 Issue(string name, int firstDay = -1, int lastDay = 10, string? password = null)
+    public X509Certificate2 Issue(string name, int firstDay = -1, int lastDay = 10, string? password = null, string? purpose = null)
     {
         using var key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
         var request = new CertificateRequest("CN=" + name, key, HashAlgorithmName.SHA256);
         var names = new SubjectAlternativeNameBuilder();
         names.AddDnsName("localhost");
         request.CertificateExtensions.Add(names.Build());
+        if (purpose is not null) request.CertificateExtensions.Add(new X509EnhancedKeyUsageExtension([new Oid(purpose)], critical: false));
         using X509Certificate2 issued = request.Create(_authority, DateTimeOffset.UtcNow.AddDays(firstDay), DateTimeOffset.UtcNow.AddDays(lastDay), RandomNumberGenerator.GetBytes(8));
         File.WriteAllText(PathOf(name + ".crt"), issued.ExportCertificatePem());
         File.WriteAllText(PathOf(name + ".key"), password is null

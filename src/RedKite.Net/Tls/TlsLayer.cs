@@ -23,7 +23,7 @@ internal sealed class TlsLayer : ByteLayer
 
     private readonly TlsServer _server;
     private readonly TlsWire _wire;
-    private readonly SslStream _ssl;
+    private readonly TlsServerStream _ssl;
     private volatile Phase _phase; // the state that the thread pool has reached
     private bool _isOpen; // the state that the loop has seen
     private bool _hasEnded;
@@ -41,7 +41,7 @@ internal sealed class TlsLayer : ByteLayer
     {
         _server = server;
         _wire = new TlsWire(this);
-        _ssl = new SslStream(_wire, leaveInnerStreamOpen: false);
+        _ssl = new TlsServerStream(_wire);
     }
 
     private enum Phase
@@ -55,6 +55,8 @@ internal sealed class TlsLayer : ByteLayer
     public override int BufferBytes => _wire.BufferBytes + _plain.Length + (_readingBuffer?.Length ?? 0);
 
     public override bool IsEstablishing => _phase == Phase.Handshake;
+
+    public override bool HasSaidWhy => _ssl.Refusal is not null;
 
     public override bool HasEnded => _hasEnded && _plainStart == _plainEnd;
 
@@ -191,15 +193,22 @@ internal sealed class TlsLayer : ByteLayer
 
     private async Task Handshake()
     {
-        string? failure = null;
+        TlsFailure? failure = null;
         try
         {
-            await _ssl.AuthenticateAsServerAsync(_server.Options!).ConfigureAwait(false);
+            SslServerAuthenticationOptions options = _server.Options!;
+            await _ssl.AuthenticateAsServerAsync(options).ConfigureAwait(false);
+            if (!_ssl.IsVettedAsIn(options)) throw new AuthenticationException("the client's certificate was not checked");
+            if (_ssl.Refusal is { } refusal)
+            {
+                failure = new TlsFailure(RemoteAddress, refusal.Reason) { Refusal = refusal };
+                await SayWhy(refusal).ConfigureAwait(false);
+            }
         }
         catch (Exception exception)
         {
             // Whatever it is, it is this connection's alone, and the number of handshakes in progress must become right.
-            failure = exception.InnerException is null ? exception.Message : $"{exception.Message} {exception.GetBaseException().Message}";
+            failure ??= new TlsFailure(RemoteAddress, exception.InnerException is null ? exception.Message : $"{exception.Message} {exception.GetBaseException().Message}") { IsPlain = _wire.IsPlain };
         }
 
         bool wasKept = _server.End(this, failure);
@@ -207,6 +216,13 @@ internal sealed class TlsLayer : ByteLayer
         Interlocked.MemoryBarrier(); // as in Dispose
         if (_isDisposed) await _ssl.DisposeAsync().ConfigureAwait(false);
         else Progressed();
+    }
+
+    // The loop sends it with the end of the handshake: the connection is not open, and becomes so no more.
+    private async Task SayWhy(TlsRefusal refusal)
+    {
+        await _ssl.WriteAsync(System.Text.Encoding.ASCII.GetBytes($"-ERR the TLS client is refused: {refusal.Reason}\r\n")).ConfigureAwait(false);
+        await _ssl.ShutdownAsync().ConfigureAwait(false);
     }
 
     // Decrypts a record: into the destination if it has room for one, otherwise to be copied from here.

@@ -38,8 +38,8 @@ internal sealed class TlsServer
     /// <summary>Connections that were closed because too many handshakes were in progress, or no certificate was there.</summary>
     public long HandshakesRefused => Interlocked.Read(ref _refused);
 
-    /// <summary>Called when a handshake has failed, with the reason. From any thread.</summary>
-    public Action<string>? Failed { get; init; }
+    /// <summary>Called when a handshake has failed. From any thread.</summary>
+    public Action<TlsFailure>? Failed { get; init; }
 
     /// <summary>Called when a connection was ended by an exception that no peer should be able to cause. From any thread.</summary>
     public Action<Exception>? Unexpected { get; init; }
@@ -79,7 +79,7 @@ internal sealed class TlsServer
     internal void NoteUnexpected(Exception failure) => Unexpected?.Invoke(failure);
 
     /// <summary>Ends a handshake; false: it was given up before.</summary>
-    internal bool End(TlsLayer layer, string? failure)
+    internal bool End(TlsLayer layer, TlsFailure? failure)
     {
         lock (_lock)
         {

@@ -16,6 +16,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
 {
     private const int HeaderBytes = 5;
     private const int FirstContentType = 20; // change_cipher_spec
+    private const int HandshakeContentType = 22;
     private const int LastContentType = 23; // application_data
     private const int RecordBytesMax = (16 + 2) * 1024; // what encryption may add to the text included
 
@@ -31,12 +32,16 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
     private bool _isWaiting;
     private bool _hasEnded;
     private bool _isOpen;
+    private bool _hasBegun;
 
     /// <summary>Whether the rest of a record is here. On the loop's thread, after <see cref="Open"/>.</summary>
     internal bool HasRecord => Received > 0 && (_recordLeft > 0 ? Received >= _recordLeft : Received >= HeaderBytes && Received >= RecordBytes());
 
     /// <summary>Whether the next bytes cannot be a record, so that waiting for its end is pointless. On the loop's thread, after <see cref="Open"/>.</summary>
     internal bool HasNoRecord => Received > 0 && _recordLeft == 0 && (!StartsRecord() || (Received >= HeaderBytes && RecordBytes() > HeaderBytes + RecordBytesMax));
+
+    /// <summary>Whether the first bytes were none of a TLS handshake: the client speaks another protocol.</summary>
+    internal bool IsPlain { get; private set; }
 
     /// <summary>Memory of received bytes that were not taken yet. A snapshot when read by another thread.</summary>
     internal int BufferBytes => _in.Length + _kept.Length;
@@ -217,6 +222,12 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
     private void Append(ReadOnlySpan<byte> bytes)
     {
         if (bytes.IsEmpty || _hasEnded) return;
+        if (!_hasBegun)
+        {
+            _hasBegun = true;
+            IsPlain = bytes[0] != HandshakeContentType;
+        }
+
         if (_in.Length - _end < bytes.Length)
         {
             int length = Received;

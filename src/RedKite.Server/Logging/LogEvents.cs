@@ -43,6 +43,7 @@ internal static class LogEvents
     internal static readonly LogEvent CrossProtocolRequest = new(303, nameof(CrossProtocolRequest), Clients);
     internal static readonly LogEvent TlsHandshakeFailed = new(304, nameof(TlsHandshakeFailed), Clients);
     internal static readonly LogEvent TlsConnectionFailed = new(305, nameof(TlsConnectionFailed), Clients, RedKiteLogLevel.Error);
+    internal static readonly LogEvent TlsClientRefused = new(306, nameof(TlsClientRefused), Clients);
 
     internal static readonly LogEvent DataLoaded = new(400, nameof(DataLoaded), Persistence);
     internal static readonly LogEvent LoadingFailed = new(401, nameof(LoadingFailed), Persistence, RedKiteLogLevel.Error);
@@ -104,7 +105,7 @@ internal static class LogEvents
     [
         Started, Stopped, ShutdownRequested, SignalReceived, ListeningFailed, LoopFailed, BehaviorFailed, PidFileUnwritable, MemoryOverLimit, CustomCommandFailed, StopFailed,
         SettingWithoutEffect, ClientLimitReduced, TlsSettingRefused, LogFileUnused, ModuleRefused,
-        ClientOverQueryBuffer, ClientOverOutputBuffer, ClientEvicted, CrossProtocolRequest, TlsHandshakeFailed, TlsConnectionFailed,
+        ClientOverQueryBuffer, ClientOverOutputBuffer, ClientEvicted, CrossProtocolRequest, TlsHandshakeFailed, TlsConnectionFailed, TlsClientRefused,
         DataLoaded, LoadingFailed, LoadingStopped, SaveBegun, SaveDone, SaveAborted, SaveFailed, StopWithoutSave, RewriteBegun, RewriteDone, RewriteFailed,
         LogFailed, LogWorksAgain, LogCutOff, LogTakenOver, DataNotLoaded, LogFrameIgnored, ValueCorrected,
         ScriptMessage, ClientMessage, ReserveLoopsInUse,

@@ -14,6 +14,8 @@ internal sealed class TlsSetup
 {
     private const string ClientAuthentication = "1.3.6.1.5.5.7.3.2"; // what a client's certificate must be for, if it says
 
+    private static readonly TlsRefusal NoCertificate = new("it has no certificate", "");
+
     private readonly Settings _settings;
     private readonly ServerLog _log;
     private volatile TlsCertificate? _certificate;
@@ -27,7 +29,7 @@ internal sealed class TlsSetup
         _log = log;
         Server = new TlsServer
         {
-            Failed = reason => log.Verbose(LogEvents.TlsHandshakeFailed, "A TLS handshake failed: " + reason),
+            Failed = new TlsFailureLog(log, static () => Environment.TickCount64).Note,
             Unexpected = failure => log.Warning(LogEvents.TlsConnectionFailed, "An unexpected error ended a TLS connection: " + failure),
         };
     }
@@ -139,7 +141,24 @@ internal sealed class TlsSetup
         bool isOptional = _settings.TlsAuthClients == TlsClientAuthentication.Optional;
         options.ClientCertificateRequired = true;
         options.CertificateChainPolicy = ChainPolicy(trusted, ClientAuthentication);
-        options.RemoteCertificateValidationCallback = (_, certificate, _, errors) => certificate is null ? isOptional : errors == SslPolicyErrors.None;
+        options.RemoteCertificateValidationCallback = (sender, certificate, chain, errors) =>
+        {
+            TlsRefusal? refusal = certificate is null ? (isOptional ? null : NoCertificate) : errors == SslPolicyErrors.None ? null : RefusalOf(certificate, chain);
+            return sender is TlsServerStream stream ? stream.Vet(refusal) : refusal is null;
+        };
+    }
+
+    private static TlsRefusal RefusalOf(X509Certificate certificate, X509Chain? chain)
+    {
+        X509ChainStatusFlags flags = chain is null ? X509ChainStatusFlags.NoError : chain.ChainStatus.Aggregate(X509ChainStatusFlags.NoError, static (all, status) => all | status.Status);
+        string reason = flags switch
+        {
+            _ when (flags & (X509ChainStatusFlags.UntrustedRoot | X509ChainStatusFlags.PartialChain)) != 0 => "no authority that is trusted here has issued its certificate",
+            _ when (flags & X509ChainStatusFlags.NotTimeValid) != 0 => certificate is X509Certificate2 known && known.NotBefore > DateTime.Now ? "its certificate is not valid yet" : "its certificate has expired",
+            _ when (flags & X509ChainStatusFlags.NotValidForUsage) != 0 => "its certificate is not for clients",
+            _ => $"its certificate is invalid ({flags})",
+        };
+        return new TlsRefusal(reason, certificate.Subject);
     }
 
     private static X509ChainPolicy ChainPolicy(X509Certificate2Collection trusted, string? purpose)
