@@ -24,7 +24,7 @@ public class OutgoingConnectionTests
         // Both sides echo: the three bytes circulate until one of them closes.
         EchoServer.WaitFor(() => server.Loops[0].ConnectionCount == 1 && handler.OpenedCount == 1, "the connection is open");
         EchoServer.RunOn(loop, () => Assert.Same(state, Assert.Single(loop.Connections).State));
-        EchoServer.WaitFor(() => server.Loops[0].Connections.Single().BytesReceived > 3000, "bytes that go around");
+        EchoServer.WaitFor(() => server.Loops[0].Connections.SingleOrDefault() is { BytesReceived: > 3000 }, "bytes that go around");
         EchoServer.RunOn(loop, () => loop.Connections.Single().Close());
         EchoServer.WaitFor(() => handler.ClosedCount == 1 && server.Handler.ClosedCount == 1, "both sides saw the end");
         Assert.Equal(0, loop.ConnectionCount);

@@ -49,6 +49,17 @@ internal static class DumpPayload
         return written <= version && (version < RdbTypes.ValkeyVersionMin || written is <= RdbFormat.VersionWithoutFieldExpiries or >= RdbTypes.ValkeyVersionMin);
     }
 
+    /// <summary>Whether a valid payload of a newer version has a value in a form that both families had: its version could be the one that all servers since 7.2 read.</summary>
+    internal static bool HasCommonForm(ReadOnlySpan<byte> payload) =>
+        VersionOf(payload) > RdbFormat.VersionWithoutFieldExpiries && payload[0] <= (byte)RdbType.StreamOfListPacks3 && (RdbType)payload[0] is not (RdbType.ModuleDraft or RdbType.Module);
+
+    /// <summary>Writes such a payload, with that version, to an empty output.</summary>
+    internal static void WriteCommon(RdbOutput output, ReadOnlySpan<byte> payload)
+    {
+        output.Raw(payload[..^FooterBytes]);
+        End(output, RdbFormat.VersionWithoutFieldExpiries);
+    }
+
     /// <summary>The same content in a payload of another version, whose bytes mean the same: libraries of functions.</summary>
     internal static byte[] WithVersion(ReadOnlySpan<byte> payload, int version)
     {

@@ -88,8 +88,11 @@ internal sealed partial class ReplicaService
     /// <summary>What a shutdown waits for.</summary>
     internal ShutdownWait Shutdown { get; }
 
+    /// <summary>What <see cref="PayloadVersion"/> is while there is no stream.</summary>
+    internal const int NoStream = 0;
+
     /// <summary>The version of the payloads in the stream that all replicas read: one that both families had, unless all are of one.</summary>
-    internal int PayloadVersion => _payloadVersion;
+    internal int PayloadVersion => Stream.HasBacklog ? _payloadVersion : NoStream;
 
     /// <summary>Called when a primary asks this server for its offset.</summary>
     internal Action? OffsetRequested { get; set; }

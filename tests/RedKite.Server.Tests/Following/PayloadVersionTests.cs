@@ -12,10 +12,20 @@ public class PayloadVersionTests
     [InlineData("valkey 9")]
     [InlineData("redis")]
     [InlineData("valkey 9", "redis")]
-    public async Task Restored_values_and_functions_reach_every_replica(params string[] replicas)
+    public Task Restored_values_and_functions_reach_every_replica(params string[] replicas) => Restored_values_reach(replicas, chained: false);
+
+    // The one in between passes the stream on as it came.
+    [Theory]
+    [InlineData("valkey 8")]
+    [InlineData("valkey 9")]
+    [InlineData("redis")]
+    [InlineData("redkite", "valkey 8")]
+    public Task Restored_values_and_functions_reach_the_replica_of_a_replica(params string[] replicas) => Restored_values_reach(["redkite", .. replicas], chained: true);
+
+    private static async Task Restored_values_reach(string[] replicas, bool chained)
     {
         await using ReplicationChain chain = await ReplicationChain.StartAsync("redkite");
-        foreach (string replica in replicas) await chain.AddAsync(replica, chain.Primary);
+        foreach (string replica in replicas) await chain.AddAsync(replica, chained ? null : chain.Primary);
         RespConnection client = chain.Primary.Client;
         client.Run("SET string value").IsOk();
         client.Run("RPUSH list a b c");
@@ -26,7 +36,7 @@ public class PayloadVersionTests
         if (!replicas.Contains("valkey 8"))
         {
             client.Run("HSET times f v g w");
-            if (replicas.Length == 1) client.Run("HPEXPIREAT times 4000000000000 FIELDS 1 f");
+            if (chained ? replicas.Contains("redis") : replicas.Length == 1) client.Run("HPEXPIREAT times 4000000000000 FIELDS 1 f");
         }
 
         foreach (string key in client.Run("KEYS *").Items.Select(static item => item.Text!).ToArray())

@@ -3,6 +3,7 @@ using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Config;
 using RedKite.Server.Model;
+using RedKite.Server.Replication;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Lists;
 using static RedKite.Server.Model.CommandFlags;
@@ -108,12 +109,23 @@ internal sealed class DumpCommands(ServerRun run, Func<int> streamVersion)
         cmd.Reply.Ok();
     }
 
-    // The request with an absolute expiry in place of a relative one; for replicas that do not read a payload of its version, with the value in another one.
+    // The request with an absolute expiry in place of a relative one. For replicas its payload has the version that servers of both families read, if its value has such a form: a
+    // replica passes the stream on as it came, to replicas that this server does not know. Other forms are converted for this server's own replicas.
     private void WriteEffects(scoped in CommandContext cmd, long expiryMs, bool isRelative)
     {
         if (!cmd.Recording.TakesEffects) return;
         int version = streamVersion();
-        if (DumpPayload.IsReadableBy(version, cmd[3]) || !TryConvert(cmd, version, out RdbOutput converted))
+        RdbOutput converted = _output ??= new RdbOutput();
+        if (version != ReplicaService.NoStream && DumpPayload.HasCommonForm(cmd[3]))
+        {
+            DumpPayload.WriteCommon(converted, cmd[3]);
+            if (!converted.Overflowed) WriteEffect(cmd, expiryMs, isRelative, converted.Written, EffectTargets.All);
+            bool isWritten = !converted.Overflowed;
+            converted.Clear();
+            if (isWritten) return;
+        }
+
+        if (version == ReplicaService.NoStream || DumpPayload.IsReadableBy(version, cmd[3]) || !TryConvert(cmd, version, out converted))
         {
             if (isRelative) WriteEffect(cmd, expiryMs, isRelative, cmd[3], EffectTargets.All);
             return;

@@ -1,13 +1,14 @@
-using System.Diagnostics;
-using System.Text;
 using RedKite.Persistence.Rdb;
 using RedKite.Protocol;
 using RedKite.Scripting;
+using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Metrics;
-using RedKite.Server.Changes;
 using RedKite.Server.Model;
+using RedKite.Server.Replication;
 using RedKite.Server.Sessions;
+using System.Diagnostics;
+using System.Text;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Scripting;
@@ -289,7 +290,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptInvoca
         }
 
         cmd.ChangedLibraries();
-        if (cmd.Recording.TakesEffects && !DumpPayload.IsReadableBy(streamVersion(), cmd[2]))
+        if (cmd.Recording.TakesEffects && streamVersion() != ReplicaService.NoStream && !DumpPayload.IsReadableBy(RdbFormat.VersionWithoutFieldExpiries, cmd[2]))
         {
             EffectArguments effect = cmd.Effect("FUNCTION"u8, cmd.Count).Argument(cmd[1]).Argument(DumpPayload.WithVersion(cmd[2], RdbFormat.VersionWithoutFieldExpiries));
             if (cmd.Count == 4) effect.Argument(cmd[3]);
