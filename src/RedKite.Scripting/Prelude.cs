@@ -559,7 +559,8 @@ internal static class Prelude
           return t
         end
         local B = library('bit', 'tobit tohex bnot band bor bxor lshift rshift arshift rol ror bswap')
-        local J = library('cjson', 'encode decode encode_sparse_array encode_max_depth decode_max_depth encode_number_precision encode_keep_buffer encode_invalid_numbers decode_invalid_numbers')
+        local J = library('cjson', 'encode decode encode_sparse_array encode_max_depth decode_max_depth encode_number_precision encode_keep_buffer encode_invalid_numbers decode_invalid_numbers decode_array_with_array_mt')
+        raw['cjson.array_mark'](protect({__is_cjson_array = true}))
         J.null, J._NAME, J._VERSION = null, 'cjson', '2.1.0'
         local P = library('cmsgpack', 'pack unpack unpack_one unpack_limit')
         P._NAME, P._VERSION = 'cmsgpack', 'lua-cmsgpack 0.4.0'

@@ -25,6 +25,9 @@ internal enum LuaType
 /// </summary>
 internal static unsafe class Lua
 {
+    /// <summary>The index of Lua's registry, a table that scripts do not see.</summary>
+    internal const int Registry = LuaNative.RegistryIndex;
+
     internal static int Top(nint state) => LuaNative.lua_gettop(state);
 
     internal static void SetTop(nint state, int top) => LuaNative.lua_settop(state, top);
@@ -85,6 +88,12 @@ internal static unsafe class Lua
     internal static void RawSet(nint state, int index) => LuaNative.lua_rawset(state, index);
 
     internal static void RawSet(nint state, int index, long position) => LuaNative.lua_rawseti(state, index, position);
+
+    /// <summary>Gives a table the metatable on the top of the stack, and pops that.</summary>
+    internal static void SetMetatable(nint state, int index) => _ = LuaNative.lua_setmetatable(state, index);
+
+    /// <summary>Pushes a value's metatable if it has one.</summary>
+    internal static bool PushMetatable(nint state, int index) => LuaNative.lua_getmetatable(state, index) != 0;
 
     internal static bool Next(nint state, int index) => LuaNative.lua_next(state, index) != 0;
 

@@ -80,6 +80,14 @@ internal static unsafe partial class LuaNative
 
     [SuppressGCTransition]
     [LibraryImport(Library)]
+    internal static partial int lua_getmetatable(nint state, int index);
+
+    [SuppressGCTransition]
+    [LibraryImport(Library)]
+    internal static partial int lua_setmetatable(nint state, int index);
+
+    [SuppressGCTransition]
+    [LibraryImport(Library)]
     internal static partial int lua_next(nint state, int index);
 
     [SuppressGCTransition]

@@ -18,7 +18,12 @@ internal static class JsonLibrary
         lua.Add("cjson.encode_keep_buffer", call => SetSwitch(call, call.Owner.Json.KeepsBuffer, value => call.Owner.Json.KeepsBuffer = value));
         lua.Add("cjson.decode_invalid_numbers", call => SetSwitch(call, call.Owner.Json.DecodeInvalidNumbers, value => call.Owner.Json.DecodeInvalidNumbers = value));
         lua.Add("cjson.encode_invalid_numbers", SetInvalidNumbers);
+        lua.Add("cjson.decode_array_with_array_mt", call => SetSwitch(call, call.Owner.Json.MarksArrays, value => call.Owner.Json.MarksArrays = value));
+        lua.Add("cjson.array_mark", SetArrayMark);
     }
+
+    // Its index in Lua's registry, whose first two are Lua's.
+    private const int ArrayMark = 3;
 
     // As in Redis, where the stack of C functions ends there, whatever the settings say.
     internal const int EncodeDepthMax = 7997;
@@ -73,17 +78,19 @@ internal static class JsonLibrary
     private static OpenTable Open(LuaCall call, ScriptOutput output, int depth)
     {
         if (depth > Math.Min(call.Owner.Json.EncodeDepthMax, EncodeDepthMax) || !Lua.EnsureStack(call.State, 8)) throw new LuaException($"Cannot serialise, excessive nesting ({depth})");
-        long length = ArrayLength(call, Lua.Top(call.State));
-        output.WriteByte(length > 0 ? (byte)'[' : (byte)'{');
-        if (length <= 0) Lua.PushNil(call.State); // the key before the first
-        return new OpenTable(Math.Max(length, 0), 0);
+        bool isMarked = IsMarked(call.State);
+        long length = isMarked ? LengthToFirstNil(call.State) : ArrayLength(call, Lua.Top(call.State));
+        bool isArray = isMarked || length > 0;
+        output.WriteByte(isArray ? (byte)'[' : (byte)'{');
+        if (!isArray) Lua.PushNil(call.State); // the key before the first
+        return new OpenTable(isArray, length, 0);
     }
 
     // Pushes a table's next value, to be written, or ends and pops the table.
     private static bool TryPushNext(LuaCall call, ScriptOutput output, ref OpenTable table)
     {
         nint state = call.State;
-        bool isArray = table.Length > 0;
+        bool isArray = table.IsArray;
         if (isArray ? table.Written == table.Length : !Lua.Next(state, -2))
         {
             output.WriteByte(isArray ? (byte)']' : (byte)'}');
@@ -191,6 +198,53 @@ internal static class JsonLibrary
         output.WriteByte((byte)'"');
     }
 
+    // Keeps the metatable of decoded arrays, which the prelude makes, where no script finds it.
+    private static int SetArrayMark(LuaCall call)
+    {
+        Lua.PushValue(call.State, 1);
+        Lua.RawSet(call.State, Lua.Registry, ArrayMark);
+        return 0;
+    }
+
+    /// <summary>Gives the table on the top of the stack the metatable by which it is written as an array, whatever it holds.</summary>
+    internal static void Mark(nint state)
+    {
+        Lua.RawGet(state, Lua.Registry, ArrayMark);
+        Lua.SetMetatable(state, -2);
+    }
+
+    // Whether the table on the top of the stack has that metatable, or one of a script's with its field.
+    private static bool IsMarked(nint state)
+    {
+        if (!Lua.PushMetatable(state, -1)) return false;
+        Lua.RawGet(state, Lua.Registry, ArrayMark);
+        bool isMarked = Lua.ToPointer(state, -1) == Lua.ToPointer(state, -2);
+        Lua.Pop(state);
+        if (!isMarked)
+        {
+            Lua.Push(state, "__is_cjson_array"u8);
+            Lua.RawGet(state, -2);
+            isMarked = Lua.ToBoolean(state, -1);
+            Lua.Pop(state);
+        }
+
+        Lua.Pop(state);
+        return isMarked;
+    }
+
+    private static long LengthToFirstNil(nint state)
+    {
+        long length = 0;
+        while (true)
+        {
+            Lua.RawGet(state, -1, length + 1);
+            bool ends = Lua.TypeOf(state, -1) == LuaType.Nil;
+            Lua.Pop(state);
+            if (ends) return length;
+            length++;
+        }
+    }
+
     // The largest index of a table whose keys are all positive integers; -1: it is not such a table, or has too many holes.
     private static long ArrayLength(LuaCall call, int index)
     {
@@ -286,5 +340,5 @@ internal static class JsonLibrary
     }
 
     // A table that is being written: an array's length, or 0 for an object; and how many of its elements are written.
-    private readonly record struct OpenTable(long Length, long Written);
+    private readonly record struct OpenTable(bool IsArray, long Length, long Written);
 }

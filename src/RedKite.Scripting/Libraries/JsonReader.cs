@@ -84,6 +84,7 @@ internal sealed class JsonReader(LuaCall call, byte[] text)
         int depth = _open.Count + 1;
         if (depth > Math.Min(_settings.DecodeDepthMax, DepthMax) || !Lua.EnsureStack(_state, 4)) throw new LuaException($"Found too many nested data structures ({depth}) at character {_at}");
         Lua.NewTable(_state);
+        if (!isObject && _settings.MarksArrays) JsonLibrary.Mark(_state);
         token = Next();
         if (token == (isObject ? Kind.ObjectEnd : Kind.ArrayEnd)) return false;
         _open.Push(isObject ? -1 : 0);

@@ -21,4 +21,7 @@ internal sealed class JsonSettings
     internal int EncodeInvalidNumbers { get; set; }
 
     internal bool DecodeInvalidNumbers { get; set; } = true;
+
+    /// <summary>Whether decoded arrays have a metatable by which they are encoded as arrays again, even if they are empty.</summary>
+    internal bool MarksArrays { get; set; }
 }

@@ -22,6 +22,8 @@ internal static class SettingTable
     private const string NoDelays = "Redis delays its own saving and loading by it, for tests";
     private const string NoChildren = "there are no child processes";
     private const string Templates = "as in Redis 8.10";
+    private const string ArrayForms = "as in Redis 8.8";
+    private const string OneForm = "an array has one form: slices of 256 indexes, which take memory for the elements that they have";
     private const string NoTemplates = "hashes do not share the names of their fields; HIMPORT saves their transmission";
     private const string NoCluster = "there is no cluster mode yet";
     private const string NoModules = "there are no modules";
@@ -152,6 +154,7 @@ internal static class SettingTable
         Integer("maxmemory-eviction-tenacity", 0, 100, 10, s => s.EvictionTenacity, (s, v) => s.EvictionTenacity = (int)v),
         Integer("lfu-log-factor", 0, int.MaxValue, 10, s => s.LfuLogFactor, (s, v) => s.LfuLogFactor = (int)v),
         Integer("lfu-decay-time", 0, int.MaxValue, 1, s => s.LfuDecayMinutes, (s, v) => s.LfuDecayMinutes = (int)v),
+        Flag("lazyexpire-nested-arbitrary-keys", true, s => s.LazyExpiryInUnits, (s, v) => s.LazyExpiryInUnits = v, flags: Hidden).WithRemark("as in Redis 8.6: whether SCAN and RANDOMKEY in a transaction or script remove the expired keys that they find"),
         Flag("lazyfree-lazy-eviction", false).WithoutEffect(AlwaysFreedLater),
         Flag("lazyfree-lazy-expire", false).WithoutEffect(AlwaysFreedLater),
         Flag("lazyfree-lazy-server-del", false).WithoutEffect(AlwaysFreedLater),
@@ -223,11 +226,16 @@ internal static class SettingTable
         Flag("aof-timestamp-enabled", false, s => s.AofTimestampEnabled, (s, v) => s.AofTimestampEnabled = v),
         Integer("lookahead", 1, int.MaxValue, 16).WithRemark("as in Redis 8.4").WithoutEffect("up to 64 pipelined commands of a client are read and prefetched together"),
         Memory("aof-load-corrupt-tail-max-size", 0, LongMax, 0).WithRemark("as in Redis 8.4").WithoutEffect("a file that is damaged at its end does not load; `redkite check --fix` says where and cuts it"),
+        Integer("prefetch-batch-max-size", 0, 128, 16, flags: Hidden).WithRemark("as in Redis 8.6").WithoutEffect("up to 64 pipelined commands of a client are read and prefetched together"),
         Integer("hash-min-template-entries", 0, long.MaxValue, 0).WithRemark(Templates).WithoutEffect(NoTemplates),
         Integer("hash-max-template-entries", 0, long.MaxValue, 0).WithRemark(Templates).WithoutEffect(NoTemplates),
         Integer("hash-rdb-load-min-template-entries", 0, long.MaxValue, 0).WithRemark(Templates).WithoutEffect(NoTemplates),
         Integer("hash-rdb-load-max-template-entries", 0, long.MaxValue, 0).WithRemark(Templates).WithoutEffect(NoTemplates),
         Integer("hash-rdb-load-template-disassembly-threshold", 0, long.MaxValue, 0).WithRemark(Templates).WithoutEffect(NoTemplates),
+        Integer("array-slice-size", 1, int.MaxValue, 4096).WithRemark(ArrayForms).WithoutEffect(OneForm),
+        Integer("array-sparse-kmax", 0, int.MaxValue, 10).WithRemark(ArrayForms).WithoutEffect(OneForm),
+        Integer("array-sparse-kmin", 0, int.MaxValue, 5).WithRemark(ArrayForms).WithoutEffect(OneForm),
+        Flag("vset-force-single-threaded-execution", false).WithRemark("as in Redis 8.6").WithoutEffect("a search has no thread of its own: its client's event loop executes it, in slices"),
         Flag("bitmap-default-roaring", false).WithRemark("as in Redis 8.12").WithoutEffect("bitmaps are strings; bitmaps of Redis 8.12 do not load"),
         Choice("tls-auth-clients-user", ["off", "CN"], "off").WithRemark("as in Redis 8.6").RefusedUnlessDefault("certificates do not name users, so clients would have the rights of the user default"),
         Flag("aof-disable-auto-gc", false, flags: Hidden).WithoutEffect("files that a rewrite replaced are always deleted"),
@@ -282,6 +290,10 @@ internal static class SettingTable
         Integer("cluster-announce-port", 0, 65535, 0).WithoutEffect(NoCluster),
         Integer("cluster-announce-tls-port", 0, 65535, 0).WithoutEffect(NoCluster),
         Integer("cluster-announce-bus-port", 0, 65535, 0).WithoutEffect(NoCluster),
+        Memory("cluster-slot-migration-handoff-max-lag-bytes", 0, LongMax, Megabyte).WithRemark("as in Redis 8.4").WithoutEffect(NoCluster),
+        Integer("cluster-slot-migration-write-pause-timeout", 0, long.MaxValue, 10_000).WithRemark("as in Redis 8.4").WithoutEffect(NoCluster),
+        Integer("cluster-slot-migration-sync-buffer-drain-timeout", 0, long.MaxValue, 60_000, flags: Hidden).WithRemark("as in Redis 8.4").WithoutEffect(NoCluster),
+        Integer("cluster-slot-migration-max-archived-tasks", 1, int.MaxValue, 32, flags: Hidden).WithRemark("as in Redis 8.4").WithoutEffect(NoCluster),
         Integer("cluster-compatibility-sample-ratio", 0, 100, 0).WithoutEffect("commands are not checked for cluster compatibility"),
         Choice("cluster-preferred-endpoint-type", ["ip", "hostname", "unknown-endpoint"], "ip").WithoutEffect(NoCluster),
         Flag("cluster-require-full-coverage", true).WithoutEffect(NoCluster),

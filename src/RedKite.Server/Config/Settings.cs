@@ -464,6 +464,9 @@ internal sealed class Settings
     /// <summary>Whether INFO has the number of values by their memory.</summary>
     public bool KeyMemoryHistograms { get; set; }
 
+    /// <summary>Whether SCAN and RANDOMKEY remove the expired keys that they find in a transaction or script.</summary>
+    public bool LazyExpiryInUnits { get; set; }
+
     public long SlowLogMaxLength { get; set; }
     public int SlowLogEntryArgumentsMax { get; set; }
     public int SlowLogEntryBytesMax { get; set; }

@@ -336,7 +336,7 @@ internal sealed partial class DurabilityService
             });
             Commit(file, flushes, keys);
             Saves.LastKeys = keys;
-            Saves.Succeed(_clock.NowMs, changes, file.Bytes);
+            Saves.Succeed(_clock.NowMs, changes, file.Bytes, isInBackground);
             _gate.Accept(WriteRefusal.Snapshot);
             _log.Notice(LogEvents.SaveDone, FormattableString.Invariant($"DB saved on disk: {file.Bytes} bytes in {Saves.LastDurationMs / 1000.0:0.000} seconds"));
             return null;
@@ -552,14 +552,15 @@ internal sealed partial class DurabilityService
     /// <summary>The same since the last CONFIG RESETSTAT.</summary>
     internal long CutsSinceReset => Cuts - Volatile.Read(ref _cutsAtReset);
 
-    /// <summary>Successful saves since then.</summary>
-    internal long SavesSinceReset => Saves.Count - Volatile.Read(ref _savesAtReset);
+    /// <summary>Saves since then; as in Redis, those that failed count.</summary>
+    internal long SavesSinceReset => Saves.Count + Saves.Failures - Volatile.Read(ref _savesAtReset);
 
     /// <summary>CONFIG RESETSTAT.</summary>
     internal void ResetCounts()
     {
         Volatile.Write(ref _cutsAtReset, Cuts);
-        Volatile.Write(ref _savesAtReset, Saves.Count);
+        Volatile.Write(ref _savesAtReset, Saves.Count + Saves.Failures);
+        Saves.BackgroundFailuresInARow = 0;
         Log.Totals.ResetDelayedSyncs();
     }
 

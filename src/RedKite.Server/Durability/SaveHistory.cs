@@ -37,6 +37,9 @@ internal sealed class SaveHistory(long startedMs)
     /// <summary>Saves that have failed since the last one that succeeded.</summary>
     internal long ConsecutiveFailures => Volatile.Read(ref _consecutiveFailures);
 
+    /// <summary>Saves in the background that have failed since the last one that succeeded, or since CONFIG RESETSTAT; others change nothing.</summary>
+    internal long BackgroundFailuresInARow { get; set; }
+
     /// <summary>Why the last save failed; null: it succeeded, or there was none.</summary>
     internal string? Failure => _failure;
 
@@ -84,8 +87,9 @@ internal sealed class SaveHistory(long startedMs)
         if (isNew) Began?.Invoke();
     }
 
-    internal void Succeed(long nowMs, long changes, long bytes)
+    internal void Succeed(long nowMs, long changes, long bytes, bool isInBackground = true)
     {
+        if (isInBackground) BackgroundFailuresInARow = 0;
         LastBytes = bytes;
         Volatile.Write(ref _changesSaved, Math.Max(_changesSaved, changes)); // FLUSHALL may have been noted since the save's cut
         Volatile.Write(ref _lastSavedMs, nowMs);
@@ -98,7 +102,12 @@ internal sealed class SaveHistory(long startedMs)
     internal void Fail(long nowMs, string failure, bool isInBackground = true)
     {
         _failure = failure;
-        if (isInBackground) _backgroundFailure = failure;
+        if (isInBackground)
+        {
+            _backgroundFailure = failure;
+            BackgroundFailuresInARow++;
+        }
+
         Failures++;
         Volatile.Write(ref _consecutiveFailures, _consecutiveFailures + 1);
         End(nowMs, bytes: 0, failure);

@@ -74,15 +74,10 @@ internal sealed class Admission(CommandExecutor executor) : IAdmission
         AccessDenial denial = session.User.Check(cmd);
         if (!denial.IsDenied) return true;
         bool isNew = !_environment.IsInUnit && !_environment.Blocking.IsServing; // it has just been read
-        if (isNew)
+        if (isNew && session is { User.Permissions.AreGone: true, Connection: not null })
         {
-            if (session is { User.Permissions.AreGone: true, Connection: not null })
-            {
-                session.CloseAfterReply(); // the loop has not come to it yet
-                return false;
-            }
-
-            session.LastCommand = cmd.Command;
+            session.CloseAfterReply(); // the loop has not come to it yet
+            return false;
         }
 
         DenialContext context = _environment.IsInScript ? DenialContext.Script : _environment.IsInUnit || session.Transaction is not null ? DenialContext.Transaction : DenialContext.TopLevel;

@@ -30,6 +30,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
         {
             metrics.Calls++;
             _environment.Metrics.CommandsProcessed++;
+            cmd.Session.CommandsProcessed++;
             NoteTime(cmd, ns, lockedNs, end, isOfScript: requestBytes == 0);
             if (requestBytes > 0 && TracksHotKeys) _engine.HotKeys.Add(cmd, ns, requestBytes + replyBytes); // commands of a script count with it
         }
@@ -45,6 +46,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
         CommandMetrics metrics = _environment.Metrics.Of(client.Request.Command.Index);
         metrics.Calls++;
         _environment.Metrics.CommandsProcessed++;
+        client.Session.CommandsProcessed++;
         if (client.EndedByError is { } errorClass)
         {
             metrics.Failed++;
@@ -122,7 +124,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
     {
         if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
         string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
-        RequestLogEntry entry = _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.Time.NowMs, ns / 1000);
+        RequestLogEntry entry = _engine.SlowLog.Add(LoggedRequest.ArgumentsOf(cmd), cmd.Count, address, cmd.Session.Name, _environment.Time.NowMs, ns / 1000);
         if (!hasWaited)
         {
             entry.EndedTicks = end;
@@ -140,7 +142,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
     {
         if (cmd.Command.Is(CommandFlags.SkipSlowLog)) return;
         string address = cmd.Session.Connection?.RemoteAddress.ToString() ?? "";
-        log.Add(LoggedRequest.ArgumentsOf(cmd), address, cmd.Session.Name, _environment.Time.NowMs, bytes);
+        log.Add(LoggedRequest.ArgumentsOf(cmd), cmd.Count, address, cmd.Session.Name, _environment.Time.NowMs, bytes);
     }
 
     /// <summary>Replies an error instead of executing a command, and counts it.</summary>

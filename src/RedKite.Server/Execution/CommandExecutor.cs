@@ -401,7 +401,6 @@ internal sealed class CommandExecutor
         if (readsShort) Time.HidesExpired = false;
         Meter.EndRun(cmd, i);
         if (i > 0) _replyBytes = (int)Math.Min((Reply.Length - replied) / i, int.MaxValue);
-        session.CommandsProcessed += i;
         if (i > Meter.RunFirst) session.LastCommand = _requests[i - 1].Command;
         return i;
     }

@@ -132,7 +132,6 @@ internal sealed partial class Invoker
             return start;
         }
 
-        cmd.Session.LastCommand = command; // before it executes: CLIENT LIST shows itself
         long errors = Reply.Errors - _nested.Errors;
         long replied = Reply.Length;
         StripeSet stripes = StripesOf(cmd, command, requestBytes);
@@ -381,6 +380,7 @@ internal sealed partial class Invoker
     // Finds the subcommand and checks the number of arguments, or replies what is wrong.
     private bool Resolve(ref CommandContext cmd, ref Command? command)
     {
+        cmd.Session.LastCommand = null; // before it executes, waits or is refused: CLIENT LIST shows itself
         if (command is null)
         {
             if (CutsCrossProtocolAttack(cmd)) return false;
@@ -401,6 +401,7 @@ internal sealed partial class Invoker
             command = subcommand;
         }
 
+        cmd.Session.LastCommand = command;
         if (!command.Accepts(cmd.Count))
         {
             Account.Reject(command, Reply, $"ERR wrong number of arguments for '{command.FullName}' command");

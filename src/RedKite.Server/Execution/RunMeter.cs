@@ -167,6 +167,7 @@ internal sealed class RunMeter
         }
 
         _metrics.CommandsProcessed += length;
+        cmd.Session.CommandsProcessed += length;
         if (ns + lockedNs >= _engine.LongNs) NoteLongRun(cmd, length, ns, lockedNs, now);
         return now;
     }

@@ -1,8 +1,9 @@
 namespace RedKite.Server.Metrics;
 
 /// <summary>A request that was slow or large, as SLOWLOG GET and COMMANDLOG GET return it.</summary>
+/// <param name="ArgumentCount">The number of the request's arguments, of which the entry may have fewer.</param>
 /// <param name="Value">How long it executed, in microseconds, or how large it or its reply was, in bytes.</param>
-internal sealed record RequestLogEntry(long Id, long UnixSeconds, long Value, byte[][] Arguments, string ClientAddress, string ClientName)
+internal sealed record RequestLogEntry(long Id, long UnixSeconds, long Value, byte[][] Arguments, int ArgumentCount, string ClientAddress, string ClientName)
 {
     // The entry, its place in the log, and the array of arguments; an argument's array with its place.
     private const int Overhead = 176;
@@ -45,15 +46,16 @@ internal sealed class RequestLog(LimitCounts limits, KeptMemory kept)
     }
 
     /// <param name="arguments">The request as logs show it.</param>
+    /// <param name="argumentCount">How many arguments it had.</param>
     /// <param name="clientAddress">Empty for a caller in the process.</param>
     /// <param name="clientName">Empty if the client has none.</param>
     /// <param name="nowMs">The time of the command.</param>
     /// <param name="value">Microseconds or bytes.</param>
-    internal RequestLogEntry Add(byte[][] arguments, string clientAddress, string clientName, long nowMs, long value)
+    internal RequestLogEntry Add(byte[][] arguments, int argumentCount, string clientAddress, string clientName, long nowMs, long value)
     {
         lock (_lock)
         {
-            var entry = new RequestLogEntry(_nextId, nowMs / 1000, value, arguments, clientAddress, clientName);
+            var entry = new RequestLogEntry(_nextId, nowMs / 1000, value, arguments, argumentCount, clientAddress, clientName);
             if (MaxLength == 0) return entry; // as in Redis, a log without capacity counts nothing and keeps its entries
 
             _nextId++;

@@ -61,6 +61,10 @@ internal sealed class ServerMetrics
 
     internal long ExpiredFieldsAtReset { get; private set; }
 
+    internal long SweptKeysAtReset { get; private set; }
+
+    internal long SweptFieldsAtReset { get; private set; }
+
     internal long ObjectsFreedLaterAtReset { get; private set; }
 
     internal long LoopCyclesAtReset { get; private set; }
@@ -123,6 +127,8 @@ internal sealed class ServerMetrics
         Limits.Reset();
         ExpiredKeysAtReset = keyspace.ExpiredKeys;
         ExpiredFieldsAtReset = keyspace.ExpiredFields;
+        SweptKeysAtReset = keyspace.SweptKeys;
+        SweptFieldsAtReset = keyspace.SweptFields;
         ObjectsFreedLaterAtReset = keyspace.ObjectsFreedLater;
         LoopCyclesAtReset = totals.LoopCycles;
         LoopMicrosecondsAtReset = totals.LoopMicroseconds;

@@ -117,8 +117,8 @@ internal sealed class Command
     internal AclCategory Categories { get; init; }
 
     /// <summary>
-    /// Whether the command is one of a module in Redis: it is in no access category, whatever its flags, has no documentation there, no number of
-    /// arguments is reported, and its name is in capitals.
+    /// Whether the command is one of a module in Redis: it is in no access category, whatever its flags, its documentation names the module and no
+    /// complexity, and its name is in capitals.
     /// </summary>
     internal bool IsOfModule
     {

@@ -219,6 +219,7 @@ internal sealed class Session
     /// <summary>The buffers were above `close-hogs-above` when the loop last looked.</summary>
     internal bool HoldsTooMuch { get; set; }
 
+    /// <summary>Commands executed for the client; those of its transactions and scripts count, and those refused do not, as in `total_commands_processed`.</summary>
     internal long CommandsProcessed { get; set; }
 
     /// <summary>What about the client keeps its commands off the batch's short path.</summary>

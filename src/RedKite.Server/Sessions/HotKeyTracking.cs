@@ -25,6 +25,15 @@ internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace,
     private readonly Lock _changing = new();
     private volatile Tracked? _tracked; // null: nothing was tracked, or it was reset
 
+    /// <summary>Whether it is active.</summary>
+    internal bool IsInProgress
+    {
+        get
+        {
+            lock (_changing) return IsActive(clock.SteadyMs);
+        }
+    }
+
     /// <summary>Begins to track. False: it is active already.</summary>
     internal bool TryStart(HotKeyOptions options)
     {

@@ -188,7 +188,7 @@ internal sealed class BackgroundSweep
             more = table!.ExpireSegment(ref _prefix, nowMs, database, stripe, ref result);
         }
 
-        stripe.NoteExpired(result);
+        stripe.NoteSwept(result);
         Exit(_stripe);
         if (more) return;
 

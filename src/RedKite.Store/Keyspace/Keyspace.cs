@@ -141,6 +141,10 @@ internal sealed class Keyspace : IDisposable
 
     internal long ExpiredFields => Sum(static stripe => stripe.ExpiredFields);
 
+    internal long SweptKeys => Sum(static stripe => stripe.SweptKeys);
+
+    internal long SweptFields => Sum(static stripe => stripe.SweptFields);
+
     private long Sum(Func<Stripe, long> countOf)
     {
         long sum = 0;

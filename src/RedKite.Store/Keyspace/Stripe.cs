@@ -50,6 +50,12 @@ internal sealed unsafe class Stripe : IDisposable
     /// <summary>The number of expired fields of hashes that were removed.</summary>
     internal long ExpiredFields { get; set; }
 
+    /// <summary>How many of the expired keys the background sweep has found.</summary>
+    internal long SweptKeys { get; private set; }
+
+    /// <summary>How many of the expired fields the background sweep has found.</summary>
+    internal long SweptFields { get; private set; }
+
     internal long UsedBytes => Arena.UsedBytes + Segments.UsedBytes;
 
     /// <summary>The number of times that a thread had to wait for the lock.</summary>
@@ -239,6 +245,13 @@ internal sealed unsafe class Stripe : IDisposable
     {
         ExpiredKeys += result.Expired;
         ExpiredFields += result.ExpiredFields;
+    }
+
+    internal void NoteSwept(in ExpiryResult result)
+    {
+        SweptKeys += result.Expired;
+        SweptFields += result.ExpiredFields;
+        NoteExpired(result);
     }
 
     internal Table NewTable() => new(Arena, Segments, _hasher, Values);

@@ -97,7 +97,7 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
         }
 
         connection.Run("ACL SETUSER u reset +save +vadd +migrate +replicaof +save|x ~k*").IsOk();
-        foreach (string line in (string[])["ACL LIST", "ACL DRYRUN u save", "ACL DRYRUN u save x", "ACL DRYRUN u vadd k b", "ACL DRYRUN u vadd a b", "ACL DRYRUN u bgsave", "ACL DRYRUN u migrate h 1 k 0 1", "ACL DRYRUN u migrate h 1 a 0 1"]) connection.Run(line);
+        foreach (string line in (string[])["ACL LIST", "ACL DRYRUN u save", "ACL DRYRUN u save x", "ACL DRYRUN u vadd k VALUES 1 1 b", "ACL DRYRUN u vadd a VALUES 1 1 b", "ACL DRYRUN u bgsave", "ACL DRYRUN u migrate h 1 k 0 1", "ACL DRYRUN u migrate h 1 a 0 1"]) connection.Run(line);
         connection.Run("ACL SETUSER u reset +@all -@dangerous -@write +bgsave").IsOk();
         connection.Run("ACL LIST");
         IEnumerable<string> categories = subject.Run("ACL CAT").Items.Select(name => name.Text).Where(name => name != "array"); // of Redis 8.8

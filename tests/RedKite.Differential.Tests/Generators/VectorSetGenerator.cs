@@ -27,19 +27,35 @@ internal static class VectorSetGenerator
 
     private static readonly Argument[] BadNumberPool = ["abc", "", "nan", "-1", "0", " 1", "1.5", "1e400", "99999999999999999999", "-5", "+3"];
 
+    private static readonly Dictionary<string, (int Min, int Max)> Counts = new()
+    {
+        ["VADD"] = (5, int.MaxValue),
+        ["VSIM"] = (4, int.MaxValue),
+        ["VEMB"] = (3, int.MaxValue),
+        ["VLINKS"] = (3, int.MaxValue),
+        ["VRANDMEMBER"] = (2, int.MaxValue),
+        ["VREM"] = (3, 3),
+        ["VSETATTR"] = (4, 4),
+        ["VGETATTR"] = (3, 3),
+        ["VISMEMBER"] = (3, 3),
+        ["VCARD"] = (2, 2),
+        ["VDIM"] = (2, 2),
+        ["VINFO"] = (2, 2),
+    };
+
     public static readonly CommandFamily Family = new("vectorset",
     [
         new("VADD", 60, VAdd),
         new("VSIM", 60, VSim),
         new("VSIM FILTER", 60, random => Episode.Of(["VSIM", Key(random), "ELE", Element(random), "COUNT", Elements, "FILTER", Filter(random), .. random.Chance(10) ? ["FILTER-EF", random.Chance(75) ? Elements + 6 + random.Below(60) : random.Pick(BadNumberPool)] : (Argument[])[]])),
-        new("VREM", 12, random => Episode.Of(["VREM", Key(random), Element(random), .. Extra(random)])),
-        new("VSETATTR", 20, random => Episode.Of(["VSETATTR", Key(random), Element(random), random.Pick(AttributePool), .. Extra(random)])),
-        new("VGETATTR", 10, random => Episode.Of(["VGETATTR", Key(random), Element(random), .. Extra(random)])),
+        new("VREM", 12, random => Episode.Of(["VREM", Key(random), Element(random)])),
+        new("VSETATTR", 20, random => Episode.Of(["VSETATTR", Key(random), Element(random), random.Pick(AttributePool)])),
+        new("VGETATTR", 10, random => Episode.Of(["VGETATTR", Key(random), Element(random)])),
         new("VEMB", 12, random => Episode.Of(["VEMB", Key(random), Element(random), .. random.Chance(15) ? [random.Word("RAW", "FOO")] : (Argument[])[]])),
-        new("VCARD", 6, random => Episode.Of(["VCARD", Key(random), .. Extra(random)])),
-        new("VDIM", 6, random => Episode.Of(["VDIM", Key(random), .. Extra(random)])),
-        new("VINFO", 8, random => Episode.Of(["VINFO", Key(random), .. Extra(random)])),
-        new("VISMEMBER", 8, random => Episode.Of(["VISMEMBER", Key(random), Element(random), .. Extra(random)])),
+        new("VCARD", 6, random => Episode.Of(["VCARD", Key(random)])),
+        new("VDIM", 6, random => Episode.Of(["VDIM", Key(random)])),
+        new("VINFO", 8, random => Episode.Of(["VINFO", Key(random)])),
+        new("VISMEMBER", 8, random => Episode.Of(["VISMEMBER", Key(random), Element(random)])),
         new("VLINKS", 5, random => Episode.Of(["VLINKS", Key(random), Element(random), .. random.Chance(40) ? [random.Word("WITHSCORES", "FOO")] : (Argument[])[]])),
         new("VRANDMEMBER", 6, random => Episode.Of(["VRANDMEMBER", Key(random), .. random.Chance(60) ? [random.Chance(80) ? random.Below(40) - 10 : random.Pick(BadNumberPool)] : (Argument[])[]])),
         new("TYPE", 2, random => Episode.Of("TYPE", Key(random))),
@@ -53,11 +69,11 @@ internal static class VectorSetGenerator
 
     /// <summary>
     /// Whether a mutated command keeps the order of distances defined: two names must not share a vector, and large components make vectors alike.
-    /// A command without a key is counted differently, see NotCopied.
+    /// A command without the arguments that it needs, or with more than it takes, is counted and queued differently, see NotCopied.
     /// </summary>
     internal static bool IsComparable(string name, List<byte[]> words)
     {
-        if (words.Count == 1) return !Family.Templates.Any(template => template.Name == name && name[0] == 'V');
+        if (name[0] == 'V' && Counts.TryGetValue(name, out (int Min, int Max) counts) && (words.Count < counts.Min || words.Count > counts.Max)) return false;
         int at = words.FindIndex(word => TextOf(word).ToUpperInvariant() is "VALUES" or "FP32");
         if (name != "VADD" || at < 0 || at + 2 >= words.Count) return true;
         bool isText = words[at].Length > 4;
@@ -82,8 +98,6 @@ internal static class VectorSetGenerator
 
     private static Argument Number(RandomSource random) => random.Chance(75) ? 1 + random.Below(60) : random.Pick(BadNumberPool);
 
-    private static Argument[] Extra(RandomSource random) => random.Chance(3) ? ["extra"] : [];
-
     // On a sphere, away from each other.
     private static IEnumerable<double> VectorOf(int number, int dimensions) =>
         Enumerable.Range(0, dimensions).Select(i => Math.Round(Math.Sin((number + 1) * 2.399963 * (i + 1)) + (0.37 * Math.Cos((number + 3.1) * 1.7 * (i + 2))), 6) * (1 + (number % 3)));
@@ -105,7 +119,7 @@ internal static class VectorSetGenerator
         List<Argument> words = [random.Word("VADD"), random.Chance(98) ? $"v{form}" : Key(random)];
         if (random.Chance(2)) words.AddRange([random.Word("REDUCE"), random.Pick(BadNumberPool)]); // see NotCopied
         words.AddRange(Values(random, number, dimensions));
-        if (random.Chance(1)) return Episode.Of([.. words]);
+        if (random.Chance(1) && words.Count >= Counts["VADD"].Min) return Episode.Of([.. words]);
         words.Add(number < Elements ? $"e{number}" : "");
         List<Argument[]> options = [[random.Chance(97) ? Forms[form].Quantization : random.Word("Q8", "BIN", "NOQUANT")]];
         if (random.Chance(40)) options.Add([random.Word("SETATTR"), random.Pick([.. AttributePool.Where(text => text.Bytes.Length > 0)])]); // see NotCopied

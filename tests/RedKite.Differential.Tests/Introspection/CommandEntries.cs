@@ -22,10 +22,12 @@ internal static class CommandEntries
     /// COMMAND DOCS: the entries of all commands and subcommands. Summaries are reduced to their presence, and the history to
     /// its versions.
     /// </summary>
-    public static Dictionary<string, Dictionary<string, string>> Docs(RespConnection connection)
+    /// <param name="connection">The server.</param>
+    /// <param name="upTo">What came later is left out; null: Redis 8.0.2.</param>
+    public static Dictionary<string, Dictionary<string, string>> Docs(RespConnection connection, Version? upTo = null)
     {
         Dictionary<string, Dictionary<string, string>> entries = [];
-        AddDocs(entries, connection.Run("COMMAND DOCS"));
+        AddDocs(entries, connection.Run("COMMAND DOCS"), upTo);
         return entries;
     }
 
@@ -78,11 +80,11 @@ internal static class CommandEntries
         }
     }
 
-    private static void AddDocs(Dictionary<string, Dictionary<string, string>> entries, RespValue docs)
+    private static void AddDocs(Dictionary<string, Dictionary<string, string>> entries, RespValue docs, Version? upTo)
     {
         for (int i = 0; i < docs.Items.Count; i += 2)
         {
-            RespValue entry = WithoutNewer(docs.Items[i + 1]);
+            RespValue entry = WithoutNewer(docs.Items[i + 1], upTo);
             Dictionary<string, string> parts = [];
             parts["fields"] = $"{entry.Marker} {string.Join(' ', entry.Items.Where((_, at) => at % 2 == 0).Select(field => field.Text))}";
             for (int at = 0; at < entry.Items.Count; at += 2)
@@ -98,21 +100,22 @@ internal static class CommandEntries
             }
 
             entries.Add(docs.Items[i].Text, parts);
-            if (entry["subcommands"] is { } subcommands) AddDocs(entries, subcommands);
+            if (entry["subcommands"] is { } subcommands) AddDocs(entries, subcommands, upTo);
         }
     }
 
-    // An entry or argument without the changes and arguments of newer versions.
-    private static RespValue WithoutNewer(RespValue entry)
+    // An entry or argument without the arguments of newer versions, and without the history since 8.0.2, in which Redis 8.6 leaves out some changes.
+    private static RespValue WithoutNewer(RespValue entry, Version? upTo)
     {
         List<RespValue> fields = [];
         for (int i = 0; i < entry.Items.Count; i += 2)
         {
             RespValue value = entry.Items[i + 1];
+            if (i > 0 && entry.Items[0].Text == "name" && entry.Items[i].Text == "since" && RedisVersion.IsNewer(value.Text)) continue; // of an argument
             RespValue[] kept = entry.Items[i].Text switch
             {
                 "history" => [.. value.Items.Where(change => !RedisVersion.IsNewer(change.Items[0].Text))],
-                "arguments" => [.. value.Items.Where(argument => !RedisVersion.IsNewer(argument["since"]?.Text ?? "")).Select(WithoutNewer)],
+                "arguments" => [.. value.Items.Where(argument => !RedisVersion.IsNewer(argument["since"]?.Text ?? "", upTo)).Select(argument => WithoutNewer(argument, upTo))],
                 _ => [.. value.Items],
             };
             if (kept.Length < value.Items.Count && kept.Length == 0) continue;

@@ -16,6 +16,9 @@ public sealed partial class CommandTableTests(IntrospectionServers servers) : IC
         "xpending", "xrange", "xreadgroup", "xrevrange", "xtrim",
     ];
 
+    // What is as in Redis 8.6 (NewerIntrospectionTests). Vector sets' commands, in capitals, have a number of arguments and documentation there.
+    private static readonly string[] AsInRedis86 = ["psubscribe flags", "ssubscribe flags", "subscribe flags"];
+
     [Theory]
     [InlineData(2)]
     [InlineData(3)]
@@ -28,7 +31,7 @@ public sealed partial class CommandTableTests(IntrospectionServers servers) : IC
         {
             Dictionary<string, Dictionary<string, string>> rows = CommandEntries.Info(subject);
             Assert.InRange(rows.Count, 200, 1000);
-            AssertNone(CommandEntries.Differences(CommandEntries.Info(oracle), rows));
+            AssertNone(CommandEntries.Differences(CommandEntries.Info(oracle), rows).Where(difference => !IsAsInRedis86(difference, "arity")));
         }
     }
 
@@ -43,7 +46,7 @@ public sealed partial class CommandTableTests(IntrospectionServers servers) : IC
         {
             Dictionary<string, Dictionary<string, string>> rows = CommandEntries.Docs(subject);
             Assert.InRange(rows.Count, 200, 1000);
-            List<string> differences = CommandEntries.Differences(CommandEntries.Docs(oracle), rows);
+            List<string> differences = [.. CommandEntries.Differences(CommandEntries.Docs(oracle), rows).Where(difference => !IsAsInRedis86(difference, "fields", "summary", "since", "arguments"))];
             AssertNone(differences.Where(difference => !ComplexityInOwnWords.Any(name => difference.StartsWith($"{name} complexity\n", StringComparison.Ordinal))));
             Assert.Equal(ComplexityInOwnWords.Order(StringComparer.Ordinal), differences.Select(difference => difference.Split(' ')[0]).Order(StringComparer.Ordinal));
         }
@@ -76,7 +79,7 @@ public sealed partial class CommandTableTests(IntrospectionServers servers) : IC
         {
             Dictionary<string, string> theirs = CommandEntries.Field(oracle, "summary");
             Dictionary<string, string> ours = CommandEntries.Field(subject, "summary");
-            Assert.Equal(CommandEntries.Info(subject).Keys.Where(name => !char.IsAsciiLetterUpper(name[0])).Order(StringComparer.Ordinal), ours.Keys.Order(StringComparer.Ordinal));
+            Assert.Equal(CommandEntries.Info(subject).Keys.Order(StringComparer.Ordinal), ours.Keys.Order(StringComparer.Ordinal));
             AssertNone(ours.Where(row => !Sentence().IsMatch(row.Value)).Select(row => $"{row.Key}: not a sentence: {row.Value}"));
 
             // Short descriptions of simple commands coincide; long ones do not by chance.
@@ -112,6 +115,12 @@ public sealed partial class CommandTableTests(IntrospectionServers servers) : IC
                 }
             }
         }
+    }
+
+    private static bool IsAsInRedis86(string difference, params string[] partsOfModules)
+    {
+        string[] words = difference.Split(' ', '\n');
+        return AsInRedis86.Contains($"{words[0]} {words[1]}") || (char.IsAsciiLetterUpper(words[0][0]) && partsOfModules.Contains(words[1]));
     }
 
     private static void AssertNone(IEnumerable<string> differences)

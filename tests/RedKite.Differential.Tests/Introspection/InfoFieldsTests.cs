@@ -9,7 +9,12 @@ public sealed partial class InfoFieldsTests
     // One line for each command, error, database, loop or open finding: as many as there are.
     private static readonly string[] Numbered = ["cmdstat_", "latency_percentiles_usec_", "errorstat_", "db", "io_thread_", "finding_"];
 
-    private static readonly string[] OfNewerVersions = ["acl_access_denied_tls_cert", "backup_in_progress", "master_current_sync_attempts", "master_total_sync_attempts", "total_disconnect_time_sec", "used_memory_peak_time"];
+    private static readonly string[] OfNewerVersions =
+    [
+        "acl_access_denied_tls_cert", "backup_in_progress", "expired_keys_active", "expired_subkeys_active", "io_threaded_total_prefetch_batches", "io_threaded_total_prefetch_entries",
+        "master_current_sync_attempts", "master_total_sync_attempts", "mem_cluster_slot_migration_input_buffer", "mem_cluster_slot_migration_input_buffer_peak",
+        "mem_cluster_slot_migration_output_buffer", "rdb_saves_consecutive_failures", "total_disconnect_time_sec", "used_memory_peak_time",
+    ];
 
     [Theory]
     [InlineData("")]

@@ -8,7 +8,7 @@ public sealed class NewerServers : IDisposable
 {
     private ServerPair? _pair;
 
-    internal ServerPair Pair => _pair ??= ServerPair.StartNewer();
+    internal ServerPair Pair => _pair ??= ServerPair.StartNewer("--enable-debug-command", "yes");
 
     public void Dispose() => _pair?.Dispose();
 }

@@ -55,12 +55,85 @@ public sealed class VectorSetTests(TranscriptServers servers, VectorSetTests.New
         foreach (string line in Arguments) Both(client, line);
     }
 
-    // Redis 8.6 shows the least numbers of arguments there, and replies to fewer as 8.0 does.
     [Fact]
-    public void Command_tables_agree_with_that_of_Redis_8_0()
+    public void Command_tables_agree()
     {
-        using Sides client = Connect();
-        Both(client, "COMMAND INFO VADD VSIM VREM VDIM VCARD VEMB VGETATTR VSETATTR VINFO VLINKS VRANDMEMBER VISMEMBER");
+        using Sides client = ConnectNewer();
+        const string Names = "VADD VSIM VREM VDIM VCARD VEMB VGETATTR VSETATTR VINFO VLINKS VRANDMEMBER VISMEMBER VRANGE";
+        Both(client, "COMMAND INFO " + Names);
+        foreach (string name in Names.Split(' '))
+        {
+            foreach (string line in (string[])["COMMAND GETKEYS {0}", "COMMAND GETKEYS {0} k", "COMMAND GETKEYS {0} k a b c d e", "ACL DRYRUN default {0} k", "ACL DRYRUN default {0} k a b c d e", "{0}", "{0} k", "{0} k a b c d e f"])
+            {
+                Both(client, string.Format(CultureInfo.InvariantCulture, line, name));
+            }
+
+            // As many as it needs at least are queued.
+            Both(client, "MULTI");
+            Both(client, $"{name} k");
+            Both(client, "DISCARD");
+        }
+    }
+
+    // Sets so small that a search finds all: what a stream of commands leaves, and what it replies.
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    public void Streams_of_commands_agree(int seed)
+    {
+        using Sides client = ConnectNewer();
+        var stream = new VectorStream(new Random(seed));
+        for (int i = 0; i < 3_000; i++)
+        {
+            if (i % 300 == 0) Both(client, "FLUSHALL");
+            string[] words = stream.Next();
+            RespValue expected = Sorted(words, client.Oracle.Run([.. words.Select(Encoding.Latin1.GetBytes)]));
+            RespValue actual = Sorted(words, client.Subject.Run([.. words.Select(Encoding.Latin1.GetBytes)]));
+            Assert.True(IsNear(expected, actual, hasTies: false), $"{i}: {string.Join(' ', words.Select(word => $"'{word}'"))}\n    {expected} (oracle)\n    {actual}");
+        }
+
+        // Elements of the same score come in any order; what each server draws or numbers is its own.
+        static RespValue Sorted(string[] words, RespValue reply)
+        {
+            if (!reply.IsAggregate) return reply;
+            if (words[0] == "VINFO") return RespValue.Aggregate('*', [.. reply.Items.Chunk(2).Where(pair => pair[0].Text is not ("max-level" or "vset-uid")).SelectMany(pair => pair)]);
+            if (words[0] != "VSIM") return reply;
+            int width = 1 + (words.Contains("WITHSCORES") ? 1 : 0) + (words.Contains("WITHATTRIBS") ? 1 : 0);
+            return RespValue.Aggregate('*', [.. reply.Items.Chunk(width).OrderBy(item => item[0].Text, StringComparer.Ordinal).SelectMany(item => item)]);
+        }
+    }
+
+    // At most M above the lowest level, at most twice M there, and the top is that of the elements that are left.
+    [Fact]
+    public void Levels_have_at_most_as_many_links_and_sink_with_their_elements()
+    {
+        const int Count = 400;
+        using Sides client = ConnectNewer();
+        foreach (RespConnection server in (RespConnection[])[client.Oracle, client.Subject])
+        {
+            var random = new Random(5);
+            for (int i = 0; i < Count; i++) server.Run($"VADD k VALUES 4 {Vector(random, 4)} e{i} M 4 NOQUANT");
+            int[] levels = new int[Count];
+            for (int i = 0; i < Count; i++)
+            {
+                IReadOnlyList<RespValue> links = server.Run($"VLINKS k e{i}").Items;
+                levels[i] = links.Count - 1;
+                for (int level = 0; level < links.Count; level++) Assert.InRange(links[^(level + 1)].Items.Count, level == 0 ? 1 : 0, level == 0 ? 8 : 4);
+            }
+
+            Assert.InRange(levels.Max(), 2, 20);
+            while (levels.Max() > 0)
+            {
+                int top = levels.Max();
+                Assert.Equal(top, server.Run("VINFO k")["max-level"]!.Number);
+                for (int i = 0; i < Count; i++)
+                {
+                    if (levels[i] != top) continue;
+                    server.Run($"VREM k e{i}").IsInteger(1);
+                    levels[i] = 0;
+                }
+            }
+        }
     }
 
     [Theory]

@@ -26,11 +26,13 @@ public class BackgroundSnapshotTests
         disk.Files.Plan = call => call.Operation == "write" && ++writes == 3 ? new FileFault(FileFault.NoSpace) : null;
         disk.Run("BGSAVE");
         disk.WaitFor(() => disk.Info("rdb_last_bgsave_status") == "err" && disk.Info("rdb_bgsave_in_progress") == "0", "the failure");
+        Assert.Equal(("1", "1"), (disk.Info("rdb_saves_consecutive_failures"), disk.Info("rdb_saves")));
         disk.Files.Plan = null;
         disk.Run("SET more 1");
         string digest = disk.Digest();
         disk.Run("BGSAVE");
-        disk.WaitFor(() => disk.Info("rdb_saves") == "1", "the save");
+        disk.WaitFor(() => disk.Info("rdb_saves") == "2", "the save"); // as in Redis, the one that failed counts
+        disk.WaitFor(() => disk.Info("rdb_saves_consecutive_failures") == "0", "its success");
         Assert.Equal(["dump.rdb"], disk.Files.List(disk.Folder));
         await disk.RestartAsync();
         Assert.Equal(digest, disk.Digest());

@@ -146,7 +146,7 @@ public class DatabaseTests
         Assert.True(database.Find(key, hash, ExpiryClock.RemovingAt(999)).Exists);
         Assert.Equal(0, store.ExpiredKeys);
         Assert.False(database.Find(key, hash, ExpiryClock.RemovingAt(1_000)).Exists);
-        Assert.Equal((0, 0, 1), (database.Count, database.Expiring, store.ExpiredKeys));
+        Assert.Equal((0, 0, 1, 0), (database.Count, database.Expiring, store.ExpiredKeys, store.SweptKeys));
         Assert.False(database.Find(key, hash, ExpiryClock.Never).Exists);
     }
 

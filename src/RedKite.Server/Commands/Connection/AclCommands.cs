@@ -120,7 +120,7 @@ internal sealed class AclCommands
             return;
         }
 
-        if (!command.IsOfModule && !command.Accepts(cmd.Count - Start))
+        if (!command.Accepts(cmd.Count - Start))
         {
             cmd.Reply.Error($"ERR wrong number of arguments for '{command.FullName}' command");
             return;

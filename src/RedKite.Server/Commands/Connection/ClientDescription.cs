@@ -5,7 +5,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands.Connection;
 
-/// <summary>A client's line in CLIENT LIST and CLIENT INFO, with Redis 8.0's fields in its order.</summary>
+/// <summary>A client's line in CLIENT LIST and CLIENT INFO, with Redis 8.6's fields in its order.</summary>
 /// <remarks>
 /// Sessions of other loops are read while they work: each value is one machine word or a reference to something immutable,
 /// and may be a moment old. A client has input and output buffers of its own only while a request is incomplete or replies
@@ -43,7 +43,7 @@ internal static class ClientDescription
             + $" rbs={replyCapacity} rbp={session.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputBytes} tot-mem={totalBytes}"
             + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={(session.Outgoing is null ? session.User.Name : "(superuser)")}"
             + $" redir={session.Tracking?.RedirectTo ?? -1} resp={(session.Resp3 ? 3 : 2)} lib-name={Shown(session.LibraryName)} lib-ver={Shown(session.LibraryVersion)}"
-            + $" io-thread={session.Connection?.Loop.Index ?? 0}\n");
+            + $" io-thread={session.Connection?.Loop.Index ?? 0} tot-net-in={session.BytesReceived} tot-net-out={session.BytesSent} tot-cmds={session.CommandsProcessed}\n");
     }
 
     private static long ArgumentBytes(scoped in CommandContext cmd)

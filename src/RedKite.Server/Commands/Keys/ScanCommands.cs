@@ -107,11 +107,12 @@ internal static class ScanCommands
     // RANDOMKEY
     private static void RandomKey(ref CommandContext cmd)
     {
+        ExpiryClock expiry = ExpiryOfWalks(cmd);
         for (int i = 0; i < SamplesMax; i++)
         {
             int stripe = cmd.Database.DrawStripe(SamplingRandom.Current);
             if (stripe < 0) break;
-            if (TryReplySample(ref cmd, stripe, cmd.Expiry)) return;
+            if (TryReplySample(ref cmd, stripe, expiry)) return;
         }
 
         // Nearly all keys have expired but are not removed yet. Each is removed only once, so the commands that set them have paid for it.
@@ -122,16 +123,16 @@ internal static class ScanCommands
         for (int i = 0; i < stripes; i++)
         {
             int stripe = (first + i) & (stripes - 1);
-            if (cmd.Expiry.Policy == ExpiryPolicy.Hide)
+            if (expiry.Policy == ExpiryPolicy.Hide)
             {
                 if (TryReplySample(ref cmd, stripe, ExpiryClock.Never)) return; // as in Redis, one that has expired
                 continue;
             }
 
             if (!cmd.Environment.TryEnterStripe(stripe)) return;
-            cmd.Database.ExpireStripe(stripe, cmd.Expiry);
+            cmd.Database.ExpireStripe(stripe, expiry);
             cmd.Environment.ExitStripe(stripe);
-            if (TryReplySample(ref cmd, stripe, cmd.Expiry)) return;
+            if (TryReplySample(ref cmd, stripe, expiry)) return;
         }
 
         cmd.Reply.Null();
@@ -182,9 +183,16 @@ internal static class ScanCommands
 
     private static void RemoveExpired(scoped in CommandContext cmd, List<byte[]> keys)
     {
-        foreach (byte[] key in keys) cmd.Database.Find(key, cmd.Keyspace.Hash(key), cmd.Expiry);
+        ExpiryClock expiry = ExpiryOfWalks(cmd);
+        foreach (byte[] key in keys) cmd.Database.Find(key, cmd.Keyspace.Hash(key), expiry);
         keys.Clear();
     }
+
+    // A unit may be meant to remove no keys that its commands do not name.
+    private static ExpiryClock ExpiryOfWalks(scoped in CommandContext cmd) =>
+        cmd.Environment.IsInUnit && !cmd.Settings.LazyExpiryInUnits && cmd.Expiry.Policy == ExpiryPolicy.Remove
+            ? new ExpiryClock(cmd.Expiry.PassedMs, ExpiryPolicy.Hide)
+            : cmd.Expiry;
 
     private static bool TryScanOptionsOrReply(scoped in CommandContext cmd, out KeyFilter filter, out long count)
     {

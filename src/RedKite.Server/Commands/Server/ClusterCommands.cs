@@ -39,7 +39,7 @@ internal static class ClusterCommands
             new("LINKS", 2, Stale, KeySpecs.None, ReplyNoCluster, new("7.0.0", PerNode, "Lists the connections to and from other nodes.")) { Tips = Varies },
             new("MEET", -4, Changes, KeySpecs.None, ReplyNoCluster, new("3.0.0", "O(1)", "Introduces this node to another one.", "ip:string port:integer [cluster-bus-port:integer@4.0.0]") { History = [("4.0.0", "Accepts the port of the cluster bus.")] }),
             new("MIGRATESLOTS", -7, Changes, KeySpecs.None, ReplyNoCluster, new("9.0.0", "O(N) where N is the number of hash slots.", "Moves ranges of hash slots to another node.", "<SLOTSRANGE start-slot:integer end-slot:integer> <NODE node-id:string>") { IsOfValkey = true }),
-            new("MIGRATION", -4, Changes, KeySpecs.None, ReplyNoCluster, new("8.4.0", "O(N) where N is the number of hash slots.", "Starts, cancels or describes the import of hash slots.", "subcommand:<IMPORT start-slot:integer end-slot:integer | CANCEL cancel:string | STATUS status:string>")),
+            new("MIGRATION", -4, Changes, KeySpecs.None, ReplyNoCluster, new("8.4.0", PerSlot, "Starts, cancels or describes the import of hash slots.", "subcommand:<IMPORT import:(start-slot:integer end-slot:integer ...) | CANCEL cancel:<ID task-id | ALL> | STATUS status:<[ID task-id] | [ALL]>>")),
             new("MYID", 2, Stale, KeySpecs.None, ReplyNoCluster, new("3.0.0", "O(1)", "Returns this node's id.")),
             new("MYSHARDID", 2, Stale, KeySpecs.None, ReplyNoCluster, new("7.2.0", "O(1)", "Returns the id of this node's shard.")) { Tips = Varies },
             new("NODES", 2, Stale, KeySpecs.None, ReplyNoCluster, new("3.0.0", PerNode, "Lists the nodes that this node knows.")) { Tips = Varies },
@@ -51,17 +51,17 @@ internal static class ClusterCommands
             new("SETSLOT", -4, Changes, KeySpecs.None, ReplyNoCluster, new("3.0.0", "O(1)", "Changes the state of a hash slot.", "slot:integer subcommand:<IMPORTING importing{node-id}:string | MIGRATING migrating{node-id}:string | NODE node{node-id}:string | STABLE>")),
             new("SHARDS", 2, Loading | Stale, KeySpecs.None, ReplyNoCluster, new("7.0.0", "O(N) where N is the total number of cluster nodes", "Lists the shards with their hash slots.")) { Tips = Varies },
             new("SLAVES", 3, Admin | Stale, KeySpecs.None, ReplyNoCluster, new("3.0.0", PerReplica, "Lists the replicas of a primary.", "node-id") { DeprecatedSince = "5.0.0", ReplacedBy = "`CLUSTER REPLICAS`" }) { Tips = Varies },
-            new("SLOT-STATS", -4, Loading | Stale, KeySpecs.None, ReplyNoCluster, new("8.2.0", "O(N) where N is the number of hash slots.", "Returns statistics of hash slots.", "filter:<SLOTSRANGE start-slot:integer end-slot:integer | ORDERBY metric:string>")) { Tips = Varies },
+            new("SLOT-STATS", -4, Loading | Stale, KeySpecs.None, ReplyNoCluster, new("8.2.0", "O(N) where N is the number of hash slots; O(N*log(N)) with ORDERBY.", "Returns statistics of hash slots.", "filter:<SLOTSRANGE slotsrange:(start-slot:integer end-slot:integer) | ORDERBY orderby:(metric [LIMIT limit] order:[ASC | DESC])>")) { Tips = [.. Varies, "request_policy:all_shards"] },
             new("SLOTS", 2, Loading | Stale, KeySpecs.None, ReplyNoCluster, new("3.0.0", PerNode, "Lists the hash slots with their nodes.") { DeprecatedSince = "7.0.0", ReplacedBy = "`CLUSTER SHARDS`", History = [("4.0.0", "Includes node ids."), ("7.0.0", "Includes further network data.")] }) { Tips = Varies },
-            new("SYNCSLOTS", -3, Changes, KeySpecs.None, ReplyNoCluster, new("8.4.0", "O(1)", "Moves hash slots, between nodes.", "subcommand:string [arg:string ...]") { IsSystemCommand = true }),
+            new("SYNCSLOTS", -3, Changes, KeySpecs.None, ReplyNoCluster, new("8.4.0", "O(1)", "Moves hash slots, between nodes.", "subcommand:<SYNC sync:(task-id slot-range:(start-slot:integer end-slot:integer ...)) | RDBCHANNEL task-id | SNAPSHOT-EOF | STREAM-EOF | ACK ack:(state offset) | FAIL error | CONF conf:(option [option ...] value [value ...])>")) { Tips = Varies },
         ]),
         new("CLUSTERSCAN", -2, CommandFlags.ReadOnly, KeySpecs.None, ReplyNoCluster, new("9.1.0", "O(1) for every call. O(N) for a complete iteration, where N is the number of keys in the cluster.", "Lists some keys of a cluster, and a cursor from which the next call continues.", "cursor:string [MATCH pattern] [COUNT count] [TYPE type] [SLOT slot:integer]") { IsOfValkey = true }),
     ]);
 
     /// <summary>The commands on slots that have categories of their own.</summary>
-    internal static readonly CommandFamily SlotFamily = new("cluster", "keyspace",
+    internal static readonly CommandFamily SlotFamily = new("server", "keyspace",
     [
-        new("TRIMSLOTS", -5, Write, KeySpecs.None, ReplyNoCluster, new("8.4.0", "O(N) where N is the number of keys in the hash slots", "Removes the keys of hash slots that this node does not have.", "<RANGES numranges:integer> startslot:integer endslot:integer [startslot:integer endslot:integer ...]")) { Categories = AclCategory.Dangerous },
+        new("TRIMSLOTS", -5, Write, KeySpecs.None, ReplyNoCluster, new("8.4.0", "O(N) where N is the number of keys of all databases", "Removes the keys of hash slots that this node does not have.", "RANGES ranges:(numranges:integer slots:(startslot:integer endslot:integer ...))")) { Categories = AclCategory.Dangerous },
     ]);
 
     /// <summary>The reply of each command for clusters.</summary>

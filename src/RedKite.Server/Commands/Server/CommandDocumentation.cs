@@ -12,25 +12,19 @@ internal static class CommandDocumentation
     /// <summary>Writes one command's map, including the maps of its subcommands.</summary>
     internal static void Write(ReplyWriter reply, Command command)
     {
-        if (command.IsOfModule)
-        {
-            reply.Map(2);
-            WriteField(reply, "group", command.Family.Group);
-            WriteField(reply, "module", "vectorset");
-            return;
-        }
-
         CommandDoc doc = command.Doc;
+        bool hasComplexity = doc.Complexity.Length > 0 && !command.IsOfModule;
         CommandArgument[] arguments = command.Arguments;
         bool deprecated = doc.DeprecatedSince.Length > 0;
         bool flagged = deprecated || doc.IsSystemCommand;
         reply.Map(
-            3 + One(doc.Complexity.Length > 0) + One(flagged) + One(deprecated) + One(doc.ReplacedBy.Length > 0)
+            3 + One(command.IsOfModule) + One(hasComplexity) + One(flagged) + One(deprecated) + One(doc.ReplacedBy.Length > 0)
             + One(doc.History.Length > 0) + One(arguments.Length > 0) + One(command.Subcommands.Length > 0));
         WriteField(reply, "summary", doc.Summary);
         WriteField(reply, "since", doc.Since);
         WriteField(reply, "group", command.Family.Group);
-        if (doc.Complexity.Length > 0) WriteField(reply, "complexity", doc.Complexity);
+        if (command.IsOfModule) WriteField(reply, "module", VectorModule.NameText);
+        if (hasComplexity) WriteField(reply, "complexity", doc.Complexity);
         if (flagged)
         {
             reply.Bulk("doc_flags"u8);

@@ -61,7 +61,7 @@ internal static class CommandInfo
     {
         reply.Array(10);
         reply.Bulk(command.FullName);
-        reply.Integer(command.IsOfModule ? -1 : command.Arity);
+        reply.Integer(command.Arity);
         WriteNames(reply, [.. NamesOf(command)]);
         reply.Integer(command.KeyRange.First);
         reply.Integer(command.KeyRange.Last);

@@ -32,7 +32,7 @@ internal sealed class CommandLogCommands(ServerParts parts)
             return;
         }
 
-        if (LogOrReply(cmd, 3) is { } log) RequestLogReplies.Write(cmd.Reply, log.Newest(count));
+        if (LogOrReply(cmd, 3) is { } log) RequestLogReplies.Write(cmd.Reply, log.Newest(count), withCount: false);
     }
 
     // COMMANDLOG LEN type

@@ -58,7 +58,7 @@ internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor lat
             return;
         }
 
-        RequestLogReplies.Write(cmd.Reply, slowLog.Newest(count));
+        RequestLogReplies.Write(cmd.Reply, slowLog.Newest(count), withCount: true);
     }
 
     // SLOWLOG LEN

@@ -16,23 +16,27 @@ internal sealed class HotKeysCommands(ServerParts parts)
     private const long DurationSecondsMax = 1_000_000;
     private const int LastSlot = 16383;
 
+    private static readonly string[] OfEachServer = ["request_policy:special"];
+
     internal CommandFamily Family => new("server", "",
     [
         new("HOTKEYS", -2, None, KeySpecs.None, Help, new("8.6.0", "Depends on subcommand.", "A container for commands that track hot keys."),
         [
-            new("GET", 2, Admin | NoScript, KeySpecs.None, Get, new("8.6.0", "O(K) where K is the number of hotkeys returned.", "Returns the keys on which commands spent the most time and bytes.")),
+            new("GET", 2, Admin | NoScript, KeySpecs.None, Get, new("8.6.0", "O(K) where K is the number of hotkeys returned.", "Returns the keys on which commands spent the most time and bytes.")) { Tips = ["nondeterministic_output", "request_policy:special", "response_policy:special"] },
             new("HELP", 2, Loading | Stale, KeySpecs.None, Help, new("8.6.1", "O(1)", "Lists the subcommands.")),
-            new("RESET", 2, Admin | NoScript, KeySpecs.None, Reset, new("8.6.0", "O(1)", "Releases what was tracked.")),
-            new("START", -2, Admin | NoScript, KeySpecs.None, Start, new("8.6.0", "O(1)", "Begins to track the keys on which commands spend time and bytes.", "<METRICS count:integer [CPU] [NET]> [COUNT k:integer] [DURATION seconds:integer] [SAMPLE ratio:integer] [SLOTS count:integer slot:integer [slot:integer ...]]")),
-            new("STOP", 2, Admin | NoScript, KeySpecs.None, Stop, new("8.6.0", "O(1)", "Stops tracking, and keeps what was tracked.")),
+            new("RESET", 2, Admin | NoScript, KeySpecs.None, Reset, new("8.6.0", "O(1)", "Releases what was tracked.")) { Tips = OfEachServer },
+            new("START", -2, Admin | NoScript, KeySpecs.None, Start, new("8.6.0", "O(1)", "Begins to track the keys on which commands spend time and bytes.", "METRICS metrics:(count [CPU] [NET]) [COUNT k:integer] [DURATION seconds] [SAMPLE ratio:integer] [SLOTS slots:(count slot [slot ...])]")) { Tips = OfEachServer },
+            new("STOP", 2, Admin | NoScript, KeySpecs.None, Stop, new("8.6.0", "O(1)", "Stops tracking, and keeps what was tracked.")) { Tips = OfEachServer },
         ]),
     ]);
 
     // HOTKEYS START METRICS count [CPU] [NET] [COUNT k] [DURATION seconds] [SAMPLE ratio] [SLOTS count slot [slot ...]]
     private void Start(ref CommandContext cmd)
     {
-        if (!TryOptionsOrReply(cmd, out HotKeyOptions? options)) return;
-        if (parts.HotKeys.TryStart(options!)) cmd.Reply.Ok();
+        // As in Redis, the options do not matter while a session is in progress.
+        HotKeyOptions? options = null;
+        if (!parts.HotKeys.IsInProgress && !TryOptionsOrReply(cmd, out options)) return;
+        if (options is not null && parts.HotKeys.TryStart(options)) cmd.Reply.Ok();
         else cmd.Reply.Error("ERR hotkey tracking session already in progress"u8);
     }
 

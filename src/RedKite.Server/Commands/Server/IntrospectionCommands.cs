@@ -153,7 +153,7 @@ internal static class IntrospectionCommands
             return;
         }
 
-        if (!command.IsOfModule && !command.Accepts(cmd.Count - Start))
+        if (!command.Accepts(cmd.Count - Start))
         {
             cmd.Reply.Error("ERR Invalid number of arguments specified for command"u8);
             return;

@@ -48,6 +48,9 @@ internal static class MemoryInfo
         text.Line("mem_replica_full_sync_buffer"u8, replication.Link()?.BufferBytes ?? 0);
         text.Line("mem_clients_slaves"u8, Math.Max(0, stream.MemoryBytes - stream.BacklogMemoryBytes));
         text.Line("mem_clients_normal"u8, memory.Clients);
+        text.Line("mem_cluster_slot_migration_output_buffer"u8, 0);
+        text.Line("mem_cluster_slot_migration_input_buffer"u8, 0);
+        text.Line("mem_cluster_slot_migration_input_buffer_peak"u8, 0);
         text.Line("mem_cluster_links"u8, 0);
         text.Line("mem_aof_buffer"u8, logBytes);
         text.Line("mem_allocator"u8, "redkite"u8);

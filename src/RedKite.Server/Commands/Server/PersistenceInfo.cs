@@ -35,6 +35,7 @@ internal static class PersistenceInfo
         text.Line("rdb_last_bgsave_time_sec"u8, Seconds(saves.LastDurationMs));
         text.Line("rdb_current_bgsave_time_sec"u8, Since(saves.BeganMs, nowMs));
         text.Line("rdb_saves"u8, durability.SavesSinceReset);
+        text.Line("rdb_saves_consecutive_failures"u8, saves.BackgroundFailuresInARow);
         text.Line("rdb_last_cow_size"u8, 0);
         text.Line("rdb_last_load_keys_expired"u8, loading.Expired);
         text.Line("rdb_last_load_keys_loaded"u8, loading.Keys);

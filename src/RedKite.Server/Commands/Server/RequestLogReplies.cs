@@ -6,12 +6,15 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>The entries of SLOWLOG GET and COMMANDLOG GET.</summary>
 internal static class RequestLogReplies
 {
-    internal static void Write(ReplyWriter reply, RequestLogEntry[] entries)
+    /// <param name="reply">Where they are written to.</param>
+    /// <param name="entries">The entries.</param>
+    /// <param name="withCount">Whether each ends with the number of the request's arguments, as in SLOWLOG since Redis 8.10.</param>
+    internal static void Write(ReplyWriter reply, RequestLogEntry[] entries, bool withCount)
     {
         reply.Array(entries.Length);
         foreach (RequestLogEntry entry in entries)
         {
-            reply.Array(6);
+            reply.Array(withCount ? 7 : 6);
             reply.Integer(entry.Id);
             reply.Integer(entry.UnixSeconds);
             reply.Integer(entry.Value);
@@ -19,6 +22,7 @@ internal static class RequestLogReplies
             foreach (byte[] argument in entry.Arguments) reply.Bulk(argument);
             reply.Bulk(entry.ClientAddress);
             reply.Bulk(entry.ClientName);
+            if (withCount) reply.Integer(entry.ArgumentCount);
         }
     }
 }

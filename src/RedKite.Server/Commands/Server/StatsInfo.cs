@@ -36,7 +36,9 @@ internal static class StatsInfo
         text.Line("sync_partial_ok"u8, partial);
         text.Line("sync_partial_err"u8, refused);
         text.Line("expired_subkeys"u8, registry.Keyspace.ExpiredFields - stats.ExpiredFieldsAtReset);
+        text.Line("expired_subkeys_active"u8, registry.Keyspace.SweptFields - stats.SweptFieldsAtReset);
         text.Line("expired_keys"u8, registry.Keyspace.ExpiredKeys - stats.ExpiredKeysAtReset);
+        text.Line("expired_keys_active"u8, registry.Keyspace.SweptKeys - stats.SweptKeysAtReset);
         text.Line("expired_stale_perc"u8, StalePercent(registry), 2);
         text.Line("expired_time_cap_reached_count"u8, totals.SweepsCut);
         text.Line("expire_cycle_cpu_milliseconds"u8, totals.SweepTicks * 1000 / Stopwatch.Frequency);
@@ -70,6 +72,8 @@ internal static class StatsInfo
         text.Line("total_writes_processed"u8, totals.Writes);
         text.Line("io_threaded_reads_processed"u8, totals.ThreadedReads);
         text.Line("io_threaded_writes_processed"u8, totals.ThreadedWrites);
+        text.Line("io_threaded_total_prefetch_batches"u8, 0); // every loop prefetches for itself, and does not count it
+        text.Line("io_threaded_total_prefetch_entries"u8, 0);
         text.Line("client_query_buffer_limit_disconnections"u8, stats.QueryBufferDisconnections);
         text.Line("client_output_buffer_limit_disconnections"u8, stats.OutputBufferDisconnections);
         text.Line("reply_buffer_shrinks"u8, 0);

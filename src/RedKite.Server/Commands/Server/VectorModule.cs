@@ -9,6 +9,8 @@ internal static class VectorModule
 
     private const int Version = 1;
 
+    internal const string NameText = "vectorset";
+
     internal static ReadOnlySpan<byte> Name => "vectorset"u8;
 
     /// <summary>Replies the list of modules.</summary>

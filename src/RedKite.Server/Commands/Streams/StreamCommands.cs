@@ -23,7 +23,7 @@ internal static class StreamCommands
 
     private const string PolicySyntax = "condition:[KEEPREF | DELREF | ACKED]@8.2.0";
 
-    private const string ProducerSyntax = "idmp:[IDMPAUTO pid | IDMP idmp-with-pid-iid:(pid iid)]@8.6.0";
+    private const string ProducerSyntax = "idmp:[idmpauto-with-pid:(<idmpauto-token:IDMPAUTO> pid) | idmp-with-pid-iid:(<idmp-token:IDMP> pid iid)]@8.6.0";
 
     private const string XAddSyntax =
         "key [NOMKSTREAM@6.2.0] " + PolicySyntax + " " + ProducerSyntax + " [trim:(" + TrimSyntax + ")] id-selector:<auto-id:* | id> data:<field value [field value ...]>";
@@ -37,7 +37,7 @@ internal static class StreamCommands
         new("XDEL", -3, Write | Fast, KeySpecs.One(1, ReadWrite | Delete), XDel,
             new("5.0.0", "O(1) for each entry, whatever the stream's length.", "Deletes entries from a stream.", "key id [id ...]")),
         new("XTRIM", -4, Write, KeySpecs.One(1, ReadWrite | Delete), XTrim,
-            new("5.0.0", "O(N) with N being the number of entries deleted, which go in whole nodes.", "Deletes the oldest entries of a stream.", "key trim:(" + TrimSyntax + ") " + PolicySyntax) { History = [("6.2.0", "Adds `MINID` and `LIMIT`."), ("8.2.0", "Adds `KEEPREF`, `DELREF` and `ACKED`.")] }) { Tips = ["nondeterministic_output"] },
+            new("5.0.0", "O(N) with N being the number of entries deleted, which go in whole nodes.", "Deletes the oldest entries of a stream.", "key trim:(" + TrimSyntax + " " + PolicySyntax + ")") { History = [("6.2.0", "Adds `MINID` and `LIMIT`."), ("8.2.0", "Adds `KEEPREF`, `DELREF` and `ACKED`.")] }) { Tips = ["nondeterministic_output"] },
         new("XSETID", -3, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Update), XSetId,
             new("5.0.0", "O(1)", "Sets the last id and the counters of a stream. Used by replication.",
                 "key last-id [ENTRIESADDED@7.0.0 entries-added:integer] [MAXDELETEDID@7.0.0 max-deleted-id]") { History = [("7.0.0", "Adds `ENTRIESADDED` and `MAXDELETEDID`.")] }),

@@ -16,7 +16,7 @@ internal static class StreamProducerCommands
     internal static readonly CommandFamily Family = new("stream", "stream",
     [
         new("XCFGSET", -2, Write | Fast, KeySpecs.One(1, ReadWrite | Update), XCfgSet,
-            new("8.6.0", "O(1)", "Sets for how long, and how many, ids of each producer a stream remembers.", "key [IDMP-DURATION idmp-duration:integer] [IDMP-MAXSIZE idmp-maxsize:integer]")),
+            new("8.6.0", "O(1)", "Sets for how long, and how many, ids of each producer a stream remembers.", "key idmp-duration-block:[<idmp-duration-token:IDMP-DURATION> duration:integer] idmp-maxsize-block:[<idmp-maxsize-token:IDMP-MAXSIZE> maxsize:integer]")),
         new("XIDMPRECORD", 5, Write | DenyOom | Fast, KeySpecs.One(1, ReadWrite | Update), XIdmpRecord,
             new("8.6.2", "O(1)", "Lets a stream remember the id that a producer has given to an entry. Used by replication.", "key pid iid stream-id")),
     ]);

@@ -14,7 +14,7 @@ namespace RedKite.Server.Commands.Strings;
 /// </summary>
 internal static class ConditionalStringCommands
 {
-    private const string ConditionSyntax = "key condition:[IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | IFDNE ifdne-digest]";
+    private const string ConditionSyntax = "key condition:[IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest:integer | IFDNE ifdne-digest:integer]";
 
     private const string MSetExSyntax =
         "numkeys data:<key value [key value ...]> condition:[NX | XX] expiration:[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]";

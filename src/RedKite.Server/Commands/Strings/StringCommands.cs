@@ -17,7 +17,7 @@ internal static class StringCommands
     private const int StringBytesMax = 1 << 30;
 
     private const string SetSyntax =
-        "key value condition:[NX | XX | IFEQ@8.4.0 ifeq-value | IFNE@8.4.0 ifne-value | IFDEQ@8.4.0 ifdeq-digest | IFDNE@8.4.0 ifdne-digest]@2.6.12 [GET@6.2.0] expiration:[EX@2.6.12 seconds | PX@2.6.12 milliseconds "
+        "key value condition:[NX | XX | IFEQ@8.4.0 ifeq-value | IFNE@8.4.0 ifne-value | IFDEQ@8.4.0 ifdeq-digest:integer | IFDNE@8.4.0 ifdne-digest:integer]@2.6.12 [GET@6.2.0] expiration:[EX@2.6.12 seconds | PX@2.6.12 milliseconds "
         + "| EXAT@6.2.0 unix-time-seconds | PXAT@6.2.0 unix-time-milliseconds | KEEPTTL@6.0.0]";
 
     private static readonly (string Version, string Change)[] SetHistory =

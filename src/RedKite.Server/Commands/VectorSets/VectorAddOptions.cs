@@ -32,7 +32,6 @@ internal struct VectorAddOptions
     {
         options = new VectorAddOptions { Effort = VectorSetLimits.AddingEffortDefault, Links = VectorSetLimits.LinksDefault, Quantization = VectorQuantization.Int8 };
         vector = default;
-        if (!cmd.IsCountOrReply("VADD", 5, int.MaxValue)) return false;
         int at = 2;
         if (cmd.Is(at, "REDUCE"u8))
         {

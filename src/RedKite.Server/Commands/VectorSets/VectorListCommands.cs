@@ -10,18 +10,18 @@ internal static class VectorListCommands
 {
     internal static readonly CommandFamily Family = new(VectorSetCommands.Group, "",
     [
-        new("VLINKS", -2, CommandFlags.ReadOnly | Fast, VectorSetCommands.Key, VLinks,
+        new("VLINKS", -3, CommandFlags.ReadOnly | Fast, VectorSetCommands.Key, VLinks,
             new("8.0.0", "O(1)", "Returns the elements that an element is linked with, for each level of the graph.", "key element [WITHSCORES]")) { IsOfModule = true },
         new("VRANDMEMBER", -2, CommandFlags.ReadOnly, VectorSetCommands.Key, VRandMember,
             new("8.0.0", "O(N) where N is the absolute value of the count.", "Returns random elements: distinct ones, or with a negative count possibly repeated ones.", "key [count:integer]")) { IsOfModule = true },
-        new("VRANGE", -2, CommandFlags.ReadOnly, VectorSetCommands.Key, VRange,
-            new("8.4.0", "O(N*log(M)) for M of N elements.", "Returns elements in the order of their names.", "key start end [count:integer]")) { IsOfModule = true },
+        new("VRANGE", -4, CommandFlags.ReadOnly, VectorSetCommands.Key, VRange,
+            new("8.4.0", "O(N*log(M)) for M of N elements.", "Returns elements in the order of their names.", "key start:string end:string [count]")) { IsOfModule = true },
     ]);
 
     // VLINKS key element [WITHSCORES]
     private static void VLinks(ref CommandContext cmd)
     {
-        if (!cmd.IsCountOrReply("VLINKS", 3, 4)) return;
+        if (!cmd.IsCountOrReply("VLINKS", 4)) return;
         bool withScores = cmd.Count == 4;
         if (withScores && !cmd.Is(3, "WITHSCORES"u8))
         {
@@ -57,7 +57,7 @@ internal static class VectorListCommands
     // VRANDMEMBER key [count]
     private static void VRandMember(ref CommandContext cmd)
     {
-        if (!cmd.IsCountOrReply("VRANDMEMBER", 2, 3)) return;
+        if (!cmd.IsCountOrReply("VRANDMEMBER", 3)) return;
         bool hasCount = cmd.Count == 3;
         long count = 0;
         if (hasCount && (!RespNumber.TryParseInt64(cmd[2], out count) || count == long.MinValue))
@@ -132,7 +132,7 @@ internal static class VectorListCommands
     // VRANGE key start end [count]
     private static void VRange(ref CommandContext cmd)
     {
-        if (!cmd.IsCountOrReply("VRANGE", 4, 5)) return;
+        if (!cmd.IsCountOrReply("VRANGE", 5)) return;
         long count = -1;
         if (cmd.Count == 5 && !RespNumber.TryParseInt64(cmd[4], out count))
         {

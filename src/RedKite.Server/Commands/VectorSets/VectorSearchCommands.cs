@@ -9,16 +9,16 @@ internal static class VectorSearchCommands
 {
     internal static readonly CommandFamily Family = new(VectorSetCommands.Group, "",
     [
-        new("VSIM", -2, CommandFlags.ReadOnly, VectorSetCommands.Key, VSim,
+        new("VSIM", -4, CommandFlags.ReadOnly, VectorSetCommands.Key, VSim,
             new("8.0.0", "O(log(N)) where N is the number of elements; O(N) with TRUTH.", "Returns the elements whose vectors are nearest to a vector.",
-                "key vector:<ELE element | FP32 bytes | VALUES num:integer> [WITHSCORES] [WITHATTRIBS]@8.2.0 [COUNT count:integer] [EPSILON distance:double] [EF effort:integer] [FILTER expression] [FILTER-EF examined:integer] [TRUTH] [NOTHREAD]")) { IsOfModule = true },
+                "key format:<ELE | FP32 | VALUES> vector_or_element [WITHSCORES] [WITHATTRIBS] [COUNT count] [EPSILON max_distance:double] [EF search-exploration-factor:integer] [FILTER expression] [FILTER-EF max-filtering-effort:integer] [TRUTH] [NOTHREAD]")) { IsOfModule = true },
     ]);
 
     // VSIM key (ELE element | FP32 bytes | VALUES num number ...) [WITHSCORES] [WITHATTRIBS] [COUNT count] [EPSILON distance] [EF effort]
     //      [FILTER expression] [FILTER-EF examined] [TRUTH] [NOTHREAD]
     private static void VSim(ref CommandContext cmd)
     {
-        if (!cmd.IsCountOrReply("VSIM", 4, int.MaxValue) || !cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
+        if (!cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
         if (!set.Exists)
         {
             cmd.Reply.Array(0);

@@ -41,10 +41,10 @@ internal static class VectorSetAccess
     /// <summary>The search that the client has waited for, if it is complete; otherwise null.</summary>
     internal static VectorSearch? CompleteSearch(this scoped in CommandContext cmd) => (cmd.Environment.Blocking.CompleteWork as VectorSearchWork)?.Search;
 
-    /// <summary>Whether the number of arguments is in a range; otherwise replies that it is not, with the name as Redis's module has it.</summary>
-    internal static bool IsCountOrReply(this scoped in CommandContext cmd, string name, int min, int max)
+    /// <summary>Whether there are not too many arguments; otherwise replies that there are, with the name as Redis's module has it.</summary>
+    internal static bool IsCountOrReply(this scoped in CommandContext cmd, string name, int max)
     {
-        if (cmd.Count >= min && cmd.Count <= max) return true;
+        if (cmd.Count <= max) return true;
         cmd.ReplyWrongCount(name);
         return false;
     }

@@ -9,7 +9,7 @@ namespace RedKite.Server.Commands.VectorSets;
 
 /// <summary>
 /// Commands of vector sets that add, change and read elements by name. VSIM is in VectorSearchCommands, and what lists elements is in
-/// VectorListCommands. In Redis they are a module's, so they have no access categories and check the number of arguments themselves.
+/// VectorListCommands. In Redis they are a module's, so they have no access categories, and their errors have their names in capitals.
 /// </summary>
 internal static class VectorSetCommands
 {
@@ -19,24 +19,24 @@ internal static class VectorSetCommands
 
     internal static readonly CommandFamily Family = new(Group, "",
     [
-        new("VADD", -2, Write | DenyOom, Key, VAdd,
+        new("VADD", -5, Write | DenyOom, Key, VAdd,
             new("8.0.0", "O(log(N)) where N is the number of elements.", "Adds an element with its vector to a vector set, or replaces its vector.",
-                "key [REDUCE dim:integer] vector:<FP32 bytes | VALUES num:integer> element [CAS] [quantization:<NOQUANT | Q8 | BIN>] [EF effort:integer] [SETATTR attributes] [M links:integer]")) { IsOfModule = true },
-        new("VREM", -2, Write, Key, VRem,
+                "key reduce:[REDUCE (dim:integer)] format:<FP32 | VALUES> vector element [CAS] quant_type:[NOQUANT | BIN | Q8] [EF build-exploration-factor:integer] [SETATTR attributes] [M numlinks:integer]")) { IsOfModule = true },
+        new("VREM", 3, Write, Key, VRem,
             new("8.0.0", "O(log(N)) where N is the number of elements.", "Removes an element. Deletes the key with the last element.", "key element")) { IsOfModule = true },
-        new("VSETATTR", -2, Write | Fast, Key, VSetAttr,
-            new("8.0.0", "O(1)", "Sets an element's attributes, or removes them.", "key element attributes")) { IsOfModule = true },
-        new("VGETATTR", -2, CommandFlags.ReadOnly | Fast, Key, VGetAttr,
+        new("VSETATTR", 4, Write | Fast, Key, VSetAttr,
+            new("8.0.0", "O(1)", "Sets an element's attributes, or removes them.", "key element json")) { IsOfModule = true },
+        new("VGETATTR", 3, CommandFlags.ReadOnly | Fast, Key, VGetAttr,
             new("8.0.0", "O(1)", "Returns an element's attributes.", "key element")) { IsOfModule = true },
-        new("VEMB", -2, CommandFlags.ReadOnly | Fast, Key, VEmb,
+        new("VEMB", -3, CommandFlags.ReadOnly | Fast, Key, VEmb,
             new("8.0.0", "O(D) where D is the number of dimensions.", "Returns an element's vector.", "key element [RAW]")) { IsOfModule = true },
-        new("VISMEMBER", -2, CommandFlags.ReadOnly, Key, VIsMember,
-            new("8.0.0", "O(1)", "Returns whether a vector set has an element.", "key element")) { IsOfModule = true },
-        new("VCARD", -2, CommandFlags.ReadOnly | Fast, Key, VCard,
+        new("VISMEMBER", 3, CommandFlags.ReadOnly, Key, VIsMember,
+            new("8.2.0", "O(1)", "Returns whether a vector set has an element.", "key element")) { IsOfModule = true },
+        new("VCARD", 2, CommandFlags.ReadOnly | Fast, Key, VCard,
             new("8.0.0", "O(1)", "Returns the number of elements.", "key")) { IsOfModule = true },
-        new("VDIM", -2, CommandFlags.ReadOnly | Fast, Key, VDim,
+        new("VDIM", 2, CommandFlags.ReadOnly | Fast, Key, VDim,
             new("8.0.0", "O(1)", "Returns the number of dimensions of a vector set's vectors.", "key")) { IsOfModule = true },
-        new("VINFO", -2, CommandFlags.ReadOnly | Fast, Key, VInfo,
+        new("VINFO", 2, CommandFlags.ReadOnly | Fast, Key, VInfo,
             new("8.0.0", "O(1)", "Returns what a vector set is like.", "key")) { IsOfModule = true },
     ]);
 
@@ -67,7 +67,7 @@ internal static class VectorSetCommands
     // VREM key element
     private static void VRem(ref CommandContext cmd)
     {
-        if (!cmd.IsCountOrReply("VREM", 3, 3) || !cmd.OpenToWriteVectorSetOrReply(out VectorSetValue set)) return;
+        if (!cmd.OpenToWriteVectorSetOrReply(out VectorSetValue set)) return;
         bool removed = set.Exists && set.Remove(cmd[2]);
         if (removed) cmd.Changed(1, KeyEvent.Silent);
         cmd.Reply.Boolean(removed);
@@ -76,7 +76,7 @@ internal static class VectorSetCommands
     // VSETATTR key element attributes
     private static void VSetAttr(ref CommandContext cmd)
     {
-        if (!cmd.IsCountOrReply("VSETATTR", 4, 4) || !cmd.OpenToWriteVectorSetOrReply(out VectorSetValue set)) return;
+        if (!cmd.OpenToWriteVectorSetOrReply(out VectorSetValue set)) return;
         VectorElement element = set.Find(cmd[2]);
         if (element.Exists)
         {
@@ -90,7 +90,7 @@ internal static class VectorSetCommands
     // VGETATTR key element
     private static void VGetAttr(ref CommandContext cmd)
     {
-        if (!cmd.IsCountOrReply("VGETATTR", 3, 3) || !cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
+        if (!cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
         VectorElement element = set.Find(cmd[2]);
         if (element.Exists) cmd.Reply.Attributes(element);
         else cmd.Reply.Null();
@@ -99,7 +99,6 @@ internal static class VectorSetCommands
     // VEMB key element [RAW]
     private static void VEmb(ref CommandContext cmd)
     {
-        if (!cmd.IsCountOrReply("VEMB", 3, int.MaxValue)) return;
         for (int i = 3; i < cmd.Count; i++)
         {
             if (cmd.Is(i, "RAW"u8)) continue;
@@ -117,21 +116,21 @@ internal static class VectorSetCommands
     // VISMEMBER key element
     private static void VIsMember(ref CommandContext cmd)
     {
-        if (!cmd.IsCountOrReply("VISMEMBER", 3, 3) || !cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
+        if (!cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
         cmd.Reply.Boolean(set.Find(cmd[2]).Exists);
     }
 
     // VCARD key
     private static void VCard(ref CommandContext cmd)
     {
-        if (!cmd.IsCountOrReply("VCARD", 2, 2) || !cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
+        if (!cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
         cmd.Reply.Integer(set.Count);
     }
 
     // VDIM key
     private static void VDim(ref CommandContext cmd)
     {
-        if (!cmd.IsCountOrReply("VDIM", 2, 2) || !cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
+        if (!cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
         if (set.Exists) cmd.Reply.Integer(set.Form.Dimensions);
         else cmd.Reply.Error("ERR key does not exist"u8);
     }
@@ -139,7 +138,7 @@ internal static class VectorSetCommands
     // VINFO key
     private static void VInfo(ref CommandContext cmd)
     {
-        if (!cmd.IsCountOrReply("VINFO", 2, 2) || !cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
+        if (!cmd.OpenToReadVectorSetOrReply(out VectorSetValue set)) return;
         if (!set.Exists)
         {
             cmd.Reply.NullArray();

@@ -18,7 +18,8 @@ public class DiagnosticsCommandsTests
         RespValue entries = server.Run("SLOWLOG GET");
         RespValue set = entries.Items.Single(entry => entry.Items[3].Items[0].Text == "SET");
         set.Items[3].IsArray("SET", "key", "value");
-        Assert.Equal(6, set.Items.Count);
+        Assert.Equal(7, set.Items.Count);
+        set.Items[6].IsInteger(3);
         Assert.Equal(server.Client.LocalEndPoint.ToString(), set.Items[4].Text);
         server.Run("SLOWLOG LEN").IsInteger(entries.Items.Count);
         Assert.Single(server.Run("SLOWLOG GET 1").Items);
@@ -26,6 +27,18 @@ public class DiagnosticsCommandsTests
         server.Run("SLOWLOG GET -1").IsArray();
         server.Run("SLOWLOG GET -2").IsError("ERR count should be greater than or equal to -1");
         server.Run("SLOWLOG GET 1 2").IsError("ERR unknown subcommand or wrong number of arguments for 'GET'. Try SLOWLOG HELP.");
+    }
+
+    // As in Redis 8.10: the entry may have fewer.
+    [Fact]
+    public async Task Slow_log_says_how_many_arguments_a_request_had()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("slowlog-log-slower-than", "0", "slowlog-entry-max-argc", "4");
+        server.Run("RPUSH list " + string.Join(' ', Enumerable.Range(0, 60)));
+        RespValue push = server.Run("SLOWLOG GET -1").Items.Single(entry => entry.Items[3].Items[0].Text == "RPUSH");
+        push.Items[3].IsArray("RPUSH", "list", "0", "... (59 more arguments)");
+        push.Items[6].IsInteger(62);
+        Assert.All(server.Run("COMMANDLOG GET -1 slow").Items, entry => Assert.Equal(6, entry.Items.Count));
     }
 
     [Theory]
