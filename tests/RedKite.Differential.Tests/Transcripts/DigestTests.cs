@@ -60,6 +60,7 @@ public sealed class DigestTests(TranscriptServers servers) : TranscriptTests(ser
         connection.Run("DEBUG POPULATE 20000").IsOk();
         connection.Run("SELECT 5").IsOk();
         connection.Run("DEBUG POPULATE 1000 other 200").IsOk();
+        connection.Run("EVAL \"for i = 1, 2000 do redis.call('hset', 'h', 'f' .. i, i) redis.call('sadd', 's', 'm' .. i) redis.call('zadd', 'z', i, 'm' .. i) redis.call('rpush', 'l', i) redis.call('xadd', 'x', i .. '-1', 'f', i) end\" 0").IsNull();
         connection.Run("DEBUG DIGEST");
         connection.Run("MULTI").IsOk();
         connection.Run("DEBUG DIGEST");

@@ -59,7 +59,7 @@ internal static class FindingCauses
         ["stripe-hot"] = new(Warning, (HottestStripe, 60), (LockWaited, 30)),
         ["lock-waits"] = new(Warning, (LockWaited, 250), (LockWaits, 1000)),
         ["stripe-uneven"] = new(Notice, (LargestStripe, 9), (Dataset, 300 * MiB)),
-        ["slow-commands"] = new(Warning, (LatencyP99, 12_000), (CommandsProcessed, 100)),
+        ["slow-commands"] = new(Warning, (LatencyP99, 12_000), (CommandsProcessed, 100), (LongCallTime, 400)),
         ["commands-wait"] = new(Warning, (WaitingP99, 12_000), (CommandsProcessed, 100)),
         ["long-commands"] = new(Warning, (LongCallTime, 90)),
         ["hot-key"] = new(Notice, (HottestKey, 40), (CommandsProcessed, 60_000)),

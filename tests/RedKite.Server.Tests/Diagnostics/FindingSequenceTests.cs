@@ -14,11 +14,15 @@ public class FindingSequenceTests
     // A finding ends when its rule has been silent for ten seconds.
     private const int QuietSeconds = 12;
 
+    // How often is looked once a problem is over.
+    private const int OverEverySeconds = 7;
+
     // In the gate every problem is followed by some others, for --long by all.
     private static readonly int Stride = TestScale.Of(gate: 8, full: 1);
 
     private readonly MetricHistory _history = new(MetricTable.All.Count);
     private readonly double[] _values = new double[MetricTable.All.Count];
+    private readonly List<string> _openedLate = []; // once the problem was over
     private long _second = FindingCause.Now;
 
     [Fact]
@@ -42,11 +46,19 @@ public class FindingSequenceTests
         Assert.Equal("", string.Join("\n", wrong.Take(10)));
     }
 
+    // Nor does one open that gave way to another: while commands are slow, long ones are no finding of their own.
     [Fact]
     public void Each_problem_that_is_over_leaves_no_finding()
     {
         FindingRule[] rules = [.. FindingTable.Rules];
-        Assert.Empty(rules.Select(rule => (rule.Name, Left: After(rules, rule.Name, ""))).Where(over => over.Left.Length > 0).Select(over => $"{over.Name}: {string.Join(", ", over.Left)}"));
+        List<string> wrong = [];
+        foreach (string problem in rules.Select(rule => rule.Name))
+        {
+            string[] left = After(rules, problem, "");
+            wrong.AddRange(left.Concat(_openedLate).Select(name => $"{problem}, then nothing: {name}"));
+        }
+
+        Assert.Equal("", string.Join("\n", wrong.Take(10)));
     }
 
     [Theory]
@@ -132,14 +144,16 @@ public class FindingSequenceTests
     {
         var tracker = new FindingTracker(rules, new ServerLog(new Settings(), _ => { }));
         _second += MetricHistory.SecondsKept; // what was before is out of sight
+        _openedLate.Clear();
         foreach ((string problem, int seconds) in sequence)
         {
             FindingCause cause = CauseOf(problem);
+            if (problem.Length == 0) tracker.Opened = finding => _openedLate.Add(finding.Rule.Name);
             for (int i = 1; i <= seconds; i++, _second++)
             {
                 cause.Fill(_values, i);
                 _history.Add(_second, _values);
-                if (i == seconds || i == seconds - QuietSeconds) tracker.Evaluate(cause.View(_history, _values, _second), _second * 1000);
+                if (i == seconds || i == seconds - QuietSeconds || (problem.Length == 0 && i % OverEverySeconds == 0)) tracker.Evaluate(cause.View(_history, _values, _second), _second * 1000);
             }
         }
 

@@ -88,6 +88,16 @@ public class FindingSeriesTests
         Assert.NotNull(Check(rule, 600, secondsAgo => secondsAgo < 10 ? slow : normal));
     }
 
+    // While commands are slow, long ones are no finding of their own; nor are they one when those seconds are less than ten.
+    [Fact]
+    public void Long_commands_that_have_ended_are_no_finding()
+    {
+        (Metric, double)[] normal = [(CommandsProcessed, 1_000)], slow = [(CommandsProcessed, 1_000), (LatencyP99, 50_000), (LongCallTime, 400)], longer = [(CommandsProcessed, 1_000), (LongCallTime, 400)];
+        Assert.Null(Check("long-commands", 600, secondsAgo => secondsAgo < 12 ? normal : secondsAgo % 2 == 0 ? slow : longer));
+        Assert.Null(Check("slow-commands", 600, secondsAgo => secondsAgo < 12 ? normal : secondsAgo % 2 == 0 ? slow : longer));
+        Assert.NotNull(Check("long-commands", 600, secondsAgo => secondsAgo < 12 ? longer : normal));
+    }
+
     [Fact]
     public void Percentile_of_few_commands_is_no_claim()
     {

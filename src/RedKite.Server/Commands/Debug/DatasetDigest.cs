@@ -59,36 +59,52 @@ internal ref struct DatasetDigest
     /// <summary>Mixes in a key's value, its type and whether it expires, but not the time of its expiry.</summary>
     internal readonly void MixValue(Database database, Entry entry, ExpiryClock expiry)
     {
-        MixNumber(TypeNumber(entry.Type));
+        var position = default(ValuePosition);
+        MixValue(database, entry, expiry, ref position, new WorkLeft(long.MaxValue));
+    }
+
+    /// <summary>Mixes in the next part of a value, one element at least.</summary>
+    /// <param name="database">The key's database.</param>
+    /// <param name="entry">The key.</param>
+    /// <param name="expiry">The time.</param>
+    /// <param name="position">Where the part begins, then where the next one does; at first the default.</param>
+    /// <param name="left">What the part may have.</param>
+    /// <returns>Whether it was the last part.</returns>
+    internal readonly bool MixValue(Database database, Entry entry, ExpiryClock expiry, scoped ref ValuePosition position, WorkLeft left)
+    {
+        if (!position.IsBegun) MixNumber(TypeNumber(entry.Type));
+        position.IsBegun = true;
+        bool isComplete = true;
         switch (entry.Type)
         {
             case DataType.String:
                 Mix(entry.Value);
                 break;
             case DataType.List:
-                MixList(database, entry);
+                isComplete = MixList(database, entry, ref position, left);
                 break;
             case DataType.Set:
-                AddSet(database, entry, expiry);
+                isComplete = AddSet(database, entry, expiry, ref position, left);
                 break;
             case DataType.SortedSet:
-                AddSortedSet(database, entry);
+                isComplete = AddSortedSet(database, entry, ref position, left);
                 break;
             case DataType.Hash:
-                AddHash(database, entry, expiry);
+                isComplete = AddHash(database, entry, expiry, ref position, left);
                 break;
             case DataType.Stream:
-                MixStream(database, entry);
+                isComplete = MixStream(database, entry, ref position, left);
                 break;
             case DataType.Array:
-                MixArray(database, entry);
+                isComplete = MixArray(database, entry, ref position, left);
                 break;
             case DataType.VectorSet:
-                AddVectorSet(database, entry);
+                isComplete = AddVectorSet(database, entry, ref position, left);
                 break;
         }
 
-        if (entry.Expires) Add("!!expire!!"u8);
+        if (isComplete && entry.Expires) Add("!!expire!!"u8);
+        return isComplete;
     }
 
     // The numbers of types in Redis.
@@ -104,103 +120,211 @@ internal ref struct DatasetDigest
         _ => 6,
     };
 
-    private readonly void MixList(Database database, Entry entry)
+    private readonly bool MixList(Database database, Entry entry, scoped ref ValuePosition position, WorkLeft left)
     {
         var list = new ListValue(database, entry, default);
-        ListReader elements = list.Read(0, list.Count);
-        while (elements.MoveNext()) Mix(elements.Current);
+        ListReader elements = list.Read((long)position.Next, list.Count - (long)position.Next);
+        while (elements.MoveNext())
+        {
+            Mix(elements.Current);
+            position.Next++;
+            if (left.Take(elements.Current.Length) && (long)position.Next < list.Count) return false;
+        }
+
+        return true;
     }
 
-    private readonly void MixArray(Database database, Entry entry)
+    private readonly bool MixArray(Database database, Entry entry, scoped ref ValuePosition position, WorkLeft left)
     {
         Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
-        ArrayCursor elements = ArrayValue.Of(database, entry).Between(0, ArrayData.IndexMax);
+        ArrayCursor elements = ArrayValue.Of(database, entry).Between(position.Next, ArrayData.IndexMax);
         while (elements.MoveNext())
         {
             Utf8Formatter.TryFormat(elements.Index, digits, out int length);
             Mix(digits[..length]);
-            Mix(elements.Element.Bytes(digits));
+            ReadOnlySpan<byte> element = elements.Element.Bytes(digits);
+            Mix(element);
+            if (elements.Index == ArrayData.IndexMax) return true;
+            position.Next = elements.Index + 1;
+            if (left.Take(element.Length)) return false;
         }
+
+        return true;
     }
 
-    private readonly void AddSet(Database database, Entry entry, ExpiryClock expiry)
+    private readonly bool AddSet(Database database, Entry entry, ExpiryClock expiry, scoped ref ValuePosition position, WorkLeft left)
+    {
+        Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
+        SetView set = SetView.Of(database, entry, expiry, countsLiving: false);
+        if (!set.IsTable)
+        {
+            AddMembers(set.Enumerate(number), ref left);
+            return true;
+        }
+
+        ulong cursor = position.Next;
+        bool isOver;
+        do
+        {
+            isOver = AddMembers(set.ScanBucket(ref cursor, number), ref left);
+        }
+        while (cursor != 0 && !isOver);
+        position.Next = cursor;
+        return cursor == 0;
+    }
+
+    private readonly bool AddMembers(scoped SetEnumerator members, scoped ref WorkLeft left)
     {
         Span<byte> element = stackalloc byte[Bytes];
         var digest = new DatasetDigest(element);
-        SetEnumerator members = SetView.Of(database, entry, expiry, countsLiving: false).Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
+        bool isOver = false;
         while (members.MoveNext())
         {
-            Add(members.Current);
+            ReadOnlySpan<byte> member = members.Current;
+            Add(member);
+            isOver = left.Take(member.Length);
             if (!members.Expires) continue;
             element.Clear();
-            digest.Mix(members.Current);
+            digest.Mix(member);
             digest.Add("!!sexpire!!"u8);
             Add(element);
         }
+
+        return isOver;
     }
 
-    private readonly void AddSortedSet(Database database, Entry entry)
+    private readonly bool AddSortedSet(Database database, Entry entry, scoped ref ValuePosition position, WorkLeft left)
     {
         Span<byte> element = stackalloc byte[Bytes];
         Span<byte> score = stackalloc byte[RespDouble.TextMax];
         var digest = new DatasetDigest(element);
-        for (SortedSetCursor place = new SortedSetValue(database, entry).At(0, stackalloc byte[CanonicalInteger.TextBytesMax]); place.Exists; place.MoveNext())
+        var set = new SortedSetValue(database, entry);
+        if ((long)position.Next >= set.Count) return true;
+        for (SortedSetCursor place = set.At((long)position.Next, stackalloc byte[CanonicalInteger.TextBytesMax]); place.Exists; place.MoveNext())
         {
             element.Clear();
             digest.Mix(place.Member);
             digest.Mix(score[..RespDouble.FormatDigits(place.Score, score)]);
             Add(element);
+            position.Next++;
+            if (left.Take(place.Member.Length) && (long)position.Next < set.Count) return false;
         }
+
+        return true;
     }
 
-    private readonly void AddHash(Database database, Entry entry, ExpiryClock expiry)
+    private readonly bool AddHash(Database database, Entry entry, ExpiryClock expiry, scoped ref ValuePosition position, WorkLeft left)
+    {
+        HashValue hash = HashValue.Peek(database, entry, expiry);
+        if (!hash.Exists) return true;
+        if (!hash.IsTable)
+        {
+            AddFields(hash.Fields(), ref left);
+            return true;
+        }
+
+        ulong cursor = position.Next;
+        bool isOver;
+        do
+        {
+            isOver = AddFields(hash.ScanBucket(ref cursor), ref left);
+        }
+        while (cursor != 0 && !isOver);
+        position.Next = cursor;
+        return cursor == 0;
+    }
+
+    private readonly bool AddFields(HashFields fields, scoped ref WorkLeft left)
     {
         Span<byte> element = stackalloc byte[Bytes];
         Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
         var digest = new DatasetDigest(element);
-        HashValue hash = HashValue.Peek(database, entry, expiry);
-        HashFields fields = hash.Fields();
+        bool isOver = false;
         while (fields.MoveNext())
         {
             element.Clear();
             digest.Mix(fields.Field.Bytes(digits));
-            digest.Mix(fields.Value.Bytes(digits));
+            ReadOnlySpan<byte> value = fields.Value.Bytes(digits);
+            digest.Mix(value);
             if (fields.ExpiryMs != long.MaxValue) digest.Add("!!hexpire!!"u8);
             Add(element);
+            isOver = left.Take(value.Length);
         }
+
+        return isOver;
     }
 
-    private readonly void MixStream(Database database, Entry entry)
+    private readonly bool MixStream(Database database, Entry entry, scoped ref ValuePosition position, WorkLeft left)
     {
         Span<byte> scratch = stackalloc byte[CompactText.ScratchBytes];
-        StreamCursor cursor = StreamValue.Of(database, entry).Range(default, StreamId.Max);
+        StreamCursor cursor = StreamValue.Of(database, entry).Range(position.NextId, StreamId.Max);
         while (cursor.MoveNext())
         {
             Mix(Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"{cursor.Id.Ms}.{cursor.Id.Sequence}")));
             StreamFields fields = cursor.Fields;
+            bool isOver = false;
             for (int i = 0; i < fields.Count; i++)
             {
                 Mix(fields.Name().Bytes(scratch));
-                Mix(fields.Value().Bytes(scratch));
+                ReadOnlySpan<byte> value = fields.Value().Bytes(scratch);
+                Mix(value);
+                isOver = left.Take(value.Length);
             }
+
+            if (!cursor.Id.TryNext(out StreamId next)) return true;
+            position.NextId = next;
+            if (isOver) return false;
         }
+
+        return true;
     }
 
     // Of each element its name, its vector as it is stored, and its attributes. How elements are linked depends on chance.
-    private readonly void AddVectorSet(Database database, Entry entry)
+    private readonly bool AddVectorSet(Database database, Entry entry, scoped ref ValuePosition position, WorkLeft left)
     {
         Span<byte> element = stackalloc byte[Bytes];
         var digest = new DatasetDigest(element);
         VectorSetValue set = VectorSetValue.Of(database, entry);
-        for (int number = 0; number < set.Numbers; number++)
+        while ((int)position.Next < set.Numbers)
         {
-            VectorElement vector = set.AtOrNone(number);
-            if (!vector.Exists) continue;
-            element.Clear();
-            digest.Mix(vector.Name);
-            digest.Mix(vector.Stored);
-            digest.Mix(vector.Attributes);
-            Add(element);
+            VectorElement vector = set.AtOrNone((int)position.Next++);
+            bool isOver = left.Take(0);
+            if (vector.Exists)
+            {
+                element.Clear();
+                digest.Mix(vector.Name);
+                digest.Mix(vector.Stored);
+                digest.Mix(vector.Attributes);
+                Add(element);
+                isOver = left.Take(vector.Stored.Length + vector.Attributes.Length);
+            }
+
+            if (isOver) return (int)position.Next >= set.Numbers;
         }
+
+        return true;
+    }
+
+    /// <summary>Where the next part of a value begins: an index, a cursor of buckets, or an entry's id.</summary>
+    internal struct ValuePosition
+    {
+        /// <summary>Whether the type is mixed in.</summary>
+        internal bool IsBegun { get; set; }
+
+        internal ulong Next { get; set; }
+
+        internal StreamId NextId { get; set; }
+    }
+
+    /// <summary>What a part of a value may still hash, in bytes.</summary>
+    internal struct WorkLeft(long bytes)
+    {
+        // The hashes of a short element, four to seven, take as long as so many bytes of a long one.
+        private const int ElementBytes = 512;
+
+        private long _bytes = bytes;
+
+        /// <summary>Takes an element. True: the part has enough.</summary>
+        internal bool Take(long elementBytes) => (_bytes -= ElementBytes + elementBytes) < 0;
     }
 }

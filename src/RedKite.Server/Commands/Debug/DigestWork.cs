@@ -13,14 +13,25 @@ namespace RedKite.Server.Commands.Debug;
 /// <param name="expiry">The time of the whole digest: what expires meanwhile is in it.</param>
 internal sealed class DigestWork(Keyspace keyspace, ExpiryClock expiry) : SlicedWork
 {
-    // As long as a slice of a loop's background work; the keys of a bucket are added, each with its whole value.
+    // As long as a slice of a loop's background work; a part of a value is added, or a string.
     private const int SliceMicroseconds = 100;
 
+    // Some 100 microseconds: 128 short elements.
+    private const int PartBytes = 1 << 16;
+
     private readonly byte[] _digest = new byte[DatasetDigest.Bytes];
+    private readonly byte[] _keyDigest = new byte[DatasetDigest.Bytes];
     private readonly EntryList _entries = new();
     private int _database;
     private bool _hasKeys; // of that database so far
     private TableCursor _cursor;
+    private int _at; // of the cursor's bucket
+
+    // Of a key's value only some parts are mixed in. If the key has another type then, or is not where it was, the rest is left out.
+    private bool _isPartial;
+    private ulong _partialHash;
+    private DataType _partialType;
+    private DatasetDigest.ValuePosition _position;
 
     /// <summary>0 if there are no keys.</summary>
     internal ReadOnlySpan<byte> Digest => _digest;
@@ -54,7 +65,7 @@ internal sealed class DigestWork(Keyspace keyspace, ExpiryClock expiry) : Sliced
         return IsComplete;
     }
 
-    /// <summary>Adds the next keys of <see cref="Stripe"/>, which is locked, those of one bucket at least.</summary>
+    /// <summary>Adds the next keys of <see cref="Stripe"/>, which is locked, a part of one at least.</summary>
     /// <param name="end">The timestamp at which it ends before the stripe does.</param>
     internal void AddStripe(long end)
     {
@@ -64,15 +75,22 @@ internal sealed class DigestWork(Keyspace keyspace, ExpiryClock expiry) : Sliced
             bool more;
             do
             {
+                TableCursor next = _cursor;
                 _entries.Clear();
-                more = table.NextBucket(ref _cursor, _entries);
-                foreach (Entry entry in _entries) Add(database, entry);
+                more = table.NextBucket(ref next, _entries);
+                for (; _at < _entries.Count; _at++)
+                {
+                    if (!TryAdd(database, _entries[_at], end)) return;
+                }
+
+                (_cursor, _at) = (next, 0);
             }
             while (more && Stopwatch.GetTimestamp() < end);
             if (more) return;
         }
 
-        _cursor = default;
+        if (_isPartial) EndKey();
+        (_cursor, _at) = (default, 0);
         if (++Stripe < keyspace.Stripes.Length) return;
         (Stripe, _hasKeys) = (0, false);
         do
@@ -87,18 +105,35 @@ internal sealed class DigestWork(Keyspace keyspace, ExpiryClock expiry) : Sliced
     {
     }
 
-    private void Add(Database database, Entry entry)
+    // False: the time is over before the key's value is.
+    private bool TryAdd(Database database, Entry entry, long end)
     {
-        if (!IsAlive(database, entry)) return;
-        var digest = new DatasetDigest(_digest);
-        if (!_hasKeys) digest.MixNumber(_database);
-        _hasKeys = true;
-        Span<byte> keyBytes = stackalloc byte[DatasetDigest.Bytes];
-        keyBytes.Clear();
-        var keyDigest = new DatasetDigest(keyBytes);
-        keyDigest.Mix(entry.Key);
-        keyDigest.MixValue(database, entry, expiry);
-        digest.Add(keyBytes);
+        if (_isPartial && (entry.Type != _partialType || keyspace.Hash(entry.Key) != _partialHash)) EndKey();
+        var digest = new DatasetDigest(_keyDigest);
+        if (!_isPartial)
+        {
+            if (!IsAlive(database, entry)) return true;
+            if (!_hasKeys) new DatasetDigest(_digest).MixNumber(_database);
+            _hasKeys = true;
+            digest.Mix(entry.Key);
+        }
+
+        while (!digest.MixValue(database, entry, expiry, ref _position, new DatasetDigest.WorkLeft(PartBytes)))
+        {
+            if (Stopwatch.GetTimestamp() < end) continue;
+            (_isPartial, _partialHash, _partialType) = (true, keyspace.Hash(entry.Key), entry.Type);
+            return false;
+        }
+
+        EndKey();
+        return true;
+    }
+
+    private void EndKey()
+    {
+        new DatasetDigest(_digest).Add(_keyDigest);
+        Array.Clear(_keyDigest);
+        (_isPartial, _position) = (false, default);
     }
 
     private bool IsAlive(Database database, Entry entry) => !(entry.Expires && expiry.HasPassed(entry.ExpiryMs)) && HasValue(database, entry, expiry);

@@ -40,9 +40,9 @@ internal static class LoadRules
             "The slow log has the slow commands. Commands on whole collections or the whole keyspace delay others.", "slow",
             view => SlowSeconds(view, LatencyP99) is >= SlowSecondsMin and var seconds ? new("Commands are slow", Text($"the 99th percentile was above 10 ms in {seconds} of the last 30 seconds, {view.Max(LatencyP99, 30) / 1000:0.#} ms at most"), Warning) : null)
         { Culprit = culprits => culprits.LongCalls(30) },
-        new("long-commands", "Commands that took longer than 10 ms each took more than 3 % of an event loop's time together, in at least 10 of the last 30 seconds. Whatever shares their loop or their keys waits meanwhile.",
+        new("long-commands", "Commands that took longer than 10 ms each took more than 3 % of an event loop's time together, in at least 10 of the last 30 seconds and one of the last 10. Whatever shares their loop or their keys waits meanwhile.",
             "Read large values in parts (HSCAN, SSCAN, ranges), keys by SCAN instead of KEYS, and split scripts.", "slow",
-            view => view.SecondsOver(LongCallTime, 30, LongCallMsMin) is >= SlowSecondsMin and var seconds && SlowSeconds(view, LatencyP99) < SlowSecondsMin
+            view => view.SecondsOver(LongCallTime, 30, LongCallMsMin) is >= SlowSecondsMin and var seconds && SlowSeconds(view, LatencyP99) < SlowSecondsMin && view.SecondsOver(LongCallTime, 10, LongCallMsMin) > 0
                 ? new("Long commands take much of an event loop's time", Text($"in {seconds} of the last 30 seconds, {view.Rate(LongCallTime, 30):0} ms a second"), Warning) : null)
         { Culprit = culprits => culprits.LongCalls(30) },
         new("commands-wait", "One in a hundred commands waited longer than 10 ms for its turn on the event loop, or for keys that another command had locked, in at least 10 of the last 30 seconds, which had at least 1,000 commands.",

@@ -25,6 +25,14 @@ internal unsafe ref struct SetEnumerator
         else if (set.Encoding == ValueEncoding.ListPack) _next = PackedList.Start;
     }
 
+    /// <summary>The members of some of a table's blocks.</summary>
+    internal SetEnumerator(SetView set, MemberEnumerator blocks, Span<byte> number)
+    {
+        _set = set;
+        _number = number;
+        _blocks = blocks;
+    }
+
     /// <summary>The member, valid until the next step.</summary>
     internal readonly ReadOnlySpan<byte> Current
     {

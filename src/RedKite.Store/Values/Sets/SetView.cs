@@ -145,6 +145,9 @@ internal readonly unsafe struct SetView : IElementExpiries
         return MemberAt(place);
     }
 
+    /// <summary>Enumerates the members of one bucket of a table. The cursor advances to the next bucket and is 0 after the last one.</summary>
+    internal SetEnumerator ScanBucket(ref ulong cursor, Span<byte> number) => new(this, Table.ScanBucket(ref cursor), number);
+
     /// <summary>Adds one bucket's members of a table to a list and returns the cursor of the next bucket, 0 after the last.</summary>
     internal ulong Scan(ulong cursor, MemberList members)
     {

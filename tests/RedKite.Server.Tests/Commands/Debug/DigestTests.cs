@@ -15,6 +15,7 @@ namespace RedKite.Server.Tests.Commands.Debug;
 public sealed class DigestTests
 {
     private const int Keys = 20_000; // no machine hashes them in one slice
+    private const int LargeElements = 600; // more than a packed hash has
     private const string Empty = "0000000000000000000000000000000000000000";
 
     [Fact]
@@ -53,7 +54,7 @@ public sealed class DigestTests
                 session.Execute("SADD", $"set{i}", "a", $"{i}");
                 session.Execute("RPUSH", $"list{i}", "a", $"{i}");
                 session.Execute("XADD", $"stream{i}", "1-1", "f", $"{i}");
-                session.Execute("ARSET", $"array{i}", "5", $"{i}");
+                Assert.False(session.Execute("ARSET", $"array{i}", "5", $"{i}").IsError);
                 session.Execute("SET", $"expiring{i}", "v", "EX", "1000");
             }
         }
@@ -66,6 +67,56 @@ public sealed class DigestTests
         Assert.Equal("+" + inOnePiece, digest.RunToEnd());
         Assert.InRange(digest.Slices, 2, int.MaxValue);
         Assert.Equal(inOnePiece, server.Execute("DEBUG", "DIGEST").Text); // a caller in the process
+    }
+
+    // However small the parts are.
+    [Theory]
+    [InlineData(1)]
+    [InlineData(5000)]
+    public async Task Large_values_are_digested_in_parts(int partBytes)
+    {
+        await using RedKiteServer server = await StartAsync();
+        FillLarge(server);
+        Keyspace keyspace = server.Engine.Keyspace;
+        Span<byte> whole = stackalloc byte[DatasetDigest.Bytes], inParts = stackalloc byte[DatasetDigest.Bytes];
+        foreach (string key in LargeKeys)
+        {
+            Entry entry = keyspace.Databases[0].FindByHash(keyspace.Hash(Encoding.Latin1.GetBytes(key)));
+            Assert.True(entry.Exists, key);
+            whole.Clear();
+            inParts.Clear();
+            new DatasetDigest(whole).MixValue(keyspace.Databases[0], entry, ExpiryClock.Never);
+            var position = default(DatasetDigest.ValuePosition);
+            int parts = 1;
+            while (!new DatasetDigest(inParts).MixValue(keyspace.Databases[0], entry, ExpiryClock.Never, ref position, new DatasetDigest.WorkLeft(partBytes))) parts++;
+            Assert.True(whole.SequenceEqual(inParts), key);
+            Assert.InRange(parts, LargeElements * 500 / Math.Max(partBytes, 1000) / 8, 2 * LargeElements); // a bucket of a table is one part at least
+        }
+    }
+
+    [Fact]
+    public async Task Large_values_are_digested_in_slices()
+    {
+        await using RedKiteServer server = await StartAsync();
+        FillLarge(server);
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("MULTI").IsOk();
+        client.Run("DEBUG DIGEST").IsSimple("QUEUED");
+        string inOnePiece = client.Run("EXEC").Items[0].Text;
+        using var digest = new SlicedCommand(server.Engine, ["DEBUG", "DIGEST"]);
+        for (int i = 0; digest.RunSlice(); i++) server.Execute("SET", "other", $"{i}", "GET"); // moves nothing
+        Assert.InRange(digest.Slices, 10, int.MaxValue);
+        server.Execute("DEL", "other");
+        Assert.Equal(inOnePiece, server.Execute("DEBUG", "DIGEST").Text);
+
+        foreach (string[] change in (string[][])[["DEL", .. LargeKeys], ["FLUSHALL"], ["RENAME", "hash", "set"], ["SET", "hash", "text"], ["HDEL", "hash", "f1", "f2"], ["LTRIM", "list", "0", "10"], ["SWAPDB", "0", "1"]])
+        {
+            server.Execute("FLUSHALL");
+            FillLarge(server);
+            using var changed = new SlicedCommand(server.Engine, ["DEBUG", "DIGEST"]);
+            for (int i = 0; i < 5 && changed.RunSlice(); i++) server.Execute(change);
+            Assert.Matches("^\\+[0-9a-f]{40}$", changed.RunToEnd());
+        }
     }
 
     [Fact]
@@ -126,6 +177,23 @@ public sealed class DigestTests
         Assert.InRange(ServerClock.TicksToNs(digest.Client.ExecutedTicks), 2_000_000_000, long.MaxValue);
         Assert.True(server.Engine.LongCalls.Longest(60) is null or { Ns: < 1_000_000_000 });
         Assert.Equal("DEBUG", server.Execute("SLOWLOG", "GET", "1").Items[0].Items[3].Items[0].Text);
+    }
+
+    private static readonly string[] LargeKeys = ["list", "set", "zset", "hash", "stream", "array", "vectors"];
+
+    private static void FillLarge(RedKiteServer server)
+    {
+        string[] numbers = [.. Enumerable.Range(0, LargeElements).Select(i => $"{i}")];
+        Run(["RPUSH", "list", .. numbers]);
+        Run(["SADD", "set", .. numbers.Select(number => "m" + number)]);
+        Run(["ZADD", "zset", .. numbers.SelectMany<string, string>(number => [number, "m" + number])]);
+        Run(["HSET", "hash", .. numbers.SelectMany<string, string>(number => ["f" + number, number])]);
+        for (int i = 0; i < LargeElements; i++) Run("ARSET", "array", $"{(i * 10) + 7}", $"x{i}");
+        Run("HPEXPIRE", "hash", "100000000", "FIELDS", "1", "f7");
+        for (int i = 0; i < LargeElements; i++) Run("XADD", "stream", $"{i + 1}-1", "f", $"{i}");
+        for (int i = 0; i < LargeElements; i++) Run("VADD", "vectors", "VALUES", "2", "1", $"{i}", $"e{i}");
+
+        void Run(params string[] command) => Assert.False(server.Execute(command).IsError, command[0]);
     }
 
     private static void Fill(RedKiteServer server) => server.Execute("DEBUG", "POPULATE", $"{Keys}");
