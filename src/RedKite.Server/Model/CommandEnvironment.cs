@@ -62,7 +62,18 @@ internal sealed class CommandEnvironment
     internal KeyHashes KeyHashes { get; } = new();
 
     /// <summary>Whether commands execute inside a unit: a transaction or script. Nothing in it blocks, and its time does not change.</summary>
-    internal bool IsInUnit { get; set; }
+    internal bool IsInUnit
+    {
+        get;
+        set
+        {
+            field = value;
+            if (!value) UnitFieldSets = null;
+        }
+    }
+
+    /// <summary>The lists of fields that a script has prepared, until its unit ends: its client's are the connection's.</summary>
+    internal ClientFieldSets? UnitFieldSets { get; set; }
 
     /// <summary>What the commands of the unit may still do beyond a slice each.</summary>
     internal UnitWork UnitWork { get; } = new();

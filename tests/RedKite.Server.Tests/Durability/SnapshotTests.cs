@@ -126,6 +126,21 @@ public class SnapshotTests
         goesOn.Set();
     }
 
+    [Theory]
+    [InlineData("BGSAVE", "Background saving scheduled")]
+    [InlineData("BGREWRITEAOF", "Background append only file rewriting scheduled")]
+    public async Task Save_in_a_transaction_begins_behind_it(string command, string reply)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        using RedKiteSession client = disk.Server.CreateSession();
+        client.Execute("MULTI");
+        client.Execute(command);
+        client.Execute("SET", "k", "v");
+        Assert.Equal([reply, "OK"], client.Execute("EXEC").Items.Select(item => item.Text));
+        disk.WaitFor(() => disk.Info(command == "BGSAVE" ? "rdb_bgsave_in_progress" : "aof_rewrite_in_progress") == "0", "the end");
+        if (command == "BGSAVE") Assert.Contains("dump.rdb", disk.Files.List(disk.Folder));
+    }
+
     [Fact]
     public async Task Bgsave_cancel_ends_the_save_and_counts_no_failure()
     {

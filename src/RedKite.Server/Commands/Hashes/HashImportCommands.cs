@@ -45,16 +45,27 @@ internal static class HashImportCommands
             return;
         }
 
+        if (cmd.Environment.IsInScript) bytes += Sets(cmd)?.Bytes ?? 0; // the connection's are counted anyway
         if (!cmd.IsStateWithinLimitOrReply(bytes, seen.Count + 1)) return;
-        (cmd.Session.FieldSets ??= new ClientFieldSets()).Set(cmd[2], [.. seen]);
+        ClientFieldSets sets = Sets(cmd) ?? new ClientFieldSets();
+        sets.Set(cmd[2], [.. seen]);
+        SetSets(cmd, sets);
         cmd.Reply.Ok();
+    }
+
+    // A script neither sees nor changes its caller's lists: they belong to the connection.
+    private static ClientFieldSets? Sets(scoped in CommandContext cmd) => cmd.Environment.IsInScript ? cmd.Environment.UnitFieldSets : cmd.Session.FieldSets;
+
+    private static void SetSets(scoped in CommandContext cmd, ClientFieldSets? sets)
+    {
+        if (cmd.Environment.IsInScript) cmd.Environment.UnitFieldSets = sets;
+        else cmd.Session.FieldSets = sets;
     }
 
     // HIMPORT SET key fieldset-name value [value ...]
     private static void Set(ref CommandContext cmd)
     {
-        // A script does not see its caller's lists: they belong to the connection.
-        if (cmd.Environment.IsInScript || cmd.Session.FieldSets?.Find(cmd[3]) is not { } fields)
+        if (Sets(cmd)?.Find(cmd[3]) is not { } fields)
         {
             cmd.Reply.Error("ERR no such fieldset"u8);
             return;
@@ -94,13 +105,13 @@ internal static class HashImportCommands
     }
 
     // HIMPORT DISCARD fieldset-name
-    private static void Discard(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Session.FieldSets?.Remove(cmd[2]) == true ? 1 : 0);
+    private static void Discard(ref CommandContext cmd) => cmd.Reply.Integer(Sets(cmd)?.Remove(cmd[2]) == true ? 1 : 0);
 
     // HIMPORT DISCARDALL
     private static void DiscardAll(ref CommandContext cmd)
     {
-        int count = cmd.Session.FieldSets?.Count ?? 0;
-        cmd.Session.FieldSets = null;
+        int count = Sets(cmd)?.Count ?? 0;
+        SetSets(cmd, null);
         cmd.Reply.Integer(count);
     }
 

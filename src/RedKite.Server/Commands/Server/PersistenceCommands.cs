@@ -44,10 +44,10 @@ internal sealed class PersistenceCommands(DurabilityService durability)
 
         switch (durability.BeginSave(schedules))
         {
-            case BackgroundStart.Started:
+            case BackgroundStart.Started when !cmd.Environment.IsInUnit:
                 cmd.Reply.SimpleString("Background saving started"u8);
                 break;
-            case BackgroundStart.Scheduled:
+            case BackgroundStart.Started or BackgroundStart.Scheduled: // in a transaction it begins behind that
                 cmd.Reply.SimpleString("Background saving scheduled"u8);
                 break;
             case BackgroundStart.SaveInProgress:
@@ -81,10 +81,10 @@ internal sealed class PersistenceCommands(DurabilityService durability)
     {
         switch (durability.BeginRewrite())
         {
-            case BackgroundStart.Started:
+            case BackgroundStart.Started when !cmd.Environment.IsInUnit:
                 cmd.Reply.SimpleString("Background append only file rewriting started"u8);
                 break;
-            case BackgroundStart.Scheduled:
+            case BackgroundStart.Started or BackgroundStart.Scheduled:
                 cmd.Reply.SimpleString("Background append only file rewriting scheduled"u8);
                 break;
             default:

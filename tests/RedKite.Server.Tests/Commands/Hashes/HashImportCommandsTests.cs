@@ -48,6 +48,20 @@ public sealed class HashImportCommandsTests : IAsyncLifetime
     }
 
     [Fact]
+    public void Lists_that_a_script_prepares_are_its_own_and_end_with_it()
+    {
+        Run("HIMPORT PREPARE u name").IsOk();
+        Run("EVAL \"redis.call('HIMPORT','PREPARE','u','a','b'); redis.call('HIMPORT','PREPARE','v','a'); return redis.call('HIMPORT','SET',KEYS[1],'u','1','2')\" 1 k").IsOk();
+        Run("HMGET k a b").IsArray("1", "2");
+        Run("HIMPORT SET k u alice").IsOk();
+        Run("HGET k name").IsBulk("alice");
+        Run("HIMPORT SET k v 1").IsError("ERR no such fieldset");
+        Run("EVAL \"return redis.call('HIMPORT','DISCARDALL')\" 0").IsInteger(0);
+        Run("HIMPORT DISCARDALL").IsInteger(1);
+        Run("EVAL \"redis.call('HIMPORT','PREPARE','w','a') return redis.call('HIMPORT','DISCARD','w')\" 0").IsInteger(1);
+    }
+
+    [Fact]
     public void Lists_belong_to_the_connection_until_they_are_discarded()
     {
         Run("HIMPORT PREPARE u a").IsOk();
