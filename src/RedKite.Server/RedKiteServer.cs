@@ -432,7 +432,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         log.Ended = () => ForEachLoop(loop => loop.Gate.Use(null));
         log.Synced = ReleaseOutput;
         log.Waits.Reply = ReplyLater;
-        log.Abandoned = (failed, position) => ForEachLoop(loop => loop.Gate.Abandon(failed, position));
+        log.Abandoned = Abandon;
         Engine.Durability.Begin();
         if (Engine.Durability.LoadedPlace is { } place)
         {
@@ -463,6 +463,22 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
 
     /// <summary>Whether output waits for the append-only file.</summary>
     internal bool HasHeldOutput => Array.Exists(_loops, static loop => loop.Loop.AwaitedPosition > 0);
+
+    // On a thread of the log. A command that writes and began before may still serve another loop's clients: its loop posts their replies, and they
+    // are held there. So each loop ends its turn before any of them closes what is held.
+    private void Abandon(AppendOnlyLog log)
+    {
+        long failure = log.Refusing;
+        SessionLoop[] loops = _loops;
+        int left = loops.Length;
+        foreach (SessionLoop loop in loops)
+        {
+            loop.Loop.PostOrRun(() =>
+            {
+                if (Interlocked.Decrement(ref left) == 0) ForEachLoop(each => each.Gate.Abandon(log, failure));
+            });
+        }
+    }
 
     // On a thread of the log.
     private void ReleaseOutput(long position)

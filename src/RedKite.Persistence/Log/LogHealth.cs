@@ -3,8 +3,9 @@ using RedKite.Persistence.Files;
 namespace RedKite.Persistence.Log;
 
 /// <summary>
-/// Whether a log works: it is well, a write has failed, or a sync has. The log's two threads report to it. Only a write ends a write's
-/// failure, and only a new file ends a sync's, so a write that was in progress while a sync failed changes nothing.
+/// Whether a log works: it is well, a write has failed, a sync has, or it goes on in a new file that is worth nothing without its base. The log's
+/// two threads report to it, and the one that commits bases. Only a write ends a write's failure; a sync's ends by a new file and then the commit of
+/// the base that holds everything before it. So a write that was in progress while a sync failed changes nothing.
 /// </summary>
 /// <remarks>
 /// State and reports change together under one lock: who hears of failures and recoveries hears of them in the order in which they
@@ -20,15 +21,18 @@ internal sealed class LogHealth(Action<FileFailure, bool> failed, Action recover
     /// <summary>What is wrong; null: nothing.</summary>
     internal FileFailure? Failure => _state.Failure;
 
-    /// <summary>Whether a sync has failed and no new file has begun since.</summary>
-    internal bool IsAbandoned => _state.IsSync;
+    /// <summary>Whether a sync has failed and no new file has begun since: what is executed is not written.</summary>
+    internal bool IsAbandoned => _state.Condition == Condition.SyncFailed;
+
+    /// <summary>Whether records are in no file, and only the commit of a base that holds everything ends that.</summary>
+    internal bool LacksRecords => _state.Condition is Condition.SyncFailed or Condition.LacksBase;
 
     /// <summary>A write has failed.</summary>
     internal void WriteFailed(FileFailure failure)
     {
         lock (_changing)
         {
-            if (_state.Failure is null) Fail(failure, isSync: false);
+            if (_state.Failure is null) Fail(failure, Condition.WriteFailed);
         }
     }
 
@@ -37,7 +41,7 @@ internal sealed class LogHealth(Action<FileFailure, bool> failed, Action recover
     {
         lock (_changing)
         {
-            if (!_state.IsSync) Fail(failure, isSync: true);
+            if (!IsAbandoned) Fail(failure, Condition.SyncFailed);
         }
     }
 
@@ -47,20 +51,34 @@ internal sealed class LogHealth(Action<FileFailure, bool> failed, Action recover
         if (_state.Failure is null) return; // a failure that comes later is not ended by this write
         lock (_changing)
         {
-            if (!_state.IsSync) Recover();
+            if (_state.Condition == Condition.WriteFailed) Recover();
         }
     }
 
-    /// <summary>Another file goes on, whose base holds everything before it.</summary>
-    internal void Began()
+    /// <summary>Another file goes on.</summary>
+    /// <param name="lacksRecords">Whether what precedes it is in no file, so that it needs its base.</param>
+    internal void Switched(bool lacksRecords)
     {
-        lock (_changing) Recover();
+        lock (_changing)
+        {
+            if (lacksRecords) _state = new State(_state.Failure, Condition.LacksBase);
+            else Recover(); // all of the last file was synced before, so a sync of it that fails afterwards loses nothing
+        }
     }
 
-    private void Fail(FileFailure failure, bool isSync)
+    /// <summary>The base of the current file is in force: nothing is missing. A sync of that file that has failed meanwhile is another matter.</summary>
+    internal void BaseCommitted()
     {
-        _state = new State(failure, isSync);
-        failed(failure, isSync);
+        lock (_changing)
+        {
+            if (_state.Condition == Condition.LacksBase) Recover();
+        }
+    }
+
+    private void Fail(FileFailure failure, Condition condition)
+    {
+        _state = new State(failure, condition);
+        failed(failure, condition == Condition.SyncFailed);
     }
 
     private void Recover()
@@ -70,9 +88,17 @@ internal sealed class LogHealth(Action<FileFailure, bool> failed, Action recover
         recovered();
     }
 
-    // Replaced as a whole, so that no reader sees half of a change.
-    private sealed record State(FileFailure? Failure, bool IsSync)
+    private enum Condition
     {
-        internal static readonly State Well = new(null, IsSync: false);
+        Well,
+        WriteFailed,
+        SyncFailed,
+        LacksBase,
+    }
+
+    // Replaced as a whole, so that no reader sees half of a change.
+    private sealed record State(FileFailure? Failure, Condition Condition)
+    {
+        internal static readonly State Well = new(null, Condition.Well);
     }
 }

@@ -10,7 +10,8 @@ namespace RedKite.Persistence.Log;
 /// <para>Writes state their position in the file. A write that failed is repeated at the same place, a second later and until it
 /// succeeds, and nothing is lost meanwhile: the chain keeps the bytes. After a failed sync the system may have dropped what it had accepted, and
 /// a later sync would not say so. Then the file is abandoned: records are discarded until <see cref="SwitchAt"/> names a position from
-/// which a new file goes on, whose base holds everything before it.</para>
+/// which a new file goes on, whose base holds everything before it. Until that base is committed, the log still counts as failed.</para>
+/// <para>What is asked of the writer, a flush or a switch, is always answered: by its end at the latest (<see cref="_asking"/>).</para>
 /// <para>What is visible ends at a boundary between records, so a line with the time (`#TS:`) is never within one.</para>
 /// </remarks>
 internal sealed class LogWriter : IDisposable
@@ -28,8 +29,8 @@ internal sealed class LogWriter : IDisposable
     private readonly LogSyncer _syncer;
     private readonly Thread _thread;
     private readonly AutoResetEvent _wakes = new(false);
-    private readonly Lock _switching = new();
-    private PendingSwitch? _switch;
+    private readonly Lock _asking = new();
+    private volatile PendingSwitch? _switch;
     private IOpenFile? _file;
     private long _written; // position in the chain
     private long _fileLength;
@@ -39,8 +40,9 @@ internal sealed class LogWriter : IDisposable
     private long _retryAtMs;
     private int _sleeps;
     private volatile bool _stopping;
+    private bool _hasEnded; // nothing is asked any more
     private readonly LogHealth _health;
-    private TaskCompletionSource<bool>? _flush; // asked for, until a turn begins
+    private volatile TaskCompletionSource<bool>? _flush; // asked for, until a turn begins
     private TaskCompletionSource<bool>? _flushing; // of the current turn
 
     /// <param name="chain">What to write.</param>
@@ -74,7 +76,7 @@ internal sealed class LogWriter : IDisposable
     /// <summary>Called when writing or syncing fails for the first time. After a failed sync only a new file goes on.</summary>
     internal Action<FileFailure, bool>? Failed { get; init; }
 
-    /// <summary>Called when a write has succeeded again, or a new file goes on after an abandoned one.</summary>
+    /// <summary>Called when a write has succeeded again, or the base of a file that goes on after an abandoned one is committed.</summary>
     internal Action? Recovered { get; init; }
 
     /// <summary>Called on the writer's thread in each of its turns, at least every 100 ms.</summary>
@@ -104,6 +106,9 @@ internal sealed class LogWriter : IDisposable
     /// <summary>Whether a sync has failed and no new file has begun since: what is executed is not written.</summary>
     internal bool IsAbandoned => _health.IsAbandoned;
 
+    /// <summary>Whether records are in no file, so that a rewrite must succeed.</summary>
+    internal bool LacksRecords => _health.LacksRecords;
+
     /// <summary>Syncs that were completed, their time, and how long the current one takes.</summary>
     internal LogSyncFigures Syncs => _syncer.Figures;
 
@@ -125,12 +130,15 @@ internal sealed class LogWriter : IDisposable
     /// Writes what follows a position to another file. When everything before it is written and synced, the writer's thread calls the
     /// function, which creates the file and records its name, and goes on there. If that fails, the current file goes on.
     /// </summary>
+    /// <param name="position">The position.</param>
+    /// <param name="open">Creates the file; told whether records before it are missing, so that the file must not be used without its base.</param>
     /// <returns>Completes when the new file is in use; faulted with a <see cref="FileFailure"/> if there is none.</returns>
-    internal Task SwitchAt(long position, Func<IOpenFile> open)
+    internal Task SwitchAt(long position, Func<bool, IOpenFile> open)
     {
         var next = new PendingSwitch(position, open, new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously));
-        lock (_switching)
+        lock (_asking)
         {
+            if (_hasEnded) return Task.FromException(Ended());
             if (_switch is not null) throw new InvalidOperationException("a file switch is in progress");
             _switch = next;
         }
@@ -138,6 +146,35 @@ internal sealed class LogWriter : IDisposable
         _wakes.Set();
         return next.Done.Task;
     }
+
+    /// <summary>The base of the pending switch is on the disk: what cannot be written to the current file is in it and need not be.</summary>
+    internal void CompleteSwitch()
+    {
+        lock (_asking)
+        {
+            if (_switch is { } next) next.HasBase = true;
+        }
+
+        _wakes.Set();
+    }
+
+    /// <summary>There will be no base: the pending switch does not happen, unless it is happening already.</summary>
+    internal void CancelSwitch()
+    {
+        PendingSwitch? canceled;
+        lock (_asking) (canceled, _switch) = (_switch, null);
+        canceled?.Done.SetException(Ended());
+    }
+
+    /// <summary>The base of the current file is in force, and with it everything up to a position is on the disk.</summary>
+    internal void BaseCommitted(long position)
+    {
+        _health.BaseCommitted();
+        Advance(position);
+        _wakes.Set();
+    }
+
+    private static FileFailure Ended() => new("write", "the append-only file", FileFailure.Canceled);
 
     /// <summary>Wakes the writer if it sleeps: there are records to write.</summary>
     internal void Wake()
@@ -173,10 +210,15 @@ internal sealed class LogWriter : IDisposable
     /// <returns>Whether it succeeded.</returns>
     internal Task<bool> Flush()
     {
-        var flush = new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
-        TaskCompletionSource<bool>? other = Interlocked.CompareExchange(ref _flush, flush, null);
+        TaskCompletionSource<bool> flush;
+        lock (_asking)
+        {
+            if (_hasEnded) return Task.FromResult(false);
+            flush = _flush ??= new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
+        }
+
         _wakes.Set();
-        return (other ?? flush).Task;
+        return flush.Task;
     }
 
     /// <summary>Ends the threads without writing what waits: <see cref="Flush"/> comes before.</summary>
@@ -185,9 +227,9 @@ internal sealed class LogWriter : IDisposable
         _stopping = true;
         _wakes.Set();
         if (_thread.IsAlive) _thread.Join();
+        else End(); // it has not begun
         _syncer.Dispose();
-        _file?.Dispose();
-        _wakes.Dispose();
+        _file?.Dispose(); // not the event: a thread that has appended, or asked for something, may still set it
     }
 
     private void Run()
@@ -210,8 +252,22 @@ internal sealed class LogWriter : IDisposable
             if (!hasMore) Sleep();
         }
 
+        End();
+    }
+
+    // What is asked for completes or fails. From here on nothing can be asked.
+    private void End()
+    {
+        TaskCompletionSource<bool>? flush;
+        lock (_asking)
+        {
+            _hasEnded = true;
+            (flush, _flush) = (_flush, null);
+        }
+
         EndFlush(false);
-        Interlocked.Exchange(ref _flush, null)?.TrySetResult(false);
+        flush?.SetResult(false);
+        CancelSwitch();
     }
 
     private void EndFlush(bool succeeded)
@@ -225,30 +281,37 @@ internal sealed class LogWriter : IDisposable
     // Returns whether there is more to do at once.
     private bool Work()
     {
-        if (Failure is not null && _flush is null && _flushing is null && NowMs < _retryAtMs) return false;
-        _flushing ??= Interlocked.Exchange(ref _flush, null); // before what is visible: a flush covers what was complete when it was asked for
+        if (Failure is not null && !IsAsked && NowMs < _retryAtMs) return false;
+
+        // Before what is visible: a flush covers what was complete when it was asked for.
+        lock (_asking)
+        {
+            if (_flushing is null) (_flushing, _flush) = (_flush, null);
+        }
+
         long end = _chain.Visible;
         Looking?.Invoke();
-        PendingSwitch? next;
-        lock (_switching) next = _switch; // behind what is visible: a cut that is not seen here lies at its end or beyond
-        bool switches = next is not null && next.Position <= end;
-        if (switches) end = next!.Position;
-        if (IsAbandoned) Discard(end);
-        else Write(end);
-        if (switches)
+        PendingSwitch? next = _switch; // behind what is visible: a cut that is not seen here lies at its end or beyond
+        if (next is not null && next.Position <= end)
         {
-            Switch(next!);
+            Switch(next);
             return true;
         }
 
+        if (IsAbandoned) Discard(end);
+        else Write(end);
         if (_flushing is not null)
         {
-            if (!IsAbandoned) Sync(); // throws if the other thread's has failed meanwhile
-            EndFlush(!IsAbandoned);
+            bool lacksRecords = LacksRecords;
+            if (!lacksRecords) Sync(); // throws if the other thread's has failed meanwhile
+            EndFlush(!lacksRecords);
         }
 
         return IsDue(_written + GatheredBytesMax) || _flush is not null;
     }
+
+    // Whether the next turn must not wait until a failed write is repeated.
+    private bool IsAsked => _flush is not null || _flushing is not null || _switch is { } next && (next.HasBase || IsAbandoned);
 
     // Whether there is something to write now: it is asked for, or, if nothing waits for a sync, it ends beyond a position.
     private bool IsDue(long beyond) => Policy == FsyncPolicy.Always && !SuspendsSyncs()
@@ -277,7 +340,8 @@ internal sealed class LogWriter : IDisposable
             _health.Wrote();
         }
 
-        if (SuspendsSyncs()) Synced?.Invoke(_written); // output that has waited since before
+        if (LacksRecords) return; // nothing waits for a sync, which would not make them certain
+        if (SuspendsSyncs() || Policy == FsyncPolicy.No) Synced?.Invoke(_written); // output that has waited since before
         else if (Policy == FsyncPolicy.Always && _written > _synced) Sync();
         else if (Policy == FsyncPolicy.EverySecond) _syncer.SyncEverySecond(_written);
     }
@@ -298,8 +362,14 @@ internal sealed class LogWriter : IDisposable
         OnSynced(_written);
     }
 
-    // From both threads. A loop that begins to wait for a position looks at it again behind a barrier, as this is.
+    // From both threads. A file that needs its base makes nothing certain.
     private void OnSynced(long position)
+    {
+        if (!LacksRecords) Advance(position);
+    }
+
+    // From any thread. A loop that begins to wait for a position looks at it again behind a barrier, as this is.
+    private void Advance(long position)
     {
         long synced = Volatile.Read(ref _synced);
         while (synced < position)
@@ -320,12 +390,31 @@ internal sealed class LogWriter : IDisposable
 
     private void Switch(PendingSwitch next)
     {
-        if (!IsAbandoned) Sync();
-        lock (_switching) _switch = null;
+        bool lacksRecords = LacksRecords; // then the base of this switch holds them, and what this file holds is not needed
+        try
+        {
+            if (!lacksRecords)
+            {
+                Write(next.Position);
+                Sync();
+            }
+        }
+        catch (FileFailure failure) when (next.HasBase)
+        {
+            if (!IsAbandoned) _health.WriteFailed(failure);
+            lacksRecords = true;
+        }
+
+        lock (_asking)
+        {
+            if (_switch != next) return; // canceled
+            _switch = null;
+        }
+
         IOpenFile file;
         try
         {
-            file = next.Open();
+            file = next.Open(lacksRecords);
         }
         catch (FileFailure failure)
         {
@@ -333,13 +422,12 @@ internal sealed class LogWriter : IDisposable
             return;
         }
 
-        bool wasAbandoned = IsAbandoned;
-        _syncer.Use(file, _health.Began);
+        if (lacksRecords) Discard(next.Position);
+        _syncer.Use(file, () => _health.Switched(lacksRecords));
         _file?.Dispose();
         _file = file;
         Volatile.Write(ref _fileLength, file.Length);
         _annotatedSecond = 0;
-        if (wasAbandoned) OnSynced(_written); // the file's base holds what was discarded
         next.Done.SetResult();
     }
 
@@ -357,5 +445,8 @@ internal sealed class LogWriter : IDisposable
         Volatile.Write(ref _sleeps, 0);
     }
 
-    private sealed record PendingSwitch(long Position, Func<IOpenFile> Open, TaskCompletionSource Done);
+    private sealed record PendingSwitch(long Position, Func<bool, IOpenFile> Open, TaskCompletionSource Done)
+    {
+        internal volatile bool HasBase;
+    }
 }

@@ -27,7 +27,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     private readonly LogTotals _totals;
     private TaskCompletionSource? _nextSync; // completes at the next sync or failure; null: no task waits for it
     private long _failures;
-    private long _abandoned; // up to here callers in the process wait for nothing
+    private long _refusing;
     private readonly bool _isOfBackup;
 
     /// <param name="gate">Holds or refuses commands that write.</param>
@@ -67,6 +67,12 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
 
     /// <summary>How often writing or syncing began to fail.</summary>
     internal long Failures => Volatile.Read(ref _failures);
+
+    /// <summary>
+    /// Since which of its <see cref="Failures"/> it has been failing, so that commands that write are refused; 0: it works. What began to be executed
+    /// afterwards waits for nothing: reads go on, although keys that expire are appended.
+    /// </summary>
+    internal long Refusing => Volatile.Read(ref _refusing);
 
     public bool TakesRequests => true;
 
@@ -116,15 +122,14 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     {
         long position = AwaitedPosition();
         if (position == 0) return true;
-        if (Failures != failures) return false;
-        if (position <= Volatile.Read(ref _abandoned)) return true;
         Writer.Ask(position);
         lock (_waiting)
         {
             while (Writer.SyncedPosition < position)
             {
+                bool refuses = Refusing != 0; // before the count: it was counted first
                 if (Failures != failures) return false;
-                if (!RequiresSync) return true;
+                if (refuses || !RequiresSync) return true;
                 Monitor.Wait(_waiting, WaitMs);
             }
         }
@@ -132,7 +137,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
         return true;
     }
 
-    /// <summary>As <see cref="WaitUntilSynced"/>, without a thread that waits.</summary>
+    /// <summary>As <see cref="WaitUntilSynced"/>, without a thread that waits, for what others have executed, too: false while the log fails.</summary>
     internal async ValueTask<bool> WhenSyncedAsync(long failures, CancellationToken cancellation)
     {
         long position = AwaitedPosition();
@@ -141,8 +146,8 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
         while (Writer.SyncedPosition < position)
         {
             TaskCompletionSource next = Volatile.Read(ref _nextSync) ?? NewSignal();
-            if (Failures != failures) return false;
-            if (!RequiresSync || position <= Volatile.Read(ref _abandoned)) return true;
+            if (Failures != failures || Refusing != 0) return false;
+            if (!RequiresSync) return true;
             if (Writer.SyncedPosition >= position) return true;
             await Task.WhenAny(next.Task, Task.Delay(WaitMs, cancellation)).ConfigureAwait(false);
             cancellation.ThrowIfCancellationRequested();
@@ -150,9 +155,6 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
 
         return true;
     }
-
-    /// <summary>After a failure: notes that what was executed up to a position is not waited for.</summary>
-    internal void Abandon(long position) => Volatile.Write(ref _abandoned, position);
 
     public void Dispose()
     {
@@ -214,6 +216,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
 
     private void OnRecovered()
     {
+        Volatile.Write(ref _refusing, 0); // before a command that writes may begin
         if (!_isOfBackup) _gate.Accept(WriteRefusal.Log);
         Recovered?.Invoke();
     }
@@ -228,7 +231,8 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
     private void OnFailed(FileFailure failure, bool isSync)
     {
         if (!_isOfBackup) _gate.Refuse(WriteRefusal.Log, failure.Reason);
-        Interlocked.Increment(ref _failures);
+        long count = Interlocked.Increment(ref _failures);
+        if (Refusing == 0) Volatile.Write(ref _refusing, count);
         lock (_waiting) Monitor.PulseAll(_waiting);
         Interlocked.Exchange(ref _nextSync, null)?.TrySetResult();
         Failed?.Invoke(failure, isSync);

@@ -86,13 +86,14 @@ internal sealed partial class DurabilityService
                 _isReceiving = false;
                 _dumping.Release();
             }
+
+            NoteOtherData(); // before a rewrite can begin, whose base has the data
         }
         finally
         {
             _saving.Release();
         }
 
-        NoteOtherData();
         _saveIsScheduled |= _settings.SavePoints.Length > 0;
     }
 }

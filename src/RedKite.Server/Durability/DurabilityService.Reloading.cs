@@ -21,8 +21,14 @@ internal sealed partial class DurabilityService
             using var values = new EntryWriter(_settings, () => _clock.NowMs);
             file.Writer.Begin(NewInfo(isLogBase: false));
             BlockingSnapshot.Write(file.Writer, _keyspace, values, Functions());
-            Unloaded.Keep(CountKeys());
-            file.Commit(_settings.DumpFileName);
+            file.End();
+            lock (_committing)
+            {
+                _flushes++; // what was cut before does not replace this file, which is about to be loaded
+                Unloaded.Keep(CountKeys());
+                file.Commit(_settings.DumpFileName);
+            }
+
             return null;
         }
         catch (FileFailure failure)

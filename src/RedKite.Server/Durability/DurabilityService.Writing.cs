@@ -87,7 +87,7 @@ internal sealed partial class DurabilityService
             try
             {
                 using var file = new DumpFile(Files, _settings.DirectoryPath, Options, "temp-flush");
-                file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = Replication() });
+                file.Writer.Begin(NewInfo(isLogBase: false)); // without a place in the stream: FLUSHALL has none yet, and a replica at the place before it has its keys
                 foreach (byte[] code in Functions()) file.Writer.Function(code);
                 Unloaded.Keep(keys: 0);
                 file.Commit(_settings.DumpFileName);

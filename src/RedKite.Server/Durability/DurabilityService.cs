@@ -185,7 +185,8 @@ internal sealed partial class DurabilityService
     /// <summary>After the data became another than that of the append-only file: has a base written, if there is one.</summary>
     internal void NoteOtherData()
     {
-        _rewriteIsScheduled |= Log.LacksData = Log.Log is not null;
+        Log.NoteOtherData();
+        _rewriteIsScheduled |= Log.Log is not null;
         DataReplaced?.Invoke();
     }
 
@@ -615,9 +616,9 @@ internal sealed partial class DurabilityService
         return false;
     }
 
-    // After a failed sync only a new base makes the log whole again; a log that could not begin needs one, too. The pauses grow with each attempt.
+    // After a failed sync, or if the data became another, only a new base makes the log whole again; a log that could not begin needs one, too. The pauses grow with each attempt.
     private bool IsRepairDue(long nowMs) =>
-        (Log.Log is { } log ? log.Writer.IsAbandoned : _settings.AppendOnly)
+        (Log.Log is { } log ? log.Writer.LacksRecords || Log.LacksData : _settings.AppendOnly)
         && (Rewrites.ConsecutiveFailures == 0 || nowMs - Rewrites.LastEndedMs >= Math.Min(RepairPauseMs << (int)Math.Min(Rewrites.ConsecutiveFailures - 1, 10), RepairPauseMsMax));
 
     private bool IsRewriteDue(long nowMs)

@@ -33,6 +33,8 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     private long _closedIncrementBytes; // of the increments before the current one
     private volatile bool _isSnapshotRunning;
     private bool _beginsAnew; // what is on the disk is not continued
+    private long _replaced; // how often the data became another than that of the files
+    private long _covered; // how many of these a base in force has
 
     /// <summary>The clients that wait for the log.</summary>
     internal SyncWaits Waits { get; } = new();
@@ -79,8 +81,8 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     /// <summary>Called with each synced position.</summary>
     internal Action<long>? Synced { get; set; }
 
-    /// <summary>Called on a thread of the log when it fails, with the position up to which nothing that was executed is certain.</summary>
-    internal Action<AppendOnlyLog, long>? Abandoned { get; set; }
+    /// <summary>Called on a thread of the log when it fails: commands that write are refused, and those that had begun are executed.</summary>
+    internal Action<AppendOnlyLog>? Abandoned { get; set; }
 
     /// <summary>Reads the manifest at the start; a file of a Redis before 7 is taken over.</summary>
     /// <exception cref="AofException">It is invalid.</exception>
@@ -143,7 +145,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         Waits.Add(wait);
 
         // The log may have been synced, or have ended, before it could see the wait.
-        if (log.Writer.SyncedPosition >= wait.Position) Waits.End(wait.Position);
+        if (CertainPosition(log) >= wait.Position) Waits.End(wait.Position);
         else if (_log != log) Waits.EndAll(Encoding.ASCII.GetBytes($"-{NoLogToWaitFor}\r\n"));
         else log.Writer.Ask(wait.Position);
     }
@@ -162,11 +164,13 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
                 _beginsAnew = isOnDisk = false;
             }
 
-            AofManifest next = _manifest.Increments.IsEmpty ? _manifest.WithIncrement(settings.AppendFileName, startOffset: -1) : _manifest;
+            bool isNew = _manifest.Increments.IsEmpty;
+            AofManifest next = isNew ? _manifest.WithIncrement(settings.AppendFileName, startOffset: -1) : _manifest;
             if (!isOnDisk || !ReferenceEquals(next, _manifest)) _folder.WriteManifest(next); // one that needs no change needs no room on the disk
             _manifest = _folder.DeleteHistory(next);
             AofFile last = _manifest.Increments[^1];
-            IOpenFile file = files.OpenWrite(_folder.PathOf(last.Name));
+            string path = _folder.PathOf(last.Name);
+            IOpenFile file = isNew ? files.Create(path) : files.OpenWrite(path); // a file that no manifest names is of a base that was never written
             _folder.Files.SyncFolder(_folder.FolderPath);
             BaseBytes = SizeOf(_manifest.Base);
             _closedIncrementBytes = _manifest.Increments[..^1].Sum(SizeOf);
@@ -204,8 +208,14 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         _manifest = next;
     }
 
-    /// <summary>Whether the data became another than that of the log, and no base has been written since.</summary>
-    internal bool LacksData { get; set; }
+    /// <summary>Whether the data became another than that of the files, and no base is in force that has it: then nothing is certain.</summary>
+    internal bool LacksData => Interlocked.Read(ref _replaced) != Interlocked.Read(ref _covered);
+
+    /// <summary>The data became another than that of the files. From any thread.</summary>
+    internal void NoteOtherData() => Interlocked.Increment(ref _replaced);
+
+    /// <summary>The position of a log up to which files that can be loaded have everything; -1: none do.</summary>
+    internal long CertainPosition(AppendOnlyLog log) => LacksData ? -1 : log.Writer.SyncedPosition;
 
     /// <summary>Ends the log: everything is written and synced first.</summary>
     /// <param name="place">The place in the stream for replicas that the data belongs to, if nothing is executed any more; null: it has none, or goes on.</param>
@@ -240,37 +250,41 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     {
         _folder.Create();
         using BaseFile file = NewBase();
-        if (_log is { } log)
+        if (_log is { } log) Rewrite(log, file, writeSnapshot);
+        else if (settings.AppendOnly) BeginWithBase(file, writeSnapshot);
+        else WriteBaseAlone(file, writeSnapshot);
+        lock (_changing)
         {
-            Task switched = Task.CompletedTask;
-            bool lacked = false;
-            try
+            _manifest = _folder.DeleteHistory(_manifest);
+            _folder.WriteManifest(_manifest);
+        }
+    }
+
+    // The switch completes or fails before this returns, whatever fails, so that the next rewrite can ask for another one.
+    private void Rewrite(AppendOnlyLog log, BaseFile file, Action<DumpFile, Action> writeSnapshot)
+    {
+        long cut = 0, replaced = 0;
+        Task switched = Task.CompletedTask;
+        AofManifest? withIncrement = null; // if the increment must not be named before its base; set before the switch completes
+        try
+        {
+            writeSnapshot(file.Dump, () =>
             {
-                writeSnapshot(file.Dump, () =>
-                {
-                    (lacked, LacksData) = (LacksData, false);
-                    switched = log.Writer.SwitchAt(log.Chain.ForgetDatabase(), OpenNext);
-                });
-                switched.GetAwaiter().GetResult();
-                file.End(); // the long sync: who needs the manifest does not wait for it
-                lock (_changing) Commit(file, _manifest, _manifest.LastIncrementSequence);
-            }
-            catch
-            {
-                LacksData |= lacked;
-                throw;
-            }
+                replaced = Interlocked.Read(ref _replaced);
+                cut = log.Chain.ForgetDatabase();
+                switched = log.Writer.SwitchAt(cut, lacksRecords => OpenNext(log, lacksRecords, out withIncrement));
+            });
+            file.End(); // the long sync: who needs the manifest does not wait for it
+            log.Writer.CompleteSwitch(); // what a full disk does not take is in the base
+            switched.GetAwaiter().GetResult();
+            lock (_changing) Commit(file, withIncrement ?? _manifest, replaced);
         }
-        else if (settings.AppendOnly)
+        finally
         {
-            BeginWithBase(file, writeSnapshot);
+            log.Writer.CancelSwitch();
         }
-        else
-        {
-            writeSnapshot(file.Dump, () => { });
-            file.End();
-            lock (_changing) Commit(file, _manifest, _manifest.LastIncrementSequence + 1); // as in Redis, a base alone
-        }
+
+        log.Writer.BaseCommitted(cut);
     }
 
     // Without a log in use, the files do not belong to the data: the new increment is named only together with the new base.
@@ -279,47 +293,66 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         AofManifest next;
         lock (_changing) next = _manifest.WithIncrement(settings.AppendFileName, startOffset: -1);
         IOpenFile increment = files.Create(_folder.PathOf(next.Increments[^1].Name));
+        AppendOnlyLog? began = null;
+        long replaced = 0;
+        bool commits = false;
         try
         {
             writeSnapshot(file.Dump, () =>
             {
-                AppendOnlyLog began = Begin(increment, 0);
+                replaced = Interlocked.Increment(ref _replaced); // until the commit
+                began = Begin(increment, 0);
                 changes.RequestEffects(began, isOn: true);
                 changes.ApplyLocked();
             });
             file.End();
-            lock (_changing) Commit(file, next, next.LastIncrementSequence);
-            AcceptWrites();
+            commits = true;
+            lock (_changing) Commit(file, next, replaced);
         }
         catch
         {
-            if (_log is null) increment.Dispose();
+            if (began is null) increment.Dispose();
             else Stop(); // without its base it is worth nothing
-            files.Delete(increment.Path);
+            if (!commits) files.Delete(increment.Path); // otherwise a manifest on the disk may name it
             throw;
         }
+
+        AcceptWrites();
+        began!.Writer.BaseCommitted(0);
     }
 
-    private void Commit(BaseFile file, AofManifest manifest, long firstKept)
+    // As in Redis.
+    private void WriteBaseAlone(BaseFile file, Action<DumpFile, Action> writeSnapshot)
     {
-        AofManifest next = manifest.WithBase(settings.AppendFileName, file.IsRdb, firstKept);
+        long replaced = 0;
+        writeSnapshot(file.Dump, () => replaced = Interlocked.Read(ref _replaced));
+        file.End();
+        lock (_changing) Commit(file, _manifest, replaced, keepsIncrement: false);
+    }
+
+    // When this returns the base is in force, with the last increment of the manifest.
+    private void Commit(BaseFile file, AofManifest manifest, long replaced, bool keepsIncrement = true)
+    {
+        AofManifest next = manifest.WithBase(settings.AppendFileName, file.IsRdb, manifest.LastIncrementSequence + (keepsIncrement ? 0 : 1));
         file.Commit(next.Base!.Name);
         _folder.WriteManifest(next);
         _manifest = next;
+        Interlocked.Exchange(ref _covered, replaced);
         BaseBytes = file.Bytes;
         Interlocked.Exchange(ref _closedIncrementBytes, 0);
         RewrittenBytes = TotalBytes;
-        _manifest = _folder.DeleteHistory(_manifest);
-        _folder.WriteManifest(_manifest);
     }
 
-    // On the log's thread, when everything before the new file is on the disk.
-    private IOpenFile OpenNext()
+    // On the log's thread, when everything before the new file is on the disk, or is not needed with the base that is being written. Then the
+    // manifest goes on naming the old file as the last one, whose damaged end does not stop a start, until the base is committed.
+    private IOpenFile OpenNext(AppendOnlyLog log, bool lacksRecords, out AofManifest? unnamed)
     {
         lock (_changing)
         {
             AofManifest next = _manifest.WithIncrement(settings.AppendFileName, startOffset: -1);
+            unnamed = lacksRecords ? next : null;
             IOpenFile file = files.Create(_folder.PathOf(next.Increments[^1].Name));
+            if (lacksRecords) return file;
             try
             {
                 _folder.WriteManifest(next); // it syncs the folder, and with it the new file's name
@@ -330,7 +363,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
                 throw;
             }
 
-            if (_log is { } log) Interlocked.Add(ref _closedIncrementBytes, log.Writer.FileLength);
+            Interlocked.Add(ref _closedIncrementBytes, log.Writer.FileLength);
             _manifest = next;
             return file;
         }
@@ -343,7 +376,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         {
             Synced = position =>
             {
-                Waits.End(log.Writer.SyncedPosition);
+                Waits.End(CertainPosition(log));
                 Synced?.Invoke(position);
             },
             Failed = (failure, isSync) => OnFailed(log, failure, isSync),
@@ -368,10 +401,8 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
             ? $"The append-only file could not be synced: {failure.Message}. What was written since the last sync may be lost; writes are refused until a rewrite has succeeded."
             : $"The append-only file could not be written: {failure.Message}. Writes are refused until it can be.");
         Changed?.Invoke(isSync ? LogChange.SyncFailed : LogChange.WriteFailed, failure.Reason);
-        long position;
-        using (keyspace.LockAll()) position = log.Chain.Reserved;
-        log.Abandon(position);
-        Abandoned?.Invoke(log, position);
+        keyspace.LockAll().Dispose();
+        Abandoned?.Invoke(log);
     }
 
     /// <summary>Applies the settings that may change at run time.</summary>

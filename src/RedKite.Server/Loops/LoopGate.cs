@@ -5,28 +5,30 @@ namespace RedKite.Server.Loops;
 
 /// <summary>
 /// One loop's gate for output that must wait for the append-only file. When the log fails, the clients whose output waits are closed: they
-/// must not take for granted what is not on the disk. What was executed up to then is not waited for any more, so that reads go on.
+/// must not take for granted what is not on the disk. From then on nothing is waited for until the log works again, so that reads go on.
 /// </summary>
 /// <remarks>On the loop's thread.</remarks>
 internal sealed class LoopGate(EventLoop loop)
 {
     private AppendOnlyLog? _log;
-    private long _abandoned; // up to here nothing is waited for
+    private long _abandoned; // the failure of the log whose clients are closed; 0: none
 
     /// <summary>Makes output wait for a log; null: no longer.</summary>
     internal void Use(AppendOnlyLog? log)
     {
         _log = log;
-        _abandoned = 0;
+        _abandoned = log?.Refusing ?? 0;
         loop.SetOutputGate(log is null ? null : AwaitedPosition, log is null ? null : log.Writer.Ask);
     }
 
-    /// <summary>Closes the clients whose output waits, and does not wait for anything up to a position.</summary>
-    internal void Abandon(AppendOnlyLog log, long position)
+    /// <summary>Closes the clients whose output waits, and does not wait for anything while the log fails.</summary>
+    /// <param name="log">The log.</param>
+    /// <param name="failure">Its <see cref="AppendOnlyLog.Refusing"/>.</param>
+    internal void Abandon(AppendOnlyLog log, long failure)
     {
         if (_log != log) return;
         loop.CloseAwaiting();
-        _abandoned = position;
+        _abandoned = failure;
     }
 
     /// <summary>At the end of a turn that holds no output: asks for the sync of what was executed without a reply.</summary>
@@ -37,7 +39,7 @@ internal sealed class LoopGate(EventLoop loop)
 
     private long AwaitedPosition()
     {
-        long position = _log!.AwaitedPosition();
-        return position <= _abandoned ? 0 : position;
+        long refusing = _log!.Refusing;
+        return refusing != 0 && refusing == _abandoned ? 0 : _log.AwaitedPosition();
     }
 }

@@ -57,7 +57,7 @@ public class LogInterleavingTests
         void Cut()
         {
             if (!Volatile.Read(ref cuts) || switched is not null) return;
-            Volatile.Write(ref switched, writer.SwitchAt(chain.ForgetDatabase(), () => second));
+            Volatile.Write(ref switched, writer.SwitchAt(chain.ForgetDatabase(), _ => second));
             chain.Append(0, "behind"u8);
         }
     }
@@ -89,7 +89,9 @@ public class LogInterleavingTests
             first.FailsWrites = writeFailsFirst;
             Append("b");
             turns.WaitForStop(Turns.Writer);
-            Task switched = switches ? writer.SwitchAt(chain.ForgetDatabase(), () => second) : Task.CompletedTask;
+            long cut = chain.ForgetDatabase();
+            bool lacksRecords = false;
+            Task switched = switches ? writer.SwitchAt(cut, Open) : Task.CompletedTask;
             for (int step = 0; step < Steps; step++)
             {
                 turns.Step((schedule >> step & 1) != 0 ? Turns.Syncer : Turns.Writer);
@@ -112,12 +114,29 @@ public class LogInterleavingTests
             }
 
             WaitFor(() => switched.IsCompleted, name);
+            Assert.True(writer.LacksRecords == lacksRecords, name);
+            Assert.True(lacksRecords || writer.SyncedPosition >= cut, name);
+            if (lacksRecords)
+            {
+                long behind = Append("-");
+                WaitFor(() => writer.WrittenPosition == behind, name);
+                Assert.True(writer.SyncedPosition < cut, name);
+                Assert.NotNull(writer.Failure);
+            }
+
+            writer.BaseCommitted(cut);
             long last = Append("d");
             WaitFor(() => writer.WrittenPosition == last, name);
             Assert.Null(writer.Failure);
             Assert.False(writer.IsAbandoned, name);
             Assert.True(reports.Count == 0 || reports[^1] == "recovered", $"{name}: {string.Join(' ', reports)}");
             Assert.EndsWith("d", second.Text, StringComparison.Ordinal);
+
+            IOpenFile Open(bool lacks)
+            {
+                lacksRecords = lacks;
+                return second;
+            }
         }
 
         void Report(string report)

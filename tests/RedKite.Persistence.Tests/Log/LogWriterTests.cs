@@ -119,7 +119,18 @@ public class LogWriterTests
         Assert.False(await log.Writer.Flush());
 
         long cut = log.Chain.ForgetDatabase();
-        await log.Writer.SwitchAt(cut, log.NewFile);
+        bool lacksRecords = false;
+        await log.Writer.SwitchAt(cut, lacks =>
+        {
+            lacksRecords = lacks;
+            return log.NewFile();
+        });
+        Assert.True(lacksRecords);
+        Assert.True(log.Writer.LacksRecords);
+        Assert.False(await log.Writer.Flush()); // the new file is worth nothing before its base is committed
+        Assert.True(log.Writer.SyncedPosition < cut);
+        Assert.Equal(0, log.Recoveries);
+        log.Writer.BaseCommitted(cut);
         Assert.Equal(cut, log.Writer.SyncedPosition);
         Assert.Equal(1, log.Recoveries);
         log.Clock.Advance(LogWriter.RetryMs);
@@ -135,7 +146,7 @@ public class LogWriterTests
         for (int i = 0; i < 500; i++) log.Append($"<{i}>");
         long cut = log.Chain.ForgetDatabase();
         for (int i = 500; i < 1000; i++) log.Append($"<{i}>");
-        await log.Writer.SwitchAt(cut, log.NewFile);
+        await log.Writer.SwitchAt(cut, _ => log.NewFile());
         long end = log.Append("end");
         log.WaitFor(() => log.Writer.WrittenPosition == end, "the writes");
         Assert.Equal(RunningLog.Select + string.Concat(Enumerable.Range(0, 500).Select(i => $"<{i}>")), log.Files[0].SyncedText);
@@ -146,11 +157,78 @@ public class LogWriterTests
     public async Task Switch_that_cannot_open_its_file_leaves_the_current_one_in_use()
     {
         using var log = new RunningLog(FsyncPolicy.Always);
-        Task failed = log.Writer.SwitchAt(log.Chain.ForgetDatabase(), () => throw new FileFailure("create", "next", 28));
+        Task failed = log.Writer.SwitchAt(log.Chain.ForgetDatabase(), _ => throw new FileFailure("create", "next", 28));
         await Assert.ThrowsAsync<FileFailure>(() => failed);
         log.WaitForSynced(log.Append("one"));
         Assert.Equal(RunningLog.Select + "one", log.Files[0].SyncedText);
         Assert.Equal(0, log.Failures);
+    }
+
+    [Fact]
+    public async Task Canceled_switch_leaves_the_current_file_in_use_and_another_may_follow()
+    {
+        using var log = new RunningLog(FsyncPolicy.No);
+        log.Files[0].FailsWrites = true;
+        log.Append("one");
+        log.WaitFor(() => log.Failures == 1, "the failure");
+        Task canceled = log.Writer.SwitchAt(log.Chain.ForgetDatabase(), _ => log.NewFile());
+        log.Writer.CancelSwitch();
+        await Assert.ThrowsAsync<FileFailure>(() => canceled);
+        long cut = log.Chain.ForgetDatabase();
+        Task switched = log.Writer.SwitchAt(cut, _ => log.NewFile());
+        log.Files[0].FailsWrites = false;
+        log.WaitThroughRetries(() => switched.IsCompleted, "the switch");
+        await switched;
+        Assert.Equal(RunningLog.Select + "one", log.Files[0].SyncedText);
+        Assert.Equal(2, log.Files.Count);
+    }
+
+    [Fact]
+    public async Task Switch_happens_although_a_full_disk_takes_no_write_when_its_base_is_written()
+    {
+        using var log = new RunningLog(FsyncPolicy.Always);
+        log.WaitForSynced(log.Append("kept"));
+        log.Files[0].FailsWrites = true;
+        log.Append("unwritten");
+        log.WaitFor(() => log.Failures == 1, "the failure");
+        long cut = log.Chain.ForgetDatabase();
+        Task switched = log.Writer.SwitchAt(cut, _ => log.NewFile());
+        long behind = log.Append("behind");
+        log.Writer.CompleteSwitch();
+        await switched;
+        Assert.True(log.Writer.LacksRecords);
+        Assert.True(log.Writer.SyncedPosition < cut);
+        log.Writer.BaseCommitted(cut);
+        log.WaitThroughRetries(() => log.Writer.SyncedPosition >= behind, "the sync");
+        Assert.Null(log.Writer.Failure);
+        Assert.Equal(1, log.Recoveries);
+        Assert.Equal(RunningLog.Select + "behind", log.Files[1].SyncedText);
+    }
+
+    [Fact]
+    public async Task What_is_asked_of_a_writer_that_has_ended_or_ends_fails()
+    {
+        var log = new RunningLog(FsyncPolicy.No);
+        log.Files[0].FailsWrites = true;
+        log.Append("one");
+        log.WaitFor(() => log.Failures == 1, "the failure");
+        Task pending = log.Writer.SwitchAt(log.Chain.ForgetDatabase(), _ => log.NewFile());
+        log.Dispose();
+        Assert.True(pending.IsFaulted);
+        Assert.False(await log.Writer.Flush());
+        await Assert.ThrowsAsync<FileFailure>(() => log.Writer.SwitchAt(log.Chain.ForgetDatabase(), _ => log.NewFile()));
+        log.Writer.WakeSurely();
+        log.Writer.Ask(log.Chain.Reserved);
+    }
+
+    [Fact]
+    public void Output_that_waits_when_the_policy_becomes_no_may_leave()
+    {
+        using var log = new RunningLog(FsyncPolicy.Always);
+        log.Files[0].Wrote = () => log.Writer.Policy = FsyncPolicy.No; // between a write and its sync
+        long end = log.Append("one");
+        log.WaitFor(() => log.Reported == end, "the report that nothing waits for");
+        Assert.Equal(0, log.Writer.SyncedPosition);
     }
 
     [Fact]

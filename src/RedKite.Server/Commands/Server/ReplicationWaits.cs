@@ -71,7 +71,7 @@ internal sealed class ReplicationWaits(LogKeeper log, ReplicaService replicas)
         // As in Redis, a script has written nothing yet.
         long position = cmd.Environment.IsInScript || current is null ? 0 : Math.Min(cmd.Session.LoggedPosition, current.Chain.Reserved);
         long offset = OffsetOf(cmd);
-        bool IsSynced() => current is not null && position <= current.Writer.SyncedPosition;
+        bool IsSynced() => current is not null && position <= log.CertainPosition(current);
         byte[] Reply(int count) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*2\r\n:{(IsSynced() ? 1 : 0)}\r\n:{count}\r\n"));
         byte[] AtDeadline() => Reply(replicas.CountAcknowledged(offset, onDisk: true));
         int acknowledged = replicas.CountAcknowledged(offset, onDisk: true);

@@ -108,7 +108,7 @@ internal static class DurabilityReports
         AppendOnlyLog? log = durability.Log.Log;
         LogTotals totals = durability.Log.Totals;
         json.WriteStartObject("append_only_file");
-        json.WriteString("state", log is null ? "off" : log.Writer.IsAbandoned ? "a sync failed" : log.Writer.Failure is not null ? "a write failed" : "in use");
+        json.WriteString("state", log is null ? "off" : log.Writer.LacksRecords ? "a sync failed" : log.Writer.Failure is not null ? "a write failed" : "in use");
         json.WriteNumber("bytes", log is null ? 0 : durability.Log.TotalBytes);
         json.WriteNumber("bytes_after_rewrite", log is null ? 0 : durability.Log.RewrittenBytes);
         json.WriteNumber("pending_bytes", log?.Writer.PendingBytes ?? 0);
