@@ -26,6 +26,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private const long SliceMicroseconds = 100;
     private const long BusyRestMicroseconds = 300;
     private const long IdleRestMicroseconds = 0;
+    private const long HeldRestMicroseconds = 1000; // while a pause or a locked stripe holds the work
     private const int SweepEveryMs = 200;
     private const int PausedRestMs = 100;
 
@@ -442,8 +443,8 @@ internal sealed class SessionLoop : IConnectionHandler
         if (Sliced.IsEmpty) return null;
         bool idle = Executor.Metrics.CommandsProcessed == _commandsAtLastSlice;
         _commandsAtLastSlice = Executor.Metrics.CommandsProcessed;
-        Sliced.RunSlice(nowMs);
-        return Sliced.IsEmpty ? null : idle ? IdleRestMicroseconds : BusyRestMicroseconds;
+        bool hasRun = Sliced.RunSlice(nowMs);
+        return Sliced.IsEmpty ? null : !hasRun ? HeldRestMicroseconds : idle ? IdleRestMicroseconds : BusyRestMicroseconds;
     }
 
     private void LookAtClients(long nowMs)

@@ -28,11 +28,14 @@ internal sealed class SliceQueue(Engine engine, EventLoop loop, CommandExecutor 
 
     /// <summary>Runs a slice of the next client's work. While CLIENT PAUSE holds its command, nothing is done.</summary>
     /// <param name="steadyMs">The steady time.</param>
-    internal void RunSlice(long steadyMs)
+    /// <returns>Whether one was run: neither a pause nor another thread's lock on a stripe was in the way.</returns>
+    internal bool RunSlice(long steadyMs)
     {
         BlockedClient client = _clients.Dequeue();
+        long before = Runner.Slices;
         bool isHeld = !client.HasEnded && engine.Pause.IsHolding(client.Session, client.Request.Command, steadyMs);
         if (isHeld || Runner.RunSlice(client)) Add(client);
+        return Runner.Slices != before;
     }
 
     /// <summary>Discards all work when the loop has ended.</summary>
