@@ -52,8 +52,8 @@ internal static class MetricTable
     // Loops and locks
     internal static readonly Metric LoopCycles = Row("eventloop_cycles", "redkite.eventloop.turns", Counter, Count, "Turns of all event loops.", o => o.Totals.LoopCycles);
     internal static readonly Metric LoopTime = Row("eventloop_duration_sum", "redkite.eventloop.busy", Counter, Microseconds, "Time that all event loops worked.", o => o.Totals.LoopMicroseconds);
-    internal static readonly Metric BusiestLoop = Row("eventloop_busiest_percent", "redkite.eventloop.utilization{loop=busiest}", Gauge, Percent, "Share of its time for which the busiest loop worked.", o => o.Loops.BusiestPercent);
-    internal static readonly Metric LeastBusyLoop = Row("eventloop_least_busy_percent", "redkite.eventloop.utilization{loop=least_busy}", Gauge, Percent, "Share of its time for which the least busy loop worked.", o => o.Loops.LeastBusyPercent);
+    internal static readonly Metric BusiestLoop = Row("eventloop_busiest_percent", "redkite.eventloop.utilization{loop=busiest}", Gauge, Percent, "Share of its time for which the busiest loop worked, without work in slices that it did because it had nothing else to do.", o => o.Loops.BusiestPercent);
+    internal static readonly Metric LeastBusyLoop = Row("eventloop_least_busy_percent", "redkite.eventloop.utilization{loop=least_busy}", Gauge, Percent, "Share of its time for which the least busy loop worked, likewise.", o => o.Loops.LeastBusyPercent);
     internal static readonly Metric LongestTurn = Row("eventloop_longest_turn", "redkite.eventloop.longest_turn", Gauge, Microseconds, "Longest turn of an event loop in the last second, of those that were timed.", o => o.Loops.LongestTurnMicroseconds);
     internal static readonly Metric LoopMessages = Row("eventloop_messages_waiting", "redkite.eventloop.waiting_messages", Gauge, Count, "Messages from other threads that wait for an event loop.", o => o.Loops.MessagesWaiting);
     internal static readonly Metric LockWaits = Row("stripe_lock_waits", "redkite.stripe.lock.waits", Counter, Count, "Times that a thread waited for a stripe's lock.", o => o.Stripes.Waits);

@@ -156,7 +156,7 @@ internal sealed class ObservationReader : IDisposable
         for (int i = 0; i < loops.Length; i++)
         {
             LoopMetrics loop = loops[i];
-            long worked = loop.WorkMicroseconds;
+            long worked = loop.BusyMicroseconds;
             double percent = Math.Clamp((worked - _workedBefore.GetValueOrDefault(loop, worked)) / (seconds * 10_000), 0, 100);
             _workedBefore[loop] = worked;
             loop.UtilizationPercent = percent;

@@ -424,7 +424,9 @@ internal sealed class SessionLoop : IConnectionHandler
         long start = Stopwatch.GetTimestamp();
         bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _engine.Run.ExpiresActively && _engine.MayRemoveKeys(steadyMs));
         if (_isFirst && !cut && _engine.Run.ExpiresActively && _engine.MayRemoveLocalKeys(steadyMs)) _engine.LocalExpiries.Sweep(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), Executor.Recording.Begin, Executor.Invoker.PublishRecorded);
-        Executor.Metrics.SweepTicks += Stopwatch.GetTimestamp() - start;
+        long ticks = Stopwatch.GetTimestamp() - start;
+        Executor.Metrics.SweepTicks += ticks;
+        if (idle) Metrics.AddSpared(ServerClock.TicksToNs(ticks));
         long expiryNs = ServerClock.TicksToNs(_sweep.ExpiryTicks);
         if (expiryNs >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("expire-cycle", nowMs, expiryNs);
         if (cut)
@@ -443,7 +445,9 @@ internal sealed class SessionLoop : IConnectionHandler
         if (Sliced.IsEmpty) return null;
         bool idle = Executor.Metrics.CommandsProcessed == _commandsAtLastSlice;
         _commandsAtLastSlice = Executor.Metrics.CommandsProcessed;
+        long start = Stopwatch.GetTimestamp();
         bool hasRun = Sliced.RunSlice(nowMs);
+        if (idle) Metrics.AddSpared(ServerClock.TicksToNs(Stopwatch.GetTimestamp() - start));
         return Sliced.IsEmpty ? null : !hasRun ? HeldRestMicroseconds : idle ? IdleRestMicroseconds : BusyRestMicroseconds;
     }
 

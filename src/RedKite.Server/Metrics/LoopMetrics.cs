@@ -12,6 +12,7 @@ internal sealed class LoopMetrics(EventLoop loop, ExecutorMetrics executor)
     internal const int ConnectionBytes = 540;
 
     private int _suspended;
+    private long _sparedNs;
 
     /// <summary>The buffers of the loop's connections.</summary>
     internal BufferWatch Buffers { get; } = new();
@@ -29,6 +30,12 @@ internal sealed class LoopMetrics(EventLoop loop, ExecutorMetrics executor)
     internal long Cycles => loop.Cycles;
 
     internal long WorkMicroseconds => (long)loop.WorkTime.TotalMicroseconds;
+
+    /// <summary>The part of it for which requests may have had to wait: not slices that were done because there was nothing else to do.</summary>
+    internal long BusyMicroseconds => WorkMicroseconds - (Volatile.Read(ref _sparedNs) / 1000);
+
+    /// <summary>Counts a slice of background work, or of work that a client waits for, that was done because no commands had come since the last one.</summary>
+    internal void AddSpared(long ns) => Volatile.Write(ref _sparedNs, _sparedNs + ns);
 
     /// <summary>Messages from other threads that wait to be handled.</summary>
     internal int MessagesWaiting => loop.MessagesWaiting;

@@ -44,7 +44,7 @@ internal static class ClientRules
         { Culprit = culprits => culprits.LargestRequest() },
         new("migrations-fail", "More than half of the transfers of MIGRATE failed over the last minute, and at least five: the target was not reached, did not answer in time, or refused something. The keys concerned stay here.",
             "The clients' replies have the reason: IOERR names a network or a target that does not answer, anything else is the target's own error. Check host, port, AUTH and the timeout; with BUSYKEY, use REPLACE.", "clients",
-            view => view.Growth(MigrationFailures, 60) is >= 5 and var failed && failed * 2 > view.Growth(MigrationTransfers, 60) ? new("MIGRATE fails", Text($"{failed:0} of {view.Growth(MigrationTransfers, 60):0} transfers failed in the last minute"), Warning) : null),
+            view => view.Growth(MigrationFailures, 60) is >= 5 and var failed && failed * 2 > view.Growth(MigrationTransfers, 60) ? new("MIGRATE fails", Text($"{failed:0} of {Times(view.Growth(MigrationTransfers, 60), "transfer")} failed in the last minute"), Warning) : null),
         new("logins-fail", "More than one login a second failed over the last minute.",
             "Look for a client with an old password; block unknown addresses in the firewall.", "clients",
             view => view.Mean(AuthenticationsDenied, 60) > 1 ? new("Logins fail", Text($"{view.Mean(AuthenticationsDenied, 60):0.#} a second"), Warning) : null)

@@ -4,6 +4,7 @@ using System.Text;
 using RedKite.Net;
 using RedKite.Server.Commands.Debug;
 using RedKite.Server.Execution;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Tests.Execution.Slices;
 using RedKite.Store.Keyspace;
@@ -158,6 +159,19 @@ public sealed class DigestTests
         }
 
         Assert.Equal(server.Execute("DEBUG", "DIGEST").Text, waiting.Read().Text);
+    }
+
+    [Fact]
+    public async Task Loop_that_has_nothing_else_to_do_is_not_busy_with_it()
+    {
+        await using RedKiteServer server = await StartAsync();
+        Fill(server);
+        LoopMetrics loop = server.Engine.Metrics.Loops[0];
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("PING").IsSimple("PONG");
+        long spared = loop.WorkMicroseconds - loop.BusyMicroseconds;
+        client.Run("DEBUG DIGEST");
+        Assert.InRange(loop.WorkMicroseconds - loop.BusyMicroseconds - spared, 1000, long.MaxValue); // of 20,000 keys, which no machine hashes in a millisecond
     }
 
     // Two seconds altogether, of which others have waited for 5 ms at a time: redkite verify-replica raises no finding by its own work.
