@@ -6,6 +6,7 @@ internal sealed partial class EventLoop
     private readonly Lock _arriving = new();
     private readonly Queue<Arrival> _arrivals = []; // with the lock, as the next; apart from the messages, so that they can be passed on
     private EventLoop? _relief;
+    private long _stuckCycle = -1; // of which connections were passed on
 
     /// <summary>
     /// Moves idle connections to another loop, if the transport can do that. Messages that other threads post to one of them
@@ -63,6 +64,46 @@ internal sealed partial class EventLoop
         lock (_arriving) _relief = null;
     }
 
+    /// <summary>
+    /// Whether new connections are better served elsewhere: the loop has let some wait, and is in the same cycle still. From any thread.
+    /// </summary>
+    public bool IsStuck => Volatile.Read(ref _stuckCycle) == Volatile.Read(ref _cycles);
+
+    /// <summary>
+    /// Passes new connections that have waited here for too long to the loop that the chooser returns. From any thread.
+    /// </summary>
+    /// <returns>Whether new connections wait here still.</returns>
+    internal bool PassOnOverdue(int milliseconds)
+    {
+        long cycle = Volatile.Read(ref _cycles);
+        lock (_arriving)
+        {
+            if (_arrivals.Count == 0) return false;
+            if (Environment.TickCount64 - _arrivals.Peek().SinceMs < milliseconds) return true;
+        }
+
+        Volatile.Write(ref _stuckCycle, cycle); // a turn that begins meanwhile is another cycle
+        if (Chooser?.Invoke() is not { } other || other == this || other.IsStuck) return true;
+        List<Arrival> passed = [];
+        lock (_arriving)
+        {
+            for (int left = _arrivals.Count; left > 0; left--)
+            {
+                Arrival arrival = _arrivals.Dequeue();
+                if (arrival.IsNew) passed.Add(arrival);
+                else _arrivals.Enqueue(arrival); // one that has been served here knows this loop
+            }
+        }
+
+        foreach (Arrival arrival in passed)
+        {
+            Interlocked.Decrement(ref _connectionCount);
+            other.Arrive(arrival.Connection, isNew: true);
+        }
+
+        return false;
+    }
+
     // Hands over a connection that no loop has. From any thread.
     private void Arrive(Connection connection, bool isNew)
     {
@@ -73,7 +114,7 @@ internal sealed partial class EventLoop
             if (relief is null)
             {
                 Interlocked.Increment(ref _connectionCount);
-                _arrivals.Enqueue(new Arrival(connection, isNew));
+                _arrivals.Enqueue(new Arrival(connection, isNew, Environment.TickCount64));
                 connection.Loop = this; // only then, so that nothing that is posted here for the connection comes before it
             }
         }
@@ -87,7 +128,11 @@ internal sealed partial class EventLoop
         for (int left = _arrivals.Count; left > 0; left--)
         {
             Arrival arrival;
-            lock (_arriving) arrival = _arrivals.Dequeue(); // this thread alone takes any
+            lock (_arriving)
+            {
+                if (!_arrivals.TryDequeue(out arrival)) return; // passed on meanwhile
+            }
+
             Adopt(arrival);
         }
     }
@@ -107,5 +152,5 @@ internal sealed partial class EventLoop
         Handler.Opened(connection);
     }
 
-    private readonly record struct Arrival(Connection Connection, bool IsNew);
+    private readonly record struct Arrival(Connection Connection, bool IsNew, long SinceMs);
 }

@@ -49,6 +49,7 @@ internal sealed partial class EventLoop : IDisposable
     private bool _isHandlingMessages;
     private int _posted;
     private int _connectionCount;
+    private long _cycles;
     private long _workTicks;
     private long _longestCycleTicks;
     private long _cycleStart; // of the cycle that is timed; 0: none is in progress
@@ -84,6 +85,9 @@ internal sealed partial class EventLoop : IDisposable
     /// <summary>Chooses the loop that gets a connection that arrives here; set before the start. Called from any thread.</summary>
     public Func<EventLoop>? Chooser { get; set; }
 
+    /// <summary>Looks after connections that wait for another loop; set before the start; null: they wait.</summary>
+    public ArrivalWatch? ArrivalWatch { get; init; }
+
     /// <summary>The open sockets of all loops together; by default without a limit.</summary>
     public OpenSockets Sockets { get; init; } = new(() => long.MaxValue);
 
@@ -100,7 +104,7 @@ internal sealed partial class EventLoop : IDisposable
     public static bool EpollIsSupported => LinuxCalls.IsSupported;
 
     /// <summary>How often the loop waited and worked.</summary>
-    public long Cycles { get; private set; }
+    public long Cycles => Volatile.Read(ref _cycles);
 
     /// <summary>How long the loop worked between its waits, the cycle in progress included; with many cycles, as some of them were measured.</summary>
     public TimeSpan WorkTime
@@ -247,7 +251,7 @@ internal sealed partial class EventLoop : IDisposable
     /// <summary>Called when the wait has ended.</summary>
     internal void BeginCycle()
     {
-        Cycles++;
+        Volatile.Write(ref _cycles, _cycles + 1);
         if (--_cyclesUntilTimed == 0) Volatile.Write(ref _cycleStart, Stopwatch.GetTimestamp());
     }
 
@@ -263,12 +267,13 @@ internal sealed partial class EventLoop : IDisposable
         if (owner != this)
         {
             owner.Arrive(connection, isNew: true);
+            ArrivalWatch?.Note();
             return;
         }
 
         Interlocked.Increment(ref _connectionCount);
         connection.Loop = this;
-        Adopt(new Arrival(connection, IsNew: true));
+        Adopt(new Arrival(connection, IsNew: true, 0));
     }
 
     /// <summary>As <see cref="Accepted"/>, from any thread.</summary>
@@ -277,6 +282,7 @@ internal sealed partial class EventLoop : IDisposable
         EventLoop owner = Chooser?.Invoke() ?? this;
         Sockets.Add();
         owner.Arrive(connection, isNew: true);
+        ArrivalWatch?.Note();
     }
 
     internal void Readable(Connection connection)

@@ -8,6 +8,8 @@ internal sealed class ListeningSocket : IDisposable
 {
     private readonly EndPoint? _address;
     private volatile bool _isListening = true;
+    private int _users = 1; // loops that accept here, and the owner until it stops or disposes
+    private int _hasStopped;
 
     private ListeningSocket(Socket socket, string? unixPath)
     {
@@ -78,10 +80,12 @@ internal sealed class ListeningSocket : IDisposable
 
     /// <summary>
     /// Stops listening at once, so that the address is free for another. From any thread, also while a loop accepts here:
-    /// that loop must be notified with <see cref="EventLoop.StopListening(ListeningSocket)"/>, which disposes this socket.
+    /// those loops must be notified with <see cref="EventLoop.StopListening(ListeningSocket)"/>; the last of them disposes this socket, so that its descriptor is never
+    /// another file's while a loop knows it.
     /// </summary>
     public void Stop()
     {
+        if (Interlocked.Exchange(ref _hasStopped, 1) != 0) return;
         _isListening = false;
         if (!OperatingSystem.IsLinux())
         {
@@ -98,6 +102,27 @@ internal sealed class ListeningSocket : IDisposable
         {
             // It has stopped already.
         }
+
+        RemoveLoop();
+    }
+
+    /// <summary>A loop begins to accept here. False: it has stopped.</summary>
+    internal bool TryAddLoop()
+    {
+        for (int users = Volatile.Read(ref _users); _isListening && users > 0;)
+        {
+            int before = Interlocked.CompareExchange(ref _users, users + 1, users);
+            if (before == users) return true;
+            users = before;
+        }
+
+        return false;
+    }
+
+    /// <summary>A loop accepts here no more. The last one disposes of the socket.</summary>
+    internal void RemoveLoop()
+    {
+        if (Interlocked.Decrement(ref _users) == 0) Dispose();
     }
 
     /// <summary>Closes the socket and removes a Unix socket's path. No loop listens here any more.</summary>

@@ -85,6 +85,7 @@ public sealed partial class RedKiteServer
             Do(_loadCancellation.Cancel);
             Do(() => Watching?.Dispose());
             Do(Engine.Script.EndForStop);
+            Do(_arrivals.Dispose);
             Do(Engine.Migrations.Stop); // while there are loops, which its transfers wake
             foreach (SessionLoop loop in _loops) loop.Loop.Post(loop.Loop.StopListening);
             bool haveEnded = true;

@@ -38,6 +38,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private readonly ClientLimit _clientLimit;
     private readonly PidFile _pidFile;
     private readonly OpenSockets _sockets;
+    private readonly ArrivalWatch _arrivals;
     private readonly List<RedKiteSession> _clients = [];
     private readonly RedKiteClient _client;
     private readonly TaskCompletionSource _stopped = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -111,6 +112,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
             Engine.Script.BusyEnded = _reserve.End;
             _clientLimit = new ClientLimit(settings, serverLog);
             _sockets = new OpenSockets(() => settings.MaxClients + OpenSockets.RefusedMax);
+            _arrivals = new ArrivalWatch(() => _loops.Select(loop => loop.Loop));
             _pidFile = new PidFile(settings, serverLog);
             Engine.UseCommands(NewCommandTable(options.Commands));
             Clients = new ClientParts(Engine);
@@ -369,7 +371,11 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         Engine.Attention.Set(ServerAttention.Loading, on: hasWork);
         Engine.Replicas.CountGood();
         for (int i = 0; i < _loopCount; i++) NewLoop();
-        foreach (ListeningSocket listener in _endpoints.Sockets) _loops[0].Loop.Listen(listener);
+        foreach (EventLoop acceptor in Acceptors)
+        {
+            foreach (ListeningSocket listener in _endpoints.Sockets) acceptor.Listen(listener);
+        }
+
         foreach (SessionLoop loop in _loops) loop.Loop.Start();
         Engine.Metrics.Server.OwnsProcess = Engine.Memory.OwnsProcess;
         return hasWork;
@@ -570,7 +576,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private string? ReopenTcp(bool isTls, string error)
     {
         if (_loops.Length == 0) return null; // not started yet
-        if (_endpoints.ReopenTcp(_loops[0].Loop, isTls) is not { } failure) return null;
+        if (_endpoints.ReopenTcp(Acceptors, isTls) is not { } failure) return null;
         Engine.Log.Warning(LogEvents.ListeningFailed, failure);
         return error;
     }
@@ -579,14 +585,19 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
 
     // More loops than cores would only take turns (measured on one core: a second loop makes an operation of a deep
     // pipeline cost 1.2 to 1.6 times as much), so the loops beyond get no connections.
+    private int ServingLoops => Math.Min(_loopCount, Environment.ProcessorCount);
+
+    // All that get connections, so that one that executes a long command keeps none waiting. .NET's sockets accept beside the loops.
+    private IEnumerable<EventLoop> Acceptors => _loops.Take(_loops[0].Loop.AcceptsBeside ? 1 : ServingLoops).Select(loop => loop.Loop);
+
     private EventLoop LeastLoaded()
     {
         if (_reserve.Accepting is { } reserve) return reserve;
         EventLoop least = _loops[0].Loop;
-        for (int i = 1; i < Math.Min(_loopCount, Environment.ProcessorCount); i++)
+        for (int i = 1; i < ServingLoops; i++)
         {
             EventLoop other = _loops[i].Loop;
-            if (other.ConnectionCount < least.ConnectionCount) least = other;
+            if (!other.IsStuck && (least.IsStuck || other.ConnectionCount < least.ConnectionCount)) least = other;
         }
 
         return least;
@@ -595,7 +606,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private SessionLoop NewLoop()
     {
         int index = _loops.Length;
-        var loop = new EventLoop($"loop-{index}", Engine.Buffers, _newTransport) { Index = index, Chooser = LeastLoaded, Sockets = _sockets, Crashed = Crashed };
+        var loop = new EventLoop($"loop-{index}", Engine.Buffers, _newTransport) { Index = index, Chooser = LeastLoaded, ArrivalWatch = _arrivals, Sockets = _sockets, Crashed = Crashed };
         var sessions = new SessionLoop(Engine, loop, index, _loopCount) { Ticked = index == 0 ? Tick : null };
         loop.Handler = sessions;
         if (Engine.Durability.Log.Log is { } log) sessions.Gate.Use(log);

@@ -12,22 +12,24 @@ internal sealed class EchoServer : IDisposable
     internal const int PatienceMs = 60_000;
 
     private readonly ListeningSocket _listener;
+    private readonly ArrivalWatch _arrivals;
 
     internal EchoServer(string transport, EchoHandler handler, int loops = 1, Func<ByteLayer>? newLayer = null, bool hesitates = false)
     {
         _listener = ListeningSocket.Tcp(IPAddress.Loopback, 0, 511, newLayer);
         Handler = handler;
+        _arrivals = new ArrivalWatch(() => Loops);
         for (int i = 0; i < loops; i++)
         {
             EventLoop loop = hesitates
                 ? new($"echo-{i}", Pool, self => new HesitantTransport(transport == "sockets" ? new SocketsTransport(self) : new EpollTransport()))
-                : new($"echo-{i}", transport == "sockets", Pool);
+                : new($"echo-{i}", transport == "sockets", Pool) { ArrivalWatch = _arrivals };
             loop.Handler = i == 0 ? handler : new EchoHandler();
-            loop.Chooser = () => Loops.MinBy(candidate => candidate.ConnectionCount)!;
+            loop.Chooser = () => Loops.MinBy(candidate => (candidate.IsStuck, candidate.ConnectionCount))!;
             Loops.Add(loop);
         }
 
-        Loops[0].Listen(_listener);
+        foreach (EventLoop loop in transport == "sockets" ? Loops[..1] : Loops) loop.Listen(_listener);
         foreach (EventLoop loop in Loops) loop.Start();
     }
 
@@ -112,6 +114,7 @@ internal sealed class EchoServer : IDisposable
 
     public void Dispose()
     {
+        _arrivals.Dispose();
         _listener.Dispose();
         foreach (EventLoop loop in Loops) loop.Stop();
         foreach (EventLoop loop in Loops) loop.Dispose();

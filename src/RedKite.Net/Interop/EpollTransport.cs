@@ -30,6 +30,7 @@ internal sealed unsafe class EpollTransport : Transport
     private readonly int _timer;
     private readonly byte* _events;
     private readonly Dictionary<int, ListeningSocket> _listeners = [];
+    private int _lastListener = -1; // the highest descriptor of them
     private bool _timerIsDue;
     private bool _acceptingRests;
     private Connection?[] _connections = new Connection?[256]; // by descriptor
@@ -48,16 +49,22 @@ internal sealed unsafe class EpollTransport : Transport
 
     internal override void Listen(ListeningSocket listener)
     {
-        if (!listener.IsListening) return; // stopped before the loop was notified
+        if (!listener.TryAddLoop()) return;
         listener.Socket.Blocking = false;
         var descriptor = (int)listener.Socket.Handle;
         _listeners[descriptor] = listener;
-        LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollAdd, descriptor, LinuxCalls.EpollIn);
+        _lastListener = Math.Max(_lastListener, descriptor);
+        Watch(descriptor);
     }
 
     internal override void StopListening()
     {
-        foreach (int descriptor in _listeners.Keys) LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollDelete, descriptor, 0);
+        foreach ((int descriptor, ListeningSocket listener) in _listeners)
+        {
+            LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollDelete, descriptor, 0);
+            listener.RemoveLoop();
+        }
+
         _listeners.Clear();
     }
 
@@ -68,17 +75,20 @@ internal sealed unsafe class EpollTransport : Transport
             if (known != listener) continue;
             LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollDelete, descriptor, 0);
             _listeners.Remove(descriptor);
+            listener.RemoveLoop();
             break;
         }
-
-        listener.Dispose(); // here alone, so that its descriptor is never another file's while the loop knows it
     }
 
     internal override void ResumeAccepting()
     {
         if (!_acceptingRests) return;
         _acceptingRests = false;
-        foreach (int descriptor in _listeners.Keys) LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollModify, descriptor, LinuxCalls.EpollIn);
+        foreach (int descriptor in _listeners.Keys)
+        {
+            LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollDelete, descriptor, 0);
+            Watch(descriptor);
+        }
     }
 
     // A timer of its own, not epoll_wait's timeout: that one is set and cancelled with every wait, which on a virtual
@@ -100,6 +110,7 @@ internal sealed unsafe class EpollTransport : Transport
         int ready = LinuxCalls.EpollWait(_epoll, _events, EventsMax, _timerIsDue || SkipsWait || Gathers ? 0 : -1);
         loop.BeginCycle();
         if (_timerIsDue) loop.TimerFired();
+        if (_listeners.Count > 0) AcceptFirst(ready, loop);
         for (int i = 0; i < ready; i++)
         {
             byte* entry = _events + (i * LinuxCalls.EventBytes);
@@ -119,10 +130,6 @@ internal sealed unsafe class EpollTransport : Transport
                 ulong value;
                 _ = LinuxCalls.read(descriptor, (byte*)&value, sizeof(ulong));
                 if (descriptor == _timer) loop.TimerFired();
-            }
-            else if (_listeners.TryGetValue(descriptor, out ListeningSocket? listener))
-            {
-                Accept(descriptor, listener, loop);
             }
         }
     }
@@ -276,7 +283,20 @@ internal sealed unsafe class EpollTransport : Transport
     private void RestFromAccepting(int descriptor)
     {
         _acceptingRests = true;
-        LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollModify, descriptor, 0);
+        LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollDelete, descriptor, 0);
+    }
+
+    // Exclusive: a connection wakes one of the loops that wait, and never only one that works.
+    private void Watch(int descriptor) => LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollAdd, descriptor, LinuxCalls.EpollIn | LinuxCalls.EpollExclusive);
+
+    // Before anything else of the turn: this loop alone was woken for them, and what else is ready may take long.
+    private void AcceptFirst(int ready, EventLoop loop)
+    {
+        for (int i = 0; i < ready; i++)
+        {
+            var descriptor = *(int*)(_events + (i * LinuxCalls.EventBytes) + LinuxCalls.EventDataOffset);
+            if (descriptor <= _lastListener && _listeners.TryGetValue(descriptor, out ListeningSocket? listener)) Accept(descriptor, listener, loop);
+        }
     }
 
     private static PeerAddress Address(byte* address, int bytes, ListeningSocket listener)

@@ -14,6 +14,8 @@ internal static unsafe partial class LinuxCalls
     internal const int EpollError = 8;
     internal const int EpollHangUp = 0x10;
 
+    internal const int EpollExclusive = 1 << 28;
+
     internal const int EpollAdd = 1;
     internal const int EpollDelete = 2;
     internal const int EpollModify = 3;

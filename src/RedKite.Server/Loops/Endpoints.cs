@@ -49,10 +49,10 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
     /// was: another port is opened before the old one is closed, which another process might take; on the same port what goes is
     /// closed first, because an address may overlap with its successor.
     /// </summary>
-    /// <param name="acceptor">The loop that accepts connections; it is notified of the change.</param>
+    /// <param name="acceptors">The loops that accept connections; they are notified of the change.</param>
     /// <param name="isTls">Whether the port for TLS is meant.</param>
     /// <returns>Null, or one line that says what failed.</returns>
-    internal string? ReopenTcp(EventLoop acceptor, bool isTls)
+    internal string? ReopenTcp(IEnumerable<EventLoop> acceptors, bool isTls)
     {
         int oldPort = isTls ? TlsPort : Port;
         int port = isTls ? settings.TlsPort : settings.Port == 0 && _systemChosePort ? oldPort : settings.Port;
@@ -83,11 +83,15 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
         }
 
         ListeningSocket[] opened = [.. _endpoints.Except(before).Select(endpoint => endpoint.Socket)];
-        acceptor.Post(() =>
+        foreach (EventLoop acceptor in acceptors)
         {
-            foreach (Endpoint endpoint in closed) acceptor.StopListening(endpoint.Socket);
-            foreach (ListeningSocket socket in opened) acceptor.Listen(socket);
-        });
+            acceptor.Post(() =>
+            {
+                foreach (Endpoint endpoint in closed) acceptor.StopListening(endpoint.Socket);
+                foreach (ListeningSocket socket in opened) acceptor.Listen(socket);
+            });
+        }
+
         return error;
     }
 
@@ -141,7 +145,7 @@ internal sealed class Endpoints(Settings settings, Func<ByteLayer> newTls) : IDi
 
     private void Add(string bind, ListeningSocket socket) => _endpoints = [.. _endpoints, new Endpoint(bind, socket)];
 
-    // Its address is free from now on; the acceptor disposes of it when it is notified.
+    // Its address is free from now on; the last acceptor disposes of it when it is notified.
     private void Stop(Endpoint endpoint)
     {
         endpoint.Socket.Stop();
