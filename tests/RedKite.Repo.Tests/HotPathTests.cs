@@ -34,11 +34,14 @@ public class HotPathTests
             .SelectMany(path => UsingViolations(path, Repository.Read(path))));
     }
 
-    // A collection would stop every loop, and a host's other work with them. What is large is native memory.
+    // A collection stops every loop, and a host's other work with them. What is large is native memory. MEMORY PURGE asks for it, in the program.
+    private static readonly string[] Collecting = ["src/RedKite.Server/Metrics/ManagedHeap.cs"];
+
     [Fact]
     public void No_source_forces_a_garbage_collection()
     {
         Repository.AssertNone(Repository.Files("src", ".cs")
+            .Where(path => !Collecting.Contains(path))
             .Where(path => CollectionCall.IsMatch(CSharpText.CodeOnly(Repository.Read(path))))
             .Select(path => $"{path}: forces a garbage collection"));
     }

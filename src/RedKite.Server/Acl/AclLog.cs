@@ -27,6 +27,11 @@ internal sealed class AclLogEntry
     /// <summary>The client's line in CLIENT LIST at the latest time.</summary>
     internal string Client { get; set; } = "";
 
+    /// <summary>Memory of the entry: itself, its place in the log, and its texts. The user's name is the user's.</summary>
+    internal long KeptBytes => Overhead + Object.Length + ((long)Client.Length * sizeof(char));
+
+    private const int Overhead = 208;
+
     internal bool IsLike(DenialReason reason, DenialContext context, ReadOnlySpan<byte> what, string userName, long nowMs, long periodMs) =>
         Reason == reason && Context == context && nowMs - UpdatedMs <= periodMs && UserName == userName && what.SequenceEqual(Object);
 }
@@ -37,7 +42,7 @@ internal delegate string ClientText(scoped in CommandContext cmd);
 /// <summary>
 /// The denials of users' requests, newest first. The same denial within a minute is one entry with a count, if it is among the latest ten.
 /// </summary>
-internal sealed class AclLog(Settings settings, LimitCounts limits)
+internal sealed class AclLog(Settings settings, LimitCounts limits, KeptMemory kept)
 {
     // As in Redis, determined by experiment.
     private const int ComparedEntries = 10;
@@ -73,26 +78,36 @@ internal sealed class AclLog(Settings settings, LimitCounts limits)
         lock (_lock)
         {
             LinkedListNode<AclLogEntry>? node = Find(reason, context, what, userName, nowMs);
-            if (node is not null) _entries.Remove(node);
+            if (node is not null) Remove(node);
             else node = new(new AclLogEntry { Id = _nextId++, Reason = reason, Context = context, Object = what.ToArray(), UserName = userName, CreatedMs = nowMs });
             node.Value.Count++;
             node.Value.UpdatedMs = nowMs;
             node.Value.Client = client;
             _entries.AddFirst(node);
+            kept.Add(Kept.AclLog, node.Value.KeptBytes);
             if (_entries.Count > settings.AclLogMaxLength) limits.Note(Limit.AclLogEntries);
-            while (_entries.Count > settings.AclLogMaxLength) _entries.RemoveLast();
+            while (_entries.Count > settings.AclLogMaxLength) Remove(_entries.Last!);
         }
     }
 
     internal void Clear()
     {
-        lock (_lock) _entries.Clear();
+        lock (_lock)
+        {
+            while (_entries.Last is { } last) Remove(last);
+        }
     }
 
     /// <summary>The newest entries.</summary>
     internal AclLogEntry[] Newest(long countMax)
     {
         lock (_lock) return [.. _entries.Take((int)Math.Clamp(countMax, 0, int.MaxValue))];
+    }
+
+    private void Remove(LinkedListNode<AclLogEntry> node)
+    {
+        kept.Add(Kept.AclLog, -node.Value.KeptBytes);
+        _entries.Remove(node);
     }
 
     private LinkedListNode<AclLogEntry>? Find(DenialReason reason, DenialContext context, ReadOnlySpan<byte> what, string userName, long nowMs)

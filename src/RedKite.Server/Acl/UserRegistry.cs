@@ -18,12 +18,14 @@ internal sealed class UserRegistry
     private volatile bool _defaultNeedsNoPassword;
 
     private readonly LimitCounts _limits;
+    private readonly KeptMemory _kept;
 
-    internal UserRegistry(Settings settings, LimitCounts limits)
+    internal UserRegistry(Settings settings, LimitCounts limits, KeptMemory kept)
     {
+        _kept = kept;
         _settings = settings;
         _limits = limits;
-        Log = new AclLog(settings, limits);
+        Log = new AclLog(settings, limits, kept);
         FailedLogins = new FailedLogins(settings, limits);
     }
 
@@ -158,6 +160,7 @@ internal sealed class UserRegistry
         lock (_changing)
         {
             if (!_users.Remove(name, out entry)) return false;
+            _kept.Add(Kept.Users, -entry.KeptBytes);
             entry.User.Permissions = Permissions.OfDeletedUser;
         }
 
@@ -187,6 +190,7 @@ internal sealed class UserRegistry
         {
             SortedDictionary<string, Entry> old = _users;
             _users = new(StringComparer.Ordinal);
+            foreach (Entry entry in old.Values) _kept.Add(Kept.Users, -entry.KeptBytes);
             if (!all.Any(rules => rules.Name == User.DefaultName)) Publish(Default, NewDefault());
             foreach (UserRules rules in all)
             {
@@ -252,12 +256,18 @@ internal sealed class UserRegistry
     // Under the lock.
     private void Publish(User user, UserRules rules)
     {
-        _users[user.Name] = new Entry(user, rules);
+        if (_users.TryGetValue(user.Name, out Entry? before)) _kept.Add(Kept.Users, -before.KeptBytes);
+        var entry = new Entry(user, rules);
+        _users[user.Name] = entry;
+        _kept.Add(Kept.Users, entry.KeptBytes);
         user.Permissions = rules.Compile();
         if (user != Default) return;
         _defaultNeedsNoPassword = rules.NeedsNoPassword;
         _allowsAnonymous = rules.IsOn && rules.NeedsNoPassword;
     }
 
-    private sealed record Entry(User User, UserRules Rules);
+    private sealed record Entry(User User, UserRules Rules)
+    {
+        internal long KeptBytes { get; } = Rules.KeptBytes;
+    }
 }

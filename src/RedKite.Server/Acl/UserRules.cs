@@ -10,6 +10,12 @@ namespace RedKite.Server.Acl;
 /// </summary>
 internal sealed class UserRules
 {
+    // Measured: a user with its place among the others, a selector with the commands that it allows, a rule in its lists, and a hash in hexadecimal.
+    private const int UserBytes = 700;
+    private const int SelectorBytes = 700;
+    private const int RuleBytes = 100;
+    private const int PasswordBytes = 160;
+
     private readonly RuleCommands _commands;
     private readonly Settings _settings;
     private readonly List<string> _passwords = [];
@@ -46,6 +52,9 @@ internal sealed class UserRules
 
     /// <summary>The length of the name, the patterns and the rules for commands.</summary>
     internal long TextBytes => Name.Length + _own.TextBytes + _selectors.Sum(selector => selector.TextBytes);
+
+    /// <summary>Memory of the user: the rules as they are declared, whose characters have two bytes, and as requests are checked by them.</summary>
+    internal long KeptBytes => UserBytes + (SelectorBytes * (1L + _selectors.Count)) + ((long)RuleBytes * Count) + (3 * TextBytes) + (PasswordBytes * (long)_passwords.Count);
 
     /// <summary>The further selectors.</summary>
     internal IReadOnlyList<SelectorRules> Selectors => _selectors;

@@ -33,14 +33,15 @@ internal abstract class ServerParts
         Clock = clock;
         Log = log;
         Run = new ServerRun(clock.NowMs);
-        Users = new UserRegistry(Settings, Limits);
+        Kept = new KeptMemory(keyspace.Budget);
+        Users = new UserRegistry(Settings, Limits, Kept);
+        LatencyMonitor = new LatencyMonitor(Kept);
         Pause = new ClientPause(Attention);
         Monitors = new MonitorFeed(Attention, clock, Buffers);
-        HotKeys = new HotKeyTracking(Attention, keyspace, clock);
+        HotKeys = new HotKeyTracking(Attention, keyspace, clock, Kept);
         Changes = new ChangePublisher(keyspace, on => Attention.Set(ServerAttention.ChangesRequested, on));
         Script = new RunningScript(Attention, keyspace.Scripts);
         Actions = new ActionLog(Timeline, log, clock);
-        Kept = new KeptMemory(keyspace.Budget);
         Messages = new MessageHub(Buffers, Kept);
         Tracking = new KeyTracking(keyspace, Clients, Changes, Buffers, Settings, Limits, Kept);
         SlowLog = new RequestLog(Limits, Kept);
@@ -165,7 +166,7 @@ internal abstract class ServerParts
     /// <summary>The server's own actions, within the limits that settings allow.</summary>
     internal ActionLog Actions { get; }
 
-    internal LatencyMonitor LatencyMonitor { get; } = new();
+    internal LatencyMonitor LatencyMonitor { get; }
 
     /// <summary>The pool of native memory for replies that wait to be sent.</summary>
     internal BufferPool Buffers { get; } = new();

@@ -16,6 +16,18 @@ internal enum Kept
 
     /// <summary>The entries of SLOWLOG and COMMANDLOG.</summary>
     RequestLogs,
+
+    /// <summary>Users with their rules, as they are declared and as requests are checked by them.</summary>
+    Users,
+
+    /// <summary>The entries of ACL LOG.</summary>
+    AclLog,
+
+    /// <summary>The samples of LATENCY.</summary>
+    Latency,
+
+    /// <summary>The keys of HOTKEYS.</summary>
+    HotKeys,
 }
 
 /// <summary>
@@ -35,7 +47,15 @@ internal sealed class KeptMemory(MemoryBudget budget)
     internal long Bytes => this[Kept.Clients] + OthersBytes;
 
     /// <summary>Bytes of what belongs to no single client.</summary>
-    internal long OthersBytes => this[Kept.Channels] + this[Kept.Tracking] + this[Kept.RequestLogs];
+    internal long OthersBytes
+    {
+        get
+        {
+            long sum = 0;
+            for (int kind = (int)Kept.Clients + 1; kind < _bytes.Length; kind++) sum += this[(Kept)kind];
+            return sum;
+        }
+    }
 
     internal void Add(Kept kind, long bytes)
     {

@@ -22,6 +22,13 @@ internal sealed class KeyRanking(int keysMax)
 
     internal int Count { get; private set; }
 
+    /// <summary>Memory of the entries and of their keys.</summary>
+    internal long Bytes { get; private set; } = (long)keysMax * EntryBytes;
+
+    private const int EntryBytes = 96; // with its places in the heap and in the dictionary
+    private const int KeyBytesMin = 16;
+    private const int ArrayBytes = 24;
+
     /// <summary>Adds to a key's sum.</summary>
     internal void Add(KeyIdentity identity, ReadOnlySpan<byte> key, long weight)
     {
@@ -31,7 +38,13 @@ internal sealed class KeyRanking(int keysMax)
             ref Entry added = ref _entries[number];
             added.Identity = identity;
             added.KeyLength = key.Length;
-            if (added.Key is null || added.Key.Length < key.Length) added.Key = new byte[Math.Max(16, key.Length)];
+            if (added.Key is null || added.Key.Length < key.Length)
+            {
+                Bytes -= added.Key is null ? 0 : ArrayBytes + added.Key.Length;
+                added.Key = new byte[Math.Max(KeyBytesMin, key.Length)];
+                Bytes += ArrayBytes + added.Key.Length;
+            }
+
             key.CopyTo(added.Key);
             _numbers[identity] = number;
         }

@@ -13,12 +13,13 @@ internal sealed record LatencyEvent(string Name, LatencySample[] Samples, long W
 /// LATENCY's record of events that took longer than latency-monitor-threshold: the last samples of each class, at most one
 /// a second. All executors share it under a lock: such events are rare.
 /// </summary>
-internal sealed class LatencyMonitor
+internal sealed class LatencyMonitor(KeptMemory kept)
 {
     /// <summary>The class of waits for keys that another command has locked.</summary>
     internal const string LockWait = "lock-wait";
 
     private const int SamplesMax = 160;
+    private const int RecordBytes = 256 + (SamplesMax * 16); // a class with all of its samples
 
     private readonly Lock _lock = new();
     private readonly SortedDictionary<string, Record> _events = new(StringComparer.Ordinal);
@@ -47,7 +48,12 @@ internal sealed class LatencyMonitor
         var sample = new LatencySample(nowMs / 1000, ns / 1_000_000);
         lock (_lock)
         {
-            if (!_events.TryGetValue(name, out Record? known)) _events.Add(name, known = new Record());
+            if (!_events.TryGetValue(name, out Record? known))
+            {
+                _events.Add(name, known = new Record());
+                kept.Add(Kept.Latency, RecordBytes);
+            }
+
             known.WorstMs = Math.Max(known.WorstMs, sample.Ms);
             if (known.Last.UnixSeconds == sample.UnixSeconds)
             {
@@ -70,7 +76,12 @@ internal sealed class LatencyMonitor
     /// <summary>Removes one class of events; false if there is no such class.</summary>
     internal bool Reset(string name)
     {
-        lock (_lock) return _events.Remove(name);
+        lock (_lock)
+        {
+            if (!_events.Remove(name)) return false;
+            kept.Add(Kept.Latency, -RecordBytes);
+            return true;
+        }
     }
 
     /// <summary>Removes all events and returns the number of their classes.</summary>
@@ -79,6 +90,7 @@ internal sealed class LatencyMonitor
         lock (_lock)
         {
             int count = _events.Count;
+            kept.Add(Kept.Latency, -(long)count * RecordBytes);
             _events.Clear();
             return count;
         }
@@ -88,7 +100,7 @@ internal sealed class LatencyMonitor
 
     private sealed class Record
     {
-        internal Queue<LatencySample> Samples { get; } = new();
+        internal Queue<LatencySample> Samples { get; } = new(SamplesMax);
 
         internal LatencySample Last { get; set; }
 

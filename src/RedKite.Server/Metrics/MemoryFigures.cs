@@ -20,7 +20,7 @@ internal readonly record struct MemoryFigures
     /// <summary>Bytes of the connections with their buffers, and of what single clients make the server keep.</summary>
     internal long Clients { get; private init; }
 
-    /// <summary>Bytes of what clients together make the server keep: channels, tracked keys, logs of requests.</summary>
+    /// <summary>Bytes of what clients together make the server keep: channels, tracked keys, logs, users, samples.</summary>
     internal long Shared { get; private init; }
 
     /// <summary>Bytes of the interpreters, and of the texts of scripts and libraries.</summary>

@@ -20,7 +20,7 @@ internal sealed record HotKeyReport(
 /// HOTKEYS: the keys on which commands spend the most time and bytes, from a start to a stop. While it is active, the server's attention flag keeps
 /// commands off the short path, so that each is measured by itself; otherwise it costs nothing.
 /// </summary>
-internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace, ServerClock clock)
+internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace, ServerClock clock, KeptMemory kept)
 {
     private readonly Lock _changing = new();
     private volatile Tracked? _tracked; // null: nothing was tracked, or it was reset
@@ -40,7 +40,8 @@ internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace,
         lock (_changing)
         {
             if (IsActive(clock.SteadyMs)) return false;
-            _tracked = new Tracked(options, clock.NowMs, clock.SteadyMs, ProcessorTime());
+            _tracked?.Release();
+            _tracked = new Tracked(kept, options, clock.NowMs, clock.SteadyMs, ProcessorTime());
             attention.Set(ServerAttention.TracksHotKeys, on: true);
             return true;
         }
@@ -63,6 +64,7 @@ internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace,
         lock (_changing)
         {
             if (IsActive(clock.SteadyMs)) return false;
+            _tracked?.Release();
             _tracked = null;
             return true;
         }
@@ -152,12 +154,12 @@ internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace,
         private long _netBytes;
         private long _endSteadyMs;
 
-        internal Tracked(HotKeyOptions options, long nowMs, long steadyMs, (TimeSpan User, TimeSpan System) time)
+        internal Tracked(KeptMemory kept, HotKeyOptions options, long nowMs, long steadyMs, (TimeSpan User, TimeSpan System) time)
         {
             (Options, StartMs, StartSteadyMs, TimeAtStart) = (options, nowMs, steadyMs, time);
             for (int i = 0; i < ShardCount; i++)
             {
-                _shards[i] = new Shard(options.TracksCpu ? new KeyRanking(KeysMaxOfShard) : null, options.TracksNet ? new KeyRanking(KeysMaxOfShard) : null);
+                _shards[i] = new Shard(kept, options.TracksCpu ? new KeyRanking(KeysMaxOfShard) : null, options.TracksNet ? new KeyRanking(KeysMaxOfShard) : null);
             }
         }
 
@@ -195,6 +197,12 @@ internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace,
             _shards[identity.Hash & (ShardCount - 1)].Add(identity, key[..Math.Min(key.Length, KeyBytesMax)], ns, bytes, Options.SampleRatio);
         }
 
+        /// <summary>Counts no more, also if other threads still add to it.</summary>
+        internal void Release()
+        {
+            foreach (Shard shard in _shards) shard.Release();
+        }
+
         internal (byte[] Key, long Sum)[] Top(bool byCpu)
         {
             var sum = new Dictionary<KeyIdentity, (byte[] Key, double Uses)>();
@@ -204,30 +212,59 @@ internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace,
         }
     }
 
-    private sealed class Shard(KeyRanking? byCpu, KeyRanking? byNet)
+    private sealed class Shard
     {
         private readonly Lock _adding = new();
+        private readonly KeptMemory _kept;
+        private readonly KeyRanking? _byCpu;
+        private readonly KeyRanking? _byNet;
+        private long _counted;
+        private bool _isReleased;
         private SampleGap _gap = new(0x2545F491);
         private int _left; // uses until the next sample
+
+        internal Shard(KeptMemory kept, KeyRanking? byCpu, KeyRanking? byNet)
+        {
+            (_kept, _byCpu, _byNet) = (kept, byCpu, byNet);
+            Count();
+        }
 
         internal void Add(KeyIdentity identity, ReadOnlySpan<byte> key, long ns, long bytes, int sampleRatio)
         {
             lock (_adding)
             {
+                if (_isReleased) return;
                 if (sampleRatio > 1)
                 {
                     if (_left <= 0) _left = _gap.Next(sampleRatio);
                     if (--_left > 0) return;
                 }
 
-                byCpu?.Add(identity, key, ns);
-                byNet?.Add(identity, key, bytes);
+                _byCpu?.Add(identity, key, ns);
+                _byNet?.Add(identity, key, bytes);
+                Count();
+            }
+        }
+
+        internal void Release()
+        {
+            lock (_adding)
+            {
+                _isReleased = true;
+                Count();
             }
         }
 
         internal void AddTo(Dictionary<KeyIdentity, (byte[] Key, double Uses)> sum, bool ofCpu)
         {
-            lock (_adding) (ofCpu ? byCpu : byNet)?.AddTo(sum);
+            lock (_adding) (ofCpu ? _byCpu : _byNet)?.AddTo(sum);
+        }
+
+        private void Count()
+        {
+            long bytes = _isReleased ? 0 : (_byCpu?.Bytes ?? 0) + (_byNet?.Bytes ?? 0);
+            _kept.Add(Kept.HotKeys, bytes - _counted);
+            _counted = bytes;
         }
     }
 }

@@ -26,10 +26,17 @@ public sealed class KeptMemoryTests : TranscriptTests
     public void Figure_grows_by_what_is_kept_and_returns(string what)
     {
         KeptRow row = KeptTable.Rows.Single(row => row.What == what);
+        if (row.Keep.Length == 0) return; // Samples_of_LATENCY_are_counted
+        if (row.Blocks)
+        {
+            BlockAndRelease(row);
+            return;
+        }
+
         long connected;
         using (RespConnection client = RespConnection.Connect(Server.Port))
         {
-            foreach (string line in row.Before) client.Run(line).IsOk();
+            foreach (string line in row.Before) Assert.False(client.Run(line).IsError, line);
             client.Run("PING");
             connected = Server.Info("mem_clients_normal");
             long figure = Server.Info(row.Figure), used = Server.Info("used_memory");
@@ -38,19 +45,51 @@ public sealed class KeptMemoryTests : TranscriptTests
             for (int i = 0; i < count; i++)
             {
                 string line = string.Format(CultureInfo.InvariantCulture, row.Keep, i);
-                Assert.False(client.Run(line).IsError, line);
+                RespValue reply = client.Run(line);
+                Assert.True(row.IsRefused == reply.IsError, $"{line}: {reply.Text}");
                 least += line.Split(' ')[^1].Length;
             }
 
-            Assert.InRange(Server.Info(row.Figure) - figure, least - KeptMemory.StepBytes, (row.IsOne ? 2 : MostTimes) * least);
+            Assert.InRange(Server.Info(row.Figure) - figure, least - KeptMemory.StepBytes, row.BytesMax > 0 ? row.BytesMax * count : (row.IsOne ? 2 : MostTimes) * least);
             Assert.InRange(Server.Info("used_memory") - used, least - KeptMemory.StepBytes, long.MaxValue); // a script counts its compiled form, too
-            client.Run(row.Release);
+            foreach (string line in row.Release.Split('|')) Assert.False(client.Run(line).IsError, line);
             Assert.InRange(Server.Info(row.Figure) - figure, -SlackBytes, SlackBytes);
             foreach (string line in row.Before.Where(line => line.StartsWith("CONFIG", StringComparison.Ordinal))) client.Run("CONFIG SET slowlog-log-slower-than -1 commandlog-request-larger-than -1").IsOk();
         }
 
         Assert.True(SpinWait.SpinUntil(() => Server.Engine.Clients.All.All(session => session.Connection is null), 60_000));
         Assert.InRange(Server.Info("mem_clients_normal") - connected, -LoopMetrics.ConnectionBytes - SlackBytes, 0);
+    }
+
+    // No command is slow for sure.
+    [Fact]
+    public void Samples_of_LATENCY_are_counted()
+    {
+        long before = Server.Info("used_memory_overhead");
+        for (int i = 1; i < 1000; i++) Server.Engine.LatencyMonitor.Add("command", i * 1000, i * 1_000_000);
+        Server.Engine.LatencyMonitor.Add("fork", 1000, 1_000_000);
+        Assert.InRange(Server.Info("used_memory_overhead") - before, 2 * 160 * 16, 8192);
+        Assert.Equal(1, Run("LATENCY RESET fork").Integer);
+        Run("LATENCY RESET");
+        Assert.InRange(Server.Info("used_memory_overhead") - before, -SlackBytes, SlackBytes);
+    }
+
+    // As the others, but the client is busy.
+    private void BlockAndRelease(KeptRow row)
+    {
+        using RespConnection client = RespConnection.Connect(Server.Port);
+        string id = client.Run("CLIENT ID").Text!;
+        long figure = Server.Info(row.Figure), used = Server.Info("used_memory");
+        string keys = string.Join(' ', Enumerable.Range(0, Count).Select(i => $"key:{i}"));
+        client.SendCommand($"{row.Keep} {keys} 0");
+        long most = row.BytesMax * Count;
+        Assert.True(SpinWait.SpinUntil(() => Server.Info(row.Figure) - figure >= keys.Length, 60_000));
+        Assert.InRange(Server.Info(row.Figure) - figure, keys.Length, most);
+        Assert.InRange(Server.Info("used_memory") - used, keys.Length, long.MaxValue);
+        Assert.Equal(1, Run(string.Format(CultureInfo.InvariantCulture, row.Release, id)).Integer);
+        client.ReadAny();
+        client.Run("PING"); // the next command counts it, or within a second the loop
+        Assert.InRange(Server.Info(row.Figure) - figure, -SlackBytes, SlackBytes);
     }
 
     // A client that ends without releasing anything: only logs and scripts, and tracked keys until they change, outlive it.
@@ -172,7 +211,7 @@ public sealed class KeptHeapTests : TranscriptTests
         const int Count = 5000;
         var wrong = new List<string>();
         Server.Set("max-subscriptions-per-client", "1000000");
-        foreach (KeptRow row in KeptTable.Rows.Where(row => !row.IsOne && !row.What.EndsWith("LOG", StringComparison.Ordinal) && row.What is not ("Scripts" or "Prefixes of CLIENT TRACKING BCAST" or "Commands queued since MULTI")))
+        foreach (KeptRow row in KeptTable.Rows.Where(row => row is { IsOne: false, IsRefused: false, Blocks: false, Keep.Length: > 0 } && !row.What.EndsWith("LOG", StringComparison.Ordinal) && row.What is not ("Scripts" or "Prefixes of CLIENT TRACKING BCAST" or "Commands queued since MULTI" or "HOTKEYS")))
         {
             using RespConnection client = RespConnection.Connect(Server.Port);
             string[] lines = [.. Enumerable.Range(0, Count).Select(i => string.Format(CultureInfo.InvariantCulture, row.Keep, i))];

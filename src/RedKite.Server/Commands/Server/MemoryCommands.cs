@@ -193,6 +193,7 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
             cmd.Environment.ExitStripe(stripe);
         }
 
+        if (metrics().Server.OwnsProcess) ManagedHeap.Release(); // first: its finalizers free native memory
         keyspace.ReleaseFreeMemory();
         buffers.ReleaseKept();
         cmd.Reply.Ok();
