@@ -84,7 +84,7 @@ internal sealed class AclLog(Settings settings, LimitCounts limits, KeptMemory k
             node.Value.UpdatedMs = nowMs;
             node.Value.Client = client;
             _entries.AddFirst(node);
-            kept.Add(Kept.AclLog, node.Value.KeptBytes);
+            kept.Add(Kept.Denials, node.Value.KeptBytes);
             if (_entries.Count > settings.AclLogMaxLength) limits.Note(Limit.AclLogEntries);
             while (_entries.Count > settings.AclLogMaxLength) Remove(_entries.Last!);
         }
@@ -106,7 +106,7 @@ internal sealed class AclLog(Settings settings, LimitCounts limits, KeptMemory k
 
     private void Remove(LinkedListNode<AclLogEntry> node)
     {
-        kept.Add(Kept.AclLog, -node.Value.KeptBytes);
+        kept.Add(Kept.Denials, -node.Value.KeptBytes);
         _entries.Remove(node);
     }
 

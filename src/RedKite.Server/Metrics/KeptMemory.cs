@@ -21,7 +21,7 @@ internal enum Kept
     Users,
 
     /// <summary>The entries of ACL LOG.</summary>
-    AclLog,
+    Denials,
 
     /// <summary>The samples of LATENCY.</summary>
     Latency,
