@@ -34,6 +34,7 @@ internal sealed partial class LuaInterpreter : IDisposable
     private const int SharedKeysPosition = 1_000_007; // the tables shared by scripts that only read them
     private const int SharedArgumentsPosition = 1_000_008;
     private const int FlagPosition = 1_000_009; // a function whose first upvalue is the interrupt flag
+    internal const int ArrayMarkPosition = 1_000_010; // the metatable of decoded arrays of JSON
     private const int FirstFunctionPosition = 1_000_100;
     private const int HelperCount = 14;
     private const int NumberBytesMax = 64;

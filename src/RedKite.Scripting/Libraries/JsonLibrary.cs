@@ -22,9 +22,6 @@ internal static class JsonLibrary
         lua.Add("cjson.array_mark", SetArrayMark);
     }
 
-    // Its index in Lua's registry, whose first two are Lua's.
-    private const int ArrayMark = 3;
-
     // As in Redis, where the stack of C functions ends there, whatever the settings say.
     internal const int EncodeDepthMax = 7997;
 
@@ -202,14 +199,14 @@ internal static class JsonLibrary
     private static int SetArrayMark(LuaCall call)
     {
         Lua.PushValue(call.State, 1);
-        Lua.RawSet(call.State, Lua.Registry, ArrayMark);
+        Lua.RawSet(call.State, Lua.Registry, LuaInterpreter.ArrayMarkPosition);
         return 0;
     }
 
     /// <summary>Gives the table on the top of the stack the metatable by which it is written as an array, whatever it holds.</summary>
     internal static void Mark(nint state)
     {
-        Lua.RawGet(state, Lua.Registry, ArrayMark);
+        Lua.RawGet(state, Lua.Registry, LuaInterpreter.ArrayMarkPosition);
         Lua.SetMetatable(state, -2);
     }
 
@@ -217,7 +214,7 @@ internal static class JsonLibrary
     private static bool IsMarked(nint state)
     {
         if (!Lua.PushMetatable(state, -1)) return false;
-        Lua.RawGet(state, Lua.Registry, ArrayMark);
+        Lua.RawGet(state, Lua.Registry, LuaInterpreter.ArrayMarkPosition);
         bool isMarked = Lua.ToPointer(state, -1) == Lua.ToPointer(state, -2);
         Lua.Pop(state);
         if (!isMarked)
