@@ -45,45 +45,6 @@ public sealed class RoundTripTests : IDisposable
     public Task More_files_of_one_server_are_loaded_by_another(string writer, string reader, int seed, string preamble = "yes") =>
         RoundTrip(writer, reader, TestScale.GivenSeed ?? seed, keys: 80, preamble);
 
-    // The base is the first one's, and each of the others has written an increment.
-    [Theory]
-    [Long]
-    [InlineData("redis 7", "redis 8", "redkite")]
-    [InlineData("redis 7", "valkey 8")]
-    [InlineData("redis 7", "redkite", "redis 8")]
-    [InlineData("valkey 8", "valkey 9")]
-    [InlineData("valkey 8", "redkite")]
-    [InlineData("valkey 9", "redkite")]
-    [InlineData("redis 8", "redkite", "redis 8")]
-    [InlineData("redkite", "redis 8", "redkite")]
-    public async Task Folder_in_which_several_servers_have_written_is_loaded(params string[] writers)
-    {
-        const int Keys = 20;
-        bool hasFieldExpiries = writers[^1] is not ("redis 7" or "valkey 8");
-        for (int i = 0; i < writers.Length; i++)
-        {
-            using ServerProcess source = Transfers.Start(writers[i], "--dir", _folder.Path, "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0");
-            using RespConnection client = Transfers.ConnectWhenLoaded(source);
-            RandomData.Fill(client, new Random(100 + i), Keys, hasFieldExpiry: hasFieldExpiries && writers[i] is not ("redis 7" or "valkey 8"));
-            client.Run("SELECT 0").IsOk();
-            if (i == 0)
-            {
-                client.Run("BGREWRITEAOF");
-                Wait(client, "aof_rewrite_scheduled:0");
-                Wait(client, "aof_rewrite_in_progress:0");
-            }
-
-            client.Run($"SET writer{i} {writers[i].Replace(' ', '-')}").IsOk();
-            if (i < writers.Length - 1) continue;
-            client.Run("CONFIG SET appendonly no").IsOk();
-            (await Transfers.Run("check", _folder.File("appendonlydir"))).Succeeded();
-            using ServerProcess target = Transfers.Start("redkite", "--dir", _folder.Path, "--appendonly", "yes");
-            using RespConnection other = Transfers.ConnectWhenLoaded(target);
-            Assert.True(SameData.Check(client, other, isExact: false, hasFieldExpiries) > Keys);
-            for (int writer = 0; writer < writers.Length; writer++) Assert.Equal(writers[writer].Replace(' ', '-'), other.Run($"GET writer{writer}").Text);
-        }
-    }
-
     private async Task RoundTrip(string writer, string reader, int seed, int keys, string preamble)
     {
         string logName = writer.StartsWith("valkey", StringComparison.Ordinal) ? ValkeyLogName : LogName;

@@ -183,8 +183,11 @@ internal sealed class Caller : CallTarget
             UnitStart = _executor.UnitStart;
             while (session.IsPaused)
             {
-                if (_origin == CommandOrigin.Primary && !_engine.Pause.HasEnded(_executor.Time.SteadyMs)) break; // the caller waits: it holds a lock
-                WaitToRetry(session);
+                // The link waits for the end of a pause itself, as it holds a lock here. When it ends, it must know what was executed: nothing is thrown.
+                if (_origin == CommandOrigin.Primary && (_ended || !_engine.Pause.HasEnded(_executor.Time.SteadyMs))) break;
+                WaitForGate(session);
+                if (_origin != CommandOrigin.Primary) ThrowIfEnded();
+                else if (_ended) break;
                 int before = consumed;
                 consumed += _executor.Run(session, request[consumed..]);
                 if (_executor.UnitStart >= 0) UnitStart = before + _executor.UnitStart;
@@ -197,7 +200,7 @@ internal sealed class Caller : CallTarget
 
         goesOn = WaitIfBlocked(session) || Reply.IsChained;
         if (_origin == CommandOrigin.Client) WaitForLog(log, failures);
-        CheckOverflow(bytesMax);
+        if (_origin != CommandOrigin.Primary) CheckOverflow(bytesMax);
         return consumed;
     }
 
@@ -333,13 +336,18 @@ internal sealed class Caller : CallTarget
         throw new InsufficientMemoryException($"The reply is larger than {bytesMax} bytes, which a caller in the process can take.");
     }
 
-    // Sleeps while the next command must not write.
     private void WaitToRetry(Session session)
+    {
+        WaitForGate(session);
+        ThrowIfEnded();
+    }
+
+    // Sleeps while the next command must not write.
+    private void WaitForGate(Session session)
     {
         _executor.Environment.ScriptTurn.End();
         _engine.WriteGate.WaitToRetry();
         session.IsPaused = false;
-        ThrowIfEnded();
         _executor.Time.Read();
     }
 
@@ -361,7 +369,7 @@ internal sealed class Caller : CallTarget
             if ((_ended || blocked.DeadlineMs <= _executor.Time.SteadyMs) && blocked.TryEnd()) break;
         }
 
-        if (!_ended)
+        if (!_ended || _origin == CommandOrigin.Primary)
         {
             TakeReply(blocked);
             return true;
@@ -389,7 +397,7 @@ internal sealed class Caller : CallTarget
 
         void EndIfStopped()
         {
-            if (_ended && blocked.TryEnd()) blocked.Wake();
+            if (_ended && _origin != CommandOrigin.Primary && blocked.TryEnd()) blocked.Wake(); // a command of the stream is executed whole
         }
     }
 

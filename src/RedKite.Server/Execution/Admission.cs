@@ -15,7 +15,7 @@ namespace RedKite.Server.Execution;
 /// </summary>
 internal sealed class Admission(CommandExecutor executor) : IAdmission
 {
-    private const string ReadOnlyReplica = "READONLY You can't write against a read only replica.";
+    internal const string ReadOnlyReplica = "READONLY You can't write against a read only replica.";
     private const string OutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
 
     private readonly Engine _engine = executor.Engine;
@@ -110,6 +110,12 @@ internal sealed class Admission(CommandExecutor executor) : IAdmission
 
         return command.Is(CommandFlags.DenyOom) && (rights & ScriptRights.UseMemory) == 0 ? OutOfMemory : null;
     }
+
+    /// <summary>Whether a command may not execute any more, although it was admitted, because it writes and the server is a replica now.</summary>
+    internal bool RefusesWrite(scoped in CommandContext cmd, Command command) => IsReadOnly && Writes(cmd, command);
+
+    /// <summary>Whether a client that is blocked waits on whatever comes: it would write, and the server is a replica now. Its wait is about to end.</summary>
+    internal bool KeepsWaiting(Command command) => command.Is(CommandFlags.Write) && _engine.Replication.IsReplica && _engine.Settings.ReplicaReadOnly;
 
     /// <summary>Whether a command, or one of those that EXEC executes, writes.</summary>
     internal static bool Writes(scoped in CommandContext cmd, Command command) => HasOrQueues(cmd, command, CommandFlags.Write);

@@ -29,6 +29,13 @@ internal sealed partial class Invoker
             if (IsRefusedAsBusy(cmd.Command)) return;
         }
 
+        if ((_engine.Attention.Flags & ServerAttention.IsReplica) != 0 && _executor.Admission.RefusesWrite(cmd, cmd.Command))
+        {
+            stripe.Exit();
+            Account.Reject(cmd.Command, Reply, Admission.ReadOnlyReplica); // a replica since it was admitted
+            return;
+        }
+
         try
         {
             _recording.Begin(stripe);

@@ -76,7 +76,7 @@ internal sealed partial class Invoker
         cmd.Begin(command!, arguments, request.Hash);
         if (Resolve(ref cmd, ref command) && _executor.Admission.AdmitsOrReply(ref cmd, command!, isOutOfMemory))
         {
-            if (IsHeldByTest(cmd) || _engine.Pause.Holds(cmd, command!, _time.SteadyMs) || (!Admission.IsQueued(cmd, command!) && HeldWrites.Holds(cmd, command!)))
+            if (IsHeldByTest(cmd) || _engine.Pause.Holds(cmd, command!, _time.SteadyMs, isOfClient: !_executor.IsTrusted) || (!Admission.IsQueued(cmd, command!) && HeldWrites.Holds(cmd, command!)))
             {
                 session.ReplyMode = replies;
                 return false;
@@ -156,6 +156,14 @@ internal sealed partial class Invoker
                 return Waits;
             }
 
+            if (mayWait && _executor.Admission.RefusesWrite(cmd, command))
+            {
+                // A replica since it was admitted: what it did would be in no stream. Callers in the process alone, as the role changes behind the loops' commands.
+                Account.Reject(command, Reply, Admission.ReadOnlyReplica);
+                AbortTransaction(cmd.Session, command);
+                return start;
+            }
+
             _environment.HeldStripes = stripes;
             Run(ref cmd, stripes);
             locked.Include(_environment.HeldStripes); // what a script has claimed
@@ -187,7 +195,12 @@ internal sealed partial class Invoker
         }
 
         BlockedClient? blocked = cmd.Session.Blocked;
-        if (blocked is not null) _engine.Blocked.NoteBegun(blocked, _engine.Buffers);
+        if (blocked is not null)
+        {
+            _engine.Blocked.NoteBegun(blocked, _engine.Buffers);
+            if (_executor.Admission.RefusesWrite(cmd, command)) _engine.Blocked.EndForRole(blocked, _engine.Buffers); // a replica since it was admitted: who changed the role did not see it
+        }
+
         _environment.Accesses.BeginClient(cmd.Session);
 
         long end = Stopwatch.GetTimestamp();

@@ -14,15 +14,15 @@ internal sealed class Follower : IDisposable
 {
     private readonly Engine _engine;
     private readonly LinkServices _services;
+    private readonly Action<CancellationToken> _waitForLoops;
     private readonly LinkHistory _history = new();
     private readonly Lock _changing = new();
     private ReplicaLink? _link;
     private bool _isPrimary; // as far as the links are concerned: the role is taken before one begins
     private int _changes; // that were asked for
+    private bool _endsWaits; // when the loops have ended what they executed
     private bool _hasEnded;
-    private long _awaitedOffset = -1; // with the log's position of that moment
-    private long _awaitedPosition;
-    private long _syncedOffset;
+    private readonly SyncedOffset _synced = new();
 
     /// <param name="engine">The server.</param>
     /// <param name="waitForLoops">See <see cref="LinkServices"/>.</param>
@@ -30,7 +30,8 @@ internal sealed class Follower : IDisposable
     internal Follower(Engine engine, Action<CancellationToken> waitForLoops, ClientTls tls)
     {
         _engine = engine;
-        _services = new LinkServices(waitForLoops, tls, SyncedOffset);
+        _waitForLoops = waitForLoops;
+        _services = new LinkServices(WaitForLoops, tls, SyncedOffset);
         engine.Replicas.OffsetRequested = () => _link?.AcknowledgeSoon();
         engine.Replicas.TakeOver = () => Change(null);
         engine.Replicas.PlaceOfReplica = PlaceOfNow;
@@ -145,6 +146,7 @@ internal sealed class Follower : IDisposable
         TakeRole(primary);
         _engine.Memory.Apply(_engine.Metrics, reports: false);
         if (wasPrimary) EndWaits();
+        _endsWaits = wasPrimary;
         _engine.Replicas.CloseAll();
         BeginLink(primary);
     }
@@ -170,8 +172,9 @@ internal sealed class Follower : IDisposable
         bool isKnown = _isPrimary ? _engine.ReplicaStream.HasBacklog : _history.IsKnown;
         _isPrimary = true;
         _engine.Settings.ReplicaOf = "";
+        long offset = _engine.ReplicaStream.Offset; // a client of a replica that may be written is in the new history from the next line on
         if (_engine.ReplicaStream.HasBacklog) _engine.Changes.SubscribeToEffects(_engine.ReplicaStream);
-        _engine.Replication.Promote(_engine.ReplicaStream.Offset, isKnown);
+        _engine.Replication.Promote(offset, isKnown);
         _engine.Attention.Set(ServerAttention.IsReplica, on: false);
         _engine.LocalExpiries.Clear();
         _engine.Memory.Apply(_engine.Metrics, reports: false);
@@ -192,26 +195,20 @@ internal sealed class Follower : IDisposable
         _engine.Replication.Link = static () => null;
     }
 
+    // What was admitted before the role changed may have blocked since.
+    private void WaitForLoops(CancellationToken cancellation)
+    {
+        _waitForLoops(cancellation);
+        if (Interlocked.Exchange(ref _endsWaits, false)) EndWaits();
+    }
+
     // What clients wait for may never come to a replica.
     private void EndWaits()
     {
-        foreach (Session session in _engine.Clients.All)
-        {
-            if (session.Blocked is not { } blocked || !blocked.TryEnd()) continue;
-            blocked.Reply = [Payload.Of(_engine.Buffers, "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n"u8)];
-            blocked.EndedByError = "UNBLOCKED";
-            session.CloseAfterReply();
-            _engine.Blocked.Finish(blocked);
-        }
+        Interlocked.MemoryBarrier(); // the role, and then the clients: who blocks afterwards sees the role
+        foreach (BlockedClient client in _engine.Blocked.All) _engine.Blocked.EndForRole(client, _engine.Buffers);
     }
 
-    // One moment at a time: the offset of then is synced when the log is up to its position of then.
-    private long? SyncedOffset(long offset)
-    {
-        if (_engine.Durability.Log.Log is not { } log) return null;
-        if (_awaitedOffset >= 0 && log.Writer.SyncedPosition >= _awaitedPosition) (_syncedOffset, _awaitedOffset) = (_awaitedOffset, -1);
-        if (_awaitedOffset < 0) (_awaitedOffset, _awaitedPosition) = (offset, log.Chain.Reserved);
-        if (log.Writer.SyncedPosition >= _awaitedPosition) (_syncedOffset, _awaitedOffset) = (_awaitedOffset, -1);
-        return _syncedOffset;
-    }
+    // On the link's thread and its timer's.
+    private long? SyncedOffset(long offset) => _engine.Durability.Log.Log is { } log ? _synced.At(offset, _engine.Replication.Id, log) : null;
 }

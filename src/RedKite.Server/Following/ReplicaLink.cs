@@ -186,7 +186,6 @@ internal sealed partial class ReplicaLink : IDisposable
             while (true)
             {
                 applier.Receive(connection);
-                _history.Database = session.DatabaseIndex;
                 if (!_acknowledgesSoon) continue;
                 _acknowledgesSoon = false;
                 Acknowledge(connection);
@@ -199,6 +198,7 @@ internal sealed partial class ReplicaLink : IDisposable
             _engine.Metrics.Server.PrimaryBytes = 0;
             if (session is not null)
             {
+                lock (_engine.Replication.Applying) _history.Database = _engine.Replication.StreamDatabase; // that of the offset
                 _caller.Discard(session);
                 _engine.Clients.Remove(session);
                 session.EndCountingKept(_engine.Kept);
@@ -211,6 +211,12 @@ internal sealed partial class ReplicaLink : IDisposable
     {
         Failover failover = _engine.Replicas.Failover;
         bool handsOver = failover.State == FailoverState.InProgress;
+        if (handsOver && !failover.TargetHasAll(_engine.ReplicaStream.Offset))
+        {
+            failover.Refuse("Commands that had begun before ended behind what the target has");
+            throw new IOException("the target of the failover lacks a part of the stream");
+        }
+
         try
         {
             SyncAnswer answer = handshake.AskForStream(_history.IsKnown ? _engine.Replication.Id : null, _engine.ReplicaStream.Offset, handsOver);

@@ -63,11 +63,13 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
                 executed = caller.Run(session, input[position..], engine.MemoryBytesMax, out goesOn);
                 if (caller.Reply.Errors != errors) NoteErrors(caller.Reply.Errors - errors);
                 caller.Reply.Clear();
-                if (session.ClosesAfterReply) throw new IOException("the primary's stream is none: it has a malformed request");
                 NoteExecuted(input.Slice(position, executed));
                 engine.Replication.StreamDatabase = session.DatabaseIndex; // within a unit, too: what it selects is selected by its EXEC
             }
 
+            // Behind that: whatever ends the link, its successor goes on behind what was executed.
+            if (session.ClosesAfterReply) throw new IOException("the primary's stream is none: it has a malformed request");
+            if (caller.HasEnded) throw new IOException("the link was closed");
             position += executed;
             if (!session.IsPaused) continue;
             WaitWhilePaused(connection);

@@ -86,6 +86,7 @@ internal sealed class LoopBlockedClients(Engine engine, EventLoop loop, CommandE
         }
 
         session.LastWait = (client.ServedAt ?? Arrival.Now(), connection.BytesReceived);
-        connection.ReprocessInput();
+        if (session.ClosesAfterReply) connection.CloseAfterSend();
+        else connection.ReprocessInput();
     }
 }

@@ -29,6 +29,7 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
     private int _port;
     private long _deadlineMs; // steady; 0: none
     private bool _forces;
+    private long _offset; // that the target has, when the role changes; -1: it may lack something
     private bool _isEnding; // the server becomes a primary again, until which no other one begins
     private Task _roleChanges = Task.CompletedTask; // one after the other, in the order in which they were decided
 
@@ -95,6 +96,7 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
             bool isOver = _deadlineMs != 0 && clock.SteadyMs >= _deadlineMs;
             bool hasAll = target is { State: ReplicaState.Online } && target.AcknowledgedOffset == offset;
             next = hasAll ? new PrimaryAddress(target!.Host, target.ListeningPort) : isOver && _forces ? new PrimaryAddress(_host!, _port) : null;
+            _offset = hasAll ? offset : -1;
             if (next is not null) BeginChange(next);
             else if (!isOver) return;
         }
@@ -112,6 +114,16 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
 
     private void Change(PrimaryAddress? primary) => _roleChanges = _roleChanges.ContinueWith(_ => ChangeRole?.Invoke(primary), TaskScheduler.Default);
 
+    /// <summary>
+    /// Whether the target has everything. What was already executing when writes began to wait, a script or a command that waited for a stripe, may
+    /// have ended since it did: then it may not take over, unless that was forced.
+    /// </summary>
+    /// <param name="offset">The stream's end: nothing is appended any more.</param>
+    internal bool TargetHasAll(long offset)
+    {
+        lock (_lock) return _offset < 0 || _offset == offset;
+    }
+
     /// <summary>The replica has taken over: it has accepted this server as its replica.</summary>
     internal void Succeed()
     {
@@ -126,7 +138,7 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
     }
 
     /// <summary>The replica does not take over: this server stays the primary.</summary>
-    internal void Refuse() => End("Failover target rejected psync request");
+    internal void Refuse(string reason = "Failover target rejected psync request") => End(reason);
 
     // Clients write again when this server is a primary again.
     private void End(string reason)

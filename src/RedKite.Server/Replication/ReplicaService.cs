@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using RedKite.Net;
 using RedKite.Net.Interop;
+using RedKite.Persistence.Log;
 using RedKite.Persistence.Rdb;
 using RedKite.Server.Changes;
 using RedKite.Server.Config;
@@ -191,6 +192,7 @@ internal sealed partial class ReplicaService
             replica.Position = position;
             replica.AcknowledgedMs = _clock.SteadyMs;
             Attach(replica, ReplicaState.Online);
+            if (Stream.End.Chain != position.Chain) replica.Close(); // the backlog was released before the replica was listed: it asks again
             _log.Notice(LogEvents.ReplicaContinues, FormattableString.Invariant($"Replica {replica.Name} goes on at offset {offset}, {Stream.Offset - position.Offset} bytes behind."));
             return (replica.Capabilities & ReplicaCapabilities.Psync2) != 0 ? $"+CONTINUE {ids.Id}\r\n" : "+CONTINUE\r\n";
         }
@@ -307,7 +309,7 @@ internal sealed partial class ReplicaService
     /// <summary>Asks all replicas for their offsets, unless they were asked already behind everything that was executed.</summary>
     internal void AskForOffsets()
     {
-        if (_replicas.Length == 0 || IsStopping || Stream.Offset == Volatile.Read(ref _askedOffset)) return;
+        if (_replicas.Length == 0 || IsStopping || State.IsReplica || Stream.Offset == Volatile.Read(ref _askedOffset)) return;
         Stream.Append("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
         Volatile.Write(ref _askedOffset, Stream.Offset);
     }

@@ -19,7 +19,8 @@ internal enum PauseReason
 }
 
 /// <summary>
-/// CLIENT PAUSE: until a time, commands of all clients wait, or those that write. Callers in the process do not. No key expires or is
+/// CLIENT PAUSE: until a time, commands of all clients wait, or those that write. Callers in the process do not, unless the role is handed over or the data
+/// saved for the last time: what they write then would be lost. No key expires or is
 /// evicted meanwhile: expired ones are missing for commands, and stay until the pause has ended. Any
 /// thread may begin or end a pause: it is one immutable object, replaced as a whole under a lock, together with the server's
 /// attention flag. All times are steady ones.
@@ -84,7 +85,11 @@ internal sealed class ClientPause(AttentionWord attention)
     }
 
     /// <summary>Whether this command must wait.</summary>
-    internal bool Holds(scoped in CommandContext cmd, Command command, long nowMs)
+    /// <param name="cmd">The request.</param>
+    /// <param name="command">Its row.</param>
+    /// <param name="nowMs">The steady time.</param>
+    /// <param name="isOfClient">Whether it comes from a client, or the host; not from a log, or the server itself.</param>
+    internal bool Holds(scoped in CommandContext cmd, Command command, long nowMs, bool isOfClient)
     {
         Session session = cmd.Session;
         if (session.Type == ClientType.Master)
@@ -92,7 +97,7 @@ internal sealed class ClientPause(AttentionWord attention)
             // As in Redis, a pause is for a replica's primary, too; what the server itself waits for is not.
             if (_current is null || HasEnded(nowMs) || _current is not { } running || (running.WritesOnly && !MayWrite(session, command))) return false;
         }
-        else if (!IsHolding(session, command, nowMs))
+        else if (!isOfClient || !IsHolding(session, command, nowMs))
         {
             return false;
         }
@@ -105,7 +110,8 @@ internal sealed class ClientPause(AttentionWord attention)
     /// <summary>Whether a command that has begun must wait before it continues.</summary>
     internal bool IsHolding(Session session, Command command, long nowMs)
     {
-        if (session.Connection is null || HasEnded(nowMs)) return false;
+        if (HasEnded(nowMs)) return false;
+        if (session.Connection is null) return (_reasons & (PauseReason.Handover | PauseReason.LastSave)) != 0 && MayWrite(session, command);
         return HoldsAll(nowMs) || MayWrite(session, command);
     }
 

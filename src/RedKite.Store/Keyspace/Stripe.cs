@@ -261,7 +261,6 @@ internal sealed unsafe class Stripe : IDisposable
     {
         _droppedKeys += keys;
         _dropped.Enqueue(new DroppedTable(table));
-        Arena.ReleasesLargePages = true;
     }
 
     /// <summary>Frees a slice of the dropped blocks, values and tables; false when nothing is left.</summary>
@@ -273,7 +272,6 @@ internal sealed unsafe class Stripe : IDisposable
             if (slice.IsOver) return true;
         }
 
-        Arena.ReleasesLargePages = false;
         return false;
     }
 

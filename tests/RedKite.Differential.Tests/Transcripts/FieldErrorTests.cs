@@ -17,18 +17,6 @@ public sealed class FieldErrorTests : IClassFixture<NewerServers>, IDisposable
 
     private static readonly string[] Commands =
     [
-        "HGETEX h FNX EX abc FIELDS 1 a",
-        "HGETEX h FNX FXX FIELDS 1 a",
-        "HGETEX h FNX FIELDS 0 a",
-        "HGETEX h KEEPTTL EX 10 FIELDS 1 a",
-        "HGETEX h KEEPTTL KEEPTTL FIELDS 1 a",
-        "HGETEX h KEEPTTL PERSIST FIELDS 1 a",
-        "HSETEX h PERSIST EX 10 FIELDS 1 a b",
-        "HSETEX h PERSIST PERSIST FIELDS 1 a b",
-        "HSETEX h PERSIST KEEPTTL FIELDS 1 a b",
-        "HSETEX h KEEPTTL PERSIST FIELDS 1 a b",
-        "HSETEX h FNX KEEPTTL PERSIST EX",
-        "HSETEX str PERSIST FIELDS 1 a b",
         "HSETEX str FIELDS 1 a b",
         "HSETEX str",
         "HSETEX str EX",

@@ -68,7 +68,9 @@ internal sealed class ScriptedPrimary : IDisposable
     }
 
     /// <summary>Sends a part of the stream, at once, to a replica that has loaded the data. Each request is a command line.</summary>
-    internal void Stream(params string[] requests) => _connection!.Send([.. requests.SelectMany(request => TestSupport.CommandLine.Encode(TestSupport.CommandLine.Split(request)))]);
+    internal void Stream(params string[] requests) => StreamRaw([.. requests.SelectMany(request => TestSupport.CommandLine.Encode(TestSupport.CommandLine.Split(request)))]);
+
+    internal void StreamRaw(byte[] bytes) => _connection!.Send(bytes);
 
     /// <summary>Breaks a connection that has the data.</summary>
     internal void Break() => _connection?.Shutdown(SocketShutdown.Both);

@@ -128,14 +128,14 @@ public class StreamCommandTests
         foreach (string command in commands) client.SendCommand(command);
     }
 
-    private static async Task<ScriptedPrimary> PrimaryAsync()
+    internal static async Task<ScriptedPrimary> PrimaryAsync()
     {
         await using DiskServer source = await DiskServer.StartAsync("save", "");
         Assert.Equal("OK", source.Run("SAVE").Text);
         return new ScriptedPrimary { Data = DisklessLoadTests.SavedBy(source) };
     }
 
-    private static async Task<DiskServer> FollowAsync(ScriptedPrimary primary)
+    internal static async Task<DiskServer> FollowAsync(ScriptedPrimary primary)
     {
         DiskServer replica = await DiskServer.StartAsync("save", "");
         replica.Run($"REPLICAOF 127.0.0.1 {primary.Port}");

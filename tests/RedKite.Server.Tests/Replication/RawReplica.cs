@@ -44,9 +44,9 @@ internal sealed class RawReplica : IDisposable
 
     /// <summary>Asks for all data, and reads it with its mark.</summary>
     /// <returns>The offset of the stream, and the data.</returns>
-    internal (long Offset, byte[] Data) Synchronize()
+    internal (long Offset, byte[] Data) Synchronize(int listeningPort = 1)
     {
-        Assert.Equal("+OK", Run("REPLCONF listening-port 1 capa eof capa psync2"));
+        Assert.Equal("+OK", Run($"REPLCONF listening-port {listeningPort} capa eof capa psync2"));
         Send("PSYNC ? -1");
         return ReadAll();
     }

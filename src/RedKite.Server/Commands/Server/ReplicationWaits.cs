@@ -84,7 +84,8 @@ internal sealed class ReplicationWaits(LogKeeper log, ReplicaService replicas)
         }
 
         if (!isSynced && current is not null) log.Await(current, new SyncWait(cmd.Session, position, late, RequiresLog: local > 0, () => replicas.CountAcknowledged(offset, onDisk: true) >= wanted ? AtDeadline() : null));
-        if (acknowledged >= wanted) return;
+
+        // Also if enough replicas have it: one that is lost before the disk has it may come back.
         replicas.Await(new AckWait(cmd.Session, offset, wanted, OnDisk: true, late, count => local == 0 || IsSynced() ? Reply(count) : null));
     }
 

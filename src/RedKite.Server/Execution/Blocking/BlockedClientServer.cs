@@ -189,6 +189,7 @@ internal sealed class BlockedClientServer
     {
         BlockedClient client = key.Client;
         if (!isNew && client.Block is { Type: DataType.List or DataType.SortedSet, WaitsForGrowth: false }) return false;
+        if (_admission.KeepsWaiting(client.Request.Command)) return false;
         if (client.Block.WakesWhenGone) return true;
         ExpiryPolicy policy = _environment.Time.Expiry.Policy == ExpiryPolicy.Keep ? ExpiryPolicy.Keep : ExpiryPolicy.Hide; // one that has expired stays until a command finds it
         Entry entry = _keyspace.Databases[key.Identity.Database].Find(client.Request[key.Argument], key.Identity.Hash, new ExpiryClock(_readyMs ?? _environment.Time.NowMs, policy));

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Runtime.InteropServices;
 using RedKite.Net;
 using RedKite.Net.Interop;
@@ -28,6 +29,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
     /// <summary>Returns when the request that a session executes arrived, given the start of the loop's turn. Tests replace it.</summary>
     internal Func<Session, long, Arrival> ArrivalOf { get; set; } = Arrival.Of;
 
+    private readonly ConcurrentDictionary<BlockedClient, bool> _all = new();
     private readonly Dictionary<KeyIdentity, BlockedQueue>[] _queues = [.. keyspace.Stripes.Select(_ => new Dictionary<KeyIdentity, BlockedQueue>())];
     private int _count;
     private int _withDeadline;
@@ -36,6 +38,9 @@ internal sealed class BlockedClients(Keyspace keyspace)
 
     /// <summary>Blocked clients.</summary>
     internal int Count => Volatile.Read(ref _count);
+
+    /// <summary>All of them, callers in the process too, in any order.</summary>
+    internal IEnumerable<BlockedClient> All => _all.Select(static each => each.Key);
 
     /// <summary>Those of them that have a deadline.</summary>
     internal int WithDeadline => Volatile.Read(ref _withDeadline);
@@ -69,6 +74,8 @@ internal sealed class BlockedClients(Keyspace keyspace)
         client.IsCounted = true;
         cmd.Session.Blocked = client;
 
+        _all[client] = true;
+
         // Last: another thread that reads the count finds the client by its session, and may unblock or kill it.
         Interlocked.Increment(ref _count);
         if (client.HasDeadline) Interlocked.Increment(ref _withDeadline);
@@ -94,6 +101,15 @@ internal sealed class BlockedClients(Keyspace keyspace)
     {
         if (!client.TryEnd()) return;
         client.EndWith(Payload.Of(buffers, client.Block.Late!.Reply!));
+        Finish(client);
+    }
+
+    /// <summary>Ends a wait, because the server has become a replica: what the client waits for may never come. No stripe is locked.</summary>
+    internal void EndForRole(BlockedClient client, BufferPool buffers)
+    {
+        if (!client.TryEnd()) return;
+        client.EndWith(Payload.Of(buffers, "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n"u8));
+        if (client.Session.Connection is not null) client.Session.CloseAfterReply();
         Finish(client);
     }
 
@@ -213,6 +229,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
     {
         if (!client.IsCounted) return;
         client.IsCounted = false;
+        _all.TryRemove(client, out _);
         Interlocked.Decrement(ref _count);
         if (client.HasDeadline) Interlocked.Decrement(ref _withDeadline);
     }

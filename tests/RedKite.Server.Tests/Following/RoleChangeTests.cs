@@ -1,0 +1,257 @@
+using System.Net.Sockets;
+using RedKite.Persistence.Rdb;
+using RedKite.Server.Durability;
+using RedKite.Server.Execution;
+using RedKite.Server.Following;
+using RedKite.Server.Model;
+using RedKite.Server.Replication;
+using RedKite.Server.Sessions;
+using RedKite.Server.Tests.Durability;
+using RedKite.Server.Tests.Replication;
+using RedKite.Store.Keyspace;
+using RedKite.TestSupport;
+
+namespace RedKite.Server.Tests.Following;
+
+/// <summary>What was in progress when the role changes, or a link ends: nothing is executed twice, in the wrong place, or lost, and nobody waits for ever.</summary>
+public class RoleChangeTests
+{
+    // The next link, or the next start, would get it again.
+    [Fact]
+    public async Task What_a_link_has_executed_counts_when_it_ends_in_the_middle_of_a_portion()
+    {
+        using ScriptedPrimary primary = await StreamCommandTests.PrimaryAsync();
+        await using DiskServer replica = await StreamCommandTests.FollowAsync(primary);
+        Engine engine = replica.Server.Engine;
+        ulong held = engine.Keyspace.Hash("held"u8);
+        using (engine.Keyspace.LockAll()) engine.WriteGate.KeyRule = (_, hash) => hash != held;
+        long start = engine.ReplicaStream.Offset;
+        primary.Stream("INCR a", "RPUSH list x", "SMOVE held other m", "INCR a");
+        replica.WaitFor(() => replica.Run("EXISTS list").Integer == 1, "what precedes the write that waits");
+        Assert.Equal("OK", replica.Run("REPLICAOF NO ONE").Text);
+        using (engine.Keyspace.LockAll()) engine.WriteGate.KeyRule = null;
+        Assert.Equal("1", replica.Run("GET a").Text);
+        Assert.Equal(start + Length("INCR a") + Length("RPUSH list x"), engine.ReplicaStream.Offset);
+    }
+
+    [Fact]
+    public async Task What_precedes_a_malformed_request_is_executed_once()
+    {
+        using ScriptedPrimary primary = await StreamCommandTests.PrimaryAsync();
+        await using DiskServer replica = await StreamCommandTests.FollowAsync(primary);
+        Engine engine = replica.Server.Engine;
+        long start = engine.ReplicaStream.Offset;
+        long executed = -1;
+        primary.StreamRaw([.. Encoded("INCR a"), .. "*1\r\n$x\r\n"u8]);
+        replica.WaitFor(() => (executed = Math.Max(executed, engine.ReplicaStream.Offset - start)) > 0 || primary.Requests.Length > 1, "the portion, or the next link");
+        replica.WaitFor(() => primary.Requests.Length > 1, "the next link");
+        Assert.EndsWith($" {start + Length("INCR a") + 1}", primary.Requests[1], StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_link_that_ends_during_a_pause_leaves_the_database_that_the_stream_has_selected()
+    {
+        using ScriptedPrimary primary = await StreamCommandTests.PrimaryAsync();
+        await using DiskServer replica = await StreamCommandTests.FollowAsync(primary);
+        Engine engine = replica.Server.Engine;
+        long start = engine.ReplicaStream.Offset;
+        replica.Run("CLIENT PAUSE 1000000 WRITE");
+        primary.Stream("SELECT 3", "SET x 1");
+        replica.WaitFor(() => engine.ReplicaStream.Offset > start, "the SELECT");
+        Assert.True(replica.Server.Follower.Suspend());
+        RdbReplication place = engine.Replicas.PlaceOfReplica!()!;
+        Assert.Equal((3, start + Length("SELECT 3")), (place.Database, place.Offset));
+    }
+
+    [Fact]
+    public async Task A_blocked_caller_of_the_host_is_unblocked()
+    {
+        await using DiskServer server = await DiskServer.StartAsync("save", "");
+        Task<RedKiteReply> pop = Task.Run(() => server.Run("BLPOP list 0"), TestContext.Current.CancellationToken);
+        server.WaitFor(() => server.Server.Engine.Blocked.Count == 1, "the call");
+        server.Run("REPLICAOF 127.0.0.1 1");
+        Assert.StartsWith("UNBLOCKED ", (await pop).Text, StringComparison.Ordinal);
+        Assert.Equal("", server.Run("GET a").Text ?? ""); // the next call of the same caller
+        server.Run("REPLICAOF NO ONE");
+        Assert.Equal("OK", server.Run("SET a 1").Text);
+    }
+
+    // Between the change of the role and the end of its wait, a client's pop would take the primary's element.
+    [Fact]
+    public async Task A_primarys_push_serves_no_client_that_would_pop()
+    {
+        await using DiskServer server = await DiskServer.StartAsync("save", "");
+        Engine engine = server.Server.Engine;
+        Task<RedKiteReply> pop = Task.Run(() => server.Run("BLPOP list 0"), TestContext.Current.CancellationToken);
+        server.WaitFor(() => engine.Blocked.Count == 1, "the call");
+        TakeRole(engine);
+        var stream = new CommandExecutor(engine, CommandOrigin.Primary);
+        byte[] push = Encoded("RPUSH list x");
+        Assert.Equal(push.Length, stream.Run(engine.Clients.Add(null, 0, engine.Users.InProcess, authenticated: true), push));
+        Assert.Equal(1, server.Run("LLEN list").Integer);
+        Assert.Equal(1, engine.Blocked.Count);
+        server.Run("REPLICAOF NO ONE");
+        server.Run("DEL list");
+        server.Run("RPUSH list y");
+        Assert.Equal("y", (await pop).Items[1].Text);
+    }
+
+    // Admitted as a client's of a primary, it gets its stripe on a replica.
+    [Theory]
+    [InlineData("BLPOP list 0")]
+    [InlineData("SET a 1")]
+    [InlineData("MSET a 1 b 2")]
+    public async Task A_command_that_waited_for_its_stripe_while_the_role_changed_does_not_execute(string command)
+    {
+        await using DiskServer server = await DiskServer.StartAsync("save", "", "stripes", "1");
+        Engine engine = server.Server.Engine;
+        Stripe stripe = engine.Keyspace.Stripes[0];
+        Task<RedKiteReply> call;
+        using (engine.Keyspace.LockAll())
+        {
+            call = Task.Run(() => server.Run(command), TestContext.Current.CancellationToken);
+            server.WaitFor(() => stripe.LockParked == 1, "the call");
+            TakeRole(engine);
+        }
+
+        Assert.StartsWith("READONLY ", (await call).Text, StringComparison.Ordinal);
+        Assert.Equal(0, server.Run("DBSIZE").Integer);
+        Assert.Equal(0, engine.Blocked.Count);
+    }
+
+    [Fact]
+    public async Task A_client_that_the_change_unblocks_is_disconnected_as_in_Redis()
+    {
+        using Oracle oracle = Oracle.Of(OracleProgram.Redis8, "--save", "");
+        await using ReplicatedServer server = await ReplicatedServer.StartAsync();
+        foreach (int port in new[] { oracle.Port, server.Server.Port })
+        {
+            using RespConnection client = RespConnection.Connect(port);
+            using var blocked = new RawReplica(port);
+            blocked.Send("BLPOP list 0");
+            server.WaitFor(() => ReplicatedServer.Field(client.Run("INFO clients").Text, "blocked_clients") == "1", "the blocked client");
+            client.Run("REPLICAOF 127.0.0.1 1").IsOk();
+            Assert.StartsWith("-UNBLOCKED ", blocked.ReadLine(), StringComparison.Ordinal);
+            blocked.WaitForEnd();
+        }
+    }
+
+    // A script, or a command that waited for a stripe, was past the pause.
+    [Fact]
+    public async Task A_failover_is_refused_if_a_command_has_ended_behind_what_the_target_has()
+    {
+        using var target = new ScriptedPrimary();
+        await using ReplicatedServer primary = await ReplicatedServer.StartAsync();
+        using var replica = new RawReplica(primary.Server.Port);
+        (long offset, _) = replica.Synchronize(target.Port);
+        replica.BecomeOnline(primary, offset);
+        Engine engine = primary.Server.Engine;
+        Action<PrimaryAddress?> change = engine.Replicas.Failover.ChangeRole!;
+        engine.Replicas.Failover.ChangeRole = next =>
+        {
+            if (next is not null) engine.ReplicaStream.Append("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n9\r\n"u8);
+            change(next);
+        };
+        primary.Client.Run("FAILOVER").IsOk();
+        primary.WaitFor(
+            () =>
+            {
+                try
+                {
+                    replica.Send($"REPLCONF ACK {engine.ReplicaStream.Offset}");
+                }
+                catch (SocketException)
+                {
+                    // The role changes: replicas are closed.
+                }
+
+                return primary.Log.Contains("Failover aborted: Commands that had begun before", StringComparison.Ordinal);
+            },
+            "the refusal");
+        primary.WaitFor(() => !engine.Replication.IsReplica, "the return");
+        Assert.Empty(target.Requests);
+        primary.Client.Run("SET a 4").IsOk();
+    }
+
+    [Fact]
+    public async Task A_write_of_the_host_waits_while_the_role_is_handed_over()
+    {
+        await using DiskServer server = await DiskServer.StartAsync("save", "");
+        Engine engine = server.Server.Engine;
+        engine.Pause.Hold(PauseReason.Handover);
+        Task<RedKiteReply> write = Task.Run(() => server.Run("SET a 1"), TestContext.Current.CancellationToken);
+        Assert.False(write.Wait(50, TestContext.Current.CancellationToken));
+        Assert.Null(server.Run("GET a").Text);
+        engine.Pause.Release(PauseReason.Handover);
+        Assert.Equal("OK", (await write).Text);
+    }
+
+    [Fact]
+    public async Task Another_history_or_log_begins_with_nothing_synced()
+    {
+        await using DiskServer server = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "always");
+        using RespConnection client = RespConnection.Connect(server.Server.Port);
+        client.Run("SET a 1").IsOk();
+        var synced = new SyncedOffset();
+        Assert.Equal(100, synced.At(100, "one", Log()));
+        client.Run("CONFIG SET appendfsync no").IsOk();
+        client.Run("SET a 2").IsOk();
+        Assert.Equal(100, synced.At(120, "one", Log()));
+        Assert.Equal(0, synced.At(60, "two", Log()));
+        client.Run("CONFIG SET appendfsync always").IsOk();
+        client.Run("SET a 3").IsOk();
+        Assert.Equal(70, synced.At(70, "two", Log()));
+        Assert.Equal(80, synced.At(80, "two", Log()));
+        Assert.Equal(10, synced.At(10, "two", Log())); // an earlier offset: anew
+
+        AppendLogAgain();
+        Assert.InRange(synced.At(90, "two", Log()), 0, 90);
+
+        AppendOnlyLog Log() => server.Server.Engine.Durability.Log.Log!;
+
+        void AppendLogAgain()
+        {
+            client.Run("CONFIG SET appendonly no").IsOk();
+            server.WaitFor(() => server.Server.Engine.Durability.Log.Log is null, "the log's end");
+            client.Run("CONFIG SET appendonly yes").IsOk();
+            server.WaitFor(() => server.Server.Engine.Durability.Log.Log is not null, "the log");
+        }
+    }
+
+    // Enough replicas had it, but not the disk, when the only one was lost: it comes back.
+    [Fact]
+    public async Task Wait_for_the_disk_goes_on_when_a_replica_comes_back()
+    {
+        await using ReplicatedServer primary = await ReplicatedServer.StartAsync("appendonly", "yes", "appendfsync", "no");
+        Engine engine = primary.Server.Engine;
+        using (var replica = new RawReplica(primary.Server.Port))
+        {
+            (long offset, _) = replica.Synchronize();
+            replica.BecomeOnline(primary, offset);
+            primary.Client.Run("SET a 1").IsOk();
+            replica.Send($"REPLCONF ACK {engine.ReplicaStream.Offset} FACK {engine.ReplicaStream.Offset}");
+            primary.WaitFor(() => engine.Replicas.CountAcknowledged(engine.ReplicaStream.Offset, onDisk: true) == 1, "the acknowledgement");
+            primary.Client.SendCommand("WAITAOF 1 1 0");
+            primary.WaitFor(() => engine.Blocked.Count == 1, "the wait");
+        }
+
+        primary.WaitFor(() => engine.Replicas.Replicas.Count == 0, "the loss");
+        primary.Server.Execute("BGREWRITEAOF"); // the increment that ends is synced
+        primary.WaitFor(() => engine.Durability.Log.Waits.Count == 0, "the sync");
+        using var again = new RawReplica(primary.Server.Port);
+        (long place, _) = again.Synchronize();
+        again.BecomeOnline(primary, place);
+        again.Send($"REPLCONF ACK {place} FACK {place}");
+        primary.Client.Read().IsIntegers(1, 1);
+    }
+
+    private static void TakeRole(Engine engine)
+    {
+        engine.Attention.Set(ServerAttention.IsReplica, on: true);
+        engine.Replication.FollowNew("127.0.0.1", 1);
+    }
+
+    private static byte[] Encoded(string command) => CommandLine.Encode(CommandLine.Split(command));
+
+    private static int Length(string command) => Encoded(command).Length;
+}
