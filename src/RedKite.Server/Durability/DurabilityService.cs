@@ -223,6 +223,7 @@ internal sealed partial class DurabilityService
         // replicas, find that the end has come.
         _saving.Wait();
         _dumping.Wait();
+        Log.Stop(); // one that a rewrite has begun meanwhile
         _dumping.Release();
         _saving.Release();
     }
