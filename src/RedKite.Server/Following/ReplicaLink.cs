@@ -297,7 +297,8 @@ internal sealed partial class ReplicaLink : IDisposable
     {
         if (!_history.IsKnown) return;
         long offset = _engine.ReplicaStream.Offset;
-        if (_services.SyncedOffset(offset) is { } synced) connection.Send("REPLCONF", "ACK", Text(offset), "FACK", Text(synced));
+        bool isCertain = !_engine.Durability.Log.LacksData; // otherwise the base of what was loaded is not in force yet
+        if (isCertain && _services.SyncedOffset(offset) is { } synced) connection.Send("REPLCONF", "ACK", Text(offset), "FACK", Text(synced));
         else connection.Send("REPLCONF", "ACK", Text(offset));
 
         static string Text(long number) => number.ToString(System.Globalization.CultureInfo.InvariantCulture);

@@ -85,6 +85,22 @@ public class RestartTests
     }
 
     [Fact]
+    public async Task Replica_acknowledges_nothing_on_its_disk_before_the_base_of_what_it_has_loaded()
+    {
+        using Oracle primary = Primary();
+        primary.Run("SET", "a", "1");
+        await using DiskServer replica = await DiskServer.StartAsync("save", "", "appendonly", "yes", "appendfsync", "always");
+        replica.Server.Engine.Durability.AtCut = () => throw new RedKite.Persistence.Files.FileFailure("write", "base", 28);
+        replica.Run($"REPLICAOF 127.0.0.1 {primary.Port}");
+        WaitForSame(primary, replica);
+        primary.Run("SET", "b", "1");
+        Assert.Equal("0", primary.RunList("WAITAOF", "0", "1", "300")[1]);
+        replica.Server.Engine.Durability.AtCut = null;
+        replica.WaitFor(() => !replica.Server.Engine.Durability.Log.LacksData, "the base, which is tried again");
+        Assert.Equal("1", primary.RunList("WAITAOF", "0", "1", "60000")[1]);
+    }
+
+    [Fact]
     public async Task Append_only_file_after_a_power_loss_names_no_place()
     {
         using Oracle primary = Primary();
