@@ -1,5 +1,4 @@
 using RedKite.Differential.Tests.Generators;
-using RedKite.Differential.Tests.Streams;
 using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Transcripts;
