@@ -190,12 +190,6 @@ internal static class NotCopied
             "it does after every other command, and after a flush in a transaction",
             _ => false),
         new(
-            "A script that writes, of a client with CLIENT TRACKING ON BCAST NOLOOP",
-            "invalidations of what it wrote",
-            "none, as after the client's other writes",
-            "NOLOOP means all of the client's own changes",
-            _ => false),
-        new(
             "WATCH, UNWATCH, DISCARD or RESET while a script is busy that holds a stripe of the watched keys",
             "executed",
             "BUSY",

@@ -46,7 +46,6 @@ public sealed class NotCopiedTests
         Assert.Equal("+>", MarkersAfterAFlush(client, "FLUSHALL"));
         Assert.Equal("+>", MarkersAfterAFlush(client, "FLUSHDB"));
         Assert.Equal("+>", MarkersAfterAFlush(client, "SWAPDB 0 1"));
-        Assert.Equal(":", MarkersAfterAScript(client));
         Assert.Equal(("listpack", "quicklist"), EncodingsOfShrunkenLists(client));
         client.Run("ACL SETUSER u \"+get|a b\"").IsError("ERR Error in ACL SETUSER modifier '+get|a b': Syntax error");
         Assert.EndsWith("Unknown command or category name in ACL", client.Run("ACL SETUSER u \"+get\\x00x\"").Text, StringComparison.Ordinal);
@@ -123,7 +122,6 @@ public sealed class NotCopiedTests
         Assert.Equal(">+", MarkersAfterAFlush(client, "FLUSHALL"));
         Assert.Equal(">+", MarkersAfterAFlush(client, "FLUSHDB"));
         Assert.Equal("+", MarkersAfterAFlush(client, "SWAPDB 0 1"));
-        Assert.Equal(":>", MarkersAfterAScript(client));
         Assert.Equal(("quicklist", "listpack"), EncodingsOfShrunkenLists(client));
         client.Run("ACL SETUSER u \"+get|a b\"").IsOk(); // ACL LIST would end the server
         client.Run("ACL SETUSER v \"+get\\x00x\"").IsOk();
@@ -220,13 +218,6 @@ public sealed class NotCopiedTests
         client.Run("CLIENT TRACKING ON").IsOk();
         client.Run("GET tracked");
         return MarkersAfter(client, flush);
-    }
-
-    private static string MarkersAfterAScript(RespConnection client)
-    {
-        client.Run("CLIENT TRACKING OFF").IsOk();
-        client.Run("CLIENT TRACKING ON BCAST NOLOOP").IsOk();
-        return MarkersAfter(client, "EVAL \"redis.call('SET', 'own', 1) return 1\" 0");
     }
 
     private static string MarkersAfter(RespConnection client, string command)
