@@ -19,7 +19,7 @@ public sealed class StoppingTests
         RedKiteServer server = disk.Server;
         disk.Run("SET k v");
         disk.Files.Plan = call => call.Operation == "create" && call.Path.EndsWith(".rdb", StringComparison.Ordinal) ? throw new InvalidOperationException("a bug") : null;
-        InvalidOperationException failure = await Assert.ThrowsAsync<InvalidOperationException>(() => server.StopAsync().WaitAsync(Patience));
+        InvalidOperationException failure = await Assert.ThrowsAsync<InvalidOperationException>(() => server.StopAsync().WaitAsync(Patience, TestContext.Current.CancellationToken));
         Assert.Equal("a bug", failure.Message);
         Assert.True(server.Stopped.IsFaulted);
         Assert.Contains(disk.LogLines, line => line.Contains("a bug", StringComparison.Ordinal));

@@ -1,5 +1,4 @@
 using System.Globalization;
-using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 using RedKite.TestSupport;
 
