@@ -10,6 +10,9 @@ namespace RedKite.Server.Acl;
 /// </summary>
 internal sealed class UserRegistry
 {
+    private const int WordsBeyondRulesMax = 1024;
+    private const int WordBytesBeyondRulesMax = 1 << 20;
+
     private readonly Settings _settings;
     private readonly Lock _changing = new();
     private SortedDictionary<string, Entry> _users = new(StringComparer.Ordinal);
@@ -233,6 +236,16 @@ internal sealed class UserRegistry
         return rules;
     }
 
+    /// <summary>
+    /// Why the words of an ACL SETUSER are not even read; null: they are. Each is compared with the rules before it, and they are kept as text while they are applied,
+    /// so there may be few more than a user may have rules: for those that change or remove others, and for passwords.
+    /// </summary>
+    internal string? ExcessOfWords(int words, long bytes)
+    {
+        if (words > _settings.RulesPerUserMax + (long)WordsBeyondRulesMax) return TooManyRules();
+        return bytes > Math.Min(_settings.RuleBytesPerUserMax, long.MaxValue / 2) + WordBytesBeyondRulesMax ? RulesTooLong() : null;
+    }
+
     // Users that the file or redis.conf declares are not counted: they are the administrator's own.
     private string? Excess(bool exists, UserRules changed)
     {
@@ -242,13 +255,18 @@ internal sealed class UserRegistry
             return $"too many users, max-acl-users is {_settings.UsersMax}";
         }
 
-        if (changed.Count > _settings.RulesPerUserMax)
-        {
-            _limits.Note(Limit.RulesPerUser);
-            return $"too many rules, max-acl-rules-per-user is {_settings.RulesPerUserMax}";
-        }
+        if (changed.Count > _settings.RulesPerUserMax) return TooManyRules();
+        return changed.TextBytes > _settings.RuleBytesPerUserMax ? RulesTooLong() : null;
+    }
 
-        if (changed.TextBytes <= _settings.RuleBytesPerUserMax) return null;
+    private string TooManyRules()
+    {
+        _limits.Note(Limit.RulesPerUser);
+        return $"too many rules, max-acl-rules-per-user is {_settings.RulesPerUserMax}";
+    }
+
+    private string RulesTooLong()
+    {
         _limits.Note(Limit.RuleBytesPerUser);
         return $"the user's name and rules are too long, max-acl-rule-bytes-per-user is {_settings.RuleBytesPerUserMax}";
     }

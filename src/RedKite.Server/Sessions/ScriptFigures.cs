@@ -12,6 +12,16 @@ namespace RedKite.Server.Sessions;
 /// <param name="Compilations">Texts that the interpreters have compiled.</param>
 internal readonly record struct ScriptFigures(int Scripts, long ScriptBytes, long EvalBytes, long Evicted, int Libraries, int Functions, long LibraryBytes, long FunctionBytes, long Compilations)
 {
-    /// <summary>The interpreters and all texts.</summary>
-    internal long TotalBytes => ScriptBytes + EvalBytes + LibraryBytes + FunctionBytes;
+    // Measured: what the server keeps of a script and of a function beside the interpreter's memory and the text.
+    private const int ScriptOverhead = 600;
+    private const int FunctionOverhead = 320;
+
+    /// <summary>The cached scripts, without the interpreter.</summary>
+    internal long ScriptMemoryBytes => ScriptBytes + ((long)Scripts * ScriptOverhead);
+
+    /// <summary>The libraries, without the interpreter.</summary>
+    internal long LibraryMemoryBytes => LibraryBytes + ((long)Functions * FunctionOverhead);
+
+    /// <summary>The interpreters, and all scripts and libraries.</summary>
+    internal long TotalBytes => ScriptMemoryBytes + EvalBytes + LibraryMemoryBytes + FunctionBytes;
 }

@@ -200,5 +200,17 @@ public sealed class UserTests : NetworkTests, IDisposable
         Assert.True(client.Execute("AUTH", "default", "x").IsError is false);
     }
 
+    // Each word is compared with all rules before it, and all are text meanwhile.
+    [Fact]
+    public async Task Words_beyond_what_a_user_may_have_are_not_read()
+    {
+        await using RedKiteServer server = await StartAsync("auto");
+        server.Execute("CONFIG", "SET", "max-acl-rules-per-user", "16", "max-acl-rule-bytes-per-user", "1024");
+        Assert.Equal("OK", server.Execute(["ACL", "SETUSER", "u", .. Enumerable.Repeat("~a", 1040)]).Text); // one rule
+        Assert.Equal("ERR too many rules, max-acl-rules-per-user is 16", server.Execute(["ACL", "SETUSER", "u", .. Enumerable.Repeat("~a", 1041)]).Text);
+        Assert.Equal("OK", server.Execute("ACL", "SETUSER", "u", ">" + new string('p', 1 << 20)).Text); // a password is kept as its hash
+        Assert.Equal("ERR the user's name and rules are too long, max-acl-rule-bytes-per-user is 1024", server.Execute("ACL", "SETUSER", "u", ">" + new string('p', (1 << 20) + 1024)).Text);
+    }
+
     public void Dispose() => Directory.Delete(_folder, recursive: true);
 }

@@ -265,6 +265,12 @@ internal sealed class AclCommands
     private void SetUser(ref CommandContext cmd)
     {
         for (int i = 2; i < cmd.Count; i++) cmd.Arguments.Redact(i); // rules may be passwords
+        if (_users.ExcessOfWords(cmd.Count - 3, cmd.Arguments.Bytes) is { } excess)
+        {
+            cmd.Reply.Error("ERR " + excess);
+            return;
+        }
+
         string name = cmd.Text(2);
         if (RuleError.HasSpaceOrZero(name))
         {

@@ -12,6 +12,9 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
 {
     private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
 
+    // Of a request: names, patterns and values become text, and no setting needs that much.
+    private const int TextBytesMax = 1 << 20;
+
     internal CommandFamily Family => new("server", "",
     [
         new("CONFIG", -2, None, KeySpecs.None, Help, new("2.0.0", "Depends on subcommand.", "A container for commands on settings."),
@@ -27,6 +30,12 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
     // CONFIG GET parameter [parameter ...]
     private void Get(ref CommandContext cmd)
     {
+        if (cmd.Arguments.Bytes > TextBytesMax)
+        {
+            cmd.Reply.Error($"ERR CONFIG GET failed - patterns have more than {TextBytesMax} bytes");
+            return;
+        }
+
         var patterns = new string[cmd.Count - 2];
         for (int i = 0; i < patterns.Length; i++) patterns[i] = cmd.Text(i + 2);
         List<KeyValuePair<string, string>> found = configuration.Get(patterns);
@@ -44,6 +53,13 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
         if (cmd.Count % 2 != 0)
         {
             cmd.ReplySyntaxError();
+            return;
+        }
+
+        if (cmd.Arguments.Bytes > TextBytesMax)
+        {
+            for (int i = 3; i < cmd.Count; i += 2) cmd.Arguments.Redact(i);
+            cmd.Reply.Error($"ERR CONFIG SET failed - names and values have more than {TextBytesMax} bytes");
             return;
         }
 

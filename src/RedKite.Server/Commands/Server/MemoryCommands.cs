@@ -85,8 +85,8 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
         Field(reply, "clients.normal"u8, memory.Clients);
         Field(reply, "cluster.links"u8, 0);
         Field(reply, "aof.buffer"u8, 0);
-        Field(reply, "lua.caches"u8, scripts.ScriptBytes);
-        Field(reply, "functions.caches"u8, scripts.LibraryBytes);
+        Field(reply, "lua.caches"u8, scripts.ScriptMemoryBytes);
+        Field(reply, "functions.caches"u8, scripts.LibraryMemoryBytes);
         Field(reply, "script.VMs"u8, scripts.EvalBytes + scripts.FunctionBytes);
         foreach (Database database in databases) DatabaseFields(reply, database);
         Field(reply, "overhead.db.hashtable.lut"u8, memory.Tables);

@@ -68,15 +68,15 @@ internal static class MemoryInfo
         text.Line("used_memory_lua"u8, figures.EvalBytes);
         text.Line("used_memory_vm_eval"u8, figures.EvalBytes);
         text.HumanLine("used_memory_lua_human"u8, figures.EvalBytes);
-        text.Line("used_memory_scripts_eval"u8, figures.ScriptBytes);
+        text.Line("used_memory_scripts_eval"u8, figures.ScriptMemoryBytes);
         text.Line("number_of_cached_scripts"u8, figures.Scripts);
         text.Line("number_of_functions"u8, figures.Functions);
         text.Line("number_of_libraries"u8, figures.Libraries);
         text.Line("used_memory_vm_functions"u8, figures.FunctionBytes);
         text.Line("used_memory_vm_total"u8, figures.EvalBytes + figures.FunctionBytes);
         text.HumanLine("used_memory_vm_total_human"u8, figures.EvalBytes + figures.FunctionBytes);
-        text.Line("used_memory_functions"u8, figures.LibraryBytes);
-        text.Line("used_memory_scripts"u8, figures.ScriptBytes + figures.LibraryBytes);
-        text.HumanLine("used_memory_scripts_human"u8, figures.ScriptBytes + figures.LibraryBytes);
+        text.Line("used_memory_functions"u8, figures.LibraryMemoryBytes);
+        text.Line("used_memory_scripts"u8, figures.ScriptMemoryBytes + figures.LibraryMemoryBytes);
+        text.HumanLine("used_memory_scripts_human"u8, figures.ScriptMemoryBytes + figures.LibraryMemoryBytes);
     }
 }

@@ -107,4 +107,16 @@ public class ConfigCommandsTests
         Assert.DoesNotContain("cmdstat_get", server.Run("INFO commandstats").Text, StringComparison.Ordinal);
         Assert.InRange(server.Number("stats", "total_commands_processed"), 1, 10);
     }
+
+    // They become text in the managed heap, whose exhaustion ends the process.
+    [Fact]
+    public async Task Request_of_more_than_a_megabyte_is_refused()
+    {
+        await using LiveServer server = await LiveServer.StartAsync();
+        string large = new('x', 1 << 20);
+        server.Run($"CONFIG SET requirepass {large}").IsError("ERR CONFIG SET failed - names and values have more than 1048576 bytes");
+        server.Run($"CONFIG SET {large} 1").IsError("ERR CONFIG SET failed - names and values have more than 1048576 bytes");
+        server.Run($"CONFIG GET {large}").IsError("ERR CONFIG GET failed - patterns have more than 1048576 bytes");
+        Assert.Equal("", server.Run("CONFIG GET requirepass").Items[1].Text);
+    }
 }
