@@ -25,7 +25,7 @@ export const kinds = {
   logbegan: ['the append-only file began', 'durability'], logended: ['the append-only file ended', 'durability'],
   logfailed: ['the append-only file could not be written', 'durability'], logrecovered: ['the append-only file can be written again', 'durability'],
   slowsync: ['a sync of the append-only file took long', 'durability'], writesrefused: ['commands that write are refused', 'durability'],
-  writesaccepted: ['commands that write are accepted again', 'durability'], writesheld: ['commands that write waited for the disk', 'durability'],
+  writesaccepted: ['commands that write are accepted again', 'durability'], writesheld: ['commands that write waited for the disk or for MIGRATE', 'durability'],
 };
 
 // The link of an event: its view at that moment. A setting links to the view of settings.

@@ -32,6 +32,7 @@ internal sealed class Session
     private ReplyMode _replyMode;
     private long _countedKeptBytes;
     private bool _isOverrun; // more was posted than may wait, the connection is about to be closed
+    private bool _isExecuting;
 
     internal Session(long id, Connection? connection, long nowMs, User user, bool authenticated)
     {
@@ -290,8 +291,15 @@ internal sealed class Session
     /// <summary>The client has not taken its replies: nothing more is executed for it until it has.</summary>
     internal bool IsSuspended { get; set; }
 
-    /// <summary>Whether commands of the client are executing, whose replies are not sent yet. On the executing thread.</summary>
-    internal bool IsExecuting { get; set; }
+    /// <summary>
+    /// Whether commands of the client are executing, whose replies are not sent yet. Set on the executing thread. Another one that reads it before
+    /// <see cref="Blocked"/> finds the one or the other set for as long as a command executes and then waits.
+    /// </summary>
+    internal bool IsExecuting
+    {
+        get => Volatile.Read(ref _isExecuting);
+        set => Volatile.Write(ref _isExecuting, value);
+    }
 
     /// <summary>The client's blocked command; its loop or caller sets it to null again.</summary>
     internal BlockedClient? Blocked

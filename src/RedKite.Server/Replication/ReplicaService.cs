@@ -1,7 +1,6 @@
 using System.Collections.Concurrent;
 using RedKite.Net;
 using RedKite.Net.Interop;
-using RedKite.Persistence.Log;
 using RedKite.Persistence.Rdb;
 using RedKite.Server.Changes;
 using RedKite.Server.Config;
