@@ -103,13 +103,14 @@ internal sealed partial class DurabilityService
         _gate.Accept(WriteRefusal.Snapshot);
     }
 
-    // A file whose data was flushed meanwhile would bring it back.
-    private void Commit(DumpFile file, long flushes, long keys)
+    // As in Redis, FLUSHALL ends a save in the background. SAVE precedes it: with save points the file is already the newer one of the flush; without any,
+    // what was flushed stays in the file that SAVE has promised.
+    private void Commit(DumpFile file, long flushes, long keys, bool isInBackground)
     {
         file.End();
         lock (_committing)
         {
-            if (flushes != _flushes) throw new FileFailure("write", "the snapshot", FileFailure.Canceled);
+            if (flushes != _flushes && (isInBackground || _settings.SavePoints.Length > 0)) throw new FileFailure("write", "the snapshot", FileFailure.Canceled);
             Unloaded.Keep(keys);
             file.Commit(_settings.DumpFileName);
         }
@@ -125,6 +126,7 @@ internal sealed partial class DurabilityService
             return null;
         }
 
+        Log.EndWaits(); // as in Redis, although the log that ends is synced
         var thread = new Thread(EndLog) { Name = "redkite-log-end", IsBackground = true };
         thread.Start();
         return thread;

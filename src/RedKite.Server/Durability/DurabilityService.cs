@@ -336,7 +336,7 @@ internal sealed partial class DurabilityService
                 (changes, keys, flushes) = (Changes(), CountKeys(), _flushes);
                 file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = Replication() });
             });
-            Commit(file, flushes, keys);
+            Commit(file, flushes, keys, isInBackground);
             Saves.LastKeys = keys;
             Saves.Succeed(_clock.NowMs, changes, file.Bytes, isInBackground);
             _gate.Accept(WriteRefusal.Snapshot);

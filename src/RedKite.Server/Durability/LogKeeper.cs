@@ -139,16 +139,30 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     /// <summary>Writes and syncs everything that was executed so far, as far as that is possible.</summary>
     internal void Flush() => _log?.Writer.Flush().Wait();
 
+    /// <summary>Whether there is to be a log: it may not have begun, or not have ended.</summary>
+    internal bool IsWanted => settings.AppendOnly;
+
+    /// <summary>Whether files that can be loaded have everything up to a position of a log.</summary>
+    /// <param name="log">The log; null: there was none, so that the base of the next one has everything.</param>
+    /// <param name="position">The position.</param>
+    internal bool IsSynced(AppendOnlyLog? log, long position) =>
+        _log is { } used && (log is null ? !LacksData : log == used && position <= CertainPosition(used));
+
     /// <summary>Has a client wait until a position of a log is synced.</summary>
-    internal void Await(AppendOnlyLog log, SyncWait wait)
+    internal void Await(SyncWait wait)
     {
         Waits.Add(wait);
 
         // The log may have been synced, or have ended, before it could see the wait.
-        if (CertainPosition(log) >= wait.Position) Waits.End(wait.Position);
-        else if (_log != log) Waits.EndAll(Encoding.ASCII.GetBytes($"-{NoLogToWaitFor}\r\n"));
-        else log.Writer.Ask(wait.Position);
+        if (IsSynced(wait.Log, wait.Position)) EndSynced();
+        else if (!IsWanted || (wait.Log is { } log && _log != log)) EndWaits();
+        else wait.Log?.Writer.Ask(wait.Position);
     }
+
+    /// <summary>Ends the waits for a log by an error, because there is none any more.</summary>
+    internal void EndWaits() => Waits.EndAll(Encoding.ASCII.GetBytes($"-{NoLogToWaitFor}\r\n"));
+
+    private void EndSynced() => Waits.End(wait => IsSynced(wait.Log, wait.Position));
 
     /// <summary>Begins to log after loading. Nothing else is executed.</summary>
     /// <param name="writeBase">Writes all data as a base; it is called if there is none, or if the log begins anew.</param>
@@ -236,7 +250,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         if (!written) serverLog.Warning(LogEvents.LogFailed, "The append-only file could not be completed: " + (log.Writer.Failure?.Message ?? "unknown reason"));
         _log = null;
         Ended?.Invoke();
-        Waits.EndAll(Encoding.ASCII.GetBytes($"-{NoLogToWaitFor}\r\n"));
+        EndWaits();
         log.Dispose();
         Changed?.Invoke(LogChange.Ended, "");
     }
@@ -319,6 +333,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
 
         AcceptWrites();
         began!.Writer.BaseCommitted(0);
+        EndSynced(); // those that have waited since before there was a log
     }
 
     // As in Redis.
@@ -376,7 +391,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         {
             Synced = position =>
             {
-                Waits.End(CertainPosition(log));
+                EndSynced();
                 Synced?.Invoke(position);
             },
             Failed = (failure, isSync) => OnFailed(log, failure, isSync),

@@ -41,10 +41,10 @@ internal sealed class SyncWaits
         }
     }
 
-    /// <summary>Ends the waits for positions up to one, which is synced.</summary>
-    internal void End(long synced)
+    /// <summary>Ends the waits for what is synced.</summary>
+    internal void End(Predicate<SyncWait> isSynced)
     {
-        foreach (SyncWait wait in Take(wait => wait.Position <= synced))
+        foreach (SyncWait wait in Take(isSynced))
         {
             if (wait.Reply() is { } reply) Finish(wait, reply);
         }
@@ -75,11 +75,12 @@ internal sealed class SyncWaits
 
 /// <summary>A client that waits until the log is synced.</summary>
 /// <param name="Session">The client.</param>
+/// <param name="Log">The log; null: there was none, and it waits for the next one.</param>
 /// <param name="Position">The log's position.</param>
 /// <param name="Late">Identifies the wait.</param>
 /// <param name="RequiresLog">Whether it is an error that the log ends.</param>
 /// <param name="Reply">Makes the reply once the position is synced; null: the client waits for replicas, too.</param>
-internal sealed record SyncWait(Session Session, long Position, LateReply Late, bool RequiresLog, Func<byte[]?> Reply)
+internal sealed record SyncWait(Session Session, AppendOnlyLog? Log, long Position, LateReply Late, bool RequiresLog, Func<byte[]?> Reply)
 {
     // The client's command sets its wait while it executes.
     internal bool IsWaiting => Session.IsExecuting || Session.Blocked?.Block.Late == Late;

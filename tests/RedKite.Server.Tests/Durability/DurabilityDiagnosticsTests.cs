@@ -29,7 +29,7 @@ public class DurabilityDiagnosticsTests
         Assert.Contains(PackageVerdict.Of(package).Found, found => found.Rule.Name == "save-failed" && found.Diagnosis.Evidence.EndsWith("No space left on device; 1 change unsaved", StringComparison.Ordinal)); // without the path
         disk.Files.Plan = null;
         disk.Run("SAVE");
-        TimelineKind[] kinds = Kinds(disk);
+        TimelineKind[] kinds = [.. Kinds(disk).Where(static kind => kind != TimelineKind.Cut)]; // on a busy machine a cut takes noticeably long
         Assert.Equal([TimelineKind.SaveBegan, TimelineKind.SaveFailed, TimelineKind.WritesRefused], kinds[..3].Order());
         Assert.Equal([TimelineKind.SaveBegan, TimelineKind.Saved, TimelineKind.WritesAccepted], kinds[3..].Order());
         using JsonDocument report = Report(disk);

@@ -1,3 +1,4 @@
+using RedKite.Server.Durability;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
@@ -45,10 +46,61 @@ public class SyncWaitTests
         client.SendCommand("WAITAOF 1 0 0");
         disk.WaitFor(() => disk.Server.Engine.Blocked.Count == 1, "the client");
         disk.Run("CONFIG SET appendonly no");
-        client.Read().IsIntegers(1, 0); // the log is synced to its end
+        client.Read().IsError(NoLog);
         disk.WaitFor(() => disk.Server.Engine.Durability.Log.Log is null, "the log's end");
         client.Run("WAITAOF 1 0 0").IsError(NoLog);
         client.Run("WAITAOF 0 0 0").IsIntegers(0, 0);
+    }
+
+    // As in Redis, which waits for its first rewrite: what is synced before that cannot be loaded.
+    [Fact]
+    public async Task What_a_log_that_begins_has_synced_counts_when_its_base_has_its_name()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "no", "appendfsync", "always", "save", "");
+        using RespConnection client = RespConnection.Connect(disk.Server.Port), second = RespConnection.Connect(disk.Server.Port);
+        client.Run("SET before 1").IsOk();
+        using var goesOn = new ManualResetEventSlim();
+        using var reached = new ManualResetEventSlim();
+        disk.Files.Plan = call =>
+        {
+            if (call.Operation != "rename" || reached.IsSet) return null;
+            reached.Set();
+            goesOn.Wait(CancellationToken.None);
+            return null;
+        };
+        disk.Run("CONFIG SET appendonly yes");
+        client.SendCommand("WAITAOF 1 0 0"); // sent while there is none yet, or none that counts
+        Assert.True(reached.Wait(60_000, TestContext.Current.CancellationToken));
+        second.Run("SET behind 1").IsOk();
+        AppendOnlyLog log = disk.Server.Engine.Durability.Log.Log!;
+        disk.WaitFor(() => log.Writer.SyncedPosition == log.Chain.Reserved, "the sync");
+        second.Run("WAITAOF 1 0 1").IsIntegers(0, 0);
+        Assert.Equal(1, disk.Server.Engine.Blocked.Count);
+        goesOn.Set();
+        client.Read().IsIntegers(1, 0);
+        second.Run("WAITAOF 1 0 0").IsIntegers(1, 0);
+        disk.Set("appendonly", "yes");
+        await disk.RestartAfterAsync(PowerLoss.DropsAll, new Random(1));
+        Assert.Equal(("1", ""), (disk.Run("GET before").Text, disk.Run("GET behind").IsNull ? "lost" : ""));
+    }
+
+    [Fact]
+    public async Task Waits_are_refused_from_the_moment_at_which_the_log_is_switched_off()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "no");
+        using RespConnection client = RespConnection.Connect(disk.Server.Port);
+        client.Run("SET a 1").IsOk();
+        using var goesOn = new ManualResetEventSlim();
+        disk.Files.Plan = call =>
+        {
+            if (call.Operation == "sync") goesOn.Wait(CancellationToken.None);
+            return null;
+        };
+        disk.Run("CONFIG SET appendonly no");
+        client.Run("WAITAOF 1 0 0").IsError(NoLog); // the log still ends
+        client.Run("WAITAOF 0 0 0").IsIntegers(0, 0);
+        goesOn.Set();
+        disk.WaitFor(() => disk.Server.Engine.Durability.Log.Log is null, "the log's end");
     }
 
     [Fact]

@@ -62,7 +62,7 @@ internal sealed class ReplicationWaits(LogKeeper log, ReplicaService replicas)
         }
 
         AppendOnlyLog? current = log.Log;
-        if (local > 0 && current is null)
+        if (local > 0 && !log.IsWanted)
         {
             cmd.Reply.Error(LogKeeper.NoLogToWaitFor);
             return;
@@ -71,7 +71,7 @@ internal sealed class ReplicationWaits(LogKeeper log, ReplicaService replicas)
         // As in Redis, a script has written nothing yet.
         long position = cmd.Environment.IsInScript || current is null ? 0 : Math.Min(cmd.Session.LoggedPosition, current.Chain.Reserved);
         long offset = OffsetOf(cmd);
-        bool IsSynced() => current is not null && position <= log.CertainPosition(current);
+        bool IsSynced() => log.IsSynced(current, position);
         byte[] Reply(int count) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*2\r\n:{(IsSynced() ? 1 : 0)}\r\n:{count}\r\n"));
         byte[] AtDeadline() => Reply(replicas.CountAcknowledged(offset, onDisk: true));
         int acknowledged = replicas.CountAcknowledged(offset, onDisk: true);
@@ -83,7 +83,7 @@ internal sealed class ReplicationWaits(LogKeeper log, ReplicaService replicas)
             return;
         }
 
-        if (!isSynced && current is not null) log.Await(current, new SyncWait(cmd.Session, position, late, RequiresLog: local > 0, () => replicas.CountAcknowledged(offset, onDisk: true) >= wanted ? AtDeadline() : null));
+        if (!isSynced && (local > 0 || current is not null)) log.Await(new SyncWait(cmd.Session, current, position, late, RequiresLog: local > 0, () => replicas.CountAcknowledged(offset, onDisk: true) >= wanted ? AtDeadline() : null));
 
         // Also if enough replicas have it: one that is lost before the disk has it may come back.
         replicas.Await(new AckWait(cmd.Session, offset, wanted, OnDisk: true, late, count => local == 0 || IsSynced() ? Reply(count) : null));
