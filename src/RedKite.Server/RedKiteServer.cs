@@ -93,7 +93,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
                 Packages = () => Packages,
                 ReplyLater = ReplyLater,
                 EndPause = EndPause,
-                ChangeRole = (primary, holdsStripes) => _follower!.Change(primary, holdsStripes),
+                BeginRoleChange = primary => _follower!.BeginChange(primary),
                 Shutdown = ownsProcess || options.AllowShutdown ? TryStop : null,
                 ShutdownAfterReplicas = TryStopAfterReplicas,
                 LoopCount = _loopCount,

@@ -216,8 +216,8 @@ internal abstract class ServerParts
     /// <summary>What the server's replicas receive.</summary>
     internal ReplicationStream ReplicaStream => Replicas.Stream;
 
-    /// <summary>Follows a primary from now on, or becomes a primary itself: null. On a thread that has no stripe locked.</summary>
-    internal required Action<PrimaryAddress?, bool> ChangeRole { get; init; }
+    /// <summary>Begins to follow a primary, or to become one: null. Returns the rest, which may take long and is for a thread that serves no clients.</summary>
+    internal required Func<PrimaryAddress?, Action> BeginRoleChange { get; init; }
 
     /// <summary>Whether commands that write may begin.</summary>
     internal WriteGate WriteGate { get; }

@@ -42,7 +42,8 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
 
     private readonly Lock _changing = new();
     private readonly LogTotals _totals = new();
-    private readonly List<string> _pinned = [];
+    private volatile string[] _pinned = [];
+    private int _ticks; // 1: what a tick has found due is being done
     private readonly List<string> _made = []; // the files of this backup: no others are removed
     private string _folder = ""; // its real path when the backup began, wherever settings and links point to later
     private BackupStatus _status = new(BackupState.Idle, "", 0, 0);
@@ -62,13 +63,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
     internal bool IsInProgress => Status.State is BackupState.Pending or BackupState.Snapshotting or BackupState.Incrementing;
 
     /// <summary>The files that will not change any more.</summary>
-    internal string[] Pinned
-    {
-        get
-        {
-            lock (_changing) return [.. _pinned];
-        }
-    }
+    internal string[] Pinned => _pinned;
 
     /// <summary>Begins a backup.</summary>
     /// <returns>The error; null: it begins, or waits for another snapshot.</returns>
@@ -90,7 +85,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
                 return "ERR the backup directory cannot be read: " + failure.Reason;
             }
 
-            _pinned.Clear();
+            _pinned = [];
             _isOutdated = false;
             Set(new BackupStatus(BackupState.Pending, "", clock.NowMs / 1000, 0));
         }
@@ -99,13 +94,23 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
         return null;
     }
 
-    /// <summary>Starts a pending backup, and removes a sealed one when its retention has expired. Called once a second.</summary>
+    /// <summary>
+    /// Starts a pending backup, and removes a sealed one when its retention has expired. Called once a second by a loop: what waits for the disk or for
+    /// stripes is done elsewhere.
+    /// </summary>
     internal void Tick(long nowMs)
     {
-        if (_isOutdated || _log?.Writer.Failure is not null) FailIfInProgress();
         BackupStatus status = Status;
-        if (status.State == BackupState.Pending) TryWrite();
-        if (status.State == BackupState.Sealed && settings.BackupSealedTtlSeconds > 0 && (nowMs / 1000) - status.EndSeconds >= settings.BackupSealedTtlSeconds) Clean();
+        bool isLost = IsInProgress && (_isOutdated || _log?.Writer.Failure is not null);
+        bool isOver = status.State == BackupState.Sealed && settings.BackupSealedTtlSeconds > 0 && (nowMs / 1000) - status.EndSeconds >= settings.BackupSealedTtlSeconds;
+        if (!(isLost || isOver || status.State == BackupState.Pending) || Interlocked.Exchange(ref _ticks, 1) != 0) return;
+        ThreadPool.QueueUserWorkItem(_ =>
+        {
+            if (isLost) FailIfLost();
+            else if (isOver) Clean();
+            else TryWrite();
+            Volatile.Write(ref _ticks, 0);
+        });
     }
 
     /// <summary>Ends the backup with what was executed so far. The caller holds no stripe.</summary>
@@ -115,8 +120,8 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
         lock (_changing)
         {
             if (Status.State != BackupState.Incrementing || _log is not { } log) return "ERR No backup ready to seal (must be in the incrementing state)";
-            if (_isOutdated) return FailLocked(Outdated);
             changes.UnsubscribeFromEffects(log);
+            if (_isOutdated) return FailLocked(Outdated); // behind the stripes: no other data comes from here on
             bool isWritten = log.Writer.Flush().Result;
             FileFailure? failure = log.Writer.Failure;
             EndLog();
@@ -126,8 +131,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
                 var folder = new AofFolder(Files, Path.GetDirectoryName(_folder)!, Path.GetFileName(_folder), settings.AppendFileName);
                 Make(folder.ManifestPath);
                 folder.WriteManifest(NewManifest());
-                _pinned.Add(folder.PathOf(IncrementName));
-                _pinned.Add(folder.ManifestPath);
+                _pinned = [.. _pinned, folder.PathOf(IncrementName), folder.ManifestPath];
             }
             catch (FileFailure failed)
             {
@@ -167,11 +171,11 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
     /// <summary>The data became another than that of the backup, which cannot go on. From any thread, with stripes locked or not.</summary>
     internal void NoteOtherData() => _isOutdated = IsInProgress;
 
-    private void FailIfInProgress()
+    private void FailIfLost()
     {
         lock (_changing)
         {
-            if (!IsInProgress) return;
+            if (!IsInProgress || !(_isOutdated || _log?.Writer.Failure is not null)) return; // another one may have begun
             _isAborted = _isWriting;
             FailLocked(_isOutdated ? Outdated : _log?.Writer.Failure?.Message ?? Aborted);
         }
@@ -252,7 +256,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
             }
             else
             {
-                _pinned.Add(Path.Combine(folder, BaseName));
+                _pinned = [.. _pinned, Path.Combine(folder, BaseName)];
                 Set(Status with { State = BackupState.Incrementing });
                 serverLog.Notice(LogEvents.SaveDone, $"The base of the backup in {_folder} is written");
             }
@@ -294,7 +298,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
 
     private void RemoveFiles()
     {
-        _pinned.Clear();
+        _pinned = [];
         try
         {
             foreach (string path in _made) Files.Delete(path);

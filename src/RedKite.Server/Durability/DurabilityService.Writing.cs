@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
 using RedKite.Server.Logging;
@@ -66,6 +67,72 @@ internal sealed partial class DurabilityService
     }
 
     private void Begin(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => writer.Begin(NewInfo(isLogBase: false) with { Replication = atCut(), Version = version });
+
+    private void WriteLocked(DumpFile file, Action atCut)
+    {
+        TryEnterWhole(static () => false, out ScriptTurn turn);
+        try
+        {
+            WriteWhole(file, atCut);
+        }
+        finally
+        {
+            ExitWhole(turn);
+        }
+    }
+
+    private void WriteWhole(DumpFile file, Action atCut)
+    {
+        using var values = new EntryWriter(_settings, () => _clock.NowMs);
+        using LockScope locked = _keyspace.LockAll();
+        atCut();
+        BlockingSnapshot.Write(file.Writer, _keyspace, values, Functions());
+    }
+
+    private TimeSpan WithAllLocked(Action action)
+    {
+        TryEnterWhole(static () => false, out ScriptTurn turn);
+        try
+        {
+            long start = Stopwatch.GetTimestamp();
+            using (_keyspace.LockAll()) action();
+            return Stopwatch.GetElapsedTime(start);
+        }
+        finally
+        {
+            ExitWhole(turn);
+        }
+    }
+
+    // Takes what precedes all stripes: nothing of a primary's stream is half executed, and no script runs, whose mutex also guards the functions. One that runs
+    // for long is waited for, unless the caller gives up.
+    private bool TryEnterWhole(Func<bool> givesUp, out ScriptTurn turn)
+    {
+        turn = new ScriptTurn(_keyspace.Scripts);
+        while (!Applying.TryEnter(ScriptPollMs))
+        {
+            if (givesUp()) return false;
+        }
+
+        while (!turn.Begin(Stopwatch.GetTimestamp()))
+        {
+            if (givesUp())
+            {
+                Applying.Exit();
+                return false;
+            }
+
+            Thread.Sleep(ScriptPollMs);
+        }
+
+        return true;
+    }
+
+    private void ExitWhole(ScriptTurn turn)
+    {
+        turn.End();
+        Applying.Exit();
+    }
 
     /// <summary>
     /// Notes that FLUSHALL has removed all data: a save in progress ends without a file, and with save points the dump file becomes one without keys, so

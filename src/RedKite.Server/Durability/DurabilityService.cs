@@ -217,6 +217,7 @@ internal sealed partial class DurabilityService
         if (saves && SavesAtStop(StopSaving.BySavePoints)) SaveAtStop();
         _hasEnded = true;
         _cancelsSave = true; // of a save whose snapshot has not begun
+        Interlocked.MemoryBarrier();
         _running?.Abort();
 
         // What uses the data on another thread ends first. Threads that still come, for a log that was switched off or a shutdown that waited for
@@ -258,6 +259,7 @@ internal sealed partial class DurabilityService
         Log.Flush(); // what is logged is on the disk however long the save takes
         _log.Notice(LogEvents.SaveBegun, $"Saving the final RDB snapshot before exiting.{Estimate()}");
         _stops = true;
+        Interlocked.MemoryBarrier();
         _running?.Abort();
         _saving.Wait();
         _dumping.Wait();
@@ -300,21 +302,38 @@ internal sealed partial class DurabilityService
     /// Saves all data to the dump file, while nothing else is executed. The current thread holds neither the script mutex nor a stripe. It
     /// waits for another thread that does the same.
     /// </summary>
-    /// <param name="failure">What failed; null: nothing.</param>
+    /// <param name="givesUp">Whether the save is given up, asked for while it waits for other threads' scripts and saves.</param>
+    /// <param name="failure">What failed; null: nothing, or it was given up.</param>
     /// <returns>False: the data is being saved in the background, or sent to replicas.</returns>
-    internal bool TrySave(out FileFailure? failure)
+    internal bool TrySave(Func<bool> givesUp, out FileFailure? failure)
     {
         failure = null;
         if (_isSynchronizing) return false; // as in Redis, whose child writes an RDB file for the replicas
         while (!_dumping.Wait(SavePollMs))
         {
             if (_dumpsInBackground && Saves.BeganMs != 0) return false; // if INFO already shows the end, the lock is about to be released
+            if (givesUp()) return true;
         }
 
         try
         {
             if (_hasEnded) return false;
-            failure = Save(WriteLocked);
+            if (!TryEnterWhole(givesUp, out ScriptTurn turn)) return true;
+            bool isEntered = true;
+            try
+            {
+                failure = Save((file, atCut) =>
+                {
+                    WriteWhole(file, atCut);
+                    isEntered = false;
+                    ExitWhole(turn); // scripts do not wait for the disk
+                });
+            }
+            finally
+            {
+                if (isEntered) ExitWhole(turn);
+            }
+
             return true;
         }
         finally
@@ -505,40 +524,13 @@ internal sealed partial class DurabilityService
         _running = snapshot;
         try
         {
-            if (_cancelsSave) snapshot.Abort();
+            Interlocked.MemoryBarrier(); // who cancels sets its flag, and then looks at the field
+            if (_cancelsSave || _stops || _hasEnded) snapshot.Abort();
             snapshot.Write(writer, Commands);
         }
         finally
         {
             _running = null;
-        }
-    }
-
-    private void WriteLocked(DumpFile file, Action atCut)
-    {
-        using var values = new EntryWriter(_settings, () => _clock.NowMs);
-        WithAllLocked(() =>
-        {
-            atCut();
-            BlockingSnapshot.Write(file.Writer, _keyspace, values, Functions());
-        });
-    }
-
-    // With the script mutex, which also guards the functions. A script that runs for long is waited for.
-    private TimeSpan WithAllLocked(Action action)
-    {
-        using Lock.Scope whole = Applying.EnterScope();
-        var turn = new ScriptTurn(_keyspace.Scripts);
-        while (!turn.Begin(Stopwatch.GetTimestamp())) Thread.Sleep(ScriptPollMs);
-        try
-        {
-            long start = Stopwatch.GetTimestamp();
-            using (_keyspace.LockAll()) action();
-            return Stopwatch.GetElapsedTime(start);
-        }
-        finally
-        {
-            turn.End();
         }
     }
 

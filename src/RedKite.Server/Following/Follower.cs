@@ -85,20 +85,15 @@ internal sealed class Follower : IDisposable
     internal void Change(PrimaryAddress? primary) => Change(primary, Interlocked.Increment(ref _changes));
 
     /// <summary>
-    /// The same by a command. If it holds stripes, for which the link may have to wait before it ends, a primary becomes a replica at once,
-    /// so that nothing is written behind this transaction that the other data replaces; the rest follows.
+    /// The same by a command, which must not wait for the link. A primary becomes a replica at once, so that nothing is written behind the command that the
+    /// other data replaces.
     /// </summary>
-    internal void Change(PrimaryAddress? primary, bool holdsStripes)
-    {
-        if (holdsStripes) ChangeSoon(primary);
-        else Change(primary);
-    }
-
-    private void ChangeSoon(PrimaryAddress? primary)
+    /// <returns>The rest, for a thread that has no stripe locked and serves no clients.</returns>
+    internal Action BeginChange(PrimaryAddress? primary)
     {
         int number = Interlocked.Increment(ref _changes);
         if (primary is not null) TakeRole(primary);
-        ThreadPool.QueueUserWorkItem(_ => Change(primary, number));
+        return () => Change(primary, number);
     }
 
     private void Change(PrimaryAddress? primary, int number)
@@ -206,7 +201,10 @@ internal sealed class Follower : IDisposable
     private void EndWaits()
     {
         Interlocked.MemoryBarrier(); // the role, and then the clients: who blocks afterwards sees the role
-        foreach (BlockedClient client in _engine.Blocked.All) _engine.Blocked.EndForRole(client, _engine.Buffers);
+        foreach (BlockedClient client in _engine.Blocked.All)
+        {
+            if (!client.Block.IsCertain) _engine.Blocked.EndForRole(client, _engine.Buffers);
+        }
     }
 
     // On the link's thread and its timer's.

@@ -31,6 +31,9 @@ internal sealed class BlockRequest
 
     internal ReadOnlySpan<byte> ReplyAtDeadline(bool resp3) => TimeoutReply is { } reply ? reply() : (resp3 ? "_\r\n"u8 : "*-1\r\n"u8);
 
+    /// <summary>Whether only the thread that replies ends the wait: neither CLIENT UNBLOCK nor a change of the server's role.</summary>
+    internal bool IsCertain { get; init; }
+
     /// <summary>The work that the client waits for, which is done in slices; null: none.</summary>
     internal SlicedWork? Work { get; init; }
 

@@ -156,7 +156,7 @@ internal sealed class BlockedClient : IDisposable
     }
 
     /// <summary>Whether a deadline or CLIENT UNBLOCK may end the wait: work that is being done ends it by itself.</summary>
-    internal bool MayBeUnblocked => Block.Work is null;
+    internal bool MayBeUnblocked => Block is { Work: null, IsCertain: false };
 
     /// <summary>Begins to execute the request again, with all of its stripes locked; false if the wait has ended.</summary>
     internal bool TryBeginServing() => Interlocked.CompareExchange(ref _state, Serving, Waiting) == Waiting;

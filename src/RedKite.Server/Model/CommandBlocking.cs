@@ -33,6 +33,28 @@ internal static class CommandBlocking
         Block(cmd, new BlockRequest { DeadlineMs = deadlineMs, Late = late, TimeoutReply = timeoutReply });
 
     /// <summary>
+    /// Blocks the client, once the handler returns, until a thread of its own has done what would keep the loop's other clients waiting: for the disk, for
+    /// another thread, for all stripes. The handler must not reply.
+    /// </summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="replyLater">Ends the wait by a reply.</param>
+    /// <param name="work">Does it, with no stripe locked, and returns the reply; null: the connection ends without one.</param>
+    /// <returns>False where nothing may block (in a transaction or script).</returns>
+    internal static bool DoElsewhere(this scoped in CommandContext cmd, Action<Session, LateReply, byte[]> replyLater, Func<byte[]?> work)
+    {
+        var late = new LateReply();
+        if (!Block(cmd, new BlockRequest { DeadlineMs = BlockRequest.NoDeadline, Late = late, IsCertain = true })) return false;
+        Session session = cmd.Session;
+        var thread = new Thread(() =>
+        {
+            if (work() is { } reply) replyLater(session, late, reply);
+        })
+        { Name = "redkite-command", IsBackground = true };
+        thread.Start();
+        return true;
+    }
+
+    /// <summary>
     /// Blocks the client, once the handler returns, until a copy is complete or its source has
     /// changed; then the command executes again, and attaches the copy or starts over. The handler must not reply.
     /// </summary>

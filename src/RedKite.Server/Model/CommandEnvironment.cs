@@ -112,7 +112,10 @@ internal sealed class CommandEnvironment
         return true;
     }
 
-    /// <summary>The reply of a command that <see cref="TryEnterStripe"/> has ended; null: it has not.</summary>
+    /// <summary>Whether a command that waits is refused, because a script is busy. As with <see cref="TryEnterStripe"/>, its handler ends at once. No stripe is locked.</summary>
+    internal bool IsRefusedAsBusy() => GivesUpWaiting is not null && (_busy = BusyReply()) is not null;
+
+    /// <summary>The reply of a command that <see cref="TryEnterStripe"/> or <see cref="IsRefusedAsBusy"/> has ended; null: it has not.</summary>
     internal string? TakeBusy()
     {
         if (_busy is not { } busy) return null;

@@ -15,7 +15,7 @@ public sealed class EndOfDurabilityTests
         await disk.Server.StopAsync();
         string[] files = Directory.GetFiles(disk.Folder);
         Assert.Null(durability.SaveAtStop()); // of a SHUTDOWN that has waited for replicas
-        Assert.False(durability.TrySave(out _));
+        Assert.False(durability.TrySave(static () => false, out _));
         Assert.NotEqual(BackgroundStart.Started, durability.BeginSave(schedules: false));
         Assert.NotEqual(BackgroundStart.Started, durability.BeginRewrite());
         Assert.False(durability.TryBegin("late", () => Assert.Fail("It begins.")));

@@ -1,5 +1,6 @@
 using System.Text;
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Durability;
 using RedKite.Server.Model;
 using static RedKite.Server.Model.CommandFlags;
@@ -7,7 +8,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>BACKUP as in Redis 8.10: a copy of the data on the disk while the server runs (<see cref="BackupService"/>).</summary>
-internal sealed class BackupCommands(BackupService backup)
+internal sealed class BackupCommands(BackupService backup, ServerParts parts)
 {
     // Not in a transaction: no stripe may be locked.
     private const CommandFlags Changes = Admin | NoScript | NoMulti;
@@ -27,16 +28,16 @@ internal sealed class BackupCommands(BackupService backup)
     ]);
 
     // BACKUP START
-    private void Start(ref CommandContext cmd) => Reply(cmd, backup.Begin());
+    private void Start(ref CommandContext cmd) => Change(cmd, backup.Begin);
 
     // BACKUP SEAL
-    private void Seal(ref CommandContext cmd) => Reply(cmd, backup.Seal());
+    private void Seal(ref CommandContext cmd) => Change(cmd, backup.Seal);
 
     // BACKUP ABORT
-    private void Abort(ref CommandContext cmd) => Reply(cmd, backup.Abort());
+    private void Abort(ref CommandContext cmd) => Change(cmd, backup.Abort);
 
     // BACKUP CLEANUP
-    private void Cleanup(ref CommandContext cmd) => Reply(cmd, backup.Clean());
+    private void Cleanup(ref CommandContext cmd) => Change(cmd, backup.Clean);
 
     // BACKUP LIST
     private void List(ref CommandContext cmd)
@@ -71,10 +72,11 @@ internal sealed class BackupCommands(BackupService backup)
         _ => "failed"u8,
     };
 
-    private static void Reply(scoped in CommandContext cmd, string? error)
+    // It waits for the disk, for another change and for all stripes.
+    private void Change(scoped in CommandContext cmd, Func<string?> change)
     {
-        if (error is null) cmd.Reply.Ok();
-        else cmd.Reply.Error(error);
+        if (cmd.DoElsewhere(parts.ReplyLater, () => change() is { } error ? Encoding.UTF8.GetBytes($"-{error.ReplaceLineEndings(" ")}\r\n") : "+OK\r\n"u8.ToArray())) return;
+        throw new InvalidOperationException("BACKUP is in a transaction or script, and its row does not allow that.");
     }
 
     // BACKUP HELP

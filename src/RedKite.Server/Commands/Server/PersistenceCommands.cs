@@ -21,7 +21,7 @@ internal sealed class PersistenceCommands(DurabilityService durability)
     // SAVE
     private void Save(ref CommandContext cmd)
     {
-        if (!durability.TrySave(out FileFailure? failure)) cmd.Reply.Error("ERR Background save already in progress"u8);
+        if (!durability.TrySave(cmd.Environment.IsRefusedAsBusy, out FileFailure? failure)) cmd.Reply.Error("ERR Background save already in progress"u8);
         else if (failure is null) cmd.Reply.Ok();
         else cmd.Reply.Error("ERR"u8);
     }

@@ -1,3 +1,4 @@
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using RedKite.Protocol;
@@ -6,7 +7,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>REPLICAOF and its older name: the server follows a primary, or becomes one.</summary>
-internal sealed class RoleCommands(ReplicationState state, Failover failover, Action<PrimaryAddress?, bool> changeRole)
+internal sealed class RoleCommands(ReplicationState state, Failover failover, ServerParts parts)
 {
     private const string Syntax = "args:<host-port:<host port:integer> | no-one:<NO ONE>>";
 
@@ -29,7 +30,7 @@ internal sealed class RoleCommands(ReplicationState state, Failover failover, Ac
         if (cmd.Is(1, "no"u8) && cmd.Is(2, "one"u8))
         {
             if (state.IsReplica) Change(cmd, null);
-            cmd.Reply.Ok();
+            else cmd.Reply.Ok();
             return;
         }
 
@@ -53,8 +54,21 @@ internal sealed class RoleCommands(ReplicationState state, Failover failover, Ac
         }
 
         Change(cmd, primary);
+    }
+
+    // The old link ends first, whose thread may wait for a stripe of a script, and in a transaction for one that this thread holds: then the rest follows behind it.
+    private void Change(scoped in CommandContext cmd, PrimaryAddress? primary)
+    {
+        Action rest = parts.BeginRoleChange(primary);
+        if (cmd.DoElsewhere(parts.ReplyLater, () => Complete(rest))) return;
+        if (cmd.Environment.HeldStripes.IsEmpty) rest(); // Sentinel's transaction goes on with CONFIG REWRITE
+        else ThreadPool.QueueUserWorkItem(_ => rest());
         cmd.Reply.Ok();
     }
 
-    private void Change(scoped in CommandContext cmd, PrimaryAddress? primary) => changeRole(primary, !cmd.Environment.HeldStripes.IsEmpty);
+    private static byte[] Complete(Action rest)
+    {
+        rest();
+        return "+OK\r\n"u8.ToArray();
+    }
 }

@@ -14,6 +14,8 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>Server commands. The table is their single declaration and this file's contents.</summary>
 internal sealed class ServerCommands(ServerInfo info, RunningScript script, ServerLog log, ServerParts parts)
 {
+    private const int ScriptPollMs = 5;
+
     internal CommandFamily KeyspaceFamily => new("server", "keyspace",
     [
         new("DBSIZE", 1, CommandFlags.ReadOnly | Fast, KeySpecs.None, DbSize, new("1.0.0", "O(1)", "Returns the number of keys in the selected database.")) { Tips = ["request_policy:all_shards", "response_policy:agg_sum"] },
@@ -127,19 +129,24 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
         cmd.Reply.Verbatim("txt"u8, text.Written);
     }
 
-    // The client is blocked meanwhile.
-    private void ShutDownAfterReplicas(scoped in CommandContext cmd, StopSaving saving, bool force)
+    // The client is blocked meanwhile, until the server's end closes its connection.
+    private bool ShutDownElsewhere(scoped in CommandContext cmd, bool saves, Func<bool> stop) => cmd.DoElsewhere(parts.ReplyLater, () =>
     {
-        byte[] failed = Encoding.ASCII.GetBytes("-ERR Errors trying to SHUTDOWN. Check logs.\r\n");
-        var late = new LateReply();
-        if (!cmd.BlockUntil(BlockRequest.NoDeadline, late, () => failed)) return;
-        Session session = cmd.Session;
-        var thread = new Thread(() =>
+        if (saves && WaitForScript() is { } busy) return Encoding.ASCII.GetBytes($"-{busy}\r\n");
+        return stop() ? null : "-ERR Errors trying to SHUTDOWN. Check logs.\r\n"u8.ToArray();
+    });
+
+    // The error if one becomes busy.
+    private string? WaitForScript()
+    {
+        while (!parts.Keyspace.Scripts.TryEnter())
         {
-            if (!parts.ShutdownAfterReplicas(saving, force)) parts.ReplyLater(session, late, failed);
-        })
-        { Name = "redkite-stop", IsBackground = true };
-        thread.Start();
+            if (script.BusyReply is { } busy) return busy;
+            Thread.Sleep(ScriptPollMs);
+        }
+
+        parts.Keyspace.Scripts.Exit();
+        return null;
     }
 
     // SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]
@@ -188,19 +195,17 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
         // There is no reply: the connection is closed.
         log.Warning(LogEvents.ShutdownRequested, "User requested shutdown...");
         StopSaving saving = save ? StopSaving.Always : discard ? StopSaving.Never : StopSaving.BySavePoints;
-        if (!now && parts.Replicas.Shutdown.IsNeeded)
-        {
-            ShutDownAfterReplicas(cmd, saving, force);
-            return;
-        }
-
-        if (!shutdown(saving) && !(force && shutdown(StopSaving.Never)))
+        if (!now && parts.Replicas.Shutdown.IsNeeded && ShutDownElsewhere(cmd, saves: false, () => parts.ShutdownAfterReplicas(saving, force))) return;
+        if (parts.Durability.SavesAtStop(saving) && cmd.Session.Connection is not null && ShutDownElsewhere(cmd, saves: true, Stop)) return;
+        if (!Stop())
         {
             cmd.Reply.Error("ERR Errors trying to SHUTDOWN. Check logs."u8);
             return;
         }
 
         cmd.Session.CloseAfterReply();
+
+        bool Stop() => shutdown(saving) || (force && shutdown(StopSaving.Never));
     }
 
     // LOLWUT [VERSION version [columns [rows]]]

@@ -1,4 +1,6 @@
+using RedKite.Server.Durability;
 using RedKite.Server.Model;
+using RedKite.Server.Tests.Durability;
 using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 
@@ -30,6 +32,39 @@ public sealed class BusyScriptTests
         Assert.Equal(BusyReply, client.Run(command).Text);
         await KillAsync(client, script);
         Assert.False(client.Run(command).IsError);
+    }
+
+    // Those that save, seal a backup or change the role need all stripes, too: their loop serves others, and SCRIPT KILL, meanwhile.
+    [Theory]
+    [InlineData("SAVE", true)]
+    [InlineData("SHUTDOWN SAVE", true)]
+    [InlineData("BACKUP SEAL", false)]
+    [InlineData("BACKUP ABORT", false)]
+    [InlineData("REPLICAOF NO ONE", false)]
+    public async Task A_command_that_needs_all_stripes_leaves_its_loop_to_others(string command, bool isRefused)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("stripes", "1", "busy-reply-threshold", "100", "save", "");
+        disk.Run("SET k 1");
+        disk.Server.Engine.Replicas.Continue(new(0, new string('a', 40), 1)); // who becomes a primary consumes changes again
+        if (command.StartsWith("BACKUP", StringComparison.Ordinal))
+        {
+            disk.Run("BACKUP START");
+            disk.WaitFor(() => disk.Server.Engine.Backup.Status.State == BackupState.Incrementing, "the base");
+        }
+        else if (command.StartsWith("REPLICAOF", StringComparison.Ordinal))
+        {
+            disk.Run("REPLICAOF 127.0.0.1 1");
+        }
+
+        using RespConnection client = RespConnection.Connect(disk.Server.Port), other = RespConnection.Connect(disk.Server.Port);
+        other.Run("PING").IsSimple("PONG");
+        Task<RedKiteReply> script = Begin(disk.Server);
+        client.SendCommand(command);
+        Assert.Equal(BusyReply, other.Run("GET k").Text);
+        if (isRefused) Assert.Equal(BusyReply, client.Read().Text);
+        await KillAsync(other, script);
+        if (!isRefused) client.Read().IsOk();
+        client.Run("GET k").IsBulk("1");
     }
 
     [Fact]
