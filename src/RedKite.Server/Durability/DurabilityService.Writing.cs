@@ -3,6 +3,7 @@ using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
 using RedKite.Server.Logging;
 using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Durability;
 

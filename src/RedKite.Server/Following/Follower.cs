@@ -1,5 +1,6 @@
 using System.Globalization;
 using RedKite.Persistence.Rdb;
+using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
@@ -208,5 +209,5 @@ internal sealed class Follower : IDisposable
     }
 
     // On the link's thread and its timer's.
-    private long? SyncedOffset(long offset) => _engine.Durability.Log.Log is { } log ? _synced.At(offset, _engine.Replication.Id, log) : null;
+    private long? SyncedOffset(long offset) => _engine.Durability.Log is { Log: { } log } keeper ? _synced.At(offset, _engine.Replication.Id, keeper, log) : null;
 }

@@ -4,7 +4,7 @@ namespace RedKite.Server.Following;
 
 /// <summary>
 /// How far of a history a replica's append-only file has what the stream did. One moment at a time: the offset of then is synced when the log is up to its
-/// position of then. Of another history, and with another log, all begins anew. From any thread.
+/// position of then, and its base is on the disk. Of another history, and with another log, all begins anew. From any thread.
 /// </summary>
 internal sealed class SyncedOffset
 {
@@ -18,21 +18,23 @@ internal sealed class SyncedOffset
     /// <summary>The offset that is known to be synced; 0: none is.</summary>
     /// <param name="offset">The stream's offset of now.</param>
     /// <param name="history">Its history.</param>
+    /// <param name="keeper">The logs.</param>
     /// <param name="log">The log of now.</param>
-    internal long At(long offset, string history, AppendOnlyLog log)
+    internal long At(long offset, string history, LogKeeper keeper, AppendOnlyLog log)
     {
+        long position = log.Chain.Reserved; // behind the offset
         lock (_lock)
         {
             if (history != _history || log != _log || offset < _offset) (_history, _log, _offset, _awaitedOffset) = (history, log, 0, -1);
-            if (_awaitedOffset >= 0) Take(log);
-            if (_awaitedOffset < 0) (_awaitedOffset, _awaitedPosition) = (offset, log.Chain.Reserved);
-            Take(log);
+            if (_awaitedOffset >= 0) Take(keeper);
+            if (_awaitedOffset < 0) (_awaitedOffset, _awaitedPosition) = (offset, position);
+            Take(keeper);
             return _offset;
         }
     }
 
-    private void Take(AppendOnlyLog log)
+    private void Take(LogKeeper keeper)
     {
-        if (log.Writer.SyncedPosition >= _awaitedPosition) (_offset, _awaitedOffset) = (_awaitedOffset, -1);
+        if (_awaitedOffset >= 0 && keeper.IsSynced(_log, _awaitedPosition)) (_offset, _awaitedOffset) = (_awaitedOffset, -1);
     }
 }

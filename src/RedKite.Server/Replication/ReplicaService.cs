@@ -309,8 +309,8 @@ internal sealed partial class ReplicaService
     internal void AskForOffsets()
     {
         if (_replicas.Length == 0 || IsStopping || State.IsReplica || Stream.Offset == Volatile.Read(ref _askedOffset)) return;
-        Stream.Append("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
-        Volatile.Write(ref _askedOffset, Stream.Offset);
+        long end = Stream.Append("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
+        Volatile.Write(ref _askedOffset, end); // not the stream's end, which others have moved on perhaps
     }
 
     /// <summary>Ends the waits whose replicas have acknowledged.</summary>

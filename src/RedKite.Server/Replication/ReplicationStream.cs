@@ -96,11 +96,14 @@ internal sealed class ReplicationStream : IEffectConsumer
         }
     }
 
-    /// <summary>Appends bytes of a primary's stream unchanged. On a replica, from one thread.</summary>
-    internal void Append(ReadOnlySpan<byte> bytes)
+    /// <summary>Appends bytes unchanged: those of a primary's stream, on a replica from one thread; or what is for no database.</summary>
+    /// <returns>The offset behind them.</returns>
+    internal long Append(ReadOnlySpan<byte> bytes)
     {
-        if (_chain is not { } chain) return;
-        NoteAppended(chain, chain.AppendUnchanged(bytes), bytes.Length);
+        if (_chain is not { } chain) return Offset;
+        long end = chain.AppendUnchanged(bytes);
+        NoteAppended(chain, end, bytes.Length);
+        return end;
     }
 
     public void PublishedRequests(int database, ReadOnlySpan<byte> requests)

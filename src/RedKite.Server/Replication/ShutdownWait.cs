@@ -15,9 +15,11 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
     private const int PollMs = 5;
 
     private readonly Lock _stopping = new(); // one shutdown at a time saves
+    private readonly Lock _holding = new(); // the next, together with the pause
+    private int _holds; // shutdowns whose wait has begun and that have not failed
     private int _waits; // threads
     private long _deadlineMs; // steady; of the last wait that began
-    private volatile bool _isAborted;
+    private volatile int _aborts; // so far: a wait that begins behind one is not ended by it, nor does it undo it
 
     /// <summary>Resumes the clients that wait.</summary>
     internal Action? Resume { get; set; }
@@ -37,13 +39,14 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
     /// <returns>False if saving failed, or SHUTDOWN ABORT has ended the wait: then the server goes on.</returns>
     internal bool TryStop(Func<StopSaving, bool> stop, StopSaving saving, bool forces)
     {
-        if (!Wait()) return false;
+        bool holds = IsNeeded;
+        if (holds && !Wait()) return false;
         lock (_stopping)
         {
             if (stop(saving) || (forces && stop(StopSaving.Never))) return true;
         }
 
-        End();
+        if (holds) End();
         return false;
     }
 
@@ -51,23 +54,27 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
     /// <returns>False: SHUTDOWN ABORT has ended the wait.</returns>
     private bool Wait()
     {
-        if (!IsNeeded) return true;
         long deadlineMs = clock.SteadyMs + (settings.ShutdownTimeoutSeconds * 1000L);
         Volatile.Write(ref _deadlineMs, deadlineMs);
+        int aborts = _aborts;
         Interlocked.Increment(ref _waits);
-        _isAborted = false;
         List<ReplicaClient> awaited = [.. Behind()]; // who loses the connection meanwhile is not forgotten
-        pause.Hold(PauseReason.Shutdown);
+        lock (_holding)
+        {
+            _holds++;
+            pause.Hold(PauseReason.Shutdown);
+        }
+
         try
         {
             log.Notice(LogEvents.ShutdownWaits, $"Waiting for replicas before shutting down, at most {settings.ShutdownTimeoutSeconds} seconds (shutdown-timeout).");
-            while (CountBehind() > 0 && !_isAborted && clock.SteadyMs < deadlineMs)
+            while (CountBehind() > 0 && _aborts == aborts && clock.SteadyMs < deadlineMs)
             {
                 replicas.AskForOffsets();
                 Thread.Sleep(PollMs);
             }
 
-            if (_isAborted)
+            if (_aborts != aborts)
             {
                 log.Notice(LogEvents.ShutdownWaits, "Shutdown aborted.");
                 End();
@@ -89,13 +96,19 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
     internal bool Abort()
     {
         if (!IsInProgress) return false;
-        return _isAborted = true;
+        Interlocked.Increment(ref _aborts);
+        return true;
     }
 
-    /// <summary>The server goes on after all: commands that write do, too.</summary>
+    /// <summary>The server goes on after all: commands that write do, too, unless another shutdown waits.</summary>
     private void End()
     {
-        pause.Release(PauseReason.Shutdown);
+        lock (_holding)
+        {
+            if (--_holds > 0) return;
+            pause.Release(PauseReason.Shutdown);
+        }
+
         Resume?.Invoke();
     }
 

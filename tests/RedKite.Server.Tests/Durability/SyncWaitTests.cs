@@ -84,6 +84,26 @@ public class SyncWaitTests
         Assert.Equal(("1", ""), (disk.Run("GET before").Text, disk.Run("GET behind").IsNull ? "lost" : ""));
     }
 
+    // What a replica tells its primary (FACK): after a full synchronization its log says nothing until a rewrite has written the new data.
+    [Fact]
+    public async Task A_replica_reports_no_offset_as_synced_before_its_base_is()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "always");
+        Func<long, long?> synced = disk.Server.Follower.Services.SyncedOffset;
+        disk.Run("SET a 1");
+        Assert.Equal(100, synced(100));
+        disk.Server.Engine.Durability.Log.NoteOtherData();
+        Assert.Equal(100, synced(200));
+        disk.Run("SET a 2");
+        Assert.Equal(100, synced(300));
+        disk.Run("BGREWRITEAOF");
+        disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the rewrite");
+        Assert.InRange(synced(300) ?? 0, 200, 300);
+        disk.Server.Engine.Replication.ChangeId();
+        disk.Server.Engine.Durability.Log.NoteOtherData();
+        Assert.Equal(0, synced(50));
+    }
+
     [Fact]
     public async Task Waits_are_refused_from_the_moment_at_which_the_log_is_switched_off()
     {

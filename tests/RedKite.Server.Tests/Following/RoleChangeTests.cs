@@ -193,19 +193,19 @@ public class RoleChangeTests
         using RespConnection client = RespConnection.Connect(server.Server.Port);
         client.Run("SET a 1").IsOk();
         var synced = new SyncedOffset();
-        Assert.Equal(100, synced.At(100, "one", Log()));
+        Assert.Equal(100, synced.At(100, "one", server.Server.Engine.Durability.Log, Log()));
         client.Run("CONFIG SET appendfsync no").IsOk();
         client.Run("SET a 2").IsOk();
-        Assert.Equal(100, synced.At(120, "one", Log()));
-        Assert.Equal(0, synced.At(60, "two", Log()));
+        Assert.Equal(100, synced.At(120, "one", server.Server.Engine.Durability.Log, Log()));
+        Assert.Equal(0, synced.At(60, "two", server.Server.Engine.Durability.Log, Log()));
         client.Run("CONFIG SET appendfsync always").IsOk();
         client.Run("SET a 3").IsOk();
-        Assert.Equal(70, synced.At(70, "two", Log()));
-        Assert.Equal(80, synced.At(80, "two", Log()));
-        Assert.Equal(10, synced.At(10, "two", Log())); // an earlier offset: anew
+        Assert.Equal(70, synced.At(70, "two", server.Server.Engine.Durability.Log, Log()));
+        Assert.Equal(80, synced.At(80, "two", server.Server.Engine.Durability.Log, Log()));
+        Assert.Equal(10, synced.At(10, "two", server.Server.Engine.Durability.Log, Log())); // an earlier offset: anew
 
         AppendLogAgain();
-        Assert.InRange(synced.At(90, "two", Log()), 0, 90);
+        Assert.InRange(synced.At(90, "two", server.Server.Engine.Durability.Log, Log()), 0, 90);
 
         AppendOnlyLog Log() => server.Server.Engine.Durability.Log.Log!;
 

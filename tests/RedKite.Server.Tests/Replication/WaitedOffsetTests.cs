@@ -1,4 +1,6 @@
 using System.Globalization;
+using RedKite.Server.Durability;
+using RedKite.Server.Replication;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Replication;
@@ -9,6 +11,54 @@ namespace RedKite.Server.Tests.Replication;
 /// </summary>
 public class WaitedOffsetTests
 {
+    // Between the question and the note of where it stands, another thread has executed something: that was not asked for.
+    [Fact]
+    public async Task Offsets_are_asked_for_behind_what_was_executed_beside_the_question()
+    {
+        await using ReplicatedServer primary = await ReplicatedServer.StartAsync();
+        using var replica = new RawReplica(primary.Server.Port);
+        (long offset, _) = replica.Synchronize();
+        replica.BecomeOnline(primary, offset);
+        ReplicaService replicas = primary.Server.Engine.Replicas;
+        Action? wake = replicas.Stream.Appended;
+        replicas.Stream.Appended = () =>
+        {
+            replicas.Stream.Appended = wake;
+            replicas.Stream.Append("*1\r\n$4\r\nPING\r\n"u8);
+        };
+        replicas.AskForOffsets();
+        long before = replicas.Stream.Offset;
+        replicas.AskForOffsets();
+        Assert.True(replicas.Stream.Offset > before);
+        before = replicas.Stream.Offset;
+        replicas.AskForOffsets(); // and not again
+        Assert.Equal(before, replicas.Stream.Offset);
+    }
+
+    // The one that is aborted ends, and the one that begins right behind it waits on.
+    [Fact]
+    public async Task A_shutdown_that_begins_behind_an_abort_does_not_undo_it()
+    {
+        await using ReplicatedServer primary = await ReplicatedServer.StartAsync("shutdown-timeout", "1000");
+        using var replica = new RawReplica(primary.Server.Port);
+        (long offset, _) = replica.Synchronize();
+        replica.BecomeOnline(primary, offset);
+        primary.Client.Run("SET a 1").IsOk(); // which it does not acknowledge
+        ShutdownWait shutdown = primary.Server.Engine.Replicas.Shutdown;
+        Task<bool> first = Begin();
+        primary.WaitFor(() => primary.Server.Engine.Pause.HoldsForServer, "the first");
+        Assert.True(shutdown.Abort());
+        Task<bool> second = Begin();
+        Assert.False(await first.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken));
+        primary.WaitFor(() => primary.Server.Engine.Pause.HoldsForServer, "the second");
+        Assert.True(shutdown.Abort());
+        Assert.False(await second.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken));
+        Assert.False(primary.Server.Engine.Pause.HoldsForServer);
+        primary.Client.Run("SET a 2").IsOk();
+
+        Task<bool> Begin() => Task.Factory.StartNew(() => shutdown.TryStop(static _ => true, StopSaving.Never, forces: false), CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
+    }
+
     private const int WaitMs = 20; // the replica never acknowledges meanwhile
 
     private static readonly string[] Commands =
