@@ -18,6 +18,7 @@ internal readonly record struct ExpiryRequest(long ExpiryMs, ExpiryCondition Con
         if (!ExpiryArgument.TryFieldOrReply(cmd, 2, unit, out long expiryMs)) return false;
         var options = new OptionReader(cmd, first: 3);
         ExpiryCondition condition = ExpiryCondition.None;
+        bool contradicts = false;
         ElementArguments elements = default;
         while (options.More)
         {
@@ -36,11 +37,12 @@ internal readonly record struct ExpiryRequest(long ExpiryMs, ExpiryCondition Con
                 return false;
             }
 
-            if (condition != ExpiryCondition.None && condition != next) return Refuse(cmd, "ERR Multiple condition flags specified"u8);
+            contradicts |= condition != ExpiryCondition.None && condition != next;
             condition = next;
         }
 
         if (!elements.AreThere) return Refuse(cmd, kind.MissingListError);
+        if (contradicts) return Refuse(cmd, "ERR Multiple condition flags specified"u8);
         request = new ExpiryRequest(expiryMs, condition, elements);
         return true;
     }

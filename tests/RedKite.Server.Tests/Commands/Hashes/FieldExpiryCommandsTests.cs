@@ -224,6 +224,8 @@ public abstract class FieldExpiryCommandsTests : IAsyncLifetime
     [InlineData("HEXPIRE h 10 NX NX NX", "ERR missing FIELDS argument")]
     [InlineData("HEXPIRE h 10 NX NX FIELDS 1", "ERR FIELDS requires at least numfields and one field argument")]
     [InlineData("HEXPIRE h 10 FIELDS 1 a FIELDS 1 b", "ERR FIELDS keyword specified multiple times")]
+    [InlineData("HEXPIRE h 10 GT LT FIELDS 0 a", "ERR Parameter `numFields` should be greater than 0")]
+    [InlineData("HEXPIRE h 10 FIELDS 1 a GT LT FOO", "ERR unknown argument: FOO")]
     [InlineData("HEXPIRE h 10 FIELDS 1 a GT LT", "ERR Multiple condition flags specified")]
     [InlineData("HEXPIRE h 10 FIELDS 2147483647 a", "ERR wrong number of arguments")]
     [InlineData("HGETEX h FIELDS 1 a EX", "ERR missing expire time")]
