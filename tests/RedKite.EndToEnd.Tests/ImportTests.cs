@@ -74,6 +74,41 @@ public sealed class ImportTests(Transfers servers) : IDisposable
         }
     }
 
+    [Theory]
+    [InlineData("redis 8")]
+    [InlineData("redkite")]
+    public async Task Vector_sets_arrive_by_their_commands(string from)
+    {
+        const int Elements = 150;
+        ServerProcess source = servers.Source(from);
+        ServerProcess target = servers.Target("redkite");
+        using RespConnection sourceClient = source.Connect();
+        using RespConnection targetClient = target.Connect();
+        foreach ((string key, string options) in (ReadOnlySpan<(string, string)>)[("q", "Q8 M 8"), ("f", "NOQUANT"), ("b", "BIN")])
+        {
+            for (int i = 0; i < Elements; i++) Assert.False(sourceClient.Run($"VADD {key} VALUES 3 {i + 1} {(i * 7 % 100) - 50} {-i} e{i} {options.Split(' ')[0]}{(i % 3 == 0 ? $" SETATTR {i}" : "")}{options[options.Split(' ')[0].Length..]}").IsError);
+        }
+
+        Assert.False(sourceClient.Run("VADD reduced REDUCE 2 VALUES 3 1 2 3 e").IsError);
+        ChildProgram import = await Import(source, target, "--plain");
+        Assert.Equal(1, import.ExitCode);
+        Assert.Contains("key 'reduced': type vectorset", import.Output + import.Errors, StringComparison.Ordinal);
+        foreach (string key in (string[])["q", "f", "b"])
+        {
+            Assert.Equal(Elements, targetClient.Run($"VCARD {key}").Number);
+            foreach (string field in (string[])["quant-type", "hnsw-m", "vector-dim"]) Assert.Equal(sourceClient.Run($"VINFO {key}")[field]!.Text, targetClient.Run($"VINFO {key}")[field]!.Text);
+            for (int i = 0; i < Elements; i += 7)
+            {
+                Assert.Equal(sourceClient.Run($"VGETATTR {key} e{i}").ToString(), targetClient.Run($"VGETATTR {key} e{i}").ToString());
+                double[] expected = Vector(sourceClient, key, i), actual = Vector(targetClient, key, i);
+                for (int at = 0; at < expected.Length; at++) Assert.Equal(expected[at], actual[at], tolerance: 0.001 * Math.Max(1, Math.Abs(expected[at])));
+            }
+        }
+
+        static double[] Vector(RespConnection client, string key, int element) =>
+            [.. client.Run($"VEMB {key} e{element}").Items.Select(static value => double.Parse(value.Text, System.Globalization.CultureInfo.InvariantCulture))];
+    }
+
     // The target becomes full, and then has room again.
     [Fact]
     public async Task Full_target_ends_it_and_it_continues_where_it_was()

@@ -21,6 +21,14 @@ public sealed class RoundTripTests : IDisposable
         "EVAL \"redis.call('SET', KEYS[1], 'script') redis.call('SELECT', 5) redis.call('SET', KEYS[1], 'five')\" 1 scripted", "MULTI", "SET unit 1", "INCR unit", "EXEC", "FUNCTION DELETE second", "SWAPDB 3 4",
     ];
 
+    // The same for keys of a writer's own, whose name is #.
+    private static readonly string[] Later =
+    [
+        "SET #s value PX 100000000", "APPEND #s more", "INCRBYFLOAT #float 1.5", "SETBIT #bits 100 1", "PFADD #log a b c", "RPUSH #list 1 2 3 4", "LMOVE #list #other LEFT RIGHT", "SADD #set a b c d", "SPOP #set",
+        "ZADD #zset 1 a 2.5 b inf c", "ZPOPMIN #zset", "HSET #hash a 1 b 2 c 3", "HDEL #hash b", "GEOADD #places 13.361389 38.115556 Palermo", "XADD #stream * a 1", "XGROUP CREATE #stream g 0", "RENAME #other #renamed",
+        "MULTI", "SET #unit 1", "INCR #unit", "EXEC", "EXPIRE #hash 100000",
+    ];
+
     private readonly TemporaryFolder _folder = new();
 
     public void Dispose() => _folder.Dispose();
@@ -44,6 +52,47 @@ public sealed class RoundTripTests : IDisposable
     [InlineData("redkite", "redkite", 12, "no")]
     public Task More_files_of_one_server_are_loaded_by_another(string writer, string reader, int seed, string preamble = "yes") =>
         RoundTrip(writer, reader, TestScale.GivenSeed ?? seed, keys: 80, preamble);
+
+    // The base is the first one's, and each of the others has written an increment.
+    [Theory]
+    [Long]
+    [InlineData("redis 7", "redis 8", "redkite")]
+    [InlineData("redis 7", "valkey 8")]
+    [InlineData("redis 7", "redkite", "redis 8")]
+    [InlineData("valkey 8", "valkey 9")]
+    [InlineData("valkey 8", "redkite")]
+    [InlineData("valkey 9", "redkite")]
+    [InlineData("redis 8", "redkite", "redis 8")]
+    [InlineData("redkite", "redis 8", "redkite")]
+    public async Task Folder_in_which_several_servers_have_written_is_loaded(params string[] writers)
+    {
+        const int Keys = 20;
+        bool hasFieldExpiries = writers[^1] is not ("redis 7" or "valkey 8");
+        for (int i = 0; i < writers.Length; i++)
+        {
+            using ServerProcess source = Transfers.Start(writers[i], "--dir", _folder.Path, "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0");
+            using RespConnection client = Transfers.ConnectWhenLoaded(source);
+            foreach (string change in i == 0 ? [] : Later) Assert.False(client.Run(change.Replace("#", $"w{i}", StringComparison.Ordinal)).IsError, change);
+            if (i == 0)
+            {
+                RandomData.Fill(client, new Random(100), Keys, hasFieldExpiry: hasFieldExpiries && writers[0] is not ("redis 7" or "valkey 8"));
+                client.Run("SELECT 0").IsOk();
+                client.Run("BGREWRITEAOF");
+                Wait(client, "aof_rewrite_scheduled:0");
+                Wait(client, "aof_rewrite_in_progress:0");
+            }
+
+            client.Run($"SET writer{i} {writers[i].Replace(' ', '-')}").IsOk();
+            if (i < writers.Length - 1) continue;
+            client.Run("CONFIG SET appendonly no").IsOk();
+            (await Transfers.Run("check", _folder.File("appendonlydir"))).Succeeded();
+            using ServerProcess target = Transfers.Start("redkite", "--dir", _folder.Path, "--appendonly", "yes");
+            using RespConnection other = Transfers.ConnectWhenLoaded(target);
+            Assert.True(SameData.Check(client, other, isExact: false, hasFieldExpiries) > Keys);
+            other.Run("SELECT 0").IsOk();
+            for (int writer = 0; writer < writers.Length; writer++) Assert.Equal(writers[writer].Replace(' ', '-'), other.Run($"GET writer{writer}").Text);
+        }
+    }
 
     private async Task RoundTrip(string writer, string reader, int seed, int keys, string preamble)
     {

@@ -111,9 +111,9 @@ public static partial class SameData
         if (expected != actual) throw new TranscriptException($"{what}: {expected} but {actual}");
     }
 
-    // The number of nodes of a stream's tree depends on its history.
+    // The number of nodes of a stream's tree depends on its history, and what Redis 8.6 says of producers is missing before.
     private static string WithoutTree(string text) => Tree().Replace(text, "");
 
-    [GeneratedRegex("radix-tree-(nodes|keys).{1,4}?[0-9]+")]
+    [GeneratedRegex("radix-tree-(nodes|keys).{1,4}?[0-9]+| \\$idmp-duration :\\d+ .*?\\$iids-duplicates :\\d+")]
     private static partial Regex Tree();
 }

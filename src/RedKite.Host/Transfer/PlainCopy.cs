@@ -56,6 +56,7 @@ internal sealed class PlainCopy(SourceServer source, TargetServer target, string
                 "zset" => TryCopyPages("ZSCAN", "ZADD", key, each: 2),
                 "hash" => TryCopyPages("HSCAN", "HSET", key, each: 2),
                 "array" => TryCopyArray(key),
+                "vectorset" => new VectorSetCopy(source, target, _scratch).TryCopy(key),
                 "stream" => new StreamCopy(source, target, _scratch).TryCopy(key),
                 _ => null,
             };
