@@ -311,11 +311,8 @@ internal sealed class CommandExecutor
         long replied = Reply.Length;
         Meter.BeginBatch(session);
         session.LastInteractionMs = Time.SteadyMs;
-        bool isLarge = refuses || Time.CallersExpiry == ExpiryPolicy.Hide || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // the invoker finds out which request
-        bool takesShortPath = TakesShortPath(session) && !isLarge;
-        bool readsShort = !takesShortPath && BeginReads(session, !isLarge);
-        ICommandInterceptor? interceptor = takesShortPath || isLarge ? null : OnlyInterceptor(session);
-        Permissions? permissions = takesShortPath || isLarge ? null : OnlyPermissions(session);
+        bool needsInvoker = refuses || Time.CallersExpiry == ExpiryPolicy.Hide || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // which finds out which request is large
+        BatchPath path = PathOf(session, needsInvoker);
         Stripe? held = null;
         int i = 0;
         while (i < count)
@@ -323,22 +320,18 @@ internal sealed class CommandExecutor
             if (i == prefetched) prefetched = PrefetchEntries(i, count);
             ref Request request = ref _requests[i];
             Command? command = request.Command;
-            if ((takesShortPath || (readsShort && command?.Is(CommandFlags.ReadOnly) == true) || (permissions is not null && AllowsShort(permissions, cmd, request)))
-                && command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count))
+            bool isShort = command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count);
+            if (isShort && (path == BatchPath.Short || MayBeShort(path, session, cmd, request)))
             {
                 // One lock serves neighbours of the same stripe; with a single loop, the whole run.
                 int index = _keyspace.StripeOf(request.Hash);
                 Stripe stripe = _keyspace.Stripes[index];
                 if (stripe != held)
                 {
-                    if (_loggedEnd > 0) PublishRun(cmd);
-                    held?.Exit();
+                    held = Release(held, cmd);
                     if (!stripe.EnterOrGiveWay(GivesUpWaiting))
                     {
-                        // A script is busy: the invoker refuses the command.
-                        (held, _heldStripe) = (null, -1);
-                        (takesShortPath, interceptor, permissions) = (false, null, null);
-                        if (readsShort) readsShort = BeginReads(session, mayTake: false);
+                        path = PathOf(session, needsInvoker: true); // a script is busy: the invoker refuses the command
                         continue;
                     }
 
@@ -348,9 +341,9 @@ internal sealed class CommandExecutor
                 }
 
                 long changes = Metrics.Changes;
-                cmd.Begin(command, _parser.Arguments(request.First, request.Count), request.Hash);
-                if (Recording.IsInSnapshot && Invoker.HeldWrites.HoldsShort(cmd, command, request.Hash)) break;
-                command.Handler(ref cmd);
+                cmd.Begin(command!, _parser.Arguments(request.First, request.Count), request.Hash);
+                if (Recording.IsInSnapshot && Invoker.HeldWrites.HoldsShort(cmd, command!, request.Hash)) break;
+                command!.Handler(ref cmd);
                 if (Reply.Events != ReplyEvents.None)
                 {
                     if (Reply.Length - replied >= Engine.LargeReplies.Threshold) Meter.NoteLargeReply(cmd, i, Reply.Length - replied);
@@ -368,14 +361,11 @@ internal sealed class CommandExecutor
                 continue;
             }
 
-            if (_loggedEnd > 0) PublishRun(cmd);
-            held?.Exit();
-            held = null;
-            _heldStripe = -1;
-            if (interceptor is not null && command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count))
+            held = Release(held, cmd);
+            if (isShort && path == BatchPath.Intercepted)
             {
-                if (Engine.WriteGate.KeyRule is not null && IsHeld(ref cmd, command, request)) break;
-                ExecuteIntercepted(ref cmd, interceptor, ref request, i++);
+                if (Engine.WriteGate.KeyRule is not null && IsHeld(ref cmd, command!, request)) break;
+                ExecuteIntercepted(ref cmd, Engine.Interceptor!, ref request, i++);
                 if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
                 if (session.ClosesAfterReply) break;
                 continue;
@@ -386,23 +376,27 @@ internal sealed class CommandExecutor
             if (session.CommandsToTime > 0) session.CommandsToTime--;
             i++;
             Meter.BeginRun(i, now);
-            isLarge |= _keyspace.Budget.IsExceeded; // the command may have set the limit: before each of the others, the invoker evicts or refuses
-            takesShortPath = TakesShortPath(session) && !isLarge;
-            if (readsShort) readsShort = BeginReads(session, !isLarge);
-            interceptor = takesShortPath || isLarge ? null : OnlyInterceptor(session);
-            permissions = takesShortPath || isLarge ? null : OnlyPermissions(session);
+            needsInvoker |= _keyspace.Budget.IsExceeded; // the command may have set the limit: before each of the others, the invoker evicts or refuses
+            path = PathOf(session, needsInvoker);
             if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
             if (session.ClosesAfterReply || session.Blocked is not null) break;
         }
 
-        if (_loggedEnd > 0) PublishRun(cmd);
-        held?.Exit();
-        _heldStripe = -1;
-        if (readsShort) Time.HidesExpired = false;
+        Release(held, cmd);
+        Time.HidesExpired = false;
         Meter.EndRun(cmd, i);
         if (i > 0) _replyBytes = (int)Math.Min((Reply.Length - replied) / i, int.MaxValue);
         if (i > Meter.RunFirst) session.LastCommand = _requests[i - 1].Command;
         return i;
+    }
+
+    // Ends a run of the short path on one stripe.
+    private Stripe? Release(Stripe? held, scoped in CommandContext cmd)
+    {
+        if (_loggedEnd > 0) PublishRun(cmd);
+        held?.Exit();
+        _heldStripe = -1;
+        return null;
     }
 
     // Evicts keys, because memory exceeds its limit. False: requests of the batch must be refused, which the invoker does.
@@ -475,31 +469,31 @@ internal sealed class CommandExecutor
         return true;
     }
 
-    // Whether nothing about the client or the server requires the invoker. Tracking does not (PublishAndServe).
-    private bool TakesShortPath(Session session) => (((int)session.Attention & ~(int)SessionAttention.Tracks) | ((int)_attention.Flags & _heeded)) == 0;
-
-    // On a replica, commands that only read take the short path too: what has expired is hidden from them.
-    private bool BeginReads(Session session, bool mayTake)
+    // Decided at the begin of a batch, and anew behind each command that may have changed it.
+    private BatchPath PathOf(Session session, bool needsInvoker)
     {
-        bool takes = mayTake && session.Attention == SessionAttention.None && _attention.Flags == ServerAttention.IsReplica && !IsTrusted && Engine.Settings.ReplicaServeStaleData;
-        Time.HidesExpired = takes;
-        return takes;
+        Time.HidesExpired = false;
+        if (needsInvoker) return BatchPath.Invoker;
+        SessionAttention client = session.Attention;
+        ServerAttention server = _attention.Flags;
+        if (((int)(client & ~SessionAttention.Tracks) | ((int)server & _heeded)) == 0) return BatchPath.Short; // tracking: PublishAndServe
+        if (client == SessionAttention.IsRestricted && server == ServerAttention.None) return BatchPath.Permitted;
+        if (client != SessionAttention.None) return BatchPath.Invoker;
+        if (server == ServerAttention.HasBehaviors && Engine.Interceptor is not null) return BatchPath.Intercepted;
+        if (server != ServerAttention.IsReplica || IsTrusted || !Engine.Settings.ReplicaServeStaleData) return BatchPath.Invoker;
+        Time.HidesExpired = true;
+        return BatchPath.Reading;
     }
 
-    // The permissions of the client's user, if nothing else requires the invoker. A command that they certainly allow takes the short
-    // path; any other goes through the invoker, where the whole check decides.
-    private Permissions? OnlyPermissions(Session session) =>
-        session.Attention == SessionAttention.IsRestricted && _attention.Flags == ServerAttention.None ? session.User.Permissions : null;
-
-    private bool AllowsShort(Permissions permissions, scoped in CommandContext cmd, in Request request)
+    // Whether a short command of a batch takes the short path although not every one does. What the user's permissions do not certainly allow goes
+    // through the invoker, where the whole check decides.
+    private bool MayBeShort(BatchPath path, Session session, scoped in CommandContext cmd, in Request request)
     {
-        if (request.Command is not { } command || request.Count <= command.FirstKey) return false;
+        Command command = request.Command!;
+        if (path == BatchPath.Reading) return command.Is(CommandFlags.ReadOnly);
+        if (path != BatchPath.Permitted || session.User.Permissions is not { } permissions || request.Count <= command.FirstKey) return false;
         return permissions.AllowsShort(command, cmd.Arguments.At(_parser.Arguments(request.First, request.Count)[command.FirstKey]));
     }
-
-    // The interceptor of commands on the short path, if nothing else requires the invoker.
-    private ICommandInterceptor? OnlyInterceptor(Session session) =>
-        session.Attention == SessionAttention.None && _attention.Flags == ServerAttention.HasBehaviors ? Engine.Interceptor : null;
 
     // Whether a command that behaviors surround must wait for its key. Nothing is locked here.
     private bool IsHeld(ref CommandContext cmd, Command command, in Request request)
@@ -550,6 +544,25 @@ internal sealed class CommandExecutor
         }
 
         return end;
+    }
+
+    // How the short commands of a batch are executed. Which commands are short, their rows say; all others go through the invoker.
+    private enum BatchPath
+    {
+        /// <summary>As all others: something about the server or the client has to be looked at.</summary>
+        Invoker,
+
+        /// <summary>Each needs nothing but a lock, its handler and an unlock.</summary>
+        Short,
+
+        /// <summary>So do those that only read: on a replica, where what has expired is hidden from them.</summary>
+        Reading,
+
+        /// <summary>So do those that the permissions of the client's user certainly allow.</summary>
+        Permitted,
+
+        /// <summary>Behaviors surround each.</summary>
+        Intercepted,
     }
 
     /// <summary>A request of the current batch.</summary>
