@@ -1,3 +1,5 @@
+using RedKite.Persistence.Log;
+
 namespace RedKite.Server.Changes;
 
 /// <summary>
@@ -36,6 +38,47 @@ internal readonly ref struct EffectRecord
 
     internal EffectCommand this[int index] =>
         index < _first.Count ? new EffectCommand(_first, index, _request) : new EffectCommand(_second!, index - _first.Count, _request);
+
+    private static ReadOnlySpan<byte> Multi => "*1\r\n$5\r\nMULTI\r\n"u8;
+
+    private static ReadOnlySpan<byte> Exec => "*1\r\n$4\r\nEXEC\r\n"u8;
+
+    /// <summary>Appends the commands that are for some targets as one record: several in a frame of MULTI and EXEC, with SELECT where the database changes.</summary>
+    /// <param name="chain">The log or the stream.</param>
+    /// <param name="targets">For whom.</param>
+    /// <param name="bytes">The record's length; 0: no command is for them.</param>
+    /// <returns>The end of the record.</returns>
+    internal long AppendTo(LogChain chain, EffectTargets targets, out long bytes)
+    {
+        int commands = 0, first = 0, last = 0;
+        bytes = 0;
+        for (int i = 0; i < Count; i++)
+        {
+            EffectCommand command = this[i];
+            if ((command.Targets & targets) == 0) continue;
+            if (commands++ == 0) first = command.Database;
+            else if (command.Database != last) bytes += SelectCommand.Length(command.Database);
+            last = command.Database;
+            bytes += command.Bytes;
+        }
+
+        if (commands == 0) return 0;
+        if (commands > 1) bytes += Multi.Length + Exec.Length;
+        LogAppender appender = chain.Begin(bytes, first, last);
+        if (commands > 1) appender.Append(Multi);
+        last = first; // SELECT of the first is part of the chain
+        Span<byte> select = stackalloc byte[SelectCommand.LengthMax];
+        for (int i = 0; i < Count; i++)
+        {
+            EffectCommand command = this[i];
+            if ((command.Targets & targets) == 0) continue;
+            if (command.Database != last) appender.Append(select[..SelectCommand.Format(last = command.Database, select)]);
+            foreach (ReadOnlySpan<byte> piece in command) appender.Append(piece);
+        }
+
+        if (commands > 1) appender.Append(Exec);
+        return appender.End();
+    }
 }
 
 /// <summary>Who gets a command.</summary>

@@ -80,25 +80,8 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
 
     public void Published(scoped in EffectRecord record)
     {
-        int commands = 0, first = 0, last = 0;
-        long bytes = 0;
-        for (int i = 0; i < record.Count; i++)
-        {
-            EffectCommand command = record[i];
-            if ((command.Targets & EffectTargets.Log) == 0) continue;
-            if (commands++ == 0) first = command.Database;
-            else if (command.Database != last) bytes += SelectCommand.Length(command.Database);
-            last = command.Database;
-            bytes += command.Bytes;
-        }
-
-        if (commands == 0) return;
-        if (commands > 1) bytes += Multi.Length + Exec.Length;
-        LogAppender appender = Chain.Begin(bytes, first, last);
-        if (commands > 1) appender.Append(Multi);
-        Append(appender, record, first);
-        if (commands > 1) appender.Append(Exec);
-        Appended(appender.End());
+        long end = record.AppendTo(Chain, EffectTargets.Log, out long bytes);
+        if (bytes > 0) Appended(end);
     }
 
     /// <summary>
@@ -169,32 +152,11 @@ internal sealed class AppendOnlyLog : IEffectConsumer, IDisposable
 
     private WriteHold Hold => _isOfBackup ? WriteHold.Backup : WriteHold.Log;
 
-    private static ReadOnlySpan<byte> Multi => "*1\r\n$5\r\nMULTI\r\n"u8;
-
-    private static ReadOnlySpan<byte> Exec => "*1\r\n$4\r\nEXEC\r\n"u8;
-
     // With `always` the writer waits until it is asked, which is at the end of a turn: a group of commands shares a sync.
     private void Appended(long end)
     {
         if (!RequiresSync) Writer.Wake();
         if (end - Writer.WrittenPosition > PendingBytesMax && !_gate.IsHeldBy(Hold)) _gate.Close(Hold); // too late: the next turn opens it
-    }
-
-    private static void Append(LogAppender appender, scoped in EffectRecord record, int database)
-    {
-        Span<byte> select = stackalloc byte[SelectCommand.LengthMax];
-        for (int i = 0; i < record.Count; i++)
-        {
-            EffectCommand command = record[i];
-            if ((command.Targets & EffectTargets.Log) == 0) continue;
-            if (command.Database != database)
-            {
-                database = command.Database;
-                appender.Append(select[..SelectCommand.Format(database, select)]);
-            }
-
-            foreach (ReadOnlySpan<byte> piece in command) appender.Append(piece);
-        }
     }
 
     // On the writer's thread, in each of its turns: writes wait while too much is in memory, or while a sync takes too long. Whether they

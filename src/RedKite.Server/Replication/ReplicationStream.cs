@@ -115,26 +115,8 @@ internal sealed class ReplicationStream : IEffectConsumer
     public void Published(scoped in EffectRecord record)
     {
         if (_chain is not { } chain) return;
-        int commands = 0, first = 0, last = 0;
-        long bytes = 0;
-        for (int i = 0; i < record.Count; i++)
-        {
-            EffectCommand command = record[i];
-            if ((command.Targets & EffectTargets.Replicas) == 0) continue;
-            if (commands++ == 0) first = command.Database;
-            else if (command.Database != last) bytes += SelectCommand.Length(command.Database);
-            last = command.Database;
-            bytes += command.Bytes;
-        }
-
-        if (commands == 0) return;
-        bool isFramed = commands > 1;
-        if (isFramed) bytes += Multi.Length + Exec.Length;
-        LogAppender appender = chain.Begin(bytes, first, last);
-        if (isFramed) appender.Append(Multi);
-        Append(appender, record, first);
-        if (isFramed) appender.Append(Exec);
-        NoteAppended(chain, appender.End(), bytes);
+        long end = record.AppendTo(chain, EffectTargets.Replicas, out long bytes);
+        if (bytes > 0) NoteAppended(chain, end, bytes);
     }
 
     /// <summary>SELECT precedes the next record: a replica begins there. With all stripes locked.</summary>
@@ -203,10 +185,6 @@ internal sealed class ReplicationStream : IEffectConsumer
         foreach (ReplicaPosition position in abandoned) Abandoned?.Invoke(position);
     }
 
-    private static ReadOnlySpan<byte> Multi => "*1\r\n$5\r\nMULTI\r\n"u8;
-
-    private static ReadOnlySpan<byte> Exec => "*1\r\n$4\r\nEXEC\r\n"u8;
-
     private long FirstKept(LogChain chain, long end) => Math.Max(chain.Released, end - _backlogBytes());
 
     // Once for each segment, so that a burst is trimmed while it lasts.
@@ -214,23 +192,6 @@ internal sealed class ReplicationStream : IEffectConsumer
     {
         if (end / LogChain.SegmentBytes != (end - bytes) / LogChain.SegmentBytes && chain.Reserved - chain.Released > _backlogBytes()) Trim();
         Appended?.Invoke();
-    }
-
-    private static void Append(LogAppender appender, scoped in EffectRecord record, int database)
-    {
-        Span<byte> select = stackalloc byte[SelectCommand.LengthMax];
-        for (int i = 0; i < record.Count; i++)
-        {
-            EffectCommand command = record[i];
-            if ((command.Targets & EffectTargets.Replicas) == 0) continue;
-            if (command.Database != database)
-            {
-                database = command.Database;
-                appender.Append(select[..SelectCommand.Format(database, select)]);
-            }
-
-            foreach (ReadOnlySpan<byte> piece in command) appender.Append(piece);
-        }
     }
 }
 
