@@ -30,7 +30,7 @@ internal abstract class CallTarget
 /// A call that is being made: arguments are added, then one of the methods with a result executes it, reads the reply and ends it. Each call is ended exactly
 /// once, even if it fails.
 /// </summary>
-internal readonly ref struct ClientCall(CallTarget target)
+internal readonly ref struct ClientCall(CallTarget target) : ICall
 {
     internal static ClientCall Begin(CallTarget target, scoped ReadOnlySpan<byte> name)
     {
@@ -39,77 +39,9 @@ internal readonly ref struct ClientCall(CallTarget target)
         return new ClientCall(target);
     }
 
-    internal ClientCall Add(scoped RedKiteArgument argument)
-    {
-        if (argument.Text is { } text) target.Request.Add(text);
-        else target.Request.Add(argument.Bytes);
-        return this;
-    }
+    public RequestBuffer Request => target.Request;
 
-    internal ClientCall Add(scoped ReadOnlySpan<byte> word)
-    {
-        target.Request.Add(word);
-        return this;
-    }
-
-    internal ClientCall Add(long number)
-    {
-        target.Request.Add(number);
-        return this;
-    }
-
-    internal ClientCall Add(double number)
-    {
-        target.Request.Add(number);
-        return this;
-    }
-
-    internal ClientCall Add(scoped ReadOnlySpan<string> arguments)
-    {
-        for (int i = 0; i < arguments.Length; i++)
-        {
-            if (arguments[i] is null) Fail(new ArgumentException($"Argument {i} is null.", nameof(arguments)));
-            target.Request.Add(arguments[i]);
-        }
-
-        return this;
-    }
-
-    internal ClientCall Add(scoped ReadOnlySpan<ReadOnlyMemory<byte>> arguments)
-    {
-        foreach (ReadOnlyMemory<byte> argument in arguments) target.Request.Add(argument.Span);
-        return this;
-    }
-
-    /// <summary>Adds names and values, one after the other.</summary>
-    internal ClientCall Add(IReadOnlyDictionary<string, string> pairs)
-    {
-        target.Request.Add(pairs);
-        return this;
-    }
-
-    /// <summary>Adds scores and members, one after the other.</summary>
-    internal ClientCall Add(scoped ReadOnlySpan<RedKiteScoredMember> members)
-    {
-        target.Request.Add(members);
-        return this;
-    }
-
-    /// <summary>Adds a word if it applies.</summary>
-    internal ClientCall AddIf(bool applies, scoped ReadOnlySpan<byte> word)
-    {
-        if (applies) target.Request.Add(word);
-        return this;
-    }
-
-    /// <summary>Adds a word and a number if there is one.</summary>
-    internal ClientCall AddIf(scoped ReadOnlySpan<byte> word, long? number)
-    {
-        if (number is not { } value) return this;
-        target.Request.Add(word);
-        target.Request.Add(value);
-        return this;
-    }
+    public void Abandon() => target.End();
 
     /// <summary>Any reply but an error.</summary>
     internal void Done()
@@ -283,13 +215,6 @@ internal readonly ref struct ClientCall(CallTarget target)
         {
             target.End();
         }
-    }
-
-    // Ends the call before it is executed.
-    private void Fail(Exception exception)
-    {
-        target.End();
-        throw exception;
     }
 
     private ReadOnlySpan<byte> ExecuteOrThrow()

@@ -4,74 +4,11 @@ namespace RedKite.Server.Client;
 /// A command that is being queued: arguments are added, then one of the methods with a result queues it. What <see cref="ClientCall"/> is to a call that is
 /// executed at once.
 /// </summary>
-internal readonly ref struct QueuedCall(RedKiteQueue queue)
+internal readonly ref struct QueuedCall(RedKiteQueue queue) : ICall
 {
-    internal QueuedCall Add(scoped RedKiteArgument argument)
-    {
-        if (argument.Text is { } text) queue.Request.Add(text);
-        else queue.Request.Add(argument.Bytes);
-        return this;
-    }
+    public RequestBuffer Request => queue.Request;
 
-    internal QueuedCall Add(scoped ReadOnlySpan<byte> word)
-    {
-        queue.Request.Add(word);
-        return this;
-    }
-
-    internal QueuedCall Add(long number)
-    {
-        queue.Request.Add(number);
-        return this;
-    }
-
-    internal QueuedCall Add(double number)
-    {
-        queue.Request.Add(number);
-        return this;
-    }
-
-    internal QueuedCall Add(scoped ReadOnlySpan<string> arguments)
-    {
-        foreach (string argument in arguments) queue.Request.Add(argument ?? throw new ArgumentException("An argument of the command is null.", nameof(arguments)));
-        return this;
-    }
-
-    internal QueuedCall Add(scoped ReadOnlySpan<ReadOnlyMemory<byte>> arguments)
-    {
-        foreach (ReadOnlyMemory<byte> argument in arguments) queue.Request.Add(argument.Span);
-        return this;
-    }
-
-    /// <summary>Adds names and values, one after the other.</summary>
-    internal QueuedCall Add(IReadOnlyDictionary<string, string> pairs)
-    {
-        queue.Request.Add(pairs);
-        return this;
-    }
-
-    /// <summary>Adds scores and members, one after the other.</summary>
-    internal QueuedCall Add(scoped ReadOnlySpan<RedKiteScoredMember> members)
-    {
-        queue.Request.Add(members);
-        return this;
-    }
-
-    /// <summary>Adds a word if it applies.</summary>
-    internal QueuedCall AddIf(bool applies, scoped ReadOnlySpan<byte> word)
-    {
-        if (applies) queue.Request.Add(word);
-        return this;
-    }
-
-    /// <summary>Adds a word and a number if there is one.</summary>
-    internal QueuedCall AddIf(scoped ReadOnlySpan<byte> word, long? number)
-    {
-        if (number is not { } value) return this;
-        queue.Request.Add(word);
-        queue.Request.Add(value);
-        return this;
-    }
+    public void Abandon() => queue.Request.Clear();
 
     internal RedKiteQueued Done() => queue.Enqueue(new RedKiteQueued());
 

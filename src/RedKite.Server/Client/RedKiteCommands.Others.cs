@@ -1,3 +1,5 @@
+using RedKite.Server.Client;
+
 namespace RedKite;
 
 /// <content>Geospatial indexes, streams, scripts and messages.</content>

@@ -1,3 +1,5 @@
+using RedKite.Server.Client;
+
 namespace RedKite;
 
 /// <content>Hashes, lists, sets and sorted sets.</content>

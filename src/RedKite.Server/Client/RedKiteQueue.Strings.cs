@@ -1,3 +1,5 @@
+using RedKite.Server.Client;
+
 namespace RedKite;
 
 /// <content>Strings, keys, bitmaps and HyperLogLogs.</content>
