@@ -1,9 +1,10 @@
+using System.Text.RegularExpressions;
 using System.Xml.Linq;
 
 namespace RedKite.Repo.Tests;
 
 /// <summary>The projects, and the references each may have.</summary>
-public class ProjectTests
+public partial class ProjectTests
 {
     private static readonly Dictionary<string, string[]> AllowedReferences = new()
     {
@@ -46,6 +47,17 @@ public class ProjectTests
     {
         Repository.AssertNone(Repository.Files("src", ".csproj")
             .SelectMany(path => ReferenceViolations(path, Repository.Read(path))));
+    }
+
+    [Fact]
+    public void Architecture_has_the_graph()
+    {
+        string page = Repository.Read("docs/architecture.md");
+        string[] stated = [.. Row().Matches(page).Select(match => $"{match.Groups["name"].Value} -> {match.Groups["to"].Value}")];
+        string[] allowed = [.. AllowedReferences.Select(project => $"{Short(project.Key)} -> {string.Join(", ", project.Value.Order(StringComparer.Ordinal).Select(Short))}")];
+        Assert.Equal(allowed.Order(StringComparer.Ordinal), stated.Order(StringComparer.Ordinal));
+
+        static string Short(string name) => name["RedKite.".Length..];
     }
 
     [Theory]
@@ -144,4 +156,8 @@ public class ProjectTests
     {
         return $"""<Project Sdk="Microsoft.NET.Sdk"><ItemGroup><{element} Include="{include}" /></ItemGroup></Project>""";
     }
+
+    // A project of the list: its name, what it refers to, and two or more spaces before what it is.
+    [GeneratedRegex(@"^(?<name>[A-Z][\w.]*) +(?:-> (?<to>[\w., ]*?))? {2,}\S", RegexOptions.Multiline)]
+    private static partial Regex Row();
 }

@@ -5,7 +5,7 @@ namespace RedKite.Persistence.Log;
 
 /// <summary>
 /// The log in memory: a stream of records in the protocol's form, in segments of a fixed size, from the oldest byte that a reader still
-/// needs to the end. Executors append on their own threads; the log's writer reads, and in the future so do replicas.
+/// needs to the end. Executors append on their own threads. The append-only file has one, which its writer reads; replicas read another.
 /// </summary>
 /// <remarks>
 /// <para>A record takes its place with one atomic operation while its stripes are locked (<see cref="Begin"/>), so that the order of
