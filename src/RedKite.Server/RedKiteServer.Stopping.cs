@@ -6,7 +6,7 @@ using RedKite.Server.Sessions;
 namespace RedKite;
 
 /// <content>How a server stops.</content>
-partial class RedKiteServer
+public sealed partial class RedKiteServer
 {
     /// <summary>Stops the server: no new connections, the loops end, the memory is freed. What fails meanwhile, by a bug, is logged and fails the task.</summary>
     public Task StopAsync()

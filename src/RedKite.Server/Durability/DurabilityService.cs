@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Globalization;
 using RedKite.Persistence.Aof;
 using RedKite.Persistence.Files;

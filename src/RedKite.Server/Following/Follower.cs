@@ -1,6 +1,5 @@
 using System.Globalization;
 using RedKite.Persistence.Rdb;
-using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
