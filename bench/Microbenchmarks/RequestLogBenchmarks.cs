@@ -61,7 +61,7 @@ public class RequestLogBenchmarks
         var cmd = new CommandContext(_executor.Environment, _session, request.Bytes, _executor.Reply, database: 0);
         cmd.Begin(request.Command, request.Arguments, firstKeyHash: 0);
         if (secret > 0) cmd.Arguments.Redact(secret);
-        _log.Add(LoggedRequest.ArgumentsOf(cmd), clientAddress: "", clientName: "", _executor.Time.NowMs, SlowNs);
+        _log.Add(LoggedRequest.ArgumentsOf(cmd), cmd.Count, clientAddress: "", clientName: "", _executor.Time.NowMs, SlowNs);
     }
 
     /// <summary>A command as the log receives it: its row, and its arguments as slices of the input.</summary>

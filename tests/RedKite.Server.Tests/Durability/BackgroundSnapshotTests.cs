@@ -1,5 +1,4 @@
 using System.Globalization;
-using RedKite.Server.Execution;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;

@@ -180,7 +180,7 @@ public class RoleChangeTests
         Engine engine = server.Server.Engine;
         engine.Pause.Hold(PauseReason.Handover);
         Task<RedKiteReply> write = Task.Run(() => server.Run("SET a 1"), TestContext.Current.CancellationToken);
-        Assert.False(write.Wait(50, TestContext.Current.CancellationToken));
+        Assert.NotEqual(write, await Task.WhenAny(write, Task.Delay(50, TestContext.Current.CancellationToken)));
         Assert.Null(server.Run("GET a").Text);
         engine.Pause.Release(PauseReason.Handover);
         Assert.Equal("OK", (await write).Text);
