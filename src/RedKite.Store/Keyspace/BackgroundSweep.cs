@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using RedKite.Store.Memory;
 
 namespace RedKite.Store.Keyspace;
 
@@ -17,6 +18,9 @@ internal sealed class BackgroundSweep
 {
     // The size of a slice under the lock: about 10 microseconds if every entry is freed.
     private const int HeadersPerSlice = 32;
+
+    // Large blocks of flushed databases, after which the C runtime's heap is trimmed.
+    private const long TrimmedBytesMin = 16 << 20;
 
     // Distributes the sampled positions over all prefixes from round to round.
     private const long SamplingStep = 2_654_435_761;
@@ -40,6 +44,7 @@ internal sealed class BackgroundSweep
     private byte _coolingRound;
     private Phase _phase;
     private StripeSet _locked; // for the crash report
+    private long _releasedBytes; // of large blocks of flushed databases
 
     /// <summary>A sweep over the stripes <paramref name="firstStripe"/>, + <paramref name="step"/>, ...</summary>
     internal BackgroundSweep(Keyspace keyspace, int firstStripe, int step)
@@ -108,12 +113,22 @@ internal sealed class BackgroundSweep
             while (stripe.HasDropped && TryEnter(i))
             {
                 stripe.FreeDroppedSlice();
+                _releasedBytes += stripe.Arena.LargeBytesReleased;
+                stripe.Arena.LargeBytesReleased = 0;
                 Exit(i);
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
             }
         }
 
+        if (_releasedBytes >= TrimmedBytesMin) TrimHeap();
         return false;
+    }
+
+    // What of the released blocks shares a page with others. The heap's lock is held for as long as there are pages to release, so the blocks' own are released before.
+    private void TrimHeap()
+    {
+        _releasedBytes = 0;
+        ThreadPool.UnsafeQueueUserWorkItem(static _ => SystemMemory.TrimHeap(), null);
     }
 
     // Without removing, it only samples: the share of expired keys is known even if nothing removes them.

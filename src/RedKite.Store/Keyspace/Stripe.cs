@@ -261,6 +261,7 @@ internal sealed unsafe class Stripe : IDisposable
     {
         _droppedKeys += keys;
         _dropped.Enqueue(new DroppedTable(table));
+        Arena.ReleasesLargePages = true;
     }
 
     /// <summary>Frees a slice of the dropped blocks, values and tables; false when nothing is left.</summary>
@@ -272,6 +273,7 @@ internal sealed unsafe class Stripe : IDisposable
             if (slice.IsOver) return true;
         }
 
+        Arena.ReleasesLargePages = false;
         return false;
     }
 

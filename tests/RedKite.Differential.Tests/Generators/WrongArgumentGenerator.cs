@@ -65,6 +65,9 @@ internal static class WrongArgumentGenerator
         HSETEX h FIELDS 1 f1 v
         HSETEX h FNX EX 100 FIELDS 1 f9 v
         HSETEX h FIELDS 2 f1 v f2 v FXX EXAT 9999999999
+        HSETEX h PERSIST FIELDS 1 f1 v
+        HGETEX h KEEPTTL FIELDS 1 f1
+        HGETEX h FNX FIELDS 1 f1 PX 100000
         HGETDEL h FIELDS 2 f1 f2
         HPERSIST h FIELDS 1 f1
         XADD x KEEPREF MAXLEN 3 9-1 f v

@@ -94,6 +94,8 @@ public class RestartTests
         replica.Run($"REPLICAOF 127.0.0.1 {primary.Port}");
         WaitForSame(primary, replica);
         primary.Run("SET", "b", "1");
+        WaitForSame(primary, replica);
+        replica.WaitFor(() => replica.Server.Engine.Durability.Log.Log is { } log && log.Writer.SyncedPosition == log.Chain.Reserved, "the sync");
         Assert.Equal("0", primary.RunList("WAITAOF", "0", "1", "300")[1]);
         replica.Server.Engine.Durability.AtCut = null;
         replica.WaitFor(() => !replica.Server.Engine.Durability.Log.LacksData, "the base, which is tried again");

@@ -56,6 +56,61 @@ public class BackgroundSweepTests
         store.CheckGuards();
     }
 
+    // Blocks that are freed one by one are used again soon, and their pages would have to be supplied anew.
+    [Fact]
+    public void Pages_of_large_blocks_are_released_when_a_database_is_flushed_and_not_when_keys_are_removed()
+    {
+        const int Keys = 64, Bytes = 40_000;
+        using var store = new KeyStore(4, 2, guarded: false);
+        for (int round = 0; round < 2; round++)
+        {
+            for (int i = 0; i < Keys; i++) WriteLarge(store, i, Bytes);
+            for (int i = 0; i < Keys; i++) Remove(store, i);
+            while (FreeSlice(store))
+            {
+            }
+
+            Assert.Equal(0, Released(store));
+            for (int i = 0; i < Keys; i++) WriteLarge(store, i, Bytes);
+            Assert.InRange(store.LargeBytes, (long)Keys * Bytes, (long)Keys * (Bytes + 4096));
+            store.Databases[0].Clear();
+            while (FreeSlice(store))
+            {
+            }
+
+            Assert.InRange(Released(store), (long)Keys * Bytes, (long)Keys * (Bytes + 4096));
+            Assert.Equal(0, store.LargeBytes);
+            foreach (Stripe stripe in store.Stripes) stripe.Arena.LargeBytesReleased = 0;
+        }
+
+        // The sweep notes it: behind a large flush the C runtime's heap is trimmed.
+        for (int i = 0; i < Keys; i++) WriteLarge(store, i, Bytes);
+        store.Databases[0].Clear();
+        Assert.False(new BackgroundSweep(store, 0, 1).Run(0, Never, expire: true));
+        Assert.Equal(0, Released(store));
+        Assert.Equal(0, store.LargeBytes);
+
+        static bool FreeSlice(KeyStore store)
+        {
+            bool more = false;
+            foreach (Stripe stripe in store.Stripes)
+            {
+                stripe.Enter();
+                more |= stripe.FreeDroppedSlice();
+                stripe.Exit();
+            }
+
+            return more;
+        }
+
+        static long Released(KeyStore store)
+        {
+            long released = 0;
+            foreach (Stripe stripe in store.Stripes) released += stripe.Arena.LargeBytesReleased;
+            return released;
+        }
+    }
+
     [Fact]
     public void Sweep_without_expiry_only_frees_and_samples()
     {
@@ -139,6 +194,20 @@ public class BackgroundSweepTests
     {
         byte[] key = Encoding.ASCII.GetBytes($"key:{number}");
         database.WriteString(key, store.Hash(key), default, 40, ValueEncoding.Raw, expiryMs, 0).Value.Clear();
+    }
+
+    private static void WriteLarge(KeyStore store, int number, int bytes)
+    {
+        byte[] key = Encoding.ASCII.GetBytes($"key:{number}");
+        using LockScope locked = store.Lock(StripeSet.Of(store.StripeOf(store.Hash(key))));
+        store.Databases[0].WriteString(key, store.Hash(key), default, bytes, ValueEncoding.Raw, Database.NoExpiry, 0).Value.Clear();
+    }
+
+    private static void Remove(KeyStore store, int number)
+    {
+        byte[] key = Encoding.ASCII.GetBytes($"key:{number}");
+        using LockScope locked = store.Lock(StripeSet.Of(store.StripeOf(store.Hash(key))));
+        store.Databases[0].Unlink(store.Databases[0].Find(key, store.Hash(key), ExpiryClock.Never), UnlinkReason.Deleted);
     }
 
     private static bool Exists(KeyStore store, Database database, int number)

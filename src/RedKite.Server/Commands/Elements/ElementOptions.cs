@@ -6,7 +6,6 @@ namespace RedKite.Server.Commands.Elements;
 /// <summary>The options of HSETEX, HGETEX and SADDEX: when elements are set, and how their expiries change.</summary>
 internal struct ElementOptions
 {
-    private static readonly byte[] UnknownWord = "ERR unknown argument"u8.ToArray();
     private static readonly byte[] SeveralWhenSet = "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified"u8.ToArray();
     private static readonly byte[] SeveralWhenGot = "ERR Only one of EX, PX, EXAT, PXAT or PERSIST arguments can be specified"u8.ToArray();
 
@@ -56,7 +55,11 @@ internal struct ElementOptions
             result.Elements = elements;
         }
 
-        return result.Elements.AreThere || Refuse(cmd, kind.MissingListError);
+        if (!result.Elements.AreThere) return Refuse(cmd, kind.MissingListError);
+
+        // As in Redis, words of the other command are read like its own, and are an error at the end.
+        bool isForeign = sets ? result.Persists : result.KeepsExpiry || result.OnlyNew || result.OnlyExisting;
+        return !isForeign || Refuse(cmd, "ERR unknown argument"u8);
     }
 
     private bool TryTakeOrReply(ref OptionReader options, scoped in CommandContext cmd, ElementKind kind, bool sets)
@@ -64,7 +67,6 @@ internal struct ElementOptions
         bool isNew = options.Take(kind.OnlyNew);
         if (isNew || options.Take(kind.OnlyExisting))
         {
-            if (!sets) return Refuse(cmd, UnknownWord);
             if (OnlyNew || OnlyExisting) return Refuse(cmd, kind.BothConditionsError);
             OnlyNew = isNew;
             OnlyExisting = !isNew;
@@ -97,14 +99,11 @@ internal struct ElementOptions
             return false;
         }
 
-        // As in Redis, a word of the other command is known, but an error.
-        bool isForeign = sets ? persists : keeps;
-        if (HasExpiry || (!isForeign && (KeepsExpiry || Persists))) return Refuse(cmd, sets ? SeveralWhenSet : SeveralWhenGot);
-        if (isForeign) return Refuse(cmd, UnknownWord);
+        if (HasExpiry || (KeepsExpiry && !persists) || (Persists && !keeps)) return Refuse(cmd, sets ? SeveralWhenSet : SeveralWhenGot);
         if (isTimeless && !hasTime) return Refuse(cmd, "ERR missing expire time"u8);
         if (hasTime) return TryExpiryOrReply(cmd, time, unit);
-        KeepsExpiry = keeps;
-        Persists = persists;
+        KeepsExpiry |= keeps;
+        Persists |= persists;
         return true;
     }
 
