@@ -26,6 +26,11 @@ public sealed partial class RedKiteServer
     /// <returns>False if saving failed: then the server goes on.</returns>
     internal bool TryStop(StopSaving saving)
     {
+        lock (_savingToStop) return TryStopAlone(saving);
+    }
+
+    private bool TryStopAlone(StopSaving saving)
+    {
         if (_stopping != 0) return true;
         bool saves = Engine.Durability.SavesAtStop(saving);
         if (saves && _isLoaded)

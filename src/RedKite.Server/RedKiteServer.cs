@@ -49,6 +49,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private readonly Func<EventLoop, Transport> _newTransport;
     private readonly Lazy<ServerWatch>? _watch; // null: the setting `diagnostics` is off
     private readonly Follower _follower;
+    private readonly Lock _savingToStop = new();
     private readonly bool _loads;
     private volatile SessionLoop[] _loops = []; // a new array with each change: any thread may read
     private readonly List<string> _faults; // of the configuration; thrown by Start, which releases what the constructor took

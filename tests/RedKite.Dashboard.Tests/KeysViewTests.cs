@@ -45,6 +45,6 @@ public sealed class KeysViewTests(Browser browser, LoadedServer loaded)
         Assert.Empty(tab.Complaints);
 
         // The numbers of keys that a histogram's bars say.
-        Task<int> Sum(string title) => tab.Page.EvaluateAsync<int>($$"""[...document.querySelectorAll('svg[aria-label="{{title}}"] title')].reduce((sum, each) => sum + Number(/: ([0-9,]+) keys$/.exec(each.textContent)[1].replaceAll(',', '')), 0)""");
+        Task<int> Sum(string title) => tab.Page.EvaluateAsync<int>($$"""[...document.querySelectorAll('svg[aria-label="{{title}}"] title')].reduce((sum, each) => sum + Number(/: ([0-9,]+) keys?$/.exec(each.textContent)[1].replaceAll(',', '')), 0)""");
     }
 }

@@ -202,8 +202,8 @@ public class EventLoopTests
             for (int i = 0; i < Count; i++) clients.Add(server.Connect());
             for (int i = 0; i < Count; i++) clients[i].Send(BitConverter.GetBytes(i));
             for (int i = 0; i < Count; i++) Assert.Equal(BitConverter.GetBytes(i), EchoServer.ReadAll(clients[i], 4));
-            Assert.Equal(Count / 2, server.Loops[0].ConnectionCount);
-            Assert.Equal(Count / 2, server.Loops[1].ConnectionCount);
+            Assert.Equal(Count, server.Loops[0].ConnectionCount + server.Loops[1].ConnectionCount);
+            Assert.InRange(server.Loops[0].ConnectionCount, Count * 4 / 10, Count * 6 / 10); // both accept, and choose by counts of the same moment; a loop that is late is passed over
         }
         finally
         {

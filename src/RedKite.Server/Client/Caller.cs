@@ -183,11 +183,9 @@ internal sealed class Caller : CallTarget
             UnitStart = _executor.UnitStart;
             while (session.IsPaused)
             {
-                // The link waits for the end of a pause itself, as it holds a lock here. When it ends, it must know what was executed: nothing is thrown.
-                if (_origin == CommandOrigin.Primary && (_ended || !_engine.Pause.HasEnded(_executor.Time.SteadyMs))) break;
-                WaitForGate(session);
-                if (_origin != CommandOrigin.Primary) ThrowIfEnded();
-                else if (_ended) break;
+                // The link waits itself: it holds a lock here. When it ends, it must know what was executed: nothing is thrown.
+                if (_origin == CommandOrigin.Primary) break;
+                WaitToRetry(session);
                 int before = consumed;
                 consumed += _executor.Run(session, request[consumed..]);
                 if (_executor.UnitStart >= 0) UnitStart = before + _executor.UnitStart;

@@ -156,7 +156,7 @@ internal sealed partial class Invoker
                 return Waits;
             }
 
-            if (mayWait && _executor.Admission.RefusesWrite(cmd, command))
+            if (_executor.Admission.RefusesWrite(cmd, command))
             {
                 // A replica since it was admitted: what it did would be in no stream. Callers in the process alone, as the role changes behind the loops' commands.
                 Account.Reject(command, Reply, Admission.ReadOnlyReplica);
@@ -259,7 +259,6 @@ internal sealed partial class Invoker
     /// <summary>The stripes that a command needs when it executes inside another one.</summary>
     internal StripeSet StripesOfNested(scoped in CommandContext cmd)
     {
-        _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
         return cmd.Command.Is(CommandFlags.WalksStripes) ? _keyspace.AllStripes : StripesOf(cmd, cmd.Command, cmd.Arguments.Bytes);
     }
 
@@ -426,6 +425,7 @@ internal sealed partial class Invoker
 
     private StripeSet StripesOf(scoped in CommandContext cmd, Command command, int requestBytes)
     {
+        _environment.KeyHashes.Forget(); // those of a surrounding command, or of one that was refused when it had them
         if (command.Is(CommandFlags.AllStripes) || command.NeedsAllStripes?.Invoke(cmd) == true) return _keyspace.AllStripes;
         StripeSet stripes = command.UsesStripes?.Invoke(cmd) ?? StripeSet.Empty;
         if (command.HasOneKey && command.FirstKey < cmd.Count) return stripes.With(_keyspace.StripeOf(cmd.HashOf(command.FirstKey)));

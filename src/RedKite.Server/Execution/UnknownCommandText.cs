@@ -10,8 +10,7 @@ internal static class UnknownCommandText
 
     internal static string Of(scoped in CommandContext cmd)
     {
-        var text = new StringBuilder("ERR unknown command '").Append(Shown(cmd[0])).Append('\'');
-        if (cmd.Count > 1) text.Append(", with args beginning with: ");
+        var text = new StringBuilder("ERR unknown command '").Append(Shown(cmd[0])).Append("', with args beginning with: ");
         int shown = 0;
         for (int i = 1; i < cmd.Count && shown < ArgumentsShownBytesMax; i++)
         {

@@ -91,8 +91,8 @@ internal sealed class Follower : IDisposable
     /// <returns>The rest, for a thread that has no stripe locked and serves no clients.</returns>
     internal Action BeginChange(PrimaryAddress? primary)
     {
+        if (primary is not null) TakeRole(primary); // before the number: a later change takes the role behind it
         int number = Interlocked.Increment(ref _changes);
-        if (primary is not null) TakeRole(primary);
         return () => Change(primary, number);
     }
 

@@ -63,8 +63,8 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
                 executed = caller.Run(session, input[position..], engine.MemoryBytesMax, out goesOn);
                 if (caller.Reply.Errors != errors) NoteErrors(caller.Reply.Errors - errors);
                 caller.Reply.Clear();
-                NoteExecuted(input.Slice(position, executed));
                 engine.Replication.StreamDatabase = session.DatabaseIndex; // within a unit, too: what it selects is selected by its EXEC
+                NoteExecuted(input.Slice(position, executed));
             }
 
             // Behind that: whatever ends the link, its successor goes on behind what was executed.
@@ -103,7 +103,7 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
         }
     }
 
-    // CLIENT PAUSE: what was received waits, and so does its offset. Clients' pauses hold no lock that a snapshot needs.
+    // CLIENT PAUSE, or the write gate: what was received waits, and so does its offset. It holds no lock that a snapshot needs.
     private void WaitWhilePaused(PrimaryConnection connection)
     {
         while (!engine.Pause.HasEnded(engine.Clock.SteadyMs))
@@ -113,6 +113,8 @@ internal sealed class StreamApplier(Engine engine, Caller caller, Session sessio
             Thread.Sleep(PausedPollMs);
         }
 
+        connection.NoteAlive();
+        engine.WriteGate.WaitToRetry();
         session.IsPaused = false;
     }
 

@@ -13,8 +13,8 @@ internal sealed class TransferTimeout : IDisposable
     internal TransferTimeout(TimeSpan timeout, TimeSpan? limit, TimeProvider clock)
     {
         _timeout = timeout;
-        _isOfAll = limit < timeout;
-        _end = new CancellationTokenSource(_isOfAll ? limit!.Value : Timeout.InfiniteTimeSpan, clock);
+        _isOfAll = limit is not null;
+        _end = new CancellationTokenSource(limit is { } whole ? (whole < timeout ? whole : timeout) : Timeout.InfiniteTimeSpan, clock);
     }
 
     /// <summary>Whether the transfer is to end.</summary>

@@ -52,7 +52,7 @@ public sealed class HostilePayloadTests(TranscriptServers servers) : TranscriptT
     [InlineData("hash")]
     public void Each_byte_of_a_value_as_a_large_number(string kind)
     {
-        Pair.Oracle.Control.Run("CONFIG SET sanitize-dump-payload yes").IsOk();
+        foreach (RespConnection control in (RespConnection[])[Pair.Oracle.Control, Pair.Subject.Control]) control.Run("CONFIG SET sanitize-dump-payload yes").IsOk();
         (string Form, byte[] Dump)[] dumps = [.. RedisDumps.OfRedis70.Where(dump => dump.Key.Contains(kind, StringComparison.Ordinal)).Select(dump => (dump.Key, dump.Value))];
         Assert.NotEmpty(dumps);
         long before = Pair.Subject.Server.ResidentBytes;

@@ -40,8 +40,8 @@ internal static class MessageBarrier
     /// <summary>Messages as text. Without an order, names and counts of subscriptions are sorted apart from each other.</summary>
     internal static string Shown(IReadOnlyList<RespValue> messages, bool isOrdered)
     {
-        if (isOrdered) return string.Join('\n', messages.Select(message => AllowedDifferences.WithoutEmptyArguments(message.ToString())));
-        IEnumerable<string> names = messages.Select(message => IsConfirmation(message) ? $"{message.Marker} {message.Items[0]} {message.Items[1]}" : AllowedDifferences.WithoutEmptyArguments(message.ToString()));
+        if (isOrdered) return string.Join('\n', messages.Select(message => message.ToString()));
+        IEnumerable<string> names = messages.Select(message => IsConfirmation(message) ? $"{message.Marker} {message.Items[0]} {message.Items[1]}" : message.ToString());
         IEnumerable<string> counts = messages.Where(IsConfirmation).Select(message => message.Items[2].ToString());
         return string.Join('\n', [.. names.Order(StringComparer.Ordinal), .. counts]);
     }

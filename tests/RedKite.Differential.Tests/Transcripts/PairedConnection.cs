@@ -127,7 +127,7 @@ internal sealed class PairedConnection : IDisposable
         LetOracleFinish(bytes.Length);
         (byte[] Bytes, bool Closed) oracle = _oracle.ReadUntilQuiet(QuietMs);
         (byte[] Bytes, bool Closed) subject = _subject.ReadUntilQuiet(QuietMs / 2, oracle.Bytes.Length, oracle.Closed);
-        string Shown((byte[] Bytes, bool Closed) side) => $"{AllowedDifferences.WithoutEmptyArguments(CommandLine.Format(side.Bytes))} and {(side.Closed ? "closed" : "open")}";
+        string Shown((byte[] Bytes, bool Closed) side) => $"{CommandLine.Format(side.Bytes)} and {(side.Closed ? "closed" : "open")}";
         if (Shown(oracle) != Shown(subject)) Assert.Fail("The replies differ.\n" + new Difference(0, [Encoding.Latin1.GetBytes(bytes)], Shown(oracle), Shown(subject)));
         return subject;
     }

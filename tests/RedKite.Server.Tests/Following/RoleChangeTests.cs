@@ -119,6 +119,35 @@ public class RoleChangeTests
         Assert.Equal(0, engine.Blocked.Count);
     }
 
+    // The hashes of its keys were found already: the next command on the same executor has other keys.
+    [Fact]
+    public async Task A_command_that_is_refused_with_its_stripes_leaves_nothing_to_the_next_one()
+    {
+        await using DiskServer server = await DiskServer.StartAsync("save", "", "stripes", "1");
+        Engine engine = server.Server.Engine;
+        using var isPrimary = new ManualResetEventSlim();
+        Task<string?[]> calls;
+        using (engine.Keyspace.LockAll())
+        {
+            calls = Task.Run(() =>
+            {
+                string? refused = server.Run("MSET a 1 b 2").Text;
+                isPrimary.Wait();
+                return (string?[])[refused, server.Run("MSET x 3 y 4").Text, server.Run("GET y").Text, server.Run("MGET x y").Items[1].Text];
+            },
+            TestContext.Current.CancellationToken);
+            server.WaitFor(() => engine.Keyspace.Stripes[0].LockParked == 1, "the call");
+            TakeRole(engine);
+        }
+
+        server.WaitFor(() => server.Run("INFO errorstats").Text!.Contains("errorstat_READONLY", StringComparison.Ordinal), "the refusal");
+        server.Run("REPLICAOF NO ONE");
+        isPrimary.Set();
+        string?[] replies = await calls;
+        Assert.StartsWith("READONLY ", replies[0], StringComparison.Ordinal);
+        Assert.Equal("OK 4 4", string.Join(" ", replies[1..]));
+    }
+
     [Fact]
     public async Task A_client_that_the_change_unblocks_is_disconnected_as_in_Redis()
     {

@@ -109,8 +109,18 @@ internal sealed class BlockedClients(Keyspace keyspace)
     {
         if (!client.TryEnd()) return;
         client.EndWith(Payload.Of(buffers, "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n"u8));
-        if (client.Session.Connection is not null) client.Session.CloseAfterReply();
-        Finish(client);
+        if (client.Session.Connection is not { } connection)
+        {
+            client.Wake();
+            return;
+        }
+
+        // Posted, as the command may still be executing: the replies in front of this one are sent first.
+        EventLoop.Post(connection, () =>
+        {
+            client.Session.CloseAfterReply();
+            Finished(client);
+        });
     }
 
     /// <summary>
