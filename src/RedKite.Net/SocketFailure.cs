@@ -7,7 +7,7 @@ internal static class SocketFailure
 {
     /// <summary>
     /// The reason alone. The runtime's message of a failed connection ends with the address that it tried, in the form of IPv6 ("Connection refused
-    /// [::ffff:127.0.0.1]:6379"): whoever reports it names the address as it was given.
+    /// [::ffff:127.0.0.1]:6379"). Callers add the address as the user gave it.
     /// </summary>
     internal static string ReasonOf(Exception failure) => failure is SocketException socket ? new SocketException((int)socket.SocketErrorCode).Message : failure.Message;
 }

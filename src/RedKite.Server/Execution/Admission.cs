@@ -123,7 +123,7 @@ internal sealed class Admission(CommandExecutor executor) : IAdmission
     /// <summary>Whether a request becomes a part of its client's transaction.</summary>
     internal static bool IsQueued(scoped in CommandContext cmd, Command command) => cmd.Session.Transaction is not null && !command.Is(CommandFlags.NotQueued);
 
-    // What this kind of connection may do, whoever has logged in.
+    // Rules for the kind of connection; the user does not matter.
     private string? RefusalOfConnection(scoped in CommandContext cmd, Command command)
     {
         if (command.Is(CommandFlags.Protected) && !_engine.AllowsProtected(cmd.Session, command) && !IsUnprotected(cmd, command))

@@ -2,7 +2,7 @@ namespace RedKite.Store.Keyspace;
 
 /// <summary>
 /// Keys of one stripe that must still be as they were when they were read: MIGRATE has sent them, and removes those that have not changed since.
-/// The stripe reports every change, whoever makes it, from <see cref="Stripe.BeginWatch"/> on. Every call is made with the stripe locked.
+/// From <see cref="Stripe.BeginWatch"/> on, the stripe reports each change of a key. All calls are made with the stripe locked.
 /// </summary>
 internal sealed class KeyWatch
 {

@@ -3,12 +3,12 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Execution.Blocking;
 
 /// <summary>
-/// Keys whose blocked clients are to be looked at at a time, although nothing changes the key: a pending entry of a stream becomes idle for long enough.
-/// A key is there once, with the earliest time that any of its clients has asked for. From any thread.
+/// Keys whose blocked clients may have to be served at a certain time although nothing changes the key: a pending entry of a stream has then been idle for long
+/// enough. Each key is kept once, with the earliest time that any of its clients has asked for. From any thread.
 /// </summary>
 /// <remarks>
-/// A client asks before it is queued, with the key's stripe locked. Whoever takes the key locks the stripe before it looks at the queue, so it finds the client.
-/// Clients ask again whenever they are looked at in vain; what those who have gone have asked for is looked at once more.
+/// A client adds its key before it is queued, with the key's stripe locked. The thread that takes the key locks the stripe before it reads the queue, so it
+/// finds the client. A client that could not be served adds its key again; a time that was added by a client which has left costs one more look.
 /// </remarks>
 internal sealed class KeyLooks
 {
@@ -32,7 +32,8 @@ internal sealed class KeyLooks
         }
     }
 
-    /// <summary>Removes a key whose time has come; false: there is none.</summary>
+    /// <summary>Removes a key whose time has been reached.</summary>
+    /// <returns>False if there is none.</returns>
     internal bool TryTake(long nowMs, out KeyIdentity key)
     {
         key = default;
