@@ -32,14 +32,14 @@ public sealed partial class RedKiteServer
     private bool TryStopAlone(StopSaving saving)
     {
         if (_stopping != 0) return true;
-        bool saves = Engine.Durability.SavesAtStop(saving);
+        bool saves = Parts.Durability.SavesAtStop(saving);
         if (saves && _isLoaded)
         {
             Engine.Pause.Hold(PauseReason.LastSave);
-            Engine.Replicas.IsStopping = true;
-            if (_follower.Suspend() && Engine.Durability.SaveAtStop() is not null)
+            Parts.Replicas.IsStopping = true;
+            if (_follower.Suspend() && Parts.Durability.SaveAtStop() is not null)
             {
-                Engine.Replicas.IsStopping = false;
+                Parts.Replicas.IsStopping = false;
                 _follower.Resume();
                 Engine.Pause.Release(PauseReason.LastSave);
                 ResumeHeld();
@@ -56,7 +56,7 @@ public sealed partial class RedKiteServer
     /// <param name="saving">Whether the data is saved.</param>
     /// <param name="forces">Whether the server stops although saving fails.</param>
     /// <returns>False if saving failed, or the wait was aborted: then the server goes on.</returns>
-    internal bool TryStopAfterReplicas(StopSaving saving, bool forces) => Engine.Replicas.Shutdown.TryStop(TryStop, saving, forces);
+    internal bool TryStopAfterReplicas(StopSaving saving, bool forces) => Parts.Replicas.Shutdown.TryStop(TryStop, saving, forces);
 
     /// <summary>Stops the server, and waits for it.</summary>
     public void Dispose() => StopAsync().GetAwaiter().GetResult();
@@ -91,7 +91,7 @@ public sealed partial class RedKiteServer
             Do(() => Watching?.Dispose());
             Do(Engine.Script.EndForStop);
             Do(_arrivals.Dispose);
-            Do(Engine.Migrations.Stop); // while there are loops, which its transfers wake
+            Do(Parts.Migrations.Stop); // while there are loops, which its transfers wake
             foreach (SessionLoop loop in _loops) loop.Loop.Post(loop.Loop.StopListening);
             bool haveEnded = true;
             foreach (SessionLoop loop in _loops) haveEnded &= Do(loop.Loop.Stop);
@@ -135,8 +135,8 @@ public sealed partial class RedKiteServer
 
     private void EndDurability()
     {
-        Engine.Durability.Log.Waits.Reply = null;
-        Engine.Durability.Stop(_savesAtStop && _isLoaded);
+        Parts.Durability.Log.Waits.Reply = null;
+        Parts.Durability.Stop(_savesAtStop && _isLoaded);
     }
 
     private void Release()

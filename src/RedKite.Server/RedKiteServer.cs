@@ -1,10 +1,13 @@
 using RedKite.Net;
 using RedKite.Net.Interop;
 using RedKite.Net.Tls;
+using RedKite.Persistence.Files;
 using RedKite.Server;
 using RedKite.Server.Acl;
+using RedKite.Server.Client;
 using RedKite.Server.Commands;
 using RedKite.Server.Commands.Connection;
+using RedKite.Server.Commands.Scripting;
 using RedKite.Server.Config;
 using RedKite.Server.Custom;
 using RedKite.Server.Diagnostics;
@@ -18,7 +21,9 @@ using RedKite.Server.Following;
 using RedKite.Server.Logging;
 using RedKite.Server.Loops;
 using RedKite.Server.Metrics;
+using RedKite.Server.Migration;
 using RedKite.Server.Model;
+using RedKite.Server.Replication;
 using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 
@@ -78,28 +83,18 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         {
             keyspace = new Keyspace(StripesOf(settings, _loopCount, ownsProcess), settings.Databases, options.GuardsMemory);
             keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);
-            Engine = new Engine(configuration, keyspace, new ServerClock(options.TimeProvider), serverLog, options.Files)
+            Engine = new Engine(configuration, keyspace, new ServerClock(options.TimeProvider), serverLog)
             {
                 Blocked = new BlockedClients(keyspace)
                 {
                     Begun = client => LoopOf(client).Begin(client),
                     Finished = client => LoopOf(client).Blocked.Finish(client),
                 },
-                KeySurvey = () => Watching?.Diagnostics.Survey.Latest,
-                Listening = () => new ListeningFigures(_endpoints!.Port, [.. _endpoints.Describe()]),
-                Tls = () => _tls!.Figures(),
-                Blocking = BlockingFigures,
-                Observation = () => Watching?.Diagnostics.Latest,
-                Findings = () => Watching?.Diagnostics.Findings.Current ?? [],
-                Packages = () => Packages,
-                ReplyLater = ReplyLater,
-                EndPause = EndPause,
-                BeginRoleChange = primary => _follower!.BeginChange(primary),
-                Shutdown = ownsProcess || options.AllowShutdown ? TryStop : null,
-                ShutdownAfterReplicas = TryStopAfterReplicas,
                 LoopCount = _loopCount,
                 Transport = UsesSockets(settings) ? "sockets" : "epoll",
             };
+            var libraries = new FunctionLibraries(Engine.Script.Uses);
+            Parts = ComposeParts(libraries, options.Files, allowsShutdown: ownsProcess || options.AllowShutdown);
             if (pipeline is not null) Engine.Intercept(pipeline);
             Engine.Memory.OwnsProcess = ownsProcess;
             _quietHugePages = new QuietHugePages(keyspace);
@@ -115,34 +110,43 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
             _sockets = new OpenSockets(() => settings.MaxClients + OpenSockets.RefusedMax);
             _arrivals = new ArrivalWatch(() => _loops.Select(loop => loop.Loop));
             _pidFile = new PidFile(settings, serverLog);
-            Engine.UseCommands(NewCommandTable(options.Commands));
+            Engine.UseCommands(NewCommandTable(libraries, options.Commands));
             Clients = new ClientParts(Engine);
-            _follower = new Follower(Engine, WaitForLoops, _tls.ClientOptions);
+            _follower = new Follower(Engine, new LinkServices
+            {
+                Replicas = Parts.Replicas,
+                Data = Parts.Durability,
+                WaitForLoops = WaitForLoops,
+                Tls = _tls.ClientOptions,
+                NewExecutor = () => new Caller(Engine, origin: CommandOrigin.Primary) { Expiry = ExpiryPolicy.Keep },
+                Port = () => _endpoints.Port,
+                EndWaits = Engine.EndWaitsForRole,
+            });
             _client = new RedKiteClient(Clients);
             if (settings.Diagnostics)
             {
-                _watch = new Lazy<ServerWatch>(() => new ServerWatch(Engine, InfoText));
+                _watch = new Lazy<ServerWatch>(() => new ServerWatch(Parts, InfoText));
                 Engine.Timeline.Added = ServerEvents.OnTimeline;
                 keyspace.FailStop.Ending = WriteCrashPackage;
             }
 
-            Engine.Replicas.Reply = ReplyLater;
-            Engine.Replicas.Failover.ChangeRole = _follower.Change;
-            Engine.Replicas.Failover.Resume = Engine.Replicas.Shutdown.Resume = ResumeHeld;
+            Parts.Replicas.Reply = ReplyLater;
+            Parts.Replicas.Failover.ChangeRole = _follower.Change;
+            Parts.Replicas.Failover.Resume = Parts.Replicas.Shutdown.Resume = ResumeHeld;
             Engine.Users.Log.DescribeClient = ClientDescription.Of;
             Engine.Users.Changed += _userChanges.Begin;
             Engine.Users.Deleted += Engine.CloseAllOf;
             configuration.OnChange("maxclients", _clientLimit.Check);
             configuration.OnChange("appendonly", () =>
             {
-                if (_isLoaded) Engine.Durability.ApplyAppendOnly();
+                if (_isLoaded) Parts.Durability.ApplyAppendOnly();
                 return null;
             });
             foreach (string name in (string[])["appendfsync", "no-appendfsync-on-rewrite", "aof-timestamp-enabled"])
             {
                 configuration.OnChange(name, () =>
                 {
-                    Engine.Durability.Log.ApplySettings();
+                    Parts.Durability.Log.ApplySettings();
                     return null;
                 });
             }
@@ -162,7 +166,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
                 keyspace.FailStop.Ending = host + keyspace.FailStop.Ending;
             }
 
-            if (options.LoadProgress is { } progress) Engine.Durability.Loading.Advanced = (loaded, total, keys) => progress.Report(new RedKiteLoadProgress(loaded, total, keys));
+            if (options.LoadProgress is { } progress) Parts.Durability.Loading.Advanced = (loaded, total, keys) => progress.Report(new RedKiteLoadProgress(loaded, total, keys));
             _loads = options.LoadOnStart;
             Engine.Attention.Set(ServerAttention.Loading, on: true); // until it has begun
         }
@@ -173,6 +177,55 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         }
 
         _allocatedBytes = GC.GetAllocatedBytesForCurrentThread() - allocatedBefore;
+    }
+
+    // The rooms beside execution: each is made of what the core has, and of those before it.
+    private ServerParts ComposeParts(FunctionLibraries libraries, IFiles? files, bool allowsShutdown)
+    {
+        Engine core = Engine;
+        var durability = new DurabilityService(core.Settings, core.Keyspace, core.Clock, core.Log, core.Changes, core.WriteGate, core.SyncedLog, () => [.. libraries.All.Select(library => library.Code)], files)
+        {
+            Changes = () => ServerTotals.Of(core.Metrics).Changes,
+            Commands = () => ServerTotals.Of(core.Metrics).Commands,
+            Applying = core.Replication.Applying,
+        };
+        var replicas = new ReplicaService(core.Replication, core.Settings, core.Keyspace, core.Changes, core.Clock, core.Log, core.WriteGate, durability, core.Buffers, core.Pause);
+        durability.Replication = replicas.PlaceOfNow;
+        var migrations = new MigrationService(core.Clock, core.WriteGate);
+        var backup = new BackupService(core.Settings, durability, core.Changes, core.WriteGate, core.Log, core.Clock);
+        durability.DataReplaced = backup.NoteOtherData;
+        durability.Ticked = backup.Tick + (Action<long>)(_ => migrations.Tick());
+        durability.Stopping = backup.Dispose;
+        DurabilityEvents.Begin(durability, core.WriteGate, core.Settings, core.Timeline, core.LatencyMonitor, core.Clock);
+        foreach (string name in (string[])["min-replicas-to-write", "min-replicas-max-lag"])
+        {
+            core.Configuration.OnChange(name, () =>
+            {
+                replicas.CountGood();
+                return null;
+            });
+        }
+
+        return new ServerParts
+        {
+            Core = core,
+            Durability = durability,
+            Backup = backup,
+            Replicas = replicas,
+            Migrations = migrations,
+            KeySurvey = () => Watching?.Diagnostics.Survey.Latest,
+            Listening = () => new ListeningFigures(_endpoints.Port, [.. _endpoints.Describe()]),
+            Tls = () => _tls.Figures(),
+            Blocking = BlockingFigures,
+            Observation = () => Watching?.Diagnostics.Latest,
+            Findings = () => Watching?.Diagnostics.Findings.Current ?? [],
+            Packages = () => Packages,
+            ReplyLater = ReplyLater,
+            EndPause = EndPause,
+            BeginRoleChange = primary => _follower.BeginChange(primary),
+            Shutdown = allowsShutdown ? TryStop : null,
+            ShutdownAfterReplicas = TryStopAfterReplicas,
+        };
     }
 
     /// <summary>The TCP port; 0 when the server listens on none.</summary>
@@ -193,6 +246,9 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     public bool IsLoading => !_isLoaded;
 
     internal Engine Engine { get; }
+
+    /// <summary>What diagnostics and administrative commands report on and change.</summary>
+    internal ServerParts Parts { get; }
 
     /// <summary>Follows a primary.</summary>
     internal Follower Follower => _follower;
@@ -348,7 +404,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
             Action[] checks =
             [
                 () => UserDeclarations.Apply(Engine.Configuration, Engine.Users), Engine.Log.Open, Engine.Configuration.CheckAtStart, Engine.Memory.CheckAtStart,
-                () => _clientLimit.ApplyAtStart(_loopCount), () => _tls.Apply(), Engine.Durability.CheckAtStart,
+                () => _clientLimit.ApplyAtStart(_loopCount), () => _tls.Apply(), Parts.Durability.CheckAtStart,
             ];
             foreach (Action check in checks) Check(check);
             if (_faults.Count == 0) Check(_endpoints.Open); // otherwise the addresses may not be those that are meant
@@ -368,9 +424,9 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         }
 
         _pidFile.Write();
-        bool hasWork = Engine.Durability.HasWorkAtStart;
+        bool hasWork = Parts.Durability.HasWorkAtStart;
         Engine.Attention.Set(ServerAttention.Loading, on: hasWork);
-        Engine.Replicas.CountGood();
+        Parts.Replicas.CountGood();
         for (int i = 0; i < _loopCount; i++) NewLoop();
         foreach (EventLoop acceptor in Acceptors)
         {
@@ -423,8 +479,8 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         using (var replay = Register(new RedKiteSession(Engine, Remove, loads: true) { Expiry = ExpiryPolicy.Keep }))
         {
             var replies = new DiscardedReplies();
-            if (_loads) Engine.Durability.Load(requests => replay.Execute(requests, replies), LoadFunctions, Engine.Commands, cancellation);
-            else Engine.Durability.LeaveData();
+            if (_loads) Parts.Durability.Load(requests => replay.Execute(requests, replies), LoadFunctions, Engine.Commands, cancellation);
+            else Parts.Durability.LeaveData();
 
             string? LoadFunctions(byte[] code)
             {
@@ -434,16 +490,16 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         }
 
         cancellation.ThrowIfCancellationRequested();
-        LogKeeper log = Engine.Durability.Log;
+        LogKeeper log = Parts.Durability.Log;
         log.Began = began => ForEachLoop(loop => loop.Gate.Use(began));
         log.Ended = () => ForEachLoop(loop => loop.Gate.Use(null));
         log.Synced = ReleaseOutput;
         log.Waits.Reply = ReplyLater;
         log.Abandoned = Abandon;
-        Engine.Durability.Begin();
-        if (Engine.Durability.LoadedPlace is { } place)
+        Parts.Durability.Begin();
+        if (Parts.Durability.LoadedPlace is { } place)
         {
-            if (Engine.Settings.ReplicaOf.Length == 0) Engine.Replicas.Continue(place);
+            if (Engine.Settings.ReplicaOf.Length == 0) Parts.Replicas.Continue(place);
             else _follower.Continue(place);
         }
 
@@ -512,9 +568,9 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private BlockedClientFigures BlockingFigures() =>
         new(Engine.Blocked.Count + Engine.Pause.Held(Engine.Clients), Engine.Blocked.WithDeadline, Engine.Blocked.Keys, Engine.Blocked.KeysWakingWhenGone);
 
-    private CommandTable NewCommandTable(RedKiteCommandSet custom)
+    private CommandTable NewCommandTable(FunctionLibraries libraries, RedKiteCommandSet custom)
     {
-        CommandFamily[] families = CommandFamilies.Of(Engine);
+        CommandFamily[] families = CommandFamilies.Of(Parts, libraries);
         var commands = new CommandTable(families);
         if (custom.Count > 0)
         {
@@ -567,8 +623,8 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     {
         ServerTotals totals = Engine.Metrics.Sample(nowMs);
         Engine.Memory.Apply(Engine.Metrics, reports: true);
-        if (_isLoaded && _stopping == 0) Engine.Replicas.Tick(nowMs); // first: a synchronization does not wait behind saves that follow each other
-        if (_isLoaded && _stopping == 0) Engine.Durability.Tick(nowMs);
+        if (_isLoaded && _stopping == 0) Parts.Replicas.Tick(nowMs); // first: a synchronization does not wait behind saves that follow each other
+        if (_isLoaded && _stopping == 0) Parts.Durability.Tick(nowMs);
         Engine.ClientEviction.Run(nowMs);
         _quietHugePages.IsEnabled = Engine.Settings.QuietHugePages;
         _quietHugePages.Use(nowMs, totals.LoopMicroseconds, totals.KeyspaceHits);
@@ -608,9 +664,9 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     {
         int index = _loops.Length;
         var loop = new EventLoop($"loop-{index}", Engine.Buffers, _newTransport) { Index = index, Chooser = LeastLoaded, ArrivalWatch = _arrivals, Sockets = _sockets, Crashed = Crashed };
-        var sessions = new SessionLoop(Engine, loop, index, _loopCount) { Ticked = index == 0 ? Tick : null };
+        var sessions = new SessionLoop(Engine, Parts.Replicas, loop, index, _loopCount) { Ticked = index == 0 ? Tick : null };
         loop.Handler = sessions;
-        if (Engine.Durability.Log.Log is { } log) sessions.Gate.Use(log);
+        if (Engine.SyncedLog.Log is { } log) sessions.Gate.Use(log);
         _loops = [.. _loops, sessions];
         return sessions;
     }

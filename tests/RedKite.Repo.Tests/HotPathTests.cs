@@ -35,7 +35,7 @@ public class HotPathTests
     }
 
     // A collection stops every loop, and a host's other work with them. What is large is native memory. MEMORY PURGE asks for it, in the program.
-    private static readonly string[] Collecting = ["src/RedKite.Server/Metrics/ManagedHeap.cs"];
+    private static readonly string[] Collecting = ["src/RedKite.Core/Metrics/ManagedHeap.cs"];
 
     [Fact]
     public void No_source_forces_a_garbage_collection()

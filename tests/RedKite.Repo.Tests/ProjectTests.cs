@@ -16,7 +16,15 @@ public partial class ProjectTests
         ["RedKite.Dashboard"] = ["RedKite.Server"],
         ["RedKite.Testing"] = ["RedKite.Server"],
         ["RedKite.Scripting"] = ["RedKite.Protocol"],
-        ["RedKite.Server"] = ["RedKite.Net", "RedKite.Protocol", "RedKite.Persistence", "RedKite.Scripting", "RedKite.Store"],
+        ["RedKite.Server"] = ["RedKite.Administration", "RedKite.Client", "RedKite.Commands", "RedKite.Core", "RedKite.Diagnostics", "RedKite.Durability", "RedKite.Execution", "RedKite.Replication"],
+        ["RedKite.Administration"] = ["RedKite.Commands", "RedKite.Core", "RedKite.Diagnostics", "RedKite.Durability", "RedKite.Replication"],
+        ["RedKite.Diagnostics"] = ["RedKite.Core", "RedKite.Durability", "RedKite.Replication"],
+        ["RedKite.Client"] = ["RedKite.Core", "RedKite.Execution"],
+        ["RedKite.Commands"] = ["RedKite.Core"],
+        ["RedKite.Durability"] = ["RedKite.Core"],
+        ["RedKite.Execution"] = ["RedKite.Core"],
+        ["RedKite.Replication"] = ["RedKite.Core"],
+        ["RedKite.Core"] = ["RedKite.Net", "RedKite.Persistence", "RedKite.Protocol", "RedKite.Scripting", "RedKite.Store"],
         ["RedKite.Persistence"] = ["RedKite.Protocol", "RedKite.Store"],
         ["RedKite.Net"] = [],
         ["RedKite.Protocol"] = [],
@@ -24,14 +32,21 @@ public partial class ProjectTests
         ["RedKite.Traces"] = [],
     };
 
-    // The bottom of the graph references only the base library; the server adds the hash of DIGEST.
+    // The bottom of the graph and what executes commands reference only the base library; the commands add the hash of DIGEST.
     private static readonly Dictionary<string, string[]> AllowedPackages = new()
     {
         ["RedKite.Bench"] = [],
         ["RedKite.Net"] = [],
         ["RedKite.Persistence"] = [],
         ["RedKite.Protocol"] = [],
-        ["RedKite.Server"] = ["System.IO.Hashing"],
+        ["RedKite.Client"] = [],
+        ["RedKite.Commands"] = ["System.IO.Hashing"],
+        ["RedKite.Core"] = [],
+        ["RedKite.Diagnostics"] = [],
+        ["RedKite.Durability"] = [],
+        ["RedKite.Execution"] = [],
+        ["RedKite.Replication"] = [],
+        ["RedKite.Server"] = [],
         ["RedKite.Store"] = [],
         ["RedKite.Testing"] = [],
     };
@@ -63,6 +78,8 @@ public partial class ProjectTests
     [Theory]
     [InlineData("src/RedKite.Store/RedKite.Store.csproj", "ProjectReference", "../RedKite.Net/RedKite.Net.csproj")]
     [InlineData("src/RedKite.Protocol/RedKite.Protocol.csproj", "ProjectReference", "..\\RedKite.Store\\RedKite.Store.csproj")]
+    [InlineData("src/RedKite.Durability/RedKite.Durability.csproj", "ProjectReference", "../RedKite.Replication/RedKite.Replication.csproj")]
+    [InlineData("src/RedKite.Commands/RedKite.Commands.csproj", "ProjectReference", "../RedKite.Execution/RedKite.Execution.csproj")]
     [InlineData("src/RedKite.Server/RedKite.Server.csproj", "PackageReference", "Some.Package")]
     [InlineData("src/RedKite.Unknown/RedKite.Unknown.csproj", "ProjectReference", "../RedKite.Store/RedKite.Store.csproj")]
     public void Reference_against_the_graph_is_reported(string path, string element, string include)
@@ -74,7 +91,7 @@ public partial class ProjectTests
     public void Reference_down_the_graph_is_allowed()
     {
         string project = ProjectWith("ProjectReference", "../RedKite.Store/RedKite.Store.csproj");
-        Assert.Empty(ReferenceViolations("src/RedKite.Server/RedKite.Server.csproj", project));
+        Assert.Empty(ReferenceViolations("src/RedKite.Core/RedKite.Core.csproj", project));
     }
 
     [Fact]

@@ -52,7 +52,7 @@ public sealed class StoppingTests
     public async Task A_reply_that_comes_before_a_caller_has_begun_to_wait_is_not_lost_nor_waited_for()
     {
         await using DiskServer disk = await DiskServer.StartAsync();
-        ReplicaService replicas = disk.Server.Engine.Replicas;
+        ReplicaService replicas = disk.Server.Parts.Replicas;
         using RedKiteSession session = disk.Server.CreateSession();
         int replies = 0;
         disk.Server.Engine.Blocked.ArrivalOf = (client, start) =>

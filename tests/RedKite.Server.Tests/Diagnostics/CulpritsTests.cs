@@ -208,7 +208,7 @@ public class CulpritsTests
         Assert.Empty(tally.Most(1, nowMs: 200_000));
     }
 
-    private static Culprits CulpritsOf(RedKiteServer server) => new(server.Engine, server.Diagnostics!);
+    private static Culprits CulpritsOf(RedKiteServer server) => new(server.Parts, server.Diagnostics!);
 
     private static async Task<RedKiteServer> StartedAsync() =>
         await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["enable-debug-command"] = "yes", ["key-survey-cpu-percent"] = "0" } }, TestContext.Current.CancellationToken);

@@ -27,7 +27,7 @@ public partial class DiagnosticsPagesTests
     [Fact]
     public void Table_of_events_has_every_event_and_payload()
     {
-        string[] inSource = [.. EventName().Matches(File.ReadAllText(Path.Combine(RepositoryRoot.Path, "src", "RedKite.Server", "Diagnostics", "Export", "ServerEvents.cs"))).Select(match => match.Groups[1].Value).Distinct().Order(StringComparer.Ordinal)];
+        string[] inSource = [.. EventName().Matches(File.ReadAllText(Path.Combine(RepositoryRoot.Path, "src", "RedKite.Core", "Diagnostics", "Export", "ServerEvents.cs"))).Select(match => match.Groups[1].Value).Distinct().Order(StringComparer.Ordinal)];
         (string, string)[] ofEventSource = [.. typeof(ServerEventSource).GetMethods().Where(method => method.IsDefined(typeof(EventAttribute), inherit: false)).Select(method => (method.Name, string.Join(", ", method.GetParameters().Select(parameter => parameter.Name)))).Order()];
         (string Event, string Payload, string Fields, string Parameters)[] rows = [.. EventRow().Matches(File.ReadAllText(Path.Combine(RepositoryRoot.Path, "docs", "exports.md"))).Select(match => (match.Groups[1].Value, match.Groups[2].Value, match.Groups[3].Value, match.Groups[4].Value))];
         Assert.Equal(7, inSource.Length);

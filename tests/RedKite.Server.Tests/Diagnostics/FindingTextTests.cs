@@ -88,8 +88,8 @@ public class FindingTextTests
     public void Counts_have_their_noun()
     {
         Assert.Equal(["0 keys", "1 key", "1 key", "2 keys", "2 entries", "1 entry", "1.5 CPUs", "1 CPU", "1,000 members"],
-            [FindingTable.Times(0, "key"), FindingTable.Times(1, "key"), FindingTable.Times(1.4, "key"), FindingTable.Times(1.6, "key"), FindingTable.Times(2, "entry"), FindingTable.Times(1, "entry"), FindingTable.Times(1.5, "CPU", "0.##"), FindingTable.Times(1, "CPU", "0.##"), FindingTable.Times(1000, "member", "N0")]);
-        Assert.Equal(["0 bytes", "1 byte", "1 KiB", "1.5 MiB"], [FindingTable.Bytes(0), FindingTable.Bytes(1), FindingTable.Bytes(1024), FindingTable.Bytes(1.5 * (1 << 20))]);
-        Assert.Equal(["about 1 second", "about 89 seconds", "about 2 minutes", "about 2 hours", "about 2 days"], [FindingTable.About(1), FindingTable.About(89), FindingTable.About(100), FindingTable.About(5400), FindingTable.About(129_600)]);
+            [QuantityText.Times(0, "key"), QuantityText.Times(1, "key"), QuantityText.Times(1.4, "key"), QuantityText.Times(1.6, "key"), QuantityText.Times(2, "entry"), QuantityText.Times(1, "entry"), QuantityText.Times(1.5, "CPU", "0.##"), QuantityText.Times(1, "CPU", "0.##"), QuantityText.Times(1000, "member", "N0")]);
+        Assert.Equal(["0 bytes", "1 byte", "1 KiB", "1.5 MiB"], [QuantityText.Bytes(0), QuantityText.Bytes(1), QuantityText.Bytes(1024), QuantityText.Bytes(1.5 * (1 << 20))]);
+        Assert.Equal(["about 1 second", "about 89 seconds", "about 2 minutes", "about 2 hours", "about 2 days"], [QuantityText.About(1), QuantityText.About(89), QuantityText.About(100), QuantityText.About(5400), QuantityText.About(129_600)]);
     }
 }

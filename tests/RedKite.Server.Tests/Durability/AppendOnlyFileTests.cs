@@ -98,7 +98,7 @@ public class AppendOnlyFileTests
         disk.Run("CONFIG SET aof-use-rdb-preamble yes");
         disk.Run("BGREWRITEAOF");
         disk.WaitFor(() => disk.Info("aof_rewrites") != "0", "the rewrite");
-        disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the end");
+        disk.WaitFor(() => !disk.Server.Parts.Durability.IsSaving, "the end");
         Assert.Contains("appendonly.aof.3.base.rdb", disk.Files.List(folder));
         await disk.RestartAsync();
         Assert.Equal(digest, disk.Digest());
@@ -174,8 +174,8 @@ public class AppendOnlyFileTests
         disk.Run("SET a 1");
         disk.Run("BGREWRITEAOF");
         disk.WaitFor(() => disk.Info("aof_rewrites") != "0", "the base");
-        disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the end");
-        Assert.Null(disk.Server.Engine.Durability.Log.Log);
+        disk.WaitFor(() => !disk.Server.Parts.Durability.IsSaving, "the end");
+        Assert.Null(disk.Server.Parts.Durability.Log.Log);
         Assert.Equal(["appendonly.aof.1.base.rdb", "appendonly.aof.manifest"], disk.Files.List(Path.Combine(disk.Folder, "appendonlydir")));
         disk.Set("appendonly", "yes");
         await disk.RestartAsync();
@@ -205,7 +205,7 @@ public class AppendOnlyFileTests
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
         disk.Run("SET a 1");
         disk.Run("CONFIG SET appendonly no");
-        disk.WaitFor(() => disk.Server.Engine.Durability.Log.Log is null, "the log's end");
+        disk.WaitFor(() => disk.Server.Parts.Durability.Log.Log is null, "the log's end");
         disk.Run("SET a 2");
         disk.Run("SET b 2");
         disk.Run("CONFIG SET appendonly yes");
@@ -327,7 +327,7 @@ public class AppendOnlyFileTests
         client.Run("SET c 1").IsOk();
         Assert.Equal(0, Volatile.Read(ref logSyncs));
         stalls.Set();
-        disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the snapshot's end");
+        disk.WaitFor(() => !disk.Server.Parts.Durability.IsSaving, "the snapshot's end");
         client.Run("SET d 1").IsOk();
         Assert.True(Volatile.Read(ref logSyncs) > 0);
     }
@@ -354,7 +354,7 @@ public class AppendOnlyFileTests
         Assert.Equal("1", disk.Info("aof_rewrite_in_progress"));
         Assert.Equal("0", disk.Info("rdb_changes_since_last_save"));
         stalls.Set();
-        disk.WaitFor(() => disk.Info("aof_rewrites") != "0" && !disk.Server.Engine.Durability.IsSaving, "the rewrite");
+        disk.WaitFor(() => disk.Info("aof_rewrites") != "0" && !disk.Server.Parts.Durability.IsSaving, "the rewrite");
         Assert.Equal("ok", disk.Info("aof_last_bgrewrite_status"));
         string digest = disk.Digest();
         await disk.RestartAsync();

@@ -39,12 +39,12 @@ public class BackgroundSnapshotTests
     private static async Task CompareAsync(int seed, bool hasSmallSlices)
     {
         await using DiskServer disk = await DiskServer.StartAsync("loops", "2");
-        if (hasSmallSlices) disk.Server.Engine.Durability.Bounds = SteppedSnapshot.SmallBounds;
+        if (hasSmallSlices) disk.Server.Parts.Durability.Bounds = SteppedSnapshot.SmallBounds;
         Fill(disk, new Random(seed));
         disk.Run("DEBUG SET-ACTIVE-EXPIRE 0"); // what expires does so by commands alone
         string digest = disk.Digest();
         using var cut = new ManualResetEventSlim();
-        disk.Server.Engine.Durability.AtCut = cut.Set;
+        disk.Server.Parts.Durability.AtCut = cut.Set;
         bool stops = false;
         var writers = new Thread[2];
         for (int i = 0; i < writers.Length; i++)

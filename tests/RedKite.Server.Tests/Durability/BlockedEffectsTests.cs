@@ -62,7 +62,7 @@ public class BlockedEffectsTests
 
     private static async Task<string> LogOf(DiskServer disk)
     {
-        Assert.True(await disk.Server.Engine.Durability.Log.Log!.Writer.Flush());
+        Assert.True(await disk.Server.Parts.Durability.Log.Log!.Writer.Flush());
         string log = Encoding.Latin1.GetString(disk.Files.Content(Path.Combine(disk.Folder, "appendonlydir", "appendonly.aof.1.incr.aof")));
         return string.Join(' ', log.Split("\r\n", StringSplitOptions.RemoveEmptyEntries).Where(line => line[0] is not ('*' or '$')));
     }

@@ -19,7 +19,7 @@ public class DurabilityDiagnosticsTests
         disk.Run("SET a 1");
         disk.Files.Plan = call => call.Operation == "write" ? new FileFault(FileFault.NoSpace) : null;
         disk.Run("BGSAVE");
-        disk.WaitFor(() => disk.Server.Engine.WriteGate.Refusal is not null && !disk.Server.Engine.Durability.IsSaving, "the failure");
+        disk.WaitFor(() => disk.Server.Engine.WriteGate.Refusal is not null && !disk.Server.Parts.Durability.IsSaving, "the failure");
         Assert.StartsWith("MISCONF", disk.Run("SET b 1").Text, StringComparison.Ordinal);
         Diagnosis refused = await FoundAsync(disk, "writes-refused"), failed = await FoundAsync(disk, "save-failed");
         Assert.Matches("^the last save failed: .*: No space left on device; 1 command refused so far$", refused.Evidence);
@@ -67,9 +67,9 @@ public class DurabilityDiagnosticsTests
         await using DiskServer disk = await DiskServer.StartAsync("diagnostics", "yes");
         disk.Run("SET a 1");
         disk.Run("BACKUP START");
-        disk.WaitFor(() => disk.Server.Engine.Backup.Status.State == BackupState.Incrementing, "the base");
+        disk.WaitFor(() => disk.Server.Parts.Backup.Status.State == BackupState.Incrementing, "the base");
         disk.Run("SET b 2");
-        using var reader = new ObservationReader(disk.Server.Engine);
+        using var reader = new ObservationReader(disk.Server.Parts);
         disk.WaitFor(() => reader.Read().Durability.BackupIncrementBytes > 0, "the increment");
         Assert.Equal(BackupState.Incrementing, reader.Read().Durability.Backup);
         Assert.InRange(reader.Read().Durability.BackupSeconds, 0, 60);
@@ -97,7 +97,7 @@ public class DurabilityDiagnosticsTests
     public async Task Slow_sync_is_found_and_on_the_timeline()
     {
         await using DiskServer disk = await DiskServer.StartAsync("diagnostics", "yes");
-        LogTotals totals = disk.Server.Engine.Durability.Log.Totals;
+        LogTotals totals = disk.Server.Parts.Durability.Log.Totals;
         totals.NoteSync(TimeSpan.FromSeconds(0.9));
         Assert.Empty(Kinds(disk));
         totals.NoteSync(TimeSpan.FromSeconds(2.5));
@@ -110,7 +110,7 @@ public class DurabilityDiagnosticsTests
     {
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
         disk.Run("SET key value");
-        disk.Server.Engine.Durability.Log.Totals.NoteDelayedSync();
+        disk.Server.Parts.Durability.Log.Totals.NoteDelayedSync();
         Assert.Equal("1", disk.Info("aof_delayed_fsync"));
         disk.Run("CONFIG RESETSTAT");
         Assert.Equal("0", disk.Info("aof_delayed_fsync"));
@@ -121,7 +121,7 @@ public class DurabilityDiagnosticsTests
     public async Task Metrics_count_what_the_log_and_saves_do()
     {
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "always", "save", "");
-        using var reader = new ObservationReader(disk.Server.Engine);
+        using var reader = new ObservationReader(disk.Server.Parts);
         reader.Read();
         for (int i = 0; i < 3; i++) disk.Run("SET key value");
         string path = Path.Combine(disk.Folder, "appendonlydir", "appendonly.aof.1.incr.aof");
@@ -134,14 +134,14 @@ public class DurabilityDiagnosticsTests
         Assert.True(double.IsNaN(log.CutMicroseconds));
 
         disk.Run("BGSAVE");
-        disk.WaitFor(() => disk.Info("rdb_saves") == "1" && !disk.Server.Engine.Durability.IsSaving, "the save");
+        disk.WaitFor(() => disk.Info("rdb_saves") == "1" && !disk.Server.Parts.Durability.IsSaving, "the save");
         DurabilityFigures save = reader.Read().Durability;
         Assert.Equal((1, 0, 0), (save.Saves, save.SaveFailuresInARow, save.ChangesSinceSave));
         Assert.Equal(disk.Files.Content(Path.Combine(disk.Folder, "dump.rdb")).Length, save.SaveBytes);
         Assert.True(save.CutMicroseconds > 0);
         Assert.True(double.IsNaN(save.LogSync.P99)); // nothing was synced meanwhile
         await disk.RestartAsync();
-        using var second = new ObservationReader(disk.Server.Engine);
+        using var second = new ObservationReader(disk.Server.Parts);
         DurabilityFigures loaded = second.Read().Durability;
         Assert.True(loaded.LoadBytes > 0);
         Assert.Equal(loaded.LogBaseBytes, loaded.LogSizeBytes);
@@ -157,7 +157,7 @@ public class DurabilityDiagnosticsTests
             return null;
         };
         disk.Run("SET a 1");
-        disk.Server.Engine.Durability.AtCut = () => Thread.Sleep(2);
+        disk.Server.Parts.Durability.AtCut = () => Thread.Sleep(2);
         disk.Run("BGSAVE");
         disk.WaitFor(() => disk.Info("rdb_saves") == "1", "the save");
         string[] names = [.. disk.Run("LATENCY LATEST").Items.Select(item => item.Items[0].Text!)];

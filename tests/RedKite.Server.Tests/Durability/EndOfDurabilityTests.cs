@@ -11,7 +11,7 @@ public sealed class EndOfDurabilityTests
     public async Task A_thread_that_comes_after_the_end_saves_nothing()
     {
         await using DiskServer disk = await DiskServer.StartAsync();
-        DurabilityService durability = disk.Server.Engine.Durability;
+        DurabilityService durability = disk.Server.Parts.Durability;
         await disk.Server.StopAsync();
         string[] files = Directory.GetFiles(disk.Folder);
         Assert.Null(durability.SaveAtStop()); // of a SHUTDOWN that has waited for replicas
@@ -28,7 +28,7 @@ public sealed class EndOfDurabilityTests
     public async Task The_thread_that_ends_the_log_ends_itself_when_the_server_has_stopped()
     {
         await using DiskServer disk = await DiskServer.StartAsync();
-        DurabilityService durability = disk.Server.Engine.Durability;
+        DurabilityService durability = disk.Server.Parts.Durability;
         await disk.Server.StopAsync();
         Thread thread = durability.ApplyAppendOnly()!; // CONFIG SET appendonly no, whose thread begins late
         Assert.True(thread.Join(60_000));
@@ -38,7 +38,7 @@ public sealed class EndOfDurabilityTests
     public async Task Two_threads_may_end_the_log()
     {
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
-        LogKeeper log = disk.Server.Engine.Durability.Log;
+        LogKeeper log = disk.Server.Parts.Durability.Log;
         var ends = Enumerable.Range(0, 4).Select(_ => new Thread(() => log.Stop())).ToList();
         ends.ForEach(thread => thread.Start());
         Assert.All(ends, thread => Assert.True(thread.Join(60_000)));

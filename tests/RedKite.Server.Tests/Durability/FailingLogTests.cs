@@ -22,7 +22,7 @@ public sealed class FailingLogTests
         for (int failures = 1; failures <= 2; failures++)
         {
             disk.Run("BGREWRITEAOF");
-            disk.WaitFor(() => disk.Server.Engine.Durability is { IsSaving: false } durability && durability.Rewrites.Failures == failures, "the failure");
+            disk.WaitFor(() => disk.Server.Parts.Durability is { IsSaving: false } durability && durability.Rewrites.Failures == failures, "the failure");
         }
 
         Assert.Equal("1", disk.Run("GET a").Text);
@@ -59,7 +59,7 @@ public sealed class FailingLogTests
                 : null;
         Assert.Throws<IOException>(() => disk.Run("SET b 1"));
         Volatile.Write(ref failsLog, false);
-        DurabilityService durability = disk.Server.Engine.Durability;
+        DurabilityService durability = disk.Server.Parts.Durability;
         for (int failures = 1; failures <= 2; failures++)
         {
             durability.Tick(disk.Server.Engine.Clock.NowMs + 3_600_000); // the repair
@@ -84,7 +84,7 @@ public sealed class FailingLogTests
     {
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
         disk.Run("SET a 1");
-        DurabilityService durability = disk.Server.Engine.Durability;
+        DurabilityService durability = disk.Server.Parts.Durability;
         bool fails = true;
         disk.Files.Plan = call => Volatile.Read(ref fails) && call.Operation == "rename" && call.Path.EndsWith(".rdb", StringComparison.Ordinal) ? new FileFault(FileFault.InputOutput) : null;
         durability.NoteOtherData();
@@ -117,7 +117,7 @@ public sealed class FailingLogTests
             goesOn.Wait(CancellationToken.None);
             return null;
         };
-        if (isOtherData) disk.Server.Engine.Durability.NoteOtherData();
+        if (isOtherData) disk.Server.Parts.Durability.NoteOtherData();
         disk.Run(isOtherData ? "BGREWRITEAOF" : "CONFIG SET appendonly yes");
         Assert.True(reached.Wait(60_000, Token));
         client.Run("SET a 1").IsOk();
@@ -138,7 +138,7 @@ public sealed class FailingLogTests
         for (int i = 10; i < 20; i++) disk.Run($"SET expires{i} 1 PX 1");
         disk.Files.Plan = static call => call.Operation == "sync" ? new FileFault(FileFault.InputOutput) : null;
         Assert.Throws<IOException>(() => disk.Run("SET b 1"));
-        AppendOnlyLog log = disk.Server.Engine.Durability.Log.Log!;
+        AppendOnlyLog log = disk.Server.Parts.Durability.Log.Log!;
         disk.WaitFor(() => log.Refusing != 0, "the refusal");
         await log.Writer.Flush(); // it has reported its failure to the loops
         using RespConnection client = RespConnection.Connect(disk.Server.Port);
@@ -178,7 +178,7 @@ public sealed class FailingLogTests
         Assert.True(reached.Wait(60_000, Token));
         disk.Files.Plan = static call => call.Operation == "sync" ? new FileFault(FileFault.InputOutput) : null;
         writer.SendCommand("SET a 1");
-        AppendOnlyLog log = disk.Server.Engine.Durability.Log.Log!;
+        AppendOnlyLog log = disk.Server.Parts.Durability.Log.Log!;
         disk.WaitFor(() => log.Refusing != 0, "the failure");
         await log.Writer.Flush(); // it has reported its failure to the loops
         using var turned = new ManualResetEventSlim();
@@ -194,7 +194,7 @@ public sealed class FailingLogTests
     public async Task Rewrite_whose_log_ends_before_its_cut_fails()
     {
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
-        DurabilityService durability = disk.Server.Engine.Durability;
+        DurabilityService durability = disk.Server.Parts.Durability;
         FileFailure failure = Assert.Throws<FileFailure>(() => durability.Log.Rewrite((_, atCut) =>
         {
             durability.Log.Stop();
@@ -226,7 +226,7 @@ public sealed class FailingLogTests
     public async Task Dump_of_flushall_belongs_to_no_place_of_the_stream()
     {
         await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1");
-        DurabilityService durability = disk.Server.Engine.Durability;
+        DurabilityService durability = disk.Server.Parts.Durability;
         durability.Replication = static () => new RdbReplication(0, new string('a', RdbReplication.IdLength), 1000);
         disk.Run("SET a 1");
         disk.Run("SAVE");
@@ -242,7 +242,7 @@ public sealed class FailingLogTests
         disk.Run("SET a old");
         using var goesOn = new ManualResetEventSlim();
         using var reached = new ManualResetEventSlim();
-        string dump = disk.Server.Engine.Durability.DumpPath;
+        string dump = disk.Server.Parts.Durability.DumpPath;
         disk.Files.Plan = call =>
         {
             if (call.Operation == "sync" && !reached.IsSet)
@@ -253,7 +253,7 @@ public sealed class FailingLogTests
             else if (call.Operation == "open" && call.Path == dump)
             {
                 goesOn.Set();
-                disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the older save");
+                disk.WaitFor(() => !disk.Server.Parts.Durability.IsSaving, "the older save");
             }
 
             return null;
@@ -267,7 +267,7 @@ public sealed class FailingLogTests
 
     private static RdbReplication? PlaceOf(DiskServer disk)
     {
-        using IOpenFile file = disk.Files.OpenRead(disk.Server.Engine.Durability.DumpPath);
+        using IOpenFile file = disk.Files.OpenRead(disk.Server.Parts.Durability.DumpPath);
         return RdbReplication.In(file);
     }
 
@@ -277,7 +277,7 @@ public sealed class FailingLogTests
     private static async Task FillDiskAsync(DiskServer disk, Predicate<FileCall> isFull)
     {
         disk.Run("SET a 1");
-        await disk.Server.Engine.Durability.Log.Log!.Writer.Flush();
+        await disk.Server.Parts.Durability.Log.Log!.Writer.Flush();
         disk.Files.Plan = call => call.Operation == "write" && isFull(call) ? new FileFault(FileFault.NoSpace) : null;
         disk.Run("SET b 1");
         disk.WaitFor(() => disk.Server.Engine.WriteGate.Refusal is not null, "a refusal");

@@ -70,7 +70,7 @@ public sealed class FlushAllTests
         if (isCanceled) Assert.Equal("OK", (await flush).Text); // before the save goes on
         goesOn.Set();
         Assert.Equal("OK", (await flush).Text);
-        disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the save's end");
+        disk.WaitFor(() => !disk.Server.Parts.Durability.IsSaving, "the save's end");
         Assert.Equal(("0", "ok", isCanceled ? "0" : "1"), (disk.Info("rdb_changes_since_last_save"), disk.Info("rdb_last_bgsave_status"), disk.Info("rdb_saves")));
         await disk.RestartAfterAsync(PowerLoss.DropsAll, new Random(1));
         Assert.Equal(0, disk.Run("DBSIZE").Integer);
@@ -142,7 +142,7 @@ public sealed class FlushAllTests
         primary.Run("CONFIG SET repl-diskless-sync-delay 0");
         primary.Run("SET a 1");
         replica.Run($"REPLICAOF 127.0.0.1 {primary.Server.Port}");
-        replica.WaitFor(() => replica.Run("GET a").Text == "1" && replica.Files.FileExists(Path.Combine(replica.Folder, "dump.rdb")) && !replica.Server.Engine.Durability.IsSaving, "the data and its save");
+        replica.WaitFor(() => replica.Run("GET a").Text == "1" && replica.Files.FileExists(Path.Combine(replica.Folder, "dump.rdb")) && !replica.Server.Parts.Durability.IsSaving, "the data and its save");
         primary.Run("FLUSHALL");
         primary.Run("SET b 1");
         replica.WaitFor(() => replica.Run("GET b").Text == "1", "the stream");

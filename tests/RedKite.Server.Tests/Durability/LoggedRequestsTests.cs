@@ -20,7 +20,7 @@ public class LoggedRequestsTests
     {
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "save", "");
         Execute(disk, before, input);
-        Assert.True(await disk.Server.Engine.Durability.Log.Log!.Writer.Flush());
+        Assert.True(await disk.Server.Parts.Durability.Log.Log!.Writer.Flush());
         Assert.Equal(Select + before + logged, Encoding.Latin1.GetString(disk.Files.Content(Path.Combine(disk.Folder, "appendonlydir", "appendonly.aof.1.incr.aof"))));
         string digest = disk.Digest();
         await disk.RestartAsync();
@@ -47,7 +47,7 @@ public class LoggedRequestsTests
         const string Get = "*2\r\n$3\r\nGET\r\n$1\r\na\r\n", Set = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\nb\r\n", Append = "*3\r\n$6\r\nAPPEND\r\n$1\r\na\r\n$1\r\nz\r\n";
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "save", "");
         Execute(disk, Get + Set, Set + Get + Append, Append, Get + Get + Append + Set);
-        Assert.True(await disk.Server.Engine.Durability.Log.Log!.Writer.Flush());
+        Assert.True(await disk.Server.Parts.Durability.Log.Log!.Writer.Flush());
         Assert.Equal(Select + Set + Set + Append + Append + Append + Set, Encoding.Latin1.GetString(disk.Files.Content(Path.Combine(disk.Folder, "appendonlydir", "appendonly.aof.1.incr.aof"))));
     }
 

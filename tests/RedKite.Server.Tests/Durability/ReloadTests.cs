@@ -117,9 +117,9 @@ public class ReloadTests
         string digest = disk.Digest();
         disk.Run("SET gone 1 PX 1");
         Assert.Equal("OK", disk.Run("DEBUG LOADAOF").Text);
-        long length = disk.Server.Engine.Durability.Log.TotalBytes;
+        long length = disk.Server.Parts.Durability.Log.TotalBytes;
         Assert.Equal("OK", disk.Run("DEBUG LOADAOF").Text);
-        Assert.Equal(length, disk.Server.Engine.Durability.Log.TotalBytes);
+        Assert.Equal(length, disk.Server.Parts.Durability.Log.TotalBytes);
         disk.WaitFor(() => disk.Run("EXISTS gone").ToString() == "0", "the expiry");
         Assert.Equal(digest, disk.Digest());
         Assert.Equal("7", disk.Run("FCALL f 0").ToString());

@@ -103,7 +103,7 @@ public class SnapshotTests
         using ManualResetEventSlim stalls = await StallBackgroundSaveAsync(disk);
         RedKiteServer server = disk.Server;
         Task shutdown = Task.Run(() => server.Execute("SHUTDOWN", option), TestContext.Current.CancellationToken);
-        disk.WaitFor(() => server.Engine.Durability.AbortsSave, "the abort");
+        disk.WaitFor(() => server.Parts.Durability.AbortsSave, "the abort");
         stalls.Set();
         await server.Stopped.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
         await shutdown.ContinueWith(_ => { }, TaskScheduler.Default); // its client may have been closed
@@ -119,7 +119,7 @@ public class SnapshotTests
     {
         using var goesOn = new ManualResetEventSlim(); // disposed of behind the server, whose saves wait for it
         await using DiskServer disk = await DiskServer.StartAsync();
-        disk.Server.Engine.Durability.Saves.Ended += _ => goesOn.Wait(50, CancellationToken.None);
+        disk.Server.Parts.Durability.Saves.Ended += _ => goesOn.Wait(50, CancellationToken.None);
         disk.Run("BGSAVE");
         disk.WaitFor(() => disk.Info("rdb_bgsave_in_progress") == "0", "the end");
         Assert.Equal(reply, disk.Run(command).Text);
@@ -151,7 +151,7 @@ public class SnapshotTests
         Assert.Equal("Background saving cancelled", disk.Run("BGSAVE CANCEL").Text);
         Assert.Equal("ERR Background save already in progress", disk.Run("BGSAVE").Text);
         stalls.Set();
-        disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the end");
+        disk.WaitFor(() => !disk.Server.Parts.Durability.IsSaving, "the end");
         Assert.Equal("ok", disk.Info("rdb_last_bgsave_status"));
         Assert.Equal("0", disk.Info("rdb_saves"));
         Assert.Equal("OK", disk.Run("SET b 1").Text);
@@ -209,7 +209,7 @@ public class SnapshotTests
         for (int i = 0; i < 20; i++) disk.Run($"SET large:{i} {new string('x', 300_000)}");
         disk.Files.Plan = call => call.Operation == "write" ? new FileFault(FileFault.NoSpace) : null;
         disk.Run(command);
-        disk.WaitFor(() => disk.Info("rdb_bgsave_in_progress") == "0" && disk.Server.Engine.Durability.Saves.Failure is not null, "the end of the save");
+        disk.WaitFor(() => disk.Info("rdb_bgsave_in_progress") == "0" && disk.Server.Parts.Durability.Saves.Failure is not null, "the end of the save");
         disk.Files.Plan = null;
         Assert.Equal("OK", disk.Run("SAVE").Text);
     }

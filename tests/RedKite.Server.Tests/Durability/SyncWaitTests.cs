@@ -18,7 +18,7 @@ public class SyncWaitTests
         client.Run("WAITAOF 1 0 0").IsIntegers(1, 0); // it has written nothing
         client.Run("SET a 1").IsOk();
         client.Run("WAITAOF 1 0 0").IsIntegers(1, 0);
-        Assert.True(disk.Server.Engine.Durability.Log.Log!.Writer.SyncedPosition > 0);
+        Assert.True(disk.Server.Parts.Durability.Log.Log!.Writer.SyncedPosition > 0);
         client.Run("WAITAOF 0 0 0").IsIntegers(1, 0);
         client.Run("WAITAOF 1 1 1").IsIntegers(1, 0); // there are no replicas to wait for
         using RedKiteSession inProcess = disk.Server.CreateSession();
@@ -41,13 +41,13 @@ public class SyncWaitTests
         disk.WaitFor(() => disk.Server.Engine.Blocked.Count == 1, "the client");
         disk.Run("BGREWRITEAOF"); // the increment that ends is synced
         client.Read().IsIntegers(1, 0);
-        disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the rewrite");
+        disk.WaitFor(() => !disk.Server.Parts.Durability.IsSaving, "the rewrite");
         client.Run("SET a 2").IsOk();
         client.SendCommand("WAITAOF 1 0 0");
         disk.WaitFor(() => disk.Server.Engine.Blocked.Count == 1, "the client");
         disk.Run("CONFIG SET appendonly no");
         client.Read().IsError(NoLog);
-        disk.WaitFor(() => disk.Server.Engine.Durability.Log.Log is null, "the log's end");
+        disk.WaitFor(() => disk.Server.Parts.Durability.Log.Log is null, "the log's end");
         client.Run("WAITAOF 1 0 0").IsError(NoLog);
         client.Run("WAITAOF 0 0 0").IsIntegers(0, 0);
     }
@@ -72,7 +72,7 @@ public class SyncWaitTests
         client.SendCommand("WAITAOF 1 0 0"); // sent while there is none yet, or none that counts
         Assert.True(reached.Wait(60_000, TestContext.Current.CancellationToken));
         second.Run("SET behind 1").IsOk();
-        AppendOnlyLog log = disk.Server.Engine.Durability.Log.Log!;
+        AppendOnlyLog log = disk.Server.Parts.Durability.Log.Log!;
         disk.WaitFor(() => log.Writer.SyncedPosition == log.Chain.Reserved, "the sync");
         second.Run("WAITAOF 1 0 1").IsIntegers(0, 0);
         Assert.Equal(1, disk.Server.Engine.Blocked.Count);
@@ -92,15 +92,15 @@ public class SyncWaitTests
         Func<long, long?> synced = disk.Server.Follower.Services.SyncedOffset;
         disk.Run("SET a 1");
         Assert.Equal(100, synced(100));
-        disk.Server.Engine.Durability.Log.NoteOtherData();
+        disk.Server.Parts.Durability.Log.NoteOtherData();
         Assert.Equal(100, synced(200));
         disk.Run("SET a 2");
         Assert.Equal(100, synced(300));
         disk.Run("BGREWRITEAOF");
-        disk.WaitFor(() => !disk.Server.Engine.Durability.IsSaving, "the rewrite");
+        disk.WaitFor(() => !disk.Server.Parts.Durability.IsSaving, "the rewrite");
         Assert.InRange(synced(300) ?? 0, 200, 300);
         disk.Server.Engine.Replication.ChangeId();
-        disk.Server.Engine.Durability.Log.NoteOtherData();
+        disk.Server.Parts.Durability.Log.NoteOtherData();
         Assert.Equal(0, synced(50));
     }
 
@@ -120,7 +120,7 @@ public class SyncWaitTests
         client.Run("WAITAOF 1 0 0").IsError(NoLog); // the log still ends
         client.Run("WAITAOF 0 0 0").IsIntegers(0, 0);
         goesOn.Set();
-        disk.WaitFor(() => disk.Server.Engine.Durability.Log.Log is null, "the log's end");
+        disk.WaitFor(() => disk.Server.Parts.Durability.Log.Log is null, "the log's end");
     }
 
     [Fact]
@@ -132,6 +132,6 @@ public class SyncWaitTests
         byte[] request = CommandLine.Encode(CommandLine.Split("WAITAOF 1 0 1"));
         for (int i = 0; i < 300; i++) client.Send(request);
         for (int i = 0; i < 300; i++) client.Read().IsIntegers(0, 0);
-        Assert.Equal(1, disk.Server.Engine.Durability.Log.Waits.Count);
+        Assert.Equal(1, disk.Server.Parts.Durability.Log.Waits.Count);
     }
 }

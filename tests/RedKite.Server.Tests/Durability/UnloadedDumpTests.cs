@@ -20,10 +20,10 @@ public sealed class UnloadedDumpTests : IDisposable
         {
             Assert.Equal(0, server.Execute("DBSIZE").Integer);
             Assert.Contains(_log, line => line.StartsWith($"The keys of {Dump} are not loaded", StringComparison.Ordinal));
-            Assert.Equal(Dump, server.Engine.Durability.Unloaded.Path);
+            Assert.Equal(Dump, server.Parts.Durability.Unloaded.Path);
             server.Execute("SET", "new", "v");
             Assert.Equal("OK", server.Execute("SAVE").Text);
-            Assert.Equal(Dump + ".unloaded", server.Engine.Durability.Unloaded.Path);
+            Assert.Equal(Dump + ".unloaded", server.Parts.Durability.Unloaded.Path);
             Assert.Equal("OK", server.Execute("SAVE").Text); // its own file by now
         }
 

@@ -93,7 +93,7 @@ public sealed class ClockStepTests : IAsyncLifetime
         _here.Jump(-100 * HourMs);
         Primary("SET further a");
         AssertSame();
-        Assert.Equal((1L, 0L), (_primary.Engine.Replicas.FullSynchronizations, _primary.Engine.Replicas.Overflows));
+        Assert.Equal((1L, 0L), (_primary.Parts.Replicas.FullSynchronizations, _primary.Parts.Replicas.Overflows));
         Assert.Contains(",lag=0\r\n", _primary.Execute("INFO", "replication").Text!, StringComparison.Ordinal);
         Assert.Equal(0, _replica.Engine.Replication.LinkCounts.Breaks);
     }
@@ -126,7 +126,7 @@ public sealed class ClockStepTests : IAsyncLifetime
 
     private void AssertSame()
     {
-        Wait(() => _primary.Engine.ReplicaStream.Offset == _replica.Engine.ReplicaStream.Offset, "the stream");
+        Wait(() => _primary.Parts.ReplicaStream.Offset == _replica.Parts.ReplicaStream.Offset, "the stream");
         Assert.Equal(_primary.Execute("DEBUG", "DIGEST").Text, _replica.Execute("DEBUG", "DIGEST").Text);
         Assert.Equal(0, _replica.Engine.Metrics.Server.StreamErrors);
     }

@@ -66,7 +66,7 @@ public class FollowingTests
         AssertSame(primary, replica);
         Assert.StartsWith("READONLY ", replica.Run("SET key value").Text, StringComparison.Ordinal);
         string id = replica.Server.Engine.Replication.Id;
-        long offset = replica.Server.Engine.ReplicaStream.Offset;
+        long offset = replica.Server.Parts.ReplicaStream.Offset;
         Assert.Equal("OK", replica.Run("REPLICAOF NO ONE").Text);
         Assert.Equal("OK", replica.Run("REPLICAOF NO ONE").Text);
         Assert.Equal("OK", replica.Run("SET key value").Text);

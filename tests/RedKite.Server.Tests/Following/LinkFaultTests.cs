@@ -93,7 +93,7 @@ public class LinkFaultTests
                 }
 
                 string id = nodes[primary].Server!.Engine.Replication.Id; // one that has not had its data yet is none to choose
-                int chosen = Enumerable.Range(0, nodes.Length).Where(i => i != primary && nodes[i].Server!.Engine.Replication.Id == id).MaxBy(i => nodes[i].Server!.Engine.ReplicaStream.Offset);
+                int chosen = Enumerable.Range(0, nodes.Length).Where(i => i != primary && nodes[i].Server!.Engine.Replication.Id == id).MaxBy(i => nodes[i].Server!.Parts.ReplicaStream.Offset);
                 nodes[chosen].Client.Run("REPLICAOF NO ONE").IsOk();
                 foreach ((string key, long value) in confirmed) Assert.True(ValueOf(nodes[chosen], key) >= value, $"round {round}: {key} was confirmed with {value} and is {ValueOf(nodes[chosen], key)}");
                 foreach (LinkProxy link in links) link.Target = nodes[chosen].Port;
@@ -205,7 +205,7 @@ public class LinkFaultTests
             {
                 for (int i = 0; i < nodes.Length; i++)
                 {
-                    long offset = nodes[i].Server!.Engine.ReplicaStream.Offset;
+                    long offset = nodes[i].Server!.Parts.ReplicaStream.Offset;
                     if (offset < last[i]) Failure = $"the offset of replica {i} went from {last[i]} to {offset}";
                     last[i] = offset;
                 }

@@ -23,7 +23,7 @@ public class RestartTests
         primary.Run("SET", "in", "3");
         WaitForSame(primary, replica);
         replica.Run("BGSAVE");
-        replica.WaitFor(() => replica.Server.Engine.Durability.Saves.LastKeys > 0 && !replica.Server.Engine.Durability.IsSaving, "the save");
+        replica.WaitFor(() => replica.Server.Parts.Durability.Saves.LastKeys > 0 && !replica.Server.Parts.Durability.IsSaving, "the save");
         primary.Run("INCR", "after"); // in the database that the stream had selected before
         random.Run(50);
         WaitForSame(primary, replica);
@@ -57,7 +57,7 @@ public class RestartTests
         for (int i = 1; i <= 2; i++)
         {
             WaitForSame(primary, replica);
-            replica.WaitFor(() => !replica.Server.Engine.Durability.Log.LacksData && !replica.Server.Engine.Durability.IsSaving, "the base");
+            replica.WaitFor(() => !replica.Server.Parts.Durability.Log.LacksData && !replica.Server.Parts.Durability.IsSaving, "the base");
             random.Run(50);
             WaitForSame(primary, replica);
             await replica.RestartAsync();
@@ -74,10 +74,10 @@ public class RestartTests
         using Oracle primary = Primary();
         new RandomWrites(seed: 14, primary).Run(100);
         await using DiskServer replica = await DiskServer.StartAsync("save", "", "appendonly", "yes");
-        replica.Server.Engine.Durability.AtCut = () => throw new RedKite.Persistence.Files.FileFailure("write", "base", 28);
+        replica.Server.Parts.Durability.AtCut = () => throw new RedKite.Persistence.Files.FileFailure("write", "base", 28);
         replica.Run($"REPLICAOF 127.0.0.1 {primary.Port}");
         WaitForSame(primary, replica);
-        Assert.True(replica.Server.Engine.Durability.Log.LacksData);
+        Assert.True(replica.Server.Parts.Durability.Log.LacksData);
         replica.Set("replicaof", $"127.0.0.1 {primary.Port}");
         await replica.RestartAsync();
         WaitForSame(primary, replica);
@@ -90,15 +90,15 @@ public class RestartTests
         using Oracle primary = Primary();
         primary.Run("SET", "a", "1");
         await using DiskServer replica = await DiskServer.StartAsync("save", "", "appendonly", "yes", "appendfsync", "always");
-        replica.Server.Engine.Durability.AtCut = () => throw new RedKite.Persistence.Files.FileFailure("write", "base", 28);
+        replica.Server.Parts.Durability.AtCut = () => throw new RedKite.Persistence.Files.FileFailure("write", "base", 28);
         replica.Run($"REPLICAOF 127.0.0.1 {primary.Port}");
         WaitForSame(primary, replica);
         primary.Run("SET", "b", "1");
         WaitForSame(primary, replica);
-        replica.WaitFor(() => replica.Server.Engine.Durability.Log.Log is { } log && log.Writer.SyncedPosition == log.Chain.Reserved, "the sync");
+        replica.WaitFor(() => replica.Server.Parts.Durability.Log.Log is { } log && log.Writer.SyncedPosition == log.Chain.Reserved, "the sync");
         Assert.Equal("0", primary.RunList("WAITAOF", "0", "1", "300")[1]);
-        replica.Server.Engine.Durability.AtCut = null;
-        replica.WaitFor(() => !replica.Server.Engine.Durability.Log.LacksData, "the base, which is tried again");
+        replica.Server.Parts.Durability.AtCut = null;
+        replica.WaitFor(() => !replica.Server.Parts.Durability.Log.LacksData, "the base, which is tried again");
         Assert.Equal("1", primary.RunList("WAITAOF", "0", "1", "60000")[1]);
     }
 
@@ -110,7 +110,7 @@ public class RestartTests
         random.Run(50);
         await using DiskServer replica = await DiskServer.StartAsync("replicaof", $"127.0.0.1 {primary.Port}", "save", "", "appendonly", "yes", "appendfsync", "always");
         WaitForSame(primary, replica);
-        replica.WaitFor(() => !replica.Server.Engine.Durability.Log.LacksData && !replica.Server.Engine.Durability.IsSaving, "the base");
+        replica.WaitFor(() => !replica.Server.Parts.Durability.Log.LacksData && !replica.Server.Parts.Durability.IsSaving, "the base");
         random.Run(50);
         WaitForSame(primary, replica);
         await replica.RestartAfterAsync(PowerLoss.KeepsAll, new Random(1));
@@ -137,14 +137,14 @@ public class RestartTests
             WaitForReplica(1);
             primary.Execute("SET", "third", "value");
             Assert.True(SpinWait.SpinUntil(() => replica.RunText("GET", "third") == "value", TimeSpan.FromSeconds(60)));
-            Assert.Equal((0, 1), (primary.Engine.Replicas.FullSynchronizations, primary.Engine.Replicas.PartialSynchronizations));
+            Assert.Equal((0, 1), (primary.Parts.Replicas.FullSynchronizations, primary.Parts.Replicas.PartialSynchronizations));
         }
         finally
         {
             await primary.StopAsync();
         }
 
-        void WaitForReplica(int count) => Assert.True(SpinWait.SpinUntil(() => primary.Engine.Replicas.CountAcknowledged(primary.Engine.ReplicaStream.Offset, onDisk: false) == count, TimeSpan.FromSeconds(60)), "the replica");
+        void WaitForReplica(int count) => Assert.True(SpinWait.SpinUntil(() => primary.Parts.Replicas.CountAcknowledged(primary.Parts.ReplicaStream.Offset, onDisk: false) == count, TimeSpan.FromSeconds(60)), "the replica");
 
         Task<RedKiteServer> StartAsync()
         {

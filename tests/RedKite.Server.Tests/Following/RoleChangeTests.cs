@@ -25,13 +25,13 @@ public class RoleChangeTests
         Engine engine = replica.Server.Engine;
         ulong held = engine.Keyspace.Hash("held"u8);
         using (engine.Keyspace.LockAll()) engine.WriteGate.KeyRule = (_, hash) => hash != held;
-        long start = engine.ReplicaStream.Offset;
+        long start = engine.Replication.Stream!.Offset;
         primary.Stream("INCR a", "RPUSH list x", "SMOVE held other m", "INCR a");
         replica.WaitFor(() => replica.Run("EXISTS list").Integer == 1, "what precedes the write that waits");
         Assert.Equal("OK", replica.Run("REPLICAOF NO ONE").Text);
         using (engine.Keyspace.LockAll()) engine.WriteGate.KeyRule = null;
         Assert.Equal("1", replica.Run("GET a").Text);
-        Assert.Equal(start + Length("INCR a") + Length("RPUSH list x"), engine.ReplicaStream.Offset);
+        Assert.Equal(start + Length("INCR a") + Length("RPUSH list x"), engine.Replication.Stream!.Offset);
     }
 
     [Fact]
@@ -40,10 +40,10 @@ public class RoleChangeTests
         using ScriptedPrimary primary = await StreamCommandTests.PrimaryAsync();
         await using DiskServer replica = await StreamCommandTests.FollowAsync(primary);
         Engine engine = replica.Server.Engine;
-        long start = engine.ReplicaStream.Offset;
+        long start = engine.Replication.Stream!.Offset;
         long executed = -1;
         primary.StreamRaw([.. Encoded("INCR a"), .. "*1\r\n$x\r\n"u8]);
-        replica.WaitFor(() => (executed = Math.Max(executed, engine.ReplicaStream.Offset - start)) > 0 || primary.Requests.Length > 1, "the portion, or the next link");
+        replica.WaitFor(() => (executed = Math.Max(executed, engine.Replication.Stream!.Offset - start)) > 0 || primary.Requests.Length > 1, "the portion, or the next link");
         replica.WaitFor(() => primary.Requests.Length > 1, "the next link");
         Assert.EndsWith($" {start + Length("INCR a") + 1}", primary.Requests[1], StringComparison.Ordinal);
     }
@@ -54,12 +54,12 @@ public class RoleChangeTests
         using ScriptedPrimary primary = await StreamCommandTests.PrimaryAsync();
         await using DiskServer replica = await StreamCommandTests.FollowAsync(primary);
         Engine engine = replica.Server.Engine;
-        long start = engine.ReplicaStream.Offset;
+        long start = engine.Replication.Stream!.Offset;
         replica.Run("CLIENT PAUSE 1000000 WRITE");
         primary.Stream("SELECT 3", "SET x 1");
-        replica.WaitFor(() => engine.ReplicaStream.Offset > start, "the SELECT");
+        replica.WaitFor(() => engine.Replication.Stream!.Offset > start, "the SELECT");
         Assert.True(replica.Server.Follower.Suspend());
-        RdbReplication place = engine.Replicas.PlaceOfReplica!()!;
+        RdbReplication place = replica.Server.Parts.Replicas.PlaceOfReplica!()!;
         Assert.Equal((3, start + Length("SELECT 3")), (place.Database, place.Offset));
     }
 
@@ -175,10 +175,10 @@ public class RoleChangeTests
         (long offset, _) = replica.Synchronize(target.Port);
         replica.BecomeOnline(primary, offset);
         Engine engine = primary.Server.Engine;
-        Action<PrimaryAddress?> change = engine.Replicas.Failover.ChangeRole!;
-        engine.Replicas.Failover.ChangeRole = next =>
+        Action<PrimaryAddress?> change = primary.Server.Parts.Replicas.Failover.ChangeRole!;
+        primary.Server.Parts.Replicas.Failover.ChangeRole = next =>
         {
-            if (next is not null) engine.ReplicaStream.Append("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n9\r\n"u8);
+            if (next is not null) primary.Server.Parts.ReplicaStream.Append("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n9\r\n"u8);
             change(next);
         };
         primary.Client.Run("FAILOVER").IsOk();
@@ -187,7 +187,7 @@ public class RoleChangeTests
             {
                 try
                 {
-                    replica.Send($"REPLCONF ACK {engine.ReplicaStream.Offset}");
+                    replica.Send($"REPLCONF ACK {engine.Replication.Stream!.Offset}");
                 }
                 catch (SocketException)
                 {
@@ -222,28 +222,28 @@ public class RoleChangeTests
         using RespConnection client = RespConnection.Connect(server.Server.Port);
         client.Run("SET a 1").IsOk();
         var synced = new SyncedOffset();
-        Assert.Equal(100, synced.At(100, "one", server.Server.Engine.Durability.Log, Log()));
+        Assert.Equal(100, synced.At(100, "one", server.Server.Parts.Durability, Log()));
         client.Run("CONFIG SET appendfsync no").IsOk();
         client.Run("SET a 2").IsOk();
-        Assert.Equal(100, synced.At(120, "one", server.Server.Engine.Durability.Log, Log()));
-        Assert.Equal(0, synced.At(60, "two", server.Server.Engine.Durability.Log, Log()));
+        Assert.Equal(100, synced.At(120, "one", server.Server.Parts.Durability, Log()));
+        Assert.Equal(0, synced.At(60, "two", server.Server.Parts.Durability, Log()));
         client.Run("CONFIG SET appendfsync always").IsOk();
         client.Run("SET a 3").IsOk();
-        Assert.Equal(70, synced.At(70, "two", server.Server.Engine.Durability.Log, Log()));
-        Assert.Equal(80, synced.At(80, "two", server.Server.Engine.Durability.Log, Log()));
-        Assert.Equal(10, synced.At(10, "two", server.Server.Engine.Durability.Log, Log())); // an earlier offset: anew
+        Assert.Equal(70, synced.At(70, "two", server.Server.Parts.Durability, Log()));
+        Assert.Equal(80, synced.At(80, "two", server.Server.Parts.Durability, Log()));
+        Assert.Equal(10, synced.At(10, "two", server.Server.Parts.Durability, Log())); // an earlier offset: anew
 
         AppendLogAgain();
-        Assert.InRange(synced.At(90, "two", server.Server.Engine.Durability.Log, Log()), 0, 90);
+        Assert.InRange(synced.At(90, "two", server.Server.Parts.Durability, Log()), 0, 90);
 
-        AppendOnlyLog Log() => server.Server.Engine.Durability.Log.Log!;
+        AppendOnlyLog Log() => server.Server.Parts.Durability.Log.Log!;
 
         void AppendLogAgain()
         {
             client.Run("CONFIG SET appendonly no").IsOk();
-            server.WaitFor(() => server.Server.Engine.Durability.Log.Log is null, "the log's end");
+            server.WaitFor(() => server.Server.Parts.Durability.Log.Log is null, "the log's end");
             client.Run("CONFIG SET appendonly yes").IsOk();
-            server.WaitFor(() => server.Server.Engine.Durability.Log.Log is not null, "the log");
+            server.WaitFor(() => server.Server.Parts.Durability.Log.Log is not null, "the log");
         }
     }
 
@@ -258,15 +258,15 @@ public class RoleChangeTests
             (long offset, _) = replica.Synchronize();
             replica.BecomeOnline(primary, offset);
             primary.Client.Run("SET a 1").IsOk();
-            replica.Send($"REPLCONF ACK {engine.ReplicaStream.Offset} FACK {engine.ReplicaStream.Offset}");
-            primary.WaitFor(() => engine.Replicas.CountAcknowledged(engine.ReplicaStream.Offset, onDisk: true) == 1, "the acknowledgement");
+            replica.Send($"REPLCONF ACK {engine.Replication.Stream!.Offset} FACK {engine.Replication.Stream!.Offset}");
+            primary.WaitFor(() => primary.Server.Parts.Replicas.CountAcknowledged(engine.Replication.Stream!.Offset, onDisk: true) == 1, "the acknowledgement");
             primary.Client.SendCommand("WAITAOF 1 1 0");
             primary.WaitFor(() => engine.Blocked.Count == 1, "the wait");
         }
 
-        primary.WaitFor(() => engine.Replicas.Replicas.Count == 0, "the loss");
+        primary.WaitFor(() => primary.Server.Parts.Replicas.Replicas.Count == 0, "the loss");
         primary.Server.Execute("BGREWRITEAOF"); // the increment that ends is synced
-        primary.WaitFor(() => engine.Durability.Log.Waits.Count == 0, "the sync");
+        primary.WaitFor(() => primary.Server.Parts.Durability.Log.Waits.Count == 0, "the sync");
         using var again = new RawReplica(primary.Server.Port);
         (long place, _) = again.Synchronize();
         again.BecomeOnline(primary, place);

@@ -76,7 +76,7 @@ public class StreamCommandTests
         Assert.Equal("OK", replica.Run("REPLICAOF NO ONE").Text); // nor a change of the role
         Assert.Equal("1", replica.Run("GET a").Text);
 
-        long Offset() => replica.Server.Engine.ReplicaStream.Offset;
+        long Offset() => replica.Server.Parts.ReplicaStream.Offset;
     }
 
     // What is written behind EXEC would be lost with the old data.

@@ -82,7 +82,7 @@ public class MigrateFailureTests
         Assert.StartsWith(reply, text, StringComparison.Ordinal);
         Assert.InRange(text.Length, reply.Length, 41 + 1022); // as in Redis, an error's text is cut off
         Assert.Equal(rest, string.Join(' ', source.Run("KEYS *").Items.Select(static item => item.Text).Order(StringComparer.Ordinal)));
-        Assert.Equal(0, source.Server.Engine.Migrations.Running);
+        Assert.Equal(0, source.Server.Parts.Migrations.Running);
         Assert.DoesNotContain(source.Server.Engine.Keyspace.Stripes, static stripe => stripe.HasWatches);
     }
 
@@ -122,7 +122,7 @@ public class MigrateFailureTests
         await using LiveServer target = await LiveServer.StartAsync();
         source.Run("MSET a 1 b 2").IsOk();
         MigrateTests.Migrate(source, target.Server.Port, "a").IsOk();
-        MigrationService service = source.Server.Engine.Migrations;
+        MigrationService service = source.Server.Parts.Migrations;
         long nowMs = source.Server.Engine.Clock.SteadyMs;
         service.Tick(nowMs);
         Assert.Equal(1, service.IdleConnections);

@@ -236,10 +236,10 @@ public class MigrateRaceTests
         long buffers = source.Server.Engine.Buffers.UsedBytes;
         mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000");
         held.WaitUntilHeld();
-        Assert.Equal(1, source.Server.Engine.Migrations.Running);
+        Assert.Equal(1, source.Server.Parts.Migrations.Running);
         Assert.Equal(0, source.Run($"CLIENT UNBLOCK {id}").Number);
         Assert.Equal(1, source.Run($"CLIENT KILL ID {id}").Number);
-        NetworkTests.WaitFor(() => source.Server.Engine.Migrations.Running == 0, "the end of its turn");
+        NetworkTests.WaitFor(() => source.Server.Parts.Migrations.Running == 0, "the end of its turn");
         NetworkTests.WaitFor(() => source.Server.Engine.Keyspace.Stripes.All(static stripe => !stripe.HasWatches), "the end of its watches");
         NetworkTests.WaitFor(() => source.Server.Engine.Buffers.UsedBytes <= buffers, "the end of its buffers");
         Assert.Equal(0, source.Server.Engine.Blocked.Count);
@@ -300,7 +300,7 @@ public class MigrateRaceTests
         NetworkTests.WaitFor(() => held.Requests.Length == 1, "the request");
         await cancellation.CancelAsync();
         await Assert.ThrowsAsync<OperationCanceledException>(() => call);
-        NetworkTests.WaitFor(() => source.Server.Engine.Migrations.Running == 0, "the end of its turn");
+        NetworkTests.WaitFor(() => source.Server.Parts.Migrations.Running == 0, "the end of its turn");
         NetworkTests.WaitFor(() => source.Server.Engine.Keyspace.Stripes.All(static stripe => !stripe.HasWatches), "the end of its watches");
         Assert.Equal("1", source.Run("GET k").Text);
     }
@@ -318,7 +318,7 @@ public class MigrateRaceTests
         source.Run("REPLICAOF 127.0.0.1 1").IsOk();
         held.GoOn();
         Assert.StartsWith("UNBLOCKED force unblock", mover.Read().Text, StringComparison.Ordinal);
-        NetworkTests.WaitFor(() => source.Server.Engine.Migrations.Running == 0, "the end of its turn");
+        NetworkTests.WaitFor(() => source.Server.Parts.Migrations.Running == 0, "the end of its turn");
         Assert.Equal("1", source.Run("GET k").Text);
     }
 
@@ -340,16 +340,16 @@ public class MigrateRaceTests
         }
 
         for (int i = 0; i < RedKite.Server.Migration.MigrationService.RunningMax; i++) held.WaitUntilHeld();
-        Assert.Equal(RedKite.Server.Migration.MigrationService.RunningMax, source.Server.Engine.Migrations.Running);
+        Assert.Equal(RedKite.Server.Migration.MigrationService.RunningMax, source.Server.Parts.Migrations.Running);
         Assert.Equal(RedKite.Server.Migration.MigrationService.RunningMax, held.Accepted);
         await cancellation.CancelAsync(); // one that waits for its turn
         await Assert.ThrowsAsync<OperationCanceledException>(() => calls[^1]);
         held.Holds = false;
         for (int i = 0; i < Commands; i++) held.GoOn();
         foreach (Task<RedKiteReply> call in calls.SkipLast(1)) Assert.Equal("OK", (await call).Text);
-        NetworkTests.WaitFor(() => source.Server.Engine.Migrations.Running == 0, "the end of all turns");
+        NetworkTests.WaitFor(() => source.Server.Parts.Migrations.Running == 0, "the end of all turns");
         Assert.Equal($"k{Commands - 1}", Assert.Single(source.Run("KEYS *").Items).Text);
         Assert.Equal(Commands - 1, target.Run("DBSIZE").Number);
-        Assert.InRange(source.Server.Engine.Migrations.IdleConnections, 1, RedKite.Server.Migration.MigrationService.IdleMax);
+        Assert.InRange(source.Server.Parts.Migrations.IdleConnections, 1, RedKite.Server.Migration.MigrationService.IdleMax);
     }
 }

@@ -35,7 +35,7 @@ public class MigrateStressTests
 
         await end.CancelAsync();
         await Task.WhenAll(writers);
-        NetworkTests.WaitFor(() => source.Server.Engine.Migrations.Running == 0, "the end of all transfers");
+        NetworkTests.WaitFor(() => source.Server.Parts.Migrations.Running == 0, "the end of all transfers");
         Assert.InRange(moved, rounds / 4, rounds);
         var found = new HashSet<string>(source.Run("SMEMBERS k").Items.Select(static item => item.Text!));
         foreach (RespValue key in arrived.Run("KEYS *").Items) found.UnionWith(arrived.Run("SMEMBERS " + key.Text).Items.Select(static item => item.Text!));

@@ -171,7 +171,7 @@ public class MigrateTests
         Assert.Equal("k1400", Assert.Single(source.Run("KEYS *").Items).Text);
         Assert.Equal(Keys, target.Run("DBSIZE").Number);
         Assert.Equal(2_000_000, target.Run("STRLEN k7").Number);
-        Assert.Equal(0, source.Server.Engine.Migrations.Running);
+        Assert.Equal(0, source.Server.Parts.Migrations.Running);
         Assert.Equal(0, source.Server.Engine.Blocked.Count);
     }
 

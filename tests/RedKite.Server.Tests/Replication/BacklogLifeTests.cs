@@ -17,7 +17,7 @@ public class BacklogLifeTests
         var clock = new ManualClock();
         await using ReplicationChain chain = await ReplicationChain.StartAsync(clock, "redkite", "redkite");
         RedKiteServer replica = chain.Nodes[1].Server!;
-        ReplicaService replicas = replica.Engine.Replicas;
+        ReplicaService replicas = replica.Parts.Replicas;
         Pass(followedMs);
         string id = replica.Engine.Replication.Id;
         replica.Execute("REPLICAOF", "NO", "ONE");

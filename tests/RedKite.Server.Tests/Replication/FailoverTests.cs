@@ -39,7 +39,7 @@ public class FailoverTests
         await using ReplicatedServer primary = await ReplicatedServer.StartAsync();
         using var replica = new RawReplica(primary.Server.Port);
         replica.Synchronize();
-        primary.WaitFor(() => primary.Server.Engine.Replicas.Replicas is [{ State: ReplicaState.Loading }], "the data");
+        primary.WaitFor(() => primary.Server.Parts.Replicas.Replicas is [{ State: ReplicaState.Loading }], "the data");
         primary.Client.Run("FAILOVER TO 127.0.0.1 1").IsError("ERR FAILOVER target replica is not online.");
         replica.Send("REPLCONF ACK 0");
         primary.WaitForOnline(1);

@@ -25,11 +25,11 @@ public class PrimaryCountsTests
         string[] fields = ["sync_full", "sync_partial_ok", "total_forks", "total_net_repl_output_bytes"];
         primary.WaitFor(() => fields.All(field => primary.Info(field, "stats") != "0"), "the counts");
         Assert.Equal("1", primary.Info("rdb_saves", "persistence"));
-        long full = primary.Server.Engine.Replicas.FullSynchronizations;
+        long full = primary.Server.Parts.Replicas.FullSynchronizations;
         primary.Client.Run("CONFIG RESETSTAT").IsOk();
         foreach (string field in (string[])[.. fields, "sync_partial_err"]) Assert.Equal("0", primary.Info(field, "stats"));
         Assert.Equal("0", primary.Info("rdb_saves", "persistence"));
-        Assert.Equal(full, primary.Server.Engine.Replicas.FullSynchronizations); // metrics never go back
+        Assert.Equal(full, primary.Server.Parts.Replicas.FullSynchronizations); // metrics never go back
     }
 
     [Fact]
@@ -40,7 +40,7 @@ public class PrimaryCountsTests
         using var replica = new RawReplica(primary.Server.Port);
         replica.Send($"PSYNC {primary.Server.Engine.Replication.Id}{text} 1");
         Assert.StartsWith("+FULLRESYNC", replica.ReadLineWithText(), StringComparison.Ordinal);
-        Assert.InRange(primary.Server.Engine.Replicas.Counts.LastRefusal!.Reason.Length, 40, 400);
+        Assert.InRange(primary.Server.Parts.Replicas.Counts.LastRefusal!.Reason.Length, 40, 400);
         Assert.InRange(primary.Log.Length, 0, 10_000);
 
         RespConnection client = primary.Connect();
@@ -94,17 +94,17 @@ public class PrimaryCountsTests
         RedKiteServer primary = chain.Primary.Server!;
         primary.Execute("CONFIG", "SET", "repl-ping-replica-period", "3600");
         Pass(2000);
-        long offset = primary.Engine.ReplicaStream.Offset;
+        long offset = primary.Parts.ReplicaStream.Offset;
         primary.Execute("CONFIG", "SET", "repl-ping-replica-period", "5");
         Pass(2000);
-        Assert.Equal(offset, primary.Engine.ReplicaStream.Offset);
+        Assert.Equal(offset, primary.Parts.ReplicaStream.Offset);
         Pass(2000);
-        Assert.Equal(offset + 14, primary.Engine.ReplicaStream.Offset);
+        Assert.Equal(offset + 14, primary.Parts.ReplicaStream.Offset);
 
         void Pass(long milliseconds)
         {
             clock.Advance(milliseconds);
-            primary.Engine.Replicas.Tick(primary.Engine.Clock.SteadyMs);
+            primary.Parts.Replicas.Tick(primary.Engine.Clock.SteadyMs);
         }
     }
 
@@ -117,7 +117,7 @@ public class PrimaryCountsTests
         replica.BecomeOnline(primary, offset);
         primary.Client.Run("SET a 1").IsOk();
         Task<bool> stop = Task.Run(() => primary.Server.TryStopAfterReplicas(StopSaving.Never, forces: false), TestContext.Current.CancellationToken);
-        primary.WaitFor(() => primary.Server.Engine.Replicas.Shutdown.IsInProgress, "the wait");
+        primary.WaitFor(() => primary.Server.Parts.Replicas.Shutdown.IsInProgress, "the wait");
         string info = primary.Client.Run("INFO server").Text;
         Assert.InRange(int.Parse(ReplicatedServer.Field(info, "shutdown_in_milliseconds"), CultureInfo.InvariantCulture), 1, 60_000);
         Assert.True(info.IndexOf("io_threads_active", StringComparison.Ordinal) < info.IndexOf("shutdown_in_milliseconds", StringComparison.Ordinal));

@@ -55,7 +55,7 @@ public class PrimaryTests
             primary.Client.Run("SET while " + i).IsOk();
             primary.Client.Run("SELECT 0").IsOk();
             int expected = i;
-            primary.WaitFor(() => primary.Server.Engine.Replicas.PartialSynchronizations == expected, "the replica's return");
+            primary.WaitFor(() => primary.Server.Parts.Replicas.PartialSynchronizations == expected, "the replica's return");
             primary.AssertEqual(replica);
         }
 
@@ -73,11 +73,11 @@ public class PrimaryTests
         primary.Client.Run("SET a 1").IsOk();
         primary.WaitForAll();
         replica.Run("REPLICAOF", "127.0.0.1", LoopbackPort.Next().ToString(System.Globalization.CultureInfo.InvariantCulture));
-        primary.WaitFor(() => primary.Server.Engine.Replicas.Replicas.Count == 0, "the end of the connection");
+        primary.WaitFor(() => primary.Server.Parts.Replicas.Replicas.Count == 0, "the end of the connection");
         string value = new('x', 10_000);
         for (int i = 0; i < 60; i++) primary.Client.Run($"SET large:{i} {value}").IsOk();
         replica.Run("REPLICAOF", "127.0.0.1", primary.Server.Port.ToString(System.Globalization.CultureInfo.InvariantCulture));
-        primary.WaitFor(() => primary.Server.Engine.Replicas.FullSynchronizations == 2, "the second synchronization");
+        primary.WaitFor(() => primary.Server.Parts.Replicas.FullSynchronizations == 2, "the second synchronization");
         primary.WaitForOnline(1);
         primary.AssertEqual(replica);
         Assert.Equal("1", primary.Info("sync_partial_err", "stats"));
@@ -91,7 +91,7 @@ public class PrimaryTests
         RandomData.Fill(primary.Client, new Random(2), keys: 20, hasFieldExpiry: true);
         Oracle[] replicas = [primary.Follow(), primary.Follow(), primary.Follow()];
         primary.WaitForOnline(3);
-        Assert.Equal(1, primary.Server.Engine.Durability.Cuts);
+        Assert.Equal(1, primary.Server.Parts.Durability.Cuts);
         foreach (Oracle replica in replicas) primary.AssertEqual(replica);
     }
 

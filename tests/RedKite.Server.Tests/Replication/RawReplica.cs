@@ -56,7 +56,7 @@ internal sealed class RawReplica : IDisposable
         () =>
         {
             Send("REPLCONF ACK " + offset.ToString(System.Globalization.CultureInfo.InvariantCulture));
-            return SpinWait.SpinUntil(() => primary.Server.Engine.Replicas.Replicas.Count(static replica => replica.State == RedKite.Server.Replication.ReplicaState.Online) == replicas, 100);
+            return SpinWait.SpinUntil(() => primary.Server.Parts.Replicas.Replicas.Count(static replica => replica.State == RedKite.Server.Replication.ReplicaState.Online) == replicas, 100);
         },
         "the replica");
 

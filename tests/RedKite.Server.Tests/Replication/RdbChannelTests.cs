@@ -79,7 +79,7 @@ public class RdbChannelTests
         primary.WaitFor(() => Slaves(primary.Client).Contains("state=send_bulk_and_stream", StringComparison.Ordinal), "the beginning");
         (mainEnds ? main : channel).Dispose();
         (mainEnds ? channel : main).WaitForEnd();
-        primary.WaitFor(() => primary.Server.Engine.Replicas.Replicas.Count == 0, "their end");
+        primary.WaitFor(() => primary.Server.Parts.Replicas.Replicas.Count == 0, "their end");
         main.Dispose();
         channel.Dispose();
         using var next = new RawReplica(primary.Server.Port);
@@ -94,10 +94,10 @@ public class RdbChannelTests
         await using ReplicatedServer primary = await ReplicatedServer.StartAsync();
         RandomData.Fill(primary.Client, new Random(5), keys: 40, hasFieldExpiry: true);
         Oracle replica = primary.Follow("--repl-rdb-channel", channel);
-        for (int i = 0; i < 300 || !primary.Server.Engine.Replicas.Replicas.Any(static each => each.State == ReplicaState.Online); i++) primary.Client.Run($"INCR n:{i % 7}");
+        for (int i = 0; i < 300 || !primary.Server.Parts.Replicas.Replicas.Any(static each => each.State == ReplicaState.Online); i++) primary.Client.Run($"INCR n:{i % 7}");
         primary.AssertEqual(replica);
         Assert.Equal(channel == "yes", primary.Log.Contains("on a second connection", StringComparison.Ordinal));
-        Assert.Equal(1, primary.Server.Engine.Replicas.FullSynchronizations);
+        Assert.Equal(1, primary.Server.Parts.Replicas.FullSynchronizations);
     }
 
     [Theory]

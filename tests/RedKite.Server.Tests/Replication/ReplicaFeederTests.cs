@@ -16,7 +16,7 @@ public class ReplicaFeederTests
         await using ReplicatedServer primary = await ReplicatedServer.StartAsync("loops", "1");
         using var raw = new RawReplica(primary.Server.Port);
         ReplicaClient replica = Attach(primary, raw);
-        ReplicaService service = primary.Server.Engine.Replicas;
+        ReplicaService service = primary.Server.Parts.Replicas;
         ReplicaFeeder feeder = service.FeederOf(replica);
         OnLoop(replica, () =>
         {
@@ -39,12 +39,12 @@ public class ReplicaFeederTests
         await using ReplicatedServer primary = await ReplicatedServer.StartAsync("loops", "1");
         using var raw = new RawReplica(primary.Server.Port);
         ReplicaClient replica = Attach(primary, raw);
-        ReplicaFeeder feeder = primary.Server.Engine.Replicas.FeederOf(replica);
+        ReplicaFeeder feeder = primary.Server.Parts.Replicas.FeederOf(replica);
         OnLoop(replica, () =>
         {
             feeder.Feed(reads: -1);
             long before = feeder.StreamedBytes;
-            primary.Server.Engine.Replicas.Stream.Append(new byte[65 * 1024]);
+            primary.Server.Parts.Replicas.Stream.Append(new byte[65 * 1024]);
             feeder.Feed(reads: -2);
             Assert.True(feeder.StreamedBytes > before);
             Assert.False(replica.Connection.Loop.IsGathering);
@@ -57,18 +57,18 @@ public class ReplicaFeederTests
         await using ReplicatedServer primary = await ReplicatedServer.StartAsync("loops", "1");
         using var raw = new RawReplica(primary.Server.Port);
         ReplicaClient replica = Attach(primary, raw);
-        ReplicaFeeder feeder = primary.Server.Engine.Replicas.FeederOf(replica);
+        ReplicaFeeder feeder = primary.Server.Parts.Replicas.FeederOf(replica);
         using RespConnection waits = primary.Connect();
         primary.Client.Run("SET key value").IsOk();
         waits.SendCommand("SET key value");
         waits.Read().IsOk();
         waits.SendCommand("WAIT 1 0");
-        primary.WaitFor(() => primary.Server.Engine.Replicas.Waits.Count == 1, "the wait");
+        primary.WaitFor(() => primary.Server.Parts.Replicas.Waits.Count == 1, "the wait");
         OnLoop(replica, () =>
         {
             feeder.Feed(reads: -1);
             long before = feeder.StreamedBytes;
-            primary.Server.Engine.Replicas.Stream.Append(Ping);
+            primary.Server.Parts.Replicas.Stream.Append(Ping);
             feeder.Feed(reads: -2);
             Assert.Equal(before + Ping.Length, feeder.StreamedBytes);
         });
@@ -81,7 +81,7 @@ public class ReplicaFeederTests
         await using ReplicatedServer primary = await ReplicatedServer.StartAsync("loops", "1");
         using var raw = new RawReplica(primary.Server.Port);
         ReplicaClient replica = Attach(primary, raw);
-        ReplicaService service = primary.Server.Engine.Replicas;
+        ReplicaService service = primary.Server.Parts.Replicas;
         ReplicaFeeder feeder = service.FeederOf(replica);
         EventLoop loop = replica.Connection.Loop;
         OnLoop(replica, () =>
@@ -100,7 +100,7 @@ public class ReplicaFeederTests
         (long offset, _) = raw.Synchronize();
         raw.Send("REPLCONF ACK " + offset);
         primary.WaitForOnline(1);
-        return primary.Server.Engine.Replicas.Replicas.Single();
+        return primary.Server.Parts.Replicas.Replicas.Single();
     }
 
     private static void OnLoop(ReplicaClient replica, Action action)

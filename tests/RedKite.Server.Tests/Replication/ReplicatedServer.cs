@@ -53,13 +53,13 @@ internal sealed class ReplicatedServer : IAsyncDisposable
     }
 
     /// <summary>Waits until so many replicas get the stream.</summary>
-    internal void WaitForOnline(int replicas) => WaitFor(() => Server.Engine.Replicas.Replicas.Count(static replica => replica.State == ReplicaState.Online) == replicas, $"{replicas} replicas");
+    internal void WaitForOnline(int replicas) => WaitFor(() => Server.Parts.Replicas.Replicas.Count(static replica => replica.State == ReplicaState.Online) == replicas, $"{replicas} replicas");
 
     /// <summary>Waits until all replicas have executed everything.</summary>
     internal void WaitForAll()
     {
-        int replicas = Server.Engine.Replicas.Replicas.Count;
-        WaitFor(() => Server.Engine.Replicas.CountAcknowledged(Server.Engine.ReplicaStream.Offset, onDisk: false) == replicas, "acknowledgements");
+        int replicas = Server.Parts.Replicas.Replicas.Count;
+        WaitFor(() => Server.Parts.Replicas.CountAcknowledged(Server.Parts.ReplicaStream.Offset, onDisk: false) == replicas, "acknowledgements");
     }
 
     /// <summary>Checks that a replica has the same data at the same offset.</summary>

@@ -20,7 +20,7 @@ public class ReplicationFindingsTests
             {
                 using (var replica = new RawReplica(server.Port)) replica.Synchronize();
                 lost++;
-                primary.WaitFor(() => server.Engine.Replicas.Counts.Lost == lost, "the end of the connection");
+                primary.WaitFor(() => server.Parts.Replicas.Counts.Lost == lost, "the end of the connection");
                 return Found(server, "replicas-flap") is not null;
             },
             "the finding");
@@ -37,7 +37,7 @@ public class ReplicationFindingsTests
         primary.WaitForOnline(1);
         ObservedSeconds.Pass(replica.Server, 1);
         Assert.Null(Found(replica.Server, "data-diverged"));
-        primary.Server.Engine.ReplicaStream.Append("*3\r\n$4\r\nLPOP\r\n$1\r\na\r\n$1\r\nx\r\n"u8);
+        primary.Server.Parts.ReplicaStream.Append("*3\r\n$4\r\nLPOP\r\n$1\r\na\r\n$1\r\nx\r\n"u8);
         primary.WaitForAll();
         ObservedSeconds.Until(replica.Server, () => Found(replica.Server, "data-diverged") is not null, "the finding");
         Finding finding = Found(replica.Server, "data-diverged")!;
@@ -54,10 +54,10 @@ public class ReplicationFindingsTests
         replica.Send($"REPLCONF ACK {offset}");
         primary.WaitForOnline(1);
         primary.Client.Run("SET a 1").IsOk();
-        long lag = primary.Server.Engine.ReplicaStream.Offset - offset;
+        long lag = primary.Server.Parts.ReplicaStream.Offset - offset;
         Assert.True(lag > 0);
         ObservedSeconds.Pass(primary.Server, 1);
-        string[] lines = PrometheusText.Write(primary.Server.Engine, primary.Server.Diagnostics!).Split('\n');
+        string[] lines = PrometheusText.Write(primary.Server.Parts, primary.Server.Diagnostics!).Split('\n');
         Assert.Contains($"redkite_replica_offset_lag_bytes{{replica=\"127.0.0.1:1\"}} {lag}", lines);
         Assert.Contains(lines, line => line.StartsWith("redkite_replica_acknowledgement_age_seconds{replica=\"127.0.0.1:1\"} ", StringComparison.Ordinal));
         Assert.Contains($"redkite_replica_lag_bytes {lag}", lines);

@@ -31,31 +31,31 @@ public class SlowLinkTests
         client.Run("SET key first").IsOk();
         link.Allow(long.MaxValue / 2);
         replica.Execute("REPLICAOF", "127.0.0.1", link.Port.ToString(CultureInfo.InvariantCulture));
-        Wait(() => primary.Engine.Replicas.Replicas is [{ State: ReplicaState.Online }], "the replica");
+        Wait(() => primary.Parts.Replicas.Replicas is [{ State: ReplicaState.Online }], "the replica");
 
         // Online, and then nothing more passes.
         link.Allow(0);
-        long peak = WriteUntil(primary, client, LimitBytes, () => primary.Engine.Replicas.Counts.OverflowsInStream == 1);
+        long peak = WriteUntil(primary, client, LimitBytes, () => primary.Parts.Replicas.Counts.OverflowsInStream == 1);
         link.Cut();
         Assert.InRange(peak, LimitBytes - (4 * PieceBytes), LimitBytes + (4 * PieceBytes));
 
         // It comes again and again, and gets the beginning of the data each time.
         for (int sync = 1; sync <= SyncsWithoutPause; sync++)
         {
-            Wait(() => primary.Engine.Replicas.Replicas is [{ State: ReplicaState.Receiving or ReplicaState.Loading }], $"synchronization {sync}");
+            Wait(() => primary.Parts.Replicas.Replicas is [{ State: ReplicaState.Receiving or ReplicaState.Loading }], $"synchronization {sync}");
             long limit = LimitBytes << Math.Min(sync - 1, ReplicaService.LimitDoublingsMax);
-            peak = WriteUntil(primary, client, limit, () => primary.Engine.Replicas.Counts.OverflowsInSync == sync);
+            peak = WriteUntil(primary, client, limit, () => primary.Parts.Replicas.Counts.OverflowsInSync == sync);
             link.Cut();
             Assert.InRange(peak, limit - (4 * PieceBytes), limit + (4 * PieceBytes));
         }
 
         // From here on it waits, however much is written.
-        Wait(() => primary.Engine.Replicas.Replicas is [{ State: ReplicaState.Waiting }], "the replica to wait");
-        long full = primary.Engine.Replicas.FullSynchronizations;
+        Wait(() => primary.Parts.Replicas.Replicas is [{ State: ReplicaState.Waiting }], "the replica to wait");
+        long full = primary.Parts.Replicas.FullSynchronizations;
         for (int i = 0; i < 64; i++) Write(client);
-        Assert.True(primary.Engine.Replicas.Replicas is [{ State: ReplicaState.Waiting }]);
-        Assert.Equal((full, (long)SyncsWithoutPause), (primary.Engine.Replicas.FullSynchronizations, primary.Engine.Replicas.Counts.OverflowsInSync));
-        Wait(() => primary.Engine.ReplicaStream.KeptBytes <= 2 * LimitBytes, "the release of what it has not read");
+        Assert.True(primary.Parts.Replicas.Replicas is [{ State: ReplicaState.Waiting }]);
+        Assert.Equal((full, (long)SyncsWithoutPause), (primary.Parts.Replicas.FullSynchronizations, primary.Parts.Replicas.Counts.OverflowsInSync));
+        Wait(() => primary.Parts.ReplicaStream.KeptBytes <= 2 * LimitBytes, "the release of what it has not read");
         lock (_lines)
         {
             Assert.Single(_lines, static line => line.Contains("bytes behind (client-output-buffer-limit replica)", StringComparison.Ordinal));
@@ -66,10 +66,10 @@ public class SlowLinkTests
         // The link is as fast as it should be, and the pause is over.
         link.Allow(long.MaxValue / 2);
         clock.Advance(120_000);
-        Wait(() => primary.Engine.Replicas.Replicas is [{ State: ReplicaState.Online }], "the replica");
-        Wait(() => replica.Engine.ReplicaStream.Offset == primary.Engine.ReplicaStream.Offset, "the stream");
+        Wait(() => primary.Parts.Replicas.Replicas is [{ State: ReplicaState.Online }], "the replica");
+        Wait(() => replica.Parts.ReplicaStream.Offset == primary.Parts.ReplicaStream.Offset, "the stream");
         Assert.Equal(primary.Execute("DEBUG", "DIGEST").Text, replica.Execute("DEBUG", "DIGEST").Text);
-        Assert.Empty(primary.Engine.Replicas.TooSlow);
+        Assert.Empty(primary.Parts.Replicas.TooSlow);
     }
 
     // The first loop looks at the limits, and this server has one that is busy. A replica that is behind by all that a stream can keep is given up by who appends.
@@ -80,17 +80,17 @@ public class SlowLinkTests
         using var replica = new RawReplica(primary.Server.Port);
         (long offset, _) = replica.Synchronize();
         replica.BecomeOnline(primary, offset);
-        ReplicationStream stream = primary.Server.Engine.ReplicaStream;
+        ReplicationStream stream = primary.Server.Parts.ReplicaStream;
         stream.BehindBytes = LimitBytes;
         using var busy = new ManualResetEventSlim();
-        primary.Server.Engine.Replicas.Replicas[0].Connection.Loop.Post(busy.Wait);
+        primary.Server.Parts.Replicas.Replicas[0].Connection.Loop.Post(busy.Wait);
         string piece = new('x', PieceBytes);
         for (int i = 0; i < 4 * LimitBytes / PieceBytes; i++) primary.Server.Execute("SET", "key", piece).IsOk();
         Assert.InRange(stream.KeptBytes, 0, LimitBytes + (2 * LogChain.SegmentBytes));
-        Assert.Equal(1, primary.Server.Engine.Replicas.Overflows);
+        Assert.Equal(1, primary.Server.Parts.Replicas.Overflows);
         busy.Set();
         replica.WaitForEnd();
-        primary.WaitFor(() => primary.Server.Engine.Replicas.Replicas.Count == 0, "the replica's end");
+        primary.WaitFor(() => primary.Server.Parts.Replicas.Replicas.Count == 0, "the replica's end");
         Assert.Contains("more than is kept of the stream", primary.Log, StringComparison.Ordinal);
     }
 
@@ -104,7 +104,7 @@ public class SlowLinkTests
         {
             Assert.True(written < limit + MostOnTheWay, "much more was written than the limit, and the replica is not closed");
             Write(client);
-            long behind = primary.Engine.Replicas.Replicas.Select(replica => replica.Position is { } position ? primary.Engine.ReplicaStream.Offset - position.Offset : 0).DefaultIfEmpty().Max();
+            long behind = primary.Parts.Replicas.Replicas.Select(replica => replica.Position is { } position ? primary.Parts.ReplicaStream.Offset - position.Offset : 0).DefaultIfEmpty().Max();
             peak = Math.Max(peak, behind);
             int turns = primary.Engine.Clock.Turns;
             if (behind > limit - (2 * PieceBytes)) SpinWait.SpinUntil(() => condition() || primary.Engine.Clock.Turns > turns + 1, 60_000);

@@ -17,7 +17,7 @@ public class StreamTests
         foreach (string command in (string[])["SET a 1", "GET a", "SELECT 3", "INCR n", "MULTI", "SET b 2", "PUBLISH c m", "EXEC", "SPOP missing", "PUBLISH c 2"]) primary.Client.Run(command);
         string expected = Requests("SELECT 0", "SET a 1", "SELECT 3", "INCR n", "MULTI", "SET b 2", "PUBLISH c m", "EXEC", "PUBLISH c 2");
         Assert.Equal(expected, replica.ReadText(expected.Length));
-        Assert.Equal(offset + expected.Length, primary.Server.Engine.ReplicaStream.Offset);
+        Assert.Equal(offset + expected.Length, primary.Server.Parts.ReplicaStream.Offset);
         primary.Client.SendCommand("WAIT 1 0");
         string ask = Requests("REPLCONF GETACK *");
         Assert.Equal(ask, replica.ReadText(ask.Length));
@@ -123,10 +123,10 @@ public class StreamTests
         replica.Synchronize();
         replica.Send("REPLCONF ACK 0");
         primary.WaitForOnline(1);
-        WriteUntil(primary, () => primary.Server.Engine.Replicas.Replicas.Count == 0);
+        WriteUntil(primary, () => primary.Server.Parts.Replicas.Replicas.Count == 0);
         primary.WaitFor(() => primary.Log.Contains("client-output-buffer-limit replica", StringComparison.Ordinal), "its log line");
-        Assert.Equal(1, primary.Server.Engine.Replicas.Overflows);
-        primary.WaitFor(() => primary.Server.Engine.ReplicaStream.KeptBytes <= 1 << 20, "the release of what it did not read");
+        Assert.Equal(1, primary.Server.Parts.Replicas.Overflows);
+        primary.WaitFor(() => primary.Server.Parts.ReplicaStream.KeptBytes <= 1 << 20, "the release of what it did not read");
     }
 
     [Fact]
@@ -137,11 +137,11 @@ public class StreamTests
         {
             using var replica = new RawReplica(primary.Server.Port);
             replica.Synchronize();
-            primary.WaitFor(() => primary.Server.Engine.Replicas.Replicas is [{ State: ReplicaState.Loading }], "the data");
-            long start = primary.Server.Engine.ReplicaStream.Offset;
-            WriteUntil(primary, () => primary.Server.Engine.ReplicaStream.Offset - start > (limit << 20) - 200_000);
-            Assert.Single(primary.Server.Engine.Replicas.Replicas);
-            WriteUntil(primary, () => primary.Server.Engine.Replicas.Replicas.Count == 0);
+            primary.WaitFor(() => primary.Server.Parts.Replicas.Replicas is [{ State: ReplicaState.Loading }], "the data");
+            long start = primary.Server.Parts.ReplicaStream.Offset;
+            WriteUntil(primary, () => primary.Server.Parts.ReplicaStream.Offset - start > (limit << 20) - 200_000);
+            Assert.Single(primary.Server.Parts.Replicas.Replicas);
+            WriteUntil(primary, () => primary.Server.Parts.Replicas.Replicas.Count == 0);
             replica.WaitForEnd();
         }
 
@@ -149,14 +149,14 @@ public class StreamTests
 
         // The largest limit has failed twice: the next synchronizations wait, longer each time, so that they do not only load both servers.
         primary.WaitFor(() => primary.Log.Contains("may be 8388608 bytes behind, and begins after 2 seconds", StringComparison.Ordinal), "the pause");
-        Assert.Equal([("127.0.0.1:1", 5)], primary.Server.Engine.Replicas.TooSlow);
-        Assert.Equal((5, 0), (primary.Server.Engine.Replicas.Counts.OverflowsInSync, primary.Server.Engine.Replicas.Counts.OverflowsInStream));
-        primary.WaitFor(() => primary.Server.Engine.ReplicaStream.KeptBytes <= 1 << 20, "the release of what they did not read");
+        Assert.Equal([("127.0.0.1:1", 5)], primary.Server.Parts.Replicas.TooSlow);
+        Assert.Equal((5, 0), (primary.Server.Parts.Replicas.Counts.OverflowsInSync, primary.Server.Parts.Replicas.Counts.OverflowsInStream));
+        primary.WaitFor(() => primary.Server.Parts.ReplicaStream.KeptBytes <= 1 << 20, "the release of what they did not read");
         using var last = new RawReplica(primary.Server.Port);
         (long offset, _) = last.Synchronize();
         last.Send($"REPLCONF ACK {offset}");
         primary.WaitForOnline(1);
-        Assert.Empty(primary.Server.Engine.Replicas.TooSlow);
+        Assert.Empty(primary.Server.Parts.Replicas.TooSlow);
     }
 
     [Fact]
@@ -171,7 +171,7 @@ public class StreamTests
         using var replica = new RawReplica(primary.Server.Port, receiveBufferBytes: 64 * 1024);
         replica.Run("REPLCONF capa eof");
         replica.Send("PSYNC ? -1");
-        primary.WaitFor(() => primary.Server.Engine.Durability.SideBytes == 0 && primary.Server.Engine.Replicas.Replicas is [{ State: ReplicaState.Receiving }], "the walk");
+        primary.WaitFor(() => primary.Server.Parts.Durability.SideBytes == 0 && primary.Server.Parts.Replicas.Replicas is [{ State: ReplicaState.Receiving }], "the walk");
         for (int i = 0; i < 4000; i++) primary.Client.SendCommand($"SET key:{i} changed");
         for (int i = 0; i < 4000; i++) primary.Client.Read().IsOk();
         Assert.Equal("changed", primary.Client.Run("GET key:3999").Text);
@@ -194,7 +194,7 @@ public class StreamTests
 
         primary.WaitFor(() => primary.Log.Contains("repl-timeout", StringComparison.Ordinal), "its log line");
         Assert.Equal("1", primary.Info("repl_backlog_active"));
-        primary.WaitFor(() => !primary.Server.Engine.ReplicaStream.HasBacklog, "the backlog's end");
+        primary.WaitFor(() => !primary.Server.Parts.ReplicaStream.HasBacklog, "the backlog's end");
         Assert.NotEqual(id, primary.Server.Engine.Replication.Id);
         Assert.Equal("0", primary.Info("repl_backlog_histlen"));
         primary.Client.Run("SET a 2").IsOk(); // is in no stream
@@ -213,7 +213,7 @@ public class StreamTests
         primary.Client.Run("SET a 1").IsOk();
         RespConnection stopping = primary.Connect(), writing = primary.Connect();
         stopping.SendCommand("SHUTDOWN NOSAVE");
-        primary.WaitFor(() => primary.Server.Engine.Replicas.Shutdown.IsInProgress, "the wait");
+        primary.WaitFor(() => primary.Server.Parts.Replicas.Shutdown.IsInProgress, "the wait");
         primary.Client.Run("GET a").IsBulk("1");
         writing.SendCommand("SET a 2");
         primary.WaitFor(() => primary.Server.Engine.Pause.Held(primary.Server.Engine.Clients) == 1, "the write");
@@ -222,7 +222,7 @@ public class StreamTests
         writing.Read().IsOk();
         primary.Client.Run("SHUTDOWN ABORT").IsError("ERR No shutdown in progress.");
         stopping.SendCommand("SHUTDOWN NOSAVE");
-        primary.WaitFor(() => primary.Server.Engine.Replicas.Shutdown.IsInProgress, "the wait");
+        primary.WaitFor(() => primary.Server.Parts.Replicas.Shutdown.IsInProgress, "the wait");
         Assert.False(primary.Server.Stopped.IsCompleted);
         replica.Send($"REPLCONF ACK {offset + 100_000}");
         await primary.Server.Stopped;
@@ -253,7 +253,7 @@ public class StreamTests
         Oracle follower = primary.Follow();
         primary.WaitForOnline(1);
         primary.AssertEqual(follower);
-        Assert.Equal(0, primary.Server.Engine.Durability.SideBytes);
+        Assert.Equal(0, primary.Server.Parts.Durability.SideBytes);
     }
 
     private static string Requests(params string[] commands) => string.Concat(commands.Select(static command => Encoding.Latin1.GetString(CommandLine.Encode(CommandLine.Split(command)))));

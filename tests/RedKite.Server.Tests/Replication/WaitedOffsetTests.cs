@@ -19,7 +19,7 @@ public class WaitedOffsetTests
         using var replica = new RawReplica(primary.Server.Port);
         (long offset, _) = replica.Synchronize();
         replica.BecomeOnline(primary, offset);
-        ReplicaService replicas = primary.Server.Engine.Replicas;
+        ReplicaService replicas = primary.Server.Parts.Replicas;
         Action? wake = replicas.Stream.Appended;
         replicas.Stream.Appended = () =>
         {
@@ -44,7 +44,7 @@ public class WaitedOffsetTests
         (long offset, _) = replica.Synchronize();
         replica.BecomeOnline(primary, offset);
         primary.Client.Run("SET a 1").IsOk(); // which it does not acknowledge
-        ShutdownWait shutdown = primary.Server.Engine.Replicas.Shutdown;
+        ShutdownWait shutdown = primary.Server.Parts.Replicas.Shutdown;
         Task<bool> first = Begin();
         primary.WaitFor(() => primary.Server.Engine.Pause.HoldsForServer, "the first");
         Assert.True(shutdown.Abort());

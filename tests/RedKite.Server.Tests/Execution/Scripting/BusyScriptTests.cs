@@ -45,11 +45,11 @@ public sealed class BusyScriptTests
     {
         await using DiskServer disk = await DiskServer.StartAsync("stripes", "1", "busy-reply-threshold", "100", "save", "");
         disk.Run("SET k 1");
-        disk.Server.Engine.Replicas.Continue(new(0, new string('a', 40), 1)); // who becomes a primary consumes changes again
+        disk.Server.Parts.Replicas.Continue(new(0, new string('a', 40), 1)); // who becomes a primary consumes changes again
         if (command.StartsWith("BACKUP", StringComparison.Ordinal))
         {
             disk.Run("BACKUP START");
-            disk.WaitFor(() => disk.Server.Engine.Backup.Status.State == BackupState.Incrementing, "the base");
+            disk.WaitFor(() => disk.Server.Parts.Backup.Status.State == BackupState.Incrementing, "the base");
         }
         else if (command.StartsWith("REPLICAOF", StringComparison.Ordinal))
         {
@@ -120,15 +120,15 @@ public sealed class BusyScriptTests
         await using RedKiteServer server = await StartAsync(stripes: 1, "repl-backlog-ttl", "1");
         using RespConnection client = RespConnection.Connect(server.Port);
         Keyspace keyspace = server.Engine.Keyspace;
-        server.Engine.Replicas.Continue(new(0, new string('a', 40), 1));
+        server.Parts.Replicas.Continue(new(0, new string('a', 40), 1));
         keyspace.Stripes[0].Enter(); // as a script that is busy
         keyspace.Scripts.NoteBusy();
-        server.Engine.Replicas.Tick(server.Engine.Clock.SteadyMs + 10_000);
-        Assert.True(server.Engine.Replicas.Stream.HasBacklog);
+        server.Parts.Replicas.Tick(server.Engine.Clock.SteadyMs + 10_000);
+        Assert.True(server.Parts.Replicas.Stream.HasBacklog);
         keyspace.Scripts.NoteBusyEnded();
         keyspace.Stripes[0].Exit();
-        server.Engine.Replicas.Tick(server.Engine.Clock.SteadyMs + 20_000);
-        Assert.False(server.Engine.Replicas.Stream.HasBacklog);
+        server.Parts.Replicas.Tick(server.Engine.Clock.SteadyMs + 20_000);
+        Assert.False(server.Parts.Replicas.Stream.HasBacklog);
     }
 
     private static int StripeOf(Keyspace keyspace, string key) => keyspace.StripeOf(keyspace.Hash(System.Text.Encoding.ASCII.GetBytes(key)));

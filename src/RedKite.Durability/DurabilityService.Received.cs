@@ -1,0 +1,99 @@
+using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Durability;
+
+/// <summary>
+/// Loads what a primary sends to this server, which is its replica: in place of the old data, or beside it. Nothing is saved meanwhile; afterwards the append-only file is
+/// rewritten, and the data is saved if there are save points.
+/// </summary>
+internal sealed partial class DurabilityService
+{
+    /// <summary>Replaces the data. No other client uses keys meanwhile.</summary>
+    /// <param name="file">What was received, or arrives.</param>
+    /// <param name="removeAll">Removes the old data.</param>
+    /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
+    /// <param name="cancellation">Ends loading early.</param>
+    /// <returns>The place in a stream that the data names; null: none.</returns>
+    /// <exception cref="IOException">The data is damaged or cannot be read.</exception>
+    public RdbReplication? LoadReceived(IOpenFile file, Action removeAll, Func<byte[], string?> loadFunctions, CancellationToken cancellation)
+    {
+        RdbReplication? place = null;
+        WithoutSaving(
+            () =>
+            {
+                removeAll();
+                LoadTo(_loader.Begin(loadFunctions), file, out place, cancellation);
+            },
+            cancellation);
+        return place;
+    }
+
+    /// <summary>Loads beside the old data, which clients go on using, and then replaces it.</summary>
+    /// <param name="file">The data.</param>
+    /// <param name="spare">Receives it.</param>
+    /// <param name="replaceAll">Exchanges the data at the end, together with the libraries of functions.</param>
+    /// <param name="cancellation">Ends loading early.</param>
+    /// <exception cref="IOException">The data is damaged or cannot be read: the old data is unchanged.</exception>
+    public void LoadBeside(ArrivingFile file, Database[] spare, Action<List<byte[]>, RdbReplication?> replaceAll, CancellationToken cancellation)
+    {
+        List<byte[]> functions = [];
+        WithoutSaving(
+            () =>
+            {
+                LoadTo(_loader.Begin(Gather).Into(spare), file, out RdbReplication? place, cancellation);
+                replaceAll(functions, place);
+            },
+            cancellation);
+
+        string? Gather(byte[] code)
+        {
+            functions.Add(code);
+            return null;
+        }
+    }
+
+    private void LoadTo(LoadedData data, IOpenFile file, out RdbReplication? place, CancellationToken cancellation)
+    {
+        RdbReplication? found = null;
+        _loader.LoadDump(file, data, Expiry, cancellation, isOfReplication: true);
+        place = found;
+
+        ExpiryClock Expiry()
+        {
+            found = RdbReplication.In(file);
+            return ExpiryClock.Never;
+        }
+    }
+
+    // One snapshot in progress ends, because what it writes would soon be old.
+    private void WithoutSaving(Action load, CancellationToken cancellation)
+    {
+        _running?.Abort();
+        _saving.Wait(cancellation);
+        try
+        {
+            _dumping.Wait(cancellation);
+            try
+            {
+                _isReceiving = true;
+                load();
+                Saves.NoteLoaded(_clock.NowMs, Changes());
+            }
+            finally
+            {
+                _isReceiving = false;
+                _dumping.Release();
+            }
+
+            NoteOtherData(); // before a rewrite can begin, whose base has the data
+        }
+        finally
+        {
+            _saving.Release();
+        }
+
+        _saveIsScheduled |= _settings.SavePoints.Length > 0;
+    }
+}

@@ -1,0 +1,202 @@
+using System.Diagnostics;
+using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
+using RedKite.Server.Logging;
+using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Durability;
+
+/// <content>What writes all data for others: for replicas, for backups, and as the base of an append-only file.</content>
+internal sealed partial class DurabilityService
+{
+    private long _flushes; // all data was removed this often; changed with all stripes and _committing locked
+
+    /// <summary>Called when the data became another than that of the files, with stripes locked or not.</summary>
+    internal Action? DataReplaced { get; set; }
+
+    /// <summary>Called once a second, and before the files are completed because the server stops.</summary>
+    internal Action<long>? Ticked { get; set; }
+
+    internal Action? Stopping { get; set; }
+
+    /// <summary>Begins work that writes a snapshot on another thread, unless one is being written.</summary>
+    /// <param name="thread">The thread's name.</param>
+    /// <param name="work">The work.</param>
+    internal bool TryBegin(string thread, Action work)
+    {
+        if (!TryTakeSaving(0)) return false;
+        _cancelsSave = false;
+        Run(thread, work);
+        return true;
+    }
+
+    /// <summary>Writes all data as the base of an append-only file, on the thread of <see cref="TryBegin(string, Action)"/>. The caller ends it.</summary>
+    /// <param name="writer">Receives the data.</param>
+    /// <param name="atCut">Called with all stripes locked.</param>
+    internal void WriteBase(RdbFileWriter writer, Action atCut)
+    {
+        writer.Begin(NewInfo(isLogBase: true));
+        WriteInBackground(writer, atCut);
+    }
+
+    /// <summary>Begins to write all data to replicas on another thread, unless a snapshot is being written.</summary>
+    public bool TryBeginSynchronization(Action work)
+    {
+        if (!TryTakeSaving(0)) return false;
+        _cancelsSave = false;
+        _isSynchronizing = true;
+        Run("redkite-sync", work);
+        return true;
+    }
+
+    /// <summary>Writes all data to replicas, on the thread of <see cref="TryBeginSynchronization"/>. The caller ends it.</summary>
+    /// <param name="writer">Receives the data.</param>
+    /// <param name="atCut">Called with all stripes locked; returns the place in the stream that the data belongs to.</param>
+    public void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => WriteInBackground(writer, () => Begin(writer, atCut, version), version);
+
+    /// <summary>As <see cref="WriteForReplicas"/>, without keys.</summary>
+    public void WriteFunctionsForReplicas(RdbFileWriter writer, bool withFunctions, Func<RdbReplication> atCut, int version)
+    {
+        List<byte[]> functions = [];
+        WithAllLocked(() =>
+        {
+            Begin(writer, atCut, version);
+            if (withFunctions) functions.AddRange(Functions());
+        });
+        foreach (byte[] code in functions) writer.Function(code);
+    }
+
+    private void Begin(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => writer.Begin(NewInfo(isLogBase: false) with { Replication = atCut(), Version = version });
+
+    private void WriteLocked(DumpFile file, Action atCut)
+    {
+        TryEnterWhole(static () => false, out ScriptTurn turn);
+        try
+        {
+            WriteWhole(file, atCut);
+        }
+        finally
+        {
+            ExitWhole(turn);
+        }
+    }
+
+    private void WriteWhole(DumpFile file, Action atCut)
+    {
+        using var values = new EntryWriter(_settings, () => _clock.NowMs);
+        using LockScope locked = _keyspace.LockAll();
+        atCut();
+        BlockingSnapshot.Write(file.Writer, _keyspace, values, Functions());
+    }
+
+    private TimeSpan WithAllLocked(Action action)
+    {
+        TryEnterWhole(static () => false, out ScriptTurn turn);
+        try
+        {
+            long start = Stopwatch.GetTimestamp();
+            using (_keyspace.LockAll()) action();
+            return Stopwatch.GetElapsedTime(start);
+        }
+        finally
+        {
+            ExitWhole(turn);
+        }
+    }
+
+    // Takes what precedes all stripes: nothing of a primary's stream is half executed, and no script runs, whose mutex also guards the functions. One that runs
+    // for long is waited for, unless the caller gives up.
+    private bool TryEnterWhole(Func<bool> givesUp, out ScriptTurn turn)
+    {
+        turn = new ScriptTurn(_keyspace.Scripts);
+        while (!Applying.TryEnter(ScriptPollMs))
+        {
+            if (givesUp()) return false;
+        }
+
+        while (!turn.Begin(Stopwatch.GetTimestamp()))
+        {
+            if (givesUp())
+            {
+                Applying.Exit();
+                return false;
+            }
+
+            Thread.Sleep(ScriptPollMs);
+        }
+
+        return true;
+    }
+
+    private void ExitWhole(ScriptTurn turn)
+    {
+        turn.End();
+        Applying.Exit();
+    }
+
+    /// <summary>
+    /// Notes that FLUSHALL has removed all data: a save in progress ends without a file, and with save points the dump file becomes one without keys, so
+    /// that a crash does not bring them back. The caller holds the script mutex and every stripe, also while the disk syncs, as a reply must not precede the file.
+    /// </summary>
+    internal void NoteFlushed()
+    {
+        if (_isReceiving || Loading.IsRunning) return; // what is loaded is saved afterwards
+        if (_dumpsInBackground)
+        {
+            _cancelsSave = true;
+            _running?.Abort();
+        }
+
+        lock (_committing)
+        {
+            _flushes++;
+            if (_settings.SavePoints.Length == 0) return;
+            try
+            {
+                using var file = new DumpFile(Files, _settings.DirectoryPath, Options, "temp-flush");
+                file.Writer.Begin(NewInfo(isLogBase: false)); // without a place in the stream: FLUSHALL has none yet, and a replica at the place before it has its keys
+                foreach (byte[] code in Functions()) file.Writer.Function(code);
+                Unloaded.Keep(keys: 0);
+                file.Commit(_settings.DumpFileName);
+            }
+            catch (FileFailure failure)
+            {
+                _log.Warning(LogEvents.SaveFailed, $"The dump file still has the data that FLUSHALL has removed: {failure.Message}");
+                return;
+            }
+        }
+
+        Saves.NoteFlushed(_clock.NowMs, Changes());
+        _gate.Accept(WriteRefusal.Snapshot);
+    }
+
+    // As in Redis, FLUSHALL ends a save in the background. SAVE precedes it: with save points the file is already the newer one of the flush; without any,
+    // what was flushed stays in the file that SAVE has promised.
+    private void Commit(DumpFile file, long flushes, long keys, bool isInBackground)
+    {
+        file.End();
+        lock (_committing)
+        {
+            if (flushes != _flushes && (isInBackground || _settings.SavePoints.Length > 0)) throw new FileFailure("write", "the snapshot", FileFailure.Canceled);
+            Unloaded.Keep(keys);
+            file.Commit(_settings.DumpFileName);
+        }
+    }
+
+    /// <summary>Begins or ends the append-only file, as the setting says now.</summary>
+    /// <returns>The thread that ends it; null: none does.</returns>
+    internal Thread? ApplyAppendOnly()
+    {
+        if (_settings.AppendOnly)
+        {
+            if (Log.Log is null) BeginRewrite();
+            return null;
+        }
+
+        Log.EndWaits(); // as in Redis, although the log that ends is synced
+        var thread = new Thread(EndLog) { Name = "redkite-log-end", IsBackground = true };
+        thread.Start();
+        return thread;
+    }
+}

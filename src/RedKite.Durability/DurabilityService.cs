@@ -1,0 +1,651 @@
+using System.Globalization;
+using RedKite.Persistence.Aof;
+using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
+using RedKite.Server.Changes;
+using RedKite.Server.Config;
+using RedKite.Server.Logging;
+using RedKite.Server.Model;
+using RedKite.Server.Replication;
+using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Durability;
+
+/// <summary>
+/// What a server keeps on the disk: it loads the data at the start, saves it to the dump file, and owns the append-only file.
+/// </summary>
+/// <remarks>
+/// One snapshot in the background at a time: <see cref="_saving"/> is held while it is written, whatever it is for. <see cref="_dumping"/> is held
+/// by what writes the dump file: a snapshot, or SAVE, which also works while the append-only file is rewritten. Files change in an order that
+/// leaves a loadable state at each moment (<see cref="FileReplacement"/>, <see cref="AofFolder"/>).
+/// </remarks>
+#pragma warning disable CA1001 // The semaphores have nothing to release, and threads may still come to them after the end.
+internal sealed partial class DurabilityService : IReplicatedData
+#pragma warning restore CA1001
+{
+    private const int ScriptPollMs = 20;
+    private const int SavePollMs = 1;
+    private const int ReleaseMsMax = 1000;
+    private const int ScriptAtStopMs = 5000; // how long stopping waits for a script
+    private const long RepairPauseMs = 1000;
+    private const long RepairPauseMsMax = 60_000;
+    private const int RetryMs = 5000; // after a failed save, as in Redis
+
+    private readonly Settings _settings;
+    private readonly Keyspace _keyspace;
+    private readonly ServerClock _clock;
+    private readonly ServerLog _log;
+    private readonly WriteGate _gate;
+    private readonly DataLoader _loader;
+    private readonly SemaphoreSlim _saving = new(1, 1);
+    private readonly SemaphoreSlim _dumping = new(1, 1); // taken inside the other
+    private volatile bool _isReceiving; // the data is replaced by a primary's
+    private readonly Lock _committing = new();
+    private volatile bool _dumpsInBackground;
+    private volatile BackgroundSnapshot? _running;
+    private long _cutsAtReset;
+    private long _savesAtReset;
+    private volatile bool _saveIsScheduled;
+    private volatile bool _cancelsSave;
+    private volatile bool _rewriteIsScheduled;
+    private volatile bool _isSynchronizing;
+    private volatile bool _stops;
+    private volatile bool _hasEnded; // a thread that enters a semaphore afterwards releases it and does nothing
+
+    internal DurabilityService(Settings settings, Keyspace keyspace, ServerClock clock, ServerLog log, ChangePublisher changes, WriteGate gate, CurrentLog current, Func<IReadOnlyList<byte[]>> functions, IFiles? files = null)
+    {
+        Functions = functions;
+        Files = files ?? DiskFiles.Instance;
+        Log = new LogKeeper(settings, keyspace, changes, gate, log, Files, current, () => clock.NowMs);
+        _gate = gate;
+        _settings = settings;
+        _keyspace = keyspace;
+        _clock = clock;
+        _log = log;
+        Unloaded = new UnloadedDump(Files, log, () => DumpPath);
+        Saves = new SaveHistory(clock.NowMs);
+        Rewrites = new SaveHistory(clock.NowMs);
+        _loader = new DataLoader(settings, keyspace, clock, log, Files, Log.Folder, Loading);
+    }
+
+    /// <summary>The file system.</summary>
+    public IFiles Files { get; }
+
+    /// <summary>The append-only file.</summary>
+    internal LogKeeper Log { get; }
+
+    /// <summary>A dump file that is not this server's.</summary>
+    internal UnloadedDump Unloaded { get; }
+
+    /// <summary>Rewrites of the append-only file so far.</summary>
+    internal SaveHistory Rewrites { get; }
+
+    /// <summary>The texts of the libraries of functions. While the script mutex is held, or nothing is executed.</summary>
+    internal Func<IReadOnlyList<byte[]>> Functions { get; }
+
+    public IReadOnlyList<byte[]> FunctionTexts => Functions();
+
+    public bool LogLacksData => Log.LacksData;
+
+    public bool IsSynced(ISyncedLog? log, long position) => Log.IsSynced(log, position);
+
+    /// <summary>The place in the stream for replicas that the data of now belongs to; null: there is none. With all stripes locked.</summary>
+    internal Func<RdbReplication?> Replication { get; set; } = static () => null;
+
+    /// <summary>Held at the cut of a snapshot, outside of everything else: nothing of a primary's stream is half executed then.</summary>
+    internal Lock Applying { get; init; } = new();
+
+    /// <summary>The place in a stream that the files had which were loaded at the start; null: none.</summary>
+    internal RdbReplication? LoadedPlace { get; private set; }
+
+    /// <summary>The changes that commands have counted since the start.</summary>
+    internal Func<long> Changes { get; set; } = () => 0;
+
+    /// <summary>Saves so far.</summary>
+    internal SaveHistory Saves { get; }
+
+    /// <summary>What was loaded at the start, and the progress while it is.</summary>
+    internal LoadProgress Loading { get; } = new();
+
+    /// <summary>Changes that the dump file does not have yet.</summary>
+    internal long ChangesSinceSave => Math.Max(0, Changes() - Saves.ChangesSaved);
+
+    internal string DumpPath => Path.Combine(_settings.DirectoryPath, _settings.DumpFileName);
+
+    /// <summary>Checks that what the settings promise can be kept: the folder can be written to.</summary>
+    /// <exception cref="RedKiteConfigException">It cannot.</exception>
+    internal void CheckAtStart()
+    {
+        CheckBackupFolder();
+        if (_settings.SavePoints.Length == 0 && !_settings.AppendOnly) return;
+        string probe = Path.Combine(_settings.DirectoryPath, $"temp-{Environment.ProcessId}.probe");
+        try
+        {
+            Files.Create(probe).Dispose();
+            Files.Delete(probe);
+        }
+        catch (FileFailure failure) when (failure.IsFull)
+        {
+            _log.Warning(LogEvents.SaveFailed, $"The disk of '{_settings.DirectoryPath}' (setting dir) is full: {failure.Message}. The server starts nevertheless; what cannot be kept on the disk will be refused.");
+        }
+        catch (FileFailure failure)
+        {
+            throw new RedKiteConfigException($"The data cannot be saved in '{_settings.DirectoryPath}' (setting dir): {failure.Reason}. Choose another folder, or switch saving off with --save \"\" --appendonly no.");
+        }
+    }
+
+    private void CheckBackupFolder()
+    {
+        try
+        {
+            string backup = Files.RealPath(Path.Combine(_settings.DirectoryPath, _settings.BackupDirectoryName));
+            if (BackupFolder.UseOf(Files, backup, _settings.DirectoryPath, Log.Folder.FolderPath) is not { } use) return;
+            throw new RedKiteConfigException($"The folder '{_settings.BackupDirectoryName}' (setting backupdirname) is {use}. Choose another name for one of them.");
+        }
+        catch (FileFailure)
+        {
+            // A path that cannot be followed is an error when a backup begins.
+        }
+    }
+
+    /// <summary>Whether there may be data to load, or a log to begin: no client may use keys before.</summary>
+    internal bool HasWorkAtStart => _settings.AppendOnly || Files.FileExists(DumpPath);
+
+    /// <summary>Loads the data that the settings name: the append-only file if it is in use, otherwise the dump file.</summary>
+    /// <param name="replay">Executes the log's commands.</param>
+    /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
+    /// <param name="commands">The commands that there are.</param>
+    /// <param name="cancellation">Ends loading early.</param>
+    /// <exception cref="IOException">A file is damaged.</exception>
+    /// <exception cref="FileFailure">A file cannot be read.</exception>
+    internal void Load(RequestReplay replay, Func<byte[], string?> loadFunctions, CommandTable commands, CancellationToken cancellation)
+    {
+        LoadedData data = _loader.Begin(loadFunctions);
+        if (_settings.AppendOnly)
+        {
+            AofManifest manifest = Log.Open();
+            if (!manifest.Files.Any()) Unloaded.NoteIgnored();
+            else LoadedPlace = _loader.LoadLog(manifest, data, new LogReplay(replay, commands), cancellation);
+        }
+        else if (Files.FileExists(DumpPath))
+        {
+            using IOpenFile file = Files.OpenRead(DumpPath);
+            _loader.LoadDump(file, data, () => ExpiryOf(LoadedPlace = RdbReplication.In(file)), cancellation);
+            Unloaded.NoteKnown();
+        }
+    }
+
+    // What has expired is removed by the primary that this server follows; or, if replicas have it too, by this one, so that they hear of it.
+    private ExpiryClock ExpiryOf(RdbReplication? place) =>
+        _settings.ReplicaOf.Length > 0 || place is not null ? ExpiryClock.Never : ExpiryClock.RemovingAt(_clock.NowMs);
+
+    /// <summary>Leaves what is on the disk alone instead of loading it; a log begins anew.</summary>
+    /// <exception cref="FileFailure">The log's folder cannot be read.</exception>
+    internal void LeaveData()
+    {
+        Unloaded.NoteKnown();
+        if (_settings.AppendOnly) Log.OpenAnew();
+        if (_settings.AppendOnly ? Log.Manifest.Files.Any() : Files.FileExists(DumpPath)) _log.Warning(LogEvents.DataNotLoaded, $"The data in '{_settings.DirectoryPath}' is not loaded, because the host wants an empty server; what is saved replaces it.");
+    }
+
+    /// <summary>After the data became another than that of the append-only file: has a base written, if there is one.</summary>
+    internal void NoteOtherData()
+    {
+        Log.NoteOtherData();
+        _rewriteIsScheduled |= Log.Log is not null;
+        DataReplaced?.Invoke();
+    }
+
+    /// <summary>After loading: begins the append-only file, if it is in use, and reacts to settings from now on.</summary>
+    internal void Begin()
+    {
+        Saves.NoteLoaded(_clock.NowMs, Changes());
+        if (!_settings.AppendOnly) return;
+        try
+        {
+            Log.Start(file =>
+            {
+                file.Writer.Begin(NewInfo(isLogBase: true));
+                WriteLocked(file, () => { });
+            });
+        }
+        catch (FileFailure failure) when (failure.IsFull)
+        {
+            Log.RefuseWrites(failure); // reads are served; Tick begins the log when there is room
+        }
+    }
+
+    /// <summary>Ends the append-only file, with everything written and synced, and then saves if that is wanted. Nothing else is executed.</summary>
+    internal void Stop(bool saves)
+    {
+        Stopping?.Invoke();
+        Log.Stop(Replication());
+        if (saves && SavesAtStop(StopSaving.BySavePoints)) SaveAtStop();
+        _hasEnded = true;
+        _cancelsSave = true; // of a save whose snapshot has not begun
+        Interlocked.MemoryBarrier();
+        _running?.Abort();
+
+        // What uses the data on another thread ends first. Threads that still come, for a log that was switched off or a shutdown that waited for
+        // replicas, find that the end has come.
+        _saving.Wait();
+        _dumping.Wait();
+        Log.Stop(); // one that a rewrite has begun meanwhile
+        _dumping.Release();
+        _saving.Release();
+    }
+
+    // Clients wait, so no other script begins: whether the one that runs ends soon.
+    private bool CanLockScripts()
+    {
+        for (int waitedMs = 0; waitedMs < ScriptAtStopMs; waitedMs += ScriptPollMs)
+        {
+            if (_keyspace.Scripts.TryEnter())
+            {
+                _keyspace.Scripts.Exit();
+                return true;
+            }
+
+            Thread.Sleep(ScriptPollMs);
+        }
+
+        return false;
+    }
+
+    /// <summary>Whether stopping saves.</summary>
+    internal bool SavesAtStop(StopSaving saving) => saving == StopSaving.Always || (saving == StopSaving.BySavePoints && _settings.SavePoints.Length > 0);
+
+    /// <summary>
+    /// Saves because the server stops; a snapshot in progress is aborted. If a script does not end within some seconds, nothing is saved:
+    /// a server must always stop.
+    /// </summary>
+    /// <returns>What failed; null: nothing.</returns>
+    internal FileFailure? SaveAtStop()
+    {
+        Log.Flush(); // what is logged is on the disk however long the save takes
+        _log.Notice(LogEvents.SaveBegun, $"Saving the final RDB snapshot before exiting.{Estimate()}");
+        _stops = true;
+        Interlocked.MemoryBarrier();
+        _running?.Abort();
+        _saving.Wait();
+        _dumping.Wait();
+        _stops = false; // if saving fails, the server goes on
+        try
+        {
+            if (_hasEnded) return null;
+            if (!CanLockScripts())
+            {
+                _log.Warning(LogEvents.StopWithoutSave, "A script does not end, so the server stops without saving.");
+                return null;
+            }
+
+            return Save(WriteLocked);
+        }
+        finally
+        {
+            _dumping.Release();
+            _saving.Release();
+        }
+    }
+
+    private long CountKeys()
+    {
+        long keys = 0;
+        foreach (Database database in _keyspace.Databases) keys += database.Count;
+        return keys;
+    }
+
+    // The keys, and how long they take at the speed of the last save or of loading.
+    private string Estimate()
+    {
+        long keys = CountKeys();
+        (long known, double ms) = Saves.LastKeys > 0 ? (Saves.LastKeys, Saves.LastDurationMs) : (Loading.Keys, Loading.Elapsed(_clock.NowMs).TotalMilliseconds);
+        string time = known == 0 ? "" : string.Create(CultureInfo.InvariantCulture, $", about {Math.Ceiling(Math.Max(1, ms) * keys / known / 1000):0} s at the speed of the last {(Saves.LastKeys > 0 ? "save" : "load")}");
+        return string.Create(CultureInfo.InvariantCulture, $" {keys} keys{time}.");
+    }
+
+    /// <summary>
+    /// Saves all data to the dump file, while nothing else is executed. The current thread holds neither the script mutex nor a stripe. It
+    /// waits for another thread that does the same.
+    /// </summary>
+    /// <param name="givesUp">Whether the save is given up, asked for while it waits for other threads' scripts and saves.</param>
+    /// <param name="failure">What failed; null: nothing, or it was given up.</param>
+    /// <returns>False: the data is being saved in the background, or sent to replicas.</returns>
+    internal bool TrySave(Func<bool> givesUp, out FileFailure? failure)
+    {
+        failure = null;
+        if (_isSynchronizing) return false; // as in Redis, whose child writes an RDB file for the replicas
+        while (!_dumping.Wait(SavePollMs))
+        {
+            if (_dumpsInBackground && Saves.BeganMs != 0) return false; // if INFO already shows the end, the lock is about to be released
+            if (givesUp()) return true;
+        }
+
+        try
+        {
+            if (_hasEnded) return false;
+            if (!TryEnterWhole(givesUp, out ScriptTurn turn)) return true;
+            bool isEntered = true;
+            try
+            {
+                failure = Save((file, atCut) =>
+                {
+                    WriteWhole(file, atCut);
+                    isEntered = false;
+                    ExitWhole(turn); // scripts do not wait for the disk
+                });
+            }
+            finally
+            {
+                if (isEntered) ExitWhole(turn);
+            }
+
+            return true;
+        }
+        finally
+        {
+            _dumping.Release();
+        }
+    }
+
+    // As in Redis, only a save in the background that failed refuses writes; any that succeeds ends that.
+    private FileFailure? Save(Action<DumpFile, Action> writeSnapshot, bool isInBackground = false)
+    {
+        Saves.Begin(_clock.NowMs);
+        try
+        {
+            long changes = 0, keys = 0, flushes = 0;
+            using var file = new DumpFile(Files, _settings.DirectoryPath, Options);
+            writeSnapshot(file, () =>
+            {
+                (changes, keys, flushes) = (Changes(), CountKeys(), _flushes);
+                file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = Replication() });
+            });
+            Commit(file, flushes, keys, isInBackground);
+            Saves.LastKeys = keys;
+            Saves.Succeed(_clock.NowMs, changes, file.Bytes, isInBackground);
+            _gate.Accept(WriteRefusal.Snapshot);
+            _log.Notice(LogEvents.SaveDone, FormattableString.Invariant($"DB saved on disk: {file.Bytes} bytes in {Saves.LastDurationMs / 1000.0:0.000} seconds"));
+            return null;
+        }
+        catch (FileFailure failure) when (failure.Error == FileFailure.Canceled)
+        {
+            Saves.Cancel(_clock.NowMs);
+            _log.Notice(LogEvents.SaveAborted, "Background saving was aborted");
+            return null; // of a save that is waited for: FLUSHALL came right behind it
+        }
+        catch (FileFailure failure)
+        {
+            Saves.Fail(_clock.NowMs, failure.Message, isInBackground);
+            if (isInBackground && _settings.StopWritesOnBgsaveError && _settings.SavePoints.Length > 0) _gate.Refuse(WriteRefusal.Snapshot);
+            _log.Warning(LogEvents.SaveFailed, $"The data could not be saved: {failure.Message}");
+            return failure;
+        }
+    }
+
+    /// <summary>Begins to save to the dump file on another thread.</summary>
+    /// <param name="schedules">Whether it is saved later if the append-only file is being rewritten.</param>
+    internal BackgroundStart BeginSave(bool schedules)
+    {
+        if (!TryBegin())
+        {
+            if (Saves.BeganMs != 0 || _isSynchronizing) return BackgroundStart.SaveInProgress;
+            if (!schedules) return BackgroundStart.RewriteInProgress;
+            _saveIsScheduled = true;
+            return BackgroundStart.Scheduled;
+        }
+
+        if (!_dumping.Wait(0))
+        {
+            _saving.Release();
+            return BackgroundStart.SaveInProgress;
+        }
+
+        _dumpsInBackground = true;
+        _cancelsSave = false;
+        Saves.Begin(_clock.NowMs);
+        Run("redkite-save", () =>
+        {
+            Save((file, atCut) => WriteInBackground(file.Writer, atCut), isInBackground: true);
+            _dumpsInBackground = false;
+            _dumping.Release();
+        });
+        return BackgroundStart.Started;
+    }
+
+    /// <summary>Ends the save in progress in the background without a file, or forgets the one that is scheduled.</summary>
+    internal SaveCancellation CancelSave()
+    {
+        if (_dumpsInBackground)
+        {
+            _log.Notice(LogEvents.SaveAborted, "Background saving will be aborted due to user request");
+            _cancelsSave = true;
+            _running?.Abort();
+            return SaveCancellation.Canceled;
+        }
+
+        if (!_saveIsScheduled) return SaveCancellation.Nothing;
+        _saveIsScheduled = false;
+        return SaveCancellation.Unscheduled;
+    }
+
+    /// <summary>Whether the snapshot in progress ends without a file.</summary>
+    internal bool AbortsSave => _running is { IsAborted: true };
+
+    /// <summary>Begins to rewrite the append-only file on another thread; without one in use, to begin one if the settings want it.</summary>
+    internal BackgroundStart BeginRewrite()
+    {
+        if (!TryBegin())
+        {
+            if (Rewrites.BeganMs != 0) return BackgroundStart.RewriteInProgress;
+            _rewriteIsScheduled = true;
+            return BackgroundStart.Scheduled;
+        }
+
+        _cancelsSave = false;
+        Rewrites.Begin(_clock.NowMs);
+        Run("redkite-rewrite", Rewrite);
+        return BackgroundStart.Started;
+    }
+
+    // One whose end INFO shows already is released soon.
+    private bool TryBegin() => TryTakeSaving(0) || (!_isSynchronizing && Saves.BeganMs == 0 && Rewrites.BeganMs == 0 && TryTakeSaving(ReleaseMsMax));
+
+    private bool TryTakeSaving(int waitMs)
+    {
+        if (!_saving.Wait(waitMs)) return false;
+        if (!_hasEnded) return true;
+        _saving.Release();
+        return false;
+    }
+
+    /// <summary>Whether commands wait for the snapshot that is being written.</summary>
+    public bool SnapshotIsAwaited => _running is { IsAwaited: true };
+
+    /// <summary>Whether the snapshot ends without having been written.</summary>
+    public bool SnapshotEnds => _stops || _running is { Fails: true };
+
+    // A rewrite in progress ends first: it may be about to begin the log.
+    private void EndLog()
+    {
+        _saving.Wait();
+        try
+        {
+            if (!_settings.AppendOnly && !_hasEnded) Log.Stop();
+        }
+        finally
+        {
+            _saving.Release();
+        }
+
+        // Switched on again while the log ended: ApplyAppendOnly still saw that log.
+        if (_settings.AppendOnly && Log.Log is null) BeginRewrite();
+    }
+
+    private void Rewrite()
+    {
+        try
+        {
+            Log.Rewrite((file, atCut) => WriteBase(file.Writer, atCut));
+            Rewrites.Succeed(_clock.NowMs, changes: 0, Log.BaseBytes);
+            _log.Notice(LogEvents.RewriteDone, FormattableString.Invariant($"Background AOF rewrite finished successfully: {Log.BaseBytes} bytes in {Rewrites.LastDurationMs / 1000.0:0.000} seconds"));
+        }
+        catch (FileFailure failure)
+        {
+            Rewrites.Fail(_clock.NowMs, failure.Message);
+            _log.Warning(LogEvents.RewriteFailed, $"The append-only file could not be rewritten: {failure.Message}");
+        }
+    }
+
+    private void Run(string name, Action work)
+    {
+        var thread = new Thread(() =>
+        {
+            Log.IsSnapshotRunning = true;
+            try
+            {
+                work();
+            }
+            finally
+            {
+                Log.IsSnapshotRunning = _isSynchronizing = false;
+                _saving.Release();
+            }
+        })
+        { Name = name, IsBackground = true };
+        thread.Start();
+    }
+
+    private void WriteInBackground(RdbFileWriter writer, Action atCut, int version = RdbFormat.Version)
+    {
+        using var snapshot = new BackgroundSnapshot(_keyspace, _settings, _gate, () => _clock.NowMs, Bounds, version);
+        LastCut = WithAllLocked(() =>
+        {
+            atCut();
+            snapshot.Cut(Functions());
+            AtCut?.Invoke();
+        });
+        Cuts++;
+        HasCut?.Invoke(LastCut);
+        _running = snapshot;
+        try
+        {
+            Interlocked.MemoryBarrier(); // who cancels sets its flag, and then looks at the field
+            if (_cancelsSave || _stops || _hasEnded) snapshot.Abort();
+            snapshot.Write(writer, Commands);
+        }
+        finally
+        {
+            _running = null;
+        }
+    }
+
+    /// <summary>The bounds of background snapshots, for tests.</summary>
+    internal SnapshotBounds Bounds { get; set; } = SnapshotBounds.Default;
+
+    /// <summary>How long all stripes were locked at the last cut of a snapshot in the background, waiting for them included.</summary>
+    internal TimeSpan LastCut { get; private set; }
+
+    /// <summary>Cuts of snapshots that were written while commands went on.</summary>
+    internal long Cuts { get; private set; }
+
+    /// <summary>The same since the last CONFIG RESETSTAT.</summary>
+    internal long CutsSinceReset => Cuts - Volatile.Read(ref _cutsAtReset);
+
+    /// <summary>Saves since then; as in Redis, those that failed count.</summary>
+    internal long SavesSinceReset => Saves.Count + Saves.Failures - Volatile.Read(ref _savesAtReset);
+
+    /// <summary>CONFIG RESETSTAT.</summary>
+    internal void ResetCounts()
+    {
+        Volatile.Write(ref _cutsAtReset, Cuts);
+        Volatile.Write(ref _savesAtReset, Saves.Count + Saves.Failures);
+        Saves.BackgroundFailuresInARow = 0;
+        Log.Totals.ResetDelayedSyncs();
+    }
+
+    /// <summary>Called after such a cut, with how long all stripes were locked.</summary>
+    internal Action<TimeSpan>? HasCut { get; set; }
+
+    /// <summary>Called at the cut of a snapshot, with all stripes locked. For tests.</summary>
+    internal Action? AtCut { get; set; }
+
+    /// <summary>Commands executed so far, by which a snapshot sees whether the server is busy.</summary>
+    internal Func<long> Commands { get; set; } = () => 0;
+
+    /// <summary>The keys that the snapshot in progress has written, and all of its keys; 0: none is in progress.</summary>
+    internal (long Written, long All) Progress => _running is { } snapshot ? (snapshot.WrittenKeys, snapshot.Keys) : default;
+
+    /// <summary>Bytes of old values that wait to be written to the snapshot in progress.</summary>
+    internal long SideBytes => _running?.SideBytes ?? 0;
+
+    /// <summary>Begins what is due: saves of save points and scheduled ones, and rewrites because of growth. Once a second.</summary>
+    internal void Tick(long nowMs)
+    {
+        Ticked?.Invoke(nowMs);
+        if (IsSaving || Loading.IsRunning) return;
+        if (_rewriteIsScheduled)
+        {
+            _rewriteIsScheduled = false;
+            BeginRewrite();
+            return;
+        }
+
+        if (_saveIsScheduled || IsSaveDue(nowMs))
+        {
+            _saveIsScheduled = false;
+            BeginSave(schedules: false);
+            return;
+        }
+
+        if (IsRewriteDue(nowMs) || IsRepairDue(nowMs)) BeginRewrite();
+    }
+
+    private bool IsSaveDue(long nowMs)
+    {
+        if (Saves.BackgroundFailure is not null && nowMs - Saves.LastEndedMs < RetryMs) return false;
+        long changes = ChangesSinceSave;
+        foreach (SavePoint point in _settings.SavePoints)
+        {
+            if (changes < Math.Max(1, point.Changes) || nowMs - Saves.LastSavedMs <= point.Seconds * 1000) continue;
+            _log.Notice(LogEvents.SaveBegun, FormattableString.Invariant($"{point.Changes} changes in {point.Seconds} seconds. Saving..."));
+            return true;
+        }
+
+        return false;
+    }
+
+    // After a failed sync, or if the data became another, only a new base makes the log whole again; a log that could not begin needs one, too. The pauses grow with each attempt.
+    private bool IsRepairDue(long nowMs) =>
+        (Log.Log is { } log ? log.Writer.LacksRecords || Log.LacksData : _settings.AppendOnly)
+        && (Rewrites.ConsecutiveFailures == 0 || nowMs - Rewrites.LastEndedMs >= Math.Min(RepairPauseMs << (int)Math.Min(Rewrites.ConsecutiveFailures - 1, 10), RepairPauseMsMax));
+
+    private bool IsRewriteDue(long nowMs)
+    {
+        if (Log.Log is null || _settings.AutoAofRewritePercentage == 0) return false;
+        if (Rewrites.Failure is not null && nowMs - Rewrites.LastEndedMs < RetryMs) return false;
+        long total = Log.TotalBytes, before = Math.Max(1, Log.RewrittenBytes);
+        if ((ulong)total < _settings.AutoAofRewriteMinBytes) return false;
+        long growth = (long)(((Int128)total * 100 / before) - 100);
+        if (growth < _settings.AutoAofRewritePercentage) return false;
+        _log.Notice(LogEvents.RewriteBegun, $"Starting automatic rewriting of AOF on {growth}% growth");
+        return true;
+    }
+
+    /// <summary>Whether the append-only file will be rewritten when the save in progress has ended.</summary>
+    internal bool RewriteIsScheduled => _rewriteIsScheduled;
+
+    /// <summary>Whether a snapshot is being written.</summary>
+    internal bool IsSaving => _saving.CurrentCount == 0 || _dumping.CurrentCount == 0;
+
+    private DumpOptions Options => new(_settings.RdbCompression, _settings.RdbChecksum, _settings.RdbSaveIncrementalFsync);
+
+    private RdbFileInfo NewInfo(bool isLogBase) => new()
+    {
+        RedisVersion = ServerVersion.DataFiles,
+        CreatedSeconds = _clock.NowMs / 1000,
+        UsedMemoryBytes = _keyspace.Budget.UsedBytes,
+        IsLogBase = isLogBase,
+    };
+}

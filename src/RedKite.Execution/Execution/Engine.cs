@@ -1,0 +1,248 @@
+using RedKite.Net;
+using RedKite.Protocol;
+using RedKite.Server.Config;
+using RedKite.Server.Diagnostics.Actions;
+using RedKite.Server.Execution.Blocking;
+using RedKite.Server.Execution.Eviction;
+using RedKite.Server.Logging;
+using RedKite.Server.Metrics;
+using RedKite.Server.Model;
+using RedKite.Server.PubSub;
+using RedKite.Server.Replication;
+using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Execution;
+
+/// <summary>
+/// The state that all executors of one server share: its parts, and what executes, limits and interrupts commands. Loops and callers
+/// in the process execute commands through it. No command knows it: a handler gets what it needs from its
+/// <see cref="CommandContext"/>, a family of administrative commands what it was made with.
+/// </summary>
+internal sealed class Engine : ServerCore
+{
+    private const int RedisBufferBytes = 16 * 1024; // of replies that its limits do not count
+
+    internal Engine(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log)
+        : base(configuration, keyspace, clock, log)
+    {
+        Memory = new MemoryLimit(Settings, keyspace) { IsSuspended = () => Replication.IsReplica && Settings.ReplicaIgnoreMaxMemory };
+        Shedding = new ConnectionShedding(Settings, Actions);
+        Hogs = new HogClosing(Settings, Actions);
+        ClientEviction = new ClientEviction(Settings, Clients, log) { Evicting = NoteEvicted };
+        DangerousCommands = new DangerousCommands(Settings, Actions);
+        Notifications = new KeyspaceNotifications(Messages);
+        Replication.RoleChanged += () =>
+        {
+            if (Metrics is not null) Memory.Apply(Metrics, reports: false);
+        };
+        ApplySettings();
+        if (Changes.HasRequests) Changes.Apply();
+    }
+
+    /// <summary>Whether keys may expire and be evicted now. What is loaded stays until the server has begun: only then do replicas hear of a removal.</summary>
+    internal bool MayRemoveKeys(long steadyMs) => Pause.HasEnded(steadyMs) && !WriteGate.Waits && !Replication.IsReplica && (Attention.Flags & ServerAttention.Loading) == 0;
+
+    /// <summary>Whether blocked clients may be served although no command has changed their keys: what serves them writes.</summary>
+    internal bool MayServeByTime(long steadyMs) => MayRemoveKeys(steadyMs) && WriteGate.Refusal is null && !WriteGate.LacksReplicas;
+
+    /// <summary>Whether what clients of a replica have let expire may be removed now.</summary>
+    internal bool MayRemoveLocalKeys(long steadyMs) => Replication.IsReplica && Pause.HasEnded(steadyMs) && !WriteGate.Waits && (Attention.Flags & ServerAttention.Loading) == 0;
+
+    /// <summary>Whether clients are refused, because the link to the primary is down and the data is stale.</summary>
+    internal bool RefusesStale => Replication.IsReplica && !Settings.ReplicaServeStaleData && Replication.Link() is not { State: ReplicaLinkState.Connected };
+
+    /// <summary>Clients whose commands block.</summary>
+    internal required BlockedClients Blocked { get; init; }
+
+    /// <summary>The limit of memory.</summary>
+    internal MemoryLimit Memory { get; }
+
+    /// <summary>Publishes what happens to keys; it consumes changes only while notify-keyspace-events selects some.</summary>
+    internal KeyspaceNotifications Notifications { get; }
+
+    internal ConnectionShedding Shedding { get; }
+
+    internal HogClosing Hogs { get; }
+
+    internal ClientEviction ClientEviction { get; }
+
+    internal DangerousCommands DangerousCommands { get; }
+
+    /// <summary>Surrounds every command; null: nothing does.</summary>
+    internal ICommandInterceptor? Interceptor { get; private set; }
+
+    // A reply is held until it is sent, beside the data: what the data itself fills is left to it.
+    private const int ReplyShare = 2;
+    private const int RepeatedReplyShare = 8;
+
+    /// <summary>
+    /// The limit of the replies that are built for a connection before they are sent: beyond it, the client's output limit
+    /// would close it anyway. The command's own reply may follow up to a full buffer of earlier ones.
+    /// </summary>
+    internal long ReplyBytesMax { get; private set; }
+
+    /// <summary>
+    /// The limit of a reply whose size is a number that the client gives, such as HRANDFIELD's negative count: a part of the process's limit and of
+    /// maxmemory, because no data of that size need exist.
+    /// </summary>
+    internal long RepeatedReplyBytesMax { get; private set; }
+
+    /// <summary>
+    /// The limit of one reply to an ordinary client, above which the client is closed even if it reads. As in Redis, the reply
+    /// buffer is added to the configured limit.
+    /// </summary>
+    internal long OneReplyBytesMax { get; private set; } = long.MaxValue;
+
+    /// <summary>Notes where what a client has written ends in the append-only file and in the stream for replicas: WAIT and WAITAOF wait for that.</summary>
+    internal void NoteWritten(Session session)
+    {
+        if (SyncedLog.Log is { } log) session.LoggedPosition = log.End;
+        if (Replication.Stream is { HasBacklog: true } stream) session.ReplicatedOffset = stream.Offset;
+    }
+
+    /// <summary>Ends the waits of blocked clients, because the server became a replica: what they wait for may never come to it.</summary>
+    internal void EndWaitsForRole()
+    {
+        Interlocked.MemoryBarrier(); // the role, and then the clients: who blocks afterwards sees the role
+        foreach (BlockedClient client in Blocked.All)
+        {
+            if (!client.Block.IsCertain) Blocked.EndForRole(client, Buffers);
+        }
+    }
+
+    internal void Intercept(ICommandInterceptor interceptor)
+    {
+        Interceptor = interceptor;
+        Attention.Set(ServerAttention.HasBehaviors, on: true);
+    }
+
+    /// <summary>Whether a connection's command must wait for a test; null: there is no test server. Its clients try again when they are resumed, and with each tick.</summary>
+    internal RequestRule? HeldByTest { get; private set; }
+
+    internal void HoldForTest(RequestRule rule)
+    {
+        HeldByTest = rule;
+        Attention.Set(ServerAttention.HeldByTest, on: true);
+    }
+
+    internal CommandExecutor NewExecutor() => new(this);
+
+    /// <summary>Closes a client that has more output waiting than its class allows.</summary>
+    internal void CloseOverLimit(Session session, Connection connection)
+    {
+        NoteOverLimit(session, connection);
+        connection.Close();
+    }
+
+    private void NoteOverLimit(Session session, Connection connection)
+    {
+        Interlocked.Increment(ref Metrics.Server.OutputBufferDisconnections);
+        if (session.IsMonitor) Limits.Note(Limit.MonitorOutput);
+        if (session.Type == ClientType.PubSub) Interlocked.Increment(ref Metrics.Server.SubscriberDisconnections);
+        Note(TimelineKind.OverLimit, session);
+        Log.Warning(LogEvents.ClientOverOutputBuffer, $"Client id={session.Id} addr={connection.RemoteAddress} closed for overcoming of output buffer limits.");
+    }
+
+    /// <summary>Closes a client whose reply is larger than its output limit: nothing of it is sent, and only the earlier replies are.</summary>
+    internal void CloseOverLimit(Session session, Connection connection, ReplyWriter reply, long start)
+    {
+        NoteOverLimit(session, connection);
+        reply.Truncate(start);
+        session.CloseAfterReply();
+    }
+
+    /// <summary>Closes the clients of a user that was removed.</summary>
+    internal void CloseAllOf(User user) => Clients.KillAllOf(user, session => Note(TimelineKind.UserDeleted, session));
+
+    /// <summary>Notes that a client sent an invalid request: nothing more is read from it.</summary>
+    internal void CloseAfterProtocolError(Session session)
+    {
+        session.CloseAfterReply();
+        if (session.ClosesAfterReply) Note(TimelineKind.ProtocolError, session);
+    }
+
+    /// <summary>Notes an event that may have delayed or disconnected a client.</summary>
+    internal void Note(TimelineKind kind, Session session, long durationNs = 0, string detail = "")
+    {
+        if (kind.ClosesClient()) session.IsClosedByServer = true;
+        Timeline.Add(new TimelineEvent(Clock.NowMs, kind, durationNs / 1000, session.Id, session.Address, session.Name, detail));
+    }
+
+    /// <summary>Whether a client must log in before it may do anything else. If the default user needs no password, every client is logged in.</summary>
+    internal bool RequiresLogin(Session session) => !session.Authenticated && !Users.AllowsAnonymous;
+
+    /// <summary>Whether a client may use a protected command, by the setting that is the command's gate.</summary>
+    internal bool AllowsProtected(Session session, Command command)
+    {
+        ProtectedAccess access = command.Gate?.Invoke(Settings) ?? ProtectedAccess.No;
+        return access == ProtectedAccess.Yes
+            || (access == ProtectedAccess.Local && (session.Connection is null || session.Connection.RemoteAddress.IsLoopback));
+    }
+
+    private void ApplySettings()
+    {
+        Apply("slowlog-log-slower-than", () =>
+        {
+            long microseconds = Settings.SlowLogSlowerThanMicroseconds;
+            SlowLog.Threshold = microseconds < 0 ? long.MaxValue : microseconds * 1000;
+            Attention.Set(ServerAttention.TimesEachCommand, microseconds is >= 0 and < 1000);
+        });
+        Apply("notify-keyspace-events", () =>
+        {
+            Notifications.Select(Settings.KeyspaceEvents);
+            Changes.RecordsOverwritten = Notifications.ReportsOverwritten;
+            Changes.RecordsFields = Notifications.ReportsFields;
+            Changes.Request(Notifications, Notifications.IsOn);
+        });
+        Apply("latency-monitor-threshold", () => LatencyMonitor.SetThreshold(Settings.LatencyMonitorThresholdMs));
+        Apply("slowlog-max-len", () => SlowLog.MaxLength = Settings.SlowLogMaxLength);
+        Apply("commandlog-request-larger-than", () => LargeRequests.Threshold = Settings.LargeRequestBytes < 0 ? long.MaxValue : Settings.LargeRequestBytes);
+        Apply("commandlog-large-request-max-len", () => LargeRequests.MaxLength = Settings.LargeRequestLogMaxLength);
+        Apply("commandlog-large-reply-max-len", () => LargeReplies.MaxLength = Settings.LargeReplyLogMaxLength);
+        Apply("commandlog-reply-larger-than", () =>
+        {
+            LargeReplies.Threshold = Settings.LargeReplyBytes < 0 ? long.MaxValue : Settings.LargeReplyBytes;
+            MeasureReplies();
+        });
+        Configuration.OnChange("requirepass", () =>
+        {
+            Users.SetDefaultPassword(Settings.RequirePass);
+            return null;
+        });
+        Apply("client-output-buffer-limit", () =>
+        {
+            ulong hardBytes = Settings.NormalClientLimit.HardBytes;
+            ReplyBytesMax = hardBytes == 0 || hardBytes > (ulong)MemoryBytesMax / ReplyShare ? MemoryBytesMax / ReplyShare : (long)hardBytes + ReplyWriter.ContiguousBytesMax;
+            OneReplyBytesMax = hardBytes == 0 || hardBytes > (ulong)MemoryBytesMax ? long.MaxValue : (long)hardBytes + RedisBufferBytes;
+            MeasureReplies();
+        });
+
+        Apply("maxmemory", () =>
+        {
+            long limit = Settings.MaxMemoryBytes == 0 ? MemoryBytesMax : (long)Math.Min(Settings.MaxMemoryBytes, (ulong)MemoryBytesMax);
+            RepeatedReplyBytesMax = Math.Clamp(limit / RepeatedReplyShare, ReplyWriter.ContiguousBytesMax, ReplyWriter.RepeatedBytesMost);
+            Memory.Apply(Metrics, reports: true);
+            if (Metrics is not null && Keyspace.Budget.IsExceeded) Log.Warning(LogEvents.MemoryOverLimit, $"maxmemory {Settings.MaxMemoryBytes} is less than the memory in use: keys will be evicted, or writes refused, depending on maxmemory-policy.");
+        });
+
+        void MeasureReplies() =>
+            Attention.Set(ServerAttention.MeasuresEachReply, Math.Min(LargeReplies.Threshold, OneReplyBytesMax) < ReplyWriter.ContiguousBytesMax);
+
+        void Apply(string name, Action apply)
+        {
+            apply();
+            Configuration.OnChange(name, () =>
+            {
+                apply();
+                return null;
+            });
+        }
+    }
+
+    private void NoteEvicted(Session session)
+    {
+        Interlocked.Increment(ref Metrics.Server.EvictedClients);
+        Note(TimelineKind.Evicted, session);
+    }
+}

@@ -1,0 +1,54 @@
+using System.Net.Security;
+using RedKite.Server.Replication;
+
+namespace RedKite.Server.Following;
+
+/// <summary>How the connection to the primary uses TLS; null: it does not. Not a Func, whose type would load the framework's TLS at the start.</summary>
+internal delegate SslClientAuthenticationOptions? ClientTls();
+
+/// <summary>What following a primary needs of the server around it.</summary>
+internal sealed record LinkServices
+{
+    /// <summary>The server's own replicas, and its stream.</summary>
+    internal required ReplicaService Replicas { get; init; }
+
+    /// <summary>Loads what a primary sends.</summary>
+    internal required IReplicatedData Data { get; init; }
+
+    /// <summary>Waits until every loop has ended the commands that it executes. From a thread that is no loop's.</summary>
+    internal required Action<CancellationToken> WaitForLoops { get; init; }
+
+    /// <summary>How the connection to the primary uses TLS.</summary>
+    internal required ClientTls Tls { get; init; }
+
+    /// <summary>Makes what executes the stream of one link.</summary>
+    internal required Func<IStreamExecutor> NewExecutor { get; init; }
+
+    /// <summary>The server's own port.</summary>
+    internal required Func<int> Port { get; init; }
+
+    /// <summary>Ends the waits of blocked clients by an error: what they wait for may never come to a replica.</summary>
+    internal required Action EndWaits { get; init; }
+
+    /// <summary>The offset up to which the append-only file has what the stream did, as far as it is known; null: there is no such file.</summary>
+    internal Func<long, long?> SyncedOffset { get; init; } = static _ => null;
+
+    /// <summary>How long a link waits before its second attempt to connect; the pauses double.</summary>
+    internal int RetryMsMin { get; set; } = 100;
+
+    /// <summary>The longest pause.</summary>
+    internal int RetryMsMax { get; set; } = 1000;
+}
+
+/// <summary>What outlives single links: whether the data is a state of a primary's history, from which a link can go on, and counts.</summary>
+internal sealed class LinkHistory
+{
+    /// <summary>Whether a load was interrupted: what there is of the data must not be saved.</summary>
+    internal bool IsIncomplete { get; set; }
+
+    /// <summary>Whether the data is that of the current id at the stream's offset.</summary>
+    internal bool IsKnown { get; set; }
+
+    /// <summary>The database that the stream has selected at its offset.</summary>
+    internal int Database { get; set; }
+}
