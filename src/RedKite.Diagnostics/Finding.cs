@@ -51,19 +51,22 @@ internal sealed record FindingRule(string Name, string Meaning, string Remedy, s
 }
 
 /// <summary>A finding that is open, or was.</summary>
-internal sealed record Finding(FindingRule Rule, Diagnosis Diagnosis, long SinceUnixMs)
+internal sealed record Finding(FindingRule Rule, Diagnosis Diagnosis, long SinceUnixMs) : IFindingText
 {
     /// <summary>When its cause was gone; 0 while it is open.</summary>
     internal long EndedUnixMs { get; init; }
 
     /// <summary>The severity as exports and reports name it.</summary>
-    internal string Severity => Diagnosis.Severity switch
+    public string Severity => Diagnosis.Severity switch
     {
         FindingSeverity.Critical => "critical",
         FindingSeverity.Warning => "warning",
         _ => "notice",
     };
 
-    /// <summary>What listeners in the process are told of it.</summary>
-    internal FindingEvent Payload => new(Rule.Name, Severity, Diagnosis.Title, Diagnosis.Details);
+    public string Name => Rule.Name;
+
+    public string Title => Diagnosis.Title;
+
+    public string Details => Diagnosis.Details;
 }

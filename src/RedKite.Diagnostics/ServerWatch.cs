@@ -24,8 +24,8 @@ internal sealed class ServerWatch : IDisposable
         {
             if (finding.Diagnosis.Severity == FindingSeverity.Critical) AutomaticPackages.OnCritical(finding);
         };
-        Diagnostics.Findings.Opened += static finding => ServerEvents.FindingOpened(finding.Payload);
-        Diagnostics.Findings.HasEnded += static finding => ServerEvents.FindingEnded(finding.Payload);
+        Diagnostics.Findings.Opened += ServerEvents.FindingOpened;
+        Diagnostics.Findings.HasEnded += ServerEvents.FindingEnded;
         try
         {
             _meter = new ServerMeter(parts, Diagnostics);

@@ -13,6 +13,18 @@ public sealed record SlowCommandEvent(string Command, long Microseconds, long Cl
 /// <summary>A finding: payload of RedKite.FindingOpened and RedKite.FindingEnded.</summary>
 public sealed record FindingEvent(string Name, string Severity, string Title, string Evidence);
 
+/// <summary>What listeners are told of a finding.</summary>
+internal interface IFindingText
+{
+    string Name { get; }
+
+    string Severity { get; }
+
+    string Title { get; }
+
+    string Details { get; }
+}
+
 /// <summary>A setting that CONFIG SET changed: payload of RedKite.SettingChanged.</summary>
 public sealed record SettingEvent(string Name);
 
@@ -79,15 +91,15 @@ internal static class ServerEvents
         if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.SettingChanged(name);
     }
 
-    internal static void FindingOpened(FindingEvent finding)
+    internal static void FindingOpened(IFindingText finding)
     {
-        if (Listener.IsEnabled("RedKite.FindingOpened")) Write("RedKite.FindingOpened", finding);
+        if (Listener.IsEnabled("RedKite.FindingOpened")) Write("RedKite.FindingOpened", PayloadOf(finding));
         if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.FindingOpened(finding.Name, finding.Severity, finding.Title);
     }
 
-    internal static void FindingEnded(FindingEvent finding)
+    internal static void FindingEnded(IFindingText finding)
     {
-        if (Listener.IsEnabled("RedKite.FindingEnded")) Write("RedKite.FindingEnded", finding);
+        if (Listener.IsEnabled("RedKite.FindingEnded")) Write("RedKite.FindingEnded", PayloadOf(finding));
         if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.FindingEnded(finding.Name, finding.Severity, finding.Title);
     }
 
@@ -96,6 +108,8 @@ internal static class ServerEvents
         if (Listener.IsEnabled("RedKite.PackageWritten")) Write("RedKite.PackageWritten", new PackageEvent(bytes));
         if (ServerEventSource.Log.IsEnabled()) ServerEventSource.Log.PackageWritten(bytes);
     }
+
+    private static FindingEvent PayloadOf(IFindingText finding) => new(finding.Name, finding.Severity, finding.Title, finding.Details);
 
     private static void Tell(SlowCommandEvent slow, DateTime end)
     {

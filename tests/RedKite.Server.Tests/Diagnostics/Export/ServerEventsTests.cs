@@ -88,8 +88,8 @@ public class ServerEventsTests
             ("HearsConnections", () => Assert.False(ServerEvents.HearsConnections)),
             ("HearsSlowCommands", () => Assert.False(ServerEvents.HearsSlowCommands)),
             ("SettingChanged", () => ServerEvents.OnTimeline(changed)),
-            ("FindingOpened", () => ServerEvents.FindingOpened(finding.Payload)),
-            ("FindingEnded", () => ServerEvents.FindingEnded(finding.Payload)),
+            ("FindingOpened", () => ServerEvents.FindingOpened(finding)),
+            ("FindingEnded", () => ServerEvents.FindingEnded(finding)),
             ("PackageWritten", () => ServerEvents.PackageWritten(1)),
         ];
         foreach ((string name, Action raise) in events)
