@@ -18,6 +18,7 @@ namespace RedKite.Server.Commands.Keys;
 /// Redis blocks the whole server until the target has answered. Here the client alone waits: the values are serialized with their stripes
 /// locked, sent with none locked (<see cref="MigrationService"/>), and then each key is removed that the target has accepted and that has not
 /// changed since (<see cref="KeyWatch"/>). One that has changed is sent again, so an acknowledged write is either at the target or here.
+/// A key has one such command at a time (<see cref="MigrationClaims"/>): others wait until that has ended, as they would in Redis.
 /// Rejected: executing in transactions and scripts, which hold their stripes for as long as the target takes.
 /// </remarks>
 internal sealed class MigrateCommands(MigrationService service, ReplicationState replication)
@@ -33,6 +34,9 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
 
     /// <summary>How often they are sent again at all. Behind the others, commands that write wait; those that had begun may still change a key.</summary>
     internal const int RestartsMax = FreeRestartsMax + 2;
+
+    // Redis, where a command waits for the one before it, has no such limit: the target could not be written to.
+    private const string WaitedTooLong = "IOERR error or timeout writing to target instance";
 
     private const string Syntax = "host port key-selector:<key | empty-string:\"\"> destination-db timeout:integer [COPY]@3.0.0 [REPLACE]@3.0.0 authentication:[AUTH auth{password}@4.0.7 | AUTH2@6.0.0 auth2:<username password>] [KEYS@3.0.6 keys{key}:key#1 ...]";
 
@@ -66,6 +70,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         MigrationProgress? migration = ended?.Migration ?? BeginOrReply(cmd, options);
         if (migration is null) return;
         if (ended?.Result is { } result) Finish(cmd, ended, result);
+        else if (migration.Turn.HasExpired) (migration.Error, migration.HasFailed) = (migration.Error ?? WaitedTooLong, true);
         if (!migration.HasFailed && NextRound(cmd, migration, isTurn: ended is not null) is { } next)
         {
             cmd.BlockOnWork(next);
@@ -113,6 +118,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
             Fill(cmd, round, request);
         }
 
+        if (round.WaitsForKey) return round;
         if (round.Keys.Count == 0) return null;
         migration.HasSent = true;
         round.Send(service.Send(migration.Target, Payload.Of(cmd.Environment.Buffers, request), round.Keys.Count, round.IsHeld));
@@ -127,9 +133,30 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         while (round.Keys.Count < BatchKeysMax && request.Length < BatchBytesMax)
         {
             if (migration.Again.TryDequeue(out MigratedKey again)) AddAgain(cmd, round, request, again);
-            else if (!round.IsHeld && migration.NextKey < migration.Options.EndOfKeys) AddKey(cmd, round, request, new MigratedKey(migration.NextKey, new KeyIdentity(cmd.Database.Index, cmd.HashOf(migration.NextKey++))));
-            else return;
+            else if (round.IsHeld || migration.NextKey >= migration.Options.EndOfKeys || !TryAddNext(cmd, round, request)) return;
         }
+    }
+
+    // False if another command sends the key. It is waited for when nothing else can be sent: its sender has removed it then, or has failed.
+    private static bool TryAddNext(scoped in CommandContext cmd, MigrationRound round, ReplyWriter request)
+    {
+        MigrationProgress migration = round.Migration;
+        int argument = migration.NextKey;
+        ulong hash = cmd.HashOf(argument);
+        if (cmd.Peek(argument).Exists)
+        {
+            bool waits = round.Keys.Count == 0;
+            if (!migration.TryClaim(hash, waits))
+            {
+                round.WaitsForKey = waits;
+                return false;
+            }
+
+            AddKey(cmd, round, request, new MigratedKey(argument, new KeyIdentity(cmd.Database.Index, hash)));
+        }
+
+        migration.NextKey++;
+        return true;
     }
 
     private static void AddAgain(scoped in CommandContext cmd, MigrationRound round, ReplyWriter request, MigratedKey key)
@@ -197,6 +224,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         }
 
         round.End();
+        migration.ReleaseSent();
     }
 
     private static void NoteErrors(MigrationProgress migration, TransferResult result)

@@ -39,7 +39,11 @@ internal sealed class MigrationProgress(MigrationService service, MigrationTarge
     internal void End() => service.End(Turn);
 
     /// <summary>Makes other commands that write wait.</summary>
-    internal void HoldWrites() => service.HoldWrites();
+    internal MigrationHold HoldWrites() => service.HoldWrites();
 
-    internal void ReleaseWrites() => service.ReleaseWrites();
+    /// <summary>Claims a key, or waits for it.</summary>
+    internal bool TryClaim(ulong key, bool waits) => service.TryClaim(Turn, key, waits, target.Timeout);
+
+    /// <summary>Ends the claims of all keys that are not sent again.</summary>
+    internal void ReleaseSent() => service.Release(Turn, Again.Select(static key => key.Identity.Hash));
 }

@@ -5,7 +5,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Commands.Keys;
 
 /// <summary>
-/// What a client waits for whose MIGRATE goes on when it has ended: the command's turn, or a transfer of some of its keys. The command executes
+/// What a client waits for whose MIGRATE goes on when it has ended: the command's turn, a key that another command sends, or a transfer of some of its keys. The command executes
 /// again then, with the stripes of its keys locked.
 /// </summary>
 /// <remarks>
@@ -18,6 +18,7 @@ internal sealed class MigrationRound : PendingWork
     private readonly KeyWatch?[] _watches;
     private readonly List<MigratedKey> _keys = [];
     private Transfer? _transfer;
+    private MigrationHold? _hold;
 
     internal MigrationRound(MigrationProgress migration, Keyspace keyspace)
     {
@@ -31,7 +32,7 @@ internal sealed class MigrationRound : PendingWork
     /// <summary>The requests of the transfer, in order.</summary>
     internal IReadOnlyList<MigratedKey> Keys => _keys;
 
-    /// <summary>How the transfer ended; null: the round was a wait for the command's turn.</summary>
+    /// <summary>How the transfer ended; null: the round was a wait for the command's turn or for a key.</summary>
     internal TransferResult? Result => _transfer?.Completion.Result;
 
     internal override Task Pending => _transfer?.Completion ?? Migration.Turn.Come;
@@ -54,15 +55,14 @@ internal sealed class MigrationRound : PendingWork
     /// <summary>Whether a key is as it was sent. Its stripe is locked.</summary>
     internal bool IsUnchanged(KeyIdentity key) => _watches[_keyspace.StripeOf(key.Hash)]?.IsUnchanged(key) == true;
 
-    /// <summary>Whether commands that write wait until the round has ended.</summary>
-    internal bool IsHeld { get; private set; }
+    /// <summary>Whether the round waits for a key that another command sends.</summary>
+    internal bool WaitsForKey { get; set; }
+
+    /// <summary>Whether commands that write wait until the round has ended, or for a second.</summary>
+    internal bool IsHeld => _hold is not null;
 
     /// <summary>Makes them wait.</summary>
-    internal void Hold()
-    {
-        IsHeld = true;
-        Migration.HoldWrites();
-    }
+    internal void Hold() => _hold = Migration.HoldWrites();
 
     /// <summary>Begins the transfer of the keys that were added.</summary>
     internal void Send(Transfer transfer) => _transfer = transfer;
@@ -70,8 +70,8 @@ internal sealed class MigrationRound : PendingWork
     /// <summary>Ends its watches and its hold. The stripes of the command's keys are locked.</summary>
     internal void End()
     {
-        if (IsHeld) Migration.ReleaseWrites();
-        IsHeld = false;
+        _hold?.Dispose();
+        _hold = null;
         for (int i = 0; i < _watches.Length; i++)
         {
             if (_watches[i] is { } watch) _keyspace.Stripes[i].EndWatch(watch);

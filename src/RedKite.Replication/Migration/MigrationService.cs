@@ -30,8 +30,9 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
     private readonly List<MigrationConnection> _idle = []; // the one that is idle for longest first
     private readonly LinkedList<MigrationTurn> _waiting = new();
     private readonly HashSet<Transfer> _transfers = [];
+    private readonly MigrationHolders _holders = new();
+    private readonly MigrationClaims _claims = new();
     private int _running;
-    private int _holders;
     private bool _hasEnded;
     private long _keys;
     private long _sent;
@@ -48,6 +49,15 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
 
     /// <summary>Commands that have their turn.</summary>
     internal int Running => Volatile.Read(ref _running);
+
+    /// <summary>Keys that commands have claimed, which others wait for.</summary>
+    internal int ClaimedKeys
+    {
+        get
+        {
+            lock (_lock) return _claims.Count;
+        }
+    }
 
     /// <summary>Keys that targets have accepted.</summary>
     internal long Keys => Interlocked.Read(ref _keys);
@@ -81,10 +91,54 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
     {
         lock (_lock)
         {
-            if (turn.Place.List is not null) _waiting.Remove(turn.Place);
-            if (!turn.Leave()) return;
-            _running--;
-            TakeNext(RunningMax);
+            turn.StopTimer();
+            turn.Place.List?.Remove(turn.Place); // it waits for its turn, or for a key
+            foreach (MigrationTurn next in _claims.ReleaseAll(turn)) Grant(next);
+            LeaveTurn(turn);
+        }
+    }
+
+    /// <summary>
+    /// Claims a key for a command that has its turn, so that no other command sends it meanwhile: the removal by one would look like a client's to
+    /// the other, which would remove the key from the target. Keys are told apart by their names alone, as they may change databases.
+    /// </summary>
+    /// <param name="turn">The command's turn.</param>
+    /// <param name="key">The hash of the key's name.</param>
+    /// <param name="waits">
+    /// Whether the command waits for the key if another one has it. It gives up its turn and its other keys for that, so that commands never
+    /// wait for each other.
+    /// </param>
+    /// <param name="timeout">How long it waits at most; then its turn <see cref="MigrationTurn.HasExpired"/>.</param>
+    /// <returns>Whether it has the key; otherwise, if it waits, its turn is pending, and then it has the key, too.</returns>
+    internal bool TryClaim(MigrationTurn turn, ulong key, bool waits, TimeSpan timeout)
+    {
+        lock (_lock)
+        {
+            if (_claims.TryAdd(turn, key)) return true;
+            if (!waits) return false;
+            foreach (MigrationTurn next in _claims.ReleaseAll(turn)) Grant(next);
+            turn.Renew();
+            LeaveTurn(turn);
+            if (_hasEnded)
+            {
+                Expire(turn);
+                return false;
+            }
+
+            _claims.Wait(turn, key);
+            turn.StartTimer(clock.Provider, timeout, Overdue);
+            return false;
+        }
+    }
+
+    /// <summary>Lets others send the keys that a command has sent and need not send again.</summary>
+    /// <param name="turn">The command's turn.</param>
+    /// <param name="kept">The keys that it sends again.</param>
+    internal void Release(MigrationTurn turn, IEnumerable<ulong> kept)
+    {
+        lock (_lock)
+        {
+            foreach (MigrationTurn next in _claims.ReleaseAllBut(turn, [.. kept])) Grant(next);
         }
     }
 
@@ -112,23 +166,9 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
         return transfer;
     }
 
-    /// <summary>Makes commands that write wait, until as many calls of <see cref="ReleaseWrites"/>. Those that have begun are completed.</summary>
-    internal void HoldWrites()
-    {
-        lock (_lock)
-        {
-            if (_holders++ == 0) gate.Close(WriteHold.Migration);
-        }
-    }
-
-    /// <summary>Lets commands that write begin again.</summary>
-    internal void ReleaseWrites()
-    {
-        lock (_lock)
-        {
-            if (--_holders == 0) gate.Open(WriteHold.Migration);
-        }
-    }
+    /// <summary>Makes commands that write wait, for <see cref="HoldMsMax"/> at most. Those that have begun are completed.</summary>
+    /// <returns>Lets them begin again earlier.</returns>
+    internal MigrationHold HoldWrites() => new(_holders, gate, clock.Provider);
 
     /// <summary>Closes connections that are idle for long. Ten times a second or so.</summary>
     internal void Tick() => Tick(clock.SteadyMs);
@@ -153,6 +193,7 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
         {
             _hasEnded = true;
             foreach (Transfer transfer in _transfers) transfer.Cancel();
+            foreach (MigrationTurn turn in _claims.EndWaits()) Expire(turn);
             TakeNext(int.MaxValue);
             foreach (MigrationConnection connection in _idle) connection.Dispose();
             _idle.Clear();
@@ -162,6 +203,37 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
         {
             lock (_lock) return _transfers.Count == 0;
         });
+    }
+
+    // A command that has got the key that it waited for.
+    private void Grant(MigrationTurn turn)
+    {
+        turn.StopTimer();
+        _waiting.AddLast(turn.Place);
+        TakeNext(_hasEnded ? int.MaxValue : RunningMax);
+    }
+
+    private void LeaveTurn(MigrationTurn turn)
+    {
+        if (!turn.Leave()) return;
+        _running--;
+        TakeNext(_hasEnded ? int.MaxValue : RunningMax);
+    }
+
+    // On the clock's thread. The command may have got the key just before.
+    private void Overdue(MigrationTurn turn)
+    {
+        lock (_lock)
+        {
+            if (turn.WaitsForKey) Expire(turn);
+        }
+    }
+
+    private static void Expire(MigrationTurn turn)
+    {
+        turn.StopTimer();
+        turn.Place.List?.Remove(turn.Place);
+        turn.Expire();
     }
 
     private void TakeNext(int runningMax)

@@ -1,9 +1,10 @@
 namespace RedKite.Server.Migration;
 
-/// <summary>A command's turn to send keys, or its wait for one. Its state changes under the service's lock.</summary>
+/// <summary>A command's turn to send keys, or its wait for one, or for a key that another command sends. Its state changes under the service's lock.</summary>
 internal sealed class MigrationTurn
 {
-    private readonly TaskCompletionSource _come = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private volatile TaskCompletionSource _come = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private ITimer? _timer; // of the wait for a key
     private bool _isTaken;
 
     internal MigrationTurn() => Place = new LinkedListNode<MigrationTurn>(this);
@@ -13,6 +14,36 @@ internal sealed class MigrationTurn
 
     /// <summary>Its place among those that wait; in no list when it does not.</summary>
     internal LinkedListNode<MigrationTurn> Place { get; }
+
+    /// <summary>The names of the keys that it has claimed.</summary>
+    internal List<ulong> Keys { get; } = [];
+
+    /// <summary>Whether it waits for a key that another command sends.</summary>
+    internal bool WaitsForKey { get; set; }
+
+    /// <summary>Whether the wait for a key took too long, or the server stops.</summary>
+    internal bool HasExpired { get; private set; }
+
+    /// <summary>Begins another wait.</summary>
+    internal void Renew() => _come = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+    /// <summary>Has the wait for a key reported after a time.</summary>
+    internal void StartTimer(TimeProvider clock, TimeSpan timeout, Action<MigrationTurn> overdue) =>
+        _timer = clock.CreateTimer(turn => overdue((MigrationTurn)turn!), this, timeout, Timeout.InfiniteTimeSpan);
+
+    internal void StopTimer()
+    {
+        _timer?.Dispose();
+        _timer = null;
+    }
+
+    /// <summary>Ends the wait for a key without it.</summary>
+    internal void Expire()
+    {
+        WaitsForKey = false;
+        HasExpired = true;
+        _come.TrySetResult();
+    }
 
     /// <summary>Ends the wait: the command's client has gone. From any thread, without the lock.</summary>
     internal void Abandon() => _come.TrySetResult();

@@ -8,7 +8,7 @@ namespace RedKite.Server.Tests.Migration;
 /// <summary>
 /// What becomes of writes to keys that are on their way to another server: each is either there or here, at every step of the transfer.
 /// </summary>
-public class MigrateRaceTests
+public class MigrateRaceTests : HeldMigration
 {
     private static readonly string[] Setup = ["SELECT 0", "SET k one", "SET other two", "SADD set a b", "SELECT 1", "SET elsewhere three", "SELECT 0"];
 
@@ -27,29 +27,26 @@ public class MigrateRaceTests
     [InlineData("RESTORE", 4)] // for the last time without a hold
     public async Task Acknowledged_write_is_there_or_here(string heldName, int heldAt)
     {
-        await using LiveServer source = await LiveServer.StartAsync("enable-debug-command", "yes");
-        await using LiveServer target = await LiveServer.StartAsync("enable-debug-command", "yes");
         await using LiveServer expected = await LiveServer.StartAsync("enable-debug-command", "yes");
-        using RespConnection mover = RespConnection.Connect(source.Server.Port);
         foreach (string change in Changes)
         {
-            foreach (LiveServer server in (LiveServer[])[source, target, expected]) server.Run("FLUSHALL").IsOk();
-            foreach (string line in Setup) Both(source, expected, line);
-            using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = heldName };
-            mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000");
+            foreach (LiveServer server in (LiveServer[])[Source, Target, expected]) server.Run("FLUSHALL").IsOk();
+            foreach (string line in Setup) Both(Source, expected, line);
+            using var held = new HeldTarget(Target.Server.Port) { Holds = true, HeldName = heldName };
+            Mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000");
             for (int i = 1; i < heldAt; i++)
             {
                 held.WaitUntilHeld();
-                Both(source, expected, $"SET k {i}");
+                Both(Source, expected, $"SET k {i}");
                 held.GoOn();
             }
 
             held.WaitUntilHeld();
-            Both(source, expected, change);
+            Both(Source, expected, change);
             held.Holds = false;
             held.GoOn();
-            mover.Read().IsOk();
-            AssertSplit(source, target, expected, $"{change} at {heldName} {heldAt}");
+            Mover.Read().IsOk();
+            AssertSplit(Source, Target, expected, $"{change} at {heldName} {heldAt}");
         }
     }
 
@@ -84,167 +81,135 @@ public class MigrateRaceTests
 
     // A key that changes each time could never be removed, so in the end those who write wait.
     [Fact]
-    public async Task Hot_key_moves_while_writes_wait()
+    public void Hot_key_moves_while_writes_wait()
     {
-        await using LiveServer source = await LiveServer.StartAsync();
-        await using LiveServer target = await LiveServer.StartAsync();
-        using RespConnection mover = RespConnection.Connect(source.Server.Port);
-        using RespConnection writer = RespConnection.Connect(source.Server.Port);
-        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
-        source.Run("MSET hot 0 other 0").IsOk();
-        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} \"\" 0 60000 KEYS hot other");
-        held.WaitUntilHeld();
+        using RespConnection writer = RespConnection.Connect(Source.Server.Port);
+        Source.Run("MSET hot 0 other 0").IsOk();
+        BeginHeld("\"\" 0 60000 KEYS hot other");
         for (int i = 0; i <= MigrateCommands.FreeRestartsMax; i++)
         {
             if (i == 0)
             {
-                held.GoOn();
-                held.WaitUntilHeld();
+                Held.GoOn();
+                Held.WaitUntilHeld();
             }
 
             writer.Run("INCR hot");
-            held.GoOn();
-            held.WaitUntilHeld();
+            Held.GoOn();
+            Held.WaitUntilHeld();
         }
 
         writer.SendCommand("INCR hot");
-        NetworkTests.WaitFor(() => source.Server.Engine.Clients.InOrder.Any(static client => client.IsPaused), "the writer to wait");
-        Assert.Equal("4", source.Run("GET hot").Text);
-        held.GoOn();
-        mover.Read().IsOk();
+        NetworkTests.WaitFor(() => Source.Server.Engine.Clients.InOrder.Any(static client => client.IsPaused), "the writer to wait");
+        Assert.Equal("4", Source.Run("GET hot").Text);
+        Held.GoOn();
+        Mover.Read().IsOk();
         Assert.Equal(1, writer.Read().Number); // the key is gone, so it is a new one
-        Assert.Equal("4", target.Run("GET hot").Text);
-        Assert.False(source.Server.Engine.WriteGate.Waits);
-        Assert.Equal(TimeSpan.Zero, source.Server.Engine.WriteGate.HeldTime); // that is of the disk
+        Assert.Equal("4", Target.Run("GET hot").Text);
+        Assert.False(Source.Server.Engine.WriteGate.Waits);
+        Assert.Equal(TimeSpan.Zero, Source.Server.Engine.WriteGate.HeldTime); // that is of the disk
     }
 
     [Fact]
-    public async Task Writes_wait_a_second_at_most_for_a_silent_target()
+    public void Writes_wait_a_second_at_most_for_a_silent_target()
     {
-        await using LiveServer source = await LiveServer.StartAsync();
-        using RespConnection mover = RespConnection.Connect(source.Server.Port);
         int restored = 0;
         using var held = new HeldTarget { Holds = true, HeldName = "RESTORE", Script = request => request[0] == "RESTORE" && ++restored > MigrateCommands.FreeRestartsMax + 1 ? "" : "+OK\r\n" };
-        source.Run("SET hot 0").IsOk();
-        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} hot 0 60000");
+        Source.Run("SET hot 0").IsOk();
+        Mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} hot 0 60000");
         for (int i = 0; i <= MigrateCommands.FreeRestartsMax; i++)
         {
             held.WaitUntilHeld();
-            source.Run("INCR hot");
+            Source.Run("INCR hot");
             held.GoOn();
         }
 
         held.WaitUntilHeld();
         held.GoOn();
-        Assert.Equal(5, source.Run("INCR hot").Number); // when the transfer has been given up
-        mover.Read().IsError("IOERR error or timeout reading to target instance");
-        Assert.Equal("5", source.Run("GET hot").Text);
+        Assert.Equal(5, Source.Run("INCR hot").Number); // when the transfer has been given up
+        Mover.Read().IsError("IOERR error or timeout reading to target instance");
+        Assert.Equal("5", Source.Run("GET hot").Text);
     }
 
     [Fact]
-    public async Task Reads_let_a_key_go()
+    public void Reads_let_a_key_go()
     {
-        await using LiveServer source = await LiveServer.StartAsync();
-        await using LiveServer target = await LiveServer.StartAsync();
-        using RespConnection mover = RespConnection.Connect(source.Server.Port);
-        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
-        source.Run("SET k one").IsOk();
-        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000");
-        held.WaitUntilHeld();
-        foreach (string line in (string[])["GET k", "STRLEN k", "OBJECT ENCODING k", "DUMP k", "SET k two NX", "EXISTS k", "TOUCH k", "SCAN 0"]) source.Run(line);
-        held.GoOn();
-        mover.Read().IsOk();
-        Assert.Equal(["SELECT 0", "RESTORE k"], held.Requests);
+        Source.Run("SET k one").IsOk();
+        BeginHeld("k 0 60000");
+        foreach (string line in (string[])["GET k", "STRLEN k", "OBJECT ENCODING k", "DUMP k", "SET k two NX", "EXISTS k", "TOUCH k", "SCAN 0"]) Source.Run(line);
+        Held.GoOn();
+        Mover.Read().IsOk();
+        Assert.Equal(["SELECT 0", "RESTORE k"], Held.Requests);
     }
 
     [Fact]
-    public async Task Changed_key_is_sent_again_and_replaces_what_was_sent()
+    public void Changed_key_is_sent_again_and_replaces_what_was_sent()
     {
-        await using LiveServer source = await LiveServer.StartAsync();
-        await using LiveServer target = await LiveServer.StartAsync();
-        using RespConnection mover = RespConnection.Connect(source.Server.Port);
-        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
-        source.Run("MSET a 1 b 2 c 3").IsOk();
-        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} \"\" 0 60000 KEYS a b c");
-        held.WaitUntilHeld();
-        source.Run("INCR b");
-        source.Run("DEL c");
-        held.Holds = false;
-        held.GoOn();
-        mover.Read().IsOk();
-        Assert.Equal(["SELECT 0", "RESTORE a", "RESTORE b", "RESTORE c", "RESTORE b REPLACE", "DEL c"], held.Requests);
-        Assert.Equal("3", target.Run("GET b").Text);
-        Assert.Equal(2, target.Run("DBSIZE").Number);
-        Assert.Equal(0, source.Run("DBSIZE").Number);
+        Source.Run("MSET a 1 b 2 c 3").IsOk();
+        BeginHeld("\"\" 0 60000 KEYS a b c");
+        Source.Run("INCR b");
+        Source.Run("DEL c");
+        Held.Holds = false;
+        Held.GoOn();
+        Mover.Read().IsOk();
+        Assert.Equal(["SELECT 0", "RESTORE a", "RESTORE b", "RESTORE c", "RESTORE b REPLACE", "DEL c"], Held.Requests);
+        Assert.Equal("3", Target.Run("GET b").Text);
+        Assert.Equal(2, Target.Run("DBSIZE").Number);
+        Assert.Equal(0, Source.Run("DBSIZE").Number);
     }
 
     // A copy is of the moment at which it was made.
     [Fact]
-    public async Task Copied_key_is_sent_once()
+    public void Copied_key_is_sent_once()
     {
-        await using LiveServer source = await LiveServer.StartAsync();
-        await using LiveServer target = await LiveServer.StartAsync();
-        using RespConnection mover = RespConnection.Connect(source.Server.Port);
-        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
-        source.Run("SET k 1").IsOk();
-        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000 COPY");
-        held.WaitUntilHeld();
-        Assert.DoesNotContain(source.Server.Engine.Keyspace.Stripes, static stripe => stripe.HasWatches);
-        source.Run("INCR k");
-        held.GoOn();
-        mover.Read().IsOk();
-        Assert.Equal(["SELECT 0", "RESTORE k"], held.Requests);
-        Assert.Equal("1", target.Run("GET k").Text);
-        Assert.Equal("2", source.Run("GET k").Text);
+        Source.Run("SET k 1").IsOk();
+        BeginHeld("k 0 60000 COPY");
+        Assert.DoesNotContain(Source.Server.Engine.Keyspace.Stripes, static stripe => stripe.HasWatches);
+        Source.Run("INCR k");
+        Held.GoOn();
+        Mover.Read().IsOk();
+        Assert.Equal(["SELECT 0", "RESTORE k"], Held.Requests);
+        Assert.Equal("1", Target.Run("GET k").Text);
+        Assert.Equal("2", Source.Run("GET k").Text);
     }
 
     [Fact]
-    public async Task Paused_writes_keep_the_key()
+    public void Paused_writes_keep_the_key()
     {
-        await using LiveServer source = await LiveServer.StartAsync();
-        await using LiveServer target = await LiveServer.StartAsync();
-        using RespConnection mover = RespConnection.Connect(source.Server.Port);
-        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
-        source.Run("SET k 1").IsOk();
-        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000");
-        held.WaitUntilHeld();
-        source.Run("CLIENT PAUSE 600000 WRITE").IsOk();
-        held.GoOn();
-        NetworkTests.WaitFor(() => target.Run("EXISTS k").Number == 1, "the key");
-        Assert.Equal(1, source.Run("EXISTS k").Number);
+        Source.Run("SET k 1").IsOk();
+        BeginHeld("k 0 60000");
+        Source.Run("CLIENT PAUSE 600000 WRITE").IsOk();
+        Held.GoOn();
+        NetworkTests.WaitFor(() => Target.Run("EXISTS k").Number == 1, "the key");
+        Assert.Equal(1, Source.Run("EXISTS k").Number);
 
         // The loop rests meanwhile. Without that it makes tens of thousands of turns in this time.
-        long cycles = Cycles(source);
+        long cycles = Cycles(Source);
         Thread.Sleep(100);
-        Assert.InRange(Cycles(source) - cycles, 0, 3000);
-        source.Run("CLIENT UNPAUSE").IsOk();
-        mover.Read().IsOk();
-        Assert.Equal(0, source.Run("EXISTS k").Number);
+        Assert.InRange(Cycles(Source) - cycles, 0, 3000);
+        Source.Run("CLIENT UNPAUSE").IsOk();
+        Mover.Read().IsOk();
+        Assert.Equal(0, Source.Run("EXISTS k").Number);
     }
 
     private static long Cycles(LiveServer server) => server.Server.Engine.Metrics.Loops.Sum(static loop => loop.Cycles);
 
     [Fact]
-    public async Task Killed_client_leaves_its_keys_and_nothing_else()
+    public void Killed_client_leaves_its_keys_and_nothing_else()
     {
-        await using LiveServer source = await LiveServer.StartAsync();
-        await using LiveServer target = await LiveServer.StartAsync();
-        using RespConnection mover = RespConnection.Connect(source.Server.Port);
-        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
-        source.Run("SET k 1").IsOk();
-        long id = mover.Run("CLIENT ID").Number;
-        long buffers = source.Server.Engine.Buffers.UsedBytes;
-        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000");
-        held.WaitUntilHeld();
-        Assert.Equal(1, source.Server.Parts.Migrations.Running);
-        Assert.Equal(0, source.Run($"CLIENT UNBLOCK {id}").Number);
-        Assert.Equal(1, source.Run($"CLIENT KILL ID {id}").Number);
-        NetworkTests.WaitFor(() => source.Server.Parts.Migrations.Running == 0, "the end of its turn");
-        NetworkTests.WaitFor(() => source.Server.Engine.Keyspace.Stripes.All(static stripe => !stripe.HasWatches), "the end of its watches");
-        NetworkTests.WaitFor(() => source.Server.Engine.Buffers.UsedBytes <= buffers, "the end of its buffers");
-        Assert.Equal(0, source.Server.Engine.Blocked.Count);
-        Assert.Equal("1", source.Run("GET k").Text);
-        Assert.Equal(0, source.Number("stats", "migrate_cached_sockets"));
+        Source.Run("SET k 1").IsOk();
+        long id = Mover.Run("CLIENT ID").Number;
+        long buffers = Source.Server.Engine.Buffers.UsedBytes;
+        BeginHeld("k 0 60000");
+        Assert.Equal(1, Source.Server.Parts.Migrations.Running);
+        Assert.Equal(0, Source.Run($"CLIENT UNBLOCK {id}").Number);
+        Assert.Equal(1, Source.Run($"CLIENT KILL ID {id}").Number);
+        NetworkTests.WaitFor(() => Source.Server.Parts.Migrations.Running == 0, "the end of its turn");
+        NetworkTests.WaitFor(() => Source.Server.Engine.Keyspace.Stripes.All(static stripe => !stripe.HasWatches), "the end of its watches");
+        NetworkTests.WaitFor(() => Source.Server.Engine.Buffers.UsedBytes <= buffers, "the end of its buffers");
+        Assert.Equal(0, Source.Server.Engine.Blocked.Count);
+        Assert.Equal("1", Source.Run("GET k").Text);
+        Assert.Equal(0, Source.Number("stats", "migrate_cached_sockets"));
     }
 
     [Theory]
@@ -252,27 +217,25 @@ public class MigrateRaceTests
     [InlineData(false)]
     public async Task Server_stops_during_a_transfer(bool inProcess)
     {
-        LiveServer source = await LiveServer.StartAsync();
-        await using LiveServer target = await LiveServer.StartAsync();
-        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
-        source.Run("SET k 1").IsOk();
-        string[] request = ["MIGRATE", "127.0.0.1", held.Port.ToString(CultureInfo.InvariantCulture), "k", "0", "600000"];
+        Source.Run("MSET k 1 other 1").IsOk();
+        string[] request = ["MIGRATE", "127.0.0.1", Held.Port.ToString(CultureInfo.InvariantCulture), "k", "0", "600000"];
+        string[] another = [.. request[..3], "other", .. request[4..]];
         Task call = Task.CompletedTask;
         Task waiting = Task.CompletedTask;
         if (inProcess)
         {
-            call = Task.Run(() => source.Server.Execute(request), TestContext.Current.CancellationToken);
-            waiting = source.Server.CreateClient().ExecuteAsync(request, TestContext.Current.CancellationToken).AsTask();
-            held.WaitUntilHeld();
+            call = Task.Run(() => Source.Server.Execute(request), TestContext.Current.CancellationToken);
+            waiting = Source.Server.CreateClient().ExecuteAsync(another, TestContext.Current.CancellationToken).AsTask();
+            Held.WaitUntilHeld();
         }
         else
         {
-            source.Client.SendCommand(string.Join(' ', request));
+            Source.Client.SendCommand(string.Join(' ', request));
         }
 
-        held.WaitUntilHeld();
-        await source.DisposeAsync().AsTask().WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
-        Assert.Null(source.Server.Failure);
+        Held.WaitUntilHeld();
+        await Source.DisposeAsync().AsTask().WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken);
+        Assert.Null(Source.Server.Failure);
         await EndsAsync(call);
         await EndsAsync(waiting);
 
@@ -292,64 +255,55 @@ public class MigrateRaceTests
     [Fact]
     public async Task Canceled_call_leaves_its_key()
     {
-        await using LiveServer source = await LiveServer.StartAsync();
         using var held = new HeldTarget { Script = static _ => "" };
         using var cancellation = new CancellationTokenSource();
-        source.Run("SET k 1").IsOk();
-        Task<RedKiteReply> call = source.Server.CreateClient().ExecuteAsync(["MIGRATE", "127.0.0.1", held.Port.ToString(CultureInfo.InvariantCulture), "k", "0", "600000"], cancellation.Token).AsTask();
+        Source.Run("SET k 1").IsOk();
+        Task<RedKiteReply> call = Source.Server.CreateClient().ExecuteAsync(["MIGRATE", "127.0.0.1", held.Port.ToString(CultureInfo.InvariantCulture), "k", "0", "600000"], cancellation.Token).AsTask();
         NetworkTests.WaitFor(() => held.Requests.Length == 1, "the request");
         await cancellation.CancelAsync();
         await Assert.ThrowsAsync<OperationCanceledException>(() => call);
-        NetworkTests.WaitFor(() => source.Server.Parts.Migrations.Running == 0, "the end of its turn");
-        NetworkTests.WaitFor(() => source.Server.Engine.Keyspace.Stripes.All(static stripe => !stripe.HasWatches), "the end of its watches");
-        Assert.Equal("1", source.Run("GET k").Text);
+        NetworkTests.WaitFor(() => Source.Server.Parts.Migrations.Running == 0, "the end of its turn");
+        NetworkTests.WaitFor(() => Source.Server.Engine.Keyspace.Stripes.All(static stripe => !stripe.HasWatches), "the end of its watches");
+        Assert.Equal("1", Source.Run("GET k").Text);
     }
 
     [Fact]
-    public async Task Server_that_becomes_a_replica_keeps_its_keys()
+    public void Server_that_becomes_a_replica_keeps_its_keys()
     {
-        await using LiveServer source = await LiveServer.StartAsync();
-        await using LiveServer target = await LiveServer.StartAsync();
-        using RespConnection mover = RespConnection.Connect(source.Server.Port);
-        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
-        source.Run("SET k 1").IsOk();
-        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} k 0 60000");
-        held.WaitUntilHeld();
-        source.Run("REPLICAOF 127.0.0.1 1").IsOk();
-        held.GoOn();
-        Assert.StartsWith("UNBLOCKED force unblock", mover.Read().Text, StringComparison.Ordinal);
-        NetworkTests.WaitFor(() => source.Server.Parts.Migrations.Running == 0, "the end of its turn");
-        Assert.Equal("1", source.Run("GET k").Text);
+        Source.Run("SET k 1").IsOk();
+        BeginHeld("k 0 60000");
+        Source.Run("REPLICAOF 127.0.0.1 1").IsOk();
+        Held.GoOn();
+        Assert.StartsWith("UNBLOCKED force unblock", Mover.Read().Text, StringComparison.Ordinal);
+        NetworkTests.WaitFor(() => Source.Server.Parts.Migrations.Running == 0, "the end of its turn");
+        Assert.Equal("1", Source.Run("GET k").Text);
     }
 
     // More commands than may send at a time take turns.
     [Fact]
     public async Task Commands_take_turns()
     {
-        await using LiveServer source = await LiveServer.StartAsync();
-        await using LiveServer target = await LiveServer.StartAsync();
-        using var held = new HeldTarget(target.Server.Port) { Holds = true, HeldName = "RESTORE" };
         const int Commands = RedKite.Server.Migration.MigrationService.RunningMax + 6;
-        RedKiteClient client = source.Server.CreateClient();
+        RedKiteClient client = Source.Server.CreateClient();
         using var cancellation = new CancellationTokenSource();
         var calls = new List<Task<RedKiteReply>>();
         for (int i = 0; i < Commands; i++)
         {
-            source.Server.Execute("SET", $"k{i}", "v");
-            calls.Add(client.ExecuteAsync(["MIGRATE", "127.0.0.1", held.Port.ToString(CultureInfo.InvariantCulture), $"k{i}", "0", "600000"], i == Commands - 1 ? cancellation.Token : CancellationToken.None).AsTask());
+            Source.Server.Execute("SET", $"k{i}", "v");
+            calls.Add(client.ExecuteAsync(["MIGRATE", "127.0.0.1", Held.Port.ToString(CultureInfo.InvariantCulture), $"k{i}", "0", "600000"], i == Commands - 1 ? cancellation.Token : CancellationToken.None).AsTask());
         }
 
-        for (int i = 0; i < RedKite.Server.Migration.MigrationService.RunningMax; i++) held.WaitUntilHeld();
-        Assert.Equal(RedKite.Server.Migration.MigrationService.RunningMax, source.Server.Parts.Migrations.Running);
-        Assert.Equal(RedKite.Server.Migration.MigrationService.RunningMax, held.Accepted);
+        for (int i = 0; i < RedKite.Server.Migration.MigrationService.RunningMax; i++) Held.WaitUntilHeld();
+        Assert.Equal(RedKite.Server.Migration.MigrationService.RunningMax, Source.Server.Parts.Migrations.Running);
+        Assert.Equal(RedKite.Server.Migration.MigrationService.RunningMax, Held.Accepted);
         await cancellation.CancelAsync(); // one that waits for its turn
         await Assert.ThrowsAsync<OperationCanceledException>(() => calls[^1]);
-        held.Holds = false;
-        for (int i = 0; i < Commands; i++) held.GoOn();
+        Held.Holds = false;
+        for (int i = 0; i < Commands; i++) Held.GoOn();
         foreach (Task<RedKiteReply> call in calls.SkipLast(1)) Assert.Equal("OK", (await call).Text);
-        NetworkTests.WaitFor(() => source.Server.Parts.Migrations.Running == 0, "the end of all turns");
-        Assert.Equal($"k{Commands - 1}", Assert.Single(source.Run("KEYS *").Items).Text);
-        Assert.Equal(Commands - 1, target.Run("DBSIZE").Number);
-        Assert.InRange(source.Server.Parts.Migrations.IdleConnections, 1, RedKite.Server.Migration.MigrationService.IdleMax);
+        NetworkTests.WaitFor(() => Source.Server.Parts.Migrations.Running == 0, "the end of all turns");
+        Assert.Equal($"k{Commands - 1}", Assert.Single(Source.Run("KEYS *").Items).Text);
+        Assert.Equal(Commands - 1, Target.Run("DBSIZE").Number);
+        Assert.InRange(Source.Server.Parts.Migrations.IdleConnections, 1, RedKite.Server.Migration.MigrationService.IdleMax);
     }
 }

@@ -1,0 +1,72 @@
+using System.Runtime.InteropServices;
+
+namespace RedKite.Server.Migration;
+
+/// <summary>
+/// The keys that are on their way to other servers, each claimed by one command, and the commands that wait for them, which have no claims. It
+/// is used under the service's lock. A command claims no more keys than a transfer has, and what waits is a command.
+/// </summary>
+internal sealed class MigrationClaims
+{
+    private readonly Dictionary<ulong, Claim> _claims = [];
+
+    internal int Count => _claims.Count;
+
+    /// <summary>Claims a key, unless another command has it.</summary>
+    internal bool TryAdd(MigrationTurn turn, ulong key)
+    {
+        ref Claim? claim = ref CollectionsMarshal.GetValueRefOrAddDefault(_claims, key, out bool exists);
+        if (exists) return claim!.Owner == turn; // it may be named twice
+        claim = new Claim(turn);
+        turn.Keys.Add(key);
+        return true;
+    }
+
+    /// <summary>Puts a command behind those that wait for a key.</summary>
+    internal void Wait(MigrationTurn turn, ulong key)
+    {
+        turn.WaitsForKey = true;
+        _claims[key].Waiting.AddLast(turn.Place);
+    }
+
+    /// <summary>Ends a command's claims.</summary>
+    /// <returns>The commands that have its keys now.</returns>
+    internal List<MigrationTurn> ReleaseAll(MigrationTurn turn) => ReleaseAllBut(turn, []);
+
+    /// <summary>Ends a command's claims of all keys but some.</summary>
+    /// <returns>The commands that have those keys now.</returns>
+    internal List<MigrationTurn> ReleaseAllBut(MigrationTurn turn, HashSet<ulong> kept)
+    {
+        var next = new List<MigrationTurn>();
+        turn.Keys.RemoveAll(key =>
+        {
+            if (kept.Contains(key)) return false;
+            Claim claim = _claims[key];
+            if (claim.Waiting.First is { } first)
+            {
+                claim.Waiting.RemoveFirst();
+                claim.Owner = first.Value;
+                first.Value.WaitsForKey = false;
+                first.Value.Keys.Add(key);
+                next.Add(first.Value);
+            }
+            else
+            {
+                _claims.Remove(key);
+            }
+
+            return true;
+        });
+        return next;
+    }
+
+    /// <summary>All commands that wait, which the caller ends.</summary>
+    internal List<MigrationTurn> EndWaits() => [.. _claims.Values.SelectMany(static claim => claim.Waiting)];
+
+    private sealed class Claim(MigrationTurn owner)
+    {
+        internal MigrationTurn Owner { get; set; } = owner;
+
+        internal LinkedList<MigrationTurn> Waiting { get; } = new();
+    }
+}
