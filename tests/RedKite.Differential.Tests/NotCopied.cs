@@ -178,6 +178,12 @@ internal static class NotCopied
             "the reply would depend on when the sweep passed",
             _ => false),
         new(
+            "HSET, HSETEX and HEXPIRE of an expired field that is still in memory",
+            "act on it: HSET replies 0, HEXPIRE 1 and gives it another expiry; the events are those of a field that is there",
+            "as for a missing field: HSET replies 1, HEXPIRE -2; the events hexpired, and del where it was the last one, come first",
+            "the reply would depend on when the sweep passed",
+            _ => false),
+        new(
             "subexpiry in INFO keyspace, when the last field with an expiry in a hash has lost it by HPERSIST, HGETEX PERSIST, HSET or HSETEX",
             "counts the hash until the field would have expired",
             "does not count it",
@@ -290,6 +296,24 @@ internal static class NotCopied
             "an error: it is no option of Redis",
             "OK; the replica then gets data in a format that this version of Valkey reads",
             "Valkey reads no data in the format of Redis 8, so it could not follow",
+            _ => false),
+        new(
+            "RESTORE and FUNCTION RESTORE in the stream of a server that follows a redis-server 8 and is followed by a Valkey",
+            "the payload as the client sent it",
+            "the same: a server that follows passes the stream on as it came, so the Valkey fails at that command as it would behind the redis-server. Only a primary converts payloads",
+            "the offsets of the stream are the primary's, byte by byte",
+            _ => false),
+        new(
+            "The words in the stream and in the append-only file",
+            "UNLINK for a key that is removed with a lazyfree setting on; XX, NX, GT and LT of HEXPIRE, and fields of HGETDEL that do not exist, as the client sent them; SELECT behind the MULTI of a transaction",
+            "DEL; what was changed, without conditions; SELECT before the MULTI; fields that expired, one by one",
+            "a replica has the same data, whatever it would decide itself",
+            _ => false),
+        new(
+            "DEBUG LISTPACK, HTSTATS and HTSTATS-KEY; the nodes of a list in DEBUG OBJECT (ql_nodes and so on); the sizes of tables in MEMORY STATS",
+            "show Redis's structures",
+            "ERR unknown subcommand ...; no such fields; sizes of RedKite's tables",
+            "RedKite does not have these structures",
             _ => false),
         new(
             "OBJECT ENCODING of a list that has shrunk, after its list-max-listpack-size was changed or LSET made a node longer than that",

@@ -38,6 +38,10 @@ public sealed class NotCopiedTests
         Thread.Sleep(20);
         client.Run("HLEN h").IsInteger(1);
         client.Run("HDEL h a").IsInteger(0);
+        client.Run("HPEXPIRE h 1 FIELDS 1 b");
+        Thread.Sleep(20);
+        client.Run("HSET h b 2").IsInteger(1);
+        client.Run("DEBUG LISTPACK h").IsError("ERR unknown subcommand or wrong number of arguments for 'LISTPACK'. Try DEBUG HELP.");
         Assert.Equal(["0", "0", "0", "0"], SubexpiryWithoutExpiries(client));
 
         client.Run("COMMAND GETKEYS ZUNION +1 a").IsError("ERR Invalid arguments specified for command");

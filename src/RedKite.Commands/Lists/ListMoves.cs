@@ -95,8 +95,7 @@ internal static class ListMoves
         cmd.Changed(2, toLast ? KeyEvent.RPush : KeyEvent.LPush, count: 0);
         cmd.Changed(1, fromLast ? KeyEvent.RPop : KeyEvent.LPop);
 
-        // For the commands that block: a replica must not.
-        if (cmd.Recording.TakesEffects) cmd.Effect("LMOVE"u8, 5).Argument(cmd[1]).Argument(cmd[2]).Argument(fromLast ? "RIGHT"u8 : "LEFT"u8).Argument(toLast ? "RIGHT"u8 : "LEFT"u8);
+        if (cmd.Recording.TakesEffects) Record(cmd);
         return true;
     }
 
@@ -142,6 +141,14 @@ internal static class ListMoves
         }
 
         return false;
+    }
+
+    // Without blocking, which a replica must not, and otherwise with the client's own words, as Redis writes it.
+    private static void Record(scoped in CommandContext cmd)
+    {
+        const int CountWithEnds = 5; // of LMOVE; RPOPLPUSH and BRPOPLPUSH name no ends
+        if (cmd.Count >= CountWithEnds) cmd.Effect("LMOVE"u8, CountWithEnds).Argument(cmd[1]).Argument(cmd[2]).Argument(cmd[3]).Argument(cmd[4]);
+        else cmd.Effect("RPOPLPUSH"u8, 3).Argument(cmd[1]).Argument(cmd[2]);
     }
 
     private static void Push(ref ListValue list, scoped ReadOnlySpan<byte> element, bool last)

@@ -72,6 +72,13 @@ public sealed partial class EffectsOfNewerCommandsTests : TranscriptTests
     public void Effects_of_moves_and_algebra(string line, string effects) => Check("RPUSH l 1 2 3; ZADD z 1 a 2.5 b; SET s a", line, effects);
 
     [Theory]
+    [InlineData("LMOVE l m Left riGht", "LMOVE l m Left riGht")]
+    [InlineData("BLMOVE l m right LEFT 5", "LMOVE l m right LEFT")]
+    [InlineData("RPOPLPUSH l m", "RPOPLPUSH l m")]
+    [InlineData("BRPOPLPUSH l l 0", "RPOPLPUSH l l")]
+    public void Moves_of_one_element_keep_the_words_of_the_client(string line, string effects) => Check("RPUSH l 1 2 3", line, effects);
+
+    [Theory]
     [InlineData("XADD s IDMP p 1 * f v", "MULTI;XADD s NOW+0-0 f v;XCFGSET s IDMP-DURATION 100 IDMP-MAXSIZE 100;XIDMPRECORD s p 1 NOW+0-0;EXEC")]
     [InlineData("XADD r IDMP p 2 MAXLEN 1 * f v", "MULTI;XADD r NOW+0-1 f v;XIDMPRECORD r p 2 NOW+0-1;XTRIM r MAXLEN = 1;EXEC")]
     [InlineData("XADD r IDMP p 2 MAXLEN 0 DELREF * f v", "MULTI;XADD r NOW+0-1 f v;XIDMPRECORD r p 2 NOW+0-1;XTRIM r MAXLEN = 0;EXEC")]
