@@ -32,7 +32,6 @@ public class BenchmarkNameTests
         ["ListReader"] = "QuickList",
         ["MemberBucket"] = "MemberTable",
         ["MemberBuckets"] = "MemberTable",
-        ["MemberList"] = "MemberTable",
         ["MemberPosition"] = "MemberTable",
         ["MemberTableMoving"] = "MemberTable",
         ["PackedElement"] = "PackedList",

@@ -10,6 +10,8 @@ using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Server.Commands.Hashes;
 
+using Expiries = ElementExpiryCommands<FieldExpiryCommands.FieldAccess, HashValue, HashValue>;
+
 /// <summary>
 /// Commands on the expiry of a hash's fields, each with a list of fields; options may stand on both sides of it. The table is their single declaration and
 /// this file's contents.
@@ -54,62 +56,29 @@ internal static class FieldExpiryCommands
 
     internal static readonly CommandFamily Family = new("hash", "hash",
     [
-        new("HEXPIRE", -6, Write | Fast, Updated, HExpire, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a number of seconds from now.", "key seconds " + ConditionSyntax)),
-        new("HPEXPIRE", -6, Write | Fast, Updated, HPExpire, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a number of milliseconds from now.", "key milliseconds " + ConditionSyntax)),
-        new("HEXPIREAT", -6, Write | Fast, Updated, HExpireAt, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a Unix time in seconds.", "key unix-time-seconds " + ConditionSyntax)),
-        new("HPEXPIREAT", -6, Write | Fast, Updated, HPExpireAt, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a Unix time in milliseconds.", "key unix-time-milliseconds " + ConditionSyntax)),
-        new("HTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, HTtl, new("7.4.0", Complexity, "Returns the remaining time to live of fields in a hash in seconds.", "key " + FieldSyntax)) { Tips = ["nondeterministic_output"] },
-        new("HPTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, HPTtl, new("7.4.0", Complexity, "Returns the remaining time to live of fields in a hash in milliseconds.", "key " + FieldSyntax)) { Tips = ["nondeterministic_output"] },
-        new("HEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, HExpireTime, new("7.4.0", Complexity, "Returns the expiry of fields in a hash as a Unix time in seconds.", "key " + FieldSyntax)),
-        new("HPEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, HPExpireTime, new("7.4.0", Complexity, "Returns the expiry of fields in a hash as a Unix time in milliseconds.", "key " + FieldSyntax)),
-        new("HPERSIST", -5, Write | Fast, Updated, HPersist, new("7.4.0", Complexity, "Removes the expiry of fields in a hash.", "key " + FieldSyntax)),
+        new("HEXPIRE", -6, Write | Fast, Updated, Expiries.Expire, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a number of seconds from now.", "key seconds " + ConditionSyntax)),
+        new("HPEXPIRE", -6, Write | Fast, Updated, Expiries.PExpire, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a number of milliseconds from now.", "key milliseconds " + ConditionSyntax)),
+        new("HEXPIREAT", -6, Write | Fast, Updated, Expiries.ExpireAt, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a Unix time in seconds.", "key unix-time-seconds " + ConditionSyntax)),
+        new("HPEXPIREAT", -6, Write | Fast, Updated, Expiries.PExpireAt, new("7.4.0", Complexity, "Sets the expiry of fields in a hash to a Unix time in milliseconds.", "key unix-time-milliseconds " + ConditionSyntax)),
+        new("HTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, Expiries.Ttl, new("7.4.0", Complexity, "Returns the remaining time to live of fields in a hash in seconds.", "key " + FieldSyntax)) { Tips = ["nondeterministic_output"] },
+        new("HPTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, Expiries.PTtl, new("7.4.0", Complexity, "Returns the remaining time to live of fields in a hash in milliseconds.", "key " + FieldSyntax)) { Tips = ["nondeterministic_output"] },
+        new("HEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, Expiries.ExpireTime, new("7.4.0", Complexity, "Returns the expiry of fields in a hash as a Unix time in seconds.", "key " + FieldSyntax)),
+        new("HPEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, Expiries.PExpireTime, new("7.4.0", Complexity, "Returns the expiry of fields in a hash as a Unix time in milliseconds.", "key " + FieldSyntax)),
+        new("HPERSIST", -5, Write | Fast, Updated, Expiries.Persist, new("7.4.0", Complexity, "Removes the expiry of fields in a hash.", "key " + FieldSyntax)),
         new("HGETEX", -5, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Update, "updates because it sets the expiry"), HGetEx, new("8.0.0", Complexity, "Returns the values of fields in a hash and sets or removes their expiry.", GetExSyntax)),
         new("HSETEX", -6, Write | DenyOom | Fast, Updated, HSetEx, new("8.0.0", "O(N) where N is the number of fields being set.", "Sets the values of fields in a hash, optionally on a condition and with an expiry.", SetExSyntax)),
         new("HGETDEL", -5, Write | Fast, KeySpecs.One(1, ReadWrite | Access | KeyFlags.Delete), HGetDel, new("8.0.0", Complexity, "Returns the values of fields in a hash and deletes the fields.", "key " + FieldSyntax)),
     ]);
 
-    // HEXPIRE key seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]
-    private static void HExpire(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.Seconds);
-
-    // HPEXPIRE key milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]
-    private static void HPExpire(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.Milliseconds);
-
-    // HEXPIREAT key unix-time-seconds [NX | XX | GT | LT] FIELDS numfields field [field ...]
-    private static void HExpireAt(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.UnixSeconds);
-
-    // HPEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] FIELDS numfields field [field ...]
-    private static void HPExpireAt(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.UnixMilliseconds);
-
-    private static void Expire(ref CommandContext cmd, ExpiryUnit unit)
+    internal readonly struct FieldAccess : IElementAccess<HashValue, HashValue>
     {
-        // As in Redis, the key's type is checked before the arguments.
-        if (!cmd.OpenToWriteHashOrReply(1, out HashValue hash)) return;
-        if (!ExpiryRequest.TryParseOrReply(cmd, Fields, unit, out ExpiryRequest request)) return;
-        hash.ReserveExpiries();
-        ElementExpiry.Set(cmd, Fields, ref hash, request);
-    }
+        public static ElementKind Kind => Fields;
 
-    // HTTL key FIELDS numfields field [field ...]
-    private static void HTtl(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.Seconds);
+        public static bool OpenToWriteOrReply(scoped in CommandContext cmd, out HashValue value) => cmd.OpenToWriteHashOrReply(1, out value);
 
-    // HPTTL key FIELDS numfields field [field ...]
-    private static void HPTtl(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.Milliseconds);
+        public static bool OpenToLookUpOrReply(scoped in CommandContext cmd, out HashValue view) => cmd.OpenToReadHashOrReply(1, out view);
 
-    // HEXPIRETIME key FIELDS numfields field [field ...]
-    private static void HExpireTime(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.UnixSeconds);
-
-    // HPEXPIRETIME key FIELDS numfields field [field ...]
-    private static void HPExpireTime(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.UnixMilliseconds);
-
-    private static void ReplyExpiries(ref CommandContext cmd, ExpiryUnit unit)
-    {
-        if (cmd.OpenToReadHashOrReply(1, out HashValue hash)) ElementExpiry.Reply(cmd, Fields, hash, unit);
-    }
-
-    // HPERSIST key FIELDS numfields field [field ...]
-    private static void HPersist(ref CommandContext cmd)
-    {
-        if (cmd.OpenToWriteHashOrReply(1, out HashValue hash)) ElementExpiry.Persist(cmd, Fields, ref hash);
+        public static void Reserve(scoped ref HashValue value) => value.ReserveExpiries();
     }
 
     // HGETEX key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST] FIELDS numfields field [field ...]

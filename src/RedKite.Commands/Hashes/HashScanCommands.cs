@@ -10,9 +10,6 @@ namespace RedKite.Server.Commands.Hashes;
 /// <summary>Hash commands on all fields or a random sample of them. The table is their single declaration and this file's contents.</summary>
 internal static class HashScanCommands
 {
-    // The maximum number of buckets that a call visits for each field of COUNT, as a sparse table's buckets may be empty.
-    private const long BucketsForEachField = 10;
-
     // A sample of up to a third of a table is drawn field by field, a larger one in a single pass.
     private const int SampleShare = 3;
 
@@ -191,35 +188,31 @@ internal static class HashScanCommands
     {
         if (!CursorArgument.TryReadOrReply(cmd, 2, out ulong cursor)) return;
         if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
-        ReplyWriter reply = cmd.Reply;
         if (!hash.Exists)
         {
             // As in Redis, the options are not validated.
-            WriteScanHead(reply, 0, 0);
+            MemberScan.ReplyNone(cmd.Reply);
             return;
         }
 
         if (!MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options, haveValues: true)) return;
-        long start = reply.Length;
-        int count = 0;
-        if (hash.IsTable)
+        MemberScan.Reply(cmd.Reply, cursor, options, new ScannedHash(hash));
+    }
+
+    private readonly ref struct ScannedHash(HashValue hash) : IScannable
+    {
+        private readonly HashValue _hash = hash;
+
+        public bool IsTable => _hash.IsTable;
+
+        public int ReplyAll(ReplyWriter reply, scoped in MemberScanOptions options)
         {
             long seen = 0;
-            long bucketsLeft = options.Count > long.MaxValue / BucketsForEachField ? long.MaxValue : options.Count * BucketsForEachField;
-            do count += ReplyMatching(reply, hash.ScanBucket(ref cursor), options, ref seen);
-            while (cursor != 0 && seen < options.Count && --bucketsLeft > 0 && !reply.Overflowed);
-        }
-        else
-        {
-            // A packed hash is returned whole.
-            long seen = 0;
-            cursor = 0;
-            count = ReplyMatching(reply, hash.Fields(), options, ref seen);
+            return ReplyMatching(reply, _hash.Fields(), options, ref seen);
         }
 
-        long end = reply.Length;
-        WriteScanHead(reply, cursor, count);
-        reply.MoveToFront(start, end);
+        public int ReplyBucket(ReplyWriter reply, scoped in MemberScanOptions options, ref ulong cursor, ref long seen) =>
+            ReplyMatching(reply, _hash.ScanBucket(ref cursor), options, ref seen);
     }
 
     private static int ReplyMatching(ReplyWriter reply, HashFields fields, scoped in MemberScanOptions options, ref long seen)
@@ -237,12 +230,5 @@ internal static class HashScanCommands
         }
 
         return count;
-    }
-
-    private static void WriteScanHead(ReplyWriter reply, ulong cursor, int count)
-    {
-        reply.Array(2);
-        reply.BulkInteger((long)cursor);
-        reply.Array(count);
     }
 }

@@ -9,6 +9,8 @@ using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Server.Commands.Sets;
 
+using Expiries = ElementExpiryCommands<MemberExpiryCommands.MemberAccess, SetValue, SetView>;
+
 /// <summary>
 /// Commands on the expiry of a set's members, each with a list of members at its end. The table is their single declaration and this
 /// file's contents.
@@ -50,58 +52,25 @@ internal static class MemberExpiryCommands
 
     internal static readonly CommandFamily Family = new("set", "set",
     [
-        new("SEXPIRE", -6, Write | Fast, Updated, SExpire, new("8.12.0", Complexity, "Sets the expiry of members of a set to a number of seconds from now.", "key seconds " + ConditionSyntax)),
-        new("SPEXPIRE", -6, Write | Fast, Updated, SPExpire, new("8.12.0", Complexity, "Sets the expiry of members of a set to a number of milliseconds from now.", "key milliseconds " + ConditionSyntax)),
-        new("SEXPIREAT", -6, Write | Fast, Updated, SExpireAt, new("8.12.0", Complexity, "Sets the expiry of members of a set to a Unix time in seconds.", "key unix-time-seconds " + ConditionSyntax)),
-        new("SPEXPIREAT", -6, Write | Fast, Updated, SPExpireAt, new("8.12.0", Complexity, "Sets the expiry of members of a set to a Unix time in milliseconds.", "key unix-time-milliseconds " + ConditionSyntax)),
-        new("STTL", -5, CommandFlags.ReadOnly | Fast, Accessed, STtl, new("8.12.0", Complexity, "Returns the remaining time to live of members of a set in seconds.", "key " + MemberSyntax)) { Tips = ["nondeterministic_output"] },
-        new("SPTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, SPTtl, new("8.12.0", Complexity, "Returns the remaining time to live of members of a set in milliseconds.", "key " + MemberSyntax)) { Tips = ["nondeterministic_output"] },
-        new("SEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, SExpireTime, new("8.12.0", Complexity, "Returns the expiry of members of a set as a Unix time in seconds.", "key " + MemberSyntax)),
-        new("SPEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, SPExpireTime, new("8.12.0", Complexity, "Returns the expiry of members of a set as a Unix time in milliseconds.", "key " + MemberSyntax)),
-        new("SPERSIST", -5, Write | Fast, Updated, SPersist, new("8.12.0", Complexity, "Removes the expiry of members of a set.", "key " + MemberSyntax)),
+        new("SEXPIRE", -6, Write | Fast, Updated, Expiries.Expire, new("8.12.0", Complexity, "Sets the expiry of members of a set to a number of seconds from now.", "key seconds " + ConditionSyntax)),
+        new("SPEXPIRE", -6, Write | Fast, Updated, Expiries.PExpire, new("8.12.0", Complexity, "Sets the expiry of members of a set to a number of milliseconds from now.", "key milliseconds " + ConditionSyntax)),
+        new("SEXPIREAT", -6, Write | Fast, Updated, Expiries.ExpireAt, new("8.12.0", Complexity, "Sets the expiry of members of a set to a Unix time in seconds.", "key unix-time-seconds " + ConditionSyntax)),
+        new("SPEXPIREAT", -6, Write | Fast, Updated, Expiries.PExpireAt, new("8.12.0", Complexity, "Sets the expiry of members of a set to a Unix time in milliseconds.", "key unix-time-milliseconds " + ConditionSyntax)),
+        new("STTL", -5, CommandFlags.ReadOnly | Fast, Accessed, Expiries.Ttl, new("8.12.0", Complexity, "Returns the remaining time to live of members of a set in seconds.", "key " + MemberSyntax)) { Tips = ["nondeterministic_output"] },
+        new("SPTTL", -5, CommandFlags.ReadOnly | Fast, Accessed, Expiries.PTtl, new("8.12.0", Complexity, "Returns the remaining time to live of members of a set in milliseconds.", "key " + MemberSyntax)) { Tips = ["nondeterministic_output"] },
+        new("SEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, Expiries.ExpireTime, new("8.12.0", Complexity, "Returns the expiry of members of a set as a Unix time in seconds.", "key " + MemberSyntax)),
+        new("SPEXPIRETIME", -5, CommandFlags.ReadOnly | Fast, Accessed, Expiries.PExpireTime, new("8.12.0", Complexity, "Returns the expiry of members of a set as a Unix time in milliseconds.", "key " + MemberSyntax)),
+        new("SPERSIST", -5, Write | Fast, Updated, Expiries.Persist, new("8.12.0", Complexity, "Removes the expiry of members of a set.", "key " + MemberSyntax)),
         new("SADDEX", -5, Write | DenyOom | Fast, Updated, SAddEx, new("8.12.0", "O(N) where N is the number of members being added.", "Adds members to a set, optionally on a condition and with an expiry. Creates the key if it doesn't exist.", AddSyntax)),
     ]);
 
-    // SEXPIRE key seconds [NX | XX | GT | LT] MEMBERS nummembers member [member ...]
-    private static void SExpire(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.Seconds);
-
-    // SPEXPIRE key milliseconds [NX | XX | GT | LT] MEMBERS nummembers member [member ...]
-    private static void SPExpire(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.Milliseconds);
-
-    // SEXPIREAT key unix-time-seconds [NX | XX | GT | LT] MEMBERS nummembers member [member ...]
-    private static void SExpireAt(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.UnixSeconds);
-
-    // SPEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] MEMBERS nummembers member [member ...]
-    private static void SPExpireAt(ref CommandContext cmd) => Expire(ref cmd, ExpiryUnit.UnixMilliseconds);
-
-    private static void Expire(ref CommandContext cmd, ExpiryUnit unit)
+    internal readonly struct MemberAccess : IElementAccess<SetValue, SetView>
     {
-        // The key's type is checked before the arguments, as for a hash's fields.
-        if (!cmd.OpenToWriteSetOrReply(1, out SetValue set)) return;
-        if (ExpiryRequest.TryParseOrReply(cmd, Members, unit, out ExpiryRequest request)) ElementExpiry.Set(cmd, Members, ref set, request);
-    }
+        public static ElementKind Kind => Members;
 
-    // STTL key MEMBERS nummembers member [member ...]
-    private static void STtl(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.Seconds);
+        public static bool OpenToWriteOrReply(scoped in CommandContext cmd, out SetValue value) => cmd.OpenToWriteSetOrReply(1, out value);
 
-    // SPTTL key MEMBERS nummembers member [member ...]
-    private static void SPTtl(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.Milliseconds);
-
-    // SEXPIRETIME key MEMBERS nummembers member [member ...]
-    private static void SExpireTime(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.UnixSeconds);
-
-    // SPEXPIRETIME key MEMBERS nummembers member [member ...]
-    private static void SPExpireTime(ref CommandContext cmd) => ReplyExpiries(ref cmd, ExpiryUnit.UnixMilliseconds);
-
-    private static void ReplyExpiries(ref CommandContext cmd, ExpiryUnit unit)
-    {
-        if (cmd.OpenToLookUpOrReply(1, out SetView set)) ElementExpiry.Reply(cmd, Members, set, unit);
-    }
-
-    // SPERSIST key MEMBERS nummembers member [member ...]
-    private static void SPersist(ref CommandContext cmd)
-    {
-        if (cmd.OpenToWriteSetOrReply(1, out SetValue set)) ElementExpiry.Persist(cmd, Members, ref set);
+        public static bool OpenToLookUpOrReply(scoped in CommandContext cmd, out SetView view) => cmd.OpenToLookUpOrReply(1, out view);
     }
 
     // SADDEX key [MNX | MXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]

@@ -1,5 +1,4 @@
 using System.Buffers;
-using RedKite.Store.Values.Members;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
@@ -12,9 +11,6 @@ namespace RedKite.Server.Commands.Sets;
 /// <summary>Set commands that return some of the members: SSCAN in portions, SRANDMEMBER at random.</summary>
 internal static class SetScanCommands
 {
-    // SSCAN visits at most this many buckets for each member that COUNT requests, so that a sparse table ends a call as well.
-    private const long BucketsForEachMember = 10;
-
     internal static readonly CommandFamily Family = new("set", "set",
     [
         new("SRANDMEMBER", -2, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | Access), SRandMember,
@@ -106,53 +102,39 @@ internal static class SetScanCommands
         Entry entry = cmd.Find(1);
         if (!entry.Exists)
         {
-            cmd.Reply.Array(2);
-            cmd.Reply.BulkInteger(0);
-            cmd.Reply.Array(0);
+            MemberScan.ReplyNone(cmd.Reply);
             return;
         }
 
         if (!cmd.IsTypeOrReply(entry, DataType.Set) || !MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options)) return;
-        SetView set = SetAccess.Looking(cmd, entry);
-        ReplyWriter reply = cmd.Reply;
-        long start = reply.Length;
-        int replied = set.IsTable ? ScanTable(reply, set, options, ref cursor) : ScanAll(reply, set, options, ref cursor);
-        long end = reply.Length;
-        reply.Array(2);
-        reply.BulkInteger((long)cursor);
-        reply.Array(replied);
-        reply.MoveToFront(start, end);
+        MemberScan.Reply(cmd.Reply, cursor, options, new ScannedSet(SetAccess.Looking(cmd, entry)));
     }
 
-    // A compact set is returned whole, whatever the cursor and the count are.
-    private static int ScanAll(ReplyWriter reply, SetView set, scoped in MemberScanOptions options, ref ulong cursor)
+    private readonly struct ScannedSet(SetView set) : IScannable
     {
-        cursor = 0;
-        int replied = 0;
-        SetEnumerator members = set.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
-        while (members.MoveNext()) replied += ReplyMatching(reply, members.Current, options);
-        return replied;
-    }
+        public bool IsTable => set.IsTable;
 
-    private static int ScanTable(ReplyWriter reply, SetView set, scoped in MemberScanOptions options, ref ulong cursor)
-    {
-        var members = new MemberList();
-        long bucketsLeft = options.Count > long.MaxValue / BucketsForEachMember ? long.MaxValue : options.Count * BucketsForEachMember;
-        do
+        public int ReplyAll(ReplyWriter reply, scoped in MemberScanOptions options)
         {
-            cursor = set.Scan(cursor, members);
+            long seen = 0;
+            return ReplyMatching(reply, set.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]), options, ref seen);
         }
-        while (cursor != 0 && members.Count < options.Count && --bucketsLeft > 0);
 
-        int replied = 0;
-        for (int i = 0; i < members.Count; i++) replied += ReplyMatching(reply, SetView.MemberAt(members, i), options);
-        return replied;
+        public int ReplyBucket(ReplyWriter reply, scoped in MemberScanOptions options, ref ulong cursor, ref long seen) =>
+            ReplyMatching(reply, set.ScanBucket(ref cursor, default), options, ref seen);
     }
 
-    private static int ReplyMatching(ReplyWriter reply, ReadOnlySpan<byte> member, scoped in MemberScanOptions options)
+    private static int ReplyMatching(ReplyWriter reply, SetEnumerator members, scoped in MemberScanOptions options, ref long seen)
     {
-        if (!options.Accepts(member)) return 0;
-        reply.Bulk(member);
-        return 1;
+        int count = 0;
+        for (; members.MoveNext(); seen++)
+        {
+            ReadOnlySpan<byte> member = members.Current;
+            if (!options.Accepts(member)) continue;
+            reply.Bulk(member);
+            count++;
+        }
+
+        return count;
     }
 }

@@ -14,9 +14,6 @@ namespace RedKite.Server.Commands.SortedSets;
 /// </summary>
 internal static class SortedSetScanCommands
 {
-    // ZSCAN visits at most this many buckets for each member that COUNT requests, so that a sparse table ends a call as well.
-    private const long BucketsForEachMember = 10;
-
     // Up to a third of a set is sampled rank by rank, more in one pass over it.
     private const int RankedShare = 3;
 
@@ -123,72 +120,54 @@ internal static class SortedSetScanCommands
     {
         if (!CursorArgument.TryReadOrReply(cmd, 2, out ulong cursor)) return;
         if (!cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) return;
-        ReplyWriter reply = cmd.Reply;
         if (!set.Exists)
         {
             // As in Redis, the options of a missing key are not checked.
-            WriteScanHead(reply, 0, 0);
+            MemberScan.ReplyNone(cmd.Reply);
             return;
         }
 
         if (!MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options, haveScores: true)) return;
-        long start = reply.Length;
-        int count = set.IsPacked ? ReplyAll(reply, set, options, ref cursor) : ReplySome(reply, set, options, ref cursor);
-        long end = reply.Length;
-        WriteScanHead(reply, cursor, options.NoScores ? count : count * 2);
-        reply.MoveToFront(start, end);
+        MemberScan.Reply(cmd.Reply, cursor, options, new ScannedSortedSet(set));
     }
 
     // Scores are bulk strings in RESP3 too. As in Redis, those of a table have up to 17 digits.
-    private static int ReplyAll(ReplyWriter reply, scoped in SortedSetValue set, scoped in MemberScanOptions options, ref ulong cursor)
+    private readonly ref struct ScannedSortedSet(SortedSetValue set) : IScannable
     {
-        int count = 0;
-        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
-        Span<byte> text = stackalloc byte[RespDouble.TextMax];
-        for (SortedSetCursor place = set.At(0, digits); place.Exists; place.MoveNext())
+        private readonly SortedSetValue _set = set;
+
+        public bool IsTable => !_set.IsPacked;
+
+        public int ReplyAll(ReplyWriter reply, scoped in MemberScanOptions options)
         {
-            if (!options.Accepts(place.Member)) continue;
-            reply.Bulk(place.Member);
-            if (!options.NoScores) reply.Bulk(text[..RespDouble.Format(place.Score, text)]);
-            count++;
+            int count = 0;
+            Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+            Span<byte> text = stackalloc byte[RespDouble.TextMax];
+            for (SortedSetCursor place = _set.At(0, digits); place.Exists; place.MoveNext())
+            {
+                if (!options.Accepts(place.Member)) continue;
+                reply.Bulk(place.Member);
+                if (!options.NoScores) reply.Bulk(text[..RespDouble.Format(place.Score, text)]);
+                count += options.NoScores ? 1 : 2;
+            }
+
+            return count;
         }
 
-        cursor = 0;
-        return count;
-    }
-
-    private static int ReplySome(ReplyWriter reply, scoped in SortedSetValue set, scoped in MemberScanOptions options, ref ulong cursor)
-    {
-        int count = 0;
-        long seen = 0;
-        long bucketsLeft = options.Count > long.MaxValue / BucketsForEachMember ? long.MaxValue : options.Count * BucketsForEachMember;
-        var members = new MemberList();
-        Span<byte> text = stackalloc byte[SeventeenDigits.TextMax];
-        do
+        public int ReplyBucket(ReplyWriter reply, scoped in MemberScanOptions options, ref ulong cursor, ref long seen)
         {
-            members.Clear();
-            cursor = set.Scan(cursor, members);
-            seen += members.Count;
-            for (int i = 0; i < members.Count; i++)
+            int count = 0;
+            Span<byte> text = stackalloc byte[SeventeenDigits.TextMax];
+            for (MemberEnumerator members = _set.ScanBucket(ref cursor); members.MoveNext(); seen++)
             {
-                SortedSetMember member = SortedSetMember.Of(members, i);
+                var member = new SortedSetMember(members.Current);
                 if (!options.Accepts(member.Member)) continue;
                 reply.Bulk(member.Member);
                 if (!options.NoScores) reply.Bulk(text[..SeventeenDigits.Format(member.Score, text)]);
-                count++;
+                count += options.NoScores ? 1 : 2;
             }
-        }
-        while (cursor != 0 && seen < options.Count && --bucketsLeft > 0 && !reply.Overflowed);
-        return count;
-    }
 
-    // A cursor is an unsigned number. A cursor beyond the signed range was not issued by this server, but it is accepted.
-    private static void WriteScanHead(ReplyWriter reply, ulong cursor, int count)
-    {
-        reply.Array(2);
-        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
-        cursor.TryFormat(digits, out int length);
-        reply.Bulk(digits[..length]);
-        reply.Array(count);
+            return count;
+        }
     }
 }

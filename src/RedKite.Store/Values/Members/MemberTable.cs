@@ -198,14 +198,6 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         return new MemberEnumerator(buckets, index, index + 1);
     }
 
-    /// <summary>Adds the members of one bucket to a list and returns the cursor of the next one: see <see cref="ScanBucket"/>.</summary>
-    internal ulong Scan(ulong cursor, MemberList members)
-    {
-        MemberEnumerator bucket = ScanBucket(ref cursor);
-        while (bucket.MoveNext()) members.Add(bucket.Current);
-        return cursor;
-    }
-
     /// <summary>
     /// Returns a random block, each with the same probability; null when the table is empty. Rejection sampling: it picks a
     /// bucket and one of as many slots as the longest chain ever had, until the slot is occupied. The expected number of attempts

@@ -148,22 +148,6 @@ internal readonly unsafe struct SetView : IElementExpiries
     /// <summary>Enumerates the members of one bucket of a table. The cursor advances to the next bucket and is 0 after the last one.</summary>
     internal SetEnumerator ScanBucket(ref ulong cursor, Span<byte> number) => new(this, Table.ScanBucket(ref cursor), number);
 
-    /// <summary>Adds one bucket's members of a table to a list and returns the cursor of the next bucket, 0 after the last.</summary>
-    internal ulong Scan(ulong cursor, MemberList members)
-    {
-        if (!Hides) return Table.Scan(cursor, members);
-        MemberEnumerator bucket = Table.ScanBucket(ref cursor);
-        while (bucket.MoveNext())
-        {
-            if (!IsExpired(bucket.Current)) members.Add(bucket.Current);
-        }
-
-        return cursor;
-    }
-
-    /// <summary>A member that <see cref="Scan"/> has found.</summary>
-    internal static ReadOnlySpan<byte> MemberAt(MemberList members, int index) => MemberAt(members.Blocks[index]);
-
     /// <summary>The member of a table at a position from <see cref="Pick"/> or <see cref="SetEnumerator.Block"/>.</summary>
     internal static ReadOnlySpan<byte> MemberAt(nint place) => SetMember.Member((byte*)place);
 

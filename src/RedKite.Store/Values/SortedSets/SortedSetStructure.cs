@@ -101,8 +101,8 @@ internal readonly unsafe struct SortedSetStructure
 
     internal ScoreTreePosition At(long rank) => _anchor->Tree.At(rank);
 
-    /// <summary>Adds the blocks of some members to a list; see <see cref="MemberTable{TLayout}.Scan"/>.</summary>
-    internal ulong Scan(ulong cursor, MemberList members) => Table.Scan(cursor, members);
+    /// <summary>Enumerates some members; see <see cref="MemberTable{TLayout}.ScanBucket"/>.</summary>
+    internal MemberEnumerator ScanBucket(ref ulong cursor) => Table.ScanBucket(ref cursor);
 
     /// <summary>Frees about the given number of blocks of a structure; the root refers to the rest.</summary>
     /// <returns>Whether something is left.</returns>

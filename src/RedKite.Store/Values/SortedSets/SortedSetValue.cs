@@ -186,10 +186,10 @@ internal unsafe ref struct SortedSetValue
     }
 
     /// <summary>
-    /// Adds some members of a set that is not packed to <paramref name="members"/>, which <see cref="SortedSetMember"/>
-    /// reads, and gives the cursor of the next, 0 after the last.
+    /// Enumerates the members of one bucket of a set that is not packed, which <see cref="SortedSetMember"/> reads. The cursor
+    /// advances to the next bucket and is 0 after the last one.
     /// </summary>
-    internal readonly ulong Scan(ulong cursor, MemberList members) => Structure.Scan(cursor, members);
+    internal readonly MemberEnumerator ScanBucket(ref ulong cursor) => Structure.ScanBucket(ref cursor);
 
     /// <summary>Converts a packed set of any size to a table and a tree.</summary>
     internal void Unpack()

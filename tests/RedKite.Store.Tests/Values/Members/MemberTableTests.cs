@@ -100,7 +100,6 @@ public sealed class MemberTableTests
             for (int member = 0; member < staying; member++) world.Write(member, 0);
             int coming = 0;
             var seen = new HashSet<int>();
-            var members = new MemberList();
             ulong cursor = 0;
             int phase = 0, turns = 0;
             do
@@ -113,9 +112,7 @@ public sealed class MemberTableTests
                     for (; coming > target; coming--) world.Remove(staying + coming - 1);
                 }
 
-                members.Clear();
-                cursor = world.Table.Scan(cursor, members);
-                foreach (nint block in members.Blocks) seen.Add(MemberTableWorld.MemberOf(block));
+                for (MemberEnumerator members = world.Table.ScanBucket(ref cursor); members.MoveNext();) seen.Add(MemberTableWorld.MemberOf(members.Current));
             }
             while (cursor != 0);
 
@@ -132,11 +129,14 @@ public sealed class MemberTableTests
     {
         using var world = new MemberTableWorld();
         for (int member = 0; member < members; member++) world.Write(member, 0);
-        var found = new MemberList();
+        var found = new List<int>();
         ulong cursor = 0;
-        do cursor = world.Table.Scan(cursor, found);
+        do
+        {
+            for (MemberEnumerator bucket = world.Table.ScanBucket(ref cursor); bucket.MoveNext();) found.Add(MemberTableWorld.MemberOf(bucket.Current));
+        }
         while (cursor != 0);
-        Assert.Equal(Enumerable.Range(0, members), found.Blocks.Select(MemberTableWorld.MemberOf).Order());
+        Assert.Equal(Enumerable.Range(0, members), found.Order());
         world.AssertAll();
     }
 
@@ -147,7 +147,6 @@ public sealed class MemberTableTests
         {
             using var world = new MemberTableWorld();
             for (int member = 0; member < 3_000; member++) world.Write(member, 0);
-            var members = new MemberList();
             for (int i = 0; i < 300; i++)
             {
                 var cursor = (ulong)random.NextInt64(long.MinValue, long.MaxValue) >> random.Next(64);
@@ -155,11 +154,8 @@ public sealed class MemberTableTests
                 while (cursor != 0)
                 {
                     Assert.True(++turns < 10_000, "The scan does not terminate.");
-                    cursor = world.Table.Scan(cursor, members);
+                    for (MemberEnumerator members = world.Table.ScanBucket(ref cursor); members.MoveNext();) Assert.InRange(MemberTableWorld.MemberOf(members.Current), 0, 2_999);
                 }
-
-                foreach (nint block in members.Blocks) Assert.InRange(MemberTableWorld.MemberOf(block), 0, 2_999);
-                members.Clear();
             }
         });
     }

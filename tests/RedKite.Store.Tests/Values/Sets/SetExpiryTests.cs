@@ -47,9 +47,7 @@ public sealed class SetExpiryTests : IDisposable
         ulong cursor = 0;
         do
         {
-            var members = new MemberList();
-            cursor = set.Scan(cursor, members);
-            for (int i = 0; i < members.Count; i++) scanned.Add(Text(SetView.MemberAt(members, i)));
+            for (SetEnumerator members = set.ScanBucket(ref cursor, default); members.MoveNext();) scanned.Add(Text(members.Current));
         }
         while (cursor != 0);
         Assert.Equal(Living(0, 2), scanned);

@@ -241,15 +241,12 @@ public sealed class SortedSetValueTests(ITestOutputHelper output)
         {
             var value = new SortedSetValue(Database, Find());
             var seen = new Dictionary<string, double>();
-            var members = new MemberList();
             ulong cursor = 0;
             do
             {
-                members.Clear();
-                cursor = value.Scan(cursor, members);
-                foreach (nint block in members.Blocks)
+                for (MemberEnumerator members = value.ScanBucket(ref cursor); members.MoveNext();)
                 {
-                    var member = new SortedSetMember(block);
+                    var member = new SortedSetMember(members.Current);
                     seen[Encoding.ASCII.GetString(member.Member)] = member.Score;
                 }
             }
