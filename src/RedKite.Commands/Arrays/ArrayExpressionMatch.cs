@@ -31,9 +31,6 @@ internal sealed class ArrayExpressionMatch
         _firsts = Firsts();
     }
 
-    /// <summary>Whether it has stopped within a text.</summary>
-    internal bool HasStopped => _at >= 0;
-
     /// <summary>Forgets a text within which it has stopped.</summary>
     internal void Restart() => _at = -1;
 

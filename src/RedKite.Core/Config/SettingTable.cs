@@ -26,7 +26,6 @@ internal static class SettingTable
     private const string OneForm = "an array has one form: slices of 256 indexes, which take memory for the elements that they have";
     private const string NoTemplates = "hashes do not share the names of their fields; HIMPORT saves their transmission";
     private const string NoCluster = "there is no cluster mode yet";
-    private const string NoModules = "there are no modules";
     private const string AlwaysFreedLater = "the memory of large values is always freed in slices, after the command";
     private const string NoPinning = "threads are not bound to CPUs; use taskset or the service manager";
     private const string NoSyslog = "the log is written to logfile or to standard output only";

@@ -53,8 +53,6 @@ internal sealed class FileFailure : IOException
     /// <summary>Whether the disk or the user's quota is full.</summary>
     internal bool IsFull => OperatingSystem.IsWindows() ? Error == NoSpaceOnWindows : Error is NoSpace or QuotaExceeded;
 
-    internal bool IsNotFound => Error == NotFound;
-
     /// <summary>Whether an exception of the runtime's file calls becomes a <see cref="FileFailure"/>.</summary>
     internal static bool Covers(Exception exception) => exception is UnauthorizedAccessException or (IOException and not FileFailure);
 

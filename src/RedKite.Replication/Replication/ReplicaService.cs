@@ -129,9 +129,6 @@ internal sealed partial class ReplicaService : IReplicaFeeds
     /// <summary>Replicas that went on with what was kept.</summary>
     internal long PartialSynchronizations => Counts.Partial;
 
-    /// <summary>Replicas that wanted to go on and could not.</summary>
-    internal long PartialsRefused => Counts.Refused;
-
     /// <summary>Replicas that were closed because they were too far behind.</summary>
     internal long Overflows => Counts.Overflows;
 
@@ -140,9 +137,6 @@ internal sealed partial class ReplicaService : IReplicaFeeds
 
     /// <summary>Online replicas that have acknowledged within min-replicas-max-lag.</summary>
     internal int GoodReplicas => _goodReplicas;
-
-    /// <summary>A full synchronization is being sent, or replicas wait for one.</summary>
-    internal bool IsSynchronizing => Array.Exists(_replicas, static replica => replica.State is ReplicaState.AwaitsChannel or ReplicaState.Waiting or ReplicaState.Receiving or ReplicaState.Streaming or ReplicaState.Loading);
 
     /// <summary>How far a replica may be behind: its output limit, and at least the backlog.</summary>
     internal long LimitBytes

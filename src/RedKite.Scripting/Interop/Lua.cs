@@ -36,8 +36,6 @@ internal static unsafe class Lua
 
     internal static LuaType TypeOf(nint state, int index) => (LuaType)LuaNative.lua_type(state, index);
 
-    internal static bool IsInteger(nint state, int index) => LuaNative.lua_isinteger(state, index) != 0;
-
     internal static bool ToBoolean(nint state, int index) => LuaNative.lua_toboolean(state, index) != 0;
 
     /// <summary>A number, or the number that a string is; 0 if it is neither.</summary>
@@ -210,8 +208,6 @@ internal static unsafe class Lua
             return;
         }
     }
-
-    internal static nint UpvalueIndex(int upvalue) => LuaNative.RegistryIndex - upvalue;
 
     /// <summary>The owner of a state: every thread of it has the pointer in front of its state.</summary>
     internal static LuaInterpreter OwnerOf(nint state) => Unsafe.As<LuaInterpreter>(GCHandle.FromIntPtr(*(nint*)(state - sizeof(nint))).Target!);

@@ -27,9 +27,6 @@ internal static unsafe partial class LuaNative
     internal static partial int lua_pcallk(nint state, int arguments, int results, int handler, nint context, nint continuation);
 
     [LibraryImport(Library)]
-    internal static partial void lua_callk(nint state, int arguments, int results, nint context, nint continuation);
-
-    [LibraryImport(Library)]
     internal static partial void luaL_requiref(nint state, byte* name, nint open, int global);
 
     [LibraryImport(Library)]
@@ -109,10 +106,6 @@ internal static unsafe partial class LuaNative
     [SuppressGCTransition]
     [LibraryImport(Library)]
     internal static partial int lua_type(nint state, int index);
-
-    [SuppressGCTransition]
-    [LibraryImport(Library)]
-    internal static partial int lua_isinteger(nint state, int index);
 
     [SuppressGCTransition]
     [LibraryImport(Library)]
