@@ -1,4 +1,4 @@
-using Perfolizer.Mathematics.Distributions.ContinuousDistributions;
+using Perfolizer.Mathematics.Common;
 using RedKite.Figures;
 
 namespace RedKite.Compare;
@@ -94,7 +94,8 @@ internal readonly record struct ChangeInterval(double Low, double Middle, double
         double[] logarithms = [.. before.Zip(after, (one, other) => Math.Log(other / one))];
         double mean = logarithms.Average();
         double variance = logarithms.Sum(value => (value - mean) * (value - mean)) / (logarithms.Length - 1);
-        double reach = new StudentDistribution(logarithms.Length - 1).Quantile(1 - Comparison.ChanceMax) * Math.Sqrt(variance / logarithms.Length);
-        return new ChangeInterval(Math.Exp(mean - reach) - 1, Math.Exp(mean) - 1, Math.Exp(mean + reach) - 1);
+        ConfidenceInterval interval = new ConfidenceIntervalEstimator(logarithms.Length, mean, Math.Sqrt(variance / logarithms.Length))
+            .ConfidenceInterval(1 - (2 * Comparison.ChanceMax));
+        return new ChangeInterval(Math.Exp(interval.Lower) - 1, Math.Exp(mean) - 1, Math.Exp(interval.Upper) - 1);
     }
 }

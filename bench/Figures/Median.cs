@@ -1,14 +1,12 @@
+using Perfolizer;
+using Perfolizer.Mathematics.QuantileEstimators;
+
 namespace RedKite.Figures;
 
 /// <summary>The median over rounds, which one disturbed round does not move.</summary>
 internal static class Median
 {
-    internal static double Of(IEnumerable<double> values)
-    {
-        double[] sorted = [.. values.Order()];
-        int middle = sorted.Length / 2;
-        return sorted.Length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-    }
+    internal static double Of(IEnumerable<double> values) => SimpleQuantileEstimator.Instance.Median(new Sample(values.ToArray()));
 
     /// <summary>Returns null if no round has a value.</summary>
     internal static double? OfKnown(IEnumerable<double?> values)
