@@ -41,6 +41,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
     private const string Outdated = "the data was replaced while the backup was in progress";
 
     private readonly Lock _changing = new();
+    private bool _hasEnded; // the server has stopped: nothing begins
     private readonly LogTotals _totals = new();
     private volatile string[] _pinned = [];
     private int _ticks; // 1: what a tick has found due is being done
@@ -71,6 +72,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
     {
         lock (_changing)
         {
+            if (_hasEnded) return "ERR the server is being stopped";
             if (IsInProgress) return "ERR A backup is already in progress, ABORT it first";
             if (Status.State == BackupState.Sealed) return "ERR A sealed backup exists, CLEANUP it first";
             try
@@ -185,6 +187,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
     {
         lock (_changing)
         {
+            _hasEnded = true;
             if (!IsInProgress) return;
             _isAborted = _isWriting;
             FailLocked("the server has stopped");

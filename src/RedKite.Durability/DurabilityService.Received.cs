@@ -14,18 +14,28 @@ internal sealed partial class DurabilityService
     /// <param name="file">What was received, or arrives.</param>
     /// <param name="removeAll">Removes the old data.</param>
     /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
+    /// <param name="emptiesAfterFailure">Whether nothing of the data stays if loading fails.</param>
     /// <param name="cancellation">Ends loading early.</param>
     /// <returns>The place in a stream that the data names; null: none.</returns>
     /// <exception cref="IOException">The data is damaged or cannot be read.</exception>
-    public RdbReplication? LoadReceived(IOpenFile file, Action removeAll, Func<byte[], string?> loadFunctions, CancellationToken cancellation)
+    public RdbReplication? LoadReceived(IOpenFile file, Action removeAll, Func<byte[], string?> loadFunctions, bool emptiesAfterFailure, CancellationToken cancellation)
     {
         RdbReplication? place = null;
         WithoutSaving(
             () =>
             {
-                removeAll();
-                LoadTo(_loader.Begin(loadFunctions), file, out place, cancellation);
+                try
+                {
+                    removeAll();
+                    LoadTo(_loader.Begin(loadFunctions), file, out place, cancellation);
+                }
+                catch (Exception failure) when (emptiesAfterFailure && failure is IOException or OperationCanceledException)
+                {
+                    removeAll(); // as a part of receiving: the dump file stays what it is
+                    throw;
+                }
             },
+            mayLeaveOtherData: true,
             cancellation);
         return place;
     }
@@ -45,6 +55,7 @@ internal sealed partial class DurabilityService
                 LoadTo(_loader.Begin(Gather).Into(spare), file, out RdbReplication? place, cancellation);
                 replaceAll(functions, place);
             },
+            mayLeaveOtherData: false,
             cancellation);
 
         string? Gather(byte[] code)
@@ -68,8 +79,9 @@ internal sealed partial class DurabilityService
     }
 
     // One snapshot in progress ends, because what it writes would soon be old.
-    private void WithoutSaving(Action load, CancellationToken cancellation)
+    private void WithoutSaving(Action load, bool mayLeaveOtherData, CancellationToken cancellation)
     {
+        bool isLoaded = false;
         _running?.Abort();
         _saving.Wait(cancellation);
         try
@@ -80,14 +92,14 @@ internal sealed partial class DurabilityService
                 _isReceiving = true;
                 load();
                 Saves.NoteLoaded(_clock.NowMs, Changes());
+                isLoaded = true;
             }
             finally
             {
                 _isReceiving = false;
+                if (isLoaded || mayLeaveOtherData) NoteOtherData(); // before a rewrite can begin, whose base has the data; also of a load that failed within it
                 _dumping.Release();
             }
-
-            NoteOtherData(); // before a rewrite can begin, whose base has the data
         }
         finally
         {

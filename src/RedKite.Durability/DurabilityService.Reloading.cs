@@ -24,7 +24,7 @@ internal sealed partial class DurabilityService
             file.End();
             lock (_committing)
             {
-                _flushes++; // what was cut before does not replace this file, which is about to be loaded
+                _reloads++; // what was cut before does not replace this file, which is about to be loaded
                 Unloaded.Keep(CountKeys());
                 file.Commit(_settings.DumpFileName);
             }

@@ -11,6 +11,7 @@ namespace RedKite.Server.Durability;
 internal sealed partial class DurabilityService
 {
     private long _flushes; // all data was removed this often; changed with all stripes and _committing locked
+    private long _reloads; // DEBUG RELOAD wrote the file this often; the same
 
     /// <summary>Called when the data became another than that of the files, with stripes locked or not.</summary>
     internal Action? DataReplaced { get; set; }
@@ -173,12 +174,13 @@ internal sealed partial class DurabilityService
 
     // As in Redis, FLUSHALL ends a save in the background. SAVE precedes it: with save points the file is already the newer one of the flush; without any,
     // what was flushed stays in the file that SAVE has promised.
-    private void Commit(DumpFile file, long flushes, long keys, bool isInBackground)
+    // DEBUG RELOAD has loaded its file, and counts as saved what is in that: an older one does not replace it.
+    private void Commit(DumpFile file, long flushes, long reloads, long keys, bool isInBackground)
     {
         file.End();
         lock (_committing)
         {
-            if (flushes != _flushes && (isInBackground || _settings.SavePoints.Length > 0)) throw new FileFailure("write", "the snapshot", FileFailure.Canceled);
+            if (reloads != _reloads || (flushes != _flushes && (isInBackground || _settings.SavePoints.Length > 0))) throw new FileFailure("write", "the snapshot", FileFailure.Canceled);
             Unloaded.Keep(keys);
             file.Commit(_settings.DumpFileName);
         }

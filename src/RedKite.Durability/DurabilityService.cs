@@ -355,14 +355,14 @@ internal sealed partial class DurabilityService : IReplicatedData
         Saves.Begin(_clock.NowMs);
         try
         {
-            long changes = 0, keys = 0, flushes = 0;
+            long changes = 0, keys = 0, flushes = 0, reloads = 0;
             using var file = new DumpFile(Files, _settings.DirectoryPath, Options);
             writeSnapshot(file, () =>
             {
-                (changes, keys, flushes) = (Changes(), CountKeys(), _flushes);
+                (changes, keys, flushes, reloads) = (Changes(), CountKeys(), _flushes, _reloads);
                 file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = Replication() });
             });
-            Commit(file, flushes, keys, isInBackground);
+            Commit(file, flushes, reloads, keys, isInBackground);
             Saves.LastKeys = keys;
             Saves.Succeed(_clock.NowMs, changes, file.Bytes, isInBackground);
             _gate.Accept(WriteRefusal.Snapshot);

@@ -28,7 +28,7 @@ internal sealed partial class EventLoop
             _connections.Remove(connection);
             Transport.Forget(connection);
             Interlocked.Decrement(ref _connectionCount);
-            other.Arrive(connection, isNew: false);
+            if (!other.TryArrive(connection, isNew: false)) TakeBack(connection, isNew: false);
         }
 
         return moving.Count;
@@ -52,7 +52,7 @@ internal sealed partial class EventLoop
         foreach (Arrival arrival in arrived)
         {
             Interlocked.Decrement(ref _connectionCount);
-            other.Arrive(arrival.Connection, arrival.IsNew);
+            if (!other.TryArrive(arrival.Connection, arrival.IsNew)) TakeBack(arrival.Connection, arrival.IsNew);
         }
 
         return arrived.Length + MoveIdle(other, mayMove);
@@ -98,14 +98,31 @@ internal sealed partial class EventLoop
         foreach (Arrival arrival in passed)
         {
             Interlocked.Decrement(ref _connectionCount);
-            other.Arrive(arrival.Connection, isNew: true);
+            other.ArriveOrClose(arrival.Connection);
         }
 
         return false;
     }
 
-    // Hands over a connection that no loop has. From any thread.
-    private void Arrive(Connection connection, bool isNew)
+    // Hands over a new connection. A loop that has ended would never close it. From any thread.
+    private void ArriveOrClose(Connection connection)
+    {
+        if (TryArrive(connection, isNew: true)) return;
+        connection.Loop = this;
+        connection.ReleaseBuffers();
+        CloseSocket(connection);
+    }
+
+    // Adopts a connection that another loop was to have. On the loop's thread.
+    private void TakeBack(Connection connection, bool isNew)
+    {
+        Interlocked.Increment(ref _connectionCount);
+        connection.Loop = this;
+        Adopt(new Arrival(connection, isNew, 0));
+    }
+
+    // Hands over a connection that no loop has. From any thread. False: the loop has ended.
+    private bool TryArrive(Connection connection, bool isNew)
     {
         EventLoop? relief;
         lock (_arriving)
@@ -113,14 +130,16 @@ internal sealed partial class EventLoop
             relief = _relief is { _hasEnded: false } ? _relief : null;
             if (relief is null)
             {
+                if (_hasEnded) return false; // what arrived before it was set is adopted once more
                 Interlocked.Increment(ref _connectionCount);
                 _arrivals.Enqueue(new Arrival(connection, isNew, Environment.TickCount64));
                 connection.Loop = this; // only then, so that nothing that is posted here for the connection comes before it
             }
         }
 
-        if (relief is null) WakeUnlessPosted();
-        else relief.Arrive(connection, isNew);
+        if (relief is not null) return relief.TryArrive(connection, isNew);
+        WakeUnlessPosted();
+        return true;
     }
 
     private void AdoptArrivals()

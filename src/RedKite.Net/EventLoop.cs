@@ -179,7 +179,7 @@ internal sealed partial class EventLoop : IDisposable
         var connection = new Connection(
             (int)socket.Handle, socket, PeerAddress.From(socket.RemoteEndPoint, unixPath), PeerAddress.From(socket.LocalEndPoint, unixPath), layer);
         connection.State = state;
-        Arrive(connection, isNew: true);
+        ArriveOrClose(connection);
     }
 
     /// <summary>
@@ -266,14 +266,14 @@ internal sealed partial class EventLoop : IDisposable
         Sockets.Add();
         if (owner != this)
         {
-            owner.Arrive(connection, isNew: true);
-            ArrivalWatch?.Note();
-            return;
+            if (owner.TryArrive(connection, isNew: true))
+            {
+                ArrivalWatch?.Note();
+                return;
+            }
         }
 
-        Interlocked.Increment(ref _connectionCount);
-        connection.Loop = this;
-        Adopt(new Arrival(connection, IsNew: true, 0));
+        TakeBack(connection, isNew: true);
     }
 
     /// <summary>As <see cref="Accepted"/>, from any thread.</summary>
@@ -281,7 +281,7 @@ internal sealed partial class EventLoop : IDisposable
     {
         EventLoop owner = Chooser?.Invoke() ?? this;
         Sockets.Add();
-        owner.Arrive(connection, isNew: true);
+        owner.ArriveOrClose(connection);
         ArrivalWatch?.Note();
     }
 
@@ -424,7 +424,7 @@ internal sealed partial class EventLoop : IDisposable
         }
         finally
         {
-            _hasEnded = true;
+            lock (_arriving) _hasEnded = true;
             Handler.TurnEnded();
             HandleMessages(int.MaxValue);
             foreach (Connection connection in _connections) connection.Close();

@@ -40,6 +40,36 @@ public class MovedConnectionTests
         Assert.Null(other.Failure);
     }
 
+    // A loop that has ended handles nothing: its chooser may still name it, and another loop may be about to hand connections to it.
+    [Fact]
+    public void Connections_for_a_loop_that_has_ended_stay_or_are_closed()
+    {
+        Assert.SkipUnless(EventLoop.EpollIsSupported, "epoll moves connections");
+        using EchoServer server = new("epoll", new EchoHandler());
+        using EventLoop ended = new("ended", useSockets: false, server.Pool) { Handler = new EchoHandler() };
+        ended.Start();
+        ended.Stop();
+        EventLoop first = server.Loops[0];
+        using Socket stays = server.Connect();
+        stays.Send("x"u8);
+        EchoServer.ReadAll(stays, 1);
+        first.Chooser = () => ended;
+        using Socket comes = server.Connect();
+        comes.Send("y"u8);
+        Assert.Equal("y"u8.ToArray(), EchoServer.ReadAll(comes, 1)); // where it was accepted
+        using (Socket listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp))
+        {
+            listener.Bind(new System.Net.IPEndPoint(System.Net.IPAddress.Loopback, 0));
+            listener.Listen();
+            ended.Connect(listener.LocalEndPoint!, state: null);
+            using Socket peer = listener.Accept();
+            peer.ReceiveTimeout = EchoServer.PatienceMs;
+            Assert.Equal(0, peer.Receive(new byte[1]));
+        }
+
+        Assert.Equal(0, ended.ConnectionCount);
+    }
+
     // What another thread posts reaches the connection on whichever loop it is, and so does a close.
     [Fact]
     public void Posts_follow_the_connection()

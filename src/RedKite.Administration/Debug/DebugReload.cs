@@ -74,6 +74,7 @@ internal sealed class DebugReload(ServerParts parts)
         {
             log.FlushLocked();
             using Lock.Scope files = log.HoldFiles();
+            if (log.LacksData) throw new IOException("The data became another than that of the append-only file, which is being rewritten: it cannot be loaded before that has ended.");
             if (!log.CurrentManifest().Files.Any()) throw new FileNotFoundException($"There is no append-only file in {log.Folder.FolderPath}");
             using var replay = new Replay(cmd.Environment.Nested, NewSession(), parts, replacesFunctions: true);
             Flush(cmd, replay);

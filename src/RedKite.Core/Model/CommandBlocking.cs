@@ -1,3 +1,4 @@
+using System.Text;
 using RedKite.Server.Metrics;
 using RedKite.Store.Keyspace;
 
@@ -47,7 +48,19 @@ internal static class CommandBlocking
         Session session = cmd.Session;
         var thread = new Thread(() =>
         {
-            if (work() is { } reply) replyLater(session, late, reply);
+            byte[]? reply;
+            try
+            {
+                reply = work();
+            }
+#pragma warning disable CA1031 // No client may end the process, which an exception on this thread would.
+            catch (Exception failure)
+#pragma warning restore CA1031
+            {
+                reply = Encoding.UTF8.GetBytes($"-ERR a bug ended the command: {failure.Message.ReplaceLineEndings(" ")}\r\n");
+            }
+
+            if (reply is not null) replyLater(session, late, reply);
         })
         { Name = "redkite-command", IsBackground = true };
         thread.Start();

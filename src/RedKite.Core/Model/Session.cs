@@ -337,7 +337,8 @@ internal sealed class Session
         }
         else if (_servingThread == Environment.CurrentManagedThreadId)
         {
-            HoldBack(payload);
+            payload.Buffer.AddReference();
+            Other.HoldBackServed(payload);
         }
         else if (connection.Loop.IsCurrent)
         {
@@ -368,14 +369,20 @@ internal sealed class Session
     internal void EndServing(bool hasReply)
     {
         _servingThread = 0;
-        if (!hasReply) DeliverHeldBack();
+        if (!hasReply) DeliverAll(_extras?.TakeHeldBackServed());
     }
 
-    /// <summary>Delivers what was held back behind a reply that was delivered.</summary>
+    /// <summary>Delivers what was held back behind a reply that was delivered. On the client's loop.</summary>
     internal void DeliverHeldBack()
     {
-        if (_extras?.TakeHeldBack() is not { } payloads) return;
-        foreach (Payload payload in payloads)
+        if (_extras is not { } extras) return;
+        DeliverAll(extras.TakeHeldBack());
+        DeliverAll(extras.TakeHeldBackServed());
+    }
+
+    private void DeliverAll(List<Payload>? payloads)
+    {
+        foreach (Payload payload in payloads ?? [])
         {
             Deliver(payload);
             payload.Buffer.Release();
@@ -445,7 +452,8 @@ internal sealed class Session
     private sealed class Extras(bool isInProcess)
     {
         private readonly ConcurrentQueue<Payload>? _inbox = isInProcess ? new() : null;
-        private List<Payload>? _heldBack; // delivered while a command of the client runs
+        private List<Payload>? _heldBack; // delivered while a command of the client runs; its loop's
+        private List<Payload>? _heldBackServed; // while another thread executes the blocked command: that thread's, which passes it to the loop with the end of the wait
         private volatile ClientTracking? _tracking;
         private volatile BlockedClient? _blocked;
 
@@ -482,6 +490,15 @@ internal sealed class Session
         {
             (_heldBack ??= []).Add(payload);
             HeldBackBytes += payload.Length;
+        }
+
+        internal void HoldBackServed(Payload payload) => (_heldBackServed ??= []).Add(payload);
+
+        internal List<Payload>? TakeHeldBackServed()
+        {
+            List<Payload>? payloads = _heldBackServed;
+            _heldBackServed = null;
+            return payloads;
         }
 
         internal List<Payload>? TakeHeldBack()

@@ -32,10 +32,11 @@ internal interface IReplicatedData
     /// <param name="file">What was received, or arrives.</param>
     /// <param name="removeAll">Removes the old data.</param>
     /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
+    /// <param name="emptiesAfterFailure">Whether nothing of the data stays if loading fails.</param>
     /// <param name="cancellation">Ends loading early.</param>
     /// <returns>The place in a stream that the data names; null: none.</returns>
     /// <exception cref="IOException">The data is damaged or cannot be read.</exception>
-    RdbReplication? LoadReceived(IOpenFile file, Action removeAll, Func<byte[], string?> loadFunctions, CancellationToken cancellation);
+    RdbReplication? LoadReceived(IOpenFile file, Action removeAll, Func<byte[], string?> loadFunctions, bool emptiesAfterFailure, CancellationToken cancellation);
 
     /// <summary>Loads beside the old data, which clients go on using, and then replaces it.</summary>
     /// <param name="file">The data.</param>

@@ -66,6 +66,13 @@ internal sealed class ReplicationState
         RoleChanged?.Invoke();
     }
 
+    /// <summary>Appends what is of no database to the stream, if the server is a primary: a change of the role comes before that or behind it, as a replica's stream is its primary's.</summary>
+    /// <returns>The offset behind it; null: the server is a replica.</returns>
+    internal long? AppendAsPrimary(Func<long> append)
+    {
+        lock (_lock) return _primary is null ? append() : null;
+    }
+
     /// <summary>After a full synchronization: the data is the primary's, with the primary's id.</summary>
     internal void AdoptHistory(string id)
     {

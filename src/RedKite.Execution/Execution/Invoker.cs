@@ -106,7 +106,8 @@ internal sealed partial class Invoker
         }
         else if (session.Transaction is not null || session.Watch is not null)
         {
-            AbortTransaction(session, command);
+            // Of a log's transaction, a command that no log should have is left out alone: the others were acknowledged.
+            if (_executor.Origin != CommandOrigin.Log || command?.RunsQueued == true) AbortTransaction(session, command);
         }
         else if (session.Tracking is { CachingGiven: true } tracking && command?.KeepsCaching != true)
         {

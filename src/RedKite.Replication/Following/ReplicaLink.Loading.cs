@@ -139,13 +139,12 @@ internal sealed partial class ReplicaLink
         {
             _services.WaitForLoops(_stop.Token);
             _services.Replicas.CloseAll();
-            RdbReplication? place = _services.Data.LoadReceived(file, RemoveAll, LoadFunctions, _stop.Token);
+            RdbReplication? place = _services.Data.LoadReceived(file, RemoveAll, LoadFunctions, emptiesAfterFailure, _stop.Token);
             _history.IsIncomplete = false;
             NoteLoaded(answer, place);
         }
         catch (Exception failure) when (failure is IOException or OperationCanceledException)
         {
-            if (emptiesAfterFailure && _history.IsIncomplete) RemoveAll();
             if (failure is FileFailure) throw new IOException($"the data could not be loaded: {failure.Message}", failure);
             throw;
         }

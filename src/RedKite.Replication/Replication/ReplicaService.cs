@@ -300,8 +300,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds
     internal void AskForOffsets()
     {
         if (_replicas.Length == 0 || IsStopping || State.IsReplica || Stream.Offset == Volatile.Read(ref _askedOffset)) return;
-        long end = Stream.Append("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8);
-        Volatile.Write(ref _askedOffset, end); // not the stream's end, which others have moved on perhaps
+        if (State.AppendAsPrimary(() => Stream.Append("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8)) is { } end) Volatile.Write(ref _askedOffset, end); // not the stream's end, which others have moved on perhaps
     }
 
     /// <summary>Ends the waits whose replicas have acknowledged.</summary>
@@ -423,7 +422,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds
         if (!State.IsReplica && !_pause.HoldsForServer && !IsStopping && nowMs - _lastPingMs >= _settings.ReplicaPingSeconds * (long)SecondMs)
         {
             _lastPingMs = nowMs;
-            if (Stream.HasBacklog) Stream.Append("*1\r\n$4\r\nPING\r\n"u8);
+            if (Stream.HasBacklog) State.AppendAsPrimary(() => Stream.Append("*1\r\n$4\r\nPING\r\n"u8));
         }
 
         long timeoutMs = _settings.ReplicationTimeoutSeconds * (long)SecondMs;

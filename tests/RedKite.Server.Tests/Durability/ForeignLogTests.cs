@@ -31,6 +31,7 @@ public sealed class ForeignLogTests
     [InlineData("SET a 1;SUBSCRIBE x;MONITOR;SET c 1", "a=1 c=1")]
     [InlineData("SET a 1;SHUTDOWN NOSAVE;SET c 1", "a=1 c=1")]
     [InlineData("SET a 1;REPLICAOF 127.0.0.1 1;SET c 1", "a=1 c=1")]
+    [InlineData("SET a 1;MULTI;SET b 1;REPLICAOF 127.0.0.1 1;FAILOVER;SHUTDOWN NOSAVE;SYNC;SAVE;SET c 1;EXEC;SET d 1", "a=1 b=1 c=1 d=1")]
     [InlineData("SET a 1;QUIT;AUTH x;HELLO 3;RESET;SET c 1", "a=1 c=1")]
     public async Task Log_is_loaded(string commands, string expected)
     {

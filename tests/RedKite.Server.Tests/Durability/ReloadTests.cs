@@ -32,6 +32,48 @@ public class ReloadTests
         Assert.Equal(digest, disk.Digest());
     }
 
+    // Without save points, too, where SAVE replaces the file of a flush.
+    [Fact]
+    public async Task An_older_save_does_not_replace_the_file_of_a_reload()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "");
+        disk.Run("SET key 1");
+        using var stalls = new ManualResetEventSlim();
+        using var reached = new ManualResetEventSlim();
+        disk.Files.Plan = call =>
+        {
+            if (call.Operation != "sync" || !call.Path.Contains("temp-" + Environment.ProcessId, StringComparison.Ordinal)) return null;
+            reached.Set();
+            stalls.Wait(CancellationToken.None);
+            return null;
+        };
+        Task<RedKiteReply> save = Task.Factory.StartNew(() => disk.Run("SAVE"), CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
+        Assert.True(reached.Wait(60_000, TestContext.Current.CancellationToken), "nothing is saved");
+        disk.Run("SET key 2");
+        Assert.Equal("OK", disk.Run("DEBUG RELOAD").Text);
+        stalls.Set();
+        Assert.Equal("OK", (await save).Text);
+        Assert.Equal("OK", disk.Run("DEBUG RELOAD NOSAVE").Text);
+        Assert.Equal("2", disk.Run("GET key").Text);
+    }
+
+    [Fact]
+    public async Task A_log_that_lacks_data_is_not_loaded()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
+        disk.Run("SET key 1");
+        using var stalls = new ManualResetEventSlim();
+        disk.Files.Plan = call =>
+        {
+            if (call.Operation == "write" && call.Path.Contains("temp-", StringComparison.Ordinal)) stalls.Wait(CancellationToken.None);
+            return null;
+        };
+        disk.Server.Parts.Durability.NoteOtherData();
+        Assert.Equal(LogError, disk.Run("DEBUG LOADAOF").Text);
+        Assert.Equal("1", disk.Run("GET key").Text);
+        stalls.Set();
+    }
+
     [Fact]
     public async Task Reload_obeys_its_options()
     {

@@ -11,7 +11,9 @@ namespace RedKite.Server.Tests.Following;
 internal sealed class ScriptedPrimary : IDisposable
 {
     private const int PatienceMs = 60_000;
-    private static readonly string Mark = new('m', 40);
+
+    // No end of it is its beginning: otherwise data that happens to end with the first of its characters, as a checksum may, would seem to end before them.
+    private static readonly string Mark = new string('m', 39) + 'n';
 
     private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
     private readonly SemaphoreSlim _isHeld = new(0);

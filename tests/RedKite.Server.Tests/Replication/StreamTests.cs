@@ -7,6 +7,28 @@ namespace RedKite.Server.Tests.Replication;
 /// <summary>What a replica receives byte by byte, and how a server treats replicas that are slow, silent or gone.</summary>
 public class StreamTests
 {
+    // A link that follows a primary is the only one that appends to its stream: anything else shifts its offsets for ever.
+    [Fact]
+    public void Nothing_of_a_primary_is_appended_behind_a_change_to_a_replica()
+    {
+        var state = new ReplicationState();
+        var stream = new ReplicationStream(static () => 1 << 20);
+        stream.Begin();
+        Thread? change = null;
+        stream.Appended = () =>
+        {
+            change = new Thread(() => state.FollowNew("127.0.0.1", 1)); // asked for between the test of the role and the end of appending
+            change.Start();
+            SpinWait.SpinUntil(() => change.ThreadState == ThreadState.WaitSleepJoin);
+            Assert.False(state.IsReplica);
+        };
+        Assert.Equal(3, state.AppendAsPrimary(() => stream.Append("abc"u8)));
+        Assert.True(change!.Join(60_000));
+        stream.Appended = null;
+        Assert.Null(state.AppendAsPrimary(() => stream.Append("abc"u8)));
+        Assert.Equal(3, stream.Offset);
+    }
+
     [Fact]
     public async Task Stream_has_effects_with_their_databases_units_and_messages()
     {

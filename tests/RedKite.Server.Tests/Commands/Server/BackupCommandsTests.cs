@@ -51,6 +51,30 @@ public class BackupCommandsTests
         AssertState(disk, "idle");
     }
 
+    // The command waits on a thread of its own, where an exception would end the process.
+    [Fact]
+    public async Task A_bug_of_a_command_that_waits_elsewhere_is_an_error_reply()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        Assert.Equal("OK", disk.Run("BACKUP START").Text);
+        disk.WaitFor(() => State(disk) == "incrementing", "the base");
+        disk.Files.Plan = call => call.Operation == "delete" ? throw new InvalidOperationException("a bug") : null;
+        Assert.StartsWith("ERR a bug ended the command", disk.Run("BACKUP ABORT").Text, StringComparison.Ordinal);
+        disk.Files.Plan = null;
+        Assert.Equal("PONG", disk.Run("PING").Text);
+    }
+
+    [Fact]
+    public async Task None_begins_when_the_server_has_stopped()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync();
+        var backup = new RedKite.Server.Durability.BackupService(
+            disk.Server.Engine.Settings, disk.Server.Parts.Durability, disk.Server.Engine.Changes, disk.Server.Engine.WriteGate, disk.Server.Engine.Log, disk.Server.Engine.Clock);
+        backup.Dispose();
+        Assert.Equal("ERR the server is being stopped", backup.Begin());
+        Assert.Equal(RedKite.Server.Durability.BackupState.Idle, backup.Status.State);
+    }
+
     [Fact]
     public async Task States_allow_only_what_follows()
     {
