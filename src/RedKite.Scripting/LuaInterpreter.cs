@@ -68,7 +68,7 @@ internal sealed partial class LuaInterpreter : IDisposable
     /// <param name="libraries">Adds functions beyond those of every script; they are in the table `redis`.</param>
     internal LuaInterpreter(long bytesMax, Action<LuaInterpreter>? libraries = null)
     {
-        _allocator.BytesMax = bytesMax;
+        BytesMax = bytesMax;
         _output = new ScriptOutput(this);
         _self = GCHandle.Alloc(this);
         _state = Lua.NewState(_allocator, _self);
@@ -93,11 +93,11 @@ internal sealed partial class LuaInterpreter : IDisposable
     /// <summary>How often a script was refused memory. A refusal may succeed on retry, because Lua collects garbage.</summary>
     internal long MemoryRefusals => _allocator.Refusals + _textRefusals;
 
-    /// <summary>The maximum memory of scripts.</summary>
+    /// <summary>The maximum memory of scripts, at most <see cref="ScriptSize.MemoryBytesMax"/>.</summary>
     internal long BytesMax
     {
         get => _allocator.BytesMax;
-        set => _allocator.BytesMax = value;
+        set => _allocator.BytesMax = Math.Min(value, ScriptSize.MemoryBytesMax);
     }
 
     /// <summary>The protocol of replies to the script: 2 or 3.</summary>
@@ -411,6 +411,12 @@ internal sealed partial class LuaInterpreter : IDisposable
     {
         error = "";
         use = new ArgumentUse { OnlyReads = false };
+        if (ScriptSize.ErrorOf(source.Length) is { } tooLong)
+        {
+            error = tooLong;
+            return false;
+        }
+
         string translated;
         try
         {

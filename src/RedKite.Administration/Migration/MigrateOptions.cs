@@ -74,6 +74,12 @@ internal readonly record struct MigrateOptions(bool Copies, bool Replaces, int F
             }
         }
 
+        if (Math.Max(cmd[Host].Length, Math.Max(user > 0 ? cmd[user].Length : 0, password > 0 ? cmd[password].Length : 0)) > ArgumentReading.TextBytesMax)
+        {
+            cmd.Reply.Error($"ERR the host, user or password has more than {ArgumentReading.TextBytesMax} bytes");
+            return false;
+        }
+
         if (!cmd.TryIntegerOrReply(Timeout, out long timeoutMs) || !cmd.TryIntegerOrReply(TargetDatabase, out long database)) return false;
         result = new MigrateOptions(copies, replaces, firstKey, endOfKeys, user, password, database, timeoutMs > 0 ? timeoutMs : DefaultTimeoutMs);
         return true;

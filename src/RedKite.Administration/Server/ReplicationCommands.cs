@@ -148,7 +148,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
             if (part.IsEmpty) continue;
             if (!AsciiText.EqualsIgnoreCase(part, "functions"))
             {
-                cmd.Reply.Error($"ERR Unsupported rdb-filter-only option: {System.Text.Encoding.Latin1.GetString(part)}");
+                cmd.Reply.Error($"ERR Unsupported rdb-filter-only option: {ArgumentReading.Text(part)}");
                 return false;
             }
 

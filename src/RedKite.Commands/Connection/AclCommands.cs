@@ -271,6 +271,13 @@ internal sealed class AclCommands
             return;
         }
 
+        for (int i = 2; i < cmd.Count; i++)
+        {
+            if (cmd[i].Length <= ArgumentReading.TextBytesMax) continue;
+            cmd.Reply.Error($"ERR a user's name or rule has more than {ArgumentReading.TextBytesMax} bytes");
+            return;
+        }
+
         string name = cmd.Text(2);
         if (RuleError.HasSpaceOrZero(name))
         {

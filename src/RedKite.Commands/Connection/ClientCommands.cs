@@ -79,8 +79,9 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
 
     private static bool IsShortOrReply(scoped in CommandContext cmd, int argument)
     {
-        if (cmd[argument].Length <= cmd.Settings.ClientNameBytesMax) return true;
-        cmd.ReplyOverLimit(Limit.ClientNameBytes, $"ERR the name is too long, max-client-name-bytes is {cmd.Settings.ClientNameBytesMax}");
+        int bytesMax = Math.Min(cmd.Settings.ClientNameBytesMax, ArgumentReading.TextBytesMax);
+        if (cmd[argument].Length <= bytesMax) return true;
+        cmd.ReplyOverLimit(Limit.ClientNameBytes, $"ERR the name is too long, max-client-name-bytes is {bytesMax}");
         return false;
     }
 

@@ -1,4 +1,3 @@
-using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Acl;
 using RedKite.Server.Commands.Server;
@@ -154,7 +153,7 @@ internal sealed class ConnectionCommands
     // A failed attempt leaves an authenticated client unchanged.
     private bool AuthenticateOrReply(scoped in CommandContext cmd, ReadOnlySpan<byte> name, ReadOnlySpan<byte> password)
     {
-        string userName = Encoding.Latin1.GetString(name);
+        string userName = ArgumentReading.Text(name);
         string from = cmd.Session.Connection is { } connection ? connection.RemoteAddress.Host : "";
         if (!_users.FailedLogins.MayTry(from, cmd.Time.SteadyMs))
         {

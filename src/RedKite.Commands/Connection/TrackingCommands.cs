@@ -1,4 +1,3 @@
-using System.Text;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
@@ -127,6 +126,7 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
             }
             else if (hasMore && cmd.Is(i, "PREFIX"u8))
             {
+                if (options.Prefixes.Count == 0 && !cmd.IsStateWithinLimitOrReply(cmd.Arguments.Bytes, 1)) return false;
                 options.Prefixes.Add(cmd[++i].ToArray());
             }
             else if (cmd.Is(i, "BCAST"u8))
@@ -211,7 +211,7 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
         byte[]? old = existing.Where(other => Overlap(prefix, other)).Order(Comparer<byte[]>.Create(static (a, b) => a.AsSpan().SequenceCompareTo(b))).FirstOrDefault();
         byte[] other = old ?? added.Skip(index + 1).First(other => Overlap(prefix, other));
         string which = old is null ? "another provided" : "an existing";
-        cmd.Reply.Error($"ERR Prefix '{Encoding.Latin1.GetString(prefix)}' overlaps with {which} prefix '{Encoding.Latin1.GetString(other)}'. Prefixes for a single client must not overlap.");
+        cmd.Reply.Error($"ERR Prefix '{ArgumentReading.Text(prefix)}' overlaps with {which} prefix '{ArgumentReading.Text(other)}'. Prefixes for a single client must not overlap.");
         return false;
 
         static bool Overlap(byte[] a, byte[] b) => a.AsSpan().StartsWith(b) || b.AsSpan().StartsWith(a);

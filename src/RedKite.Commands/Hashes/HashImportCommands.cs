@@ -35,18 +35,19 @@ internal static class HashImportCommands
     // HIMPORT PREPARE fieldset-name field [field ...]
     private static void Prepare(ref CommandContext cmd)
     {
-        var seen = new HashSet<byte[]>(NameComparer.Instance);
         long bytes = cmd[2].Length;
+        for (int i = FirstField; i < cmd.Count; i++) bytes += cmd[i].Length;
+        if (cmd.Environment.IsInScript) bytes += Sets(cmd)?.Bytes ?? 0; // the connection's are counted anyway
+        if (!cmd.IsStateWithinLimitOrReply(bytes, cmd.Count - FirstField + 1)) return;
+
+        var seen = new HashSet<byte[]>(NameComparer.Instance);
         for (int i = FirstField; i < cmd.Count; i++)
         {
-            bytes += cmd[i].Length;
             if (seen.Add(cmd[i].ToArray())) continue;
             cmd.Reply.Error("ERR duplicate field name in fieldset"u8);
             return;
         }
 
-        if (cmd.Environment.IsInScript) bytes += Sets(cmd)?.Bytes ?? 0; // the connection's are counted anyway
-        if (!cmd.IsStateWithinLimitOrReply(bytes, seen.Count + 1)) return;
         ClientFieldSets sets = Sets(cmd) ?? new ClientFieldSets();
         sets.Set(cmd[2], [.. seen]);
         SetSets(cmd, sets);

@@ -60,13 +60,12 @@ internal sealed class SubscriptionCommands(MessageHub hub, BufferPool buffers)
             return;
         }
 
+        if (!cmd.IsStateWithinLimitOrReply(cmd.Arguments.Bytes, cmd.Count - 1)) return;
         if ((session.Subscriptions?.Count ?? 0) + cmd.Count - 1 > cmd.Settings.SubscriptionsPerClientMax && AddsTooMany(cmd, kind))
         {
             cmd.ReplyOverLimit(Limit.Subscriptions, $"ERR too many subscriptions, max-subscriptions-per-client is {cmd.Settings.SubscriptionsPerClientMax}");
             return;
         }
-
-        if (!cmd.IsStateWithinLimitOrReply(cmd.Arguments.Bytes, cmd.Count - 1)) return;
 
         ReplyWriter reply = BeginConfirmations(cmd);
         for (int i = 1; i < cmd.Count; i++)

@@ -69,7 +69,7 @@ internal sealed class FunctionLibraries
     private LoadedFunction? FindOther(ReadOnlySpan<byte> name)
     {
         const int NameMax = 256;
-        if (name.Length > NameMax) return _functions.GetValueOrDefault(Encoding.Latin1.GetString(name));
+        if (name.Length > NameMax) return name.Length > ScriptSize.SourceBytesMax ? null : _functions.GetValueOrDefault(Encoding.Latin1.GetString(name));
         Span<char> text = stackalloc char[NameMax];
         text = text[..Encoding.Latin1.GetChars(name, text)];
         return _lookup.TryGetValue(text, out _last) ? _last : null;
@@ -88,13 +88,20 @@ internal sealed class FunctionLibraries
     internal string? Load(ScriptHost host, ReadOnlySpan<byte> code, bool replaces, Settings settings, out string name, out Limit? broken)
     {
         broken = null;
+        if (ScriptSize.ErrorOf(code.Length) is { } tooLong)
+        {
+            name = "";
+            return "ERR " + tooLong;
+        }
+
         if (ScriptShebang.ReadLibrary(code, out name, out ReadOnlySpan<byte> body) is { } problem) return problem;
         FunctionLibrary? old = FindLibrary(name);
         if (old is not null && !replaces) return $"ERR Library '{name}' already exists";
-        if (TextBytes - (old?.Code.Length ?? 0) + code.Length > settings.FunctionBytesMax)
+        long bytesMax = Math.Min(settings.FunctionBytesMax, ScriptSize.KeptBytesMax);
+        if (TextBytes - (old?.Code.Length ?? 0) + code.Length > bytesMax)
         {
             broken = Limit.FunctionBytes;
-            return $"ERR the text of libraries is too long, max-function-bytes is {settings.FunctionBytesMax}";
+            return $"ERR the text of libraries is too long, {(bytesMax < settings.FunctionBytesMax ? "the limit by the process's memory is" : "max-function-bytes is")} {bytesMax}";
         }
 
         LuaInterpreter lua = Interpreter(settings.ScriptMemoryBytesMax);

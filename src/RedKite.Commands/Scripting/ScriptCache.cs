@@ -89,6 +89,12 @@ internal sealed class ScriptCache
         string name = RedisLibrary.Sha1(source);
         if (!_scripts.TryGetValue(name, out CachedScript? script))
         {
+            if (ScriptSize.ErrorOf(source.Length) is { } tooLong)
+            {
+                cmd.Reply.Error("ERR " + tooLong);
+                return null;
+            }
+
             if (ScriptShebang.ReadScript(source, out ScriptFlags? flags, out ReadOnlySpan<byte> body) is { } error)
             {
                 cmd.Reply.Error(error);
@@ -144,9 +150,10 @@ internal sealed class ScriptCache
         }
 
         if (!isNew) return true;
-        while (_bytes + bytes > cmd.Settings.CachedScriptBytesMax && _evaluated.Count > 0) Evict(_evaluated.First!.Value);
-        if (bytes <= cmd.Settings.CachedScriptBytesMax && (!stays || _bytes + bytes <= cmd.Settings.CachedScriptBytesMax)) return true;
-        cmd.ReplyOverLimit(Limit.CachedScriptBytes, $"ERR the text of scripts is too long, max-cached-script-bytes is {cmd.Settings.CachedScriptBytesMax}. SCRIPT FLUSH removes them");
+        long bytesMax = Math.Min(cmd.Settings.CachedScriptBytesMax, ScriptSize.KeptBytesMax);
+        while (_bytes + bytes > bytesMax && _evaluated.Count > 0) Evict(_evaluated.First!.Value);
+        if (bytes <= bytesMax && (!stays || _bytes + bytes <= bytesMax)) return true;
+        cmd.ReplyOverLimit(Limit.CachedScriptBytes, $"ERR the text of scripts is too long, {(bytesMax < cmd.Settings.CachedScriptBytesMax ? "the limit by the process's memory is" : "max-cached-script-bytes is")} {bytesMax}. SCRIPT FLUSH removes them");
         return false;
     }
 

@@ -10,6 +10,9 @@ namespace RedKite.Server.Commands.Scripting;
 /// </summary>
 internal static class ScriptShebang
 {
+    // The line is split into words in the managed heap, and errors show them.
+    private const int LineBytesMax = 64 * 1024;
+
     /// <summary>Reads a script's first line, if it is one.</summary>
     /// <param name="source">The script.</param>
     /// <param name="flags">What the script may do; null: it has no such line.</param>
@@ -22,6 +25,7 @@ internal static class ScriptShebang
         if (!source.StartsWith("#!"u8)) return null;
         int end = source.IndexOf((byte)'\n');
         if (end < 0) return "ERR Invalid script shebang";
+        if (end > LineBytesMax) return $"ERR the script's first line has more than {LineBytesMax} bytes";
         body = source[end..];
         if (!TrySplit(source[..end], out List<string> words)) return "ERR Invalid engine in script shebang";
         if (words[0] != "#!lua") return $"ERR Unexpected engine in script shebang: {words[0]}";
@@ -49,6 +53,7 @@ internal static class ScriptShebang
         if (!source.StartsWith("#!"u8)) return "ERR Missing library metadata";
         int end = source.IndexOf((byte)'\n');
         if (end < 0) return "ERR Invalid library metadata";
+        if (end > LineBytesMax) return $"ERR the script's first line has more than {LineBytesMax} bytes";
         body = source[end..];
         if (!TrySplit(source[..end], out List<string> words)) return "ERR Invalid library metadata";
         bool hasName = false;

@@ -20,7 +20,14 @@ internal static class CommonErrors
     /// <param name="added">Their number.</param>
     internal static bool IsStateWithinLimitOrReply(this scoped in CommandContext cmd, long addedBytes, int added)
     {
-        if (cmd.Session.StateBytes + addedBytes + ((long)added * Session.NameOverhead) <= cmd.Settings.ClientStateBytesMax) return true;
+        long bytes = cmd.Session.StateBytes + addedBytes + ((long)added * Session.NameOverhead);
+        if (bytes <= cmd.Settings.ClientStateBytesMax)
+        {
+            if (addedBytes <= ManagedText.FreeBytes || ManagedText.HasRoom(bytes, addedBytes)) return true;
+            cmd.ReplyOverLimit(Limit.ClientStateBytes, $"ERR too many bytes of watched keys, subscriptions, prefixes and lists of fields for the process's memory: a client may have {ManagedText.BytesMax}");
+            return false;
+        }
+
         cmd.ReplyOverLimit(Limit.ClientStateBytes, $"ERR too many bytes of watched keys, subscriptions, prefixes and lists of fields, max-client-state-bytes is {cmd.Settings.ClientStateBytesMax}");
         return false;
     }

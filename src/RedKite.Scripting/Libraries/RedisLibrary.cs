@@ -34,6 +34,9 @@ internal static class RedisLibrary
         return 1;
     }
 
+    // An entry of the log has fewer characters, so that it still says that it was cut.
+    private const int LogTextMax = 64 * 1024;
+
     private static int Log(LuaCall call)
     {
         if (call.Count < 2) throw new LuaException("redis.log() requires two arguments or more.");
@@ -45,7 +48,8 @@ internal static class RedisLibrary
         {
             if (call.TypeOf(i) is not (LuaType.String or LuaType.Number)) continue;
             if (i > 2) text.Append(' ');
-            text.Append(Encoding.Latin1.GetString(call.Text(i)));
+            ReadOnlySpan<byte> part = call.Text(i);
+            text.Append(Encoding.Latin1.GetString(part[..Math.Min(part.Length, Math.Max(0, LogTextMax - text.Length))]));
         }
 
         call.Owner.Host.Log((int)level, text.ToString());

@@ -50,6 +50,9 @@ internal sealed class ScriptLexer(string source, string chunkName, List<SourceEd
 
     internal List<SourceEdit> Edits => edits;
 
+    internal ScriptSyntaxException TooManyEdits() =>
+        new($"{chunkName}:{Line}: more than {ScriptSize.EditsMax} operators, calls and escapes, the limit by the memory that the process may use");
+
     /// <summary>Reads the next token.</summary>
     internal Token Next()
     {
@@ -217,6 +220,7 @@ internal sealed class ScriptLexer(string source, string chunkName, List<SourceEd
         else
         {
             if (!"abfnrtv\\\"'".Contains(c, StringComparison.Ordinal)) edits.Add(new SourceEdit(_at - 1, 1, ""));
+            if (edits.Count > ScriptSize.EditsMax) throw TooManyEdits();
             _at++;
         }
     }

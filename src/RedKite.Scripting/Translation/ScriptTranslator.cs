@@ -144,6 +144,7 @@ internal sealed partial class ScriptTranslator
         _lastEnd = _token.End;
         _token = _hasAhead ? _ahead : _lexer.Next();
         _hasAhead = false;
+        if (_edits.Count > ScriptSize.EditsMax) throw _lexer.TooManyEdits();
     }
 
     private Token LookAhead()
