@@ -3,7 +3,6 @@ using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Acl;
 using RedKite.Server.Commands.Arguments;
-using RedKite.Server.Diagnostics;
 using RedKite.Server.Model;
 using static RedKite.Server.Model.CommandFlags;
 

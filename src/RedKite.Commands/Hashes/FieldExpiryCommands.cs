@@ -1,5 +1,4 @@
 using RedKite.Server.Changes;
-using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Commands.Elements;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -7,10 +6,9 @@ using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Members;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
+using Expiries = RedKite.Server.Commands.Elements.ElementExpiryCommands<RedKite.Server.Commands.Hashes.FieldExpiryCommands.FieldAccess, RedKite.Store.Values.Hashes.HashValue, RedKite.Store.Values.Hashes.HashValue>;
 
 namespace RedKite.Server.Commands.Hashes;
-
-using Expiries = ElementExpiryCommands<FieldExpiryCommands.FieldAccess, HashValue, HashValue>;
 
 /// <summary>
 /// Commands on the expiry of a hash's fields, each with a list of fields; options may stand on both sides of it. The table is their single declaration and

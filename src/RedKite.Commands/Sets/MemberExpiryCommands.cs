@@ -1,15 +1,13 @@
 using RedKite.Server.Changes;
-using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Commands.Elements;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Sets;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
+using Expiries = RedKite.Server.Commands.Elements.ElementExpiryCommands<RedKite.Server.Commands.Sets.MemberExpiryCommands.MemberAccess, RedKite.Store.Values.Sets.SetValue, RedKite.Store.Values.Sets.SetView>;
 
 namespace RedKite.Server.Commands.Sets;
-
-using Expiries = ElementExpiryCommands<MemberExpiryCommands.MemberAccess, SetValue, SetView>;
 
 /// <summary>
 /// Commands on the expiry of a set's members, each with a list of members at its end. The table is their single declaration and this
