@@ -20,7 +20,7 @@ using RedKite.Server.Model;
 
 namespace RedKite.Server.Commands;
 
-/// <summary>Every family of commands; a new one is added here.</summary>
+/// <summary>Every family of commands; a new one is added here, unless it belongs to an added type.</summary>
 internal static class CommandFamilies
 {
     /// <summary>The families of one server.</summary>
@@ -109,5 +109,6 @@ internal static class CommandFamilies
         new KeyStatisticsCommands(parts).Family,
         new HotKeysCommands(parts).Family,
         new MemoryCommands(() => parts.Core.Metrics, parts.Core.Buffers, parts.Findings, parts.Core.Script, parts.ReplicaStream).Family,
+        .. AddedTypes.Families,
     ];
 }

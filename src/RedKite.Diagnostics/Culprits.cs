@@ -6,6 +6,7 @@ using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values;
 using static RedKite.Server.Logging.QuantityText;
 
 namespace RedKite.Server.Diagnostics;
@@ -242,18 +243,9 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
 
     private static string SizeOf(SurveyedKey key)
     {
-        string elements = key.Type switch
-        {
-            DataType.String => "byte",
-            DataType.Hash => "field",
-            DataType.Stream => "entry",
-            DataType.List or DataType.Array => "element",
-            _ => "member",
-        };
-        return $"{ReportsWord(key.Type)} of {Times(key.Size, elements, "N0")}";
+        StoredType type = StoredTypes.Of(key.Type);
+        return $"{type.Noun} of {Times(key.Size, type.ElementNoun, "N0")}";
     }
-
-    private static string ReportsWord(DataType type) => type == DataType.SortedSet ? "sorted set" : Reports.ServerReports.Word(type);
 
     private static string FirstLine(string? text) =>
         text?.Split('\n').Select(line => line.Trim()).FirstOrDefault(line => line.Length > 0) is { } line ? $" ({Shown(Encoding.Latin1.GetBytes(line))})" : "";

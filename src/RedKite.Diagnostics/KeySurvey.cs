@@ -2,13 +2,7 @@ using System.Diagnostics;
 using System.Numerics;
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Store.Keyspace;
-using RedKite.Store.Values.Arrays;
-using RedKite.Store.Values.Hashes;
-using RedKite.Store.Values.Lists;
-using RedKite.Store.Values.Sets;
-using RedKite.Store.Values.SortedSets;
-using RedKite.Store.Values.Streams;
-using RedKite.Store.Values.VectorSets;
+using RedKite.Store.Values;
 
 namespace RedKite.Server.Diagnostics;
 
@@ -98,19 +92,6 @@ internal sealed class KeySurvey : IDisposable
         _stopping.Dispose();
     }
 
-    /// <summary>The size of a value: the bytes of a string, the elements of other values, expired fields of hashes included. Its stripe is locked.</summary>
-    internal static long SizeOf(Database database, Entry entry) => entry.Type switch
-    {
-        DataType.String => entry.Value.Length,
-        DataType.List => new ListValue(database, entry, default).Count,
-        DataType.Set => SetView.Of(database, entry).Count,
-        DataType.SortedSet => new SortedSetValue(database, entry).Count,
-        DataType.Stream => StreamValue.Of(database, entry).Length,
-        DataType.Array => ArrayValue.Of(database, entry).Count,
-        DataType.VectorSet => VectorSetValue.Of(database, entry).Count,
-        _ => HashValue.Peek(database, entry, ExpiryClock.Never).Count,
-    };
-
     private void Run()
     {
         while (!_isStopping)
@@ -126,7 +107,7 @@ internal sealed class KeySurvey : IDisposable
     {
         if (_parts.Core.Configuration.Settings.KeySurveyCpuPercent == 0) return false;
         Keyspace keyspace = _parts.Core.Metrics.Keyspace;
-        TypeSurvey[] types = [.. Enumerable.Range(0, (int)Enum.GetValues<DataType>().Max() + 1).Select(_ => new TypeSurvey())];
+        TypeSurvey[] types = [.. Enumerable.Range(0, StoredTypes.CountMax).Select(_ => new TypeSurvey())];
         long startedMs = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
         long workBefore = _workTicks;
         foreach (Database database in keyspace.Databases)
@@ -144,7 +125,7 @@ internal sealed class KeySurvey : IDisposable
         }
 
         double seconds = (double)(_workTicks - workBefore) / Stopwatch.Frequency;
-        _latest = new KeySurveyResult(startedMs, DateTimeOffset.UtcNow.ToUnixTimeMilliseconds(), seconds, Enum.GetValues<DataType>().ToDictionary(type => type, type => types[(int)type]));
+        _latest = new KeySurveyResult(startedMs, DateTimeOffset.UtcNow.ToUnixTimeMilliseconds(), seconds, StoredTypes.All.ToDictionary(type => type.Number, type => types[(int)type.Number]));
         return true;
     }
 
@@ -209,7 +190,7 @@ internal sealed class KeySurvey : IDisposable
     private static void Note(Database database, Entry entry, long nowMs, TypeSurvey[] types)
     {
         TypeSurvey type = types[(int)entry.Type];
-        long size = SizeOf(database, entry);
+        long size = StoredTypes.Of(entry).SizeOf(database, entry);
         long bytes = entry.MemoryBytes;
         type.Keys++;
         type.Bytes += bytes;

@@ -12,8 +12,7 @@ namespace RedKite.Server.Durability;
 internal sealed class EntryWriter(Settings settings, Func<long> nowMs, int version = RdbFormat.Version) : IDisposable
 {
     private readonly RdbScratch _scratch = new();
-    private RdbValueSteps _steps;
-    private bool _hasSteps; // that are not done
+    private RdbValueSteps? _steps; // that are not done
     private RdbOpenString _open;
 
     /// <summary>
@@ -36,9 +35,8 @@ internal sealed class EntryWriter(Settings settings, Func<long> nowMs, int versi
     internal void Begin(RdbOutput collector, Database database, Entry entry)
     {
         if (!TryKey(collector, database, entry, out RdbValueWriter value)) return;
-        _hasSteps = !value.IsOneString;
-        if (_hasSteps) _steps = value.Steps(_scratch);
-        else value.Write(collector, _scratch);
+        _steps = value.IsOneString ? null : value.Steps(_scratch);
+        if (_steps is null) value.Write(collector, _scratch);
         _open = collector.Suspend();
     }
 
@@ -54,7 +52,7 @@ internal sealed class EntryWriter(Settings settings, Func<long> nowMs, int versi
         }
 
         _open = collector.Suspend();
-        if (_hasSteps || _open.Rest.Length > 0) return true;
+        if (_steps is not null || _open.Rest.Length > 0) return true;
         _scratch.Clear();
         return false;
     }
@@ -73,7 +71,7 @@ internal sealed class EntryWriter(Settings settings, Func<long> nowMs, int versi
     /// <summary>Forgets what is left.</summary>
     internal void Abandon()
     {
-        _hasSteps = false;
+        _steps = null;
         _open = default;
         _scratch.Clear();
     }
@@ -94,8 +92,8 @@ internal sealed class EntryWriter(Settings settings, Func<long> nowMs, int versi
     private bool Step(RdbOutput collector)
     {
         if (collector.ContinueString()) return true;
-        if (_hasSteps) _hasSteps = _steps.Step(collector);
-        else return false;
+        if (_steps is null) return false;
+        if (!_steps.Step(collector)) _steps = null;
         return true;
     }
 }

@@ -74,11 +74,11 @@ public class BenchmarkNameTests
     // Values combine the structures above, whose benchmarks cover them.
     private static readonly string[] Values =
     [
-        "ArrayCopy", "ArrayValue", "BlockCopy", "BlockMover", "FieldExpiry", "FreeingSlice", "HashFields", "HashLimits", "HashTable", "HashValue", "HyperLogLogSelfTest", "HyperLogLogValue", "IExpiringElements",
-        "ListCopy", "ListNodes", "ListValue", "MemberTableCopy", "PackedSortedSet", "ReleasedValues", "ScoredSource", "SetEnumerator", "SetExpiry", "SetLimits",
-        "SetSelection", "SetTable", "SetValue", "SetView", "SortedSetBuilder", "SortedSetCopy", "SortedSetCursor", "SortedSetMember", "SortedSetStructure",
-        "SortedSetValue", "StreamCopy", "StreamGroup", "StreamListPacks", "StreamProgress", "StreamValue", "StringLimits", "StructureCopy", "ValueRoot",
-        "ValueStructure", "VectorProjection", "VectorSetLimits", "VectorSetValue",
+        "ArrayCopy", "ArrayType", "ArrayValue", "BlockCopy", "BlockMover", "EncodingNames", "FieldExpiry", "FreeingSlice", "HashFields", "HashLimits", "HashTable", "HashType", "HashValue", "HyperLogLogSelfTest", "HyperLogLogValue", "IExpiringElements",
+        "ListCopy", "ListNodes", "ListType", "ListValue", "MemberTableCopy", "PackedSortedSet", "ReleasedValues", "ScoredSource", "SetEnumerator", "SetExpiry", "SetLimits",
+        "SetSelection", "SetTable", "SetType", "SetValue", "SetView", "SortedSetBuilder", "SortedSetCopy", "SortedSetCursor", "SortedSetMember", "SortedSetStructure",
+        "SortedSetType", "SortedSetValue", "StoredType", "StoredTypes", "StreamCopy", "StreamGroup", "StreamListPacks", "StreamProgress", "StreamType", "StreamValue", "StringLimits",
+        "StringType", "StructureCopy", "ValueRoot", "VectorProjection", "VectorSetLimits", "VectorSetType", "VectorSetValue",
     ];
 
     [Fact]

@@ -52,7 +52,7 @@ public partial class ProjectTests
     };
 
     // Suites that cover several projects.
-    private static readonly string[] CrossCuttingSuites = ["Differential", "EndToEnd", "Fuzz", "Libraries", "Repo", "Samples"];
+    private static readonly string[] CrossCuttingSuites = ["Differential", "EndToEnd", "Fuzz", "Libraries", "Repo", "Samples", "Types"];
 
     // Shared by the suites: server processes, a client, transcripts.
     private const string TestSupport = "RedKite.TestSupport";

@@ -11,6 +11,7 @@ using RedKite.Server.Logging;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values;
 
 namespace RedKite.Server.Commands.Debug;
 
@@ -76,7 +77,7 @@ internal sealed class DebugCommand(ServerRun run, ReplicationState replication, 
 
     private static string Describe(scoped in CommandContext cmd, Entry entry)
     {
-        string encoding = Encoding.ASCII.GetString(EncodingNames.Of(entry.Encoding));
+        string encoding = Encoding.ASCII.GetString(StoredTypes.Of(entry).EncodingName(entry.Encoding));
         (nint address, uint clock) = (entry.Address, entry.AccessClock); // writing a hash may remove it with its expired fields
         return string.Create(CultureInfo.InvariantCulture, $"Value at:0x{address:x} refcount:1 encoding:{encoding} serializedlength:{SerializedBytes(cmd, entry)} lru:{clock} lru_seconds_idle:{AccessClock.IdleSeconds(clock, cmd.NowMs)}");
     }

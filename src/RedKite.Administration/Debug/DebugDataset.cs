@@ -1,6 +1,8 @@
 using System.Diagnostics;
+using RedKite.Persistence.Types;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values;
 
 namespace RedKite.Server.Commands.Debug;
 
@@ -35,7 +37,7 @@ internal static class DebugDataset
             int stripe = cmd.Keyspace.StripeOf(hash);
             if (!cmd.Environment.TryEnterStripe(stripe)) return;
             Entry entry = cmd.Database.FindByHash(hash); // as in Redis, expired or not
-            if (entry.Exists && DigestWork.HasValue(cmd.Database, entry, ExpiryOf(cmd))) new DatasetDigest(bytes).MixValue(cmd.Database, entry, ExpiryOf(cmd));
+            if (entry.Exists && StoredTypes.Of(entry).HasLiving(cmd.Database, entry, ExpiryOf(cmd))) new DatasetDigest(bytes).MixValue(cmd.Database, entry, ExpiryOf(cmd));
             cmd.Environment.ExitStripe(stripe);
             Reply(cmd, bytes);
         }

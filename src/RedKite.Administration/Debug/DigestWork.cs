@@ -1,7 +1,7 @@
 using System.Diagnostics;
+using RedKite.Persistence.Types;
 using RedKite.Store.Keyspace;
-using RedKite.Store.Values.Hashes;
-using RedKite.Store.Values.Sets;
+using RedKite.Store.Values;
 
 namespace RedKite.Server.Commands.Debug;
 
@@ -136,14 +136,5 @@ internal sealed class DigestWork(Keyspace keyspace, ExpiryClock expiry) : Sliced
         (_isPartial, _position) = (false, default);
     }
 
-    private bool IsAlive(Database database, Entry entry) => !(entry.Expires && expiry.HasPassed(entry.ExpiryMs)) && HasValue(database, entry, expiry);
-
-    /// <summary>Whether a key has a value: a hash whose fields have all expired counts as removed, as does a set whose members have.</summary>
-    internal static bool HasValue(Database database, Entry entry, ExpiryClock expiry)
-    {
-        if (!entry.FieldsExpire || entry.Type == DataType.Stream) return true;
-        if (entry.Type == DataType.Set) return SetView.Of(database, entry, expiry).Count > 0;
-        HashValue hash = HashValue.Peek(database, entry, expiry);
-        return hash.Exists && hash.LivingCount > 0;
-    }
+    private bool IsAlive(Database database, Entry entry) => !(entry.Expires && expiry.HasPassed(entry.ExpiryMs)) && StoredTypes.Of(entry).HasLiving(database, entry, expiry);
 }

@@ -1,5 +1,6 @@
 using RedKite.Net.Interop;
 using RedKite.Persistence.Rdb;
+using RedKite.Persistence.Types;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Migration;
@@ -177,7 +178,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         Entry entry = cmd.Peek(key.Argument);
         if (!entry.Exists) return false;
         long expiryMs = entry.ExpiryMs;
-        int version = round.Migration.SendsOldPayloads ? OldVersionOf(entry) : RdbFormat.Version;
+        int version = round.Migration.SendsOldPayloads ? PersistedTypes.Of(entry.Type).LowestVersionOf(entry) : RdbFormat.Version;
         if (!DumpCommands.TryWrite(cmd, cmd.Database, entry, out RdbOutput payload, version)) return false; // its last fields had expired
         if (payload.Overflowed)
         {
@@ -197,16 +198,6 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         round.Add(key with { ExpiryMs = expiryMs });
         return true;
     }
-
-    // What Redis 7.2 and Valkey read. Expiries of fields have a form in Valkey's versions alone, those of members and the values of modules in none:
-    // what would lose them is sent as it is, and refused.
-    private static int OldVersionOf(Entry entry) => entry.Type switch
-    {
-        DataType.VectorSet or DataType.Array => RdbFormat.Version,
-        DataType.Hash when entry.FieldsExpire => RdbTypes.ValkeyVersionMin,
-        DataType.Set when entry.FieldsExpire => RdbFormat.Version,
-        _ => RdbFormat.VersionWithoutFieldExpiries,
-    };
 
     // Removes what the target has accepted.
     private void Finish(scoped in CommandContext cmd, MigrationRound round, TransferResult result)

@@ -2,6 +2,7 @@ using System.Globalization;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values;
 
 namespace RedKite.Server.Commands.Server;
 
@@ -19,21 +20,12 @@ internal static class KeySizes
 
     private const int Bins = 64; // 0, then one for each power of two
 
-    // In Redis's order, with the names of its fields. Streams have none.
-    private static readonly (DataType Type, string Field)[] Types =
-    [
-        (DataType.String, "strings_sizes"), (DataType.List, "lists_items"), (DataType.Set, "sets_items"),
-        (DataType.SortedSet, "zsets_items"), (DataType.Hash, "hashes_items"),
-    ];
-
-    // The fields of the memory of values, with the setting key-memory-histograms.
-    private static readonly string?[] MemoryFields = [null, "lists_sizes", "sets_sizes", "zsets_sizes", "hashes_sizes"];
-
     internal static void Write(scoped in CommandContext cmd, InfoText text)
     {
         text.Section("Keysizes"u8);
-        long[][] counts = [.. Types.Select(_ => new long[Bins])];
-        long[][]? bytes = cmd.Settings.KeyMemoryHistograms ? [.. Types.Select(_ => new long[Bins])] : null;
+        StoredType[] types = [.. StoredTypes.All]; // in Redis's order
+        long[][] counts = NewCounts();
+        long[][]? bytes = cmd.Settings.KeyMemoryHistograms ? NewCounts() : null;
         foreach (Database database in cmd.Keyspace.Databases)
         {
             long keys = database.Count;
@@ -43,13 +35,16 @@ internal static class KeySizes
             long seen = Count(cmd, database, keys, counts, bytes);
             if (seen == 0) continue;
             double factor = keys > CountedKeysMax ? (double)keys / seen : 1;
-            for (int i = 0; i < Types.Length; i++)
+            foreach (StoredType type in types)
             {
-                WriteLine(text, database.Index, Types[i].Field, counts[i], factor);
-                if (bytes is not null && MemoryFields[i] is { } field) WriteLine(text, database.Index, field, bytes[i], factor);
+                if (type.SizesField is { } field) WriteLine(text, database.Index, field, counts[(int)type.Number], factor);
+                if (bytes is not null && type.MemoryField is { } memoryField) WriteLine(text, database.Index, memoryField, bytes[(int)type.Number], factor);
             }
         }
     }
+
+    // By the types' numbers.
+    private static long[][] NewCounts() => [.. Enumerable.Range(0, StoredTypes.CountMax).Select(_ => new long[Bins])];
 
     // Counts every key of a small database, and of a large one the same share in every stripe.
     private static long Count(scoped in CommandContext cmd, Database database, long keys, long[][] counts, long[][]? bytes)
@@ -81,20 +76,9 @@ internal static class KeySizes
 
     private static void CountKey(Database database, Entry entry, long[][] counts, long[][]? bytes)
     {
-        int index = IndexOf(entry.Type);
-        if (index < 0) return;
-        counts[index][TypeSurvey.BinOf(KeySurvey.SizeOf(database, entry))]++;
-        if (bytes is not null) bytes[index][TypeSurvey.BinOf(entry.MemoryBytes)]++;
-    }
-
-    private static int IndexOf(DataType type)
-    {
-        for (int i = 0; i < Types.Length; i++)
-        {
-            if (Types[i].Type == type) return i;
-        }
-
-        return -1;
+        StoredType type = StoredTypes.Of(entry);
+        if (type.SizesField is not null) counts[(int)type.Number][TypeSurvey.BinOf(type.SizeOf(database, entry))]++;
+        if (bytes is not null && type.MemoryField is not null) bytes[(int)type.Number][TypeSurvey.BinOf(entry.MemoryBytes)]++;
     }
 
     private static void WriteLine(InfoText text, int database, string field, long[] counts, double factor)

@@ -2,6 +2,7 @@ using RedKite.Server.Diagnostics;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
@@ -52,7 +53,7 @@ internal sealed class KeyStatisticsCommands(ServerParts parts)
         {
             BeginKey(cmd, key.Key, key.Database, moreFields: 3);
             cmd.Reply.Bulk("type"u8);
-            cmd.Reply.Bulk(TypeNames.Of(key.Type));
+            cmd.Reply.Bulk(StoredTypes.Of(key.Type).Name);
             cmd.Reply.Bulk("size"u8);
             cmd.Reply.Integer(key.Size);
             cmd.Reply.Bulk("bytes"u8);
@@ -108,9 +109,9 @@ internal sealed class KeyStatisticsCommands(ServerParts parts)
 
     private static DataType? TypeOf(scoped in CommandContext cmd, int argument)
     {
-        foreach (DataType type in Enum.GetValues<DataType>())
+        foreach (StoredType type in StoredTypes.All)
         {
-            if (cmd.Is(argument, TypeNames.Of(type))) return type;
+            if (cmd.Is(argument, type.Name)) return type.Number;
         }
 
         return null;

@@ -3,6 +3,7 @@ using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
 
@@ -77,7 +78,7 @@ internal static class KeyCommands
     private static void Type(ref CommandContext cmd)
     {
         Entry entry = cmd.Inspect(1);
-        cmd.Reply.SimpleString(entry.Exists ? TypeNames.Of(entry.Type) : "none"u8);
+        cmd.Reply.SimpleString(entry.Exists ? StoredTypes.Of(entry).Name : "none"u8);
     }
 
     // RENAME key newkey
@@ -160,7 +161,7 @@ internal static class KeyCommands
             return;
         }
 
-        if (source.Type == DataType.VectorSet)
+        if (!StoredTypes.Of(source).CanBeCopied)
         {
             cmd.Reply.Error("ERR not supported for this module key"u8);
             return;

@@ -3,6 +3,7 @@ using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Config;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Keys;
@@ -31,7 +32,7 @@ internal static class ObjectCommands
     // OBJECT ENCODING key
     private static void Encoding(ref CommandContext cmd)
     {
-        if (TryInspectOrReplyNull(ref cmd, out Entry entry)) cmd.Reply.Bulk(EncodingNames.Of(entry.Encoding));
+        if (TryInspectOrReplyNull(ref cmd, out Entry entry)) cmd.Reply.Bulk(StoredTypes.Of(entry).EncodingName(entry.Encoding));
     }
 
     // OBJECT FREQ key

@@ -3,6 +3,7 @@ using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Keys;
@@ -250,7 +251,7 @@ internal static class ScanCommands
         internal readonly bool Accepts(Entry entry)
         {
             if (HasExpired(entry) || (OnlyBlessed && !entry.IsBlessed)) return false;
-            if (HasType && !AsciiText.EqualsIgnoreCase(Type, TypeNames.Of(entry.Type))) return false;
+            if (HasType && !AsciiText.EqualsIgnoreCase(Type, StoredTypes.Of(entry).Name)) return false;
             return Matches(entry);
         }
 

@@ -1,3 +1,5 @@
+using System.Text;
+
 namespace RedKite.Server.Changes;
 
 /// <summary>The events of keys. The names are those of Redis's keyspace notifications: see <see cref="KeyEvents.Name"/>.</summary>
@@ -125,6 +127,10 @@ internal enum KeyEventClass : byte
     Hash = (byte)'h',
     SortedSet = (byte)'z',
     Stream = (byte)'t',
+
+    /// <summary>Events of added types, which Redis has for those of modules.</summary>
+    Module = (byte)'d',
+
     Expired = (byte)'x',
     Evicted = (byte)'e',
     New = (byte)'n',
@@ -222,10 +228,30 @@ internal static class KeyEvents
         (KeyEvent.Bookkeeping, KeyEventClass.None, ""),
     ];
 
-    private static readonly (KeyEventClass Class, string Name)[] ByEvent = [.. Rows.OrderBy(row => row.Event).Select(row => (row.Class, row.Name))];
+    // Those of added types follow the rows.
+    private static readonly (KeyEventClass Class, string Name, byte[] Text)[] ByEvent = new (KeyEventClass, string, byte[])[byte.MaxValue + 1];
+
+    private static int _count = Rows.Length;
+
+    static KeyEvents()
+    {
+        foreach ((KeyEvent keyEvent, KeyEventClass eventClass, string name) in Rows) ByEvent[(int)keyEvent] = (eventClass, name, Encoding.ASCII.GetBytes(name));
+    }
+
+    /// <summary>Adds an event of an added type, for good.</summary>
+    /// <param name="name">As notifications name it.</param>
+    internal static KeyEvent Add(string name)
+    {
+        int number = Interlocked.Increment(ref _count) - 1;
+        ByEvent[number] = (KeyEventClass.Module, name, Encoding.ASCII.GetBytes(name));
+        return (KeyEvent)number;
+    }
 
     /// <summary>The event's name in a notification; empty for an event that none reports.</summary>
     internal static string Name(KeyEvent keyEvent) => ByEvent[(int)keyEvent].Name;
+
+    /// <summary>The name as it is in a notification.</summary>
+    internal static ReadOnlySpan<byte> Text(KeyEvent keyEvent) => ByEvent[(int)keyEvent].Text;
 
     /// <summary>Whether an event counts as a change for clients that watch the key. As in Redis, changes of a stream's groups do not.</summary>
     internal static bool IsModification(KeyEvent keyEvent) =>

@@ -1,5 +1,4 @@
 using System.Buffers;
-using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
 
@@ -14,8 +13,6 @@ internal sealed class KeyspaceNotifications(MessageHub hub) : IChangeConsumer
 {
     private const int ChannelBytesOnStack = 512;
     private const string ClassesOfAll = "g$lshzxetd";
-
-    private static readonly byte[][] Names = [.. Enum.GetValues<KeyEvent>().Select(keyEvent => Encoding.ASCII.GetBytes(KeyEvents.Name(keyEvent)))];
 
     private volatile Selection _selected = new("");
 
@@ -46,7 +43,7 @@ internal sealed class KeyspaceNotifications(MessageHub hub) : IChangeConsumer
 
     private void Publish(Selection selected, in Change change, ReadOnlySpan<byte> key)
     {
-        ReadOnlySpan<byte> name = Names[(int)change.Event];
+        ReadOnlySpan<byte> name = KeyEvents.Text(change.Event);
         if (selected.ToKeyspace) Publish("__keyspace@"u8, change.Database, key, name);
         if (selected.ToKeyEvent) Publish("__keyevent@"u8, change.Database, name, key);
     }
@@ -54,7 +51,7 @@ internal sealed class KeyspaceNotifications(MessageHub hub) : IChangeConsumer
     // No name of an event has a '|' in it, which separates them.
     private void PublishFields(Selection selected, ChangeList changes, in Change change, ReadOnlySpan<byte> key)
     {
-        ReadOnlySpan<byte> name = Names[(int)change.Event];
+        ReadOnlySpan<byte> name = KeyEvents.Text(change.Event);
         var fields = new ArrayBufferWriter<byte>();
         for (int i = 0; i < change.FieldCount; i++)
         {

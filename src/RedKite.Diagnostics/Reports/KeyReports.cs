@@ -2,6 +2,7 @@ using System.Text;
 using System.Text.Json;
 using RedKite.Server.Metrics;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values;
 
 namespace RedKite.Server.Diagnostics.Reports;
 
@@ -36,7 +37,7 @@ internal static class KeyReports
             json.WriteNumber("ended_unix_ms", survey.EndedUnixMs);
             json.WriteNumber("cpu_seconds", survey.CpuSeconds);
             json.WriteStartObject("types");
-            foreach ((DataType type, TypeSurvey found) in survey.Types) WriteType(report, ServerReports.Word(type), found);
+            foreach ((DataType type, TypeSurvey found) in survey.Types) WriteType(report, StoredTypes.Of(type).Noun.Replace(" ", "", StringComparison.Ordinal), found);
             json.WriteEndObject();
         }
 

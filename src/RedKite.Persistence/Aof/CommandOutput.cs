@@ -11,6 +11,9 @@ namespace RedKite.Persistence.Aof;
 /// <param name="sink">Receives the bytes in pieces.</param>
 internal sealed class CommandOutput(RdbSink sink)
 {
+    /// <summary>How many elements a command adds at most, as in Redis.</summary>
+    internal const int ElementsMax = 64;
+
     private const int PieceBytes = 64 * 1024;
 
     // The longest of an argument besides its text: its length, and three line ends.
@@ -25,6 +28,17 @@ internal sealed class CommandOutput(RdbSink sink)
     {
         Header((byte)'*', arguments + 1);
         return Argument(name);
+    }
+
+    /// <summary>Begins the next command of those that add a value's elements, if one is due: <see cref="ElementsMax"/> elements are in each.</summary>
+    /// <param name="command">Its name.</param>
+    /// <param name="key">The key.</param>
+    /// <param name="written">Elements that are written.</param>
+    /// <param name="left">Elements that are not.</param>
+    /// <param name="each">Arguments for each element.</param>
+    internal void BeginElements(ReadOnlySpan<byte> command, ReadOnlySpan<byte> key, long written, long left, int each)
+    {
+        if (written % ElementsMax == 0) Begin(command, 1 + (Math.Min(ElementsMax, left) * each)).Argument(key);
     }
 
     internal CommandOutput Argument(scoped ReadOnlySpan<byte> text)

@@ -2,6 +2,7 @@ using System.Text;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Values;
 
 namespace RedKite.Persistence.Check;
 
@@ -115,7 +116,7 @@ internal sealed class RdbSummary
             case RdbOutcome.Loaded:
                 if (scratch.Corrected is { } what && Corrected.Count < LargestMax) Corrected.Add($"{RdbTypes.Shown(key)} in database {item.Database} states {what} wrongly, which is determined anew");
                 Entry entry = database.Find(key, hash, ExpiryClock.Never);
-                string type = Encoding.ASCII.GetString(TypeNames.Of(entry.Type));
+                string type = Encoding.ASCII.GetString(StoredTypes.Of(entry).Name);
                 database.Unlink(entry, UnlinkReason.Deleted);
                 new BackgroundSweep(keyspace, 0, 1).Run(0, long.MaxValue, expire: false);
                 return type;

@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Persistence.Types;
 using RedKite.Store.Memory;
 
 namespace RedKite.Persistence.Rdb;
@@ -37,7 +38,26 @@ internal static class RdbModule
     }
 
     /// <summary>Whether RedKite reads data with an id as a value.</summary>
-    internal static bool IsOwn(ulong id) => id is VectorSet or ExpiringSet or Array;
+    internal static bool IsOwn(ulong id) => PersistedTypes.TryOfModule(id, out _);
+
+    /// <summary>The id of a name of nine characters (letters, digits, - and _) and a version of the data's form.</summary>
+    internal static ulong IdOf(string name, int version = 0)
+    {
+        ArgumentOutOfRangeException.ThrowIfNotEqual(name.Length, NameLength);
+        ArgumentOutOfRangeException.ThrowIfGreaterThanOrEqual((uint)version, 1u << VersionBits);
+        ulong id = 0;
+        foreach (char c in name)
+        {
+            int bits = Characters.IndexOf(c, StringComparison.Ordinal);
+            ArgumentOutOfRangeException.ThrowIfNegative(bits, nameof(name));
+            id = (id << 6) | (uint)bits;
+        }
+
+        return (id << VersionBits) | (uint)version;
+    }
+
+    /// <summary>Writes the id with which a module's data begins.</summary>
+    internal static void WriteId(RdbOutput output, ulong id) => output.Length(id);
 
     /// <summary>The name that an id stands for.</summary>
     internal static string NameOf(ulong id) => string.Create(NameLength, id >> VersionBits, static (name, bits) =>

@@ -1,14 +1,24 @@
+using RedKite.Persistence.Types;
 using RedKite.Store.Memory;
+using RedKite.Store.Values;
 using RedKite.Store.Values.Packed;
 
 namespace RedKite.Persistence.Rdb;
 
 /// <summary>
-/// Buffers for the strings of one value that are decoded or encoded, and what is wrong with a value that is read without making it invalid. Used by one
+/// Buffers for the strings of one value that are decoded or encoded, the steps by which it is written, and what is wrong with a value that is read without making it invalid. Used by one
 /// thread at a time.
 /// </summary>
 internal sealed class RdbScratch : IDisposable
 {
+    private readonly RdbValueSteps?[] _steps = new RdbValueSteps?[StoredTypes.CountMax];
+
+    /// <summary>The steps of values that are one string.</summary>
+    internal RdbStringSteps StringSteps { get; } = new();
+
+    /// <summary>The steps of values of a type.</summary>
+    internal RdbValueSteps StepsOf(PersistedType type) => _steps[(int)type.Stored.Number] ??= type.NewSteps();
+
     /// <summary>A packed list, or the text of a field or element.</summary>
     internal NativeBuffer First { get; } = new();
 

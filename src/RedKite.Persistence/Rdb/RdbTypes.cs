@@ -1,5 +1,7 @@
 using System.Globalization;
 using System.Text;
+using RedKite.Persistence.Types;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Persistence.Rdb;
 
@@ -48,17 +50,9 @@ internal static class RdbTypes
     /// <summary>The byte of a type in files and payloads: Valkey's is one that Redis uses otherwise.</summary>
     internal static byte CodeOf(RdbType type) => (byte)(type == RdbType.HashWithTimes ? RdbType.HashWithExpiriesDraft : type);
 
-    /// <summary>The name of a type as TYPE replies it.</summary>
-    internal static string NameOf(RdbType type) => type switch
-    {
-        RdbType.String => "string",
-        RdbType.List or RdbType.ListZipList or RdbType.ListOfZipLists or RdbType.ListOfListPacks => "list",
-        RdbType.Set or RdbType.SetIntSet or RdbType.SetListPack => "set",
-        RdbType.SortedSet or RdbType.SortedSetWithTexts or RdbType.SortedSetZipList or RdbType.SortedSetListPack => "zset",
-        RdbType.StreamOfListPacks or RdbType.StreamOfListPacks2 or RdbType.StreamOfListPacks3 or RdbType.StreamOfListPacks4 or RdbType.StreamOfListPacks5 => "stream",
-        RdbType.ModuleDraft or RdbType.Module => "module",
-        _ => "hash",
-    };
+    /// <summary>The name of a type as TYPE replies it. The forms with a template are those of hashes in files.</summary>
+    internal static string NameOf(RdbType type) =>
+        type is RdbType.ModuleDraft or RdbType.Module ? "module" : Encoding.ASCII.GetString((PersistedTypes.OfForm(type) ?? PersistedTypes.Of(DataType.Hash)).Stored.Name);
 
     /// <summary>A key or another text for a message: printable, in quotes, and not too long.</summary>
     internal static string Shown(ReadOnlySpan<byte> text)

@@ -1,10 +1,9 @@
+using RedKite.Persistence.Types;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Hashes;
 using RedKite.Store.Values.Lists;
-using RedKite.Store.Values.Packed;
 using RedKite.Store.Values.Sets;
 using RedKite.Store.Values.SortedSets;
-using RedKite.Store.Values.Strings;
 
 namespace RedKite.Persistence.Rdb;
 
@@ -64,21 +63,9 @@ internal static class RdbValueReader
     internal static RdbOutcome Read(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
     {
         scratch.BeginValue();
-        bool read = type switch
-        {
-            RdbType.String => TryString(ref input, target, scratch),
-            RdbType.List or RdbType.ListZipList or RdbType.ListOfZipLists or RdbType.ListOfListPacks => RdbListReader.TryRead(type, ref input, target, scratch),
-            RdbType.Set or RdbType.SetIntSet or RdbType.SetListPack => RdbSetReader.TryRead(type, ref input, target, scratch),
-            RdbType.SortedSet or RdbType.SortedSetWithTexts or RdbType.SortedSetZipList or RdbType.SortedSetListPack
-                => RdbSortedSetReader.TryRead(type, ref input, target, scratch),
-            RdbType.Hash or RdbType.HashZipMap or RdbType.HashZipList or RdbType.HashListPack or RdbType.HashWithExpiries
-                or RdbType.HashWithExpiriesDraft or RdbType.HashWithTimes or RdbType.HashListPackWithExpiries or RdbType.HashListPackWithExpiriesDraft
-                => RdbHashReader.TryRead(type, ref input, target, scratch),
-            RdbType.StreamOfListPacks or RdbType.StreamOfListPacks2 or RdbType.StreamOfListPacks3 or RdbType.StreamOfListPacks4 or RdbType.StreamOfListPacks5
-                => RdbStreamReader.TryRead(type, ref input, target, scratch),
-            RdbType.Module => TryModule(ref input, target, scratch),
-            _ => false,
-        };
+        PersistedType? reader = PersistedTypes.OfForm(type);
+        if (type == RdbType.Module && input.TryLength(out ulong id)) _ = PersistedTypes.TryOfModule(id, out reader);
+        bool read = reader is not null && reader.TryRead(type, ref input, target, scratch);
         scratch.Clear();
         if (!read) return Discard(target);
         if (type == RdbType.String) return RdbOutcome.Loaded;
@@ -91,23 +78,5 @@ internal static class RdbValueReader
         Entry entry = target.Database.Find(target.Key, target.Hash, target.Expiry);
         if (entry.Exists) target.Database.Unlink(entry, UnlinkReason.Deleted);
         return RdbOutcome.Corrupt;
-    }
-
-    private static bool TryModule(ref RdbInput input, in RdbTarget target, RdbScratch scratch) => input.TryLength(out ulong id) && id switch
-    {
-        RdbModule.VectorSet => RdbVectorSetReader.TryRead(ref input, target, scratch),
-        RdbModule.Array => RdbArrayReader.TryRead(ref input, target, scratch),
-        RdbModule.ExpiringSet => RdbExpiringSetReader.TryRead(ref input, target, scratch),
-        _ => false,
-    };
-
-    private static bool TryString(ref RdbInput input, in RdbTarget target, RdbScratch scratch)
-    {
-        if (!input.TryString(scratch.First, out ReadOnlySpan<byte> text)) return false;
-        ValueEncoding encoding = CanonicalInteger.TryParse(text, out _) ? ValueEncoding.Integer
-            : text.Length <= StringLimits.EmbeddedBytesMax ? ValueEncoding.Embedded : ValueEncoding.Raw;
-        Entry entry = target.Database.WriteString(target.Key, target.Hash, default, text.Length, encoding, Database.NoExpiry, target.AccessClock);
-        text.CopyTo(entry.Value);
-        return true;
     }
 }

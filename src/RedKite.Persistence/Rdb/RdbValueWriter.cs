@@ -1,7 +1,5 @@
+using RedKite.Persistence.Types;
 using RedKite.Store.Keyspace;
-using RedKite.Store.Values.Hashes;
-using RedKite.Store.Values.Sets;
-using RedKite.Store.Values.Streams;
 
 namespace RedKite.Persistence.Rdb;
 
@@ -12,32 +10,18 @@ namespace RedKite.Persistence.Rdb;
 /// <remarks>If a value has several possible variants, it writes the same one as Redis 8.0. A stream that remembers ids of producers has Redis 8.6's.</remarks>
 internal readonly ref struct RdbValueWriter
 {
+    private readonly PersistedType _type;
     private readonly Database _database;
     private readonly Entry _entry;
     private readonly ExpiryClock _expiry;
-    private readonly long _earliestExpiryMs; // among a hash's fields
 
-    private RdbValueWriter(Database database, Entry entry, ExpiryClock expiry, long earliestExpiryMs, int version)
+    private RdbValueWriter(PersistedType type, Database database, Entry entry, ExpiryClock expiry, int version)
     {
+        _type = type;
         _database = database;
         _entry = entry;
         _expiry = expiry;
-        _earliestExpiryMs = earliestExpiryMs;
-        Type = entry.Type switch
-        {
-            DataType.String => RdbType.String,
-            DataType.List => RdbType.ListOfListPacks,
-            DataType.Set when entry.Encoding == ValueEncoding.IntSet => RdbType.SetIntSet,
-            DataType.Set when version == RdbFormat.Version && entry.FieldsExpire => RdbType.Module,
-            DataType.Set => entry.Encoding == ValueEncoding.ListPack ? RdbType.SetListPack : RdbType.Set,
-            DataType.SortedSet => entry.Encoding == ValueEncoding.ListPack ? RdbType.SortedSetListPack : RdbType.SortedSet,
-            DataType.Stream => version == RdbFormat.Version && StreamValue.Of(database, entry).Producers.Exist ? RdbType.StreamOfListPacks4 : RdbType.StreamOfListPacks3,
-            DataType.VectorSet or DataType.Array => RdbType.Module,
-            _ when entry.Encoding == ValueEncoding.ListPack => RdbType.HashListPack,
-            _ when earliestExpiryMs == long.MaxValue || version <= RdbFormat.VersionWithoutFieldExpiries => RdbType.Hash,
-            _ when version >= RdbTypes.ValkeyVersionMin => RdbType.HashWithTimes,
-            _ => entry.Encoding == ValueEncoding.ListPackEx ? RdbType.HashListPackWithExpiries : RdbType.HashWithExpiries,
-        };
+        Type = type.FormOf(database, entry, version);
     }
 
     internal RdbType Type { get; }
@@ -55,25 +39,10 @@ internal readonly ref struct RdbValueWriter
     /// <param name="version">The version of the format.</param>
     internal static bool TryOpenRemovingExpired(Database database, Entry entry, ExpiryClock expiry, out RdbValueWriter writer, int version = RdbFormat.Version)
     {
-        long earliestExpiryMs = long.MaxValue;
-        if (entry.Type == DataType.Hash)
-        {
-            var hash = HashValue.OpenToRead(database, entry, expiry);
-            hash.RemoveExpired();
-            writer = default;
-            if (!hash.Exists || hash.LivingCount == 0) return false;
-            entry = hash.Entry;
-            earliestExpiryMs = hash.EarliestExpiryMs;
-        }
-
-        if (entry.Type == DataType.Set && entry.FieldsExpire)
-        {
-            entry = SetExpiry.RemoveExpired(database, entry, expiry);
-            writer = default;
-            if (SetView.Of(database, entry, expiry).Count == 0) return false;
-        }
-
-        writer = new RdbValueWriter(database, entry, expiry, earliestExpiryMs, version);
+        writer = default;
+        PersistedType type = PersistedTypes.Of(entry.Type);
+        if (!type.TryRemoveExpired(database, ref entry, expiry)) return false;
+        writer = new RdbValueWriter(type, database, entry, expiry, version);
         return true;
     }
 
@@ -94,5 +63,10 @@ internal readonly ref struct RdbValueWriter
 
     /// <summary>Begins to write the value in steps.</summary>
     /// <param name="scratch">Belongs to the steps until the last one.</param>
-    internal RdbValueSteps Steps(RdbScratch scratch) => new(Type, _database, _entry, _expiry, _earliestExpiryMs, scratch.First);
+    internal RdbValueSteps Steps(RdbScratch scratch)
+    {
+        RdbValueSteps steps = IsOneString ? scratch.StringSteps : scratch.StepsOf(_type);
+        steps.Begin(Type, _database, _entry, _expiry, scratch.First);
+        return steps;
+    }
 }

@@ -15,6 +15,8 @@ internal enum DataType
 
     /// <summary>Elements by indexes of 64 bits; the number is RedKite's own.</summary>
     Array = 8,
+
+    // The other numbers up to 15 belong to types that are added: see Values.StoredTypes.
 }
 
 /// <summary>How a value is stored, under the name that OBJECT ENCODING returns.</summary>
@@ -38,6 +40,9 @@ internal enum ValueEncoding
     /// <summary>A small hash some of whose fields expire, packed in the entry's block.</summary>
     ListPackEx = 5,
 
+    /// <summary>A value of an added type in the entry's block; the type names it. So does 7, for a type that has two.</summary>
+    Own = 6,
+
     // From here on the entry's block holds a ValueRoot: the value is a structure of its own in the same arena.
 
     /// <summary>A table of a hash's fields or a set's members.</summary>
@@ -57,4 +62,7 @@ internal enum ValueEncoding
 
     /// <summary>Slices of a sparse array.</summary>
     SlicedArray = 13,
+
+    /// <summary>The structure of an added type, which names it. So does 15, for a type that has two.</summary>
+    OwnStructure = 14,
 }

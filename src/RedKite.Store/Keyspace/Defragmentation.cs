@@ -248,7 +248,7 @@ internal sealed unsafe class Defragmentation
     private bool MoveStructure(byte* entry, ref MoveCursor cursor, ref int work)
     {
         ValueRoot root = EntryBlock.Root(entry);
-        bool more = ValueStructure.Move(_mover!, EntryBlock.Type(entry), ref root, ref cursor, ref work);
+        bool more = StoredTypes.Of(EntryBlock.Type(entry)).Move(_mover!, ref root, ref cursor, ref work);
         EntryBlock.Root(entry) = root;
         return more;
     }

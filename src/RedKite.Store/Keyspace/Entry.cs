@@ -51,7 +51,7 @@ internal readonly unsafe ref struct Entry
     internal uint AccessClock => EntryBlock.AccessClock(_position.Entry);
 
     /// <summary>Bytes that the entry takes in its arena, its value's structure included.</summary>
-    internal long MemoryBytes => EntryBlock.Capacity(_position.Entry) + (HasStructure ? ValueStructure.Bytes(this) : 0);
+    internal long MemoryBytes => EntryBlock.Capacity(_position.Entry) + (HasStructure ? StoredTypes.Of(Type).Bytes(this) : 0);
 
     /// <summary>The address of the entry's block: for display, never for access.</summary>
     internal nint Address => (nint)_position.Entry;

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Store.Memory;
+using RedKite.Store.Values;
 using RedKite.Store.Values.Copying;
 
 namespace RedKite.Store.Keyspace;
@@ -30,11 +31,10 @@ internal sealed unsafe class EntryCopy : SlicedWork
     private readonly Stripe _targetStripe;
     private readonly ulong _hash;
     private readonly ulong _sourceHash;
-    private readonly bool _hasStructure;
+    private readonly StructureCopy? _structure;
     private readonly byte* _sourceValue; // of an entry without a structure
     private byte* _block;
     private long _valueBytesCopied;
-    private StructureCopy _structure;
     private Stripe? _watched;
     private KeyIdentity _watchedKey;
 
@@ -44,7 +44,6 @@ internal sealed unsafe class EntryCopy : SlicedWork
         _targetStripe = target.StripeOf(hash);
         _hash = hash;
         _sourceHash = source.Position.Hash;
-        _hasStructure = source.HasStructure;
         ReadOnlySpan<byte> value = source.Value;
         Arena arena = _targetStripe.Arena;
         _block = arena.Allocate(EntryBlock.BytesFor(key.Length, value.Length, source.Expires));
@@ -52,9 +51,9 @@ internal sealed unsafe class EntryCopy : SlicedWork
         EntryBlock.MarkFieldsExpire(_block, source.FieldsExpire);
         if (source.Expires) EntryBlock.WriteExpiry(_block, source.ExpiryMs);
         key.CopyTo(new Span<byte>(EntryBlock.KeyStart(_block), key.Length));
-        if (_hasStructure)
+        if (source.HasStructure)
         {
-            _structure = new StructureCopy(source, arena, target.Hasher);
+            _structure = StoredTypes.Of(source).BeginCopy(source, arena, target.Hasher);
             EntryBlock.Root(_block) = _structure.Root;
         }
         else
@@ -112,7 +111,7 @@ internal sealed unsafe class EntryCopy : SlicedWork
         EndWatch();
         EntryBlock.SetAccessClock(_block, accessClock);
         Entry copy = _target.Attach(_block, _hash, existing);
-        if (_hasStructure && copy.Type == DataType.List) _targetStripe.WarmLists.Note(copy.Root.Structure);
+        if (_structure is not null && copy.Type == DataType.List) _targetStripe.WarmLists.Note(copy.Root.Structure);
         _block = null;
     }
 
@@ -121,7 +120,7 @@ internal sealed unsafe class EntryCopy : SlicedWork
     {
         EndWatch();
         if (_block == null) return;
-        if (_hasStructure)
+        if (_structure is not null)
         {
             _structure.DiscardOpenBlock();
             _targetStripe.Values.Release(_block);
@@ -134,7 +133,7 @@ internal sealed unsafe class EntryCopy : SlicedWork
     /// <summary>Copies the next part, in a few microseconds.</summary>
     internal void Step()
     {
-        if (_hasStructure)
+        if (_structure is not null)
         {
             IsComplete = !_structure.Step();
             return;

@@ -34,7 +34,7 @@ internal sealed unsafe class ReleasedValues(Arena arena)
         // Wrapped in a stream, so that it is freed like one.
         StreamData* stream = StreamData.Create(arena);
         stream->Groups.Insert(arena, 0, (byte*)group);
-        Release(new Released { Type = DataType.Stream, Encoding = ValueEncoding.Stream, Root = new ValueRoot { Structure = (byte*)stream } });
+        Release(new Released { Type = DataType.Stream, Root = new ValueRoot { Structure = (byte*)stream } });
     }
 
     /// <summary>Takes over what a stream has remembered of its producers, and frees a slice of it.</summary>
@@ -42,12 +42,12 @@ internal sealed unsafe class ReleasedValues(Arena arena)
     {
         StreamData* stream = StreamData.Create(arena);
         stream->Producers = producers;
-        Release(new Released { Type = DataType.Stream, Encoding = ValueEncoding.Stream, Root = new ValueRoot { Structure = (byte*)stream } });
+        Release(new Released { Type = DataType.Stream, Root = new ValueRoot { Structure = (byte*)stream } });
     }
 
     /// <summary>Takes over the part of an array that was removed, and frees a slice of it.</summary>
     internal void Release(ArrayData* removed) =>
-        Release(new Released { Type = DataType.Array, Encoding = ValueEncoding.SlicedArray, Root = new ValueRoot { Structure = (byte*)removed } });
+        Release(new Released { Type = DataType.Array, Root = new ValueRoot { Structure = (byte*)removed } });
 
     /// <summary>Takes over the structure of an entry whose block is about to be freed, all of it for the background sweep.</summary>
     internal void SetAside(byte* entry) => _waiting.Enqueue(Take(entry));
@@ -75,16 +75,15 @@ internal sealed unsafe class ReleasedValues(Arena arena)
     }
 
     private static Released Take(byte* entry) =>
-        new() { Type = EntryBlock.Type(entry), Encoding = EntryBlock.Encoding(entry), Root = EntryBlock.Root(entry) };
+        new() { Type = EntryBlock.Type(entry), Root = EntryBlock.Root(entry) };
 
     // Whether something of it is left.
     private bool FreeStep(ref Released released) =>
-        ValueStructure.FreeSlice(arena, released.Type, released.Encoding, ref released.Root, FreeingSlice.BlocksPerStep);
+        StoredTypes.Of(released.Type).FreeSlice(arena, ref released.Root, FreeingSlice.BlocksPerStep);
 
     private struct Released
     {
         public DataType Type;
-        public ValueEncoding Encoding;
         public ValueRoot Root;
     }
 }

@@ -1,5 +1,5 @@
 using System.Text;
-using RedKite.Server.Commands.Debug;
+using RedKite.Persistence.Types;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Differential.Tests.Changes;

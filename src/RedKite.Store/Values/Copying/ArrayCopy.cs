@@ -4,7 +4,7 @@ using RedKite.Store.Values.Arrays;
 namespace RedKite.Store.Values.Copying;
 
 /// <summary>The copy of an array, element by element in their order, so that slices and the tree's nodes fill up one after the other.</summary>
-internal unsafe struct ArrayCopy
+internal unsafe struct ArrayCopy : IStructureCopy
 {
     private const int ElementsPerStep = 8;
 
@@ -27,7 +27,7 @@ internal unsafe struct ArrayCopy
 
     /// <summary>Copies a few elements, or a piece of a large one.</summary>
     /// <returns>Whether something is left.</returns>
-    internal bool Step()
+    public bool Step()
     {
         for (int i = 0; i < ElementsPerStep; i++)
         {
@@ -46,5 +46,5 @@ internal unsafe struct ArrayCopy
         return true;
     }
 
-    internal void DiscardOpenBlock() => _block.Discard(_arena);
+    public void DiscardOpenBlock() => _block.Discard(_arena);
 }

@@ -4,7 +4,7 @@ using RedKite.Store.Values.Lists;
 namespace RedKite.Store.Values.Copying;
 
 /// <summary>The copy of a long list, node by node. Nodes that are compact stay so.</summary>
-internal unsafe struct ListCopy
+internal unsafe struct ListCopy : IStructureCopy
 {
     private readonly Arena _arena;
     private readonly byte* _copy;
@@ -23,7 +23,7 @@ internal unsafe struct ListCopy
 
     /// <summary>Copies a node, or a piece of a large one.</summary>
     /// <returns>Whether something is left.</returns>
-    internal bool Step()
+    public bool Step()
     {
         QuickListNode* node = _place.Node;
         byte* block = _block.IsOpen ? _block.Continue() : _block.Begin(_arena, node->IsCompact ? node->Block : node->List, node->UsedBytes);
@@ -33,5 +33,5 @@ internal unsafe struct ListCopy
         return _place.Exists;
     }
 
-    internal void DiscardOpenBlock() => _block.Discard(_arena);
+    public void DiscardOpenBlock() => _block.Discard(_arena);
 }

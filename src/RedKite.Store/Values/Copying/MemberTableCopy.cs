@@ -8,7 +8,7 @@ namespace RedKite.Store.Values.Copying;
 /// The copy of a table of members, bucket by bucket: each is pushed with the same slots, so no member is hashed. Until all
 /// buckets are there no member can be looked up, but the table can be freed.
 /// </summary>
-internal unsafe struct MemberTableCopy<TLayout>
+internal unsafe struct MemberTableCopy<TLayout> : IStructureCopy
     where TLayout : struct, IMemberLayout
 {
     private readonly Arena _arena;
@@ -38,7 +38,7 @@ internal unsafe struct MemberTableCopy<TLayout>
 
     /// <summary>Copies the rest of a bucket, or a piece of a large member.</summary>
     /// <returns>Whether something is left.</returns>
-    internal bool Step()
+    public bool Step()
     {
         while (_left != 0)
         {
@@ -55,7 +55,7 @@ internal unsafe struct MemberTableCopy<TLayout>
         return TryEnterNext();
     }
 
-    internal void DiscardOpenBlock() => _block.Discard(_arena);
+    public void DiscardOpenBlock() => _block.Discard(_arena);
 
     private bool TryEnterNext()
     {

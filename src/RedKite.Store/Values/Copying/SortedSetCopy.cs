@@ -5,7 +5,7 @@ using RedKite.Store.Values.SortedSets;
 namespace RedKite.Store.Values.Copying;
 
 /// <summary>The copy of a big sorted set: its members are added in their order, so the tree's nodes fill up one after the other.</summary>
-internal unsafe struct SortedSetCopy
+internal unsafe struct SortedSetCopy : IStructureCopy
 {
     private const int MembersPerStep = 8;
 
@@ -25,7 +25,7 @@ internal unsafe struct SortedSetCopy
 
     /// <summary>Copies a few members, or a piece of a large one.</summary>
     /// <returns>Whether something is left.</returns>
-    internal bool Step()
+    public bool Step()
     {
         for (int i = 0; i < MembersPerStep && _place.Exists; i++, _place.MoveNext())
         {
@@ -37,5 +37,5 @@ internal unsafe struct SortedSetCopy
         return _place.Exists;
     }
 
-    internal void DiscardOpenBlock() => _block.Discard(_arena);
+    public void DiscardOpenBlock() => _block.Discard(_arena);
 }

@@ -4,7 +4,7 @@ using RedKite.Store.Values.Streams;
 namespace RedKite.Store.Values.Copying;
 
 /// <summary>The copy of a stream: its nodes, then each group with its consumers and its pending entries, then its producers.</summary>
-internal unsafe struct StreamCopy
+internal unsafe struct StreamCopy : IStructureCopy
 {
     private const int PendingPerStep = 8;
 
@@ -31,7 +31,7 @@ internal unsafe struct StreamCopy
 
     /// <summary>Copies a node, a consumer, a few pending entries or a producer, or a piece of a large node.</summary>
     /// <returns>Whether something is left.</returns>
-    internal bool Step()
+    public bool Step()
     {
         if (!_inGroups)
         {
@@ -55,7 +55,7 @@ internal unsafe struct StreamCopy
         return false;
     }
 
-    internal void DiscardOpenBlock() => _block.Discard(_arena);
+    public void DiscardOpenBlock() => _block.Discard(_arena);
 
     private void StepNode()
     {

@@ -1,86 +1,44 @@
-using RedKite.Store.Keyspace;
-using RedKite.Store.Memory;
-using RedKite.Store.Values.Hashes;
-using RedKite.Store.Values.Sets;
-
 namespace RedKite.Store.Values.Copying;
 
-/// <summary>
-/// The copy of a value's structure in steps of about a microsecond, whatever its type. The source must not change between
-/// the first step and the last. After any step, the copied part can be freed as a value of that type.
-/// </summary>
-internal unsafe struct StructureCopy
+/// <summary>The copy of a value's blocks, step by step.</summary>
+internal interface IStructureCopy
 {
-    private readonly DataType _type;
-    private MemberTableCopy<SetMember> _set;
-    private MemberTableCopy<HashField> _hash;
-    private SortedSetCopy _sortedSet;
-    private ListCopy _list;
-    private StreamCopy _stream;
-    private ArrayCopy _array;
-
-    /// <param name="source">An entry with a structure.</param>
-    /// <param name="arena">The arena of the copy's stripe.</param>
-    /// <param name="hasher">The keyspace's hasher.</param>
-    internal StructureCopy(Entry source, Arena arena, KeyHasher hasher)
-    {
-        ref ValueRoot root = ref source.Root;
-        Root = root; // with the word, if the type has one
-        _type = source.Type;
-        switch (_type)
-        {
-            case DataType.Set:
-                _set = new MemberTableCopy<SetMember>((nint)root.Structure, arena);
-                Root.Structure = (byte*)_set.Root;
-                break;
-            case DataType.Hash:
-                _hash = new MemberTableCopy<HashField>((nint)root.Structure, arena);
-                Root.Structure = (byte*)_hash.Root;
-                break;
-            case DataType.SortedSet:
-                _sortedSet = new SortedSetCopy(root, arena, hasher);
-                Root = _sortedSet.Root;
-                break;
-            case DataType.List:
-                _list = new ListCopy(root.Structure, arena);
-                Root.Structure = _list.Root;
-                break;
-            case DataType.Stream:
-                _stream = new StreamCopy(root.Structure, arena);
-                Root.Structure = _stream.Root;
-                break;
-            case DataType.Array:
-                _array = new ArrayCopy(root.Structure, arena);
-                Root.Structure = _array.Root;
-                break;
-            default:
-                throw new InvalidOperationException($"A value of type {_type} has no structure.");
-        }
-    }
-
-    /// <summary>The copy's root, for good from the start.</summary>
-    internal ValueRoot Root;
-
-    /// <summary>Copies the next part.</summary>
+    /// <summary>Copies the next part, in about a microsecond. After any step, what is copied can be freed as a value of its type.</summary>
     /// <returns>Whether something is left.</returns>
-    internal bool Step() => _type switch
-    {
-        DataType.Set => _set.Step(),
-        DataType.Hash => _hash.Step(),
-        DataType.SortedSet => _sortedSet.Step(),
-        DataType.List => _list.Step(),
-        DataType.Array => _array.Step(),
-        _ => _stream.Step(),
-    };
+    bool Step();
 
     /// <summary>Frees the parts that do not belong to the structure yet; the rest is freed as a value.</summary>
-    internal void DiscardOpenBlock()
+    void DiscardOpenBlock();
+}
+
+/// <summary>
+/// The copy of a value's structure in steps of about a microsecond, whatever its type (<see cref="StoredType.BeginCopy"/>). The source must not change between
+/// the first step and the last.
+/// </summary>
+internal abstract class StructureCopy(ValueRoot root)
+{
+    /// <summary>The copy's root, for good from the start.</summary>
+    internal ValueRoot Root { get; } = root;
+
+    /// <inheritdoc cref="IStructureCopy.Step"/>
+    internal abstract bool Step();
+
+    /// <inheritdoc cref="IStructureCopy.DiscardOpenBlock"/>
+    internal abstract void DiscardOpenBlock();
+
+    /// <summary>A copy whose root is known.</summary>
+    internal static StructureCopy Of<TCopy>(ValueRoot root, TCopy copy)
+        where TCopy : struct, IStructureCopy => new CopyOf<TCopy>(root, copy);
+
+    private sealed class CopyOf<TCopy>(ValueRoot root, TCopy copy) : StructureCopy(root)
+        where TCopy : struct, IStructureCopy
     {
-        _set.DiscardOpenBlock();
-        _hash.DiscardOpenBlock();
-        _sortedSet.DiscardOpenBlock();
-        _list.DiscardOpenBlock();
-        _stream.DiscardOpenBlock();
-        _array.DiscardOpenBlock();
+#pragma warning disable IDE0044 // Its methods change it; of a readonly field they would change a copy.
+        private TCopy _copy = copy;
+#pragma warning restore IDE0044
+
+        internal override bool Step() => _copy.Step();
+
+        internal override void DiscardOpenBlock() => _copy.DiscardOpenBlock();
     }
 }

@@ -30,6 +30,15 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         return index < (ulong)table.BucketCount;
     }
 
+    /// <summary>Moves blocks of a table without an order, whose address is in a root.</summary>
+    internal static bool Move(BlockMover mover, ref ValueRoot root, ref MoveCursor cursor, ref int work)
+    {
+        var table = (nint)root.Structure;
+        bool more = Move(mover, ref table, ref cursor, ref work, order: null);
+        root.Structure = (byte*)table;
+        return more;
+    }
+
     private static void MoveChain(BlockMover mover, byte* bucket, ref int work, ScoreTree<ScoreTreeSizes>* order)
     {
         while (true)

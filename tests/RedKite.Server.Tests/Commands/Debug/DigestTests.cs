@@ -2,7 +2,7 @@ using System.Diagnostics;
 using System.Security.Cryptography;
 using System.Text;
 using RedKite.Net;
-using RedKite.Server.Commands.Debug;
+using RedKite.Persistence.Types;
 using RedKite.Server.Execution;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;

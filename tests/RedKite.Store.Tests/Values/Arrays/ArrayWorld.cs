@@ -125,7 +125,7 @@ internal sealed class ArrayWorld : IDisposable
         ArrayValue copy = ArrayValue.Of(Database, Find(CopyKey));
         CheckElements(copy);
         Assert.Equal((_next, _ring), (copy.Next, copy.Ring));
-        Assert.InRange(ValueStructure.Bytes(Find(CopyKey)), 1, ValueStructure.Bytes(Entry)); // its tree's nodes are full
+        Assert.InRange(StoredTypes.Of(DataType.Array).Bytes(Find(CopyKey)), 1, StoredTypes.Of(DataType.Array).Bytes(Entry)); // its tree's nodes are full
         Database.Unlink(Find(CopyKey), UnlinkReason.Deleted);
         FreeAll();
     }
@@ -134,7 +134,7 @@ internal sealed class ArrayWorld : IDisposable
     internal (long Reported, long Used) Bytes()
     {
         FreeAll();
-        return (ValueStructure.Bytes(Entry), Store.Stripes[0].Arena.UsedBytes);
+        return (StoredTypes.Of(DataType.Array).Bytes(Entry), Store.Stripes[0].Arena.UsedBytes);
     }
 
     /// <summary>Removes the key and checks that nothing of it is left.</summary>

@@ -2,7 +2,7 @@ using System.Buffers.Binary;
 using System.Numerics;
 using System.Security.Cryptography;
 
-namespace RedKite.Server.Commands.Debug;
+namespace RedKite.Persistence.Types;
 
 /// <summary>
 /// SHA-1 of a digest's parts, which are short: FIPS 180-4, section 6.1. The platform's takes 520 ns for 20 bytes, of which most is preparation, this one

@@ -1,8 +1,8 @@
 using RedKite.Store.Keyspace;
 
-namespace RedKite.Server.Commands.Keys;
+namespace RedKite.Store.Values;
 
-/// <summary>The names of encodings, as OBJECT ENCODING and DEBUG OBJECT return them.</summary>
+/// <summary>The names of encodings that several types may have, as OBJECT ENCODING returns them.</summary>
 internal static class EncodingNames
 {
     internal static ReadOnlySpan<byte> Of(ValueEncoding encoding) => encoding switch

@@ -1,0 +1,273 @@
+using System.Text;
+using RedKite.Persistence.Rdb;
+using RedKite.Persistence.Types;
+using RedKite.Server;
+using RedKite.Server.Diagnostics;
+using RedKite.Store.Keyspace;
+using RedKite.TestSupport;
+using RedKite.Types.Tests.CounterVectors;
+
+namespace RedKite.Types.Tests;
+
+/// <summary>
+/// A type that this project adds (<see cref="CounterVectorCommands.Add"/>) is found everywhere where the built-in types are. Each test has it in both
+/// encodings: a short vector in its entry, and a long one of many blocks.
+/// </summary>
+public sealed class CounterVectorTests
+{
+    private const int PatienceMs = 60_000;
+    private const int LongCount = 5_000; // 79 blocks
+
+    [Fact]
+    public async Task Commands_know_the_type_and_refuse_others()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Assert.Equal("5", server.Run("CVADD", "short", "2", "5"));
+        Assert.Equal("7", server.Run("CVADD", "short", "2", "2"));
+        Assert.Equal("0", server.Run("CVGET", "short", "1"));
+        Assert.Equal("(nil)", server.Run("CVGET", "short", "3"));
+        Assert.Equal("(nil)", server.Run("CVGET", "missing", "0"));
+        server.Run("SET", "string", "x");
+        Assert.StartsWith("WRONGTYPE", server.Run("CVADD", "string", "0", "1"), StringComparison.Ordinal);
+        Assert.StartsWith("WRONGTYPE", server.Run("LPUSH", "short", "x"), StringComparison.Ordinal);
+        Assert.StartsWith("WRONGTYPE", server.Run("GET", "short"), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Key_commands_know_the_type()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server);
+        server.Run("SET", "string", "x");
+        Assert.Equal("cvector", server.Run("TYPE", "short"));
+        Assert.Equal("cvector", server.Run("TYPE", "long"));
+        Assert.Equal("counters", server.Run("OBJECT", "ENCODING", "short"));
+        Assert.Equal("counterblocks", server.Run("OBJECT", "ENCODING", "long"));
+        Assert.Contains("encoding:counterblocks", server.Run("DEBUG", "OBJECT", "long"), StringComparison.Ordinal);
+        Assert.Equal(["long", "short"], Scanned(server, "cvector"));
+        Assert.Equal(["string"], Scanned(server, "string"));
+        Assert.InRange(long.Parse(server.Run("MEMORY", "USAGE", "long"), System.Globalization.CultureInfo.InvariantCulture), LongCount * sizeof(long), LongCount * sizeof(long) * 5 / 4);
+        Assert.InRange(long.Parse(server.Run("MEMORY", "USAGE", "short"), System.Globalization.CultureInfo.InvariantCulture), 16, 200);
+    }
+
+    [Fact]
+    public async Task Values_are_copied_renamed_moved_and_freed()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        long usedBefore = server.UsedBytes;
+        Fill(server);
+        foreach (string key in (string[])["short", "long"])
+        {
+            string digest = server.DigestOf(key);
+            Assert.Equal("1", server.Run("COPY", key, "copy"));
+            Assert.Equal(digest, server.DigestOf("copy"));
+            server.Run("CVADD", "copy", "0", "1");
+            Assert.Equal(digest, server.DigestOf(key));
+            Assert.NotEqual(digest, server.DigestOf("copy"));
+            Assert.Equal("OK", server.Run("RENAME", key, "renamed"));
+            Assert.Equal(digest, server.DigestOf("renamed"));
+            Assert.Equal("1", server.Run("MOVE", "renamed", "1"));
+            Assert.Equal("0", server.Run("EXISTS", "renamed"));
+            server.Run("SELECT", "1");
+            Assert.Equal(digest, server.DigestOf("renamed"));
+            Assert.Equal("1", server.Run("UNLINK", "renamed"));
+            server.Run("SELECT", "0");
+            Assert.Equal("1", server.Run("DEL", "copy"));
+        }
+
+        Fill(server);
+        server.Run("SET", "long", "replaced");
+        Fill(server, "other");
+        server.Run("FLUSHALL");
+        Assert.True(SpinWait.SpinUntil(() => server.UsedBytes <= usedBefore, PatienceMs), $"{server.UsedBytes} bytes are used, {usedBefore} were");
+    }
+
+    [Fact]
+    public async Task Values_are_dumped_and_restored()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server);
+        foreach (string key in (string[])["short", "long"])
+        {
+            byte[] payload = server.Client.Run(Words("DUMP", key)).Payload!;
+            Assert.Equal((byte)RdbType.Module, payload[0]);
+            Assert.Equal("OK", server.Client.Run([.. Words("RESTORE", "restored", "0"), payload, .. Words("REPLACE")]).Text);
+            Assert.Equal(server.DigestOf(key), server.DigestOf("restored"));
+            Assert.Equal(server.Run("OBJECT", "ENCODING", key), server.Run("OBJECT", "ENCODING", "restored"));
+            byte[] cut = [.. payload[..^30], .. payload[^10..]];
+            Assert.StartsWith("ERR", server.Client.Run([.. Words("RESTORE", "damaged", "0"), cut]).Text, StringComparison.Ordinal);
+            Assert.Equal("0", server.Run("EXISTS", "damaged"));
+        }
+    }
+
+    // A snapshot in the background, DEBUG RELOAD (saved with all stripes locked), and a start from the file.
+    [Fact]
+    public async Task Snapshots_have_the_values()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server);
+        string digest = server.Digest;
+        Assert.Equal("OK", server.Run("DEBUG", "RELOAD"));
+        Assert.Equal(digest, server.Digest);
+        server.Run("BGSAVE");
+        server.Run("CVADD", "long", "1", "1");
+        server.Run("CVADD", "short", "1", "1");
+        server.WaitForInfo("rdb_bgsave_in_progress:0");
+        Assert.Contains("rdb_last_bgsave_status:ok", server.Run("INFO", "persistence"), StringComparison.Ordinal);
+        await server.RestartAsync(); // without a save at the end
+        Assert.Equal(digest, server.Digest);
+    }
+
+    [Theory]
+    [InlineData("yes")]
+    [InlineData("no")]
+    public async Task Log_has_the_values(string preamble)
+    {
+        await using TypeServer server = await TypeServer.StartAsync("appendonly", "yes", "aof-use-rdb-preamble", preamble);
+        Fill(server);
+        server.Run("PEXPIRE", "short", "100000000");
+        await server.RestartAsync();
+        Assert.Equal("counterblocks", server.Run("OBJECT", "ENCODING", "long"));
+        string digest = server.Digest;
+        server.Run("BGREWRITEAOF");
+        server.WaitForInfo("aof_rewrite_in_progress:0");
+        Assert.Contains("aof_last_bgrewrite_status:ok", server.Run("INFO", "persistence"), StringComparison.Ordinal);
+        await server.RestartAsync();
+        Assert.Equal(digest, server.Digest);
+        string @base = Encoding.Latin1.GetString(File.ReadAllBytes(Directory.GetFiles(server.Folder, "*.base.*", SearchOption.AllDirectories).Single()));
+        Assert.Equal(preamble == "yes", @base.StartsWith("REDIS", StringComparison.Ordinal));
+        Assert.Equal(preamble == "no", @base.Contains("CVADD", StringComparison.Ordinal));
+        Assert.Equal("OK", server.Run("DEBUG", "LOADAOF"));
+        Assert.Equal(digest, server.Digest);
+    }
+
+    [Fact]
+    public async Task Replicas_get_the_values()
+    {
+        await using TypeServer primary = await TypeServer.StartAsync("repl-diskless-sync-delay", "0");
+        Fill(primary);
+        await using TypeServer replica = await TypeServer.StartAsync();
+        replica.Run("REPLICAOF", "127.0.0.1", primary.Port);
+        WaitForReplica(primary);
+        Assert.Equal(primary.Digest, replica.Digest);
+        primary.Run("CVADD", "long", "4999", "11");
+        primary.Run("CVADD", "short", "0", "11");
+        WaitForReplica(primary);
+        Assert.Equal(primary.Digest, replica.Digest);
+        Assert.Equal(primary.Run("CVGET", "long", "4999"), replica.Run("CVGET", "long", "4999"));
+    }
+
+    [Fact]
+    public async Task Digest_does_not_depend_on_parts_or_encodings()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server);
+        Keyspace keyspace = server.Server.Engine.Keyspace;
+        ulong hash = keyspace.Hash("long"u8);
+        byte[] whole = new byte[DatasetDigest.Bytes], parts = new byte[DatasetDigest.Bytes];
+        using LockScope locked = keyspace.LockAll();
+        Entry entry = keyspace.Databases[0].FindByHash(hash);
+        new DatasetDigest(whole).MixValue(keyspace.Databases[0], entry, ExpiryClock.Never);
+        var position = default(DatasetDigest.ValuePosition);
+        int count = 1;
+        while (!new DatasetDigest(parts).MixValue(keyspace.Databases[0], entry, ExpiryClock.Never, ref position, new DatasetDigest.WorkLeft(5_000))) count++;
+        Assert.InRange(count, 100, LongCount);
+        Assert.Equal(whole, parts);
+    }
+
+    [Fact]
+    public async Task Defragmentation_moves_every_block_and_keeps_the_values()
+    {
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true, "loops", "1");
+        Fill(server);
+        string digest = server.Digest;
+        var moves = new Defragmentation(server.Server.Engine.Keyspace, 0, 1);
+        for (int i = 0; i < 3; i++)
+        {
+            moves.MoveAll();
+            Assert.True(moves.TakeCounts().Hits > 79, "the blocks have moved");
+            using (LockScope locked = server.Server.Engine.Keyspace.LockAll()) server.Server.Engine.Keyspace.CheckGuards();
+            Assert.Equal(digest, server.Digest);
+        }
+    }
+
+    [Fact]
+    public async Task Reports_have_the_type()
+    {
+        await using TypeServer server = await TypeServer.StartAsync("diagnostics", "yes", "key-survey-cpu-percent", "100");
+        Fill(server);
+        Assert.Contains("db0_distrib_cvectors_items:4=1,4K=1", server.Run("INFO", "keysizes"), StringComparison.Ordinal);
+        Assert.True(SpinWait.SpinUntil(() => server.Server.Diagnostics!.Survey.Latest?.Types[CounterVectorType.Instance.Number].Keys == 2 || Resurvey(server), PatienceMs), "a survey has seen them");
+        RespValue largest = server.Client.Run("BIGKEYS TYPE cvector").Items[0];
+        Assert.Equal(["long", "cvector", "5000"], new[] { "key", "type", "size" }.Select(name => largest[name]!.Text));
+        string report = Encoding.UTF8.GetString(server.Server.Reports!.Read("big-keys", TestContext.Current.CancellationToken)!);
+        Assert.Contains("\"countervector\":{\"keys\":2", report, StringComparison.Ordinal);
+        Assert.StartsWith("the key \"long\" (counter vector of 5,000 counters, ", new Culprits(server.Server.Parts, server.Server.Diagnostics!).LargestKey(), StringComparison.Ordinal);
+    }
+
+    // The module's name is of a type that no one has added.
+    [Fact]
+    public async Task Value_of_an_unknown_type_is_refused_by_its_name()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server);
+        server.Run("SAVE");
+        string path = Path.Combine(server.Folder, "dump.rdb");
+        await server.StopAsync();
+        byte[] file = await File.ReadAllBytesAsync(path, TestContext.Current.CancellationToken);
+        byte[] id = Id(RdbModule.IdOf(PersistedCounterVector.ModuleName)), other = Id(RdbModule.IdOf("no-module"));
+        for (int at = file.AsSpan().IndexOf(id); at >= 0; at = file.AsSpan().IndexOf(id)) other.CopyTo(file, at);
+        file.AsSpan(^8..).Clear(); // no checksum
+        await File.WriteAllBytesAsync(path, file, TestContext.Current.CancellationToken);
+        Exception refusal = await Assert.ThrowsAnyAsync<Exception>(server.StartAsync);
+        Assert.Contains("data of the module 'no-module', which RedKite does not have", refusal.Message + server.Log, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Types_with_a_name_or_an_id_that_is_taken_are_refused()
+    {
+        Assert.Throws<InvalidOperationException>(() => PersistedTypes.Add(new PersistedCounterVector()));
+        Assert.Equal(RdbModule.VectorSet, RdbModule.IdOf("vectorset"));
+        Assert.Equal(RdbModule.Array, RdbModule.IdOf("rkt-array"));
+        Assert.Equal(RdbModule.ExpiringSet, RdbModule.IdOf("rkset-exp"));
+        Assert.Equal(PersistedCounterVector.ModuleName, RdbModule.NameOf(RdbModule.IdOf(PersistedCounterVector.ModuleName, 1023)));
+    }
+
+    private static bool Resurvey(TypeServer server)
+    {
+        server.Run("CONFIG", "SET", "key-survey-cpu-percent", "0");
+        server.Run("CONFIG", "SET", "key-survey-cpu-percent", "100");
+        Thread.Sleep(50);
+        return false;
+    }
+
+    private static void WaitForReplica(TypeServer primary)
+    {
+        primary.Client.SetTimeout(PatienceMs);
+        Assert.True(primary.Run("WAIT", "1", "55000") == "1", primary.Log);
+    }
+
+    private static void Fill(TypeServer server, string suffix = "")
+    {
+        for (int i = 0; i < 7; i++) server.Run("CVADD", "short" + suffix, i.ToString(System.Globalization.CultureInfo.InvariantCulture), (i - 3).ToString(System.Globalization.CultureInfo.InvariantCulture));
+        server.Run("CVADD", "long" + suffix, "3", "-9000000000000000000");
+        server.Run("EVAL", "for i = 4, tonumber(ARGV[1]) - 1 do redis.call('CVADD', KEYS[1], i, i * 1000003) end", "1", "long" + suffix, LongCount.ToString(System.Globalization.CultureInfo.InvariantCulture));
+    }
+
+    private static List<string> Scanned(TypeServer server, string type)
+    {
+        RespValue page = server.Client.Run($"SCAN 0 COUNT 10000 TYPE {type}");
+        Assert.Equal("0", page.Items[0].Text);
+        return [.. page.Items[1].Items.Select(key => key.Text).Order(StringComparer.Ordinal)];
+    }
+
+    private static byte[][] Words(params string[] words) => [.. words.Select(Encoding.Latin1.GetBytes)];
+
+    // A length of 64 bits.
+    private static byte[] Id(ulong id)
+    {
+        using var output = new RdbOutput();
+        output.Length(id);
+        return output.Written.ToArray();
+    }
+}
