@@ -88,7 +88,7 @@ internal static class CommandFamilies
         new ClientCommands(parts.Core.Clients, parts.Core.Users, parts.Core.Pause, parts.EndPause, parts.Core.Timeline, new TrackingCommands(parts.Core.Clients, parts.Core.Tracking)).Family,
         new ServerCommands(new ServerInfo(parts), parts.Core.Script, parts.Core.Log, parts).KeyspaceFamily,
         new ServerCommands(new ServerInfo(parts), parts.Core.Script, parts.Core.Log, parts).Family,
-        new ConfigCommands(parts.Core.Configuration, () => parts.Core.Metrics, () =>
+        new ConfigCommands(parts.Core.Configuration, parts.Core.Users, () => parts.Core.Metrics, () =>
         {
             parts.Durability.ResetCounts();
             parts.Replicas.ResetCounts();

@@ -22,10 +22,10 @@ internal sealed class FindingTracker(IReadOnlyList<FindingRule> rules, ServerLog
     private volatile IReadOnlyList<Finding> _ended = [];
 
     /// <summary>Called on the diagnostics thread with a finding that is new or has become worse.</summary>
-    internal Action<Finding>? Opened { get; set; }
+    internal event Action<Finding>? Opened;
 
     /// <summary>Called on the diagnostics thread with a finding that has ended.</summary>
-    internal Action<Finding>? HasEnded { get; set; }
+    internal event Action<Finding>? HasEnded;
 
     /// <summary>Open findings, the worst first.</summary>
     internal IReadOnlyList<Finding> Current => _current;

@@ -62,11 +62,10 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClo
                 long start = AofReader.BeginsWithRdb(file) ? LoadRdb(file, data, ExpiryClock.Never, before, cancellation) : 0;
                 using var reader = new AofReader(file, start);
                 long done = before;
-                replay.Ignored = (at, what) => log.Warning(LogEvents.LogFrameIgnored, $"{path}: at byte {at}: {what}; it is ignored. What was before it may be missing: redkite check {path}");
                 AofRead end;
                 try
                 {
-                    end = replay.Execute(file, reader, position => progress.LoadedBytes = done + position, cancellation);
+                    end = replay.Execute(file, reader, position => progress.LoadedBytes = done + position, cancellation, (at, what) => log.Warning(LogEvents.LogFrameIgnored, $"{path}: at byte {at}: {what}; it is ignored. What was before it may be missing: redkite check {path}"));
                 }
                 catch (AofException damage)
                 {

@@ -22,28 +22,23 @@ internal sealed class DurabilityEvents
     private readonly LatencyMonitor _latency;
     private readonly ServerClock _clock;
 
-    private DurabilityEvents(DurabilityService durability, Settings settings, Timeline timeline, LatencyMonitor latency, ServerClock clock)
+    internal DurabilityEvents(DurabilityService durability, ServerCore core)
     {
         _durability = durability;
-        _settings = settings;
-        _timeline = timeline;
-        _latency = latency;
-        _clock = clock;
+        _settings = core.Settings;
+        _timeline = core.Timeline;
+        _latency = core.LatencyMonitor;
+        _clock = core.Clock;
+        core.WriteGate.RefusalChanged += OnRefusalChanged;
+        core.WriteGate.Held += OnHeld;
     }
 
-    internal static void Begin(DurabilityService durability, WriteGate gate, Settings settings, Timeline timeline, LatencyMonitor latency, ServerClock clock)
+    internal void OnBegan(bool isRewrite) => Add(isRewrite ? TimelineKind.RewriteBegan : TimelineKind.SaveBegan);
+
+    internal void OnEnded(SaveRecord record, bool isRewrite)
     {
-        var events = new DurabilityEvents(durability, settings, timeline, latency, clock);
-        durability.Saves.Began = () => events.Add(TimelineKind.SaveBegan);
-        durability.Saves.Ended = record => events.AddEnd(record, TimelineKind.Saved, TimelineKind.SaveFailed);
-        durability.Rewrites.Began = () => events.Add(TimelineKind.RewriteBegan);
-        durability.Rewrites.Ended = record => events.AddEnd(record, TimelineKind.Rewritten, TimelineKind.RewriteFailed);
-        durability.HasCut = events.OnCut;
-        durability.Log.Changed = events.OnLogChanged;
-        durability.Log.Totals.Written = events.OnWritten;
-        durability.Log.Totals.Synced = events.OnSynced;
-        gate.RefusalChanged = events.OnRefusalChanged;
-        gate.Held = events.OnHeld;
+        if (isRewrite) AddEnd(record, TimelineKind.Rewritten, TimelineKind.RewriteFailed);
+        else AddEnd(record, TimelineKind.Saved, TimelineKind.SaveFailed);
     }
 
     private void Add(TimelineKind kind, TimeSpan elapsed = default, string detail = "") =>
@@ -52,7 +47,7 @@ internal sealed class DurabilityEvents
     private void AddEnd(SaveRecord record, TimelineKind succeeded, TimelineKind failed) =>
         Add(record.Failure is null ? succeeded : failed, TimeSpan.FromMilliseconds(record.EndedMs - record.BeganMs), record.Failure ?? $"{record.Bytes} bytes");
 
-    private void OnLogChanged(LogChange change, string detail) => Add(
+    internal void OnLogChanged(LogChange change, string detail) => Add(
         change switch
         {
             LogChange.Began => TimelineKind.LogBegan,
@@ -76,13 +71,13 @@ internal sealed class DurabilityEvents
     }
 
     // LATENCY's name is Redis's: there, forking is what stops all commands when a snapshot begins.
-    private void OnCut(TimeSpan elapsed)
+    internal void OnCut(TimeSpan elapsed)
     {
         AddLatency("fork", elapsed);
         if (elapsed.TotalNanoseconds >= Timeline.NoticeableNs) Add(TimelineKind.Cut, elapsed);
     }
 
-    private void OnWritten(TimeSpan elapsed)
+    internal void OnWritten(TimeSpan elapsed)
     {
         if (elapsed.TotalNanoseconds < _latency.ThresholdNs) return;
         bool isSyncing = _durability.Log.Log?.Writer.Syncs.Current > TimeSpan.Zero;
@@ -90,7 +85,7 @@ internal sealed class DurabilityEvents
         AddLatency("aof-write", elapsed);
     }
 
-    private void OnSynced(TimeSpan elapsed)
+    internal void OnSynced(TimeSpan elapsed)
     {
         bool isAlways = _settings.AppendFsync == FsyncPolicy.Always;
         if (isAlways) AddLatency("aof-fsync-always", elapsed);

@@ -91,7 +91,7 @@ internal sealed partial class DurabilityService
             {
                 _isReceiving = true;
                 load();
-                Saves.NoteLoaded(_clock.NowMs, Changes());
+                Saves.NoteLoaded(_clock.NowMs, _host.Changes);
                 isLoaded = true;
             }
             finally

@@ -46,7 +46,7 @@ internal sealed partial class DurabilityService
     internal void ReloadDump(IOpenFile file, Func<byte[], string?> loadFunctions, bool merges)
     {
         _loader.LoadDump(file, _loader.Begin(loadFunctions).WithLockedStripes(merges), () => ExpiryClock.RemovingAt(_clock.NowMs), CancellationToken.None);
-        Saves.NoteLoaded(_clock.NowMs, Changes());
+        Saves.NoteLoaded(_clock.NowMs, _host.Changes);
     }
 
     /// <summary>
@@ -57,6 +57,6 @@ internal sealed partial class DurabilityService
     internal void ReloadLog(RequestReplay replay, Func<byte[], string?> loadFunctions, CommandTable commands)
     {
         _loader.LoadLog(Log.CurrentManifest(), _loader.Begin(loadFunctions).WithLockedStripes(merges: false), new LogReplay(replay, commands), CancellationToken.None);
-        Saves.NoteLoaded(_clock.NowMs, Changes());
+        Saves.NoteLoaded(_clock.NowMs, _host.Changes);
     }
 }

@@ -13,14 +13,6 @@ internal sealed partial class DurabilityService
     private long _flushes; // all data was removed this often; changed with all stripes and _committing locked
     private long _reloads; // DEBUG RELOAD wrote the file this often; the same
 
-    /// <summary>Called when the data became another than that of the files, with stripes locked or not.</summary>
-    internal Action? DataReplaced { get; set; }
-
-    /// <summary>Called once a second, and before the files are completed because the server stops.</summary>
-    internal Action<long>? Ticked { get; set; }
-
-    internal Action? Stopping { get; set; }
-
     /// <summary>Begins work that writes a snapshot on another thread, unless one is being written.</summary>
     /// <param name="thread">The thread's name.</param>
     /// <param name="work">The work.</param>
@@ -111,7 +103,7 @@ internal sealed partial class DurabilityService
     private bool TryEnterWhole(Func<bool> givesUp, out ScriptTurn turn)
     {
         turn = new ScriptTurn(_keyspace.Scripts);
-        while (!Applying.TryEnter(ScriptPollMs))
+        while (!_replication.Applying.TryEnter(ScriptPollMs))
         {
             if (givesUp()) return false;
         }
@@ -120,7 +112,7 @@ internal sealed partial class DurabilityService
         {
             if (givesUp())
             {
-                Applying.Exit();
+                _replication.Applying.Exit();
                 return false;
             }
 
@@ -133,7 +125,7 @@ internal sealed partial class DurabilityService
     private void ExitWhole(ScriptTurn turn)
     {
         turn.End();
-        Applying.Exit();
+        _replication.Applying.Exit();
     }
 
     /// <summary>
@@ -168,7 +160,7 @@ internal sealed partial class DurabilityService
             }
         }
 
-        Saves.NoteFlushed(_clock.NowMs, Changes());
+        Saves.NoteFlushed(_clock.NowMs, _host.Changes);
         _gate.Accept(WriteRefusal.Snapshot);
     }
 

@@ -32,6 +32,9 @@ internal sealed partial class DurabilityService : IReplicatedData
     private const long RepairPauseMsMax = 60_000;
     private const int RetryMs = 5000; // after a failed save, as in Redis
 
+    private readonly IDurabilityHost _host;
+    private readonly DurabilityEvents _events;
+    private readonly ReplicationState _replication; // its lock Applying is held at the snapshot point, outside of everything else: nothing of a primary's stream is half executed then
     private readonly Settings _settings;
     private readonly Keyspace _keyspace;
     private readonly ServerClock _clock;
@@ -53,20 +56,29 @@ internal sealed partial class DurabilityService : IReplicatedData
     private volatile bool _stops;
     private volatile bool _hasEnded; // a thread that enters a semaphore afterwards releases it and does nothing
 
-    internal DurabilityService(Settings settings, Keyspace keyspace, ServerClock clock, ServerLog log, ChangePublisher changes, WriteGate gate, CurrentLog current, Func<IReadOnlyList<byte[]>> functions, IFiles? files = null)
+    /// <param name="core">The server.</param>
+    /// <param name="host">What durability asks of it.</param>
+    /// <param name="functions">The texts of the libraries of functions.</param>
+    /// <param name="files">The file system; null: the disk.</param>
+    /// <param name="loadAdvanced">Receives the progress of loading at the start; null: nothing does.</param>
+    internal DurabilityService(ServerCore core, IDurabilityHost host, Func<IReadOnlyList<byte[]>> functions, IFiles? files = null, Action<long, long, long>? loadAdvanced = null)
     {
+        _host = host;
+        _gate = core.WriteGate;
+        _settings = core.Settings;
+        _keyspace = core.Keyspace;
+        _clock = core.Clock;
+        _log = core.Log;
+        _replication = core.Replication;
+        _events = new DurabilityEvents(this, core);
         Functions = functions;
         Files = files ?? DiskFiles.Instance;
-        Log = new LogKeeper(settings, keyspace, changes, gate, log, Files, current, () => clock.NowMs);
-        _gate = gate;
-        _settings = settings;
-        _keyspace = keyspace;
-        _clock = clock;
-        _log = log;
-        Unloaded = new UnloadedDump(Files, log, () => DumpPath);
-        Saves = new SaveHistory(clock.NowMs);
-        Rewrites = new SaveHistory(clock.NowMs);
-        _loader = new DataLoader(settings, keyspace, clock, log, Files, Log.Folder, Loading);
+        Log = new LogKeeper(core, host, _events, Files);
+        Unloaded = new UnloadedDump(Files, _log, () => DumpPath);
+        Saves = new SaveHistory(_clock.NowMs, _events, isRewrite: false);
+        Rewrites = new SaveHistory(_clock.NowMs, _events, isRewrite: true);
+        Loading = new LoadProgress(loadAdvanced);
+        _loader = new DataLoader(_settings, _keyspace, _clock, _log, Files, Log.Folder, Loading);
     }
 
     /// <summary>The file system.</summary>
@@ -90,26 +102,17 @@ internal sealed partial class DurabilityService : IReplicatedData
 
     public bool IsSynced(ISyncedLog? log, long position) => Log.IsSynced(log, position);
 
-    /// <summary>The place in the stream for replicas that the data of now belongs to; null: there is none. With all stripes locked.</summary>
-    internal Func<RdbReplication?> Replication { get; set; } = static () => null;
-
-    /// <summary>Held at the cut of a snapshot, outside of everything else: nothing of a primary's stream is half executed then.</summary>
-    internal Lock Applying { get; init; } = new();
-
     /// <summary>The place in a stream that the files had which were loaded at the start; null: none.</summary>
     internal RdbReplication? LoadedPlace { get; private set; }
-
-    /// <summary>The changes that commands have counted since the start.</summary>
-    internal Func<long> Changes { get; set; } = () => 0;
 
     /// <summary>Saves so far.</summary>
     internal SaveHistory Saves { get; }
 
     /// <summary>What was loaded at the start, and the progress while it is.</summary>
-    internal LoadProgress Loading { get; } = new();
+    internal LoadProgress Loading { get; }
 
     /// <summary>Changes that the dump file does not have yet.</summary>
-    internal long ChangesSinceSave => Math.Max(0, Changes() - Saves.ChangesSaved);
+    internal long ChangesSinceSave => Math.Max(0, _host.Changes - Saves.ChangesSaved);
 
     internal string DumpPath => Path.Combine(_settings.DirectoryPath, _settings.DumpFileName);
 
@@ -194,13 +197,13 @@ internal sealed partial class DurabilityService : IReplicatedData
     {
         Log.NoteOtherData();
         _rewriteIsScheduled |= Log.Log is not null;
-        DataReplaced?.Invoke();
+        _host.DataReplaced();
     }
 
     /// <summary>After loading: begins the append-only file, if it is in use, and reacts to settings from now on.</summary>
     internal void Begin()
     {
-        Saves.NoteLoaded(_clock.NowMs, Changes());
+        Saves.NoteLoaded(_clock.NowMs, _host.Changes);
         if (!_settings.AppendOnly) return;
         try
         {
@@ -219,8 +222,8 @@ internal sealed partial class DurabilityService : IReplicatedData
     /// <summary>Ends the append-only file, with everything written and synced, and then saves if that is wanted. Nothing else is executed.</summary>
     internal void Stop(bool saves)
     {
-        Stopping?.Invoke();
-        Log.Stop(Replication());
+        _host.Stopping();
+        Log.Stop(_host.Place);
         if (saves && SavesAtStop(StopSaving.BySavePoints)) SaveAtStop();
         _hasEnded = true;
         _cancelsSave = true; // of a save whose snapshot has not begun
@@ -359,8 +362,8 @@ internal sealed partial class DurabilityService : IReplicatedData
             using var file = new DumpFile(Files, _settings.DirectoryPath, Options);
             writeSnapshot(file, () =>
             {
-                (changes, keys, flushes, reloads) = (Changes(), CountKeys(), _flushes, _reloads);
-                file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = Replication() });
+                (changes, keys, flushes, reloads) = (_host.Changes, CountKeys(), _flushes, _reloads);
+                file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = _host.Place });
             });
             Commit(file, flushes, reloads, keys, isInBackground);
             Saves.LastKeys = keys;
@@ -377,8 +380,8 @@ internal sealed partial class DurabilityService : IReplicatedData
         }
         catch (FileFailure failure)
         {
+            if (isInBackground && _settings.StopWritesOnBgsaveError && _settings.SavePoints.Length > 0) _gate.Refuse(WriteRefusal.Snapshot); // before INFO shows the failure
             Saves.Fail(_clock.NowMs, failure.Message, isInBackground);
-            if (isInBackground && _settings.StopWritesOnBgsaveError && _settings.SavePoints.Length > 0) _gate.Refuse(WriteRefusal.Snapshot);
             _log.Warning(LogEvents.SaveFailed, $"The data could not be saved: {failure.Message}");
             return failure;
         }
@@ -527,13 +530,13 @@ internal sealed partial class DurabilityService : IReplicatedData
             AtCut?.Invoke();
         });
         Cuts++;
-        HasCut?.Invoke(LastCut);
+        _events.OnCut(LastCut);
         _running = snapshot;
         try
         {
             Interlocked.MemoryBarrier(); // who cancels sets its flag, and then looks at the field
             if (_cancelsSave || _stops || _hasEnded) snapshot.Abort();
-            snapshot.Write(writer, Commands);
+            snapshot.Write(writer, () => _host.Commands);
         }
         finally
         {
@@ -565,14 +568,8 @@ internal sealed partial class DurabilityService : IReplicatedData
         Log.Totals.ResetDelayedSyncs();
     }
 
-    /// <summary>Called after such a cut, with how long all stripes were locked.</summary>
-    internal Action<TimeSpan>? HasCut { get; set; }
-
     /// <summary>Called at the cut of a snapshot, with all stripes locked. For tests.</summary>
     internal Action? AtCut { get; set; }
-
-    /// <summary>Commands executed so far, by which a snapshot sees whether the server is busy.</summary>
-    internal Func<long> Commands { get; set; } = () => 0;
 
     /// <summary>The keys that the snapshot in progress has written, and all of its keys; 0: none is in progress.</summary>
     internal (long Written, long All) Progress => _running is { } snapshot ? (snapshot.WrittenKeys, snapshot.Keys) : default;
@@ -583,7 +580,6 @@ internal sealed partial class DurabilityService : IReplicatedData
     /// <summary>Begins what is due: saves of save points and scheduled ones, and rewrites because of growth. Once a second.</summary>
     internal void Tick(long nowMs)
     {
-        Ticked?.Invoke(nowMs);
         if (IsSaving || Loading.IsRunning) return;
         if (_rewriteIsScheduled)
         {

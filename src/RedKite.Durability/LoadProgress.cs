@@ -1,7 +1,8 @@
 namespace RedKite.Server.Durability;
 
 /// <summary>The progress of loading, and its result. Written by the loading thread, read by any.</summary>
-internal sealed class LoadProgress
+/// <param name="advanced">Receives the bytes that are loaded, all bytes, and the keys so far; null: nothing does.</param>
+internal sealed class LoadProgress(Action<long, long, long>? advanced)
 {
     private const long AnnouncePauseMs = 100;
 
@@ -10,9 +11,6 @@ internal sealed class LoadProgress
     private long _endedMs;
     private volatile bool _isRunning;
     private Func<long> _keys = () => 0;
-
-    /// <summary>Receives the bytes that are loaded, all bytes, and the keys so far; null: nothing does.</summary>
-    internal Action<long, long, long>? Advanced { get; set; }
 
     /// <summary>Whether data is being loaded.</summary>
     internal bool IsRunning => _isRunning;
@@ -33,7 +31,7 @@ internal sealed class LoadProgress
         set
         {
             Volatile.Write(ref _loadedBytes, value);
-            if (Advanced is not null && Environment.TickCount64 - _announcedAt >= AnnouncePauseMs) Announce();
+            if (advanced is not null && Environment.TickCount64 - _announcedAt >= AnnouncePauseMs) Announce();
         }
     }
 
@@ -67,10 +65,10 @@ internal sealed class LoadProgress
         _isRunning = false;
     }
 
-    /// <summary>Calls <see cref="Advanced"/> now.</summary>
+    /// <summary>Tells how far it is now.</summary>
     internal void Announce()
     {
         _announcedAt = Environment.TickCount64;
-        Advanced?.Invoke(LoadedBytes, TotalBytes, Keys);
+        advanced?.Invoke(LoadedBytes, TotalBytes, Keys);
     }
 }

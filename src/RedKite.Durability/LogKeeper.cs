@@ -17,16 +17,21 @@ namespace RedKite.Server.Durability;
 /// The manifest is changed by one thread at a time (<see cref="_changing"/>): that of a rewrite, or the log's when it goes on in a new file.
 /// Each manifest that is on the disk names files from which everything can be loaded that was synced before.
 /// </remarks>
-internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePublisher changes, WriteGate gate, ServerLog serverLog, IFiles files, CurrentLog current, Func<long> nowMs)
+internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, DurabilityEvents events, IFiles files)
 {
     /// <summary>The error of WAITAOF without a log.</summary>
     internal const string NoLogToWaitFor = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
 
     private const int FlushPollMs = 20;
 
+    private readonly Settings _settings = core.Settings;
+    private readonly Keyspace _keyspace = core.Keyspace;
+    private readonly ChangePublisher _changes = core.Changes;
+    private readonly WriteGate _gate = core.WriteGate;
+    private readonly ServerLog _serverLog = core.Log;
     private readonly Lock _changing = new();
     private readonly Lock _ending = new();
-    private readonly AofFolder _folder = new(files, settings.DirectoryPath, settings.AppendDirectoryName, settings.AppendFileName);
+    private readonly AofFolder _folder = new(files, core.Settings.DirectoryPath, core.Settings.AppendDirectoryName, core.Settings.AppendFileName);
     private AofManifest _manifest = AofManifest.Empty;
     private volatile AppendOnlyLog? _log;
     private volatile bool _couldNotBegin; // at the start: writes are refused
@@ -37,7 +42,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     private long _covered; // how many of these a base in force has
 
     /// <summary>The clients that wait for the log.</summary>
-    internal SyncWaits Waits { get; } = new();
+    internal SyncWaits Waits { get; } = new(host);
 
     /// <summary>The log in use; null: there is none.</summary>
     internal AppendOnlyLog? Log => _log;
@@ -48,7 +53,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     internal AofManifest Manifest => Volatile.Read(ref _manifest);
 
     /// <summary>What all logs have written and synced.</summary>
-    internal LogTotals Totals { get; } = new();
+    internal LogTotals Totals { get; } = new(events);
 
     /// <summary>The size of the base when it was written or loaded.</summary>
     internal long BaseBytes { get; private set; }
@@ -69,21 +74,6 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         }
     }
 
-    /// <summary>Called on a thread of the log for each log that begins, before it is used.</summary>
-    internal Action<AppendOnlyLog>? Began { get; set; }
-
-    /// <summary>Called when the log in use ends.</summary>
-    internal Action? Ended { get; set; }
-
-    /// <summary>Called when a log begins, ends, fails or works again; a failure with its reason.</summary>
-    internal Action<LogChange, string>? Changed { get; set; }
-
-    /// <summary>Called with each synced position.</summary>
-    internal Action<long>? Synced { get; set; }
-
-    /// <summary>Called on a thread of the log when it fails: commands that write are refused, and those that had begun are executed.</summary>
-    internal Action<AppendOnlyLog>? Abandoned { get; set; }
-
     /// <summary>Reads the manifest at the start; a file of a Redis before 7 is taken over.</summary>
     /// <exception cref="AofException">It is invalid.</exception>
     internal AofManifest Open()
@@ -93,7 +83,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
             _manifest = _folder.ReadManifest();
             if (_folder.HasOldFile(_manifest))
             {
-                serverLog.Notice(LogEvents.LogTakenOver, $"Taking over the append-only file {settings.AppendFileName} of an older server into the folder {_folder.FolderPath}");
+                _serverLog.Notice(LogEvents.LogTakenOver, $"Taking over the append-only file {_settings.AppendFileName} of an older server into the folder {_folder.FolderPath}");
                 _manifest = _folder.TakeOverOldFile();
             }
 
@@ -140,7 +130,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     internal void Flush() => _log?.Writer.Flush().Wait();
 
     /// <summary>Whether there is to be a log: it may not have begun, or not have ended.</summary>
-    internal bool IsWanted => settings.AppendOnly;
+    internal bool IsWanted => _settings.AppendOnly;
 
     /// <summary>Whether files that can be loaded have everything up to a position of a log.</summary>
     /// <param name="log">The log; null: there was none, so that the base of the next one has everything.</param>
@@ -179,7 +169,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
             }
 
             bool isNew = _manifest.Increments.IsEmpty;
-            AofManifest next = isNew ? _manifest.WithIncrement(settings.AppendFileName, startOffset: -1) : _manifest;
+            AofManifest next = isNew ? _manifest.WithIncrement(_settings.AppendFileName, startOffset: -1) : _manifest;
             if (!isOnDisk || !ReferenceEquals(next, _manifest)) _folder.WriteManifest(next); // one that needs no change needs no room on the disk
             _manifest = _folder.DeleteHistory(next);
             AofFile last = _manifest.Increments[^1];
@@ -192,32 +182,32 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
             RewrittenBytes = TotalBytes;
         }
 
-        changes.SubscribeToEffects(_log!);
+        _changes.SubscribeToEffects(_log!);
     }
 
     /// <summary>After <see cref="Start"/> has failed: writes are refused until the log has begun, or is not wanted any more.</summary>
     internal void RefuseWrites(FileFailure failure)
     {
         _couldNotBegin = true;
-        gate.Refuse(WriteRefusal.NoLog, failure.Reason);
-        serverLog.Warning(LogEvents.LogFailed, $"The append-only file cannot begin: {failure.Message}. Writes are refused until it can; reads are served.");
-        Changed?.Invoke(LogChange.WriteFailed, failure.Reason);
+        _gate.Refuse(WriteRefusal.NoLog, failure.Reason);
+        _serverLog.Warning(LogEvents.LogFailed, $"The append-only file cannot begin: {failure.Message}. Writes are refused until it can; reads are served.");
+        events.OnLogChanged(LogChange.WriteFailed, failure.Reason);
     }
 
     private void AcceptWrites()
     {
         if (!_couldNotBegin) return;
         _couldNotBegin = false;
-        gate.Accept(WriteRefusal.NoLog);
-        serverLog.Notice(LogEvents.LogWorksAgain, "Writes are accepted again.");
-        Changed?.Invoke(LogChange.Recovered, "");
+        _gate.Accept(WriteRefusal.NoLog);
+        _serverLog.Notice(LogEvents.LogWorksAgain, "Writes are accepted again.");
+        events.OnLogChanged(LogChange.Recovered, "");
     }
 
     private void WriteBase(Action<DumpFile> write)
     {
         using BaseFile file = NewBase();
         write(file.Dump);
-        AofManifest next = _manifest.WithBase(settings.AppendFileName, file.IsRdb, firstKept: _manifest.LastIncrementSequence + 1);
+        AofManifest next = _manifest.WithBase(_settings.AppendFileName, file.IsRdb, firstKept: _manifest.LastIncrementSequence + 1);
         file.Commit(next.Base!.Name);
         _manifest = next;
     }
@@ -244,16 +234,16 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
 
     private void End(AppendOnlyLog log, RdbReplication? place)
     {
-        changes.UnsubscribeFromEffects(log);
+        _changes.UnsubscribeFromEffects(log);
         if (place is not null && !LacksData) log.Chain.AppendUnchanged(AofReader.PlaceLine(place));
         bool written = log.Writer.Flush().Result;
-        if (!written) serverLog.Warning(LogEvents.LogFailed, "The append-only file could not be completed: " + (log.Writer.Failure?.Message ?? "unknown reason"));
+        if (!written) _serverLog.Warning(LogEvents.LogFailed, "The append-only file could not be completed: " + (log.Writer.Failure?.Message ?? "unknown reason"));
         _log = null;
-        current.Use(null);
-        Ended?.Invoke();
+        core.SyncedLog.Use(null);
+        host.LogEnded();
         EndWaits();
         log.Dispose();
-        Changed?.Invoke(LogChange.Ended, "");
+        events.OnLogChanged(LogChange.Ended, "");
     }
 
     /// <summary>
@@ -266,7 +256,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
         _folder.Create();
         using BaseFile file = NewBase();
         if (_log is { } log) Rewrite(log, file, writeSnapshot);
-        else if (settings.AppendOnly) BeginWithBase(file, writeSnapshot);
+        else if (_settings.AppendOnly) BeginWithBase(file, writeSnapshot);
         else WriteBaseAlone(file, writeSnapshot);
         lock (_changing)
         {
@@ -306,7 +296,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     private void BeginWithBase(BaseFile file, Action<DumpFile, Action> writeSnapshot)
     {
         AofManifest next;
-        lock (_changing) next = _manifest.WithIncrement(settings.AppendFileName, startOffset: -1);
+        lock (_changing) next = _manifest.WithIncrement(_settings.AppendFileName, startOffset: -1);
         IOpenFile increment = files.Create(_folder.PathOf(next.Increments[^1].Name));
         AppendOnlyLog? began = null;
         long replaced = 0;
@@ -317,8 +307,8 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
             {
                 replaced = Interlocked.Increment(ref _replaced); // until the commit
                 began = Begin(increment, 0);
-                changes.RequestEffects(began, isOn: true);
-                changes.ApplyLocked();
+                _changes.RequestEffects(began, isOn: true);
+                _changes.ApplyLocked();
             });
             file.End();
             commits = true;
@@ -349,7 +339,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     // When this returns the base is in force, with the last increment of the manifest.
     private void Commit(BaseFile file, AofManifest manifest, long replaced, bool keepsIncrement = true)
     {
-        AofManifest next = manifest.WithBase(settings.AppendFileName, file.IsRdb, manifest.LastIncrementSequence + (keepsIncrement ? 0 : 1));
+        AofManifest next = manifest.WithBase(_settings.AppendFileName, file.IsRdb, manifest.LastIncrementSequence + (keepsIncrement ? 0 : 1));
         file.Commit(next.Base!.Name);
         _folder.WriteManifest(next);
         _manifest = next;
@@ -365,7 +355,7 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     {
         lock (_changing)
         {
-            AofManifest next = _manifest.WithIncrement(settings.AppendFileName, startOffset: -1);
+            AofManifest next = _manifest.WithIncrement(_settings.AppendFileName, startOffset: -1);
             unnamed = lacksRecords ? next : null;
             IOpenFile file = files.Create(_folder.PathOf(next.Increments[^1].Name));
             if (lacksRecords) return file;
@@ -388,38 +378,38 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
     private AppendOnlyLog Begin(IOpenFile file, long length)
     {
         AppendOnlyLog log = null!;
-        log = new AppendOnlyLog(gate, Totals, () => _isSnapshotRunning && settings.NoAppendFsyncOnRewrite)
+        log = new AppendOnlyLog(_gate, Totals, () => _isSnapshotRunning && _settings.NoAppendFsyncOnRewrite)
         {
             Synced = position =>
             {
                 EndSynced();
-                Synced?.Invoke(position);
+                host.LogSynced(position);
             },
             Failed = (failure, isSync) => OnFailed(log, failure, isSync),
             Recovered = () =>
             {
-                serverLog.Notice(LogEvents.LogWorksAgain, "The append-only file can be written again.");
-                Changed?.Invoke(LogChange.Recovered, "");
+                _serverLog.Notice(LogEvents.LogWorksAgain, "The append-only file can be written again.");
+                events.OnLogChanged(LogChange.Recovered, "");
             },
         };
         Apply(log);
         log.Writer.Start(file, length);
         _log = log;
-        current.Use(log);
-        Began?.Invoke(log);
-        Changed?.Invoke(LogChange.Began, "");
+        core.SyncedLog.Use(log);
+        host.LogBegan(log);
+        events.OnLogChanged(LogChange.Began, "");
         return log;
     }
 
     // Commands that write are refused by now. Those that had begun before are executed when all stripes were locked once.
     private void OnFailed(AppendOnlyLog log, FileFailure failure, bool isSync)
     {
-        serverLog.Warning(LogEvents.LogFailed, isSync
+        _serverLog.Warning(LogEvents.LogFailed, isSync
             ? $"The append-only file could not be synced: {failure.Message}. What was written since the last sync may be lost; writes are refused until a rewrite has succeeded."
             : $"The append-only file could not be written: {failure.Message}. Writes are refused until it can be.");
-        Changed?.Invoke(isSync ? LogChange.SyncFailed : LogChange.WriteFailed, failure.Reason);
-        keyspace.LockAll().Dispose();
-        Abandoned?.Invoke(log);
+        events.OnLogChanged(isSync ? LogChange.SyncFailed : LogChange.WriteFailed, failure.Reason);
+        _keyspace.LockAll().Dispose();
+        host.LogAbandoned(log);
     }
 
     /// <summary>Applies the settings that may change at run time.</summary>
@@ -430,8 +420,8 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
 
     private void Apply(AppendOnlyLog log)
     {
-        log.Writer.Policy = settings.AppendFsync;
-        log.Writer.WritesTimestamps = settings.AofTimestampEnabled;
+        log.Writer.Policy = _settings.AppendFsync;
+        log.Writer.WritesTimestamps = _settings.AofTimestampEnabled;
         log.Writer.WakeSurely();
     }
 
@@ -444,8 +434,8 @@ internal sealed class LogKeeper(Settings settings, Keyspace keyspace, ChangePubl
 
     private BaseFile NewBase()
     {
-        var options = new DumpOptions(settings.RdbCompression, settings.RdbChecksum, settings.AofRewriteIncrementalFsync);
-        long beganSeconds = settings.AofTimestampEnabled ? nowMs() / 1000 : 0;
-        return new BaseFile(files, _folder.FolderPath, options, settings.AofUseRdbPreamble, beganSeconds);
+        var options = new DumpOptions(_settings.RdbCompression, _settings.RdbChecksum, _settings.AofRewriteIncrementalFsync);
+        long beganSeconds = _settings.AofTimestampEnabled ? core.Clock.NowMs / 1000 : 0;
+        return new BaseFile(files, _folder.FolderPath, options, _settings.AofUseRdbPreamble, beganSeconds);
     }
 }

@@ -38,9 +38,6 @@ internal sealed class LogReplay(RequestReplay execute, CommandTable commands, in
         Cut,
     }
 
-    /// <summary>Called with the place of each MULTI or EXEC that is ignored because no other is around it, and what is wrong with it.</summary>
-    internal Action<long, string>? Ignored { get; set; }
-
     /// <summary>The commands that were read.</summary>
     internal long Commands { get; private set; }
 
@@ -49,9 +46,10 @@ internal sealed class LogReplay(RequestReplay execute, CommandTable commands, in
     /// <param name="reader">At the first command.</param>
     /// <param name="progress">Receives the reader's position.</param>
     /// <param name="cancellation">Ends the replay early.</param>
+    /// <param name="ignored">Called with the place of each MULTI or EXEC that is ignored because no other is around it, and what is wrong with it.</param>
     /// <returns>How the file ends.</returns>
     /// <exception cref="AofException">It is damaged, or has a command that is unknown or is refused.</exception>
-    internal AofRead Execute(IOpenFile file, AofReader reader, Action<long> progress, CancellationToken cancellation)
+    internal AofRead Execute(IOpenFile file, AofReader reader, Action<long> progress, CancellationToken cancellation, Action<long, string>? ignored = null)
     {
         Unit unit = Unit.None;
         while (true)
@@ -67,7 +65,7 @@ internal sealed class LogReplay(RequestReplay execute, CommandTable commands, in
             if (read != AofRead.Command) continue;
             if (reader.Stray is { } stray)
             {
-                Ignored?.Invoke(reader.Start, stray);
+                ignored?.Invoke(reader.Start, stray);
                 continue;
             }
 

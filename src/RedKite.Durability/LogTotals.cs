@@ -3,7 +3,8 @@ using RedKite.Net;
 namespace RedKite.Server.Durability;
 
 /// <summary>What the append-only file has written and synced since the server started. A thread of the log writes, any thread reads.</summary>
-internal sealed class LogTotals
+/// <param name="events">Notes what takes long; null: nothing does.</param>
+internal sealed class LogTotals(DurabilityEvents? events = null)
 {
     private long _bytes;
     private long _writes;
@@ -21,23 +22,17 @@ internal sealed class LogTotals
     /// <summary>How often commands that write waited because a sync took long: aof_delayed_fsync.</summary>
     internal long DelayedSyncs => Volatile.Read(ref _delayedSyncs);
 
-    /// <summary>Called on the log's thread with the duration of each write.</summary>
-    internal Action<TimeSpan>? Written { get; set; }
-
-    /// <summary>Called on a thread of the log with the duration of each sync.</summary>
-    internal Action<TimeSpan>? Synced { get; set; }
-
     internal void NoteWrite(long bytes, TimeSpan elapsed)
     {
         Volatile.Write(ref _bytes, _bytes + bytes);
         Volatile.Write(ref _writes, _writes + 1);
-        Written?.Invoke(elapsed);
+        events?.OnWritten(elapsed);
     }
 
     internal void NoteSync(TimeSpan elapsed)
     {
         Syncs.Record((long)elapsed.TotalNanoseconds, count: 1);
-        Synced?.Invoke(elapsed);
+        events?.OnSynced(elapsed);
     }
 
     /// <summary>Counts delayed syncs from zero: CONFIG RESETSTAT.</summary>

@@ -1,7 +1,10 @@
 namespace RedKite.Server.Durability;
 
 /// <summary>What is known of saves to the dump file, or of rewrites of the append-only file. Written by the thread that saves, read by any.</summary>
-internal sealed class SaveHistory(long startedMs)
+/// <param name="startedMs">When the server started.</param>
+/// <param name="events">Notes beginnings and ends.</param>
+/// <param name="isRewrite">Whether it is that of rewrites.</param>
+internal sealed class SaveHistory(long startedMs, DurabilityEvents events, bool isRewrite)
 {
     private const int RecentMax = 50;
 
@@ -58,12 +61,6 @@ internal sealed class SaveHistory(long startedMs)
     /// <summary>The last saves, the newest first.</summary>
     internal IReadOnlyList<SaveRecord> Recent => _recent;
 
-    /// <summary>Called when a save begins.</summary>
-    internal Action? Began { get; set; }
-
-    /// <summary>Called when one has ended.</summary>
-    internal Action<SaveRecord>? Ended { get; set; }
-
     /// <summary>Notes that the data was loaded, which is as good as saved.</summary>
     internal void NoteLoaded(long nowMs, long changes)
     {
@@ -84,7 +81,7 @@ internal sealed class SaveHistory(long startedMs)
     {
         bool isNew = _beganMs == 0;
         Volatile.Write(ref _beganMs, nowMs);
-        if (isNew) Began?.Invoke();
+        if (isNew) events.OnBegan(isRewrite);
     }
 
     internal void Succeed(long nowMs, long changes, long bytes, bool isInBackground = true)
@@ -123,7 +120,7 @@ internal sealed class SaveHistory(long startedMs)
         Volatile.Write(ref _lastDurationMs, nowMs - _beganMs);
         Volatile.Write(ref _lastEndedMs, nowMs);
         Volatile.Write(ref _beganMs, 0);
-        Ended?.Invoke(record);
+        events.OnEnded(record, isRewrite);
     }
 }
 

@@ -7,16 +7,13 @@ namespace RedKite.Server.Durability;
 /// A client has one. Those of clients that wait no longer (a deadline, a closed connection) are removed when their number has doubled since the
 /// last look, so there are at most about twice as many as clients.
 /// </remarks>
-internal sealed class SyncWaits
+internal sealed class SyncWaits(IDurabilityHost host)
 {
     private const int SweepCountMin = 64;
 
     private readonly Lock _lock = new();
     private readonly Dictionary<Session, SyncWait> _waits = []; // the last of each
     private int _sweepCount = SweepCountMin;
-
-    /// <summary>Ends the wait of a client by a reply: the session, what identifies the wait, the reply. Null: nothing replies any more.</summary>
-    internal Action<Session, LateReply, byte[]>? Reply { get; set; }
 
     /// <summary>Waits that are remembered.</summary>
     internal int Count
@@ -70,7 +67,7 @@ internal sealed class SyncWaits
         }
     }
 
-    private void Finish(SyncWait wait, byte[] reply) => Reply?.Invoke(wait.Session, wait.Late, reply);
+    private void Finish(SyncWait wait, byte[] reply) => host.ReplyLater(wait.Session, wait.Late, reply);
 }
 
 /// <summary>A client that waits until the log is synced.</summary>

@@ -135,7 +135,7 @@ public sealed partial class RedKiteServer
 
     private void EndDurability()
     {
-        Parts.Durability.Log.Waits.Reply = null;
+        _haveLoopsEnded = true;
         Parts.Durability.Stop(_savesAtStop && _isLoaded);
     }
 

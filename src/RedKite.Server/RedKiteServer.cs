@@ -65,168 +65,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private volatile bool _isLoaded;
     private readonly TaskCompletionSource _listening = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private volatile bool _savesAtStop = true;
-
-    /// <param name="configuration">What was read of it.</param>
-    /// <param name="faults">What was wrong with it.</param>
-    /// <param name="options">What is no setting.</param>
-    internal RedKiteServer(Configuration configuration, IEnumerable<string> faults, RedKiteOptions options)
-    {
-        long allocatedBefore = GC.GetAllocatedBytesForCurrentThread();
-        _faults = [.. faults];
-        Settings settings = configuration.Settings;
-        bool ownsProcess = options.OwnsProcess;
-        var serverLog = new ServerLog(settings, options.Log ?? (options.LogsToConsole || settings.LogFilePath.Length > 0 ? null : static _ => { }));
-        BehaviorPipeline? pipeline = options.Behaviors.Count > 0 ? new BehaviorPipeline([.. options.Behaviors], serverLog) : null; // first: it throws if a behavior is refused
-        _loopCount = settings.Loops == 0 ? Environment.ProcessorCount : settings.Loops;
-        Keyspace? keyspace = null;
-        try
-        {
-            keyspace = new Keyspace(StripesOf(settings, _loopCount, ownsProcess), settings.Databases, options.GuardsMemory);
-            keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);
-            Engine = new Engine(configuration, keyspace, new ServerClock(options.TimeProvider), serverLog)
-            {
-                Blocked = new BlockedClients(keyspace)
-                {
-                    Begun = client => LoopOf(client).Begin(client),
-                    Finished = client => LoopOf(client).Blocked.Finish(client),
-                },
-                LoopCount = _loopCount,
-                Transport = UsesSockets(settings) ? "sockets" : "epoll",
-            };
-            var libraries = new FunctionLibraries(Engine.Script.Uses);
-            Parts = ComposeParts(libraries, options.Files, allowsShutdown: ownsProcess || options.AllowShutdown);
-            if (pipeline is not null) Engine.Intercept(pipeline);
-            Engine.Memory.OwnsProcess = ownsProcess;
-            _quietHugePages = new QuietHugePages(keyspace);
-            _newTransport = options.NewTransport ?? (UsesSockets(settings) ? static loop => new SocketsTransport(loop) : static _ => new EpollTransport());
-            _userChanges = new UserChanges(Engine.Attention, () => _loops);
-            _tls = new TlsSetup(settings, serverLog);
-            _endpoints = new Endpoints(settings, _tls.Server.NewLayer);
-            _reserve = new ReserveLoops(NewLoop, () => Array.Find(_loops, static loop => loop.Loop.IsCurrent), () => _endpoints.Sockets, serverLog);
-            Engine.WriteGate.Opened += ResumeHeld;
-            Engine.Script.BusyBegins = _reserve.Begin;
-            Engine.Script.BusyEnded = _reserve.End;
-            _clientLimit = new ClientLimit(settings, serverLog);
-            _sockets = new OpenSockets(() => settings.MaxClients + OpenSockets.RefusedMax);
-            _arrivals = new ArrivalWatch(() => _loops.Select(loop => loop.Loop));
-            _pidFile = new PidFile(settings, serverLog);
-            Engine.UseCommands(NewCommandTable(libraries, options.Commands));
-            Clients = new ClientParts(Engine);
-            _follower = new Follower(Engine, new LinkServices
-            {
-                Replicas = Parts.Replicas,
-                Data = Parts.Durability,
-                WaitForLoops = WaitForLoops,
-                Tls = _tls.ClientOptions,
-                NewExecutor = () => new Caller(Engine, origin: CommandOrigin.Primary) { Expiry = ExpiryPolicy.Keep },
-                Port = () => _endpoints.Port,
-                EndWaits = Engine.EndWaitsForRole,
-            });
-            _client = new RedKiteClient(Clients);
-            if (settings.Diagnostics)
-            {
-                _watch = new Lazy<ServerWatch>(() => new ServerWatch(Parts, InfoText));
-                Engine.Timeline.Added = ServerEvents.OnTimeline;
-                keyspace.FailStop.Ending = WriteCrashPackage;
-            }
-
-            Parts.Replicas.Reply = ReplyLater;
-            Parts.Replicas.Failover.ChangeRole = _follower.Change;
-            Parts.Replicas.Failover.Resume = Parts.Replicas.Shutdown.Resume = ResumeHeld;
-            Engine.Users.Log.DescribeClient = ClientDescription.Of;
-            Engine.Users.Changed += _userChanges.Begin;
-            Engine.Users.Deleted += Engine.CloseAllOf;
-            configuration.OnChange("maxclients", _clientLimit.Check);
-            configuration.OnChange("appendonly", () =>
-            {
-                if (_isLoaded) Parts.Durability.ApplyAppendOnly();
-                return null;
-            });
-            foreach (string name in (string[])["appendfsync", "no-appendfsync-on-rewrite", "aof-timestamp-enabled"])
-            {
-                configuration.OnChange(name, () =>
-                {
-                    Parts.Durability.Log.ApplySettings();
-                    return null;
-                });
-            }
-
-            configuration.OnChange("port", () => ReopenTcp(isTls: false, "Unable to listen on this port. Check server logs."));
-            configuration.OnChange("bind", () => ReopenTcp(isTls: false, "Failed to bind to specified addresses.") ?? ReopenTcp(isTls: true, "Failed to bind to specified addresses."));
-            configuration.OnChange("tls-port", () => _tls.Change() ?? ReopenTcp(isTls: true, "Unable to listen on this port. Check server logs."));
-            foreach (string name in (string[])["tls-cert-file", "tls-key-file", "tls-key-file-pass", "tls-ca-cert-file", "tls-ca-cert-dir", "tls-auth-clients", "tls-protocols", "tls-ciphersuites", "tls-session-caching", "tls-handshakes-max", "tls-replication", "tls-client-cert-file", "tls-client-key-file", "tls-client-key-file-pass", .. TlsSetup.UsersWithoutEffect])
-            {
-                configuration.OnChange(name, _tls.Change);
-            }
-
-            if (options.BeforeFailStop is { } callback)
-            {
-                // The host comes first: both share the time that the process waits.
-                Action<CrashReport> host = crash => callback(new RedKiteCrash(crash.Failure, crash.Command, crash.Text, crash.Path));
-                keyspace.FailStop.Ending = host + keyspace.FailStop.Ending;
-            }
-
-            if (options.LoadProgress is { } progress) Parts.Durability.Loading.Advanced = (loaded, total, keys) => progress.Report(new RedKiteLoadProgress(loaded, total, keys));
-            _loads = options.LoadOnStart;
-            Engine.Attention.Set(ServerAttention.Loading, on: true); // until it has begun
-        }
-        catch
-        {
-            ReleaseUnstarted(keyspace);
-            throw;
-        }
-
-        _allocatedBytes = GC.GetAllocatedBytesForCurrentThread() - allocatedBefore;
-    }
-
-    // The rooms beside execution: each is made of what the core has, and of those before it.
-    private ServerParts ComposeParts(FunctionLibraries libraries, IFiles? files, bool allowsShutdown)
-    {
-        Engine core = Engine;
-        var durability = new DurabilityService(core.Settings, core.Keyspace, core.Clock, core.Log, core.Changes, core.WriteGate, core.SyncedLog, () => [.. libraries.All.Select(library => library.Code)], files)
-        {
-            Changes = () => ServerTotals.Of(core.Metrics).Changes,
-            Commands = () => ServerTotals.Of(core.Metrics).Commands,
-            Applying = core.Replication.Applying,
-        };
-        var replicas = new ReplicaService(core.Replication, core.Settings, core.Keyspace, core.Changes, core.Clock, core.Log, core.WriteGate, durability, core.Buffers, core.Pause);
-        durability.Replication = replicas.PlaceOfNow;
-        var migrations = new MigrationService(core.Clock, core.WriteGate);
-        var backup = new BackupService(core.Settings, durability, core.Changes, core.WriteGate, core.Log, core.Clock);
-        durability.DataReplaced = backup.NoteOtherData;
-        durability.Ticked = backup.Tick + (Action<long>)(_ => migrations.Tick());
-        durability.Stopping = backup.Dispose;
-        DurabilityEvents.Begin(durability, core.WriteGate, core.Settings, core.Timeline, core.LatencyMonitor, core.Clock);
-        foreach (string name in (string[])["min-replicas-to-write", "min-replicas-max-lag"])
-        {
-            core.Configuration.OnChange(name, () =>
-            {
-                replicas.CountGood();
-                return null;
-            });
-        }
-
-        return new ServerParts
-        {
-            Core = core,
-            Durability = durability,
-            Backup = backup,
-            Replicas = replicas,
-            Migrations = migrations,
-            KeySurvey = () => Watching?.Diagnostics.Survey.Latest,
-            Listening = () => new ListeningFigures(_endpoints.Port, [.. _endpoints.Describe()]),
-            Tls = () => _tls.Figures(),
-            Blocking = BlockingFigures,
-            Observation = () => Watching?.Diagnostics.Latest,
-            Findings = () => Watching?.Diagnostics.Findings.Current ?? [],
-            Packages = () => Packages,
-            ReplyLater = ReplyLater,
-            EndPause = EndPause,
-            BeginRoleChange = primary => _follower.BeginChange(primary),
-            Shutdown = allowsShutdown ? TryStop : null,
-            ShutdownAfterReplicas = TryStopAfterReplicas,
-        };
-    }
+    private volatile bool _haveLoopsEnded; // and the callers in the process
 
     /// <summary>The TCP port; 0 when the server listens on none.</summary>
     public int Port => _endpoints.Port;
@@ -490,12 +329,6 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         }
 
         cancellation.ThrowIfCancellationRequested();
-        LogKeeper log = Parts.Durability.Log;
-        log.Began = began => ForEachLoop(loop => loop.Gate.Use(began));
-        log.Ended = () => ForEachLoop(loop => loop.Gate.Use(null));
-        log.Synced = ReleaseOutput;
-        log.Waits.Reply = ReplyLater;
-        log.Abandoned = Abandon;
         Parts.Durability.Begin();
         if (Parts.Durability.LoadedPlace is { } place)
         {
@@ -527,31 +360,6 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     /// <summary>Whether output waits for the append-only file.</summary>
     internal bool HasHeldOutput => Array.Exists(_loops, static loop => loop.Loop.AwaitedPosition > 0);
 
-    // On a thread of the log. A command that writes and began before may still serve another loop's clients: its loop posts their replies, and they
-    // are held there. So each loop ends its turn before any of them closes what is held.
-    private void Abandon(AppendOnlyLog log)
-    {
-        long failure = log.Refusing;
-        SessionLoop[] loops = _loops;
-        int left = loops.Length;
-        foreach (SessionLoop loop in loops)
-        {
-            loop.Loop.PostOrRun(() =>
-            {
-                if (Interlocked.Decrement(ref left) == 0) ForEachLoop(each => each.Gate.Abandon(log, failure));
-            });
-        }
-    }
-
-    // On a thread of the log.
-    private void ReleaseOutput(long position)
-    {
-        foreach (SessionLoop loop in _loops)
-        {
-            if (loop.Loop.AwaitedPosition is > 0 and long awaited && awaited <= position) loop.Loop.Post(() => loop.Loop.ReleaseOutput(position));
-        }
-    }
-
     /// <summary>The lines that a starting server logs about itself.</summary>
     internal IEnumerable<string> Banner()
     {
@@ -568,24 +376,6 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private BlockedClientFigures BlockingFigures() =>
         new(Engine.Blocked.Count + Engine.Pause.Held(Engine.Clients), Engine.Blocked.WithDeadline, Engine.Blocked.Keys, Engine.Blocked.KeysWakingWhenGone);
 
-    private CommandTable NewCommandTable(FunctionLibraries libraries, RedKiteCommandSet custom)
-    {
-        CommandFamily[] families = CommandFamilies.Of(Parts, libraries);
-        var commands = new CommandTable(families);
-        if (custom.Count > 0)
-        {
-            CommandFamily hosts = CustomCommands.Bind(custom, Engine.Log, name => commands.Find(System.Text.Encoding.UTF8.GetBytes(name)) is not null, _faults);
-            commands = new CommandTable([.. families, hosts]);
-        }
-
-        foreach (RenamedCommand renamed in Engine.Configuration.RenamedCommands)
-        {
-            if (commands.Rename(renamed.Name, renamed.NewName) is { } error) _faults.Add($"{renamed.Where}: rename-command {renamed.Name} {renamed.NewName}: {error}");
-        }
-
-        return commands;
-    }
-
     // Next to the crash report, if automatic packages are on.
     private void WriteCrashPackage(CrashReport crash)
     {
@@ -596,19 +386,6 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     // INFO as a package has it.
     private string InfoText() =>
         Execute("INFO", "everything") is { IsError: false, Text: { } text } ? text : throw new InvalidOperationException("INFO cannot be executed.");
-
-    // A connection's loop handles this behind the command that waits. A caller in the process may only be about to wait: it finds the reply then.
-    private void ReplyLater(Session session, LateReply wait, byte[] reply)
-    {
-        wait.Set(reply);
-        if (session.Connection is { } connection) EventLoop.Post(connection, Finish);
-        else Finish();
-
-        void Finish()
-        {
-            if (session.Blocked is { } blocked && blocked.Block.Late == wait) Engine.Blocked.EndByLateReply(blocked, Engine.Buffers);
-        }
-    }
 
     // CLIENT UNPAUSE
     private void EndPause()
@@ -624,7 +401,13 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         ServerTotals totals = Engine.Metrics.Sample(nowMs);
         Engine.Memory.Apply(Engine.Metrics, reports: true);
         if (_isLoaded && _stopping == 0) Parts.Replicas.Tick(nowMs); // first: a synchronization does not wait behind saves that follow each other
-        if (_isLoaded && _stopping == 0) Parts.Durability.Tick(nowMs);
+        if (_isLoaded && _stopping == 0)
+        {
+            Parts.Backup.Tick(nowMs);
+            Parts.Migrations.Tick();
+            Parts.Durability.Tick(nowMs);
+        }
+
         Engine.ClientEviction.Run(nowMs);
         _quietHugePages.IsEnabled = Engine.Settings.QuietHugePages;
         _quietHugePages.Use(nowMs, totals.LoopMicroseconds, totals.KeyspaceHits);
@@ -658,17 +441,6 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         }
 
         return least;
-    }
-
-    private SessionLoop NewLoop()
-    {
-        int index = _loops.Length;
-        var loop = new EventLoop($"loop-{index}", Engine.Buffers, _newTransport) { Index = index, Chooser = LeastLoaded, ArrivalWatch = _arrivals, Sockets = _sockets, Crashed = Crashed };
-        var sessions = new SessionLoop(Engine, Parts.Replicas, loop, index, _loopCount) { Ticked = index == 0 ? Tick : null };
-        loop.Handler = sessions;
-        if (Engine.SyncedLog.Log is { } log) sessions.Gate.Use(log);
-        _loops = [.. _loops, sessions];
-        return sessions;
     }
 
     // One stripe is enough when no other thread executes commands: consecutive commands of a pipeline then share its lock. The

@@ -18,19 +18,16 @@ public sealed class RedKiteFaults
 
     internal RedKiteFaults(RedKiteTestClock clock) => _clock = clock;
 
-    /// <summary>Opens or closes the server's port. Set when it has started.</summary>
-    internal Action<bool>? Listens { get; set; }
-
-    /// <summary>Resumes the clients whose commands were held. Set when it has started.</summary>
-    internal Action? Resume { get; set; }
+    /// <summary>The server whose port and held clients it changes. Set when it has started.</summary>
+    internal RedKiteTestServer? Host { get; set; }
 
     /// <summary>Refuses new connections, as if there were no server, until the result is disposed.</summary>
     public IDisposable RefuseConnections()
     {
-        if (Interlocked.Increment(ref _refusals) == 1) Listens!(false);
+        if (Interlocked.Increment(ref _refusals) == 1) Host!.Listen(false);
         return new RedKiteFault(FaultKind.Refusal, int.MaxValue, _ =>
         {
-            if (Interlocked.Decrement(ref _refusals) == 0) Listens!(true);
+            if (Interlocked.Decrement(ref _refusals) == 0) Host!.Listen(true);
         });
     }
 
@@ -85,7 +82,7 @@ public sealed class RedKiteFaults
         }
 
         Volatile.Write(ref _frozenUntilTicks, 0);
-        Resume?.Invoke();
+        Host?.Server.RunDue();
     }
 
     /// <summary>Whether a command must wait now.</summary>
@@ -160,7 +157,7 @@ public sealed class RedKiteFaults
     private void Remove(RedKiteFault fault)
     {
         lock (_changing) _faults = [.. _faults.Where(other => other != fault)];
-        if (fault.Kind == FaultKind.Delay) Resume?.Invoke();
+        if (fault.Kind == FaultKind.Delay) Host?.Server.RunDue();
     }
 }
 

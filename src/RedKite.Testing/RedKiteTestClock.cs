@@ -22,8 +22,8 @@ public sealed class RedKiteTestClock : TimeProvider
     /// <inheritdoc/>
     public override long TimestampFrequency => TimeSpan.TicksPerSecond;
 
-    /// <summary>Called when the clock was advanced.</summary>
-    internal Action? Advanced { get; set; }
+    /// <summary>The server that does what is due when the clock was advanced; null: there is none.</summary>
+    internal RedKiteServer? Server { get; set; }
 
     /// <inheritdoc/>
     public override DateTimeOffset GetUtcNow() => Now;
@@ -49,7 +49,7 @@ public sealed class RedKiteTestClock : TimeProvider
         }
 
         foreach (Timer timer in due) timer.Fire();
-        Advanced?.Invoke();
+        Server?.RunDue();
     }
 
     /// <inheritdoc/>

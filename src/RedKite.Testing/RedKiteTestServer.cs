@@ -28,10 +28,9 @@ public sealed class RedKiteTestServer : IAsyncDisposable
         _recorder = recorder;
         _port = server.Port;
         Client = server.CreateClient();
-        Faults.Listens = Listen;
-        Faults.Resume = server.RunDue;
+        Faults.Host = this;
         server.Engine.HoldForTest(Faults.Holds);
-        clock.Advanced = server.RunDue;
+        clock.Server = server;
     }
 
     /// <summary>Where client libraries connect: "127.0.0.1:port".</summary>
@@ -89,11 +88,12 @@ public sealed class RedKiteTestServer : IAsyncDisposable
     /// <summary>Stops the server.</summary>
     public async ValueTask DisposeAsync()
     {
-        Clock.Advanced = null;
+        Clock.Server = null;
         await Server.DisposeAsync().ConfigureAwait(false);
     }
 
-    private void Listen(bool on)
+    // Opens or closes the port.
+    internal void Listen(bool on)
     {
         // First the port that the system chose becomes the server's: then port 0 is none.
         string port = _port.ToString(CultureInfo.InvariantCulture);

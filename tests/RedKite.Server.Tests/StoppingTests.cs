@@ -58,7 +58,7 @@ public sealed class StoppingTests
         disk.Server.Engine.Blocked.ArrivalOf = (client, start) =>
         {
             AckWait wait = Assert.Single(replicas.Waits.TakeAll());
-            replicas.Reply!(client, wait.Late, ":7\r\n"u8.ToArray());
+            disk.Server.Parts.ReplyLater(client, wait.Late, ":7\r\n"u8.ToArray());
             replies++;
             Assert.Null(client.Blocked);
             return Arrival.Of(client, start);

@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Acl;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
@@ -8,7 +9,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Config commands, which call Configuration. The table is their single declaration and this file's contents.</summary>
-internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRegistry> metrics, Action resetCounts, Timeline timeline, AttentionWord attention)
+internal sealed class ConfigCommands(Configuration configuration, UserRegistry users, Func<MetricsRegistry> metrics, Action resetCounts, Timeline timeline, AttentionWord attention)
 {
     private const CommandFlags Administration = Admin | NoScript | Loading | Stale;
 
@@ -92,7 +93,7 @@ internal sealed class ConfigCommands(Configuration configuration, Func<MetricsRe
     }
 
     // CONFIG REWRITE
-    private void Rewrite(ref CommandContext cmd) => ReplyOutcome(cmd.Reply, configuration.Rewrite());
+    private void Rewrite(ref CommandContext cmd) => ReplyOutcome(cmd.Reply, configuration.Rewrite(UserDeclarations.LinesOf(configuration, users)));
 
     // CONFIG RESETSTAT
     private void ResetStat(ref CommandContext cmd)

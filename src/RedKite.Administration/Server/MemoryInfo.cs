@@ -45,7 +45,7 @@ internal static class MemoryInfo
         text.Line("mem_not_counted_for_evict"u8, 0);
         text.Line("mem_replication_backlog"u8, stream.BacklogMemoryBytes);
         text.Line("mem_total_replication_buffers"u8, stream.MemoryBytes);
-        text.Line("mem_replica_full_sync_buffer"u8, replication.Link()?.BufferBytes ?? 0);
+        text.Line("mem_replica_full_sync_buffer"u8, replication.LinkStatus?.BufferBytes ?? 0);
         text.Line("mem_clients_slaves"u8, Math.Max(0, stream.MemoryBytes - stream.BacklogMemoryBytes));
         text.Line("mem_clients_normal"u8, memory.Clients);
         text.Line("mem_cluster_slot_migration_output_buffer"u8, 0);

@@ -33,7 +33,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
         // The primary's stream asks for an acknowledgement, without a reply.
         if (cmd.Session.Type == ClientType.Master)
         {
-            if (cmd.Is(1, "GETACK"u8)) replicas.OffsetRequested?.Invoke();
+            if (cmd.Is(1, "GETACK"u8)) replicas.AcknowledgeToPrimary();
             return;
         }
 
@@ -55,7 +55,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
 
             if (cmd.Is(option, "GETACK"u8))
             {
-                replicas.OffsetRequested?.Invoke();
+                replicas.AcknowledgeToPrimary();
                 return; // without a reply
             }
 
@@ -256,7 +256,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
             return false;
         }
 
-        replicas.TakeOver?.Invoke();
+        replicas.TakeOver();
         return true;
     }
 
@@ -268,7 +268,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
             return false;
         }
 
-        if (replicas.State.IsReplica && replicas.State.Link() is not { State: ReplicaLinkState.Connected })
+        if (replicas.State.IsReplica && replicas.State.LinkStatus is not { State: ReplicaLinkState.Connected })
         {
             cmd.Reply.Error("NOMASTERLINK Can't SYNC while not connected with my master"u8);
             return false;

@@ -44,7 +44,7 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
             cmd.Reply.Bulk("slave"u8);
             cmd.Reply.Bulk(System.Text.Encoding.Latin1.GetBytes(primary.Host));
             cmd.Reply.Integer(primary.Port);
-            ReplicaLinkStatus? link = state.Link();
+            ReplicaLinkStatus? link = state.LinkStatus;
             cmd.Reply.Bulk(StateName(link?.State ?? ReplicaLinkState.Connect));
             cmd.Reply.Integer(link is { State: ReplicaLinkState.Connected } ? link.Value.AppliedOffset : -1);
             return;
@@ -77,7 +77,7 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
 
     private void WriteLink(InfoText text, PrimaryAddress primary)
     {
-        ReplicaLinkStatus link = state.Link() ?? new ReplicaLinkStatus(ReplicaLinkState.Connect, -1, replicas.Stream.Offset, replicas.Stream.Offset, -1, 0, 0, 0, 0);
+        ReplicaLinkStatus link = state.LinkStatus ?? new ReplicaLinkStatus(ReplicaLinkState.Connect, -1, replicas.Stream.Offset, replicas.Stream.Offset, -1, 0, 0, 0, 0);
         bool isUp = link.State == ReplicaLinkState.Connected;
         bool isSyncing = link.State == ReplicaLinkState.Sync;
         text.Line("role"u8, "slave"u8);

@@ -14,10 +14,15 @@ internal static class ScriptFamilies
         RunningScript script = core.Script;
         var scripts = new ScriptCache(script.Uses);
         var host = new ScriptCallHost(script, core.Log, core.Run);
-        script.Figures = () => new ScriptFigures(
-            scripts.Count, scripts.TextBytes, scripts.InterpreterBytes, scripts.Evicted, libraries.LibraryCount, libraries.FunctionCount, libraries.TextBytes, libraries.InterpreterBytes,
-            scripts.Compilations + libraries.Compilations);
+        script.Use(new ScriptMemory(scripts, libraries));
         var invocation = new ScriptInvocation(host, script);
         return [new ScriptCommands(scripts, invocation, script).Family, new FunctionCommands(libraries, invocation, host, script, core.Run, payloadVersion).Family];
+    }
+
+    private sealed class ScriptMemory(ScriptCache scripts, FunctionLibraries libraries) : IScriptMemory
+    {
+        public ScriptFigures Figures() => new(
+            scripts.Count, scripts.TextBytes, scripts.InterpreterBytes, scripts.Evicted, libraries.LibraryCount, libraries.FunctionCount, libraries.TextBytes, libraries.InterpreterBytes,
+            scripts.Compilations + libraries.Compilations);
     }
 }

@@ -16,7 +16,6 @@ internal static class UserDeclarations
             return;
         }
 
-        configuration.UserLines = () => [.. users.All.Select(rules => "user " + string.Join(' ', rules.Describe().Split(' ').Select(Quoted)))];
         List<UserRules> all = [];
         List<string> faults = [];
         foreach (DeclaredUser declared in configuration.DeclaredUsers)
@@ -29,6 +28,10 @@ internal static class UserDeclarations
         if (faults.Count > 0) throw new RedKiteConfigException(faults);
         users.Declare(all);
     }
+
+    /// <summary>The lines of redis.conf that declare the users of now; null: they belong in the file that `aclfile` names.</summary>
+    internal static IReadOnlyList<string>? LinesOf(Configuration configuration, UserRegistry users) =>
+        new AclFile(users, configuration.Settings).IsConfigured ? null : [.. users.All.Select(rules => "user " + string.Join(' ', rules.Describe().Split(' ').Select(Quoted)))];
 
     private static string? FaultOf(DeclaredUser declared, UserRules user, List<UserRules> earlier)
     {

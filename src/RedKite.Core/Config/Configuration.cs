@@ -33,9 +33,6 @@ internal sealed class Configuration(Settings settings)
     /// <summary>In the file's order. The server creates them when it starts.</summary>
     internal List<DeclaredUser> DeclaredUsers { get; } = [];
 
-    /// <summary>The lines that CONFIG REWRITE writes for the users; null: they have a file of their own.</summary>
-    internal Func<IReadOnlyList<string>>? UserLines { get; set; }
-
     /// <summary>Logs a warning about a setting without effect.</summary>
     internal Action<string>? Warn { get; set; }
 
@@ -129,13 +126,14 @@ internal sealed class Configuration(Settings settings)
     internal long ChangedMs(Setting row) => _changedMs.GetValueOrDefault(row);
 
     /// <summary>CONFIG REWRITE. Returns null or the error text without the leading "ERR ".</summary>
-    internal string? Rewrite()
+    /// <param name="userLines">The lines that declare the users; null: they are in a file of their own.</param>
+    internal string? Rewrite(IReadOnlyList<string>? userLines = null)
     {
         lock (_changing)
         {
             return FilePath is null
                 ? "The server is running without a config file"
-                : ConfigRewriter.Rewrite(FilePath, Settings, UserLines?.Invoke());
+                : ConfigRewriter.Rewrite(FilePath, Settings, userLines);
         }
     }
 

@@ -139,7 +139,7 @@ internal sealed class Timeline
     private long _count;
 
     /// <summary>Called with each event, on the thread that adds it, without the lock.</summary>
-    internal Action<TimelineEvent>? Added { get; set; }
+    internal event Action<TimelineEvent>? Added;
 
     internal void Add(in TimelineEvent item)
     {

@@ -52,9 +52,6 @@ internal sealed class CommandEnvironment
     /// <summary>Executes commands inside the one that is executing. Set by the invoker.</summary>
     internal INestedExecutor Nested { get; set; } = null!;
 
-    /// <summary>Publishes the changes that the store has made by itself. Set by the invoker.</summary>
-    internal Action? PublishRecorded { get; set; }
-
     /// <summary>The stripes that are locked for the command that executes, unless it is on the batch's short path.</summary>
     internal StripeSet HeldStripes { get; set; }
 
@@ -90,9 +87,6 @@ internal sealed class CommandEnvironment
     /// <summary>Whether what serves blocked clients gives up at the same flag: the executor is a loop's, which serves them later.</summary>
     internal bool ServesLater { get; set; }
 
-    /// <summary>The reply while a script is busy; null: none is. Set by the invoker.</summary>
-    internal Func<string?> BusyReply { get; set; } = static () => null;
-
     /// <summary>
     /// Locks a stripe for a command that walks over a database without naming keys, unless it is locked for the command already (inside a
     /// transaction or script). One at a time, and released by <see cref="ExitStripe"/>, which publishes the keys that the walk found expired.
@@ -105,7 +99,7 @@ internal sealed class CommandEnvironment
         Stripe stripe = Keyspace.Stripes[index];
         while (!stripe.EnterOrGiveWay(GivesUpWaiting))
         {
-            if ((_busy = BusyReply()) is not null) return false;
+            if ((_busy = Nested.BusyReply) is not null) return false;
         }
 
         Recording.Begin(stripe);
@@ -113,7 +107,7 @@ internal sealed class CommandEnvironment
     }
 
     /// <summary>Whether a command that waits is refused, because a script is busy. As with <see cref="TryEnterStripe"/>, its handler ends at once. No stripe is locked.</summary>
-    internal bool IsRefusedAsBusy() => GivesUpWaiting is not null && (_busy = BusyReply()) is not null;
+    internal bool IsRefusedAsBusy() => GivesUpWaiting is not null && (_busy = Nested.BusyReply) is not null;
 
     /// <summary>The reply of a command that <see cref="TryEnterStripe"/> or <see cref="IsRefusedAsBusy"/> has ended; null: it has not.</summary>
     internal string? TakeBusy()
@@ -126,7 +120,7 @@ internal sealed class CommandEnvironment
     internal void ExitStripe(int index)
     {
         if (HeldStripes.Contains(index)) return;
-        if (Recording.IsOn) PublishRecorded!();
+        if (Recording.IsOn) Nested.PublishRecorded();
         Recording.Stop();
         Keyspace.Stripes[index].Exit();
     }

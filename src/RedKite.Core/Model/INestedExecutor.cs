@@ -60,6 +60,12 @@ internal interface INestedExecutor
     /// </summary>
     void ClaimStripes(scoped in CommandContext cmd);
 
+    /// <summary>The reply while a script is busy; null: none is.</summary>
+    string? BusyReply { get; }
+
+    /// <summary>Publishes the changes that the store has made by itself.</summary>
+    void PublishRecorded();
+
     /// <summary>Ends the process with a crash report, because an exception must not pass through a script.</summary>
     void Stop(Exception failure);
 }

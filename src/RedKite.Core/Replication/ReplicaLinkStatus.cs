@@ -43,3 +43,10 @@ internal readonly record struct ReplicaLinkStatus(
     long SyncLastIoMs,
     long BufferBytes = 0,
     long BufferPeakBytes = 0);
+
+/// <summary>The link to a primary.</summary>
+internal interface IReplicaLink
+{
+    /// <summary>How far it is. From any thread.</summary>
+    ReplicaLinkStatus Status();
+}

@@ -21,6 +21,7 @@ internal sealed class ReplicationState
     internal const string NoId = "0000000000000000000000000000000000000000";
 
     private readonly Lock _lock = new();
+    private volatile IReplicaLink? _link;
     private volatile ReplicationIds _ids = new(NewId(), NoId, -1);
     private volatile PrimaryAddress? _primary;
 
@@ -35,8 +36,11 @@ internal sealed class ReplicationState
 
     internal bool IsReplica => _primary is not null;
 
-    /// <summary>How far the link to the primary is; null: there is none. Set by the link.</summary>
-    internal Func<ReplicaLinkStatus?> Link { get; set; } = static () => null;
+    /// <summary>How far the link to the primary is; null: there is none.</summary>
+    internal ReplicaLinkStatus? LinkStatus => _link?.Status();
+
+    /// <summary>Names the link, or that there is none any more.</summary>
+    internal void Use(IReplicaLink? link) => _link = link;
 
     /// <summary>How far the server's own stream has come; null: it has none yet.</summary>
     internal IStreamOffset? Stream { get; private set; }

@@ -27,6 +27,7 @@ internal sealed class RunningScript : IDisposable
     private readonly Timer _watch; // interrupts the script where no other thread's request does
     private int _isWatched;
     private long _seen; // runs at the last watch
+    private IScriptMemory? _memory;
     private Run? _run;
     private long _executed;
     private long _killed;
@@ -62,16 +63,19 @@ internal sealed class RunningScript : IDisposable
         $"BUSY Redis is busy running a script. You can only call {(run.IsFunction ? "FUNCTION KILL" : "SCRIPT KILL")} or SHUTDOWN NOSAVE.";
 
     /// <summary>Called when a script has become busy, on the thread that runs it.</summary>
-    internal Action<Run>? BusyBegins { get; set; }
+    internal event Action<Run>? BusyBegins;
 
     /// <summary>Called when a busy script has ended, on the thread that ran it.</summary>
-    internal Action? BusyEnded { get; set; }
+    internal event Action? BusyEnded;
 
     /// <summary>Whether the server stops: the script ends, even if it has written.</summary>
     internal bool EndsForStop => _endsForStop;
 
     /// <summary>The memory and number of scripts and functions.</summary>
-    internal Func<ScriptFigures> Figures { get; set; } = () => default;
+    internal ScriptFigures Figures() => _memory?.Figures() ?? default;
+
+    /// <summary>Names what keeps the scripts, once.</summary>
+    internal void Use(IScriptMemory memory) => _memory = memory;
 
     /// <summary>The use of each cached script and function.</summary>
     internal ScriptUses Uses { get; } = new();

@@ -25,3 +25,10 @@ internal readonly record struct ScriptFigures(int Scripts, long ScriptBytes, lon
     /// <summary>The interpreters, and all scripts and libraries.</summary>
     internal long TotalBytes => ScriptMemoryBytes + EvalBytes + LibraryMemoryBytes + FunctionBytes;
 }
+
+/// <summary>What keeps scripts and functions.</summary>
+internal interface IScriptMemory
+{
+    /// <summary>Their number and memory. From any thread.</summary>
+    ScriptFigures Figures();
+}

@@ -73,10 +73,10 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     internal event Action? Opened;
 
     /// <summary>Called when refusing begins, with its cause, or ends: <see cref="WriteRefusal.None"/>. From any thread, under the gate's lock: it takes no lock but that of the timeline and of the log.</summary>
-    internal Action<WriteRefusal>? RefusalChanged { get; set; }
+    internal event Action<WriteRefusal>? RefusalChanged;
 
     /// <summary>Called when commands that write need not wait any more, with how long they had to. From any thread.</summary>
-    internal Action<TimeSpan>? Held { get; set; }
+    internal event Action<TimeSpan>? Held;
 
     /// <summary>Called by a thread that is about to close or open the gate, with nothing of it locked. A model test lets others get in between there.</summary>
     internal Action? Changing { get; set; }

@@ -86,7 +86,7 @@ internal static class ReplicationReports
             return;
         }
 
-        ReplicaLinkStatus? link = state.Link();
+        ReplicaLinkStatus? link = state.LinkStatus;
         json.WriteStartObject("primary");
         json.WriteString("address", report.Shown(string.Create(CultureInfo.InvariantCulture, $"{primary.Host}:{primary.Port}")));
         json.WriteString("state", link?.State switch

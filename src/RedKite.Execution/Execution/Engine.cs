@@ -50,7 +50,7 @@ internal sealed class Engine : ServerCore
     internal bool MayRemoveLocalKeys(long steadyMs) => Replication.IsReplica && Pause.HasEnded(steadyMs) && !WriteGate.Waits && (Attention.Flags & ServerAttention.Loading) == 0;
 
     /// <summary>Whether clients are refused, because the link to the primary is down and the data is stale.</summary>
-    internal bool RefusesStale => Replication.IsReplica && !Settings.ReplicaServeStaleData && Replication.Link() is not { State: ReplicaLinkState.Connected };
+    internal bool RefusesStale => Replication.IsReplica && !Settings.ReplicaServeStaleData && Replication.LinkStatus is not { State: ReplicaLinkState.Connected };
 
     /// <summary>Clients whose commands block.</summary>
     internal required BlockedClients Blocked { get; init; }

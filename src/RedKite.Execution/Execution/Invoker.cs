@@ -42,10 +42,8 @@ internal sealed partial class Invoker
         _keyspace = _engine.Keyspace;
         _blocked = new BlockedClientServer(this, executor.Admission, _engine, _environment);
         _nested = new NestedExecutor(this, executor.Admission, _engine, _environment);
-        _environment.BusyReply = () => _engine.Script.BusyReply;
         HeldWrites = new HeldWrites(_engine, _environment, Reply);
         _environment.Nested = _nested;
-        _environment.PublishRecorded = PublishRecorded;
     }
 
     /// <summary>Whether a key that clients are blocked on was changed.</summary>

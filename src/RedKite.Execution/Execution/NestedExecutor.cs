@@ -41,6 +41,10 @@ internal sealed class NestedExecutor : INestedExecutor
 
     public IAdmission Admission => _admission;
 
+    public string? BusyReply => _engine.Script.BusyReply;
+
+    public void PublishRecorded() => _invoker.PublishRecorded();
+
     public void BeginUnit()
     {
         // What the surrounding command has recorded so far, such as an expired key, precedes the unit's commands.

@@ -27,9 +27,6 @@ internal sealed class Follower : IDisposable
         _core = core;
         Action<CancellationToken> waitForLoops = services.WaitForLoops;
         _services = services with { WaitForLoops = WaitForLoops, SyncedOffset = SyncedOffset };
-        services.Replicas.OffsetRequested = () => _link?.AcknowledgeSoon();
-        services.Replicas.TakeOver = () => Change(null);
-        services.Replicas.PlaceOfReplica = PlaceOfNow;
 
         _isPrimary = core.Settings.ReplicaOf.Length == 0;
 
@@ -112,6 +109,9 @@ internal sealed class Follower : IDisposable
         }
     }
 
+    /// <summary>Acknowledges the offset when what was received is executed. On the link's thread.</summary>
+    internal void AcknowledgeSoon() => _link?.AcknowledgeSoon();
+
     /// <summary>Ends the link with the server.</summary>
     public void Dispose()
     {
@@ -129,8 +129,8 @@ internal sealed class Follower : IDisposable
         return space < 0 ? null : new PrimaryAddress(setting[..space], int.Parse(setting.AsSpan(space + 1), CultureInfo.InvariantCulture));
     }
 
-    // The stream's offset names the data while nothing of the stream is executed.
-    private RdbReplication? PlaceOfNow() => !_history.IsKnown ? null
+    /// <summary>The place in the primary's stream that the data of now belongs to; null: there is none. The stream's offset names the data while nothing of the stream is executed.</summary>
+    internal RdbReplication? PlaceOfNow() => !_history.IsKnown ? null
         : _link is null ? new RdbReplication(_history.Database, _core.Replication.Id, _services.Replicas.Stream.Offset)
         : _core.Replication.Applying.IsHeldByCurrentThread ? new RdbReplication(_core.Replication.StreamDatabase, _core.Replication.Id, _services.Replicas.Stream.Offset) : null;
 
@@ -156,7 +156,7 @@ internal sealed class Follower : IDisposable
     private void BeginLink(PrimaryAddress primary)
     {
         var link = new ReplicaLink(_core, primary, _services, _history);
-        _core.Replication.Link = () => link.Status();
+        _core.Replication.Use(link);
         _link = link;
         _core.Log.Notice(LogEvents.RoleChanged, $"Connecting to MASTER {primary.Host}:{primary.Port}");
         link.Start();
@@ -187,7 +187,7 @@ internal sealed class Follower : IDisposable
     {
         _link?.Dispose();
         _link = null;
-        _core.Replication.Link = static () => null;
+        _core.Replication.Use((IReplicaLink?)null);
     }
 
     // On the link's thread and its timer's.

@@ -17,7 +17,7 @@ namespace RedKite.Server.Following;
 /// The stream's offset is <see cref="ReplicationStream.Offset"/>, and moves when commands were executed: of a MULTI without its EXEC nothing was, so
 /// that a link that breaks in between goes on at the MULTI.
 /// </remarks>
-internal sealed partial class ReplicaLink : IDisposable
+internal sealed partial class ReplicaLink : IReplicaLink, IDisposable
 {
     private const long ReplyBytesMax = 1L << 30; // of what a load executes
     private const int TickMs = 1000; // as in Redis: acknowledgements and timeouts
@@ -60,7 +60,7 @@ internal sealed partial class ReplicaLink : IDisposable
     internal void AcknowledgeSoon() => _acknowledgesSoon = true;
 
     /// <summary>How far it is.</summary>
-    internal ReplicaLinkStatus Status()
+    public ReplicaLinkStatus Status()
     {
         long nowMs = Environment.TickCount64;
         ReplicaLinkState state = _state;

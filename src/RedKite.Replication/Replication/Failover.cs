@@ -21,7 +21,7 @@ internal enum FailoverState
 /// FAILOVER: hands the role of the primary over to a replica. Commands that write wait until it has everything; then this server becomes its
 /// replica and asks it to take over, with PSYNC FAILOVER. From any thread.
 /// </summary>
-internal sealed class Failover(ReplicaService replicas, ClientPause pause, ServerClock clock, ServerLog log)
+internal sealed class Failover(ReplicaService replicas, IReplicationHost host, ClientPause pause, ServerClock clock, ServerLog log)
 {
     private readonly Lock _lock = new();
     private volatile FailoverState _state;
@@ -34,12 +34,6 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
     private Task _roleChanges = Task.CompletedTask; // one after the other, in the order in which they were decided
 
     internal FailoverState State => _state;
-
-    /// <summary>Follows a primary, or becomes one: null. On a thread that has no stripe locked.</summary>
-    internal Action<PrimaryAddress?>? ChangeRole { get; set; }
-
-    /// <summary>Resumes the clients that wait.</summary>
-    internal Action? Resume { get; set; }
 
     /// <summary>Begins.</summary>
     /// <param name="host">The replica's host; null: any replica.</param>
@@ -112,7 +106,7 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
         Change(next);
     }
 
-    private void Change(PrimaryAddress? primary) => _roleChanges = _roleChanges.ContinueWith(_ => ChangeRole?.Invoke(primary), TaskScheduler.Default);
+    private void Change(PrimaryAddress? primary) => _roleChanges = _roleChanges.ContinueWith(_ => host.ChangeRole(primary), TaskScheduler.Default);
 
     /// <summary>
     /// Whether the target has everything. What was already executing when writes began to wait, a script or a command that waited for a stripe, may
@@ -134,7 +128,7 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
         }
 
         log.Notice(LogEvents.FailoverChanged, "Failover has succeeded.");
-        Resume?.Invoke();
+        host.ResumeHeld();
     }
 
     /// <summary>The replica does not take over: this server stays the primary.</summary>
@@ -159,14 +153,14 @@ internal sealed class Failover(ReplicaService replicas, ClientPause pause, Serve
                     _ =>
                     {
                         lock (_lock) Finish();
-                        Resume?.Invoke();
+                        host.ResumeHeld();
                     },
                     TaskScheduler.Default);
             }
         }
 
         log.Warning(LogEvents.FailoverChanged, $"Failover aborted: {reason}");
-        if (!changesBack) Resume?.Invoke();
+        if (!changesBack) host.ResumeHeld();
     }
 
     // With the lock: state and pause change together, as another failover may begin at once.

@@ -68,7 +68,7 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
         (_replicas, RdbReplication place) = service.BeginSynchronization(kind);
         foreach (ReplicaClient replica in _replicas)
         {
-            replica.Progressed = OnProgress;
+            replica.Synchronization = this;
             string head = replica.IsBeforePsync ? "" : FormattableString.Invariant($"+FULLRESYNC {place.Id} {place.Offset}\r\n");
             Add(replica, kind.KnowsMark ? $"{head}$EOF:{Encoding.ASCII.GetString(_mark)}\r\n" : head);
         }
@@ -157,8 +157,8 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
         }
     }
 
-    // On the replica's loop.
-    private void OnProgress(ReplicaClient replica)
+    /// <summary>A replica was sent some of the data. On its loop.</summary>
+    internal void OnProgress(ReplicaClient replica)
     {
         replica.ProgressMs = clock.SteadyMs;
         lock (_progress) Monitor.PulseAll(_progress);

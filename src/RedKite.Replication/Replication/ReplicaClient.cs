@@ -60,7 +60,7 @@ internal enum ReplicaState : byte
 /// <summary>
 /// A replica's connection on its primary. Its own loop sends; the thread of a full synchronization hands blocks over, and others read its state.
 /// </summary>
-internal sealed class ReplicaClient(Session session)
+internal sealed class ReplicaClient(Session session, ReplicaService service)
 {
     // A portion of the stream: what the socket does not take of it waits as a copy.
     private const int PortionBytes = 64 * 1024;
@@ -163,11 +163,8 @@ internal sealed class ReplicaClient(Session session)
     /// <summary>As Redis's log names it.</summary>
     internal string Name => ListeningPort > 0 || AnnouncedAddress.Length > 0 ? $"{Host}:{(ListeningPort > 0 ? ListeningPort.ToString(System.Globalization.CultureInfo.InvariantCulture) : "<unknown-replica-port>")}" : session.Address;
 
-    /// <summary>Called on its loop when blocks were sent.</summary>
-    internal Action<ReplicaClient>? Progressed { get; set; }
-
-    /// <summary>Called on its loop when it has been sent all of the data.</summary>
-    internal Action<ReplicaClient>? HasData { get; set; }
+    /// <summary>What sends it the data, and is told on its loop when blocks were sent; null: nothing does.</summary>
+    internal FullSynchronization? Synchronization { get; set; }
 
     /// <summary>Whether its connection still stands.</summary>
     internal bool IsConnected => Volatile.Read(ref _closes) == 0;
@@ -250,11 +247,11 @@ internal sealed class ReplicaClient(Session session)
         if (connection.IsClosing)
         {
             Closed();
-            Progressed?.Invoke(this);
+            Synchronization?.OnProgress(this);
             return;
         }
 
-        if (moved) Progressed?.Invoke(this);
+        if (moved) Synchronization?.OnProgress(this);
         connection.Flush();
         if (connection.OutputBytes > 0)
         {
@@ -267,7 +264,7 @@ internal sealed class ReplicaClient(Session session)
         else if (_hasAllBlocks)
         {
             _hasAllBlocks = false;
-            HasData?.Invoke(this);
+            service.OnHasData(this);
         }
     }
 

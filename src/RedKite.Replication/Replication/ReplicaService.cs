@@ -17,7 +17,7 @@ namespace RedKite.Server.Replication;
 /// <remarks>
 /// Locks: <see cref="_lock"/> guards the lists. It may be taken with stripes locked; nothing is locked with it held but the stream's.
 /// </remarks>
-internal sealed partial class ReplicaService : IReplicaFeeds
+internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
 {
     /// <summary>How often a replica's limit is doubled while it synchronizes, because its last synchronizations were too slow for it.</summary>
     internal const int LimitDoublingsMax = 3;
@@ -33,6 +33,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds
     private readonly ServerLog _log;
     private readonly WriteGate _gate;
     private readonly IReplicatedData _data;
+    private readonly IReplicationHost _host;
     private readonly BufferPool _buffers;
     private readonly ClientPause _pause;
     private readonly Lock _lock = new();
@@ -50,22 +51,23 @@ internal sealed partial class ReplicaService : IReplicaFeeds
     private volatile int _goodReplicas;
     private volatile int _payloadVersion = RdbFormat.Version;
 
-    internal ReplicaService(ReplicationState state, Settings settings, Keyspace keyspace, ChangePublisher changes, ServerClock clock, ServerLog log, WriteGate gate, IReplicatedData data, BufferPool buffers, ClientPause pause)
+    internal ReplicaService(ServerCore core, IReplicatedData data, IReplicationHost host)
     {
-        State = state;
-        _settings = settings;
-        _keyspace = keyspace;
-        _changes = changes;
-        _clock = clock;
-        _log = log;
-        _gate = gate;
-        _withoutReplicasSinceMs = clock.SteadyMs;
+        State = core.Replication;
+        _settings = core.Settings;
+        _keyspace = core.Keyspace;
+        _changes = core.Changes;
+        _clock = core.Clock;
+        _log = core.Log;
+        _gate = core.WriteGate;
+        _withoutReplicasSinceMs = _clock.SteadyMs;
         _data = data;
-        _buffers = buffers;
-        _pause = pause;
-        Failover = new Failover(this, pause, clock, log);
-        Shutdown = new ShutdownWait(this, pause, settings, clock, log);
-        Stream = new ReplicationStream(() => (long)Math.Min(settings.ReplicationBacklogBytes, (ulong)ReplicationStream.BehindBytesMax)) { Appended = Wake, Abandoned = OnAbandoned };
+        _host = host;
+        _buffers = core.Buffers;
+        _pause = core.Pause;
+        Failover = new Failover(this, host, _pause, _clock, _log);
+        Shutdown = new ShutdownWait(this, host, _pause, _settings, _clock, _log);
+        Stream = new ReplicationStream(() => (long)Math.Min(_settings.ReplicationBacklogBytes, (ulong)ReplicationStream.BehindBytesMax)) { Readers = this };
         State.Use(Stream);
         State.RoleChanged += OnRoleChanged;
         State.HistoryChanged += CloseAll;
@@ -81,20 +83,17 @@ internal sealed partial class ReplicaService : IReplicaFeeds
     /// <summary>The clients that wait for acknowledgements.</summary>
     internal AckWaits Waits { get; } = new();
 
-    /// <summary>Ends the wait of a client by a reply: the session, what identifies the wait, the reply.</summary>
-    internal Action<Session, LateReply, byte[]>? Reply { get; set; }
-
     /// <summary>What a shutdown waits for.</summary>
     internal ShutdownWait Shutdown { get; }
 
     /// <summary>The version of the payloads in the stream that all replicas read: one that both families had, unless all are of one.</summary>
     internal int PayloadVersion => Stream.HasBacklog ? _payloadVersion : ReplicationState.NoStream;
 
-    /// <summary>Called when a primary asks this server for its offset.</summary>
-    internal Action? OffsetRequested { get; set; }
+    /// <summary>The primary asks this server for its offset.</summary>
+    internal void AcknowledgeToPrimary() => _host.AcknowledgeSoon();
 
     /// <summary>Makes this server a primary, because its own primary hands the role over.</summary>
-    internal Action? TakeOver { get; set; }
+    internal void TakeOver() => _host.ChangeRole(null);
 
     /// <summary>Bytes of the stream that replicas were sent.</summary>
     internal long StreamedBytes
@@ -159,7 +158,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds
     internal ReplicaClient Introduce(Session session)
     {
         if (Find(session) is { } known) return known;
-        var replica = new ReplicaClient(session) { HasData = OnHasData };
+        var replica = new ReplicaClient(session, this);
         _introduced[session] = replica;
         Interlocked.Increment(ref _introducedCount);
         return replica;
@@ -257,7 +256,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds
         }
 
         if (replica.Position is { } position) Stream.Unpin(position);
-        replica.Progressed?.Invoke(replica);
+        replica.Synchronization?.OnProgress(replica);
         CountGood();
         if (state != ReplicaState.Served && replica.Main is null) Counts.NoteLost(replica.Name, _clock.SteadyMs);
         _log.Notice(LogEvents.ReplicaLost, $"The connection to replica {replica.Name} has ended.");
@@ -338,10 +337,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds
     }
 
     /// <summary>The place in the stream of the data of now, for a dump file; null: nothing is kept. All stripes are locked.</summary>
-    internal RdbReplication? PlaceOfNow() => !Stream.HasBacklog ? null : State.IsReplica ? PlaceOfReplica?.Invoke() : new RdbReplication(0, State.Id, Stream.Offset);
-
-    /// <summary>The same for a replica, while nothing of its primary's stream is executed.</summary>
-    internal Func<RdbReplication?>? PlaceOfReplica { get; set; }
+    internal RdbReplication? PlaceOfNow() => !Stream.HasBacklog ? null : State.IsReplica ? _host.PlaceOfReplica : new RdbReplication(0, State.Id, Stream.Offset);
 
     /// <summary>
     /// Goes on from the place in a stream that a loaded file had: replicas that were there can go on. At the start, before the server is in use.
@@ -389,7 +385,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds
     private LinkFigures? LinkNow()
     {
         if (!State.IsReplica) return null;
-        ReplicaLinkStatus? link = State.Link();
+        ReplicaLinkStatus? link = State.LinkStatus;
         bool isUp = link is { State: ReplicaLinkState.Connected };
         double down = isUp || link is { State: ReplicaLinkState.Sync } ? 0 : (link?.AbsentMs ?? 0) / 1000.0;
         return new LinkFigures(isUp, down, link is { } status ? Math.Max(0, status.ReadOffset - status.AppliedOffset) : 0);
@@ -459,7 +455,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds
         return replica.Channel is { IsConnected: true } channel ? Math.Max(heardMs, Math.Max(channel.ProgressMs, channel.WaitsSinceMs)) : heardMs;
     }
 
-    private void Wake()
+    public void Appended()
     {
         foreach (ReplicaFeeder feeder in _feeders) feeder.Wake();
     }
@@ -490,7 +486,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds
     }
 
     // On the replica's loop.
-    private void OnHasData(ReplicaClient replica)
+    internal void OnHasData(ReplicaClient replica)
     {
         replica.ProgressMs = replica.AcknowledgedMs = _clock.SteadyMs;
         replica.State = replica.OnlyData ? ReplicaState.Served : ReplicaState.Loading;
@@ -563,7 +559,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds
     }
 
     // The loop that looks at the limits has not looked for so long that the stream reached its own.
-    private void OnAbandoned(ReplicaPosition position)
+    public void Abandoned(ReplicaPosition position)
     {
         if (Array.Find(_replicas, replica => replica.Position == position) is not { } replica || !replica.Close()) return;
         Counts.NoteOverflow(replica.State == ReplicaState.Online);
@@ -635,5 +631,5 @@ internal sealed partial class ReplicaService : IReplicaFeeds
         }
     }
 
-    private void End(AckWait wait, byte[] reply) => Reply?.Invoke(wait.Session, wait.Late, reply);
+    private void End(AckWait wait, byte[] reply) => _host.ReplyLater(wait.Session, wait.Late, reply);
 }

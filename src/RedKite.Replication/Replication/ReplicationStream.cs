@@ -3,6 +3,16 @@ using RedKite.Server.Changes;
 
 namespace RedKite.Server.Replication;
 
+/// <summary>Who reads the stream. Both members may be called on any thread, perhaps with stripes locked, and must be quick.</summary>
+internal interface IStreamReaders
+{
+    /// <summary>Something was appended, by the current thread.</summary>
+    void Appended();
+
+    /// <summary>A position was abandoned: its replica is closed.</summary>
+    void Abandoned(ReplicaPosition position);
+}
+
 /// <summary>
 /// The bytes that replicas receive, of which the last ones are kept as the backlog. A position in it is a replication offset: the number of
 /// bytes before it. On a primary, executors append the effects of what they execute; on a replica, its link appends what the primary sent.
@@ -32,11 +42,8 @@ internal sealed class ReplicationStream : IEffectConsumer, IStreamOffset
     /// <summary>The bound in use: tests have a smaller one.</summary>
     internal long BehindBytes { get; set; } = BehindBytesMax;
 
-    /// <summary>Called when a position was abandoned, on any thread, perhaps with stripes locked: its replica is closed. It must be quick.</summary>
-    internal Action<ReplicaPosition>? Abandoned { get; set; }
-
-    /// <summary>Called after something was appended, on the thread that did it, perhaps with stripes locked. It must be quick.</summary>
-    internal Action? Appended { get; set; }
+    /// <summary>Who is told what happens; null: nobody.</summary>
+    internal IStreamReaders? Readers { get; set; }
 
     public bool HasBacklog => _chain is not null;
 
@@ -182,7 +189,7 @@ internal sealed class ReplicationStream : IEffectConsumer, IStreamOffset
             _readers.Exit();
         }
 
-        foreach (ReplicaPosition position in abandoned) Abandoned?.Invoke(position);
+        foreach (ReplicaPosition position in abandoned) Readers?.Abandoned(position);
     }
 
     private long FirstKept(LogChain chain, long end) => Math.Max(chain.Released, end - _backlogBytes());
@@ -191,7 +198,7 @@ internal sealed class ReplicationStream : IEffectConsumer, IStreamOffset
     private void NoteAppended(LogChain chain, long end, long bytes)
     {
         if (end / LogChain.SegmentBytes != (end - bytes) / LogChain.SegmentBytes && chain.Reserved - chain.Released > _backlogBytes()) Trim();
-        Appended?.Invoke();
+        Readers?.Appended();
     }
 }
 

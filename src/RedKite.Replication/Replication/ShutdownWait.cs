@@ -10,7 +10,7 @@ namespace RedKite.Server.Replication;
 /// Before a server stops, its replicas get what it has executed: commands that write wait, at most for shutdown-timeout. A replica that has
 /// everything can go on with the server that is started again. From any thread.
 /// </summary>
-internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, Settings settings, ServerClock clock, ServerLog log)
+internal sealed class ShutdownWait(ReplicaService replicas, IReplicationHost host, ClientPause pause, Settings settings, ServerClock clock, ServerLog log)
 {
     private const int PollMs = 5;
 
@@ -20,9 +20,6 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
     private int _waits; // threads
     private long _deadlineMs; // steady; of the last wait that began
     private volatile int _aborts; // so far: a wait that begins behind one is not ended by it, nor does it undo it
-
-    /// <summary>Resumes the clients that wait.</summary>
-    internal Action? Resume { get; set; }
 
     /// <summary>How long it waits at most; null: none is in progress.</summary>
     internal long? RemainingMs => IsInProgress ? Math.Max(0, Volatile.Read(ref _deadlineMs) - clock.SteadyMs) : null;
@@ -109,7 +106,7 @@ internal sealed class ShutdownWait(ReplicaService replicas, ClientPause pause, S
             pause.Release(PauseReason.Shutdown);
         }
 
-        Resume?.Invoke();
+        host.ResumeHeld();
     }
 
     private int CountBehind() => Behind().Count();

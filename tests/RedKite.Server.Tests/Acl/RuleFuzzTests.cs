@@ -45,7 +45,7 @@ public sealed class RuleFuzzTests
             Assert.True(shown[1..] == Describe("v")[1..], $"REDKITE_SEED={seed}: {string.Join(' ', words)}\n{shown}\n{Describe("v")}");
             Assert.Null(users.Set("v", ["reset", "resetchannels", "-@all"]));
             Assert.Equal(Compiled("u"), CompiledOf(shown));
-            Assert.True(ConfigLine.TrySplit(server.Engine.Configuration.UserLines!()[1], out List<string> read));
+            Assert.True(ConfigLine.TrySplit(UserDeclarations.LinesOf(server.Engine.Configuration, server.Engine.Users)![1], out List<string> read));
             Assert.Equal(shown, string.Join(' ', read[1..]));
         }
 

@@ -148,7 +148,7 @@ public class FindingSequenceTests
         foreach ((string problem, int seconds) in sequence)
         {
             FindingCause cause = CauseOf(problem);
-            if (problem.Length == 0) tracker.Opened = finding => _openedLate.Add(finding.Rule.Name);
+            if (problem.Length == 0) tracker.Opened += finding => _openedLate.Add(finding.Rule.Name);
             for (int i = 1; i <= seconds; i++, _second++)
             {
                 cause.Fill(_values, i);

@@ -140,8 +140,8 @@ public class FindingSeriesTests
         FindingRule rule = FindingTable.Rules.Single(rule => rule.Name == "cpu-saturated");
         var tracker = new FindingTracker([rule], new RedKite.Server.Logging.ServerLog(new Settings(), _ => { }));
         int opened = 0, ended = 0;
-        tracker.Opened = _ => opened++;
-        tracker.HasEnded = _ => ended++;
+        tracker.Opened += _ => opened++;
+        tracker.HasEnded += _ => ended++;
         var history = new MetricHistory(MetricTable.All.Count);
         for (int second = 0; second < 5_400; second++)
         {

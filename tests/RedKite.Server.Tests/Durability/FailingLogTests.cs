@@ -226,8 +226,7 @@ public sealed class FailingLogTests
     public async Task Dump_of_flushall_belongs_to_no_place_of_the_stream()
     {
         await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1");
-        DurabilityService durability = disk.Server.Parts.Durability;
-        durability.Replication = static () => new RdbReplication(0, new string('a', RdbReplication.IdLength), 1000);
+        disk.Server.Parts.ReplicaStream.Begin();
         disk.Run("SET a 1");
         disk.Run("SAVE");
         Assert.NotNull(PlaceOf(disk));

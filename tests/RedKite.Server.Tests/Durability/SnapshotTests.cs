@@ -1,4 +1,5 @@
 using System.Text;
+using RedKite.Server.Metrics;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
@@ -119,7 +120,10 @@ public class SnapshotTests
     {
         using var goesOn = new ManualResetEventSlim(); // disposed of behind the server, whose saves wait for it
         await using DiskServer disk = await DiskServer.StartAsync();
-        disk.Server.Parts.Durability.Saves.Ended += _ => goesOn.Wait(50, CancellationToken.None);
+        disk.Server.Engine.Timeline.Added += item =>
+        {
+            if (item.Kind == TimelineKind.Saved) goesOn.Wait(50, CancellationToken.None);
+        };
         disk.Run("BGSAVE");
         disk.WaitFor(() => disk.Info("rdb_bgsave_in_progress") == "0", "the end");
         Assert.Equal(reply, disk.Run(command).Text);

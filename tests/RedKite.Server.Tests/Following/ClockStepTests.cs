@@ -115,7 +115,7 @@ public sealed class ClockStepTests : IAsyncLifetime
     private void Follow()
     {
         Assert.Equal("OK", _replica.Execute("REPLICAOF", "127.0.0.1", _primary.Port.ToString(CultureInfo.InvariantCulture)).Text);
-        Wait(() => _replica.Engine.Replication.Link() is { State: ReplicaLinkState.Connected }, "the link");
+        Wait(() => _replica.Engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected }, "the link");
     }
 
     private void Primary(string command)

@@ -135,7 +135,7 @@ public class FollowingTests
             client.Run("CLIENT KILL TYPE pubsub");
             Assert.Equal("OK", client.Run("EXEC").Items[1].Text);
             if (role.EndsWith("ONE", StringComparison.Ordinal)) replica.WaitFor(() => !replica.Server.Engine.Replication.IsReplica, "the promotion");
-            else replica.WaitFor(() => replica.Server.Engine.Replication.Link() is { State: ReplicaLinkState.Connected }, "the link");
+            else replica.WaitFor(() => replica.Server.Engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected }, "the link");
         }
 
         Assert.Equal("OK", client.Run("SET key other").Text);
@@ -197,7 +197,7 @@ public class FollowingTests
             {
                 string before = Stat(primary, "master_repl_offset");
                 string expected = primary.RunText("DEBUG", "DIGEST");
-                ReplicaLinkStatus? link = replica.Server.Engine.Replication.Link();
+                ReplicaLinkStatus? link = replica.Server.Engine.Replication.LinkStatus;
                 string actual = replica.Digest();
                 state = $"primary at {before}: {expected}, replica {link}: {actual}";
                 return link is { State: ReplicaLinkState.Connected } && link.Value.AppliedOffset.ToString(CultureInfo.InvariantCulture) == before && actual == expected && before == Stat(primary, "master_repl_offset");

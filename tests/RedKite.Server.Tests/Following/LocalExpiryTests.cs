@@ -56,7 +56,7 @@ public class LocalExpiryTests
         primary.Run("DEBUG", "SET-ACTIVE-EXPIRE", "0");
         primary.Run("SET", "key", "value", "PX", "1");
         await using DiskServer replica = await DiskServer.StartAsync("replica-read-only", "no", "save", "", "replicaof", $"127.0.0.1 {primary.Port}");
-        replica.WaitFor(() => replica.Server.Engine.Replication.Link() is { State: ReplicaLinkState.Connected }, "the data");
+        replica.WaitFor(() => replica.Server.Engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected }, "the data");
         Assert.Equal("OK", replica.Run("SET own value PX 1").Text);
         replica.WaitFor(() => replica.Server.Engine.LocalExpiries.Count == 0, "the expiry of the local key");
         Assert.Equal(1, replica.Server.Engine.Keyspace.Databases[0].Count);

@@ -15,7 +15,7 @@ public class ReplicaCallsTests
         RedKiteClient client = replica.Server.CreateClient();
         client.Set("own", "value"); // by the short path
         replica.Client.Run($"REPLICAOF 127.0.0.1 {primary.Server.Port}").IsOk();
-        replica.WaitFor(() => replica.Server.Engine.Replication.Link() is { State: ReplicaLinkState.Connected }, "the link");
+        replica.WaitFor(() => replica.Server.Engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected }, "the link");
         primary.Client.Run("SET key value").IsOk();
         replica.WaitFor(() => client.GetString("key") == "value", "the write");
         Assert.Null(client.GetString("own"));

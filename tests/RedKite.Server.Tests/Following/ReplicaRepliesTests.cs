@@ -115,7 +115,7 @@ public class ReplicaRepliesTests
                 Assert.DoesNotContain("ERR", pair._primary.Run([.. words.Select(Encoding.Latin1.GetString)]) as string ?? "", StringComparison.Ordinal);
             }
 
-            pair.RedKite.WaitFor(() => pair.RedKite.Server.Engine.Replication.Link() is { State: ReplicaLinkState.Connected } link && link.AppliedOffset == Offset(pair._primary), "RedKite");
+            pair.RedKite.WaitFor(() => pair.RedKite.Server.Engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected } link && link.AppliedOffset == Offset(pair._primary), "RedKite");
             pair.RedKite.WaitFor(() => Offset(pair._redis) == Offset(pair._primary) && Field(pair._redis, "master_link_status") == "up", "redis-server");
             pair._ofRedis = RespConnection.Connect(pair._redis.Port);
             pair._ofRedKite = RespConnection.Connect(pair.RedKite.Server.Port);

@@ -162,7 +162,7 @@ public class RestartTests
         () =>
         {
             string offset = Stat(primary, "master_repl_offset"), digest = primary.RunText("DEBUG", "DIGEST");
-            return replica.Server.Engine.Replication.Link() is { State: ReplicaLinkState.Connected } link && $"{link.AppliedOffset}" == offset && replica.Digest() == digest && Stat(primary, "master_repl_offset") == offset;
+            return replica.Server.Engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected } link && $"{link.AppliedOffset}" == offset && replica.Digest() == digest && Stat(primary, "master_repl_offset") == offset;
         },
         "the same data");
 }

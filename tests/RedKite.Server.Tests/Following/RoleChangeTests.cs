@@ -59,7 +59,7 @@ public class RoleChangeTests
         primary.Stream("SELECT 3", "SET x 1");
         replica.WaitFor(() => engine.Replication.Stream!.Offset > start, "the SELECT");
         Assert.True(replica.Server.Follower.Suspend());
-        RdbReplication place = replica.Server.Parts.Replicas.PlaceOfReplica!()!;
+        RdbReplication place = replica.Server.Follower.PlaceOfNow()!;
         Assert.Equal((3, start + Length("SELECT 3")), (place.Database, place.Offset));
     }
 
@@ -175,11 +175,9 @@ public class RoleChangeTests
         (long offset, _) = replica.Synchronize(target.Port);
         replica.BecomeOnline(primary, offset);
         Engine engine = primary.Server.Engine;
-        Action<PrimaryAddress?> change = primary.Server.Parts.Replicas.Failover.ChangeRole!;
-        primary.Server.Parts.Replicas.Failover.ChangeRole = next =>
+        engine.Replication.RoleChanged += () =>
         {
-            if (next is not null) primary.Server.Parts.ReplicaStream.Append("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n9\r\n"u8);
-            change(next);
+            if (engine.Replication.IsReplica) primary.Server.Parts.ReplicaStream.Append("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n9\r\n"u8);
         };
         primary.Client.Run("FAILOVER").IsOk();
         primary.WaitFor(

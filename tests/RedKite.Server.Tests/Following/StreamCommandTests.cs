@@ -27,7 +27,7 @@ public class StreamCommandTests
         primary.Stream("SET a 1", command, "MULTI", "SET b 2", command, "SET c 3", "EXEC", "SET d 4");
         replica.WaitFor(() => replica.Run("GET d").Text == "4", "the stream");
         Assert.Equal(["1", "2", "3"], new[] { "a", "b", "c" }.Select(key => replica.Run("GET " + key).Text!));
-        Assert.True(replica.Server.Engine.Replication.Link() is { State: ReplicaLinkState.Connected });
+        Assert.True(replica.Server.Engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected });
         lock (replica.LogLines) Assert.Equal(2, replica.LogLines.Count(line => line.Contains("CRITICAL", StringComparison.Ordinal) && line.Contains($"'{word.ToLowerInvariant()}'", StringComparison.Ordinal) && line.Contains("refused", StringComparison.Ordinal)));
         Assert.Equal("OK", replica.Run("REPLICAOF NO ONE").Text);
         Assert.Equal("OK", replica.Run("SET e 5").Text);
@@ -43,7 +43,7 @@ public class StreamCommandTests
         await using DiskServer replica = await FollowAsync(primary);
         primary.Stream("FUNCTION LOAD \"#!lua name=l\\nredis.register_function('f', function() return redis.call('failover') end)\"", command, "MULTI", command, "EXEC", "SET d 4");
         replica.WaitFor(() => replica.Run("GET d").Text == "4", "the stream");
-        Assert.True(replica.Server.Engine.Replication.Link() is { State: ReplicaLinkState.Connected });
+        Assert.True(replica.Server.Engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected });
         Assert.Equal("OK", replica.Run("REPLICAOF NO ONE").Text);
     }
 
@@ -59,7 +59,7 @@ public class StreamCommandTests
         primary.Stream("PING");
         replica.WaitFor(() => Offset() == start + 14, "PING, which a pause of writes lets pass");
         primary.Stream("MULTI", "SET a 1", "EXEC", "PING");
-        replica.WaitFor(() => replica.Server.Engine.Replication.Link() is { } link && link.ReadOffset >= start + 14 + 15 + 27 + 14 + 14, "the receipt");
+        replica.WaitFor(() => replica.Server.Engine.Replication.LinkStatus is { } link && link.ReadOffset >= start + 14 + 15 + 27 + 14 + 14, "the receipt");
         Assert.Equal(start + 14, Offset());
         client.Run("GET a").IsNull();
         client.Run("CLIENT UNPAUSE").IsOk();
@@ -69,7 +69,7 @@ public class StreamCommandTests
         client.Run("CLIENT PAUSE 1000000 ALL").IsOk();
         long held = Offset();
         primary.Stream("PING", "SET a 2");
-        replica.WaitFor(() => replica.Server.Engine.Replication.Link() is { } link && link.ReadOffset == held + 14 + 27, "the receipt");
+        replica.WaitFor(() => replica.Server.Engine.Replication.LinkStatus is { } link && link.ReadOffset == held + 14 + 27, "the receipt");
         Assert.Equal(held, Offset());
         Assert.Equal("1", replica.Run("GET a").Text);
         Assert.Equal("OK", replica.Run("SAVE").Text); // the stream that waits holds nothing that a snapshot needs
@@ -93,7 +93,7 @@ public class StreamCommandTests
         Assert.Contains("role:slave", replies.Items[2].Text, StringComparison.Ordinal);
         Assert.Equal("OK", replies.Items[3].Text); // as in Redis
         Assert.StartsWith("READONLY ", client.Read().Text, StringComparison.Ordinal);
-        server.WaitFor(() => server.Server.Engine.Replication.Link() is { State: ReplicaLinkState.Connected }, "the link");
+        server.WaitFor(() => server.Server.Engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected }, "the link");
 
         // The last change counts, also if an earlier one is still under way.
         Send(client, "REPLICAOF NO ONE", "MULTI", "SET x 1", $"REPLICAOF 127.0.0.1 {primary.Port}", "EXEC", "REPLICAOF NO ONE", "SET z 1");
@@ -139,7 +139,7 @@ public class StreamCommandTests
     {
         DiskServer replica = await DiskServer.StartAsync("save", "");
         replica.Run($"REPLICAOF 127.0.0.1 {primary.Port}");
-        replica.WaitFor(() => replica.Server.Engine.Replication.Link() is { State: ReplicaLinkState.Connected }, "the link");
+        replica.WaitFor(() => replica.Server.Engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected }, "the link");
         return replica;
     }
 }

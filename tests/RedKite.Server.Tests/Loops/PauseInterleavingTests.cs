@@ -40,7 +40,7 @@ public sealed class PauseInterleavingTests
             engine.Attention.Set(ServerAttention.IsReplica, on: true);
         }
 
-        engine.Timeline.Added = _ => loops.Stop(); // a client is held, and not yet left alone by its loop
+        engine.Timeline.Added += _ => loops.Stop(); // a client is held, and not yet left alone by its loop
         if (stopsBeforeLook)
         {
             engine.HoldForTest((scoped in CommandContext cmd) =>

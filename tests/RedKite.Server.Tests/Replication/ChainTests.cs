@@ -12,7 +12,7 @@ public class ChainTests
     {
         using var redis = new Oracle("--save", "", "--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0");
         await using ReplicatedServer middle = await ReplicatedServer.StartAsync("replicaof", string.Create(CultureInfo.InvariantCulture, $"127.0.0.1 {redis.Port}"));
-        middle.WaitFor(() => middle.Server.Engine.Replication.Link() is { State: ReplicaLinkState.Connected }, "the link");
+        middle.WaitFor(() => middle.Server.Engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected }, "the link");
         bool stops = false;
         var writing = new Thread(() =>
         {

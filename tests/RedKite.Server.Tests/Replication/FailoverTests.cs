@@ -17,7 +17,7 @@ public class FailoverTests
         string port = redis.Port.ToString(CultureInfo.InvariantCulture);
         primary.Client.Run($"FAILOVER TO 127.0.0.1 {port} TIMEOUT 60000").IsOk();
         primary.WaitFor(() => redis.RunText("INFO", "replication").Contains("role:master", StringComparison.Ordinal), "the new primary");
-        primary.WaitFor(() => primary.Server.Engine.Replication.Link() is { State: ReplicaLinkState.Connected }, "the link");
+        primary.WaitFor(() => primary.Server.Engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected }, "the link");
         Assert.Equal("no-failover", primary.Info("master_failover_state"));
         primary.Client.Run("SET a 2").IsError("READONLY You can't write against a read only replica.");
         Assert.Equal("OK", redis.Run("SET", "b", "of redis"));

@@ -110,16 +110,16 @@ public class RdbChannelTests
         await using DiskServer replica = await DiskServer.StartAsync("replica-full-sync-buffer-limit", limit, "replicaof", $"127.0.0.1 {primary.Port}");
         string value = new('y', 5_000);
         long buffered = 0;
-        for (int i = 0; replica.Server.Engine.Replication.Link() is not { State: ReplicaLinkState.Connected } || i < 200; i++)
+        for (int i = 0; replica.Server.Engine.Replication.LinkStatus is not { State: ReplicaLinkState.Connected } || i < 200; i++)
         {
             primary.Run("SET", $"other:{i % 50}", value);
             buffered = Math.Max(buffered, Buffered());
         }
 
         string offset = ReplicatedServer.Field(primary.RunText("INFO", "replication"), "master_repl_offset");
-        replica.WaitFor(() => replica.Server.Engine.Replication.Link() is { BufferBytes: 0 } all && all.AppliedOffset >= long.Parse(offset, CultureInfo.InvariantCulture), "the whole stream");
+        replica.WaitFor(() => replica.Server.Engine.Replication.LinkStatus is { BufferBytes: 0 } all && all.AppliedOffset >= long.Parse(offset, CultureInfo.InvariantCulture), "the whole stream");
         Assert.Equal(primary.RunText("DEBUG", "DIGEST"), replica.Digest());
-        ReplicaLinkStatus link = replica.Server.Engine.Replication.Link()!.Value;
+        ReplicaLinkStatus link = replica.Server.Engine.Replication.LinkStatus!.Value;
         Assert.Equal(0, link.BufferBytes);
         Assert.Equal(0, Buffered());
         Assert.InRange(buffered, 1, link.BufferPeakBytes);

@@ -8,7 +8,7 @@ namespace RedKite.Server.Tests.Replication;
 /// The stream itself, with a replica that is sent it, and beside that, at every point at which another thread could be in between: appends, another loop's replica,
 /// and releases. A replica must get the bytes that were appended, in their order.
 /// </summary>
-internal sealed class StreamModel : ThreadModel
+internal sealed class StreamModel : ThreadModel, IStreamReaders
 {
     private const int RecordBytes = LogChain.SegmentBytes;
     private const int ProbeBytes = 4096;
@@ -27,13 +27,19 @@ internal sealed class StreamModel : ThreadModel
         : base(schedule)
     {
         _stream.BehindBytes = behindBytes;
-        _stream.Abandoned = position => _hasLeft |= position == _slow;
+        _stream.Readers = this;
         (_recordsLeft, _advancesFirst) = (records, advancesFirst);
         _stream.Begin();
         (_slow, _quick) = (_stream.TryPin(0)!, _stream.TryPin(0)!);
         Append();
         Threads.Add(Replica());
     }
+
+    public void Appended()
+    {
+    }
+
+    public void Abandoned(ReplicaPosition position) => _hasLeft |= position == _slow;
 
     // The thread under test; what it calls lets the others run in between.
     private IEnumerator<Step> Replica()

@@ -20,12 +20,7 @@ public class WaitedOffsetTests
         (long offset, _) = replica.Synchronize();
         replica.BecomeOnline(primary, offset);
         ReplicaService replicas = primary.Server.Parts.Replicas;
-        Action? wake = replicas.Stream.Appended;
-        replicas.Stream.Appended = () =>
-        {
-            replicas.Stream.Appended = wake;
-            replicas.Stream.Append("*1\r\n$4\r\nPING\r\n"u8);
-        };
+        replicas.Stream.Readers = new OneMore(replicas.Stream);
         replicas.AskForOffsets();
         long before = replicas.Stream.Offset;
         replicas.AskForOffsets();
@@ -33,6 +28,20 @@ public class WaitedOffsetTests
         before = replicas.Stream.Offset;
         replicas.AskForOffsets(); // and not again
         Assert.Equal(before, replicas.Stream.Offset);
+    }
+
+    // Appends once more, behind what was appended.
+    private sealed class OneMore(ReplicationStream stream) : IStreamReaders
+    {
+        private readonly IStreamReaders _readers = stream.Readers!;
+
+        public void Appended()
+        {
+            stream.Readers = _readers;
+            stream.Append("*1\r\n$4\r\nPING\r\n"u8);
+        }
+
+        public void Abandoned(ReplicaPosition position) => _readers.Abandoned(position);
     }
 
     // The one that is aborted ends, and the one that begins right behind it waits on.

@@ -1,0 +1,278 @@
+using RedKite.Net;
+using RedKite.Net.Interop;
+using RedKite.Net.Tls;
+using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
+using RedKite.Server;
+using RedKite.Server.Acl;
+using RedKite.Server.Client;
+using RedKite.Server.Commands;
+using RedKite.Server.Commands.Connection;
+using RedKite.Server.Commands.Scripting;
+using RedKite.Server.Config;
+using RedKite.Server.Custom;
+using RedKite.Server.Diagnostics;
+using RedKite.Server.Diagnostics.Export;
+using RedKite.Server.Diagnostics.Package;
+using RedKite.Server.Diagnostics.Reports;
+using RedKite.Server.Durability;
+using RedKite.Server.Execution;
+using RedKite.Server.Execution.Blocking;
+using RedKite.Server.Following;
+using RedKite.Server.Logging;
+using RedKite.Server.Loops;
+using RedKite.Server.Metrics;
+using RedKite.Server.Migration;
+using RedKite.Server.Model;
+using RedKite.Server.Replication;
+using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
+
+namespace RedKite;
+
+/// <content>How a server is put together: every part is made and connected here, in order.</content>
+public sealed partial class RedKiteServer
+{
+    /// <param name="configuration">What was read of it.</param>
+    /// <param name="faults">What was wrong with it.</param>
+    /// <param name="options">What is no setting.</param>
+    internal RedKiteServer(Configuration configuration, IEnumerable<string> faults, RedKiteOptions options)
+    {
+        long allocatedBefore = GC.GetAllocatedBytesForCurrentThread();
+        _faults = [.. faults];
+        Settings settings = configuration.Settings;
+        bool ownsProcess = options.OwnsProcess;
+        var serverLog = new ServerLog(settings, options.Log ?? (options.LogsToConsole || settings.LogFilePath.Length > 0 ? null : static _ => { }));
+        BehaviorPipeline? pipeline = options.Behaviors.Count > 0 ? new BehaviorPipeline([.. options.Behaviors], serverLog) : null; // first: it throws if a behavior is refused
+        _loopCount = settings.Loops == 0 ? Environment.ProcessorCount : settings.Loops;
+        Keyspace? keyspace = null;
+        try
+        {
+            keyspace = new Keyspace(StripesOf(settings, _loopCount, ownsProcess), settings.Databases, options.GuardsMemory);
+            keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);
+            // Execution, and the core that every room uses.
+            Engine = new Engine(configuration, keyspace, new ServerClock(options.TimeProvider), serverLog)
+            {
+                Blocked = new BlockedClients(keyspace)
+                {
+                    Begun = client => LoopOf(client).Begin(client),
+                    Finished = client => LoopOf(client).Blocked.Finish(client),
+                },
+                LoopCount = _loopCount,
+                Transport = UsesSockets(settings) ? "sockets" : "epoll",
+            };
+            if (pipeline is not null) Engine.Intercept(pipeline);
+            Engine.Memory.OwnsProcess = ownsProcess;
+
+            // The rooms beside it: each is made of the core and of what this server answers it.
+            var host = new Host(this);
+            var libraries = new FunctionLibraries(Engine.Script.Uses);
+            var durability = new DurabilityService(Engine, host, () => [.. libraries.All.Select(library => library.Code)], options.Files, LoadProgressOf(options));
+            Parts = new ServerParts
+            {
+                Core = Engine,
+                Durability = durability,
+                Backup = new BackupService(settings, durability, Engine.Changes, Engine.WriteGate, serverLog, Engine.Clock),
+                Replicas = new ReplicaService(Engine, durability, host),
+                Migrations = new MigrationService(Engine.Clock, Engine.WriteGate),
+                KeySurvey = () => Watching?.Diagnostics.Survey.Latest,
+                Listening = () => new ListeningFigures(_endpoints!.Port, [.. _endpoints.Describe()]),
+                Tls = () => _tls!.Figures(),
+                Blocking = BlockingFigures,
+                Observation = () => Watching?.Diagnostics.Latest,
+                Findings = () => Watching?.Diagnostics.Findings.Current ?? [],
+                Packages = () => Packages,
+                ReplyLater = host.ReplyLater,
+                EndPause = EndPause,
+                BeginRoleChange = primary => _follower!.BeginChange(primary),
+                Shutdown = ownsProcess || options.AllowShutdown ? TryStop : null,
+                ShutdownAfterReplicas = TryStopAfterReplicas,
+            };
+
+            // The network.
+            _quietHugePages = new QuietHugePages(keyspace);
+            _newTransport = options.NewTransport ?? (UsesSockets(settings) ? static loop => new SocketsTransport(loop) : static _ => new EpollTransport());
+            _userChanges = new UserChanges(Engine.Attention, () => _loops);
+            _tls = new TlsSetup(settings, serverLog);
+            _endpoints = new Endpoints(settings, _tls.Server.NewLayer);
+            _reserve = new ReserveLoops(NewLoop, () => Array.Find(_loops, static loop => loop.Loop.IsCurrent), () => _endpoints.Sockets, serverLog);
+            _clientLimit = new ClientLimit(settings, serverLog);
+            _sockets = new OpenSockets(() => settings.MaxClients + OpenSockets.RefusedMax);
+            _arrivals = new ArrivalWatch(() => _loops.Select(loop => loop.Loop));
+            _pidFile = new PidFile(settings, serverLog);
+
+            // What executes commands beside the loops: callers in the process, and the link to a primary.
+            Engine.UseCommands(NewCommandTable(libraries, options.Commands));
+            Clients = new ClientParts(Engine);
+            _client = new RedKiteClient(Clients);
+            _follower = new Follower(Engine, new LinkServices
+            {
+                Replicas = Parts.Replicas,
+                Data = durability,
+                WaitForLoops = WaitForLoops,
+                Tls = _tls.ClientOptions,
+                NewExecutor = () => new Caller(Engine, origin: CommandOrigin.Primary) { Expiry = ExpiryPolicy.Keep },
+                Port = () => _endpoints.Port,
+                EndWaits = Engine.EndWaitsForRole,
+            });
+
+            // Events, in the order in which they are told.
+            Engine.WriteGate.Opened += ResumeHeld;
+            Engine.Script.BusyBegins += _reserve.Begin;
+            Engine.Script.BusyEnded += _reserve.End;
+            Engine.Users.Changed += _userChanges.Begin;
+            Engine.Users.Deleted += Engine.CloseAllOf;
+            Engine.Users.Log.DescribeClient = ClientDescription.Of;
+            if (settings.Diagnostics)
+            {
+                _watch = new Lazy<ServerWatch>(() => new ServerWatch(Parts, InfoText));
+                Engine.Timeline.Added += ServerEvents.OnTimeline;
+                keyspace.FailStop.Ending = WriteCrashPackage;
+            }
+
+            if (options.BeforeFailStop is { } callback)
+            {
+                // The host comes first: both share the time that the process waits.
+                Action<CrashReport> beforeFailStop = crash => callback(new RedKiteCrash(crash.Failure, crash.Command, crash.Text, crash.Path));
+                keyspace.FailStop.Ending = beforeFailStop + keyspace.FailStop.Ending;
+            }
+
+            ApplyChangedSettings(configuration);
+            _loads = options.LoadOnStart;
+            Engine.Attention.Set(ServerAttention.Loading, on: true); // until it has begun
+        }
+        catch
+        {
+            ReleaseUnstarted(keyspace);
+            throw;
+        }
+
+        _allocatedBytes = GC.GetAllocatedBytesForCurrentThread() - allocatedBefore;
+    }
+
+    private static Action<long, long, long>? LoadProgressOf(RedKiteOptions options) =>
+        options.LoadProgress is { } progress ? (loaded, total, keys) => progress.Report(new RedKiteLoadProgress(loaded, total, keys)) : null;
+
+    // What a setting's change does beside the setting. The rooms see to those that are their own.
+    private void ApplyChangedSettings(Configuration configuration)
+    {
+        OnChange(_clientLimit.Check, "maxclients");
+        OnChange(Quietly(Parts.Replicas.CountGood), "min-replicas-to-write", "min-replicas-max-lag");
+        OnChange(Quietly(Parts.Durability.Log.ApplySettings), "appendfsync", "no-appendfsync-on-rewrite", "aof-timestamp-enabled");
+        OnChange(
+            Quietly(() =>
+            {
+                if (_isLoaded) Parts.Durability.ApplyAppendOnly();
+            }),
+            "appendonly");
+        OnChange(() => ReopenTcp(isTls: false, "Unable to listen on this port. Check server logs."), "port");
+        OnChange(() => ReopenTcp(isTls: false, "Failed to bind to specified addresses.") ?? ReopenTcp(isTls: true, "Failed to bind to specified addresses."), "bind");
+        OnChange(() => _tls.Change() ?? ReopenTcp(isTls: true, "Unable to listen on this port. Check server logs."), "tls-port");
+        OnChange(_tls.Change, "tls-cert-file", "tls-key-file", "tls-key-file-pass", "tls-ca-cert-file", "tls-ca-cert-dir", "tls-auth-clients", "tls-protocols", "tls-ciphersuites", "tls-session-caching", "tls-handshakes-max", "tls-replication", "tls-client-cert-file", "tls-client-key-file", "tls-client-key-file-pass");
+        OnChange(_tls.Change, TlsSetup.UsersWithoutEffect);
+
+        void OnChange(Func<string?> apply, params IEnumerable<string> names)
+        {
+            foreach (string name in names) configuration.OnChange(name, apply);
+        }
+
+        static Func<string?> Quietly(Action apply) => () =>
+        {
+            apply();
+            return null;
+        };
+    }
+
+    private CommandTable NewCommandTable(FunctionLibraries libraries, RedKiteCommandSet custom)
+    {
+        CommandFamily[] families = CommandFamilies.Of(Parts, libraries);
+        var commands = new CommandTable(families);
+        if (custom.Count > 0)
+        {
+            CommandFamily hosts = CustomCommands.Bind(custom, Engine.Log, name => commands.Find(System.Text.Encoding.UTF8.GetBytes(name)) is not null, _faults);
+            commands = new CommandTable([.. families, hosts]);
+        }
+
+        foreach (RenamedCommand renamed in Engine.Configuration.RenamedCommands)
+        {
+            if (commands.Rename(renamed.Name, renamed.NewName) is { } error) _faults.Add($"{renamed.Where}: rename-command {renamed.Name} {renamed.NewName}: {error}");
+        }
+
+        return commands;
+    }
+
+    private SessionLoop NewLoop()
+    {
+        int index = _loops.Length;
+        var loop = new EventLoop($"loop-{index}", Engine.Buffers, _newTransport) { Index = index, Chooser = LeastLoaded, ArrivalWatch = _arrivals, Sockets = _sockets, Crashed = Crashed };
+        var sessions = new SessionLoop(Engine, Parts.Replicas, loop, index, _loopCount) { Ticked = index == 0 ? Tick : null };
+        loop.Handler = sessions;
+        if (Engine.SyncedLog.Log is { } log) sessions.Gate.Use(log);
+        _loops = [.. _loops, sessions];
+        return sessions;
+    }
+
+    /// <summary>What the rooms ask of the server, and tell it.</summary>
+    private sealed class Host(RedKiteServer server) : IDurabilityHost, IReplicationHost
+    {
+        public RdbReplication? Place => server.Parts.Replicas.PlaceOfNow();
+
+        public long Changes => ServerTotals.Of(server.Engine.Metrics).Changes;
+
+        public long Commands => ServerTotals.Of(server.Engine.Metrics).Commands;
+
+        public RdbReplication? PlaceOfReplica => server._follower.PlaceOfNow();
+
+        public void DataReplaced() => server.Parts.Backup.NoteOtherData();
+
+        public void Stopping() => server.Parts.Backup.Dispose();
+
+        public void LogBegan(ISyncedLog log) => server.ForEachLoop(loop => loop.Gate.Use(log));
+
+        public void LogEnded() => server.ForEachLoop(static loop => loop.Gate.Use(null));
+
+        public void LogSynced(long position)
+        {
+            foreach (SessionLoop loop in server._loops)
+            {
+                if (loop.Loop.AwaitedPosition is > 0 and long awaited && awaited <= position) loop.Loop.Post(() => loop.Loop.ReleaseOutput(position));
+            }
+        }
+
+        // A command that writes and began before may still serve another loop's clients: its loop posts their replies, and they
+        // are held there. So each loop ends its turn before any of them closes what is held.
+        public void LogAbandoned(ISyncedLog log)
+        {
+            long failure = log.Refusing;
+            SessionLoop[] loops = server._loops;
+            int left = loops.Length;
+            foreach (SessionLoop loop in loops)
+            {
+                loop.Loop.PostOrRun(() =>
+                {
+                    if (Interlocked.Decrement(ref left) == 0) server.ForEachLoop(each => each.Gate.Abandon(log, failure));
+                });
+            }
+        }
+
+        public void ChangeRole(PrimaryAddress? primary) => server._follower.Change(primary);
+
+        public void AcknowledgeSoon() => server._follower.AcknowledgeSoon();
+
+        public void ResumeHeld() => server.ResumeHeld();
+
+        // A connection's loop handles this behind the command that waits. A caller in the process may only be about to wait: it finds the reply then.
+        public void ReplyLater(Session session, LateReply wait, byte[] reply)
+        {
+            if (server._haveLoopsEnded) return; // nobody waits any more
+            wait.Set(reply);
+            if (session.Connection is { } connection) EventLoop.Post(connection, Finish);
+            else Finish();
+
+            void Finish()
+            {
+                if (session.Blocked is { } blocked && blocked.Block.Late == wait) server.Engine.Blocked.EndByLateReply(blocked, server.Engine.Buffers);
+            }
+        }
+    }
+}

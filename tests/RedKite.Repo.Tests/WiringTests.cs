@@ -1,0 +1,59 @@
+using System.Text.RegularExpressions;
+
+namespace RedKite.Repo.Tests;
+
+/// <summary>
+/// How parts are connected: by constructor arguments and by interfaces that are named for what they ask. A delegate that is set later hides who calls whom, and a setter
+/// who changes what, so both are counted, and the numbers may only fall. When yours is lower, lower the bound.
+/// </summary>
+public sealed partial class WiringTests
+{
+    private const int DelegatesMax = 13;
+    private const int SettersMax = 303;
+
+    // Settings are what CONFIG SET changes, options what a host sets.
+    private static readonly string[] Values = ["Settings.cs", "RedKiteOptions.cs", "BenchOptions.cs"];
+
+    [Fact]
+    public void Delegates_that_are_set_later_become_fewer()
+    {
+        string[] delegates = [.. Lines("delegate ").Select(line => DeclaredDelegate().Match(line.Text)).Where(match => match.Success).Select(match => match.Groups["name"].Value), "Action", "Func", "Predicate"];
+        string[] found = [.. Setters().Where(setter => delegates.Contains(setter.Type)).Select(setter => setter.Name)];
+        Assert.True(found.Length <= DelegatesMax, $"{found.Length} delegate properties:\n{string.Join('\n', found)}");
+    }
+
+    [Fact]
+    public void Setters_become_fewer()
+    {
+        int count = Setters().Count();
+        Assert.True(count <= SettersMax, $"{count} properties that others may set");
+    }
+
+    [Theory]
+    [InlineData("internal Action? Ended { get; set; }", "Action")]
+    [InlineData("public Func<int, string> Reply { get; set; } = static _ => null;", "Func")]
+    [InlineData("internal required KeyRule Rule { get; set; }", "KeyRule")]
+    [InlineData("internal Dictionary<string, List<int>>? Names { get; set; }", "Dictionary")]
+    [InlineData("internal long Count { get; private set; }", null)]
+    [InlineData("internal Action Begun { get; init; }", null)]
+    public void Setters_are_found(string source, string? type) => Assert.Equal(type, Settable().Match(source) is { Success: true } match ? match.Groups["type"].Value : null);
+
+    private static IEnumerable<(string Type, string Name)> Setters() =>
+        from line in Lines("set;")
+        where !Values.Contains(Path.GetFileName(line.Path))
+        let match = Settable().Match(line.Text)
+        where match.Success
+        select (match.Groups["type"].Value, $"{line.Path}: {match.Groups["name"].Value}");
+
+    private static IEnumerable<(string Path, string Text)> Lines(string with) =>
+        from path in Repository.Files("src", ".cs")
+        from line in Repository.Read(path).Split('\n')
+        where line.Contains(with, StringComparison.Ordinal) && !line.TrimStart().StartsWith("//", StringComparison.Ordinal)
+        select (path, line);
+
+    [GeneratedRegex(@"\b(?:internal|public)(?: (?:required|static|virtual|override|new))* (?<type>\w+)(?:<[^{;=]*>)?\??(?:\[\])? (?<name>\w+)\s*\{\s*get;\s*(?:internal )?set;")]
+    private static partial Regex Settable();
+
+    [GeneratedRegex(@"\bdelegate [\w<>?\[\], ]+? (?<name>\w+)(?:<[^(]*>)?\(")]
+    private static partial Regex DeclaredDelegate();
+}
