@@ -4,37 +4,34 @@ using System.Text;
 namespace RedKite.Figures;
 
 /// <summary>
-/// The part of docs/reference/figures.md that this program writes: everything between its two markers. It has a section per scenario,
-/// each with its date and machine, and first a table of all targets. A run replaces the sections of the scenarios that it
-/// measured and keeps the others.
+/// What this program writes: a file for each section in bench/Results, with its tables, date and machine, and in docs/reference/figures.md, between two markers, the
+/// table of all targets. A run replaces the files of the scenarios that it measured and keeps the others.
 /// </summary>
 internal static class FiguresPage
 {
     private const string Begin = "<!-- figures:begin -->";
     private const string End = "<!-- figures:end -->";
-    private const string Heading = "## ";
-    private const string Summary = "targets";
 
+    /// <param name="page">The page.</param>
+    /// <param name="folder">The folder of the sections' files.</param>
     /// <param name="order">The scenarios in the order of the page.</param>
-    internal static void Write(string file, IEnumerable<Report> reports, Options options, IEnumerable<string> order)
+    internal static void Write(string page, string folder, IEnumerable<Report> reports, Options options, IEnumerable<string> order)
     {
-        string page = File.ReadAllText(file);
-        (int begin, int end) = FindMarkers(file, page);
-        Dictionary<string, string> sections = ReadSections(page[(begin + Begin.Length)..end]);
-        foreach (Report report in reports) sections[report.Scenario] = report.ToMarkdown(Measured(options));
-
-        List<string> names = [.. order.Where(sections.ContainsKey)];
-        var text = new StringBuilder(Begin).AppendLine().Append(Summarize(names, sections));
-        foreach (string name in names) text.AppendLine().Append(sections[name]);
-        File.WriteAllText(file, $"{page[..begin]}{text}{page[end..]}");
+        Directory.CreateDirectory(folder);
+        foreach (Report report in reports) File.WriteAllText(FileOf(folder, report.Scenario), report.ToMarkdown(Measured(options)));
+        string text = File.ReadAllText(page);
+        (int begin, int end) = FindMarkers(page, text);
+        File.WriteAllText(page, $"{text[..begin]}{Begin}\n{Summarize(folder, order)}{text[end..]}");
     }
 
     /// <summary>Runs before the first measurement, so that a missing marker does not cost a long run.</summary>
-    internal static void EnsureWritable(string file)
+    internal static void EnsureWritable(string page)
     {
-        if (!File.Exists(file)) throw new CannotMeasureException($"{file} does not exist");
-        FindMarkers(file, File.ReadAllText(file));
+        if (!File.Exists(page)) throw new CannotMeasureException($"{page} does not exist");
+        FindMarkers(page, File.ReadAllText(page));
     }
+
+    private static string FileOf(string folder, string scenario) => Path.Combine(folder, scenario + ".md");
 
     private static string Measured(Options options)
     {
@@ -42,29 +39,15 @@ internal static class FiguresPage
         return $"Measured on {date} on {Machine.Description} with `{options.CommandLine}`; {PeerProgram.Describe()}.";
     }
 
-    private static Dictionary<string, string> ReadSections(string text)
-    {
-        Dictionary<string, string> sections = [];
-        string? name = null;
-        foreach (string line in text.Split('\n'))
-        {
-            if (line.StartsWith(Heading, StringComparison.Ordinal)) sections[name = line[Heading.Length..].Trim()] = "";
-            if (name is not null) sections[name] += line + "\n";
-        }
-
-        sections.Remove(Summary);
-        return sections.ToDictionary(section => section.Key, section => section.Value.TrimEnd() + "\n");
-    }
-
     // The rows of the sections' own tables, so that it also has those of earlier runs.
-    private static string Summarize(List<string> names, Dictionary<string, string> sections)
+    private static string Summarize(string folder, IEnumerable<string> order)
     {
-        var text = new StringBuilder($"{Heading}{Summary}").AppendLine().AppendLine()
-            .AppendLine("The targets of all sections but `types`, met or not: medians with the range of their rounds. The tables of `types` have a target in each row. The sections below have the dates and the machines.")
+        var text = new StringBuilder("## targets").AppendLine().AppendLine()
+            .AppendLine("The targets of all sections but `types`, met or not: medians with the range of their rounds. The tables of `types` have a target in each row. The files of the sections have the dates and the machines.")
             .AppendLine().AppendLine("| section | figure | measured | range | target | met |").AppendLine("|---|---|---:|---:|---|---|");
-        foreach (string name in names)
+        foreach (string name in order.Where(name => File.Exists(FileOf(folder, name))))
         {
-            IEnumerable<string> rows = sections[name].Split('\n').SkipWhile(line => line != Report.TargetsTitle)
+            IEnumerable<string> rows = File.ReadLines(FileOf(folder, name)).SkipWhile(line => line != Report.TargetsTitle)
                 .SkipWhile(line => !line.StartsWith("|---", StringComparison.Ordinal)).Skip(1).TakeWhile(line => line.StartsWith('|'));
             foreach (string row in rows) text.AppendLine($"| {name} {row}");
         }

@@ -56,7 +56,7 @@ internal sealed record Options
           --redkite-command TEXT  start this command instead of RedKite; {port}, {dir} and {loops} are substituted
           --no-build              measure the existing build of RedKite
           --json FILE             append each scenario's result to FILE as one line of JSON
-          --write-figures         write the results into docs/reference/figures.md; other sections stay
+          --write-figures         write the results into bench/Results and docs/reference/figures.md; other sections stay
 
         Exit status: 0 measured (targets met or not), 1 invalid arguments, 2 a required program is missing or failed.
         """;

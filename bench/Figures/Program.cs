@@ -62,7 +62,7 @@ try
         Console.WriteLine();
         Console.Write(report.ToText());
         if (options.JsonFile is { } file) File.AppendAllText(file, report.ToJson(options) + Environment.NewLine);
-        if (options.WriteFigures) FiguresPage.Write(Repository.FiguresPage, [report], options, scenarios.Keys); // results so far are kept if a later one fails
+        if (options.WriteFigures) FiguresPage.Write(Repository.FiguresPage, Repository.Results, [report], options, scenarios.Keys); // results so far are kept if a later one fails
     }
 
     return 0;

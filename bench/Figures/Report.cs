@@ -33,7 +33,7 @@ internal sealed class Report(string scenario, string method)
     /// <param name="measured">When and where it was measured: the section's last line.</param>
     internal string ToMarkdown(string measured)
     {
-        var text = new StringBuilder().AppendLine($"## {scenario}").AppendLine().AppendLine(method);
+        var text = new StringBuilder().AppendLine($"# {scenario}").AppendLine().AppendLine(method);
         foreach (string note in Notes) text.AppendLine().AppendLine($"Note: {note}");
         foreach (Table table in ShownTables())
         {

@@ -8,6 +8,8 @@ internal static class Repository
 
     internal static string HostProgram => HostProgramOf(Root);
 
+    internal static string Results { get; } = Path.Combine(Root, "bench", "Results");
+
     internal static string FiguresPage => Path.Combine(Root, "docs", "reference", "figures.md");
 
     /// <summary>The server's path in a worktree of the repository, once built.</summary>

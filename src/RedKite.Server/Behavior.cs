@@ -13,7 +13,7 @@ namespace RedKite;
 /// log. A command that was executed stays executed.</para>
 /// <para>Arguments may be secrets: AUTH's password is one.</para>
 /// <para>What it costs: one behavior adds 50 to 90 ns to every command, 30 more once a behavior reads <see cref="CommandCall.Elapsed"/>, and
-/// each further one 1 to 2 ns, plus the behavior's own work (docs/reference/figures.md, section "behaviors"). Short commands are timed in runs, so the times in INFO and LATENCY
+/// each further one 1 to 2 ns, plus the behavior's own work (bench/Results/behaviors.md). Short commands are timed in runs, so the times in INFO and LATENCY
 /// HISTOGRAM include the behaviors around them.</para>
 /// <para>How it is built: the behaviors themselves form the chain, linked once when the server starts, so a command allocates
 /// nothing at any depth and makes one call per behavior. That call, <c>Next.Invoke</c>, is in each behavior's own code. So the

@@ -1,11 +1,14 @@
 namespace RedKite.Figures.Tests;
 
-/// <summary>The page's generated section, between its markers.</summary>
+/// <summary>The files of the sections, and the page's table between its markers.</summary>
 public sealed class FiguresPageTests : IDisposable
 {
-    private readonly string _page = Path.GetTempFileName();
+    private readonly string _folder = Directory.CreateTempSubdirectory("redkite-figures-").FullName;
+    private readonly string _page;
 
-    public void Dispose() => File.Delete(_page);
+    public FiguresPageTests() => _page = Path.Combine(_folder, "figures.md");
+
+    public void Dispose() => Directory.Delete(_folder, recursive: true);
 
     [Fact]
     public void Figures_replace_the_text_between_the_markers()
@@ -16,8 +19,9 @@ public sealed class FiguresPageTests : IDisposable
 
         string page = File.ReadAllText(_page);
         Assert.StartsWith("before\n<!-- figures:begin -->\n## targets\n", page, StringComparison.Ordinal);
-        Assert.Contains("\n## cpu\n\nMethod.\n", page, StringComparison.Ordinal);
-        Assert.Contains("with `./dev bench cpu --write-figures`; ", page, StringComparison.Ordinal);
+        string section = File.ReadAllText(Path.Combine(_folder, "Results", "cpu.md"));
+        Assert.StartsWith("# cpu\n\nMethod.\n", section, StringComparison.Ordinal);
+        Assert.Contains("with `./dev bench cpu --write-figures`; ", section, StringComparison.Ordinal);
         Assert.EndsWith("<!-- figures:end -->\nafter\n", page, StringComparison.Ordinal);
         Assert.DoesNotContain("old", page, StringComparison.Ordinal);
     }
@@ -29,7 +33,8 @@ public sealed class FiguresPageTests : IDisposable
         Write("tail", 1.5);
         Write("cpu", 2.5);
         string once = File.ReadAllText(_page);
-        Assert.Equal(["## targets", "## cpu", "## tail"], once.Split('\n').Where(line => line.StartsWith("## ", StringComparison.Ordinal)));
+        Assert.Equal(["cpu", "tail"], once.Split('\n').Where(line => line.Contains("figure of", StringComparison.Ordinal)).Select(line => line.Split(' ')[1]));
+        Assert.Equal(["cpu.md", "tail.md"], Directory.GetFiles(Path.Combine(_folder, "Results")).Select(Path.GetFileName).Order(StringComparer.Ordinal));
 
         Write("cpu", 2.5);
         Assert.Equal(once, File.ReadAllText(_page));
@@ -41,7 +46,7 @@ public sealed class FiguresPageTests : IDisposable
         File.WriteAllText(_page, "<!-- figures:begin -->\n<!-- figures:end -->\n");
         Write("tail", 1.5);
         Write("cpu", 2.5);
-        string[] summary = File.ReadAllText(_page).Split("## cpu")[0].Split('\n');
+        string[] summary = File.ReadAllText(_page).Split('\n');
         Assert.Contains("| cpu | figure of cpu | 2.50 | 2.00 to 3.00 | at most 2 | NO |", summary);
         Assert.Contains("| tail | figure of tail | 1.50 | 1.00 to 2.00 | at most 2 | yes |", summary);
     }
@@ -61,6 +66,6 @@ public sealed class FiguresPageTests : IDisposable
         var report = new Report(scenario, "Method.");
         report.Targets.Add(Target.AtMost(2, $"figure of {scenario}", new Spread([median, median - 0.5, median + 0.5])));
         string[] known = ["cpu", "tail"];
-        FiguresPage.Write(_page, [report], Options.Parse([scenario, "--write-figures"], known), known);
+        FiguresPage.Write(_page, Path.Combine(_folder, "Results"), [report], Options.Parse([scenario, "--write-figures"], known), known);
     }
 }
