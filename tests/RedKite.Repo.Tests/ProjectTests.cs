@@ -75,6 +75,23 @@ public partial class ProjectTests
         static string Short(string name) => name["RedKite.".Length..];
     }
 
+    // The picture has the rooms and what is below them, as their projects refer to each other.
+    [Fact]
+    public void Architecture_draws_the_references()
+    {
+        string[] drawn = [.. Repository.Read("docs/architecture.md").Split('\n').Where(line => line.Contains(" --> ", StringComparison.Ordinal)).SelectMany(Edges)];
+        string[] left = [.. drawn.Select(edge => edge.Split(' ')[0]).Distinct()];
+        string[] referred = [.. left.SelectMany(name => Includes(Repository.Read($"src/RedKite.{name}/RedKite.{name}.csproj"), "ProjectReference").Select(to => $"{name} {Name(to)["RedKite.".Length..]}"))];
+        Assert.Contains("Server Core", drawn);
+        Assert.Equal(referred.Order(StringComparer.Ordinal), drawn.Order(StringComparer.Ordinal));
+
+        static IEnumerable<string> Edges(string line)
+        {
+            string[] sides = line.Trim().Split(" --> ");
+            return sides[1].Split(" & ").Select(to => $"{sides[0]} {to}");
+        }
+    }
+
     [Theory]
     [InlineData("src/RedKite.Store/RedKite.Store.csproj", "ProjectReference", "../RedKite.Net/RedKite.Net.csproj")]
     [InlineData("src/RedKite.Protocol/RedKite.Protocol.csproj", "ProjectReference", "..\\RedKite.Store\\RedKite.Store.csproj")]
