@@ -3,6 +3,7 @@ using RedKite.Persistence.Aof;
 using RedKite.Persistence.Check;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
+using static RedKite.Server.Logging.QuantityText;
 
 namespace RedKite.Host;
 
@@ -176,7 +177,7 @@ internal sealed class CheckProgram
     {
         AofManifest manifest = AofFolder.ReadManifest(Files, path);
         string folder = Path.GetDirectoryName(path) ?? "";
-        _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: {(manifest.Base is null ? "no base" : "a base")}, {manifest.Increments.Length} increments, {manifest.History.Length} to be deleted"));
+        _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: {(manifest.Base is null ? "no base" : "a base")}, {Times(manifest.Increments.Length, "increment")}, {manifest.History.Length} to be deleted"));
         AofFile[] all = [.. manifest.Files];
         for (int i = 0; i < all.Length; i++)
         {
@@ -194,7 +195,7 @@ internal sealed class CheckProgram
         using (IOpenFile file = Files.OpenRead(path)) summary = AofSummary.Of(file, _options, NowMs, _untilSeconds);
         if (summary.Rdb is not null) Write(path, summary.Rdb);
         string times = summary.FirstTimestamp == 0 ? "" : $", written from {Time(summary.FirstTimestamp)} to {Time(summary.LastTimestamp)}";
-        _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: {summary.Commands} commands, {summary.FileBytes} bytes{times}"));
+        _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: {Times(summary.Commands, "command")}, {Times(summary.FileBytes, "byte")}{times}"));
         if (_untilSeconds > 0 && isLast && summary.FirstTimestamp == 0 && summary.Commands > 0)
         {
             _errors.WriteLine($"redkite check: {path} has no annotations of times, so --until cannot cut it (aof-timestamp-enabled yes writes them from then on)");
@@ -234,7 +235,7 @@ internal sealed class CheckProgram
 
     private int Cut(string path, long length, long fileBytes)
     {
-        _output.Write(string.Create(CultureInfo.InvariantCulture, $"{path} will be cut from {fileBytes} bytes by {fileBytes - length} to {length}. Continue? [y/N] "));
+        _output.Write(string.Create(CultureInfo.InvariantCulture, $"{path} will be cut from {Times(fileBytes, "byte")} by {fileBytes - length} to {length}. Continue? [y/N] "));
         if (_answersYes) _output.WriteLine("y");
         else if (_input.ReadLine()?.Trim() is not ("y" or "Y" or "yes")) return Damaged;
         using IOpenFile file = Files.OpenWrite(path);
@@ -246,19 +247,19 @@ internal sealed class CheckProgram
 
     private void Write(string path, RdbSummary summary)
     {
-        _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: RDB version {summary.Version} of {summary.Family}, {summary.End} bytes, {(summary.IsSumChecked ? "checksum correct" : "no checksum")}, {summary.Functions} function libraries"));
+        _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{path}: RDB version {summary.Version} of {summary.Family}, {Times(summary.End, "byte")}, {(summary.IsSumChecked ? "checksum correct" : "no checksum")}, {Times(summary.Functions, "function library")}"));
         foreach ((string name, string value) in summary.Fields) _output.WriteLine($"  {name}: {value}");
         foreach ((int number, DatabaseSummary database) in summary.Databases)
         {
-            _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  database {number}: {database.Keys} keys, {database.Expiring} with an expiry, {database.Expired} of them expired"));
-            foreach ((string type, TypeSummary sum) in database.Types) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"    {type}: {sum.Keys} keys, {sum.Bytes} bytes"));
+            _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  database {number}: {Times(database.Keys, "key")}, {database.Expiring} with an expiry, {database.Expired} of them expired"));
+            foreach ((string type, TypeSummary sum) in database.Types) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"    {type}: {Times(sum.Keys, "key")}, {Times(sum.Bytes, "byte")}"));
         }
 
         foreach (string corrected in summary.Corrected) _output.WriteLine("  " + corrected);
-        if (summary.EmptyKeys > 0) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  {summary.EmptyKeys} keys without elements, which are not loaded"));
+        if (summary.EmptyKeys > 0) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  {Times(summary.EmptyKeys, "key")} without elements, which {(summary.EmptyKeys == 1 ? "is" : "are")} not loaded"));
         foreach ((string module, long count) in summary.SkippedModules) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"  module '{module}': {count} passed over"));
         if (summary.Largest.Any()) _output.WriteLine("  largest:");
-        foreach (CheckedKey key in summary.Largest) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"    {key.Bytes} bytes: {key.Type} {key.Name} in database {key.Database}"));
+        foreach (CheckedKey key in summary.Largest) _output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"    {Times(key.Bytes, "byte")}: {key.Type} {key.Name} in database {key.Database}"));
     }
 
     private static string Time(long seconds) => DateTimeOffset.FromUnixTimeSeconds(Math.Clamp(seconds, 0, 253_402_300_799)).ToString("yyyy-MM-dd HH:mm:ss'Z'", CultureInfo.InvariantCulture);

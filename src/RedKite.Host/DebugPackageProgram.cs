@@ -3,6 +3,7 @@ using RedKite.Bench;
 using RedKite.Host.Transfer;
 using RedKite.Persistence.Files;
 using RedKite.Protocol;
+using static RedKite.Server.Logging.QuantityText;
 
 namespace RedKite.Host;
 
@@ -44,7 +45,7 @@ internal static class DebugPackageProgram
             Dictionary<string, string> options = Parse(arguments);
             byte[] package = Fetch(options);
             File.WriteAllBytes(options["--output"], package);
-            output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{options["--output"]}: {package.Length} bytes"));
+            output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{options["--output"]}: {Times(package.Length, "byte")}"));
             return 0;
         }
         catch (Exception failure) when (failure is FormatException or TransferException or IOException or UnauthorizedAccessException or NotSupportedException or ArgumentException)

@@ -2,6 +2,7 @@ using System.Globalization;
 using RedKite.Bench;
 using RedKite.Host.Transfer;
 using RedKite.Persistence.Files;
+using static RedKite.Server.Logging.QuantityText;
 
 namespace RedKite.Host;
 
@@ -69,7 +70,7 @@ internal static class ExportProgram
         var progress = new TransferProgress(output, !Console.IsOutputRedirected);
         string what = TrySync(address, scans, version, file, progress) ? "the data of one moment" : Scan(address, file, progress);
         file.Commit(name);
-        progress.Line(string.Create(CultureInfo.InvariantCulture, $"{path}: {what}, {file.Length} bytes"));
+        progress.Line(string.Create(CultureInfo.InvariantCulture, $"{path}: {what}, {Times(file.Length, "byte")}"));
     }
 
     // A server sends all databases, so for one of them its keys are read.
@@ -94,6 +95,6 @@ internal static class ExportProgram
         using ServerLink link = ServerLink.Open(address);
         using var export = new ScanExport(new SourceServer(link), file.Append, progress);
         export.Run();
-        return string.Create(CultureInfo.InvariantCulture, $"{export.Keys} keys of {export.Databases} databases");
+        return string.Create(CultureInfo.InvariantCulture, $"{Times(export.Keys, "key")} of {Times(export.Databases, "database")}");
     }
 }

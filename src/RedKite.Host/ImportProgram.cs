@@ -3,6 +3,7 @@ using System.Runtime.InteropServices;
 using RedKite.Bench;
 using RedKite.Host.Transfer;
 using RedKite.Persistence.Files;
+using static RedKite.Server.Logging.QuantityText;
 
 namespace RedKite.Host;
 
@@ -74,7 +75,7 @@ internal static class ImportProgram
 
         var progress = new TransferProgress(output, !Console.IsOutputRedirected);
         ImportState state = ImportState.Open(options["--state"] ?? DefaultState, from, to, runId);
-        if (state.Database >= 0) progress.Line(string.Create(CultureInfo.InvariantCulture, $"continues in database {state.Database} after {state.Keys} keys"));
+        if (state.Database >= 0) progress.Line(string.Create(CultureInfo.InvariantCulture, $"continues in database {state.Database} after {Times(state.Keys, "key")}"));
         var run = new ImportRun(source, new TargetServer(targetLink), new ImportOptions { KeepsExisting = options.Has("--keep"), IsPlain = options.Has("--plain"), CopiesUsers = options.Has("--users") }, state, progress);
 
         // The first signal ends it after the keys under way, the second one at once.
@@ -99,7 +100,7 @@ internal static class ImportProgram
         }
 
         state.Delete();
-        progress.Line(string.Create(CultureInfo.InvariantCulture, $"{state.Keys} keys copied, {run.Kept} kept, {run.Functions} function libraries, {run.Users} users, in {progress.Seconds:0.0} s"));
+        progress.Line(string.Create(CultureInfo.InvariantCulture, $"{Times(state.Keys, "key")} copied, {run.Kept} kept, {Times(run.Functions, "function library")}, {Times(run.Users, "user")}, in {progress.Seconds:0.0} s"));
         foreach (string line in run.Failures) errors.WriteLine("redkite import: not copied: " + line);
         if (run.FailureCount > run.Failures.Count) errors.WriteLine(string.Create(CultureInfo.InvariantCulture, $"redkite import: not copied: {run.FailureCount - run.Failures.Count} more"));
         return run.FailureCount == 0 ? 0 : 1;
@@ -112,5 +113,5 @@ internal static class ImportProgram
     }
 
     private static string Continues(ImportState state) =>
-        string.Create(CultureInfo.InvariantCulture, $"{state.Keys} keys are copied, and the same command continues there ({state.Path})");
+        string.Create(CultureInfo.InvariantCulture, $"{Times(state.Keys, "key")} {(state.Keys == 1 ? "is" : "are")} copied, and the same command continues there ({state.Path})");
 }

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using RedKite.Server.Diagnostics.Package;
 using RedKite.Traces;
+using static RedKite.Server.Logging.QuantityText;
 
 namespace RedKite.Host;
 
@@ -14,11 +15,11 @@ internal static class PackageStacks
     {
         IReadOnlyList<ThreadSummary> threads = ThreadSummary.Of(Read(package, TracePackageParts.StacksName).Stacks);
         output.WriteLine();
-        output.WriteLine($"Stacks of {threads.Count} threads, sampled for {TracePackageParts.StacksTime.TotalMilliseconds:0} ms:");
+        output.WriteLine($"Stacks of {Times(threads.Count, "thread")}, sampled for {TracePackageParts.StacksTime.TotalMilliseconds:0} ms:");
         foreach (ThreadSummary thread in threads)
         {
             output.WriteLine();
-            output.WriteLine($"{thread.Thread}: {thread.Samples} samples, {thread.Running} running, {thread.InCall} in native calls, {thread.Waiting} waiting; {thread.CommonSamples} times:");
+            output.WriteLine($"{thread.Thread}: {Times(thread.Samples, "sample")}, {thread.Running} running, {thread.InCall} in native calls, {thread.Waiting} waiting; {Times(thread.CommonSamples, "time")}:");
             foreach (string frame in thread.CommonStack) output.WriteLine("    " + frame);
         }
     }

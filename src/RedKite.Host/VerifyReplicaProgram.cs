@@ -2,6 +2,7 @@ using System.Globalization;
 using RedKite.Bench;
 using RedKite.Host.Comparison;
 using RedKite.Host.Transfer;
+using static RedKite.Server.Logging.QuantityText;
 
 namespace RedKite.Host;
 
@@ -92,8 +93,8 @@ internal static class VerifyReplicaProgram
         progress.Line($"comparing key by key: {why}");
         var comparison = new KeyComparison(pair, values, progress);
         comparison.Run();
-        progress.Line(string.Create(CultureInfo.InvariantCulture, $"{comparison.Keys} keys compared in {progress.Seconds:0.0} s: {comparison.Differences} differ"));
-        if (comparison.Undecided > 0) progress.Line(string.Create(CultureInfo.InvariantCulture, $"{comparison.Undecided} keys could not be compared, because they change all the time"));
+        progress.Line(string.Create(CultureInfo.InvariantCulture, $"{Times(comparison.Keys, "key")} compared in {progress.Seconds:0.0} s: {comparison.Differences} {(comparison.Differences == 1 ? "differs" : "differ")}"));
+        if (comparison.Undecided > 0) progress.Line(string.Create(CultureInfo.InvariantCulture, $"{Times(comparison.Undecided, "key")} could not be compared, because {(comparison.Undecided == 1 ? "it changes" : "they change")} all the time"));
         return comparison.Differences + comparison.Undecided == 0 ? 0 : 1;
     }
 }

@@ -86,7 +86,7 @@ internal sealed class Connection
     public long OutputBlocks => (_output?.Count ?? 0) + (Layer?.Wire?.Count ?? 0) + (_held?.Count ?? 0) + (_awaiting?.Count ?? 0);
 
     /// <summary>Memory of the connection's buffers. A snapshot when read by another thread.</summary>
-    public long BufferBytes => (Input?.Capacity ?? 0) + OutputCapacityBytes + (Layer?.BufferBytes ?? 0);
+    public long BufferBytes => (Input?.HeldBytes ?? 0) + OutputCapacityBytes + (Layer?.BufferBytes ?? 0);
 
     /// <summary>Bytes that other threads have posted to the connection and its loop has not handled yet. From any thread.</summary>
     public long PostedBytes => Interlocked.Read(ref _postedBytes);

@@ -59,7 +59,7 @@ public sealed class ExportTests(Transfers servers) : IDisposable
         Assert.Contains("dump.rdb: 2 keys of 2 databases, ", export.Output, StringComparison.Ordinal);
         ChildProgram check = (await Transfers.Run("check", path)).Succeeded();
         Assert.Contains("RDB version 10 of Redis", check.Output, StringComparison.Ordinal);
-        Assert.Contains("database 4: 1 keys, 1 with an expiry", check.Output, StringComparison.Ordinal);
+        Assert.Contains("database 4: 1 key, 1 with an expiry", check.Output, StringComparison.Ordinal);
 
         // Of one database.
         (await Transfers.Run("export", Transfers.Address(source) + "/4", path)).Succeeded();

@@ -184,7 +184,7 @@ public sealed class ImportTests(Transfers servers) : IDisposable
             targetClient.Run("SET a mine").IsOk();
             string[] options = way == "--plain" ? ["--keep", "--plain", "--users"] : ["--keep", "--users"];
             ChildProgram import = (await Transfers.Run(["import", $"redis://:planted-secret@127.0.0.1:{source.Port}/7", "--to", Address(target), "--state", State, .. options])).Succeeded();
-            Assert.Contains("2 keys copied, 1 kept, 0 function libraries, 1 users", import.Output, StringComparison.Ordinal);
+            Assert.Contains("2 keys copied, 1 kept, 0 function libraries, 1 user", import.Output, StringComparison.Ordinal);
             targetClient.Run("MGET a b c").IsArray("mine", "2", "3");
             targetClient.Run("DBSIZE").IsInteger(3);
         }
@@ -208,7 +208,7 @@ public sealed class ImportTests(Transfers servers) : IDisposable
         ChildProgram unverified = await Transfers.Run(words);
         Assert.Equal(1, unverified.ExitCode);
         Assert.StartsWith($"redkite import: localhost:{to}: ", Assert.Single(unverified.Errors.TrimEnd().Split('\n')), StringComparison.Ordinal);
-        Assert.Contains("1 keys copied", (await Transfers.Run([.. words, "--to-tls", authority])).Succeeded().Output, StringComparison.Ordinal);
+        Assert.Contains("1 key copied", (await Transfers.Run([.. words, "--to-tls", authority])).Succeeded().Output, StringComparison.Ordinal);
         string dump = _folder.File("dump.rdb");
         (await Transfers.Run("export", $"rediss://localhost:{to}", dump, "--tls", "none")).Succeeded();
         Assert.True(File.Exists(dump));

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Globalization;
+using static RedKite.Server.Logging.QuantityText;
 
 namespace RedKite.Host.Transfer;
 
@@ -32,7 +33,7 @@ internal sealed class TransferProgress(TextWriter output, bool isTerminal)
         double share = KeysTotal > 0 ? Math.Min((double)keys / KeysTotal, 1) : 0;
         string left = share > 0 && seconds >= EstimateAfterSeconds ? string.Create(CultureInfo.InvariantCulture, $", {seconds / share * (1 - share):0} s left") : "";
         string of = KeysTotal > 0 ? string.Create(CultureInfo.InvariantCulture, $" of about {KeysTotal} ({share:P0})") : "";
-        string line = string.Create(CultureInfo.InvariantCulture, $"{place}{keys} keys{of}, {bytes / Mebibyte:0.0} MiB, {bytes / Mebibyte / seconds:0.0} MiB/s{left}");
+        string line = string.Create(CultureInfo.InvariantCulture, $"{place}{Times(keys, "key")}{of}, {bytes / Mebibyte:0.0} MiB, {bytes / Mebibyte / seconds:0.0} MiB/s{left}");
         if (!isTerminal)
         {
             output.WriteLine(line);

@@ -8,10 +8,13 @@ namespace RedKite.Net.Interop;
 /// </summary>
 internal sealed unsafe class ByteQueue : IDisposable
 {
+    private const int PageBytes = 4096;
+
     private byte* _block;
     private nint _capacity;
     private nint _start;
     private nint _end;
+    private nint _written; // how far the block had been written when what it holds was moved to its start
 
     internal ByteQueue(int capacity)
     {
@@ -23,7 +26,11 @@ internal sealed unsafe class ByteQueue : IDisposable
 
     internal long Length => _end - _start;
 
-    internal long Capacity => _capacity;
+    /// <summary>
+    /// The memory that it takes: whole pages, as far as they were ever written to. The room behind them, which is as large again while a long request
+    /// arrives, is only addresses.
+    /// </summary>
+    internal long HeldBytes => Math.Min(_capacity, (Math.Max(_written, _end) + PageBytes - 1) & -PageBytes);
 
     /// <summary>The waiting bytes, up to the largest span.</summary>
     internal Span<byte> Bytes => new(_block + _start, (int)Math.Min(_end - _start, int.MaxValue));
@@ -49,7 +56,7 @@ internal sealed unsafe class ByteQueue : IDisposable
     {
         NativeMemory.Free(_block);
         _block = null;
-        _capacity = _start = _end = 0;
+        _capacity = _start = _end = _written = 0;
         GC.SuppressFinalize(this);
     }
 
@@ -58,6 +65,7 @@ internal sealed unsafe class ByteQueue : IDisposable
         nint length = _end - _start;
         if (_start > 0 && length + bytes <= _capacity && _start >= _capacity / 2)
         {
+            _written = Math.Max(_written, _end);
             Buffer.MemoryCopy(_block + _start, _block, length, length);
         }
         else
@@ -74,6 +82,7 @@ internal sealed unsafe class ByteQueue : IDisposable
                 Buffer.MemoryCopy(_block + _start, larger, length, length);
                 NativeMemory.Free(_block);
                 _block = larger;
+                _written = 0;
             }
 
             _capacity = capacity;

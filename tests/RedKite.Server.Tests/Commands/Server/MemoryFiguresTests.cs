@@ -83,6 +83,25 @@ public sealed class MemoryFiguresTests
         NetworkTests.WaitFor(() => server.Run("SET k v").Text == "OK", "the memory to be noticed that is free again");
     }
 
+    // The room for the rest of a request is reserved, but takes no memory yet.
+    [Fact]
+    public async Task Half_a_request_takes_the_memory_of_half_a_request()
+    {
+        const int Sent = 500_000;
+        await using LiveServer server = await LiveServer.StartAsync();
+        using RespConnection other = RespConnection.Connect(server.Server.Port);
+        string id = other.Run("CLIENT ID").Number.ToString(CultureInfo.InvariantCulture);
+        string head = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1000000\r\n";
+        other.Send(head + new string('x', Sent - head.Length));
+        Assert.True(SpinWait.SpinUntil(() => Field("qbuf") == Sent, 60_000));
+        Assert.InRange(Field("tot-mem"), Sent, Sent + LoopMetrics.ConnectionBytes + 4096);
+        other.Send(new string('x', 1_000_000 - Sent + head.Length) + "\r\n");
+        other.Read().IsOk();
+        Assert.Equal(1_000_000, server.Run("STRLEN k").Number);
+
+        long Field(string name) => long.Parse(server.Run("CLIENT LIST ID " + id).Text.Split(' ').Single(field => field.StartsWith(name + "=", StringComparison.Ordinal))[(name.Length + 1)..], CultureInfo.InvariantCulture);
+    }
+
     [Fact]
     public async Task Client_list_shows_the_buffers_that_a_client_has()
     {
