@@ -1,6 +1,6 @@
 namespace RedKite.Server.Diagnostics;
 
-/// <summary>How much each client has sent in the last minute: of two points of time half a minute apart, the older one is compared with now. On the diagnostics thread.</summary>
+/// <summary>How much each client has written in the last minute, in bytes of commands that write: of two points of time half a minute apart, the older one is compared with now. On the diagnostics thread.</summary>
 internal sealed class ClientInput
 {
     internal const int ClientsMax = 20_000;
@@ -11,7 +11,7 @@ internal sealed class ClientInput
     private int _seconds;
 
     /// <summary>Ends an observed second.</summary>
-    /// <param name="clients">The clients with what they have sent since they connected.</param>
+    /// <param name="clients">The clients with what they have written since they connected.</param>
     internal void EndSecond(IEnumerable<(long Id, long Bytes)> clients)
     {
         if (_seconds++ % EverySeconds != 0) return;
@@ -21,7 +21,7 @@ internal sealed class ClientInput
         if (_seconds == 1) _older = new Dictionary<long, long>(_newer);
     }
 
-    /// <summary>The client that has sent most since the older point, and how much.</summary>
+    /// <summary>The client that has written most since the older point, and how much.</summary>
     internal (long Id, long Bytes) Most(IEnumerable<(long Id, long Bytes)> clients) =>
         clients.Take(ClientsMax).Select(client => (client.Id, client.Bytes - _older.GetValueOrDefault(client.Id))).OrderByDescending(client => client.Item2).FirstOrDefault();
 }

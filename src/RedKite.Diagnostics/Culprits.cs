@@ -116,14 +116,14 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
         return refused.Count == 0 ? "" : "refused within a minute: " + Listed(refused.Select(client => $"{Client(client.Key.Id, name: client.Key.Name)} {Occurrences(client.Count)}"));
     }
 
-    /// <summary>Who sent most within the last minute, and the largest key if it holds a noticeable share of the data.</summary>
+    /// <summary>Who wrote most within the last minute, and the largest key if it holds a noticeable share of the data.</summary>
     internal string MemoryUsers()
     {
-        (long id, long bytes) = diagnostics.Input.Most(parts.Core.Clients.All.Select(session => (session.Id, session.BytesReceived)));
+        (long id, long bytes) = diagnostics.Input.Most(parts.Core.Clients.All.Select(session => (session.Id, session.BytesWritten)));
         long all = parts.Core.Metrics.Keyspace.Stripes.Sum(stripe => stripe.UsedBytes);
         string[] users =
         [
-            bytes >= NoticeableInput ? Text($"within a minute {Client(id)} sent most: {Bytes(bytes)}") : "",
+            bytes >= NoticeableInput ? Text($"within a minute {Client(id)} wrote most: {Bytes(bytes)}") : "",
             LargestExisting() is { } key && key.Bytes >= all * NoticeableShare ? Text($"{LargestKey()} holds {100.0 * key.Bytes / all:0} % of the data") : "",
         ];
         return string.Join(", ", users.Where(user => user.Length > 0));

@@ -223,6 +223,9 @@ internal sealed class Session
     /// <summary>Commands executed for the client; those of its transactions and scripts count, and those refused do not, as in `total_commands_processed`.</summary>
     internal long CommandsProcessed { get; set; }
 
+    /// <summary>The bytes of those commands that write.</summary>
+    internal long BytesWritten { get; set; }
+
     /// <summary>What about the client keeps its commands off the batch's short path.</summary>
     internal SessionAttention Attention { get; private set; }
 

@@ -31,6 +31,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
             metrics.Calls++;
             _environment.Metrics.CommandsProcessed++;
             cmd.Session.CommandsProcessed++;
+            if (cmd.Command.Is(CommandFlags.Write)) cmd.Session.BytesWritten += cmd.Arguments.Bytes;
             NoteTime(cmd, ns, lockedNs, end, isOfScript: requestBytes == 0);
             if (requestBytes > 0 && TracksHotKeys) _engine.HotKeys.Add(cmd, ns, requestBytes + replyBytes); // commands of a script count with it
         }

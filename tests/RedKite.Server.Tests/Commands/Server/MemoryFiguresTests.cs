@@ -1,3 +1,4 @@
+using System.Globalization;
 using RedKite.Server.Metrics;
 using RedKite.TestSupport;
 
