@@ -87,7 +87,7 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
     }
 
     internal string ClientsNotReading() =>
-        Listed(parts.Core.Clients.All.Where(session => session.IsSuspended).OrderByDescending(OutputOf).Select(session => Text($"{Client(session.Id)} with {Bytes(OutputOf(session))}")));
+        Listed(parts.Core.Clients.All.Where(session => session.Counts.IsSuspended).OrderByDescending(OutputOf).Select(session => Text($"{Client(session.Id)} with {Bytes(OutputOf(session))}")));
 
     /// <summary>The clients whose buffers are the largest.</summary>
     internal string LargestBuffers() =>
@@ -119,7 +119,7 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
     /// <summary>Who wrote most within the last minute, and the largest key if it holds a noticeable share of the data.</summary>
     internal string MemoryUsers()
     {
-        (long id, long bytes) = diagnostics.Input.Most(parts.Core.Clients.All.Select(session => (session.Id, session.BytesWritten)));
+        (long id, long bytes) = diagnostics.Input.Most(parts.Core.Clients.All.Select(session => (session.Id, session.Counts.BytesWritten)));
         long all = parts.Core.Metrics.Keyspace.Stripes.Sum(stripe => stripe.UsedBytes);
         string[] users =
         [

@@ -201,7 +201,7 @@ internal sealed class DiagnosticsService : IDisposable
 
         _latest = observation;
         Errors.Add(_parts.Core.Metrics.Executors);
-        Input.EndSecond(_parts.Core.Clients.All.Select(session => (session.Id, session.BytesWritten)));
+        Input.EndSecond(_parts.Core.Clients.All.Select(session => (session.Id, session.Counts.BytesWritten)));
         History.Add(second, values);
         CommandHistory.Add(second, observation.EachCommand);
         LoopHistory.Add(second, observation.EachLoop);

@@ -69,7 +69,7 @@ internal sealed class ReplicationWaits(LogKeeper log, ReplicaService replicas)
         }
 
         // As in Redis, a script has written nothing yet.
-        long position = cmd.Environment.IsInScript || current is null ? 0 : Math.Min(cmd.Session.LoggedPosition, current.Chain.Reserved);
+        long position = cmd.Environment.IsInScript || current is null ? 0 : Math.Min(cmd.Session.Own.LoggedPosition, current.Chain.Reserved);
         long offset = OffsetOf(cmd);
         bool IsSynced() => log.IsSynced(current, position);
         byte[] Reply(int count) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"*2\r\n:{(IsSynced() ? 1 : 0)}\r\n:{count}\r\n"));
@@ -90,7 +90,7 @@ internal sealed class ReplicationWaits(LogKeeper log, ReplicaService replicas)
     }
 
     // As in Redis, a script has written nothing yet.
-    private long OffsetOf(scoped in CommandContext cmd) => cmd.Environment.IsInScript ? 0 : Math.Min(cmd.Session.ReplicatedOffset, replicas.Stream.Offset);
+    private long OffsetOf(scoped in CommandContext cmd) => cmd.Environment.IsInScript ? 0 : Math.Min(cmd.Session.Own.ReplicatedOffset, replicas.Stream.Offset);
 
     private static byte[] Integer(int value) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $":{value}\r\n"));
 }

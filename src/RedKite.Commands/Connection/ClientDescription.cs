@@ -25,7 +25,7 @@ internal static class ClientDescription
     {
         bool isCaller = session == cmd.Session;
         long ownInputBytes = session.Connection?.InputBytes ?? 0;
-        long inputBytes = isCaller ? Math.Max(session.InputBytes, ownInputBytes) : ownInputBytes;
+        long inputBytes = isCaller ? Math.Max(session.Counts.InputBytes, ownInputBytes) : ownInputBytes;
         long bufferBytes = session.Connection?.BufferBytes ?? 0;
         long outputBytes = session.Connection?.OutputBytes ?? 0;
         long outputCapacity = session.Connection?.OutputCapacityBytes ?? 0;
@@ -37,13 +37,13 @@ internal static class ClientDescription
         text.Append(
             CultureInfo.InvariantCulture,
             $"id={session.Id} addr={session.Address} laddr={session.LocalAddress} fd={session.Connection?.Descriptor ?? -1}"
-            + $" name={Shown(session.Name)} age={Seconds(cmd.Time.SteadyMs - session.CreatedMs)} idle={Seconds(cmd.Time.SteadyMs - session.LastInteractionMs)}"
+            + $" name={Shown(session.Name)} age={Seconds(cmd.Time.SteadyMs - session.CreatedMs)} idle={Seconds(cmd.Time.SteadyMs - session.Counts.LastInteractionMs)}"
             + $" flags={Flags(session)} db={session.DatabaseIndex} sub={Subscriptions(session, SubscriptionKind.Channel)} psub={Subscriptions(session, SubscriptionKind.Pattern)} ssub={Subscriptions(session, SubscriptionKind.ShardChannel)} multi={session.Transaction?.Count ?? -1} watch={session.Watch?.Keys.Count ?? 0}"
             + $" qbuf={inputBytes} qbuf-free={Math.Max(0, bufferBytes - outputCapacity - ownInputBytes)} argv-mem={argumentBytes} multi-mem={session.Transaction?.Bytes ?? 0}"
-            + $" rbs={replyCapacity} rbp={session.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputBytes} tot-mem={totalBytes}"
-            + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.LastCommand?.FullName ?? "NULL"} user={(session.Outgoing is null ? session.User.Name : "(superuser)")}"
+            + $" rbs={replyCapacity} rbp={session.Counts.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputBytes} tot-mem={totalBytes}"
+            + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.Counts.LastCommand?.FullName ?? "NULL"} user={(session.Outgoing is null ? session.User.Name : "(superuser)")}"
             + $" redir={session.Tracking?.RedirectTo ?? -1} resp={(session.Resp3 ? 3 : 2)} lib-name={Shown(session.LibraryName)} lib-ver={Shown(session.LibraryVersion)}"
-            + $" io-thread={session.Connection?.Loop.Index ?? 0} tot-net-in={session.BytesReceived} tot-net-out={session.BytesSent} tot-cmds={session.CommandsProcessed}\n");
+            + $" io-thread={session.Connection?.Loop.Index ?? 0} tot-net-in={session.Counts.BytesReceived} tot-net-out={session.Counts.BytesSent} tot-cmds={session.Counts.CommandsProcessed}\n");
     }
 
     private static long ArgumentBytes(scoped in CommandContext cmd)

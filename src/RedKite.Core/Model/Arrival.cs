@@ -24,8 +24,8 @@ internal readonly record struct Arrival(long Microseconds, long TurnStart)
     internal static Arrival Of(Session session, long turnStart)
     {
         if (session.Connection is not { } connection) return At(turnStart);
-        if (session.LastWait.BytesReceived == connection.BytesReceived) return session.LastWait.End;
-        return session.HasNewInput && connection.LastReceivedMicroseconds is { } received ? new Arrival(received, turnStart) : At(turnStart);
+        if (session.Own.LastWait.BytesReceived == connection.BytesReceived) return session.Own.LastWait.End;
+        return session.Own.HasNewInput && connection.LastReceivedMicroseconds is { } received ? new Arrival(received, turnStart) : At(turnStart);
     }
 
     internal bool Precedes(Arrival other) =>

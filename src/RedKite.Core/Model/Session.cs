@@ -18,12 +18,17 @@ internal enum ReplyMode : byte
     SkipThis,
 }
 
-/// <summary>
-/// A client as the commands see it. It belongs to its connection's loop (or to the in-process caller); other threads read
-/// it for CLIENT LIST, where a value may be a moment old.
-/// </summary>
+/// <summary>A client as the commands see it. It belongs to its connection's loop, or to the caller in the process: its own thread.</summary>
+/// <remarks>
+/// <para><see cref="Own"/> is the own thread's alone. <see cref="Counts"/> it writes, and others read them. What any thread may change says so at its method:
+/// <see cref="TryMarkEvicted"/>, <see cref="Deliver"/>, <see cref="BeginServing"/>.</para>
+/// <para>The properties with setters are what commands of the client change, on its own thread; others read them for CLIENT LIST, where a value may be a moment old.</para>
+/// </remarks>
 internal sealed class Session
 {
+    internal SessionOwn Own;
+    internal SessionCounts Counts;
+
     private User _user = null!;
     private Extras? _extras; // created when one of them is set
     private int _commandsToTime;
@@ -39,7 +44,7 @@ internal sealed class Session
         Id = id;
         User = user;
         Connection = connection;
-        CreatedMs = LastInteractionMs = nowMs;
+        CreatedMs = Counts.LastInteractionMs = nowMs;
         Authenticated = authenticated;
     }
 
@@ -50,12 +55,6 @@ internal sealed class Session
 
     /// <summary>The server's own connection to its primary, for the session that executes the primary's stream; null for all others.</summary>
     internal OutgoingEnd? Outgoing { get; init; }
-
-    /// <summary>No earlier than the end of the client's last write in the append-only file.</summary>
-    internal long LoggedPosition { get; set; }
-
-    /// <summary>No earlier than the end of the client's last write in the stream for replicas.</summary>
-    internal long ReplicatedOffset { get; set; }
 
     /// <summary>Called when the blocked command of a caller in the process has ended, from any thread; null: its thread sleeps meanwhile. Set before the command.</summary>
     internal Action? Woken { get; init; }
@@ -73,8 +72,6 @@ internal sealed class Session
     internal ClientType Type { get; set; }
 
     internal long CreatedMs { get; }
-
-    internal long LastInteractionMs { get; set; }
 
     internal int DatabaseIndex { get; set; }
 
@@ -177,19 +174,12 @@ internal sealed class Session
     /// <summary>CLIENT NO-TOUCH: commands do not note accesses.</summary>
     internal bool NoTouch { get; set; }
 
-    internal Command? LastCommand { get; set; }
-
     /// <summary>What the host's behaviors keep of this client.</summary>
     internal object? HostTag
     {
         get => _extras?.HostTag;
         set => Other.HostTag = value;
     }
-
-    internal long BytesReceived { get; set; }
-
-    /// <summary>Bytes of the connection's buffers as its loop last counted them.</summary>
-    internal long CountedBufferBytes { get; set; }
 
     /// <summary>Bytes that the client counts against maxmemory-clients, as its loop last counted them.</summary>
     internal long CountedClientBytes { get; set; }
@@ -202,29 +192,6 @@ internal sealed class Session
     /// <summary>Marks the client as evicted. From any thread.</summary>
     /// <returns>False if it was already.</returns>
     internal bool TryMarkEvicted() => Interlocked.Exchange(ref _isEvicted, 1) == 0;
-
-    /// <summary>Whether the input that is being executed came in this turn of the loop.</summary>
-    internal bool HasNewInput { get; set; }
-
-    /// <summary>When the client's last wait for a blocking command ended, and what had been received until then.</summary>
-    internal (Arrival End, long BytesReceived) LastWait { get; set; }
-
-    /// <summary>Bytes of the input that held the client's last command: that command and its pipeline.</summary>
-    internal int InputBytes { get; set; }
-
-    /// <summary>The largest number of bytes sent to the client at once in about the last five seconds.</summary>
-    internal long ReplyBytesPeak { get; set; }
-
-    internal long BytesSent { get; set; }
-
-    /// <summary>The buffers were above `close-hogs-above` when the loop last looked.</summary>
-    internal bool HoldsTooMuch { get; set; }
-
-    /// <summary>Commands executed for the client; those of its transactions and scripts count, and those refused do not, as in `total_commands_processed`.</summary>
-    internal long CommandsProcessed { get; set; }
-
-    /// <summary>The bytes of those commands that write.</summary>
-    internal long BytesWritten { get; set; }
 
     /// <summary>What about the client keeps its commands off the batch's short path.</summary>
     internal SessionAttention Attention { get; private set; }
@@ -290,9 +257,6 @@ internal sealed class Session
 
     /// <summary>This client's next command waits: for the end of CLIENT PAUSE, or until it may write.</summary>
     internal bool IsPaused { get; set; }
-
-    /// <summary>The client has not taken its replies: nothing more is executed for it until it has.</summary>
-    internal bool IsSuspended { get; set; }
 
     /// <summary>
     /// Whether commands of the client are executing, whose replies are not sent yet. Set on the executing thread. Another one that reads it before

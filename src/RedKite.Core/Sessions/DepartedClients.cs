@@ -56,7 +56,7 @@ internal sealed class DepartedClients
         if (connectedMs < MomentMs && !session.IsClosedByServer) return;
         var client = new DepartedClient(
             session.Id, session.Name, session.Connection!.RemoteAddress, session.LibraryName, session.LibraryVersion, session.User.Name, session.Resp3, session.DatabaseIndex,
-            connectedMs, nowMs, session.CommandsProcessed, session.BytesReceived, session.BytesSent, session.LastCommand?.FullName ?? "",
+            connectedMs, nowMs, session.Counts.CommandsProcessed, session.Counts.BytesReceived, session.Counts.BytesSent, session.Counts.LastCommand?.FullName ?? "",
             channels, channelCount);
         lock (_lock)
         {

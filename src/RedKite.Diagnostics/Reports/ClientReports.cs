@@ -29,17 +29,17 @@ internal static class ClientReports
             json.WriteNumber("protocol", session.Resp3 ? 3 : 2);
             json.WriteNumber("loop", session.Connection?.Loop.Index ?? -1);
             json.WriteNumber("age_seconds", Math.Max(0, (nowMs - session.CreatedMs) / 1000));
-            json.WriteNumber("idle_seconds", Math.Max(0, (nowMs - session.LastInteractionMs) / 1000));
-            json.WriteNumber("commands", session.CommandsProcessed);
-            json.WriteNumber("bytes_received", session.BytesReceived);
-            json.WriteNumber("bytes_sent", session.BytesSent);
+            json.WriteNumber("idle_seconds", Math.Max(0, (nowMs - session.Counts.LastInteractionMs) / 1000));
+            json.WriteNumber("commands", session.Counts.CommandsProcessed);
+            json.WriteNumber("bytes_received", session.Counts.BytesReceived);
+            json.WriteNumber("bytes_sent", session.Counts.BytesSent);
             json.WriteNumber("input_bytes", session.Connection?.InputBytes ?? 0);
             json.WriteNumber("output_bytes", session.Connection?.OutputBytes ?? 0);
             json.WriteNumber("memory_bytes", LoopMetrics.ConnectionBytes + (session.Connection?.BufferBytes ?? 0));
-            json.WriteString("last_command", session.LastCommand?.FullName);
+            json.WriteString("last_command", session.Counts.LastCommand?.FullName);
             json.WriteBoolean("blocked", session.Blocked is not null);
             json.WriteBoolean("paused", session.IsPaused);
-            json.WriteBoolean("suspended", session.IsSuspended);
+            json.WriteBoolean("suspended", session.Counts.IsSuspended);
             json.WriteEndObject();
         }
 

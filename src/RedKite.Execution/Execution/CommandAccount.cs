@@ -30,8 +30,8 @@ internal sealed class CommandAccount(CommandExecutor executor)
         {
             metrics.Calls++;
             _environment.Metrics.CommandsProcessed++;
-            cmd.Session.CommandsProcessed++;
-            if (cmd.Command.Is(CommandFlags.Write)) cmd.Session.BytesWritten += cmd.Arguments.Bytes;
+            cmd.Session.Counts.CommandsProcessed++;
+            if (cmd.Command.Is(CommandFlags.Write)) cmd.Session.Counts.BytesWritten += cmd.Arguments.Bytes;
             NoteTime(cmd, ns, lockedNs, end, isOfScript: requestBytes == 0);
             if (requestBytes > 0 && TracksHotKeys) _engine.HotKeys.Add(cmd, ns, requestBytes + replyBytes); // commands of a script count with it
         }
@@ -47,7 +47,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
         CommandMetrics metrics = _environment.Metrics.Of(client.Request.Command.Index);
         metrics.Calls++;
         _environment.Metrics.CommandsProcessed++;
-        client.Session.CommandsProcessed++;
+        client.Session.Counts.CommandsProcessed++;
         if (client.EndedByError is { } errorClass)
         {
             metrics.Failed++;

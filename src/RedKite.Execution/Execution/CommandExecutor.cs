@@ -158,7 +158,7 @@ internal sealed class CommandExecutor
             {
                 if (Engine.Tracking.HasBroadcast) Broadcast(session);
                 SendReplies(session, connection);
-                if (connection.IsClosing || session.IsSuspended) return position;
+                if (connection.IsClosing || session.Counts.IsSuspended) return position;
             }
             else if (Reply.IsChained || Reply.Overflowed)
             {
@@ -185,8 +185,8 @@ internal sealed class CommandExecutor
     /// <summary>Sends the replies so far.</summary>
     internal void SendReplies(Session session, Net.Connection connection)
     {
-        session.BytesSent += Reply.Length;
-        if (Reply.Length > session.ReplyBytesPeak) session.ReplyBytesPeak = Reply.Length;
+        session.Counts.BytesSent += Reply.Length;
+        if (Reply.Length > session.Counts.ReplyBytesPeak) session.Counts.ReplyBytesPeak = Reply.Length;
         Metrics.BytesSent += Reply.Length;
         Metrics.Writes++;
         if (Reply.IsChained || Reply.Overflowed) SendLarge(session, connection);
@@ -310,7 +310,7 @@ internal sealed class CommandExecutor
         if ((Reply.TakeEvents() & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply); // invalidations of evicted keys
         long replied = Reply.Length;
         Meter.BeginBatch(session);
-        session.LastInteractionMs = Time.SteadyMs;
+        session.Counts.LastInteractionMs = Time.SteadyMs;
         bool needsInvoker = refuses || Time.CallersExpiry == ExpiryPolicy.Hide || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // which finds out which request is large
         BatchPath path = PathOf(session, needsInvoker);
         Stripe? held = null;
@@ -386,7 +386,7 @@ internal sealed class CommandExecutor
         Time.HidesExpired = false;
         Meter.EndRun(cmd, i);
         if (i > 0) _replyBytes = (int)Math.Min((Reply.Length - replied) / i, int.MaxValue);
-        if (i > Meter.RunFirst) session.LastCommand = _requests[i - 1].Command;
+        if (i > Meter.RunFirst) session.Counts.LastCommand = _requests[i - 1].Command;
         return i;
     }
 

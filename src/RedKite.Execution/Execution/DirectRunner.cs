@@ -69,7 +69,7 @@ internal sealed class DirectRunner(CommandExecutor executor)
         executor.Environment.Accesses.BeginClient(session);
         executor.Recording.Changes.ClientId = session.Id;
         executor.Reply.Resp3 = session.Resp3;
-        session.LastInteractionMs = executor.Time.SteadyMs;
+        session.Counts.LastInteractionMs = executor.Time.SteadyMs;
         session.IsExecuting = true;
         var cmd = new CommandContext(executor.Environment, session, input, executor.Reply, session.DatabaseIndex);
         var request = new CommandExecutor.Request { Command = command, Count = arguments.Length, End = input.Length };

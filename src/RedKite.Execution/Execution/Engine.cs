@@ -97,8 +97,8 @@ internal sealed class Engine : ServerCore
     /// <summary>Notes where what a client has written ends in the append-only file and in the stream for replicas: WAIT and WAITAOF wait for that.</summary>
     internal void NoteWritten(Session session)
     {
-        if (SyncedLog.Log is { } log) session.LoggedPosition = log.End;
-        if (Replication.Stream is { HasBacklog: true } stream) session.ReplicatedOffset = stream.Offset;
+        if (SyncedLog.Log is { } log) session.Own.LoggedPosition = log.End;
+        if (Replication.Stream is { HasBacklog: true } stream) session.Own.ReplicatedOffset = stream.Offset;
     }
 
     /// <summary>Ends the waits of blocked clients, because the server became a replica: what they wait for may never come to it.</summary>

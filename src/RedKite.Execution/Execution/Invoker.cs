@@ -391,7 +391,7 @@ internal sealed partial class Invoker
     // Finds the subcommand and checks the number of arguments, or replies what is wrong.
     private bool Resolve(ref CommandContext cmd, ref Command? command)
     {
-        cmd.Session.LastCommand = null; // before it executes, waits or is refused: CLIENT LIST shows itself
+        cmd.Session.Counts.LastCommand = null; // before it executes, waits or is refused: CLIENT LIST shows itself
         if (command is null)
         {
             if (CutsCrossProtocolAttack(cmd)) return false;
@@ -412,7 +412,7 @@ internal sealed partial class Invoker
             command = subcommand;
         }
 
-        cmd.Session.LastCommand = command;
+        cmd.Session.Counts.LastCommand = command;
         if (!command.Accepts(cmd.Count))
         {
             Account.Reject(command, Reply, $"ERR wrong number of arguments for '{command.FullName}' command");

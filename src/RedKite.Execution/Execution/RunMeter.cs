@@ -154,7 +154,7 @@ internal sealed class RunMeter
             Command command = _requests[i].Command!;
             int same = i + 1;
             while (same < end && _requests[same].Command == command) same++;
-            if (command.Is(CommandFlags.Write)) cmd.Session.BytesWritten += _requests[same - 1].End - _requests[i].Start;
+            if (command.Is(CommandFlags.Write)) cmd.Session.Counts.BytesWritten += _requests[same - 1].End - _requests[i].Start;
             CommandMetrics metrics = _metrics.Of(command.Index);
             metrics.Calls += same - i;
             metrics.TotalNs += each * (same - i);
@@ -168,7 +168,7 @@ internal sealed class RunMeter
         }
 
         _metrics.CommandsProcessed += length;
-        cmd.Session.CommandsProcessed += length;
+        cmd.Session.Counts.CommandsProcessed += length;
         if (ns + lockedNs >= _engine.LongNs) NoteLongRun(cmd, length, ns, lockedNs, now);
         return now;
     }

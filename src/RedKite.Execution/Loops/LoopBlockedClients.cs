@@ -71,7 +71,7 @@ internal sealed class LoopBlockedClients(Engine engine, EventLoop loop, CommandE
         if (connection.IsClosing) return;
         executor.Time.Read();
         if (!client.IsCallCounted) executor.Account.CountWaited(client);
-        session.LastInteractionMs = executor.Time.SteadyMs;
+        session.Counts.LastInteractionMs = executor.Time.SteadyMs;
         if (client.Overflowed)
         {
             engine.CloseOverLimit(session, connection);
@@ -85,7 +85,7 @@ internal sealed class LoopBlockedClients(Engine engine, EventLoop loop, CommandE
             foreach (Payload part in client.Reply) session.Deliver(part);
         }
 
-        session.LastWait = (client.ServedAt ?? Arrival.Now(), connection.BytesReceived);
+        session.Own.LastWait = (client.ServedAt ?? Arrival.Now(), connection.BytesReceived);
         if (session.ClosesAfterReply) connection.CloseAfterSend();
         else connection.ReprocessInput();
     }

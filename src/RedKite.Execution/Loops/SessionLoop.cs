@@ -144,7 +144,7 @@ internal sealed class SessionLoop : IConnectionHandler
     private static bool MayMove(Connection connection) => SessionOf(connection) is
     {
         Type: not ClientType.Replica, Blocked: null, Tracking: null, Subscriptions: null or { Count: 0 },
-        IsExecuting: false, IsMonitor: false, ClosesAfterReply: false, IsPaused: false, IsSuspended: false,
+        IsExecuting: false, IsMonitor: false, ClosesAfterReply: false, IsPaused: false, Counts.IsSuspended: false,
     };
 
     /// <summary>
@@ -169,10 +169,10 @@ internal sealed class SessionLoop : IConnectionHandler
     {
         Session session = SessionOf(connection);
         if (session.ClosesAfterReply) return input.Length;
-        session.HasNewInput = connection.BytesReceived != session.BytesReceived;
-        Executor.Metrics.BytesReceived += connection.BytesReceived - session.BytesReceived;
-        session.BytesReceived = connection.BytesReceived;
-        session.InputBytes = input.Length;
+        session.Own.HasNewInput = connection.BytesReceived != session.Counts.BytesReceived;
+        Executor.Metrics.BytesReceived += connection.BytesReceived - session.Counts.BytesReceived;
+        session.Counts.BytesReceived = connection.BytesReceived;
+        session.Counts.InputBytes = input.Length;
         Executor.Metrics.Reads++;
         Executor.Reply.BytesMax = _engine.ReplyBytesMax;
         Executor.Reply.RepeatedBytesMax = _engine.RepeatedReplyBytesMax;
@@ -193,7 +193,7 @@ internal sealed class SessionLoop : IConnectionHandler
             _engine.Note(TimelineKind.Paused, session);
             connection.SetReading(false);
         }
-        else if (!session.IsSuspended && input.Length - consumed > _engine.Settings.ClientQueryBufferLimit)
+        else if (!session.Counts.IsSuspended && input.Length - consumed > _engine.Settings.ClientQueryBufferLimit)
         {
             Interlocked.Increment(ref _engine.Metrics.Server.QueryBufferDisconnections);
             _engine.Note(TimelineKind.QueryTooLarge, session);
@@ -231,7 +231,7 @@ internal sealed class SessionLoop : IConnectionHandler
         if (_engine.ClientEviction.IsOn) _engine.ClientEviction.Note(session, connection.InputBytes);
         ClientOutputBufferLimit limit = LimitOf(session);
         if (session.Type == ClientType.Replica) return; // it is fed only as fast as it reads, and limited by how far it is behind
-        if (connection.OutputBytes > SuspendedOutputBytes && !session.IsSuspended) Suspend(session, connection);
+        if (connection.OutputBytes > SuspendedOutputBytes && !session.Counts.IsSuspended) Suspend(session, connection);
         var waiting = (ulong)connection.OutputBytes;
         bool overSoft = limit.SoftBytes > 0 && waiting > limit.SoftBytes;
         if (!overSoft) session.OverSoftLimitSinceMs = 0;
@@ -251,13 +251,13 @@ internal sealed class SessionLoop : IConnectionHandler
     public void OnOutputDrained(Connection connection)
     {
         Session session = SessionOf(connection);
-        if (!session.IsSuspended)
+        if (!session.Counts.IsSuspended)
         {
             _replicas.Drained(session);
             return;
         }
 
-        session.IsSuspended = false;
+        session.Counts.IsSuspended = false;
         _engine.Note(TimelineKind.ReadsAgain, session);
         Metrics.AddSuspendedClients(-1);
         if (!session.IsPaused) connection.SetReading(true);
@@ -281,7 +281,7 @@ internal sealed class SessionLoop : IConnectionHandler
         }
 
         Executor.Metrics.BytesSent += length;
-        session.BytesSent += length;
+        session.Counts.BytesSent += length;
         connection.Queue(buffer, start, length);
     }
 
@@ -309,14 +309,14 @@ internal sealed class SessionLoop : IConnectionHandler
         _engine.Watched.Closed(session);
         _engine.Tracking.End(session);
         if (_engine.Changes.HasRequests) _engine.Changes.ApplyUnlessBusy();
-        if (session.IsSuspended) Metrics.AddSuspendedClients(-1);
+        if (session.Counts.IsSuspended) Metrics.AddSuspendedClients(-1);
         _engine.Clients.Remove(session);
         _engine.Clients.Departed.Add(session, _engine.Clock.SteadyMs, _engine.Clock.NowMs, channels, channelCount);
         _engine.ClientEviction.Forget(session);
         session.Transaction = null;
         session.EndCountingKept(_engine.Kept);
-        _engine.Memory.NoteReleased(Metrics.Buffers, session.CountedBufferBytes);
-        session.CountedBufferBytes = 0;
+        _engine.Memory.NoteReleased(Metrics.Buffers, session.Own.CountedBufferBytes);
+        session.Own.CountedBufferBytes = 0;
     }
 
     public int Tick()
@@ -379,8 +379,8 @@ internal sealed class SessionLoop : IConnectionHandler
             Session session = SessionOf(connection);
             if (!session.IsPaused) continue;
             session.IsPaused = false;
-            session.LastInteractionMs = Executor.Time.SteadyMs; // the wait was not the client's: it does not count as idle
-            if (!session.IsSuspended) connection.SetReading(true);
+            session.Counts.LastInteractionMs = Executor.Time.SteadyMs; // the wait was not the client's: it does not count as idle
+            if (!session.Counts.IsSuspended) connection.SetReading(true);
         }
     }
 
@@ -409,7 +409,7 @@ internal sealed class SessionLoop : IConnectionHandler
 
     private void Suspend(Session session, Connection connection)
     {
-        session.IsSuspended = true;
+        session.Counts.IsSuspended = true;
         _engine.Note(TimelineKind.NotReading, session);
         Metrics.AddSuspendedClients(1);
         connection.SetReading(false);
@@ -462,11 +462,11 @@ internal sealed class SessionLoop : IConnectionHandler
         foreach (Connection connection in _loop.Connections)
         {
             Session session = SessionOf(connection);
-            session.CountedBufferBytes = Metrics.Buffers.Note(connection);
+            session.Own.CountedBufferBytes = Metrics.Buffers.Note(connection);
             session.CountKept(_engine.Kept, exactly: true);
             if (connection.OutputBytes > 0) OnOutputBuffered(connection);
             else if (_engine.ClientEviction.IsOn) _engine.ClientEviction.Note(session, connection.InputBytes); // what was sent no longer counts
-            if (isNewPeriod) session.ReplyBytesPeak = 0;
+            if (isNewPeriod) session.Counts.ReplyBytesPeak = 0;
             if (connection.IsEstablishing && nowMs - session.CreatedMs > _engine.Settings.TlsHandshakeTimeoutSeconds * 1000L)
             {
                 _engine.Note(TimelineKind.HandshakeTimeout, session);
@@ -480,7 +480,7 @@ internal sealed class SessionLoop : IConnectionHandler
                 continue;
             }
 
-            if (timeoutMs == 0 || session.IsPaused || session.Blocked is not null || session.Type != ClientType.Normal || nowMs - session.LastInteractionMs <= timeoutMs) continue;
+            if (timeoutMs == 0 || session.IsPaused || session.Blocked is not null || session.Type != ClientType.Normal || nowMs - session.Counts.LastInteractionMs <= timeoutMs) continue;
             _engine.Note(TimelineKind.Idle, session);
             connection.Close();
         }

@@ -36,7 +36,7 @@ internal sealed class StreamApplier(ServerCore core, ReplicationStream stream, I
         if (_filled == _buffer.Length) Array.Resize(ref _buffer, checked(_buffer.Length * 2)); // a request that is longer
         int received = connection.ReceiveInto(_buffer.AsSpan(_filled));
         Volatile.Write(ref _filled, _filled + received);
-        session.BytesReceived += received;
+        session.Counts.BytesReceived += received;
         WaitWhileRefused(connection);
         long start = Stopwatch.GetTimestamp();
         int executed = Execute(connection, _buffer.AsSpan(0, _filled));
@@ -124,7 +124,7 @@ internal sealed class StreamApplier(ServerCore core, ReplicationStream stream, I
             ReadOnlySpan<byte> replies = caller.Reply.Tail;
             if (replies is not [(byte)'-', ..]) replies = replies[(replies.IndexOf("\n-"u8) + 1)..];
             string text = Encoding.UTF8.GetString(replies[..Math.Min(replies.Length, ErrorBytesShown)]);
-            core.Log.Warning(LogEvents.StreamError, $"== CRITICAL == This replica is sending an error to its master: '{text.Split('\r')[0]}' after processing the command '{session.LastCommand?.FullName ?? "<unknown>"}'. Its data may differ from the primary's.");
+            core.Log.Warning(LogEvents.StreamError, $"== CRITICAL == This replica is sending an error to its master: '{text.Split('\r')[0]}' after processing the command '{session.Counts.LastCommand?.FullName ?? "<unknown>"}'. Its data may differ from the primary's.");
         }
 
         Errors += errors;

@@ -218,7 +218,7 @@ internal sealed class ReplicaClient(Session session, ReplicaService service)
             if (connection.IsClosing || connection.OutputBytes > 0) break;
             int bytes = ReplicationStream.Send(position, end, PortionBytes, _send ??= connection.Send);
             if (bytes == 0) return false;
-            session.BytesSent += bytes;
+            session.Counts.BytesSent += bytes;
             sent += bytes;
         }
 
@@ -240,7 +240,7 @@ internal sealed class ReplicaClient(Session session, ReplicaService service)
             connection.Queue(block.Buffer, 0, block.Length);
             block.Buffer.Release();
             Interlocked.Add(ref _unsentBytes, -block.Length);
-            session.BytesSent += block.Length;
+            session.Counts.BytesSent += block.Length;
             moved = true;
         }
 

@@ -445,9 +445,9 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     // One that loads sends empty lines.
     private static long HeardMs(ReplicaClient replica, long nowMs)
     {
-        if (replica.State is ReplicaState.Loading or ReplicaState.Streaming && replica.HeardBytes != replica.Session.BytesReceived)
+        if (replica.State is ReplicaState.Loading or ReplicaState.Streaming && replica.HeardBytes != replica.Session.Counts.BytesReceived)
         {
-            replica.HeardBytes = replica.Session.BytesReceived;
+            replica.HeardBytes = replica.Session.Counts.BytesReceived;
             replica.ProgressMs = nowMs;
         }
 

@@ -15,8 +15,8 @@ internal sealed class HogClosing(Settings settings, ActionLog actions)
     {
         ulong max = settings.CloseHogsAboveBytes;
         bool isAbove = max > 0 && (ulong)bufferBytes > max;
-        bool wasAbove = session.HoldsTooMuch;
-        session.HoldsTooMuch = isAbove;
+        bool wasAbove = session.Own.HoldsTooMuch;
+        session.Own.HoldsTooMuch = isAbove;
         if (!isAbove || !wasAbove) return false;
         actions.Note(ActionTable.CloseHogs, $"a client was closed, because its buffers held {bufferBytes} bytes", session);
         return true;

@@ -84,7 +84,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         Thread.Sleep(50); // some ticks of the system
         late.Run("PING");
         long now = Stopwatch.GetTimestamp();
-        foreach (Session session in sessions) session.HasNewInput = true;
+        foreach (Session session in sessions) session.Own.HasNewInput = true;
         Arrival[] arrivals = [.. sessions.Select(session => Arrival.Of(session, now))];
         Assert.True(arrivals[0].Precedes(arrivals[1]));
         Assert.False(arrivals[1].Precedes(arrivals[0]));
@@ -141,15 +141,15 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         Session session = _live.Server.Engine.Clients.Find(client.Run("CLIENT ID").Number)!;
         long turnStart = Stopwatch.GetTimestamp();
         Arrival served = Arrival.Now();
-        session.LastWait = (served, session.Connection!.BytesReceived);
+        session.Own.LastWait = (served, session.Connection!.BytesReceived);
         foreach (bool isNew in (bool[])[true, false])
         {
-            session.HasNewInput = isNew;
+            session.Own.HasNewInput = isNew;
             Assert.Equal(served, Arrival.Of(session, turnStart));
         }
 
         client.Run("PING");
-        session.HasNewInput = false;
+        session.Own.HasNewInput = false;
         Assert.True(served.Precedes(Arrival.Of(session, Stopwatch.GetTimestamp())));
     }
 
