@@ -14,19 +14,30 @@ public class StreamTests
         var state = new ReplicationState();
         var stream = new ReplicationStream(static () => 1 << 20);
         stream.Begin();
-        Thread? change = null;
-        stream.Appended = () =>
-        {
-            change = new Thread(() => state.FollowNew("127.0.0.1", 1)); // asked for between the test of the role and the end of appending
-            change.Start();
-            SpinWait.SpinUntil(() => change.ThreadState == ThreadState.WaitSleepJoin);
-            Assert.False(state.IsReplica);
-        };
+        var changes = new ChangesRole(state);
+        stream.Readers = changes;
         Assert.Equal(3, state.AppendAsPrimary(() => stream.Append("abc"u8)));
-        Assert.True(change!.Join(60_000));
-        stream.Appended = null;
+        Assert.True(changes.Thread!.Join(60_000));
+        stream.Readers = null;
         Assert.Null(state.AppendAsPrimary(() => stream.Append("abc"u8)));
         Assert.Equal(3, stream.Offset);
+    }
+
+    private sealed class ChangesRole(ReplicationState state) : IStreamReaders
+    {
+        internal Thread? Thread { get; private set; }
+
+        public void Appended()
+        {
+            Thread = new Thread(() => state.FollowNew("127.0.0.1", 1)); // asked for between the test of the role and the end of appending
+            Thread.Start();
+            SpinWait.SpinUntil(() => Thread.ThreadState == ThreadState.WaitSleepJoin);
+            Assert.False(state.IsReplica);
+        }
+
+        public void Abandoned(ReplicaPosition position)
+        {
+        }
     }
 
     [Fact]

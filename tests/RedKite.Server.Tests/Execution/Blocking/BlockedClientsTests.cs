@@ -88,7 +88,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         Arrival[] arrivals = [.. sessions.Select(session => Arrival.Of(session, now))];
         Assert.True(arrivals[0].Precedes(arrivals[1]));
         Assert.False(arrivals[1].Precedes(arrivals[0]));
-        sessions[0].HasNewInput = false;
+        sessions[0].Own.HasNewInput = false;
         Assert.False(Arrival.Of(sessions[0], now).Precedes(arrivals[1]));
     }
 
@@ -102,10 +102,10 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         Session[] sessions = [.. new[] { early, late }.Select(client => _live.Server.Engine.Clients.Find(client.Run("CLIENT ID").Number)!)];
         for (int i = 0; i < Rounds; i++)
         {
-            sessions[0].HasNewInput = false;
+            sessions[0].Own.HasNewInput = false;
             Arrival held = Arrival.Of(sessions[0], Stopwatch.GetTimestamp());
             late.Run("PING");
-            sessions[1].HasNewInput = true;
+            sessions[1].Own.HasNewInput = true;
             Assert.False(Arrival.Of(sessions[1], Stopwatch.GetTimestamp()).Precedes(held));
         }
     }
