@@ -1,5 +1,4 @@
 using System.Globalization;
-using RedKite.Server;
 using RedKite.TestSupport;
 
 namespace RedKite.Types.Tests;
