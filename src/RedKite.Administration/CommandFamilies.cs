@@ -94,7 +94,7 @@ internal static class CommandFamilies
             parts.Replicas.ResetCounts();
         }, parts.Core.Timeline, parts.Core.Attention).Family,
         IntrospectionCommands.Family,
-        new DiagnosticsCommands(parts.Core.SlowLog, parts.Core.LatencyMonitor, () => parts.Core.Metrics, parts.Findings, new DebugCommand(parts.Core.Run, parts.Core.Replication, parts.Core.Log, new PackageCommand(parts), new DebugReload(parts))).Family,
+        new DiagnosticsCommands(parts.Core.SlowLog, parts.Core.LatencyMonitor, () => parts.Core.Metrics, parts.Findings, new DebugCommand(parts.Core.Run, parts.Core.Keyless, parts.Core.Replication, parts.Core.Log, new PackageCommand(parts), new DebugReload(parts))).Family,
         StandaloneCommands.ClusterFamily,
         ClusterCommands.Family,
         ClusterCommands.SlotFamily,

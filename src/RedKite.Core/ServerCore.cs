@@ -61,6 +61,9 @@ internal abstract class ServerCore
 
     internal ServerRun Run { get; }
 
+    /// <summary>What there is beside keys.</summary>
+    internal KeylessData Keyless { get; } = new();
+
     /// <summary>Set once, before the first executor: the commands' families are given the parts.</summary>
     internal CommandTable Commands { get; private set; } = null!;
 

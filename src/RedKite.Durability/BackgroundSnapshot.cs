@@ -44,7 +44,7 @@ internal sealed class BackgroundSnapshot : IDisposable
     private readonly EntryList _entries = new();
     private readonly Dictionary<Table, CapturedTable> _tables = new(ReferenceEqualityComparer.Instance);
     private readonly List<(int Database, long Keys, long Expiring, List<CapturedTable> Tables)> _databases = [];
-    private List<byte[]> _functions = [];
+    private List<KeylessRecord> _keyless = [];
     private FileFailure? _failure;
     private long _sideBytes;
     private long _writtenKeys;
@@ -84,9 +84,9 @@ internal sealed class BackgroundSnapshot : IDisposable
     internal bool IsAwaited => !MayRest;
 
     /// <summary>Begins. All stripes are locked, and the script mutex is held.</summary>
-    internal void Cut(IEnumerable<byte[]> functions)
+    internal void Cut(List<KeylessRecord> keyless)
     {
-        _functions = [.. functions];
+        _keyless = keyless;
         foreach (Database database in _keyspace.Databases)
         {
             long keys = database.Count;
@@ -127,10 +127,7 @@ internal sealed class BackgroundSnapshot : IDisposable
     /// <exception cref="FileFailure">After the last step: it could not be written.</exception>
     internal IEnumerable<bool> Walk(RdbFileWriter writer)
     {
-        Attempt(() =>
-        {
-            foreach (byte[] code in _functions) writer.Function(code);
-        });
+        Attempt(() => KeylessData.Write(writer, _keyless));
         foreach ((int database, long keys, long expiring, List<CapturedTable> tables) in _databases)
         {
             Attempt(() => writer.Database(database, keys, expiring));

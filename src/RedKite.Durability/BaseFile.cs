@@ -14,17 +14,19 @@ internal sealed class BaseFile : IDisposable
     private readonly IFiles _files;
     private readonly string _folder;
     private readonly DumpOptions _options;
+    private readonly KeylessData _keyless;
     private readonly long _beganSeconds;
     private FileReplacement? _commands;
 
     /// <param name="files">The file system.</param>
     /// <param name="folder">The folder of the append-only file.</param>
     /// <param name="options">How it is written.</param>
+    /// <param name="keyless">What there may be beside keys.</param>
     /// <param name="isRdb">Whether it stays in RDB form.</param>
     /// <param name="beganSeconds">The Unix time with which a base of commands begins (aof-timestamp-enabled); 0: none.</param>
-    internal BaseFile(IFiles files, string folder, DumpOptions options, bool isRdb, long beganSeconds)
+    internal BaseFile(IFiles files, string folder, DumpOptions options, KeylessData keyless, bool isRdb, long beganSeconds)
     {
-        (_files, _folder, _options, IsRdb, _beganSeconds) = (files, folder, options, isRdb, beganSeconds);
+        (_files, _folder, _options, _keyless, IsRdb, _beganSeconds) = (files, folder, options, keyless, isRdb, beganSeconds);
         Dump = new DumpFile(files, folder, options);
     }
 
@@ -64,7 +66,7 @@ internal sealed class BaseFile : IDisposable
         if (_beganSeconds > 0) output.Line(Encoding.ASCII.GetBytes(FormattableString.Invariant($"#TS:{_beganSeconds}\r\n")));
         try
         {
-            CommandBase.Convert(dump, output);
+            CommandBase.Convert(dump, output, (batch, in item) => _keyless.RecordOf(batch, item)?.LoadRequest(replaces: false));
         }
         catch (RdbFileException failure)
         {

@@ -8,10 +8,10 @@ namespace RedKite.Server.Durability;
 /// </summary>
 internal static class BlockingSnapshot
 {
-    /// <summary>Writes functions and keys. The writer has begun, and is ended by the caller.</summary>
-    internal static void Write(RdbFileWriter writer, Keyspace keyspace, EntryWriter values, IEnumerable<byte[]> functions)
+    /// <summary>Writes what is no key, and the keys. The writer has begun, and is ended by the caller.</summary>
+    internal static void Write(RdbFileWriter writer, Keyspace keyspace, EntryWriter values, IEnumerable<KeylessRecord> keyless)
     {
-        foreach (byte[] code in functions) writer.Function(code);
+        KeylessData.Write(writer, keyless);
         var entries = new EntryList();
         foreach (Database database in keyspace.Databases)
         {

@@ -12,11 +12,11 @@ namespace RedKite.Server.Durability;
 /// Loads files into the keyspace: at the start, while no client uses keys, and again for DEBUG RELOAD and DEBUG LOADAOF, whose caller has locked
 /// every stripe.
 /// </summary>
-internal sealed class DataLoader(Settings settings, Keyspace keyspace, ServerClock clock, ServerLog log, IFiles files, AofFolder folder, LoadProgress progress)
+internal sealed class DataLoader(Settings settings, Keyspace keyspace, KeylessData keyless, ServerClock clock, ServerLog log, IFiles files, AofFolder folder, LoadProgress progress)
 {
     /// <summary>Begins to load.</summary>
-    /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
-    internal LoadedData Begin(Func<byte[], string?> loadFunctions) => new(keyspace, settings, () => clock.NowMs, loadFunctions) { Told = text => log.Warning(LogEvents.ValueCorrected, text) };
+    /// <param name="loadKeyless">Loads what is no key, and returns what is wrong with it.</param>
+    internal LoadedData Begin(Func<KeylessRecord, string?> loadKeyless) => new(keyspace, settings, keyless, () => clock.NowMs, loadKeyless) { Told = text => log.Warning(LogEvents.ValueCorrected, text) };
 
     /// <summary>Loads an RDB file. Keys that have expired are left out, unless the server follows a primary, which removes them.</summary>
     /// <param name="file">The file.</param>

@@ -13,12 +13,12 @@ internal sealed partial class DurabilityService
     /// <summary>Replaces the data. No other client uses keys meanwhile.</summary>
     /// <param name="file">What was received, or arrives.</param>
     /// <param name="removeAll">Removes the old data.</param>
-    /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
+    /// <param name="loadKeyless">Loads what is no key, and returns what is wrong with it.</param>
     /// <param name="emptiesAfterFailure">Whether nothing of the data stays if loading fails.</param>
     /// <param name="cancellation">Ends loading early.</param>
     /// <returns>The place in a stream that the data names; null: none.</returns>
     /// <exception cref="IOException">The data is damaged or cannot be read.</exception>
-    public RdbReplication? LoadReceived(IOpenFile file, Action removeAll, Func<byte[], string?> loadFunctions, bool emptiesAfterFailure, CancellationToken cancellation)
+    public RdbReplication? LoadReceived(IOpenFile file, Action removeAll, Func<KeylessRecord, string?> loadKeyless, bool emptiesAfterFailure, CancellationToken cancellation)
     {
         RdbReplication? place = null;
         WithoutSaving(
@@ -27,7 +27,7 @@ internal sealed partial class DurabilityService
                 try
                 {
                     removeAll();
-                    LoadTo(_loader.Begin(loadFunctions), file, out place, cancellation);
+                    LoadTo(_loader.Begin(loadKeyless), file, out place, cancellation);
                 }
                 catch (Exception failure) when (emptiesAfterFailure && failure is IOException or OperationCanceledException)
                 {
@@ -43,24 +43,24 @@ internal sealed partial class DurabilityService
     /// <summary>Loads beside the old data, which clients go on using, and then replaces it.</summary>
     /// <param name="file">The data.</param>
     /// <param name="spare">Receives it.</param>
-    /// <param name="replaceAll">Exchanges the data at the end, together with the libraries of functions.</param>
+    /// <param name="replaceAll">Exchanges the data at the end, together with what is no key.</param>
     /// <param name="cancellation">Ends loading early.</param>
     /// <exception cref="IOException">The data is damaged or cannot be read: the old data is unchanged.</exception>
-    public void LoadBeside(ArrivingFile file, Database[] spare, Action<List<byte[]>, RdbReplication?> replaceAll, CancellationToken cancellation)
+    public void LoadBeside(ArrivingFile file, Database[] spare, Action<List<KeylessRecord>, RdbReplication?> replaceAll, CancellationToken cancellation)
     {
-        List<byte[]> functions = [];
+        List<KeylessRecord> keyless = [];
         WithoutSaving(
             () =>
             {
                 LoadTo(_loader.Begin(Gather).Into(spare), file, out RdbReplication? place, cancellation);
-                replaceAll(functions, place);
+                replaceAll(keyless, place);
             },
             mayLeaveOtherData: false,
             cancellation);
 
-        string? Gather(byte[] code)
+        string? Gather(KeylessRecord record)
         {
-            functions.Add(code);
+            keyless.Add(record);
             return null;
         }
     }

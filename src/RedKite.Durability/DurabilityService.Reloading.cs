@@ -20,7 +20,7 @@ internal sealed partial class DurabilityService
             using var file = new DumpFile(Files, _settings.DirectoryPath, Options, "temp-reload");
             using var values = new EntryWriter(_settings, () => _clock.NowMs);
             file.Writer.Begin(NewInfo(isLogBase: false));
-            BlockingSnapshot.Write(file.Writer, _keyspace, values, Functions());
+            BlockingSnapshot.Write(file.Writer, _keyspace, values, _keyless.Records);
             file.End();
             lock (_committing)
             {
@@ -40,12 +40,12 @@ internal sealed partial class DurabilityService
 
     /// <summary>Loads an open dump file while the server runs. The caller holds the script mutex and every stripe, and has removed what the file replaces.</summary>
     /// <param name="file">The file.</param>
-    /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
+    /// <param name="loadKeyless">Loads what is no key, and returns what is wrong with it.</param>
     /// <param name="merges">Whether keys of the file replace others; otherwise a key that exists is an error.</param>
     /// <exception cref="IOException">It is damaged or cannot be read.</exception>
-    internal void ReloadDump(IOpenFile file, Func<byte[], string?> loadFunctions, bool merges)
+    internal void ReloadDump(IOpenFile file, Func<KeylessRecord, string?> loadKeyless, bool merges)
     {
-        _loader.LoadDump(file, _loader.Begin(loadFunctions).WithLockedStripes(merges), () => ExpiryClock.RemovingAt(_clock.NowMs), CancellationToken.None);
+        _loader.LoadDump(file, _loader.Begin(loadKeyless).WithLockedStripes(merges), () => ExpiryClock.RemovingAt(_clock.NowMs), CancellationToken.None);
         Saves.NoteLoaded(_clock.NowMs, _host.Changes);
     }
 
@@ -54,9 +54,9 @@ internal sealed partial class DurabilityService
     /// and the manifest (<see cref="LogKeeper.HoldFiles"/>).
     /// </summary>
     /// <inheritdoc cref="Load"/>
-    internal void ReloadLog(RequestReplay replay, Func<byte[], string?> loadFunctions, CommandTable commands)
+    internal void ReloadLog(RequestReplay replay, Func<KeylessRecord, string?> loadKeyless, CommandTable commands)
     {
-        _loader.LoadLog(Log.CurrentManifest(), _loader.Begin(loadFunctions).WithLockedStripes(merges: false), new LogReplay(replay, commands), CancellationToken.None);
+        _loader.LoadLog(Log.CurrentManifest(), _loader.Begin(loadKeyless).WithLockedStripes(merges: false), new LogReplay(replay, commands), CancellationToken.None);
         Saves.NoteLoaded(_clock.NowMs, _host.Changes);
     }
 }

@@ -49,15 +49,15 @@ internal sealed partial class DurabilityService
     public void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => WriteInBackground(writer, () => Begin(writer, atCut, version), version);
 
     /// <summary>As <see cref="WriteForReplicas"/>, without keys.</summary>
-    public void WriteFunctionsForReplicas(RdbFileWriter writer, bool withFunctions, Func<RdbReplication> atCut, int version)
+    public void WriteKeylessForReplicas(RdbFileWriter writer, bool withRecords, Func<RdbReplication> atCut, int version)
     {
-        List<byte[]> functions = [];
+        List<KeylessRecord> keyless = [];
         WithAllLocked(() =>
         {
             Begin(writer, atCut, version);
-            if (withFunctions) functions.AddRange(Functions());
+            if (withRecords) keyless = _keyless.Records;
         });
-        foreach (byte[] code in functions) writer.Function(code);
+        KeylessData.Write(writer, keyless);
     }
 
     private void Begin(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => writer.Begin(NewInfo(isLogBase: false) with { Replication = atCut(), Version = version });
@@ -80,7 +80,7 @@ internal sealed partial class DurabilityService
         using var values = new EntryWriter(_settings, () => _clock.NowMs);
         using LockScope locked = _keyspace.LockAll();
         atCut();
-        BlockingSnapshot.Write(file.Writer, _keyspace, values, Functions());
+        BlockingSnapshot.Write(file.Writer, _keyspace, values, _keyless.Records);
     }
 
     private TimeSpan WithAllLocked(Action action)
@@ -98,7 +98,7 @@ internal sealed partial class DurabilityService
         }
     }
 
-    // Takes what precedes all stripes: nothing of a primary's stream is half executed, and no script runs, whose mutex also guards the functions. One that runs
+    // Takes what precedes all stripes: nothing of a primary's stream is half executed, and no script runs, whose mutex also guards what is no key. One that runs
     // for long is waited for, unless the caller gives up.
     private bool TryEnterWhole(Func<bool> givesUp, out ScriptTurn turn)
     {
@@ -149,7 +149,7 @@ internal sealed partial class DurabilityService
             {
                 using var file = new DumpFile(Files, _settings.DirectoryPath, Options, "temp-flush");
                 file.Writer.Begin(NewInfo(isLogBase: false)); // without a place in the stream: FLUSHALL has none yet, and a replica at the place before it has its keys
-                foreach (byte[] code in Functions()) file.Writer.Function(code);
+                KeylessData.Write(file.Writer, _keyless.Records);
                 Unloaded.Keep(keys: 0);
                 file.Commit(_settings.DumpFileName);
             }

@@ -40,6 +40,7 @@ internal sealed partial class DurabilityService : IReplicatedData
     private readonly ServerClock _clock;
     private readonly ServerLog _log;
     private readonly WriteGate _gate;
+    private readonly KeylessData _keyless;
     private readonly DataLoader _loader;
     private readonly SemaphoreSlim _saving = new(1, 1);
     private readonly SemaphoreSlim _dumping = new(1, 1); // taken inside the other
@@ -58,10 +59,9 @@ internal sealed partial class DurabilityService : IReplicatedData
 
     /// <param name="core">The server.</param>
     /// <param name="host">What durability asks of it.</param>
-    /// <param name="functions">The texts of the libraries of functions.</param>
     /// <param name="files">The file system; null: the disk.</param>
     /// <param name="loadAdvanced">Receives the progress of loading at the start; null: nothing does.</param>
-    internal DurabilityService(ServerCore core, IDurabilityHost host, Func<IReadOnlyList<byte[]>> functions, IFiles? files = null, Action<long, long, long>? loadAdvanced = null)
+    internal DurabilityService(ServerCore core, IDurabilityHost host, IFiles? files = null, Action<long, long, long>? loadAdvanced = null)
     {
         _host = host;
         _gate = core.WriteGate;
@@ -71,14 +71,14 @@ internal sealed partial class DurabilityService : IReplicatedData
         _log = core.Log;
         _replication = core.Replication;
         _events = new DurabilityEvents(this, core);
-        Functions = functions;
+        _keyless = core.Keyless;
         Files = files ?? DiskFiles.Instance;
         Log = new LogKeeper(core, host, _events, Files);
-        Unloaded = new UnloadedDump(Files, _log, () => DumpPath);
+        Unloaded = new UnloadedDump(Files, _log, _keyless, () => DumpPath);
         Saves = new SaveHistory(_clock.NowMs, _events, isRewrite: false);
         Rewrites = new SaveHistory(_clock.NowMs, _events, isRewrite: true);
         Loading = new LoadProgress(loadAdvanced);
-        _loader = new DataLoader(_settings, _keyspace, _clock, _log, Files, Log.Folder, Loading);
+        _loader = new DataLoader(_settings, _keyspace, _keyless, _clock, _log, Files, Log.Folder, Loading);
     }
 
     /// <summary>The file system.</summary>
@@ -92,11 +92,6 @@ internal sealed partial class DurabilityService : IReplicatedData
 
     /// <summary>Rewrites of the append-only file so far.</summary>
     internal SaveHistory Rewrites { get; }
-
-    /// <summary>The texts of the libraries of functions. While the script mutex is held, or nothing is executed.</summary>
-    internal Func<IReadOnlyList<byte[]>> Functions { get; }
-
-    public IReadOnlyList<byte[]> FunctionTexts => Functions();
 
     public bool LogLacksData => Log.LacksData;
 
@@ -157,14 +152,14 @@ internal sealed partial class DurabilityService : IReplicatedData
 
     /// <summary>Loads the data that the settings name: the append-only file if it is in use, otherwise the dump file.</summary>
     /// <param name="replay">Executes the log's commands.</param>
-    /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
+    /// <param name="loadKeyless">Loads what is no key, and returns what is wrong with it.</param>
     /// <param name="commands">The commands that there are.</param>
     /// <param name="cancellation">Ends loading early.</param>
     /// <exception cref="IOException">A file is damaged.</exception>
     /// <exception cref="FileFailure">A file cannot be read.</exception>
-    internal void Load(RequestReplay replay, Func<byte[], string?> loadFunctions, CommandTable commands, CancellationToken cancellation)
+    internal void Load(RequestReplay replay, Func<KeylessRecord, string?> loadKeyless, CommandTable commands, CancellationToken cancellation)
     {
-        LoadedData data = _loader.Begin(loadFunctions);
+        LoadedData data = _loader.Begin(loadKeyless);
         if (_settings.AppendOnly)
         {
             AofManifest manifest = Log.Open();
@@ -526,7 +521,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         LastCut = WithAllLocked(() =>
         {
             atCut();
-            snapshot.Cut(Functions());
+            snapshot.Cut(_keyless.Records);
             AtCut?.Invoke();
         });
         Cuts++;

@@ -7,7 +7,7 @@ using RedKite.Store.Values.Lists;
 namespace RedKite.Server.Durability;
 
 /// <summary>What is being loaded into a keyspace, and counts of it. From several threads.</summary>
-internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long> nowMs, Func<byte[], string?> loadFunctions)
+internal sealed class LoadedData(Keyspace keyspace, Settings settings, KeylessData keyless, Func<long> nowMs, Func<KeylessRecord, string?> loadKeyless)
 {
     private const int KeysAhead = 16;
     private const int CorrectedToldMax = 16; // of values: a damaged file may have any number
@@ -56,9 +56,10 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, Func<long
         return this;
     }
 
-    /// <summary>Loads a library of functions.</summary>
-    /// <returns>What is wrong with it; null: nothing.</returns>
-    internal string? LoadFunctions(ReadOnlySpan<byte> code) => loadFunctions(code.ToArray());
+    /// <summary>Loads what is no key.</summary>
+    /// <returns>What is wrong with the item; null: nothing, or it is none of these.</returns>
+    internal string? LoadKeyless(RdbBatch batch, in RdbItem item) =>
+        keyless.RecordOf(batch, item) is { } record && loadKeyless(record) is { } error ? $"{record.Data.RecordName} cannot be loaded: {error}" : null;
 
     /// <summary>Adds the keys of a batch with their values.</summary>
     /// <exception cref="RdbFileException">A value is damaged, or its key is there already.</exception>

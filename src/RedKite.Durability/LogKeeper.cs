@@ -436,6 +436,6 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
     {
         var options = new DumpOptions(_settings.RdbCompression, _settings.RdbChecksum, _settings.AofRewriteIncrementalFsync);
         long beganSeconds = _settings.AofTimestampEnabled ? core.Clock.NowMs / 1000 : 0;
-        return new BaseFile(files, _folder.FolderPath, options, _settings.AofUseRdbPreamble, beganSeconds);
+        return new BaseFile(files, _folder.FolderPath, options, core.Keyless, _settings.AofUseRdbPreamble, beganSeconds);
     }
 }

@@ -67,7 +67,7 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
         using RdbScratch scratch = data.NewScratch();
         while (reader.TryRead(batch))
         {
-            LoadFunctions(batch);
+            LoadKeyless(batch);
             data.Build(batch, expiry, scratch);
         }
     }
@@ -98,7 +98,7 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
 
                 NoteRead(batch, reader.Position);
 
-                LoadFunctions(batch);
+                LoadKeyless(batch);
                 progress(reader.Position);
                 _filled.Add(batch, either.Token);
             }
@@ -144,14 +144,14 @@ internal sealed class RdbLoader(LoadedData data) : IDisposable
         }
     }
 
-    private void LoadFunctions(RdbBatch batch)
+    private void LoadKeyless(RdbBatch batch)
     {
         foreach (ref readonly RdbItem item in batch.Items)
         {
-            if (item.Kind != RdbItemKind.Function || data.LoadFunctions(batch.TextOf(item)) is not { } error) continue;
+            if (data.LoadKeyless(batch, item) is not { } error) continue;
             string path = batch.File!.Path;
             batch.Dispose();
-            throw new RdbFileException(path, item.Offset, $"a library of functions cannot be loaded: {error}");
+            throw new RdbFileException(path, item.Offset, error);
         }
     }
 

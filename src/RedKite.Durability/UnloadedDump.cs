@@ -9,7 +9,7 @@ namespace RedKite.Server.Durability;
 /// copied into the folder of an empty server. A save would replace it, so it is renamed first.
 /// </summary>
 /// <remarks>Redis replaces it. Guarded by what guards the dump file (<see cref="DurabilityService"/>); <see cref="Path"/> is read without.</remarks>
-internal sealed class UnloadedDump(IFiles files, ServerLog log, Func<string> path)
+internal sealed class UnloadedDump(IFiles files, ServerLog log, KeylessData keyless, Func<string> path)
 {
     internal const string Suffix = ".unloaded";
 
@@ -61,7 +61,7 @@ internal sealed class UnloadedDump(IFiles files, ServerLog log, Func<string> pat
             {
                 foreach (RdbItem item in batch.Items)
                 {
-                    if (item.Kind is not (RdbItemKind.Aux or RdbItemKind.Size)) return true;
+                    if (item.Kind is not (RdbItemKind.Aux or RdbItemKind.Size) || keyless.RecordOf(batch, item) is not null) return true;
                 }
             }
 

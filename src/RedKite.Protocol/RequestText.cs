@@ -6,6 +6,15 @@ namespace RedKite.Protocol;
 /// <summary>Writes requests in the protocol's form, for what executes several at once.</summary>
 internal static class RequestText
 {
+    /// <summary>A whole request.</summary>
+    internal static byte[] Of(byte[][] arguments)
+    {
+        var text = new ArrayBufferWriter<byte>();
+        Begin(text, arguments.Length);
+        foreach (byte[] argument in arguments) AddArgument(text, argument);
+        return text.WrittenSpan.ToArray();
+    }
+
     internal static void Begin(IBufferWriter<byte> to, int count) => Head(to, (byte)'*', count);
 
     internal static void BeginArgument(IBufferWriter<byte> to, int bytes) => Head(to, (byte)'$', bytes);

@@ -2,6 +2,8 @@ using System.Globalization;
 using RedKite.Net;
 using RedKite.Persistence.Files;
 using RedKite.Server.Config;
+using RedKite.Server.Durability;
+using RedKite.Server.Model;
 
 namespace RedKite;
 
@@ -126,6 +128,12 @@ public sealed class RedKiteOptions
 
     /// <summary>Makes the event loops' transports; null: the one of the settings. For tests.</summary>
     internal Func<EventLoop, Transport>? NewTransport { get; init; }
+
+    /// <summary>Further data that is no key.</summary>
+    internal IReadOnlyList<IKeylessData> Keyless { get; init; } = [];
+
+    /// <summary>Further families of commands.</summary>
+    internal IReadOnlyList<CommandFamily> Families { get; init; } = [];
 
     /// <summary>The process is the server's own, as in the program: its memory counts as the server's. For tests.</summary>
     internal bool OwnsProcess { get; set; }

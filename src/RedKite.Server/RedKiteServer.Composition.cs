@@ -67,7 +67,9 @@ public sealed partial class RedKiteServer
             // The rooms beside it: each is made of the core and of what this server answers it.
             var host = new Host(this);
             var libraries = new FunctionLibraries(Engine.Script.Uses);
-            var durability = new DurabilityService(Engine, host, () => [.. libraries.All.Select(library => library.Code)], options.Files, LoadProgressOf(options));
+            Engine.Keyless.Add(libraries);
+            foreach (IKeylessData kind in options.Keyless) Engine.Keyless.Add(kind);
+            var durability = new DurabilityService(Engine, host, options.Files, LoadProgressOf(options));
             Parts = new ServerParts
             {
                 Core = Engine,
@@ -102,7 +104,7 @@ public sealed partial class RedKiteServer
             _pidFile = new PidFile(settings, serverLog);
 
             // What executes commands beside the loops: callers in the process, and the link to a primary.
-            Engine.UseCommands(NewCommandTable(libraries, options.Commands));
+            Engine.UseCommands(NewCommandTable(libraries, options.Families, options.Commands));
             Clients = new ClientParts(Engine);
             _client = new RedKiteClient(Clients);
             _follower = new Follower(Engine, new LinkServices
@@ -183,9 +185,9 @@ public sealed partial class RedKiteServer
         };
     }
 
-    private CommandTable NewCommandTable(FunctionLibraries libraries, RedKiteCommandSet custom)
+    private CommandTable NewCommandTable(FunctionLibraries libraries, IEnumerable<CommandFamily> added, RedKiteCommandSet custom)
     {
-        CommandFamily[] families = CommandFamilies.Of(Parts, libraries);
+        CommandFamily[] families = [.. CommandFamilies.Of(Parts, libraries), .. added];
         var commands = new CommandTable(families);
         if (custom.Count > 0)
         {

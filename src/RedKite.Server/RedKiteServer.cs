@@ -318,12 +318,12 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         using (var replay = Register(new RedKiteSession(Engine, Remove, loads: true) { Expiry = ExpiryPolicy.Keep }))
         {
             var replies = new DiscardedReplies();
-            if (_loads) Parts.Durability.Load(requests => replay.Execute(requests, replies), LoadFunctions, Engine.Commands, cancellation);
+            if (_loads) Parts.Durability.Load(requests => replay.Execute(requests, replies), LoadKeyless, Engine.Commands, cancellation);
             else Parts.Durability.LeaveData();
 
-            string? LoadFunctions(byte[] code)
+            string? LoadKeyless(KeylessRecord record)
             {
-                RedKiteReply reply = replay.Execute("FUNCTION"u8.ToArray(), "LOAD"u8.ToArray(), "REPLACE"u8.ToArray(), code);
+                RedKiteReply reply = replay.Execute(Array.ConvertAll(record.LoadRequest(replaces: true), static argument => (ReadOnlyMemory<byte>)argument));
                 return reply.IsError ? reply.Text : null;
             }
         }

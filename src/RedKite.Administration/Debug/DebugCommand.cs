@@ -7,6 +7,7 @@ using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Commands.Keys;
 using RedKite.Server.Config;
+using RedKite.Server.Durability;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
@@ -19,7 +20,7 @@ namespace RedKite.Server.Commands.Debug;
 /// DEBUG, for tests of servers and clients. As in Redis, the table has no subcommands for it, so that it names no keys: the
 /// subcommands lock the stripes that they access.
 /// </summary>
-internal sealed class DebugCommand(ServerRun run, ReplicationState replication, ServerLog log, PackageCommand package, DebugReload reload)
+internal sealed class DebugCommand(ServerRun run, KeylessData keyless, ReplicationState replication, ServerLog log, PackageCommand package, DebugReload reload)
 {
     // As in Redis.
     private const ulong PackedThresholdBytesMax = 1UL << 32;
@@ -43,7 +44,7 @@ internal sealed class DebugCommand(ServerRun run, ReplicationState replication, 
         else if (cmd.Is(1, "ERROR"u8) && cmd.Count == 3) cmd.Reply.Error(cmd[2]);
         else if (cmd.Is(1, "LOG"u8) && cmd.Count == 3) Log(cmd);
         else if (cmd.Is(1, "PACKAGE"u8)) package.Execute(cmd);
-        else if (cmd.Is(1, "DIGEST"u8) && cmd.Count == 2) DebugDataset.Digest(cmd);
+        else if (cmd.Is(1, "DIGEST"u8) && cmd.Count == 2) DebugDataset.Digest(cmd, keyless);
         else if (cmd.Is(1, "DIGEST-VALUE"u8)) DebugDataset.DigestValues(cmd);
         else if (cmd.Is(1, "RELOAD"u8)) reload.Reload(cmd);
         else if (cmd.Is(1, "LOADAOF"u8)) reload.LoadLog(cmd);

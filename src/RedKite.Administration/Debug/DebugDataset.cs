@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Persistence.Types;
+using RedKite.Server.Durability;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values;
@@ -11,13 +12,13 @@ namespace RedKite.Server.Commands.Debug;
 /// </summary>
 internal static class DebugDataset
 {
-    /// <summary>DEBUG DIGEST: 0 if there are no keys. What takes longer than a slice goes on while the client waits, except in a transaction or script.</summary>
-    internal static void Digest(scoped in CommandContext cmd)
+    /// <summary>DEBUG DIGEST: 0 if there is no data. What takes longer than a slice goes on while the client waits, except in a transaction or script.</summary>
+    internal static void Digest(scoped in CommandContext cmd, KeylessData keyless)
     {
         var work = (DigestWork?)cmd.Environment.Blocking.CompleteWork;
         if (work is null)
         {
-            work = new DigestWork(cmd.Keyspace, ExpiryOf(cmd));
+            work = new DigestWork(cmd.Keyspace, keyless, ExpiryOf(cmd));
             if (!TryRun(cmd, work, DigestWork.SliceEnd)) return;
             if (!work.IsComplete && (cmd.BlockOnWork(work) || !TryRun(cmd, work, long.MaxValue))) return;
         }

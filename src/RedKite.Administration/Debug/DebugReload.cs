@@ -47,10 +47,10 @@ internal sealed class DebugReload(ServerParts parts)
         cmd.ReplaceEffect();
         try
         {
-            using var replay = new Replay(cmd.Environment.Nested, NewSession(), parts, replacesFunctions: merges);
+            using var replay = new Replay(cmd.Environment.Nested, NewSession(), parts, replacesRecords: merges);
             using IOpenFile file = parts.Durability.Files.OpenRead(parts.Durability.DumpPath); // before anything is removed
             if (flushes) Flush(cmd, replay);
-            parts.Durability.ReloadDump(file, replay.LoadFunctions, merges);
+            parts.Durability.ReloadDump(file, replay.LoadKeyless, merges);
         }
         catch (IOException failure)
         {
@@ -76,9 +76,9 @@ internal sealed class DebugReload(ServerParts parts)
             using Lock.Scope files = log.HoldFiles();
             if (log.LacksData) throw new IOException("The data became another than that of the append-only file, which is being rewritten: it cannot be loaded before that has ended.");
             if (!log.CurrentManifest().Files.Any()) throw new FileNotFoundException($"There is no append-only file in {log.Folder.FolderPath}");
-            using var replay = new Replay(cmd.Environment.Nested, NewSession(), parts, replacesFunctions: true);
+            using var replay = new Replay(cmd.Environment.Nested, NewSession(), parts, replacesRecords: true);
             Flush(cmd, replay);
-            parts.Durability.ReloadLog(replay.Execute, replay.LoadFunctions, cmd.Environment.Commands);
+            parts.Durability.ReloadLog(replay.Execute, replay.LoadKeyless, cmd.Environment.Commands);
         }
         catch (IOException failure)
         {
@@ -104,8 +104,8 @@ internal sealed class DebugReload(ServerParts parts)
         cmd.Reply.Ok();
     }
 
-    // As FLUSHALL, and the libraries of functions.
-    private static void Flush(scoped in CommandContext cmd, Replay replay)
+    // As FLUSHALL, and what is no key.
+    private void Flush(scoped in CommandContext cmd, Replay replay)
     {
         foreach (Database database in cmd.Keyspace.Databases)
         {
@@ -113,13 +113,14 @@ internal sealed class DebugReload(ServerParts parts)
             database.Clear();
         }
 
-        replay.Execute("*2\r\n$8\r\nFUNCTION\r\n$5\r\nFLUSH\r\n"u8.ToArray());
+        parts.Core.Keyless.KeysFlushed();
+        parts.Core.Keyless.Clear(replay.ExecuteOne);
     }
 
     private Session NewSession() => parts.Core.Clients.Add(null, parts.Core.Clock.SteadyMs, parts.Core.Users.InProcess, authenticated: true);
 
     // Executes requests inside the command, for a client of its own.
-    private sealed class Replay(INestedExecutor nested, Session session, ServerParts parts, bool replacesFunctions) : IDisposable
+    private sealed class Replay(INestedExecutor nested, Session session, ServerParts parts, bool replacesRecords) : IDisposable
     {
         private readonly ReplyWriter _reply = new(parts.Core.Buffers);
 
@@ -130,12 +131,12 @@ internal sealed class DebugReload(ServerParts parts)
             return executed;
         }
 
-        internal string? LoadFunctions(byte[] code)
+        internal string? LoadKeyless(KeylessRecord record) => ExecuteOne(record.LoadRequest(replacesRecords));
+
+        internal string? ExecuteOne(byte[][] request)
         {
-            string option = replacesFunctions ? "$7\r\nREPLACE\r\n" : "";
-            byte[] head = Encoding.ASCII.GetBytes($"*{(replacesFunctions ? 4 : 3)}\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n{option}${code.Length}\r\n");
             long errors = _reply.Errors;
-            nested.Replay(session, (byte[])[.. head, .. code, .. "\r\n"u8], _reply);
+            nested.Replay(session, RequestText.Of(request), _reply);
             string? error = _reply.Errors == errors ? null : Encoding.UTF8.GetString(_reply.Tail).TrimEnd();
             _reply.Clear();
             return error;

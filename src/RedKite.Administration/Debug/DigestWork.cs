@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Persistence.Types;
+using RedKite.Server.Durability;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values;
 
@@ -10,8 +11,9 @@ namespace RedKite.Server.Commands.Debug;
 /// so what other clients change meanwhile is in it or not. Beginning again after each change would never end on a server that is written to.
 /// </summary>
 /// <param name="keyspace">The data.</param>
+/// <param name="keyless">What there is beside keys.</param>
 /// <param name="expiry">The time of the whole digest: what expires meanwhile is in it.</param>
-internal sealed class DigestWork(Keyspace keyspace, ExpiryClock expiry) : SlicedWork
+internal sealed class DigestWork(Keyspace keyspace, KeylessData keyless, ExpiryClock expiry) : SlicedWork
 {
     // As long as a slice of a loop's background work; a part of a value is added, or a string.
     private const int SliceMicroseconds = 100;
@@ -33,7 +35,7 @@ internal sealed class DigestWork(Keyspace keyspace, ExpiryClock expiry) : Sliced
     private DataType _partialType;
     private DatasetDigest.ValuePosition _position;
 
-    /// <summary>0 if there are no keys.</summary>
+    /// <summary>0 if there is no data.</summary>
     internal ReadOnlySpan<byte> Digest => _digest;
 
     /// <summary>The stripe whose keys are next.</summary>
@@ -99,6 +101,15 @@ internal sealed class DigestWork(Keyspace keyspace, ExpiryClock expiry) : Sliced
         }
         while (_database < keyspace.Databases.Length && keyspace.Databases[_database].Count == 0);
         IsComplete = _database == keyspace.Databases.Length;
+        if (IsComplete) AddKeyless();
+    }
+
+    private void AddKeyless()
+    {
+        foreach (IKeylessData kind in keyless.Kinds)
+        {
+            if (!kind.Digest.IsEmpty) new DatasetDigest(_digest).Add(kind.Digest.Span);
+        }
     }
 
     internal override void Discard()

@@ -40,6 +40,7 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
     {
         if (!IsFlushModeOrReply(cmd)) return;
         foreach (Database database in cmd.Keyspace.Databases) Flush(cmd, database);
+        if (!cmd.Keyspace.IsReplacing) parts.Core.Keyless.KeysFlushed();
         parts.Durability.NoteFlushed();
         cmd.EffectRequest(); // as in Redis, even if there was no key
         cmd.Reply.Ok();

@@ -1,7 +1,9 @@
 using System.Text;
+using RedKite.Persistence.Rdb;
 using RedKite.Scripting;
 using RedKite.Scripting.Translation;
 using RedKite.Server.Config;
+using RedKite.Server.Durability;
 using RedKite.Server.Metrics;
 using RedKite.Server.Sessions;
 
@@ -24,7 +26,7 @@ internal sealed record LoadedFunction(RegisteredFunction Function, ScriptUse? Us
 /// <summary>
 /// The libraries of FUNCTION LOAD and their functions. Only while the script mutex is held; the counts may be read at any time.
 /// </summary>
-internal sealed class FunctionLibraries
+internal sealed class FunctionLibraries : IKeylessData
 {
     private readonly SortedDictionary<string, FunctionLibrary> _libraries = new(StringComparer.Ordinal);
     private readonly ScriptUses? _uses;
@@ -53,6 +55,31 @@ internal sealed class FunctionLibraries
 
     /// <summary>The bytes of the libraries' texts.</summary>
     internal long TextBytes { get; private set; }
+
+    public string Name => "functions";
+
+    public string RecordName => "a library of functions";
+
+    public RdbRecordForm Form => RdbRecordForm.Function;
+
+    public int Count => _libraries.Count;
+
+    public long Bytes => TextBytes;
+
+    public IEnumerable<byte[]> Records => _libraries.Values.Select(static library => library.Code);
+
+    public byte[][] ClearRequest => ["FUNCTION"u8.ToArray(), "FLUSH"u8.ToArray(), "SYNC"u8.ToArray()];
+
+    /// <summary>None: Redis's digest is of keys.</summary>
+    public ReadOnlyMemory<byte> Digest => default;
+
+    public byte[][] LoadRequest(byte[] record, bool replaces) =>
+        replaces ? ["FUNCTION"u8.ToArray(), "LOAD"u8.ToArray(), "REPLACE"u8.ToArray(), record] : ["FUNCTION"u8.ToArray(), "LOAD"u8.ToArray(), record];
+
+    public void KeysFlushed()
+    {
+        // As in Redis, they stay.
+    }
 
     internal LuaInterpreter Interpreter(long bytesMax)
     {

@@ -20,7 +20,11 @@ internal interface IReplicatedData
     void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atCut, int version);
 
     /// <summary>As <see cref="WriteForReplicas"/>, without keys.</summary>
-    void WriteFunctionsForReplicas(RdbFileWriter writer, bool withFunctions, Func<RdbReplication> atCut, int version);
+    /// <param name="writer">Receives the data.</param>
+    /// <param name="withRecords">Whether what is no key is written.</param>
+    /// <param name="atCut">As there.</param>
+    /// <param name="version">The version of the form.</param>
+    void WriteKeylessForReplicas(RdbFileWriter writer, bool withRecords, Func<RdbReplication> atCut, int version);
 
     /// <summary>Whether commands wait for the snapshot that is being written.</summary>
     bool SnapshotIsAwaited { get; }
@@ -31,23 +35,20 @@ internal interface IReplicatedData
     /// <summary>Loads what a primary has sent in place of the old data.</summary>
     /// <param name="file">What was received, or arrives.</param>
     /// <param name="removeAll">Removes the old data.</param>
-    /// <param name="loadFunctions">Loads the text of a library of functions, and returns what is wrong with it.</param>
+    /// <param name="loadKeyless">Loads what is no key, and returns what is wrong with it.</param>
     /// <param name="emptiesAfterFailure">Whether nothing of the data stays if loading fails.</param>
     /// <param name="cancellation">Ends loading early.</param>
     /// <returns>The place in a stream that the data names; null: none.</returns>
     /// <exception cref="IOException">The data is damaged or cannot be read.</exception>
-    RdbReplication? LoadReceived(IOpenFile file, Action removeAll, Func<byte[], string?> loadFunctions, bool emptiesAfterFailure, CancellationToken cancellation);
+    RdbReplication? LoadReceived(IOpenFile file, Action removeAll, Func<KeylessRecord, string?> loadKeyless, bool emptiesAfterFailure, CancellationToken cancellation);
 
     /// <summary>Loads beside the old data, which clients go on using, and then replaces it.</summary>
     /// <param name="file">The data.</param>
     /// <param name="spare">Receives it.</param>
-    /// <param name="replaceAll">Exchanges the data at the end, together with the libraries of functions.</param>
+    /// <param name="replaceAll">Exchanges the data at the end, together with what is no key.</param>
     /// <param name="cancellation">Ends loading early.</param>
     /// <exception cref="IOException">The data is damaged or cannot be read: the old data is unchanged.</exception>
-    void LoadBeside(ArrivingFile file, Database[] spare, Action<List<byte[]>, RdbReplication?> replaceAll, CancellationToken cancellation);
-
-    /// <summary>The texts of the libraries of functions. While the script mutex is held, or nothing is executed.</summary>
-    IReadOnlyList<byte[]> FunctionTexts { get; }
+    void LoadBeside(ArrivingFile file, Database[] spare, Action<List<KeylessRecord>, RdbReplication?> replaceAll, CancellationToken cancellation);
 
     /// <summary>Whether the data became another than that of the append-only file, and no base is in force that has it.</summary>
     bool LogLacksData { get; }

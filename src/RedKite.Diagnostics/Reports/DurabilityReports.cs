@@ -43,12 +43,28 @@ internal static class DurabilityReports
         json.WriteBoolean("held", parts.Core.WriteGate.Waits);
         json.WriteNumber("held_milliseconds", (long)parts.Core.WriteGate.HeldTime.TotalMilliseconds);
         json.WriteEndObject();
+        WriteKeyless(json, parts.Core.Keyless);
         WriteBackup(json, parts.Backup);
         WriteFiles(json, durability, parts.Backup.Pinned);
         WriteRecent(json, durability);
         json.WriteStartObject("facts");
         foreach ((string name, string text) in report.Diagnostics.DurabilityFacts) json.WriteString(name, text);
         json.WriteEndObject();
+        json.WriteEndObject();
+    }
+
+    // What is no key, and is kept with the keys.
+    private static void WriteKeyless(Utf8JsonWriter json, KeylessData keyless)
+    {
+        json.WriteStartObject("beside_keys");
+        foreach (IKeylessData kind in keyless.Kinds)
+        {
+            json.WriteStartObject(kind.Name);
+            json.WriteNumber("records", kind.Count);
+            json.WriteNumber("bytes", kind.Bytes);
+            json.WriteEndObject();
+        }
+
         json.WriteEndObject();
     }
 

@@ -10,11 +10,15 @@ namespace RedKite.Persistence.Aof;
 /// </summary>
 internal static class CommandBase
 {
+    /// <summary>The request that loads what an item is, if it is no key; null: it is nothing that is loaded.</summary>
+    internal delegate byte[][]? RequestOfKeyless(RdbBatch batch, in RdbItem item);
+
     /// <summary>Converts RDB data.</summary>
     /// <param name="file">The RDB file.</param>
     /// <param name="output">Receives the commands. The caller flushes it.</param>
+    /// <param name="requestOf">Returns the requests of what is no key.</param>
     /// <exception cref="FileFailure">The file cannot be read, or a value cannot be written.</exception>
-    internal static void Convert(IOpenFile file, CommandOutput output)
+    internal static void Convert(IOpenFile file, CommandOutput output, RequestOfKeyless requestOf)
     {
         using RdbFileReader reader = RdbFileReader.Open(file, new RdbReadOptions());
         using var keyspace = new Keyspace(1, 1);
@@ -26,12 +30,22 @@ internal static class CommandBase
         {
             foreach (ref readonly RdbItem item in batch.Items)
             {
-                if (item.Kind == RdbItemKind.Function) output.Begin("FUNCTION"u8, 2).Argument("LOAD"u8).Argument(batch.TextOf(item));
-                if (item.Kind != RdbItemKind.Key) continue;
+                if (item.Kind != RdbItemKind.Key)
+                {
+                    if (requestOf(batch, item) is { } request) Write(output, request);
+                    continue;
+                }
+
                 if (item.Database != selected) output.Select(selected = item.Database);
                 Convert(batch, item, keyspace, values, scratch);
             }
         }
+    }
+
+    private static void Write(CommandOutput output, byte[][] request)
+    {
+        output.Begin(request[0], request.Length - 1);
+        foreach (byte[] argument in request.AsSpan(1)) output.Argument(argument);
     }
 
     private static void Convert(RdbBatch batch, in RdbItem item, Keyspace keyspace, ValueCommands values, RdbScratch scratch)

@@ -81,6 +81,14 @@ internal sealed class RdbFileWriter : IDisposable
         Output.String(code);
     }
 
+    /// <summary>Writes a field about the file.</summary>
+    internal void Aux(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
+    {
+        Output.Byte(RdbFormat.Aux);
+        Output.String(name);
+        Output.String(value);
+    }
+
     /// <summary>Begins a database. The sizes are hints.</summary>
     internal void Database(int database, long keys, long expiring)
     {
@@ -154,12 +162,7 @@ internal sealed class RdbFileWriter : IDisposable
 
     private void Aux(ReadOnlySpan<byte> name, long value) => Aux(name, value.ToString(CultureInfo.InvariantCulture));
 
-    private void Aux(ReadOnlySpan<byte> name, string value)
-    {
-        Output.Byte(RdbFormat.Aux);
-        Output.String(name);
-        Output.String(Encoding.UTF8.GetBytes(value));
-    }
+    private void Aux(ReadOnlySpan<byte> name, string value) => Aux(name, Encoding.UTF8.GetBytes(value));
 
     private void Pass(ReadOnlySpan<byte> piece)
     {

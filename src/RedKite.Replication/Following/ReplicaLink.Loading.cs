@@ -1,7 +1,9 @@
 using System.Text;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
+using RedKite.Protocol;
 using RedKite.Server.Config;
+using RedKite.Server.Durability;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
@@ -139,7 +141,7 @@ internal sealed partial class ReplicaLink
         {
             _services.WaitForLoops(_stop.Token);
             _services.Replicas.CloseAll();
-            RdbReplication? place = _services.Data.LoadReceived(file, RemoveAll, LoadFunctions, emptiesAfterFailure, _stop.Token);
+            RdbReplication? place = _services.Data.LoadReceived(file, RemoveAll, record => Execute(record.LoadRequest(replaces: true)), emptiesAfterFailure, _stop.Token);
             _history.IsIncomplete = false;
             NoteLoaded(answer, place);
         }
@@ -168,7 +170,7 @@ internal sealed partial class ReplicaLink
         try
         {
             using ArrivingFile file = Arriving(receiver);
-            _services.Data.LoadBeside(file, spare, (functions, place) => Exchange(spare, functions, answer, place), _stop.Token);
+            _services.Data.LoadBeside(file, spare, (keyless, place) => Exchange(spare, keyless, answer, place), _stop.Token);
         }
         catch (FileFailure failure)
         {
@@ -186,14 +188,14 @@ internal sealed partial class ReplicaLink
         }
     }
 
-    private void Exchange(Database[] spare, List<byte[]> functions, in SyncAnswer answer, RdbReplication? place)
+    private void Exchange(Database[] spare, List<KeylessRecord> keyless, in SyncAnswer answer, RdbReplication? place)
     {
-        // Functions first: if the primary's cannot be loaded, the old ones come back, and the data stays. So for some microseconds the new ones see the old data.
-        List<byte[]> old = OldFunctions();
-        if (ReplaceFunctions(functions) is { } error)
+        // What is no key first: if the primary's cannot be loaded, the old records come back, and the data stays. So for some microseconds the new ones see the old data.
+        List<KeylessRecord> old = OldRecords();
+        if (_core.Keyless.Replace(keyless, Execute) is { } error)
         {
-            ReplaceFunctions(old);
-            throw new IOException($"a library of functions cannot be loaded: {error}");
+            _core.Keyless.Replace(old, Execute);
+            throw new IOException(error);
         }
 
         _core.Log.Notice(LogEvents.SyncBegun, "MASTER <-> REPLICA sync: Swapping active DB with loaded DB");
@@ -213,29 +215,18 @@ internal sealed partial class ReplicaLink
         }
     }
 
-    private List<byte[]> OldFunctions()
+    private List<KeylessRecord> OldRecords()
     {
         var turn = new ScriptTurn(_core.Keyspace.Scripts);
         while (!turn.Begin(System.Diagnostics.Stopwatch.GetTimestamp())) _stop.Token.WaitHandle.WaitOne(ScriptPollMs);
         try
         {
-            return [.. _services.Data.FunctionTexts];
+            return _core.Keyless.Records;
         }
         finally
         {
             turn.End();
         }
-    }
-
-    private string? ReplaceFunctions(List<byte[]> functions)
-    {
-        Execute(FlushFunctions);
-        foreach (byte[] code in functions)
-        {
-            if (LoadFunctions(code) is { } error) return error;
-        }
-
-        return null;
     }
 
     private void NoteLoaded(in SyncAnswer answer, RdbReplication? place)
@@ -254,23 +245,15 @@ internal sealed partial class ReplicaLink
     {
         _history.IsIncomplete = true;
         Execute(FlushAll);
-        Execute(FlushFunctions);
+        _core.Keyless.Clear(Execute);
     }
 
-    private static byte[] FlushAll => "*2\r\n$8\r\nFLUSHALL\r\n$5\r\nASYNC\r\n"u8.ToArray();
+    private static byte[][] FlushAll => ["FLUSHALL"u8.ToArray(), "ASYNC"u8.ToArray()];
 
-    private static byte[] FlushFunctions => "*3\r\n$8\r\nFUNCTION\r\n$5\r\nFLUSH\r\n$4\r\nSYNC\r\n"u8.ToArray();
-
-    private string? LoadFunctions(byte[] code)
-    {
-        byte[] head = Encoding.ASCII.GetBytes($"*4\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n$7\r\nREPLACE\r\n${code.Length}\r\n");
-        return Execute([.. head, .. code, .. "\r\n"u8]);
-    }
-
-    private string? Execute(byte[] request)
+    private string? Execute(byte[][] request)
     {
         long errors = _caller.Reply.Errors;
-        _caller.Run(_caller.Session, request, ReplyBytesMax, out _);
+        _caller.Run(_caller.Session, RequestText.Of(request), ReplyBytesMax, out _);
         string? error = _caller.Reply.Errors == errors ? null : Encoding.UTF8.GetString(_caller.Reply.Tail).TrimEnd();
         _caller.Reply.Clear();
         return error;

@@ -41,7 +41,7 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
         using var writer = new RdbFileWriter(kind.KnowsMark ? Send : Append, settings.RdbCompression, settings.RdbChecksum);
         try
         {
-            if (kind.WithoutKeys) data.WriteFunctionsForReplicas(writer, !kind.WithoutFunctions, Cut, kind.Version);
+            if (kind.WithoutKeys) data.WriteKeylessForReplicas(writer, !kind.WithoutFunctions, Cut, kind.Version);
             else data.WriteForReplicas(writer, Cut, kind.Version);
             writer.End();
             foreach (ReplicaClient replica in _replicas) replica.HasWholeData = true; // who has read the mark may close the connection

@@ -57,11 +57,14 @@ internal sealed class Keyspace : IDisposable
     /// <param name="spare">The spare databases; null: no more.</param>
     internal void ReplaceAtFlush(Database[]? spare) => (_replacement, _replacedBy) = (spare, spare is null ? 0 : Environment.CurrentManagedThreadId);
 
+    /// <summary>Whether the current thread's command exchanges databases rather than flushes them.</summary>
+    internal bool IsReplacing => _replacedBy == Environment.CurrentManagedThreadId;
+
     /// <summary>Empties a database, for a command. All stripes are locked.</summary>
     internal void Flush(Database database)
     {
         database.Clear();
-        if (_replacedBy == Environment.CurrentManagedThreadId) database.SwapWith(_replacement![database.Index]);
+        if (IsReplacing) database.SwapWith(_replacement![database.Index]);
     }
 
     /// <summary>Admits one script at a time.</summary>

@@ -1,3 +1,5 @@
+using RedKite.Server.Durability;
+using RedKite.Server.Model;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
@@ -9,10 +11,12 @@ internal sealed class DiskServer : IAsyncDisposable
 
     private readonly TemporaryFolder _folder = new();
     private readonly Dictionary<string, string> _settings;
+    private readonly Func<(IKeylessData Data, CommandFamily Family)>? _newKeyless;
     private RedKiteServer? _server;
 
-    private DiskServer(FaultyFiles files, Dictionary<string, string> settings)
+    private DiskServer(FaultyFiles files, Dictionary<string, string> settings, Func<(IKeylessData Data, CommandFamily Family)>? newKeyless)
     {
+        _newKeyless = newKeyless;
         Files = files;
         _settings = settings;
         Files.CreateFolder(_folder.Path);
@@ -26,18 +30,32 @@ internal sealed class DiskServer : IAsyncDisposable
 
     internal List<string> LogLines { get; } = [];
 
-    internal static async Task<DiskServer> StartAsync(params string[] settings)
+    internal static Task<DiskServer> StartAsync(params string[] settings) => StartAsync(null, settings);
+
+    /// <summary>Starts a server that has further data that is no key.</summary>
+    /// <param name="newKeyless">Makes that, with its commands, for each start.</param>
+    /// <param name="settings">Names and values.</param>
+    internal static async Task<DiskServer> StartAsync(Func<(IKeylessData Data, CommandFamily Family)>? newKeyless, params string[] settings)
     {
         var pairs = new Dictionary<string, string> { ["loops"] = "1", ["diagnostics"] = "no", ["enable-debug-command"] = "yes" };
         for (int i = 0; i < settings.Length; i += 2) pairs[settings[i]] = settings[i + 1];
-        var disk = new DiskServer(new FaultyFiles(), pairs);
+        var disk = new DiskServer(new FaultyFiles(), pairs, newKeyless);
         await disk.StartAsync();
         return disk;
     }
 
     internal async Task StartAsync()
     {
-        var options = new RedKiteOptions { Port = 0, Files = Files, Log = Note, AllowShutdown = true };
+        (IKeylessData Data, CommandFamily Family)? keyless = _newKeyless?.Invoke();
+        var options = new RedKiteOptions
+        {
+            Port = 0,
+            Files = Files,
+            Log = Note,
+            AllowShutdown = true,
+            Keyless = keyless is { } more ? [more.Data] : [],
+            Families = keyless is { } added ? [added.Family] : [],
+        };
         options.Settings["dir"] = _folder.Path;
         foreach ((string name, string value) in _settings) options.Settings[name] = value;
         _server = await RedKiteServer.StartAsync(options);
