@@ -1,6 +1,7 @@
 using RedKite.Persistence.Aof;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
+using RedKite.Server.Changes;
 using RedKite.Server.Config;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
@@ -12,7 +13,7 @@ namespace RedKite.Server.Durability;
 /// Loads files into the keyspace: at the start, while no client uses keys, and again for DEBUG RELOAD and DEBUG LOADAOF, whose caller has locked
 /// every stripe.
 /// </summary>
-internal sealed class DataLoader(Settings settings, Keyspace keyspace, KeylessData keyless, ServerClock clock, ServerLog log, IFiles files, AofFolder folder, LoadProgress progress)
+internal sealed class DataLoader(Settings settings, Keyspace keyspace, KeylessData keyless, ServerClock clock, ServerLog log, IFiles files, AofFolder folder, LoadProgress progress, ChangePublisher changes)
 {
     /// <summary>Begins to load.</summary>
     /// <param name="loadKeyless">Loads what is no key, and returns what is wrong with it.</param>
@@ -93,9 +94,22 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, KeylessDa
         using RdbFileReader reader = RdbFileReader.Open(file, new RdbReadOptions { ChecksSum = settings.RdbChecksum, Databases = settings.Databases });
         using var loader = new RdbLoader(data) { Arriving = file as ArrivingFile };
         if (data.IsLocked) loader.LoadHere(reader, expiry);
-        else loader.Load(reader, expiry, position => progress.LoadedBytes = before + position, cancellation);
+        else LoadObserved();
         if (data.Corrected > 0) log.Warning(LogEvents.ValueCorrected, FormattableString.Invariant($"{file.Path}: {data.Corrected} values stated something wrongly that follows from their elements. Their elements are loaded; redkite check says which values they are"));
         return reader.Position;
+
+        // Observers of values see the data as a whole, whatever there is of it after a failure. Data beside the clients' is observed when it replaces that.
+        void LoadObserved()
+        {
+            try
+            {
+                loader.Load(reader, expiry, position => progress.LoadedBytes = before + position, cancellation);
+            }
+            finally
+            {
+                if (!data.IsSpare) changes.NoteReplaced();
+            }
+        }
     }
 
     private void CutOrThrow(string path, bool isLast, AofReader reader)

@@ -78,7 +78,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         Saves = new SaveHistory(_clock.NowMs, _events, isRewrite: false);
         Rewrites = new SaveHistory(_clock.NowMs, _events, isRewrite: true);
         Loading = new LoadProgress(loadAdvanced);
-        _loader = new DataLoader(_settings, _keyspace, _keyless, _clock, _log, Files, Log.Folder, Loading);
+        _loader = new DataLoader(_settings, _keyspace, _keyless, _clock, _log, Files, Log.Folder, Loading, core.Changes);
     }
 
     /// <summary>The file system.</summary>

@@ -27,6 +27,9 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, KeylessDa
     /// <summary>Whether the caller has locked every stripe: then one thread builds all values.</summary>
     internal bool IsLocked { get; private set; }
 
+    /// <summary>Whether it goes beside the data that clients know.</summary>
+    internal bool IsSpare => _spare is not null;
+
     /// <summary>Keys that were loaded.</summary>
     internal long Keys => Interlocked.Read(ref _keys);
 
@@ -106,7 +109,7 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, KeylessDa
         ReadOnlySpan<byte> key = batch.NameOf(item);
         Stripe stripe = keyspace.Stripes[keyspace.StripeOf(hash)];
         if (!IsLocked) stripe.Enter();
-        if (_spare is not null) stripe.SuspendObservers(); // they observe what clients use
+        if (!IsLocked) stripe.SuspendObservers(); // they observe what clients change
         try
         {
             Entry existing = database.Find(key, hash, ExpiryClock.Never);
@@ -129,7 +132,7 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, KeylessDa
         }
         finally
         {
-            if (_spare is not null) stripe.ResumeObservers();
+            if (!IsLocked) stripe.ResumeObservers();
             if (!IsLocked) stripe.Exit();
         }
     }

@@ -50,7 +50,7 @@ internal sealed class DebugReload(ServerParts parts)
             using var replay = new Replay(cmd.Environment.Nested, NewSession(), parts, replacesRecords: merges);
             using IOpenFile file = parts.Durability.Files.OpenRead(parts.Durability.DumpPath); // before anything is removed
             if (flushes) Flush(cmd, replay);
-            parts.Durability.ReloadDump(file, replay.LoadKeyless, merges);
+            Replacing(cmd, () => parts.Durability.ReloadDump(file, replay.LoadKeyless, merges));
         }
         catch (IOException failure)
         {
@@ -78,7 +78,8 @@ internal sealed class DebugReload(ServerParts parts)
             if (!log.CurrentManifest().Files.Any()) throw new FileNotFoundException($"There is no append-only file in {log.Folder.FolderPath}");
             using var replay = new Replay(cmd.Environment.Nested, NewSession(), parts, replacesRecords: true);
             Flush(cmd, replay);
-            parts.Durability.ReloadLog(replay.Execute, replay.LoadKeyless, cmd.Environment.Commands);
+            CommandTable commands = cmd.Environment.Commands;
+            Replacing(cmd, () => parts.Durability.ReloadLog(replay.Execute, replay.LoadKeyless, commands));
         }
         catch (IOException failure)
         {
@@ -102,6 +103,20 @@ internal sealed class DebugReload(ServerParts parts)
     {
         if (!cmd.Environment.IsInUnit) cmd.Time.Read();
         cmd.Reply.Ok();
+    }
+
+    // Observers of values are not told of each key.
+    private static void Replacing(scoped in CommandContext cmd, Action load)
+    {
+        cmd.Recording.Values.BeginReplacing();
+        try
+        {
+            load();
+        }
+        finally
+        {
+            cmd.Recording.Values.EndReplacing();
+        }
     }
 
     // As FLUSHALL, and what is no key.

@@ -19,6 +19,8 @@ internal sealed class ChangePublisher(Keyspace keyspace, Action<bool> haveNextCo
     private IChangeConsumer[] _requested = [];
     private volatile IEffectConsumer[] _effectConsumers = []; // also read without a stripe
     private IEffectConsumer[] _requestedEffects = [];
+    private IValueObserver[] _valueObservers = [];
+    private volatile IValueObserver[] _requestedValues = []; // also read without the lock
     private volatile bool _hasRequests;
     private bool _isPutOff;
 
@@ -63,6 +65,19 @@ internal sealed class ChangePublisher(Keyspace keyspace, Action<bool> haveNextCo
         Apply();
     }
 
+    /// <summary>Adds an observer of values: it sees all invocations from the next one on. No stripe is locked.</summary>
+    internal void ObserveValues(IValueObserver observer)
+    {
+        lock (_requesting) _hasRequests |= TryChange(observer, isOn: true);
+        Apply();
+    }
+
+    internal void EndObservingValues(IValueObserver observer)
+    {
+        lock (_requesting) _hasRequests |= TryChange(observer, isOn: false);
+        Apply();
+    }
+
     /// <summary>Requests that a consumer be added or removed after the command that is executing. From any thread.</summary>
     internal void Request(IChangeConsumer consumer, bool isOn)
     {
@@ -104,6 +119,7 @@ internal sealed class ChangePublisher(Keyspace keyspace, Action<bool> haveNextCo
         {
             _consumers = _requested;
             _effectConsumers = _requestedEffects;
+            _valueObservers = _requestedValues;
             TakesRequests = Array.TrueForAll(_effectConsumers, static consumer => consumer.TakesRequests);
             _hasRequests = false;
             if (_isPutOff) haveNextCommandApply(_isPutOff = false);
@@ -113,12 +129,35 @@ internal sealed class ChangePublisher(Keyspace keyspace, Action<bool> haveNextCo
         {
             stripe.Observe(StripeObservers.Events, _consumers.Length > 0);
             stripe.Observe(StripeObservers.Effects, _effectConsumers.Length > 0);
+            stripe.Observe(StripeObservers.Values, _valueObservers.Length > 0);
         }
     }
 
     internal void Publish(ChangeList changes)
     {
         foreach (IChangeConsumer consumer in _consumers) consumer.Published(changes);
+    }
+
+    /// <summary>A value that exists is about to change. Its stripe is locked.</summary>
+    internal void Changing(Database database, ulong hash, scoped in Entry old)
+    {
+        foreach (IValueObserver observer in _valueObservers) observer.Changing(database, hash, old);
+    }
+
+    internal void Publish(ValueChanges changes)
+    {
+        foreach (IValueObserver observer in _valueObservers) changes.Tell(observer);
+    }
+
+    /// <summary>Tells the observers of values that all data was loaded, or some of it. No stripe is locked.</summary>
+    internal void NoteReplaced()
+    {
+        if (_requestedValues.Length == 0) return;
+        using LockScope locked = keyspace.LockAll();
+        foreach (IValueObserver observer in _valueObservers)
+        {
+            foreach (Database database in keyspace.Databases) observer.Replaced(database);
+        }
     }
 
     internal void Publish(scoped in EffectRecord record)
@@ -130,6 +169,14 @@ internal sealed class ChangePublisher(Keyspace keyspace, Action<bool> haveNextCo
     internal void PublishRequests(int database, ReadOnlySpan<byte> requests)
     {
         foreach (IEffectConsumer consumer in _effectConsumers) consumer.PublishedRequests(database, requests);
+    }
+
+    private bool TryChange(IValueObserver observer, bool isOn)
+    {
+        IValueObserver[] requested = _requestedValues;
+        bool isChanged = TryChange(ref requested, observer, isOn);
+        _requestedValues = requested;
+        return isChanged;
     }
 
     private static bool TryChange<T>(ref T[] consumers, T consumer, bool isOn)

@@ -3,19 +3,29 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Changes;
 
 /// <summary>Records the changes that the store makes by itself: keys and fields that expired, collections that became empty, new keys.</summary>
-internal sealed class ChangeRecorder(ChangeList changes, EffectWriter expiries) : KeyspaceObserver
+internal sealed class ChangeRecorder(ChangeList changes, EffectWriter expiries, ValueChanges values) : KeyspaceObserver
 {
     private ulong _changingHash;
     private DataType _changingType;
 
     // What is overwritten was reported here before.
-    internal override void BeforeChange(Database database, ulong hash, scoped in Entry entry) => (_changingHash, _changingType) = (hash, entry.Type);
-
-    internal override void BeforeFlush(Database database, int stripe)
+    internal override void BeforeChange(Database database, ulong hash, scoped in Entry entry)
     {
+        (_changingHash, _changingType) = (hash, entry.Type);
+        values.NoteChange(database, hash, entry);
     }
 
-    internal override void Added(Database database, ulong hash, ReadOnlySpan<byte> key) => changes.Add(KeyEvent.New, database.Index, hash, key);
+    internal override void BeforeFlush(Database database, int stripe) => values.NoteFlush(database);
+
+    internal override void Swapped(Database first, Database second) => values.NoteSwap(first, second);
+
+    internal override void Replaced(Database database) => values.NoteReplaced(database);
+
+    internal override void Added(Database database, ulong hash, ReadOnlySpan<byte> key)
+    {
+        values.NoteAdded(database, hash, key);
+        changes.Add(KeyEvent.New, database.Index, hash, key);
+    }
 
     internal override void Removed(Database database, ulong hash, ReadOnlySpan<byte> key, UnlinkReason reason)
     {

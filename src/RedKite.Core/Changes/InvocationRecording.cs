@@ -19,7 +19,8 @@ internal sealed class InvocationRecording
     {
         _keyspace = keyspace;
         _publisher = publisher;
-        _recorder = new ChangeRecorder(Changes, Expiries);
+        Values = new ValueChanges(keyspace, publisher);
+        _recorder = new ChangeRecorder(Changes, Expiries, Values);
     }
 
     /// <summary>The observers of the locked stripes. Without any, changes are only counted.</summary>
@@ -37,6 +38,9 @@ internal sealed class InvocationRecording
     internal bool IsInSnapshot => (Observers & StripeObservers.Snapshot) != 0;
 
     internal ChangeList Changes { get; } = new();
+
+    /// <summary>What observers of values are told.</summary>
+    internal ValueChanges Values { get; }
 
     /// <summary>The commands that replace the request.</summary>
     internal EffectWriter Effects { get; } = new();
@@ -70,13 +74,18 @@ internal sealed class InvocationRecording
     internal void Clear()
     {
         Changes.Reset((Observers & EventObservers) != 0, _publisher.RecordsOverwritten, _publisher.RecordsFields);
+        Values.Reset((Observers & StripeObservers.Values) != 0);
         bool takesEffects = TakesEffects;
         Effects.Reset(takesEffects);
         Expiries.Reset(takesEffects);
     }
 
     /// <summary>Stops recording, before the stripe is unlocked.</summary>
-    internal void Stop() => Observers = StripeObservers.None;
+    internal void Stop()
+    {
+        if (IsOn) Values.Reset(isOn: false);
+        Observers = StripeObservers.None;
+    }
 
     private void BeginObserved(Stripe stripe)
     {

@@ -382,6 +382,7 @@ internal sealed partial class Invoker
 
     private void PublishChanges()
     {
+        if ((_recording.Observers & StripeObservers.Values) != 0) _engine.Changes.Publish(_recording.Values);
         if (_recording.Changes.Count == 0) return;
         if ((_recording.Observers & StripeObservers.Events) != 0) _engine.Changes.Publish(_recording.Changes);
         if ((_recording.Observers & StripeObservers.WatchedKeys) != 0) _engine.Watched.Note(_recording.Changes, _keyspace.Databases, _time.Expiry);

@@ -177,6 +177,9 @@ internal sealed unsafe partial class Database
     {
         foreach (Stripe stripe in _keyspace.Stripes) stripe.NoteSourceChanges();
         (_tables, other._tables) = (other._tables, _tables);
+        if (_keyspace.Stripes[0] is not { Observers: not StripeObservers.None, Observer: { } observer }) return;
+        if (_keyspace.Databases[other.Index] == other) observer.Swapped(this, other);
+        else observer.Replaced(this);
     }
 
     // Blocks of this size come from the system and can be freed through any arena. Memory that the new key needs is allocated before

@@ -23,6 +23,9 @@ internal enum StripeObservers : byte
 
     /// <summary>The effects of commands are published: to the log and replicas. Changes only while all stripes are locked.</summary>
     Effects = 32,
+
+    /// <summary>Values are observed before and after each change: indexes. Changes only while all stripes are locked.</summary>
+    Values = 64,
 }
 
 /// <summary>Why an entry leaves a table.</summary>
@@ -66,6 +69,12 @@ internal abstract class KeyspaceObserver
     /// A stripe's keys of a database are about to be removed all at once; <see cref="Removed"/> is not called for them. All stripes are locked.
     /// </summary>
     internal abstract void BeforeFlush(Database database, int stripe);
+
+    /// <summary>Two databases have exchanged their keys. All stripes are locked.</summary>
+    internal abstract void Swapped(Database first, Database second);
+
+    /// <summary>A flush has given a database the keys of a spare one. All stripes are locked.</summary>
+    internal abstract void Replaced(Database database);
 
     /// <summary>
     /// A key is being added. The value may not be there yet. Not called for a key that gets another value in place, for which only

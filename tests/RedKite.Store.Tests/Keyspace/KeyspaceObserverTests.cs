@@ -225,6 +225,10 @@ public sealed class KeyspaceObserverTests : IDisposable
 
         internal override void BeforeFlush(Database database, int stripe) => Reports.Add($"{database.Index} flush {stripe} of {database.Count} keys");
 
+        internal override void Swapped(Database first, Database second) => Reports.Add($"{first.Index} swapped {second.Index}");
+
+        internal override void Replaced(Database database) => Reports.Add($"{database.Index} replaced");
+
         internal override void Added(Database database, ulong hash, ReadOnlySpan<byte> key) => Reports.Add($"{database.Index} +{Text(key)}");
 
         internal override void Removed(Database database, ulong hash, ReadOnlySpan<byte> key, UnlinkReason reason) =>
