@@ -19,6 +19,8 @@ namespace RedKite.Server.Durability;
 /// removed, and a table that FLUSHALL detaches, belong to the snapshot until they are written.</para>
 /// <para>There is no deadlock: the walk locks one stripe at a time, for a slice, and waits for nothing else; what waits for it holds no stripe.</para>
 /// <para>With a stripe locked, bytes are only copied; strings are compressed afterwards.</para>
+/// <para>One snapshot is in progress at a time (<see cref="DurabilityService.TryBegin(string, Action)"/>). A second one beside it would need an epoch of its own in every entry, and whatever changes would be written
+/// to both; replicas that wait together share a walk instead. What needs some of the data alone takes a <see cref="SnapshotRange"/>.</para>
 /// <para>If writing fails, the walk goes on without writing, because the next snapshot needs all entries in one epoch.</para>
 /// </remarks>
 internal sealed class BackgroundSnapshot : IDisposable
@@ -65,7 +67,10 @@ internal sealed class BackgroundSnapshot : IDisposable
         _doors = [.. keyspace.Stripes.Select(stripe => new StripeDoor(this, stripe, new EntryWriter(settings, nowMs, version)))];
     }
 
-    /// <summary>The keys at the cut.</summary>
+    /// <summary>What of the data is written. Set before <see cref="Cut"/>.</summary>
+    internal SnapshotRange Range { get; init; } = SnapshotRange.All;
+
+    /// <summary>The keys at the cut, of whatever range.</summary>
     internal long Keys { get; private set; }
 
     /// <summary>The keys that were written so far.</summary>
@@ -96,7 +101,7 @@ internal sealed class BackgroundSnapshot : IDisposable
             for (int stripe = 0; stripe < _keyspace.Stripes.Length; stripe++)
             {
                 if (database.TableIn(stripe) is not { Count: > 0 } table) continue;
-                var captured = new CapturedTable(table, database.Index, stripe);
+                var captured = new CapturedTable(table, database.Index, stripe, Range);
                 tables.Add(captured);
                 _tables.Add(table, captured);
             }
@@ -130,8 +135,12 @@ internal sealed class BackgroundSnapshot : IDisposable
         Attempt(() => KeylessData.Write(writer, _keyless));
         foreach ((int database, long keys, long expiring, List<CapturedTable> tables) in _databases)
         {
-            Attempt(() => writer.Database(database, keys, expiring));
-            _selected = database;
+            if (Range.HasDatabase(database))
+            {
+                Attempt(() => writer.Database(database, keys, expiring)); // with a filter of keys, the sizes are too large hints
+                _selected = database;
+            }
+
             foreach (CapturedTable table in tables)
             {
                 bool more = true;
@@ -264,7 +273,7 @@ internal sealed class BackgroundSnapshot : IDisposable
             foreach (Entry entry in _entries)
             {
                 if (entry.Epoch == stripe.Epoch) continue;
-                if (!_fails)
+                if (!_fails && captured.Holds(entry))
                 {
                     _values.Begin(_slice, DatabaseOf(captured), entry);
                     if (_values.WriteSlice(_slice, _bounds))

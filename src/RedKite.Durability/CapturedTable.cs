@@ -3,9 +3,18 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Durability;
 
 /// <summary>A table at the cut, and how far it was walked. Its stripe is locked whenever it is used.</summary>
-internal sealed class CapturedTable(Table table, int database, int stripe)
+/// <param name="table">The table.</param>
+/// <param name="database">The database that it belonged to.</param>
+/// <param name="stripe">Its stripe.</param>
+/// <param name="range">What of the data the snapshot writes.</param>
+internal sealed class CapturedTable(Table table, int database, int stripe, SnapshotRange range)
 {
+    private readonly bool _isWritten = range.HasDatabase(database);
+
     internal Table Table => table;
+
+    /// <summary>Whether the snapshot writes an entry of the table.</summary>
+    internal bool Holds(scoped in Entry entry) => _isWritten && range.Keys?.Invoke(entry.Key) != false;
 
     /// <summary>The database that the table belonged to.</summary>
     internal int Database => database;

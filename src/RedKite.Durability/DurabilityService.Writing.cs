@@ -33,6 +33,16 @@ internal sealed partial class DurabilityService
         WriteInBackground(writer, atCut);
     }
 
+    /// <summary>Writes some of the data of one moment, on the thread of <see cref="TryBegin(string, Action)"/>. The caller ends it.</summary>
+    /// <param name="writer">Receives the data.</param>
+    /// <param name="range">What of the data; what is no key is written in any case.</param>
+    /// <param name="atCut">Called with all stripes locked.</param>
+    internal void WriteRange(RdbFileWriter writer, SnapshotRange range, Action atCut)
+    {
+        writer.Begin(NewInfo(isLogBase: false));
+        WriteInBackground(writer, atCut, range: range);
+    }
+
     /// <summary>Begins to write all data to replicas on another thread, unless a snapshot is being written.</summary>
     public bool TryBeginSynchronization(Action work)
     {

@@ -515,9 +515,9 @@ internal sealed partial class DurabilityService : IReplicatedData
         thread.Start();
     }
 
-    private void WriteInBackground(RdbFileWriter writer, Action atCut, int version = RdbFormat.Version)
+    private void WriteInBackground(RdbFileWriter writer, Action atCut, int version = RdbFormat.Version, SnapshotRange? range = null)
     {
-        using var snapshot = new BackgroundSnapshot(_keyspace, _settings, _gate, () => _clock.NowMs, Bounds, version);
+        using var snapshot = new BackgroundSnapshot(_keyspace, _settings, _gate, () => _clock.NowMs, Bounds, version) { Range = range ?? SnapshotRange.All };
         LastCut = WithAllLocked(() =>
         {
             atCut();

@@ -41,7 +41,7 @@ internal sealed class StripeDoor(BackgroundSnapshot snapshot, Stripe stripe, Ent
             return false;
         }
 
-        if (!snapshot.IsLarge(entry) || snapshot.TableOf(database, hash) is not { } table) return true;
+        if (!snapshot.IsLarge(entry) || snapshot.TableOf(database, hash) is not { } table || !table.Holds(entry)) return true;
         var wanted = new FrontValue(table, hash, Taken: 0, CountedBytes: 0);
         if (!_wanted.Contains(wanted)) _wanted.Enqueue(wanted);
         snapshot.NoteWanted();
@@ -51,7 +51,7 @@ internal sealed class StripeDoor(BackgroundSnapshot snapshot, Stripe stripe, Ent
     internal override void BeforeChange(Table table, ulong hash, scoped in Entry entry)
     {
         if (Sliced is { } sliced && sliced.Entry == entry.Address) snapshot.NoteSide(sliced.Complete(snapshot));
-        else if (!snapshot.Fails && snapshot.TableOf(table) is { } captured) Write(captured, entry);
+        else if (!snapshot.Fails && snapshot.TableOf(table) is { } captured && captured.Holds(entry)) Write(captured, entry);
     }
 
     internal override bool TryTake(Table table, ulong hash, scoped in Entry entry)
@@ -62,7 +62,7 @@ internal sealed class StripeDoor(BackgroundSnapshot snapshot, Stripe stripe, Ent
             return true;
         }
 
-        if (snapshot.Fails || snapshot.TableOf(table) is not { } captured) return false;
+        if (snapshot.Fails || snapshot.TableOf(table) is not { } captured || !captured.Holds(entry)) return false;
         if (snapshot.IsLarge(entry))
         {
             _taken.Enqueue(new FrontValue(captured, hash, entry.Address, snapshot.CountTaken(entry)));

@@ -69,7 +69,20 @@ internal sealed class ValueMirror(Keyspace keyspace) : IValueObserver
         foreach (Database database in keyspace.Databases) Assert.Equal(DataOf(database).OrderBy(static pair => pair.Key, StringComparer.Ordinal), _digests[database.Index].OrderBy(static pair => pair.Key, StringComparer.Ordinal));
     }
 
-    private Dictionary<string, string> DataOf(Database database)
+    /// <summary>The digests of the values that a rule chooses, by database. No stripe is locked.</summary>
+    internal static Dictionary<string, string>[] DataOf(Keyspace keyspace, Chooser chooses)
+    {
+        using LockScope locked = keyspace.LockAll();
+        var all = new Dictionary<string, string>[keyspace.Databases.Length];
+        for (int i = 0; i < all.Length; i++) all[i] = DataOf(keyspace, keyspace.Databases[i], chooses);
+        return all;
+    }
+
+    internal delegate bool Chooser(int database, ReadOnlySpan<byte> key);
+
+    private Dictionary<string, string> DataOf(Database database) => DataOf(keyspace, database, static (_, _) => true);
+
+    private static Dictionary<string, string> DataOf(Keyspace keyspace, Database database, Chooser chooses)
     {
         var data = new Dictionary<string, string>();
         var entries = new EntryList();
@@ -81,7 +94,10 @@ internal sealed class ValueMirror(Keyspace keyspace) : IValueObserver
             {
                 entries.Clear();
                 more = database.TableIn(stripe)!.NextSegment(ref prefix, entries);
-                foreach (Entry entry in entries) data[Name(entry.Key)] = DigestOf(database, entry);
+                foreach (Entry entry in entries)
+                {
+                    if (chooses(database.Index, entry.Key)) data[Name(entry.Key)] = DigestOf(database, entry);
+                }
             }
         }
 

@@ -21,14 +21,14 @@ internal sealed class SteppedSnapshot : IDisposable
     private readonly string _digest;
     private readonly ManualClock _cutClock = new(); // stands at the cut
 
-    internal SteppedSnapshot(RedKiteServer server, ManualClock clock)
+    internal SteppedSnapshot(RedKiteServer server, ManualClock clock, SnapshotRange? range = null)
     {
         _server = server;
         _cutClock.Advance(clock.NowMs - _cutClock.NowMs);
         _digest = Digest(server);
         _writer = new RdbFileWriter(piece => _file.AddRange(piece), compresses: true, sums: true);
         _writer.Begin(new RdbFileInfo { RedisVersion = "8.0.2", CreatedSeconds = 0, UsedMemoryBytes = 0 });
-        Snapshot = new BackgroundSnapshot(Keyspace, server.Engine.Settings, server.Engine.WriteGate, () => clock.NowMs, SmallBounds);
+        Snapshot = new BackgroundSnapshot(Keyspace, server.Engine.Settings, server.Engine.WriteGate, () => clock.NowMs, SmallBounds) { Range = range ?? SnapshotRange.All };
         using (Keyspace.LockAll()) Snapshot.Cut([]);
         _walk = Snapshot.Walk(_writer).GetEnumerator();
     }
@@ -67,6 +67,15 @@ internal sealed class SteppedSnapshot : IDisposable
     /// <summary>Whether the walk is inside of a value.</summary>
     internal bool IsSlicing => Array.Exists(Keyspace.Stripes, stripe => stripe.HasPinned);
 
+    /// <summary>Has another server load the file, and returns it.</summary>
+    internal Task<RedKiteServer> LoadAsync()
+    {
+        var files = new FaultyFiles();
+        files.CreateFolder(Folder);
+        using (IOpenFile file = files.Create(Path.Combine(Folder, "dump.rdb"))) file.Write(0, _file.ToArray());
+        return StartAsync(files, _cutClock);
+    }
+
     /// <summary>Asserts that a server that loads the file has the data of the cut, and that nothing of the snapshot is left in this one.</summary>
     internal async Task AssertHoldsDataAtCutAsync(string context = "")
     {
@@ -74,10 +83,7 @@ internal sealed class SteppedSnapshot : IDisposable
         Assert.Null(_server.Engine.WriteGate.KeyRule);
         Assert.False(_server.Engine.WriteGate.Waits);
         using (Keyspace.LockAll()) Keyspace.CheckGuards();
-        var files = new FaultyFiles();
-        files.CreateFolder(Folder);
-        using (IOpenFile file = files.Create(Path.Combine(Folder, "dump.rdb"))) file.Write(0, _file.ToArray());
-        await using RedKiteServer loaded = await StartAsync(files, _cutClock);
+        await using RedKiteServer loaded = await LoadAsync();
         Assert.True(_digest == Digest(loaded), $"the file is not the data at the cut {context}");
     }
 

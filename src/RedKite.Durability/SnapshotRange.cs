@@ -1,0 +1,17 @@
+namespace RedKite.Server.Durability;
+
+/// <summary>What of the data a background snapshot writes. The walk passes over everything all the same, because the next snapshot needs all entries in one epoch.</summary>
+internal sealed record SnapshotRange
+{
+    internal static readonly SnapshotRange All = new();
+
+    /// <summary>Whether a database is written, by its index at the cut; null: all are.</summary>
+    internal Func<int, bool>? Databases { get; init; }
+
+    /// <summary>Whether a key is written; null: all are. It is asked with the key's stripe locked, once or more often for each key, and always answers the same.</summary>
+    internal KeyFilter? Keys { get; init; }
+
+    internal bool HasDatabase(int index) => Databases?.Invoke(index) != false;
+}
+
+internal delegate bool KeyFilter(ReadOnlySpan<byte> key);
