@@ -1,14 +1,15 @@
 using System.Globalization;
+using System.Text;
 using Microsoft.AspNetCore.Http;
+using RedKite.Persistence.Types;
 
 namespace RedKite.Dashboard;
 
 /// <summary>Looks at keys by commands that read a bounded part of them, and leaves no trace: no access is noted, no call counted.</summary>
 internal static class KeyBrowser
 {
-    private const string ElementsMax = "100";
-    private const string ArrayIndexMax = "18446744073709551614";
-    private const string BytesMax = "4095"; // the last position that is read of a string
+    private const int ElementsMax = 100;
+    private const int BytesMax = 4096; // of a string
     private const int TextMax = 1000;
 
     internal static Task ListAsync(AdminSite site, HttpContext http)
@@ -49,17 +50,13 @@ internal static class KeyBrowser
         if (client is null) return RefuseAsync(http);
         string key = http.Request.Query["key"].ToString();
         string type = client.Execute("TYPE", key).Text!;
-        RedKiteReply? value = type switch
+        RedKiteReply? value = null;
+        if (ReadingOf(type) is { } reading)
         {
-            "string" => client.Execute("GETRANGE", key, "0", BytesMax),
-            "list" => client.Execute("LRANGE", key, "0", Text(int.Parse(ElementsMax, CultureInfo.InvariantCulture) - 1)),
-            "set" => client.Execute("SSCAN", key, "0", "COUNT", ElementsMax).Items[1],
-            "hash" => client.Execute("HSCAN", key, "0", "COUNT", ElementsMax).Items[1],
-            "zset" => client.Execute("ZRANGE", key, "0", Text(int.Parse(ElementsMax, CultureInfo.InvariantCulture) - 1), "WITHSCORES"),
-            "stream" => client.Execute("XRANGE", key, "-", "+", "COUNT", ElementsMax),
-            "array" => client.Execute("ARSCAN", key, "0", ArrayIndexMax, "LIMIT", ElementsMax),
-            _ => null,
-        };
+            value = client.Execute(reading.Beginning(key, ElementsMax, BytesMax));
+            if (reading.IsPage && !value.IsError) value = value.Items[1];
+        }
+
         if (value is null || value.IsError)
         {
             http.Response.StatusCode = StatusCodes.Status404NotFound;
@@ -73,7 +70,7 @@ internal static class KeyBrowser
             json.WriteNumber("size", Size(client, type, key));
             json.WriteStartArray("elements");
             if (value.Kind != ReplyKind.Array) json.WriteStringValue(value.Text);
-            else foreach (RedKiteReply element in value.Items.Take(2 * int.Parse(ElementsMax, CultureInfo.InvariantCulture))) json.WriteStringValue(Shortened(element.Text));
+            else foreach (RedKiteReply element in value.Items.Take(2 * ElementsMax)) json.WriteStringValue(Shortened(element.Text));
             json.WriteEndArray();
             json.WriteEndObject();
         });
@@ -90,11 +87,9 @@ internal static class KeyBrowser
         return null;
     }
 
-    private static long Size(RedKiteSession client, string type, string key)
-    {
-        string? command = type switch { "string" => "STRLEN", "list" => "LLEN", "set" => "SCARD", "hash" => "HLEN", "zset" => "ZCARD", "stream" => "XLEN", "array" => "ARCOUNT", _ => null };
-        return command is null ? 0 : client.Execute(command, key).Integer;
-    }
+    private static long Size(RedKiteSession client, string type, string key) => ReadingOf(type) is { } reading ? client.Execute(reading.Count, key).Integer : 0;
+
+    private static ReadingCommands? ReadingOf(string type) => PersistedTypes.Find(Encoding.ASCII.GetBytes(type))?.Reading;
 
     private static string Shortened(string? text) => text is null ? "" : text.Length > TextMax ? text[..TextMax] + "…" : text;
 

@@ -1,4 +1,5 @@
 using System.Text;
+using RedKite.Dashboard.Tests;
 using RedKite.Persistence.Rdb;
 using RedKite.Persistence.Types;
 using RedKite.Server.Diagnostics;
@@ -207,6 +208,16 @@ public sealed class CounterVectorTests
         string report = Encoding.UTF8.GetString(server.Server.Reports!.Read("big-keys", TestContext.Current.CancellationToken)!);
         Assert.Contains("\"countervector\":{\"keys\":2", report, StringComparison.Ordinal);
         Assert.StartsWith("the key \"long\" (counter vector of 5,000 counters, ", new Culprits(server.Server.Parts, server.Server.Diagnostics!).LargestKey(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Page_shows_the_values()
+    {
+        await using PageServer page = await PageServer.StartAsync();
+        page.Server.Execute("CVADD", "short", "2", "5");
+        page.Server.Execute("CVADD", "short", "0", "9");
+        Assert.Contains("""{"key":"short","database":0,"type":"cvector","ttl_ms":-1,"size":3}""", await page.Http.GetStringAsync("/api/keys?pattern=*", TestContext.Current.CancellationToken), StringComparison.Ordinal);
+        Assert.Equal("""{"type":"cvector","size":3,"elements":["9"]}""", await page.Http.GetStringAsync("/api/keys/value?key=short", TestContext.Current.CancellationToken));
     }
 
     // The module's name is of a type that no one has added.

@@ -1,4 +1,5 @@
 using System.Buffers.Text;
+using System.Globalization;
 using RedKite.Persistence.Aof;
 using RedKite.Persistence.Rdb;
 using RedKite.Store.Keyspace;
@@ -40,6 +41,8 @@ internal sealed class PersistedArray() : PersistedType(StoredTypes.Of(DataType.A
         if (isRing && array.TryGet(next, out PackedElement last)) output.Begin("ARRING"u8, 3).Argument(entry.Key).Index(array.Ring).Argument(last.Bytes(digits));
         return true;
     }
+
+    internal override ReadingCommands? Reading { get; } = new("ARCOUNT", static (key, elements, _) => ["ARSCAN", key, "0", ArrayData.IndexMax.ToString(CultureInfo.InvariantCulture), "LIMIT", ReadingCommands.Text(elements)]);
 
     internal override void MixType(DatasetDigest digest) => digest.MixNumber((int)DataType.Array);
 

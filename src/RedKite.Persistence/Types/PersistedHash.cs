@@ -62,6 +62,8 @@ internal sealed class PersistedHash() : PersistedType(StoredTypes.Of(DataType.Ha
         return true;
     }
 
+    internal override ReadingCommands? Reading { get; } = new("HLEN", static (key, elements, _) => ["HSCAN", key, "0", "COUNT", ReadingCommands.Text(elements)], IsPage: true);
+
     internal override void MixType(DatasetDigest digest) => digest.MixNumber((int)DataType.Hash);
 
     internal override bool MixValue(DatasetDigest digest, Database database, Entry entry, ExpiryClock expiry, scoped ref DatasetDigest.ValuePosition position, DatasetDigest.WorkLeft left)

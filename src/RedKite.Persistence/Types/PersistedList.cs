@@ -33,6 +33,8 @@ internal sealed class PersistedList() : PersistedType(StoredTypes.Of(DataType.Li
         return true;
     }
 
+    internal override ReadingCommands? Reading { get; } = new("LLEN", static (key, elements, _) => ["LRANGE", key, "0", ReadingCommands.Text(elements - 1)]);
+
     internal override void MixType(DatasetDigest digest) => digest.MixNumber((int)DataType.List);
 
     internal override bool MixValue(DatasetDigest digest, Database database, Entry entry, ExpiryClock expiry, scoped ref DatasetDigest.ValuePosition position, DatasetDigest.WorkLeft left)

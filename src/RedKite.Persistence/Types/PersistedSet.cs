@@ -59,6 +59,8 @@ internal sealed class PersistedSet() : PersistedType(StoredTypes.Of(DataType.Set
         return true;
     }
 
+    internal override ReadingCommands? Reading { get; } = new("SCARD", static (key, elements, _) => ["SSCAN", key, "0", "COUNT", ReadingCommands.Text(elements)], IsPage: true);
+
     internal override void MixType(DatasetDigest digest) => digest.MixNumber((int)DataType.Set);
 
     internal override bool MixValue(DatasetDigest digest, Database database, Entry entry, ExpiryClock expiry, scoped ref DatasetDigest.ValuePosition position, DatasetDigest.WorkLeft left)

@@ -38,6 +38,8 @@ internal sealed class PersistedSortedSet() : PersistedType(StoredTypes.Of(DataTy
         return true;
     }
 
+    internal override ReadingCommands? Reading { get; } = new("ZCARD", static (key, elements, _) => ["ZRANGE", key, "0", ReadingCommands.Text(elements - 1), "WITHSCORES"]);
+
     internal override void MixType(DatasetDigest digest) => digest.MixNumber((int)DataType.SortedSet);
 
     internal override bool MixValue(DatasetDigest digest, Database database, Entry entry, ExpiryClock expiry, scoped ref DatasetDigest.ValuePosition position, DatasetDigest.WorkLeft left)

@@ -54,6 +54,8 @@ internal sealed class PersistedStream() : PersistedType(StoredTypes.Of(DataType.
         return true;
     }
 
+    internal override ReadingCommands? Reading { get; } = new("XLEN", static (key, elements, _) => ["XRANGE", key, "-", "+", "COUNT", ReadingCommands.Text(elements)]);
+
     internal override void MixType(DatasetDigest digest) => digest.MixNumber((int)DataType.Stream);
 
     internal override bool MixValue(DatasetDigest digest, Database database, Entry entry, ExpiryClock expiry, scoped ref DatasetDigest.ValuePosition position, DatasetDigest.WorkLeft left)

@@ -34,6 +34,8 @@ internal sealed class PersistedString() : PersistedType(StoredTypes.Of(DataType.
         return true;
     }
 
+    internal override ReadingCommands? Reading { get; } = new("STRLEN", static (key, _, bytes) => ["GETRANGE", key, "0", ReadingCommands.Text(bytes - 1)]);
+
     internal override void MixType(DatasetDigest digest) => digest.MixNumber((int)DataType.String);
 
     internal override bool MixValue(DatasetDigest digest, Database database, Entry entry, ExpiryClock expiry, scoped ref DatasetDigest.ValuePosition position, DatasetDigest.WorkLeft left)

@@ -6,7 +6,7 @@ using RedKite.Store.Values;
 namespace RedKite.Persistence.Types;
 
 /// <summary>
-/// A type of value with all that leaves the store: its forms in RDB files and payloads, its commands in a log's base, its digest. Each type has one object, and
+/// A type of value with all that leaves the store: its forms in RDB files and payloads, its commands in a log's base and those that read it, its digest. Each type has one object, and
 /// a row in <see cref="PersistedTypes"/>; what the store does with its values is in <see cref="Stored"/>.
 /// </summary>
 /// <remarks>
@@ -57,6 +57,9 @@ internal abstract class PersistedType(StoredType stored)
     /// <summary>Writes the commands that create a value, expiries of its parts included. Elements come in <see cref="CommandOutput.BeginElements"/>.</summary>
     /// <returns>False, before anything is written: commands cannot express it, so that it becomes a RESTORE.</returns>
     internal virtual bool TryWriteCommands(CommandOutput output, Database database, Entry entry) => false;
+
+    /// <summary>The commands by which values are looked at, as the dashboard does; null: none.</summary>
+    internal virtual ReadingCommands? Reading => null;
 
     /// <summary>Mixes the type into a digest.</summary>
     internal virtual void MixType(DatasetDigest digest)

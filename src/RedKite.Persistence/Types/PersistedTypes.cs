@@ -26,6 +26,17 @@ internal static class PersistedTypes
 
     internal static PersistedType Of(DataType type) => ByNumber[(int)type]!;
 
+    /// <summary>The type with a name as TYPE returns it; null: there is none.</summary>
+    internal static PersistedType? Find(ReadOnlySpan<byte> name)
+    {
+        foreach (PersistedType? type in ByNumber)
+        {
+            if (type is not null && type.Stored.Name.SequenceEqual(name)) return type;
+        }
+
+        return null;
+    }
+
     /// <summary>The type that has a form; null: no type, or modules'.</summary>
     internal static PersistedType? OfForm(RdbType form) => ByForm[(int)form];
 

@@ -15,6 +15,7 @@ internal static class CounterVectorCommands
     [
         new("CVADD", 4, Write | DenyOom, KeySpecs.One(1, KeyFlags.ReadWrite | KeyFlags.Update), CvAdd, new("8.0.0", "O(1)", "Adds to a counter of a vector.", "key index:integer increment:integer")),
         new("CVGET", 3, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly | KeyFlags.Access), CvGet, new("8.0.0", "O(1)", "Returns a counter of a vector.", "key index:integer")),
+        new("CVLEN", 2, CommandFlags.ReadOnly, KeySpecs.One(1, KeyFlags.ReadOnly), CvLen, new("8.0.0", "O(1)", "Returns the number of counters of a vector.", "key")),
     ]);
 
     // CA2255: as a type's project would, the test project adds its type before anything else.
@@ -43,6 +44,13 @@ internal static class CounterVectorCommands
         CounterVector vector = CounterVector.Of(entry);
         if (index < vector.Count) cmd.Reply.Integer(vector[index]);
         else cmd.Reply.Null();
+    }
+
+    // CVLEN key
+    private static void CvLen(ref CommandContext cmd)
+    {
+        Entry entry = cmd.Find(1);
+        if (cmd.IsTypeOrReply(entry, CounterVectorType.Instance.Number)) cmd.Reply.Integer(CounterVector.Of(entry).Count);
     }
 
     private static bool TryIndexOrReply(scoped in CommandContext cmd, out int index)

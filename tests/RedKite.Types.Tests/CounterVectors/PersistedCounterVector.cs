@@ -40,6 +40,8 @@ internal sealed class PersistedCounterVector() : PersistedType(CounterVectorType
         return true;
     }
 
+    internal override ReadingCommands? Reading { get; } = new("CVLEN", static (key, _, _) => ["CVGET", key, "0"]);
+
     internal override bool MixValue(DatasetDigest digest, Database database, Entry entry, ExpiryClock expiry, scoped ref DatasetDigest.ValuePosition position, DatasetDigest.WorkLeft left)
     {
         Span<byte> bytes = stackalloc byte[sizeof(long)];
