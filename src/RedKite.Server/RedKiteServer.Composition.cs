@@ -94,7 +94,7 @@ public sealed partial class RedKiteServer
             // The network.
             _quietHugePages = new QuietHugePages(keyspace);
             _newTransport = options.NewTransport ?? (UsesSockets(settings) ? static loop => new SocketsTransport(loop) : static _ => new EpollTransport());
-            _userChanges = new UserChanges(Engine.Attention, () => _loops);
+            _userChanges = new UserChanges(Engine, () => _loops);
             _tls = new TlsSetup(settings, serverLog);
             _endpoints = new Endpoints(settings, _tls.Server.NewLayer);
             _reserve = new ReserveLoops(NewLoop, () => Array.Find(_loops, static loop => loop.Loop.IsCurrent), () => _endpoints.Sockets, serverLog);

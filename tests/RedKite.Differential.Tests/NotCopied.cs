@@ -28,6 +28,12 @@ internal static class NotCopied
             "the loops do the work of Redis's I/O threads",
             _ => false),
         new(
+            "used_memory of a small data set, and a maxmemory little above used_memory_startup",
+            "grows by what a key takes",
+            "grows in steps of some KiB, because each part of the keyspace takes memory for itself; the limit may be reached after a few keys, or a few keys later",
+            "parts that share no memory need no common lock",
+            _ => false),
+        new(
             "latest_fork_usec and total_forks in INFO, and LATENCY's event fork",
             "how long the process took to fork, and how often it did",
             "how long all keys were locked when a snapshot in the background began, and how often one did",
@@ -56,6 +62,12 @@ internal static class NotCopied
             "executed",
             "ERR MIGRATE cannot be used in a transaction or script, because it waits for another server",
             "a transaction holds its keys until its end",
+            _ => false),
+        new(
+            "DEBUG SLEEP",
+            "stops the whole server; MIGRATE to such a target times out",
+            "stops the clients of one event loop; new connections and those of the others are served",
+            "event loops do not wait for each other",
             _ => false),
         new(
             "MIGRATE whose AUTH or SELECT the target refuses",
@@ -116,6 +128,12 @@ internal static class NotCopied
             "waits forever",
             "the timeout starts when the pause ends",
             "the client requested a timeout",
+            _ => false),
+        new(
+            "A command that is larger than client-query-buffer-limit, of several arguments that are not",
+            "executed: what is read and not parsed yet counts, an argument at most",
+            "closes the client: a command counts with all its arguments, whichever part of it arrives last",
+            "the server keeps all of them until the last has arrived",
             _ => false),
         new(
             "CONFIG SET bind with only optional addresses (-ADDRESS) of which none can be used",
@@ -305,8 +323,8 @@ internal static class NotCopied
             _ => false),
         new(
             "The words in the stream and in the append-only file",
-            "UNLINK for a key that is removed with a lazyfree setting on; XX, NX, GT and LT of HEXPIRE, and fields of HGETDEL that do not exist, as the client sent them; SELECT behind the MULTI of a transaction",
-            "DEL; what was changed, without conditions; SELECT before the MULTI; fields that expired, one by one",
+            "UNLINK for a key that is removed with a lazyfree setting on; XX, NX, GT and LT of HEXPIRE, fields of HGETDEL that do not exist, and LEFT and RIGHT of LMOVE, as the client sent them; SELECT behind the MULTI of a transaction; one XCLAIM for each entry of XREADGROUP; one SREM for each 1,024 members of SPOP",
+            "DEL; what was changed, without conditions; SELECT before the MULTI; fields that expired, one by one; one XCLAIM, and one SREM, for all",
             "a replica has the same data, whatever it would decide itself",
             _ => false),
         new(
@@ -353,9 +371,15 @@ internal static class NotCopied
             _ => false),
         new(
             "A server with an append-only file that was stopped and started again",
-            "as a replica it copies everything, and so do the replicas of such a primary",
+            "as a replica it copies everything, and so do the replicas of such a primary; since 8.2 the manifest has startoffset and endoffset, from which a primary takes its offset",
             "the file's last line names the place in the stream, from which they go on",
             "an append-only file says of the data what a dump file does",
+            _ => false),
+        new(
+            "rdb_last_load_keys_expired of a primary whose replicas go on where they were",
+            "the keys that had expired before the load, which are not loaded",
+            "0: they are loaded, and expire afterwards",
+            "the replicas are told of each in the stream, as of any other key that expires",
             _ => false),
         new(
             "save in a server that is embedded in a program",

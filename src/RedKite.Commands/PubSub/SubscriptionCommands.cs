@@ -91,7 +91,7 @@ internal sealed class SubscriptionCommands(MessageHub hub, BufferPool buffers)
         }
         else if (session.Subscriptions is { } own && own.CountOf(kind) > 0)
         {
-            foreach (byte[] name in own.Of(kind).Keys.ToArray())
+            foreach (byte[] name in own.NamesOf(kind).ToArray())
             {
                 hub.Unsubscribe(session, kind, name);
                 Confirm(reply, confirmation, name, Remaining(session, kind));
@@ -111,11 +111,11 @@ internal sealed class SubscriptionCommands(MessageHub hub, BufferPool buffers)
     private static bool AddsTooMany(scoped in CommandContext cmd, SubscriptionKind kind)
     {
         var names = new HashSet<byte[]>(NameComparer.Instance);
-        Dictionary<byte[], Subscription>? own = cmd.Session.Subscriptions?.Of(kind);
+        ClientSubscriptions? own = cmd.Session.Subscriptions;
         for (int i = 1; i < cmd.Count; i++)
         {
             byte[] name = cmd[i].ToArray();
-            if (own?.ContainsKey(name) != true) names.Add(name);
+            if (own?.Contains(kind, name) != true) names.Add(name);
         }
 
         return names.Count > 0 && (cmd.Session.Subscriptions?.Count ?? 0) + names.Count > cmd.Settings.SubscriptionsPerClientMax;

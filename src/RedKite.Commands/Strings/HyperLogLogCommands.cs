@@ -92,15 +92,15 @@ internal static class HyperLogLogCommands
         }
 
         if (!IsHyperLogLogOrReply(cmd, entry)) return;
-        bool mayNote = cmd.Database.TryOpenToModify(entry, cmd.Expiry);
-        if (!HyperLogLogValue.TryCount(entry.Value, out long cardinality, out bool counted, mayNote))
+        cmd.Database.OpenToModify(entry);
+        if (!HyperLogLogValue.TryCount(entry.Value, out long cardinality, out bool counted))
         {
             ReplyCorrupt(cmd);
             return;
         }
 
-        if (mayNote) entry.SetEncoding(ValueEncoding.Raw);
-        if (counted && mayNote) cmd.Changed(1, KeyEvent.Silent); // the cached cardinality is part of the value
+        entry.SetEncoding(ValueEncoding.Raw);
+        if (counted && cmd.Expiry.ReadsMayModify) cmd.Changed(1, KeyEvent.Silent); // the cached cardinality is part of the value; a replica keeps it to itself
         cmd.Reply.Integer(cardinality);
     }
 

@@ -106,6 +106,9 @@ internal sealed class BlockedClient : IDisposable
     /// <summary>The longest that it has executed in one piece: other clients of the loop have waited for no more.</summary>
     internal long LongestTicks { get; private set; }
 
+    /// <summary>How long the first execution of its command took: counted with the call, not if the command is refused at the end of the wait.</summary>
+    internal long UncountedNs { get; set; }
+
     /// <summary>Counts the first execution of its command, or a slice of its work.</summary>
     internal void NoteExecuted(long ticks)
     {

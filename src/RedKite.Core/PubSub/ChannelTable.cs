@@ -49,15 +49,17 @@ internal sealed class ChannelTable
             }
 
             subscribers.Add(subscription);
+            subscription.IsListed = true;
         }
     }
 
-    /// <summary>Ends a subscription. On its client's loop.</summary>
+    /// <summary>Takes a subscription out, if it is there. From any thread.</summary>
     internal void Remove(Subscription subscription)
     {
         Part part = PartOf(subscription.Name);
         lock (part._lock)
         {
+            if (!subscription.IsListed) return;
             SubscriberList subscribers = part.Channels[subscription.Name];
             subscribers.Remove(subscription);
             if (subscribers.Count > 0) return;

@@ -41,13 +41,11 @@ internal sealed class MessageHub
     /// <returns>Whether it was not subscribed already.</returns>
     internal bool Subscribe(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
     {
-        ClientSubscriptions own = session.Subscriptions ??= new ClientSubscriptions(EndAll);
-        Dictionary<byte[], Subscription> ofKind = own.Of(kind);
-        if (ofKind.GetAlternateLookup<ReadOnlySpan<byte>>().ContainsKey(name)) return false;
+        ClientSubscriptions own = session.Subscriptions ??= new ClientSubscriptions(EndAll, Withdraw);
+        if (own.Contains(kind, name)) return false;
         var subscription = new Subscription(session, name.ToArray());
-        if (own.Count == 0) Interlocked.Increment(ref _clients);
-        ofKind.Add(subscription.Name, subscription);
-        own.Note(subscription, hasEnded: false);
+        if (own.TryCount(on: true)) Interlocked.Increment(ref _clients);
+        own.Add(kind, subscription);
         if (kind == SubscriptionKind.Pattern) _patterns.Add(subscription);
         else TableOf(kind).Add(subscription);
         session.NoteSubscriptions();
@@ -58,10 +56,10 @@ internal sealed class MessageHub
     /// <returns>Whether there was one.</returns>
     internal bool Unsubscribe(Session session, SubscriptionKind kind, ReadOnlySpan<byte> name)
     {
-        if (session.Subscriptions is not { } own || !own.Of(kind).GetAlternateLookup<ReadOnlySpan<byte>>().Remove(name, out _, out Subscription? subscription)) return false;
+        if (session.Subscriptions is not { } own || !own.TryRemove(kind, name, out Subscription? subscription)) return false;
+        subscription.IsActive = false;
         Remove(kind, subscription);
-        own.Note(subscription, hasEnded: true);
-        if (own.Count == 0) Interlocked.Decrement(ref _clients);
+        if (own.Count == 0) NoteNone(own);
         session.NoteSubscriptions();
         return true;
     }
@@ -70,19 +68,24 @@ internal sealed class MessageHub
     internal void EndAll(Session session)
     {
         if (session.Subscriptions is not { Count: > 0 } own) return;
-        foreach (SubscriptionKind kind in (ReadOnlySpan<SubscriptionKind>)[SubscriptionKind.Channel, SubscriptionKind.Pattern, SubscriptionKind.ShardChannel])
+        foreach (SubscriptionKind kind in ClientSubscriptions.Kinds)
         {
-            foreach (Subscription subscription in own.Of(kind).Values)
+            foreach (Subscription subscription in own.Clear(kind))
             {
+                subscription.IsActive = false;
                 Remove(kind, subscription);
-                own.Note(subscription, hasEnded: true);
             }
-
-            own.Of(kind).Clear();
         }
 
-        Interlocked.Decrement(ref _clients);
+        NoteNone(own);
         session.NoteSubscriptions();
+    }
+
+    /// <summary>A client that is being closed no longer counts as a subscriber. From any thread.</summary>
+    internal void Withdraw(ClientSubscriptions subscriptions)
+    {
+        subscriptions.ForEach(Remove);
+        NoteNone(subscriptions);
     }
 
     /// <summary>Publishes a message; returns the number of receivers.</summary>
@@ -108,6 +111,11 @@ internal sealed class MessageHub
         _channels.Release();
         _shardChannels.Release();
         _patterns.Release();
+    }
+
+    private void NoteNone(ClientSubscriptions subscriptions)
+    {
+        if (subscriptions.TryCount(on: false)) Interlocked.Decrement(ref _clients);
     }
 
     private int Count(int receivers)

@@ -33,14 +33,16 @@ internal sealed class PatternTable(BufferPool pool, KeptMemory kept)
             }
 
             pattern.Subscribers.Add(subscription);
+            subscription.IsListed = true;
         }
     }
 
-    /// <summary>Ends a subscription. On its client's loop.</summary>
+    /// <summary>Takes a subscription out, if it is there. From any thread.</summary>
     internal void Remove(Subscription subscription)
     {
         lock (_lock)
         {
+            if (!subscription.IsListed) return;
             SubscribedPattern pattern = _patterns[subscription.Name];
             pattern.Subscribers.Remove(subscription);
             if (pattern.Subscribers.Count > 0) return;

@@ -10,7 +10,7 @@ namespace RedKite.Server.PubSub;
 /// </summary>
 /// <remarks>
 /// A loop gets an array and a count, and reads it later without the lock. So an array only grows behind that count. A subscription that
-/// ends stays where it is until half of the array has ended; then the rest moves to a new one.
+/// is taken out stays where it is until half of the array has ended; then the rest moves to a new one.
 ///
 /// A loop delivers to its own subscribers at once, unless messages from other loops wait for it: those were published before.
 /// </remarks>
@@ -43,15 +43,15 @@ internal sealed class SubscriberList
         if (Count++ == 0) PrefersResp3 = subscription.Session.Resp3;
     }
 
-    /// <summary>Ends a subscription. On its client's loop.</summary>
+    /// <summary>Takes a subscription out. A message on its way to its client is still delivered while the subscription is active.</summary>
     internal void Remove(Subscription subscription)
     {
         EventLoop? loop = subscription.Session.Connection?.Loop;
         ref Group group = ref _groups[Array.FindIndex(_groups, group => group.Loop == loop)];
-        subscription.IsActive = false;
+        subscription.IsListed = false;
         Count--;
         if (++group.Ended * 2 <= group.Length) return;
-        Subscription[] active = [.. group.Subscriptions.AsSpan(0, group.Length).ToArray().Where(other => other.IsActive)];
+        Subscription[] active = [.. group.Subscriptions.AsSpan(0, group.Length).ToArray().Where(other => other.IsListed)];
         group.Length = active.Length;
         group.Ended = 0;
         group.Subscriptions = active.Length == 0 ? new Subscription[1] : active;

@@ -71,10 +71,19 @@ internal sealed class ClientRegistry
         }
     }
 
-    /// <summary>Ends another client, from any thread. From now on it is not listed.</summary>
-    internal void Kill(Session session)
+    private static void CloseAfterSend(Session session)
+    {
+        session.Subscriptions?.End(session); // nothing more is delivered
+        session.Connection!.CloseAfterSend();
+    }
+
+    /// <summary>Ends another client, from any thread. From now on it is not listed, and no subscriber.</summary>
+    /// <param name="session">The client.</param>
+    /// <param name="drops">Whether output that waits is dropped.</param>
+    internal void Kill(Session session, bool drops = true)
     {
         Remove(session);
+        session.Subscriptions?.Withdraw();
         if (session.Outgoing is { } outgoing)
         {
             outgoing.Close();
@@ -84,7 +93,8 @@ internal sealed class ClientRegistry
         Connection connection = session.Connection!;
 
         // On its own loop it executes nothing more; on another, what it sent before may still be executed.
-        if (connection.Loop.IsCurrent) connection.Close();
-        else EventLoop.Post(connection, connection.Close);
+        if (!connection.Loop.IsCurrent) EventLoop.Post(connection, drops ? connection.Close : () => CloseAfterSend(session));
+        else if (drops) connection.Close();
+        else CloseAfterSend(session);
     }
 }

@@ -18,16 +18,20 @@ internal sealed class CommandAccount(CommandExecutor executor)
     private bool TracksHotKeys => (_engine.Attention.Flags & ServerAttention.TracksHotKeys) != 0;
 
     /// <summary>Counts a command that was executed, and adds it to the logs. One that waits is counted when its wait ends, as in Redis.</summary>
-    internal void Count(scoped in CommandContext cmd, long ticks, long end, long requestBytes, long replyBytes, bool failed, bool waits = false)
+    internal void Count(scoped in CommandContext cmd, long ticks, long end, long requestBytes, long replyBytes, bool failed, BlockedClient? waiting = null)
     {
         long ns = ServerClock.TicksToNs(ticks);
         long lockedNs = _engine.LockWaitNs(end - ticks, ns);
         ns -= lockedNs;
         CommandMetrics metrics = _environment.Metrics.Of(cmd.Command.Index);
-        metrics.TotalNs += ns;
         if (failed) NoteError(cmd.Command, cmd.Reply);
-        if (!waits)
+        if (waiting is not null)
         {
+            waiting.UncountedNs = ns;
+        }
+        else
+        {
+            metrics.TotalNs += ns;
             metrics.Calls++;
             _environment.Metrics.CommandsProcessed++;
             cmd.Session.Counts.CommandsProcessed++;
@@ -46,6 +50,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
         client.IsCallCounted = true;
         CommandMetrics metrics = _environment.Metrics.Of(client.Request.Command.Index);
         metrics.Calls++;
+        metrics.TotalNs += client.UncountedNs;
         _environment.Metrics.CommandsProcessed++;
         client.Session.Counts.CommandsProcessed++;
         if (client.EndedByError is { } errorClass)

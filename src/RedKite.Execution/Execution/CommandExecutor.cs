@@ -129,6 +129,7 @@ internal sealed class CommandExecutor
         while (true)
         {
             int count = ReadBatch(session, input, ref position, out ParseStatus status);
+            if (input.Length > Engine.Settings.ClientQueryBufferLimit && session.Connection is not null) count = CutAtTooLarge(session, count, ref position, ref status);
             if (count > 0)
             {
                 Meter.SampleKeys(session, input, count);
@@ -261,6 +262,21 @@ internal sealed class CommandExecutor
             }
 
             if (inline) return count;
+        }
+
+        return count;
+    }
+
+    // A request that is larger than client-query-buffer-limit is not executed, whichever part of it arrived last: it is left as if it were incomplete, and the loop closes the client.
+    private int CutAtTooLarge(Session session, int count, ref int position, ref ParseStatus status)
+    {
+        for (int i = 0; i < count; i++)
+        {
+            if (_requests[i].End - _requests[i].Start <= Engine.Settings.ClientQueryBufferLimit) continue;
+            session.Partial = null;
+            position = _requests[i].Start;
+            status = ParseStatus.Incomplete;
+            return i;
         }
 
         return count;

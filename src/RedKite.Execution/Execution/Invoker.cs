@@ -204,7 +204,7 @@ internal sealed partial class Invoker
 
         long end = Stopwatch.GetTimestamp();
         blocked?.NoteExecuted(end - start);
-        Account.Count(cmd, end - start, end, requestBytes, Reply.Length - replied, failed: Reply.Errors - _nested.Errors != errors, waits: blocked is not null);
+        Account.Count(cmd, end - start, end, requestBytes, Reply.Length - replied, failed: Reply.Errors - _nested.Errors != errors, blocked);
         if (_engine.Settings.LatencyTracking) _executor.Meter.NoteEnded(command, _environment.Metrics.Of(command.Index), start, end);
         if (Reply.Length - replied > _engine.OneReplyBytesMax && cmd.Session is { Connection: { } connection, Type: ClientType.Normal }) _engine.CloseOverLimit(cmd.Session, connection, Reply, replied);
         return end;

@@ -385,8 +385,8 @@ internal sealed class SessionLoop : IConnectionHandler
     }
 
     /// <summary>
-    /// Applies a change of a user's permissions, and closes subscribers to channels that the user may no longer access. On the loop's
-    /// thread.
+    /// Applies a change of a user's permissions, and closes subscribers to channels that the user may no longer access and that subscribed
+    /// while it changed. On the loop's thread.
     /// </summary>
     internal void NoteUser(User user)
     {

@@ -7,13 +7,8 @@ namespace RedKite.Store.Keyspace;
 /// <summary>Removes what has expired: keys, and fields of hashes.</summary>
 internal sealed unsafe partial class Database
 {
-    /// <summary>Announces that a read is about to modify an entry; false if it must not (<see cref="ExpiryClock.ReadsMayModify"/>).</summary>
-    internal bool TryOpenToModify(Entry entry, ExpiryClock expiry)
-    {
-        if (!expiry.ReadsMayModify) return false;
-        BeforeChange(StripeOf(entry.Position.Hash, out _), entry.Position);
-        return true;
-    }
+    /// <summary>Announces that a read is about to modify an entry in a way that no client is told of.</summary>
+    internal void OpenToModify(Entry entry) => BeforeChange(StripeOf(entry.Position.Hash, out _), entry.Position);
 
     /// <summary>
     /// Records whether fields of a hash expire, after any of their expiries changed, so that the sweep finds them. Observers know of the

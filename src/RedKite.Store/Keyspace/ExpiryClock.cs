@@ -31,8 +31,8 @@ internal readonly struct ExpiryClock(long nowMs, ExpiryPolicy policy)
     internal ExpiryPolicy Policy { get; } = policy;
 
     /// <summary>
-    /// Whether reads may modify what they read, in ways that no client sees: removing what has expired, or storing PFCOUNT's result in
-    /// the value. In a replay, too: such a read is part of it.
+    /// Whether reads may change the data for all servers that have it: removing what has expired, or propagating that PFCOUNT has stored its
+    /// result in the value. In a replay, too: such a read is part of it.
     /// </summary>
     internal bool ReadsMayModify => Policy != ExpiryPolicy.Hide;
 

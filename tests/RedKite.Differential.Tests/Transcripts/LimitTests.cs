@@ -26,6 +26,7 @@ public sealed class LimitTests
 
     [Theory]
     [InlineData("an argument that does not end", 1)]
+    [InlineData("an argument that ends beyond the limit", 1)]
     [InlineData("many requests", 0)]
     [InlineData("many long requests", 0)]
     [InlineData("a long transaction", 1)]
@@ -71,6 +72,9 @@ public sealed class LimitTests
         {
             case "an argument that does not end":
                 client.Send("*2\r\n$4\r\nECHO\r\n$4000000\r\n" + new string('x', 3_000_000));
+                break;
+            case "an argument that ends beyond the limit":
+                client.Send("*2\r\n$4\r\nECHO\r\n$1048577\r\n" + new string('x', 1_048_577) + "\r\n");
                 break;
             case "many requests":
                 client.Send(string.Concat(Enumerable.Repeat("PING\r\n", 300_000)));

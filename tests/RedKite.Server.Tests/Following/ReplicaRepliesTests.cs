@@ -15,7 +15,7 @@ public class ReplicaRepliesTests
         "SET s value PX 1", "SET live value", "SET later value EX 1000", "RPUSH l a b c", "SADD t a b c", "SADD i 1 2 3", "HSET h a 1 b 2", "ZADD z 1 a 2 b", "XADD x 1-1 a 1",
         "PFADD p a b c", "SETBIT b 7 1", "GEOADD g 13 38 a", "PEXPIRE l 1", "PEXPIRE t 1", "PEXPIRE i 1", "PEXPIRE h 1", "PEXPIRE z 1", "PEXPIRE x 1", "PEXPIRE p 1", "PEXPIRE b 1", "PEXPIRE g 1",
         "HSET fields a 1 b 2 c 3", "HPEXPIRE fields 1 FIELDS 2 a b", "HEXPIRE fields 1000 FIELDS 1 c", "HSET allfields a 1 b 2", "HPEXPIRE allfields 1 FIELDS 2 a b",
-        "SADD live.set a b c", "SADD single a", "ZADD live.zset 1 a 2 b", "RPUSH live.list a b", "XADD live.stream 1-1 a 1", "XGROUP CREATE live.stream g 0", "PFADD live.hll a b c",
+        "SADD live.set a b c", "SADD single a", "ZADD live.zset 1 a 2 b", "RPUSH live.list a b", "XADD live.stream 1-1 a 1", "XGROUP CREATE live.stream g 0", "PFADD live.hll a b c", "PFCOUNT live.hll", "PFADD uncounted.hll a b c",
         "FUNCTION LOAD \"#!lua name=l\\nredis.register_function('w', function(keys) return redis.call('SET', keys[1], 'x') end)\\nredis.register_function{function_name='r', callback=function(keys) return redis.call('GET', keys[1]) end, flags={'no-writes'}}\"",
     ];
 
@@ -54,6 +54,15 @@ public class ReplicaRepliesTests
         pair.Compare(Reads);
         Assert.Equal((0, 0), (pair.RedKite.Server.Engine.Keyspace.ExpiredKeys, pair.RedKite.Server.Engine.Keyspace.ExpiredFields));
         pair.AssertSameDigest();
+    }
+
+    [Fact]
+    public async Task Pfcount_keeps_its_result_in_the_value_and_propagates_nothing()
+    {
+        await using Pair pair = await Pair.StartAsync();
+        string changes = pair.RedKite.Info("rdb_changes_since_last_save");
+        pair.Compare(["GET uncounted.hll", "PFCOUNT uncounted.hll", "GET uncounted.hll", "PFCOUNT uncounted.hll", "GET uncounted.hll"]);
+        Assert.Equal(changes, pair.RedKite.Info("rdb_changes_since_last_save"));
     }
 
     [Fact]

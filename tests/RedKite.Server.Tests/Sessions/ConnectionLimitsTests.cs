@@ -35,6 +35,28 @@ public class ConnectionLimitsTests : NetworkTests
 
     [Theory]
     [MemberData(nameof(Transports))]
+    public async Task Request_above_the_query_buffer_limit_is_not_executed_although_its_end_arrives_at_once(string transport)
+    {
+        const int Limit = 1 << 20;
+        await using RedKiteServer server = await StartAsync(transport, ("client-query-buffer-limit", "1mb"));
+        using RespConnection control = RespConnection.Connect(server.Port);
+        (int Bytes, bool Closes)[] cases = [(Limit - 100, false), (Limit, true), (Limit + 50_000, true)];
+        foreach ((int bytes, bool closes) in cases)
+        {
+            using RespConnection client = RespConnection.Connect(server.Port);
+            client.Send($"*2\r\n$4\r\nINCR\r\n$5\r\ncount\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${bytes}\r\n{new string('x', bytes)}\r\n*2\r\n$4\r\nINCR\r\n$5\r\ncount\r\n");
+            Assert.Equal(':', client.Read().Marker); // what precedes it is executed
+            if (closes) client.Read().IsClosed();
+            else client.Read().IsOk();
+            control.Run("STRLEN k").IsInteger(Limit - 100);
+        }
+
+        control.Run("GET count").IsBulk("4");
+        Assert.Equal(2, server.Engine.Metrics.Server.QueryBufferDisconnections);
+    }
+
+    [Theory]
+    [MemberData(nameof(Transports))]
     public async Task Idle_connection_is_closed_but_not_a_busy_or_paused_one(string transport)
     {
         ManualClock clock = new();

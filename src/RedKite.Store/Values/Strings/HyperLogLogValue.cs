@@ -80,11 +80,10 @@ internal ref struct HyperLogLogValue
     }
 
     /// <summary>The cardinality, recomputed if necessary; false if the value is corrupt.</summary>
-    /// <param name="value">The value's bytes; the count is noted in them, if it may be.</param>
+    /// <param name="value">The value's bytes; the count is noted in them.</param>
     /// <param name="cardinality">The cardinality.</param>
     /// <param name="counted">Whether it was recomputed.</param>
-    /// <param name="mayNote">Whether the value may change.</param>
-    internal static bool TryCount(Span<byte> value, out long cardinality, out bool counted, bool mayNote = true)
+    internal static bool TryCount(Span<byte> value, out long cardinality, out bool counted)
     {
         counted = !HyperLogLog.TryCached(value, out cardinality);
         if (!counted) return true;
@@ -92,7 +91,7 @@ internal ref struct HyperLogLogValue
         if (HyperLogLog.IsDense(value)) CountDense(value, histogram);
         else if (!SparseRegisters.TryCountRanks(value[HyperLogLog.HeaderBytes..], histogram)) return false;
         cardinality = HyperLogLog.Estimate(histogram);
-        if (mayNote) HyperLogLog.Cache(value, cardinality);
+        HyperLogLog.Cache(value, cardinality);
         return true;
     }
 
