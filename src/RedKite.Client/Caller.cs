@@ -393,6 +393,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
             _executor.Time.Read();
             if (!_slices.RunSlice(blocked)) return;
             EndIfStopped();
+            if (_engine.Pause.IsLastSave) Thread.Sleep(SleepMsMax);
             Thread.Yield(); // to threads that wait for the stripes
         }
 
@@ -411,6 +412,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
             if (blocked.Work is PendingWork { Pending: { IsCompleted: false } pending }) return pending;
             _executor.Time.Read();
             if (!_slices.RunSlice(blocked)) return null;
+            if (_engine.Pause.IsLastSave) return Task.Delay(SleepMsMax);
             Thread.Yield();
         }
     }

@@ -2,7 +2,6 @@ using System.Globalization;
 using RedKite.Persistence.Aof;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
-using RedKite.Server.Changes;
 using RedKite.Server.Config;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
@@ -27,7 +26,7 @@ internal sealed partial class DurabilityService : IReplicatedData
     private const int ScriptPollMs = 20;
     private const int SavePollMs = 1;
     private const int ReleaseMsMax = 1000;
-    private const int ScriptAtStopMs = 5000; // how long stopping waits for a script
+    internal const int ScriptAtStopMs = 5000; // how long stopping waits for a script
     private const long RepairPauseMs = 1000;
     private const long RepairPauseMsMax = 60_000;
     private const int RetryMs = 5000; // after a failed save, as in Redis

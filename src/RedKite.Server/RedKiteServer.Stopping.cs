@@ -36,6 +36,7 @@ public sealed partial class RedKiteServer
         if (saves && _isLoaded)
         {
             Engine.Pause.Hold(PauseReason.LastSave);
+            WaitForLoopsToHeed(); // what a loop has admitted before is saved; callers in the process look again with their stripes locked
             Parts.Replicas.IsStopping = true;
             if (_follower.Suspend() && Parts.Durability.SaveAtStop() is not null)
             {
@@ -50,6 +51,21 @@ public sealed partial class RedKiteServer
         _savesAtStop = false;
         _ = StopAsync();
         return true;
+    }
+
+    // A loop that runs a script may not end soon: then the save does not begin either.
+    private void WaitForLoopsToHeed()
+    {
+        if (Array.Exists(_loops, static loop => loop.Loop.IsCurrent)) return;
+        using var limit = new CancellationTokenSource(DurabilityService.ScriptAtStopMs);
+        try
+        {
+            WaitForLoops(limit.Token);
+        }
+        catch (OperationCanceledException)
+        {
+            // As above.
+        }
     }
 
     /// <summary>As <see cref="TryStop"/>, after replicas have got everything. Not on a loop's thread.</summary>

@@ -1,4 +1,5 @@
 using RedKite.Net;
+using RedKite.Server.Durability;
 using RedKite.Server.Following;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
@@ -28,6 +29,33 @@ public sealed class StoppingTests
         disk.Abandon();
         await disk.StartAsync();
         Assert.Equal("v", disk.Run("GET k").Text); // the steps before it were taken
+    }
+
+    // Admitted before the last save has begun, it has its stripe only afterwards: acknowledged, it would be in no file.
+    [Theory]
+    [InlineData("SET a 1")]
+    [InlineData("MSET a 1 b 2")]
+    [InlineData("EVAL return(redis.call('SET',KEYS[1],1)) 1 a")]
+    public async Task A_write_of_the_host_that_was_admitted_before_the_last_save_is_refused(string command)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1");
+        disk.Run("SET first 1");
+        RedKiteServer server = disk.Server;
+        Task<RedKiteReply> write;
+        Task<bool> stop;
+        using (server.Engine.Keyspace.LockAll())
+        {
+            write = Task.Run(() => disk.Run(command), TestContext.Current.CancellationToken);
+            Assert.True(SpinWait.SpinUntil(() => server.Engine.Keyspace.Stripes.Sum(static stripe => stripe.LockParked) > 0, Patience));
+            stop = Task.Run(() => server.TryStop(StopSaving.Always), TestContext.Current.CancellationToken);
+            Assert.True(SpinWait.SpinUntil(() => server.Engine.Pause.IsLastSave, Patience));
+        }
+
+        Assert.Equal("ERR The server saves its data for the last time and stops.", (await write.WaitAsync(Patience, TestContext.Current.CancellationToken)).Text);
+        Assert.True(await stop.WaitAsync(Patience, TestContext.Current.CancellationToken));
+        await server.Stopped.WaitAsync(Patience, TestContext.Current.CancellationToken);
+        await disk.StartAsync();
+        Assert.Equal(("1", null), (disk.Run("GET first").Text, disk.Run("GET a").Text));
     }
 
     // An action that waits in the mailbox of a loop that has ended would never be executed.

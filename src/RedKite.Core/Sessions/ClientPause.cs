@@ -54,6 +54,9 @@ internal sealed class ClientPause(AttentionWord attention)
     /// <summary>Whether the server itself makes commands that write wait.</summary>
     internal bool HoldsForServer => _reasons != PauseReason.None;
 
+    /// <summary>Whether the data is being saved for the last time, or was: what is written now is lost.</summary>
+    internal bool IsLastSave => (_reasons & PauseReason.LastSave) != 0;
+
     /// <summary>Begins a pause. This never shortens or weakens a pause in progress.</summary>
     internal void Begin(long untilMs, bool writesOnly, long nowMs)
     {

@@ -1,5 +1,4 @@
 using System.Text.Json;
-using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Diagnostics.Reports;

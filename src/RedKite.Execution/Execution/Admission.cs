@@ -15,6 +15,7 @@ namespace RedKite.Server.Execution;
 /// </summary>
 internal sealed class Admission(CommandExecutor executor) : IAdmission
 {
+    internal const string LastSave = "ERR The server saves its data for the last time and stops.";
     internal const string ReadOnlyReplica = "READONLY You can't write against a read only replica.";
     private const string OutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
 
@@ -113,6 +114,16 @@ internal sealed class Admission(CommandExecutor executor) : IAdmission
 
     /// <summary>Whether a command may not execute any more, although it was admitted, because it writes and the server is a replica now.</summary>
     internal bool RefusesWrite(scoped in CommandContext cmd, Command command) => IsReadOnly && Writes(cmd, command);
+
+    /// <summary>
+    /// The refusal of a command that was admitted and has locked its stripes since: the server has become a replica, or has begun to save its data for the last time. What it
+    /// wrote would be lost. Null: it executes. While the server is neither a replica nor paused there is none.
+    /// </summary>
+    internal string? RefusalOfLateWrite(scoped in CommandContext cmd, Command command)
+    {
+        if (RefusesWrite(cmd, command)) return ReadOnlyReplica;
+        return _engine.Pause.IsLastSave && !executor.IsTrusted && ClientPause.MayWrite(cmd.Session, command) ? LastSave : null;
+    }
 
     /// <summary>Whether a client that is blocked waits on whatever comes: it would write, and the server is a replica now. Its wait is about to end.</summary>
     internal bool KeepsWaiting(Command command) => command.Is(CommandFlags.Write) && _engine.Replication.IsReplica && _engine.Settings.ReplicaReadOnly;

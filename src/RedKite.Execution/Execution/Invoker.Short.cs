@@ -29,10 +29,10 @@ internal sealed partial class Invoker
             if (IsRefusedAsBusy(cmd.Command)) return;
         }
 
-        if ((_engine.Attention.Flags & ServerAttention.IsReplica) != 0 && _executor.Admission.RefusesWrite(cmd, cmd.Command))
+        if ((_engine.Attention.Flags & (ServerAttention.IsReplica | ServerAttention.Paused)) != 0 && _executor.Admission.RefusalOfLateWrite(cmd, cmd.Command) is { } refusal)
         {
             stripe.Exit();
-            Account.Reject(cmd.Command, Reply, Admission.ReadOnlyReplica); // a replica since it was admitted
+            Account.Reject(cmd.Command, Reply, refusal);
             return;
         }
 

@@ -155,10 +155,10 @@ internal sealed partial class Invoker
                 return Waits;
             }
 
-            if (_executor.Admission.RefusesWrite(cmd, command))
+            if (_executor.Admission.RefusalOfLateWrite(cmd, command) is { } refusal)
             {
-                // A replica since it was admitted: what it did would be in no stream. Callers in the process alone, as the role changes behind the loops' commands.
-                Account.Reject(command, Reply, Admission.ReadOnlyReplica);
+                // Callers in the process alone: the role changes behind the loops' commands, and the last save begins behind them.
+                Account.Reject(command, Reply, refusal);
                 AbortTransaction(cmd.Session, command);
                 return start;
             }

@@ -5,7 +5,6 @@ using RedKite.Server.Config;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
-using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Following;
 

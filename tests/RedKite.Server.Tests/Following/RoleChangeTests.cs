@@ -4,7 +4,6 @@ using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 using RedKite.Server.Following;
 using RedKite.Server.Model;
-using RedKite.Server.Replication;
 using RedKite.Server.Sessions;
 using RedKite.Server.Tests.Durability;
 using RedKite.Server.Tests.Replication;

@@ -1,4 +1,3 @@
-using RedKite.Net;
 using RedKite.Protocol;
 using RedKite.Server.Model;
 

@@ -1,7 +1,6 @@
 using RedKite.Server.Migration;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
-using RedKite.Server.Tests.Commands;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Migration;
