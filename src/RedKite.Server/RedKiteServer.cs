@@ -7,6 +7,7 @@ using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Diagnostics.Reports;
+using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 using RedKite.Server.Following;
 using RedKite.Server.Logging;

@@ -8,7 +8,7 @@ namespace RedKite.Server.Tests.Changes;
 /// <summary>An observer that keeps the digest of every value, and what it was told.</summary>
 internal sealed class ValueMirror(Keyspace keyspace) : IValueObserver
 {
-    private Dictionary<string, string>[] _digests = [.. Enumerable.Range(0, keyspace.Databases.Length).Select(static _ => new Dictionary<string, string>())];
+    private readonly Dictionary<string, string>[] _digests = [.. Enumerable.Range(0, keyspace.Databases.Length).Select(static _ => new Dictionary<string, string>())];
     private readonly List<string> _told = [];
 
     /// <summary>Whether what it is told is kept.</summary>
