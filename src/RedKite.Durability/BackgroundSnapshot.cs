@@ -111,7 +111,7 @@ internal sealed class BackgroundSnapshot : IDisposable
 
         int next = 0;
         _keyspace.BeginEpoch(_ => _doors[next++]);
-        _gate.KeyRule = (database, hash) => _doors[_keyspace.StripeOf(hash)].MayChange(database, hash);
+        _gate.KeyRule = (database, hash) => _doors[_keyspace.StripeOf(hash)].TryPass(database, hash);
     }
 
     /// <summary>Writes everything. The writer has begun, and is ended by the caller.</summary>

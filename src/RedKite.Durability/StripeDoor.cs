@@ -30,7 +30,7 @@ internal sealed class StripeDoor(BackgroundSnapshot snapshot, Stripe stripe, Ent
     internal bool TryTakeFront(bool isWanted, out FrontValue value) => (isWanted ? _wanted : _taken).TryDequeue(out value);
 
     /// <summary>Whether a command may begin to change a key. If not, the walk writes the key's value next.</summary>
-    internal bool MayChange(Database database, ulong hash)
+    internal bool TryPass(Database database, ulong hash)
     {
         if (snapshot.Fails) return true;
         Entry entry = database.FindByHash(hash);

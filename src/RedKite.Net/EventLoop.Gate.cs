@@ -119,7 +119,7 @@ internal sealed partial class EventLoop
 
     // One sync serves all output that awaits it. So while requests arrive, what was held in one turn waits for the next ones, for a bounded
     // time; a client that is alone waits for one poll.
-    private bool Gathers()
+    private bool GathersOn()
     {
         if (_hasReceived)
         {

@@ -525,7 +525,7 @@ internal sealed partial class EventLoop : IDisposable
     // A flush that fails closes, and closing may let the handler queue for others.
     private void EndTurn()
     {
-        bool gathers = _holding.Count > 0 && Gathers();
+        bool gathers = _holding.Count > 0 && GathersOn();
         while (_unflushed.Count + _closing.Count + (gathers ? 0 : _holding.Count) > 0)
         {
             if (!gathers && _holding.Count > 0) AwaitHeld();

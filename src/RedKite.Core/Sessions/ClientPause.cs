@@ -73,8 +73,8 @@ internal sealed class ClientPause(AttentionWord attention)
         lock (_changing) Set(null);
     }
 
-    /// <summary>Whether there is no pause. Ends a pause that has timed out.</summary>
-    internal bool HasEnded(long nowMs)
+    /// <summary>Ends a pause that has timed out, and says whether there is none.</summary>
+    internal bool EndIfOver(long nowMs)
     {
         if (_reasons != PauseReason.None) return false;
         if (_current is not { } running) return true;
@@ -92,13 +92,13 @@ internal sealed class ClientPause(AttentionWord attention)
     /// <param name="command">Its row.</param>
     /// <param name="nowMs">The steady time.</param>
     /// <param name="isOfClient">Whether it comes from a client, or the host; not from a log, or the server itself.</param>
-    internal bool Holds(scoped in CommandContext cmd, Command command, long nowMs, bool isOfClient)
+    internal bool TryHold(scoped in CommandContext cmd, Command command, long nowMs, bool isOfClient)
     {
         Session session = cmd.Session;
         if (session.Type == ClientType.Master)
         {
             // As in Redis, a pause is for a replica's primary, too; what the server itself waits for is not.
-            if (_current is null || HasEnded(nowMs) || _current is not { } running || (running.WritesOnly && !MayWrite(session, command))) return false;
+            if (_current is null || EndIfOver(nowMs) || _current is not { } running || (running.WritesOnly && !MayWrite(session, command))) return false;
         }
         else if (!isOfClient || !IsHolding(session, command, nowMs))
         {
@@ -113,7 +113,7 @@ internal sealed class ClientPause(AttentionWord attention)
     /// <summary>Whether a command that has begun must wait before it continues.</summary>
     internal bool IsHolding(Session session, Command command, long nowMs)
     {
-        if (HasEnded(nowMs)) return false;
+        if (EndIfOver(nowMs)) return false;
         if (session.Connection is null) return (_reasons & (PauseReason.Handover | PauseReason.LastSave)) != 0 && MayWrite(session, command);
         return HoldsAll(nowMs) || MayWrite(session, command);
     }

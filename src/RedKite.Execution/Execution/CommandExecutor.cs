@@ -358,7 +358,7 @@ internal sealed class CommandExecutor
 
                 long changes = Metrics.Changes;
                 cmd.Begin(command!, _parser.Arguments(request.First, request.Count), request.Hash);
-                if (Recording.IsInSnapshot && Invoker.HeldWrites.HoldsShort(cmd, command!, request.Hash)) break;
+                if (Recording.IsInSnapshot && Invoker.HeldWrites.TryHoldShort(cmd, command!, request.Hash)) break;
                 command!.Handler(ref cmd);
                 if (Reply.Events != ReplyEvents.None)
                 {
@@ -515,7 +515,7 @@ internal sealed class CommandExecutor
     private bool IsHeld(ref CommandContext cmd, Command command, in Request request)
     {
         cmd.Begin(command, _parser.Arguments(request.First, request.Count), request.Hash);
-        return Invoker.HeldWrites.Holds(cmd, command);
+        return Invoker.HeldWrites.TryHold(cmd, command);
     }
 
     // A command of the short path that behaviors surround: it belongs to the current run like others. Nothing is locked here.

@@ -41,13 +41,13 @@ internal sealed class Engine : ServerCore
     }
 
     /// <summary>Whether keys may expire and be evicted now. What is loaded stays until the server has begun: only then do replicas hear of a removal.</summary>
-    internal bool MayRemoveKeys(long steadyMs) => Pause.HasEnded(steadyMs) && !WriteGate.Waits && !Replication.IsReplica && (Attention.Flags & ServerAttention.Loading) == 0;
+    internal bool MayRemoveKeys(long steadyMs) => Pause.EndIfOver(steadyMs) && !WriteGate.Waits && !Replication.IsReplica && (Attention.Flags & ServerAttention.Loading) == 0;
 
     /// <summary>Whether blocked clients may be served although no command has changed their keys: what serves them writes.</summary>
     internal bool MayServeByTime(long steadyMs) => MayRemoveKeys(steadyMs) && WriteGate.Refusal is null && !WriteGate.LacksReplicas;
 
     /// <summary>Whether what clients of a replica have let expire may be removed now.</summary>
-    internal bool MayRemoveLocalKeys(long steadyMs) => Replication.IsReplica && Pause.HasEnded(steadyMs) && !WriteGate.Waits && (Attention.Flags & ServerAttention.Loading) == 0;
+    internal bool MayRemoveLocalKeys(long steadyMs) => Replication.IsReplica && Pause.EndIfOver(steadyMs) && !WriteGate.Waits && (Attention.Flags & ServerAttention.Loading) == 0;
 
     /// <summary>Whether clients are refused, because the link to the primary is down and the data is stale.</summary>
     internal bool RefusesStale => Replication.IsReplica && !Settings.ReplicaServeStaleData && Replication.LinkStatus is not { State: ReplicaLinkState.Connected };

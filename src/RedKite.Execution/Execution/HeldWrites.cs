@@ -17,7 +17,7 @@ internal sealed class HeldWrites(Engine engine, CommandEnvironment environment, 
 
     /// <summary>Holds a client whose command must wait. No stripe is locked.</summary>
     /// <returns>Whether it must: it has executed nothing.</returns>
-    internal bool Holds(scoped in CommandContext cmd, Command command)
+    internal bool TryHold(scoped in CommandContext cmd, Command command)
     {
         _rule = _gate.KeyRule;
         if (!_gate.Waits && _rule is null) return false;
@@ -28,10 +28,10 @@ internal sealed class HeldWrites(Engine engine, CommandEnvironment environment, 
     }
 
     /// <summary>
-    /// Looks once more at a command whose stripes are locked now, if a snapshot has begun since <see cref="Holds"/>: otherwise the command
+    /// Looks once more at a command whose stripes are locked now, if a snapshot has begun since <see cref="TryHold"/>: otherwise the command
     /// would have to complete a large value.
     /// </summary>
-    internal bool HoldsSinceCut(scoped in CommandContext cmd, Command command)
+    internal bool TryHoldSinceCut(scoped in CommandContext cmd, Command command)
     {
         if (ReferenceEquals(_gate.KeyRule, _rule) || command.OnlyReads?.Invoke(cmd) == true || !HasHeldKey(cmd, command, isLocked: true)) return false;
         cmd.Session.IsPaused = true;
@@ -39,7 +39,7 @@ internal sealed class HeldWrites(Engine engine, CommandEnvironment environment, 
     }
 
     /// <summary>Holds a client whose command of the batch's short path must wait for its key. The key's stripe is locked.</summary>
-    internal bool HoldsShort(scoped in CommandContext cmd, Command command, ulong hash)
+    internal bool TryHoldShort(scoped in CommandContext cmd, Command command, ulong hash)
     {
         if (!command.Is(CommandFlags.Write)) return false;
         var keys = new KeyExtraction(command);

@@ -74,7 +74,7 @@ internal sealed partial class Invoker
         cmd.Begin(command!, arguments, request.Hash);
         if (Resolve(ref cmd, ref command) && _executor.Admission.AdmitsOrReply(ref cmd, command!, isOutOfMemory))
         {
-            if (IsHeldByTest(cmd) || _engine.Pause.Holds(cmd, command!, _time.SteadyMs, isOfClient: !_executor.IsTrusted) || (!Admission.IsQueued(cmd, command!) && HeldWrites.Holds(cmd, command!)))
+            if (TryHoldForTest(cmd) || _engine.Pause.TryHold(cmd, command!, _time.SteadyMs, isOfClient: !_executor.IsTrusted) || (!Admission.IsQueued(cmd, command!) && HeldWrites.TryHold(cmd, command!)))
             {
                 session.ReplyMode = replies;
                 return false;
@@ -149,7 +149,7 @@ internal sealed partial class Invoker
 
         try
         {
-            if (mayWait && !isScript && HeldWrites.HoldsSinceCut(cmd, command))
+            if (mayWait && !isScript && HeldWrites.TryHoldSinceCut(cmd, command))
             {
                 _environment.KeyHashes.Forget();
                 return Waits;
@@ -268,7 +268,7 @@ internal sealed partial class Invoker
         long changes = _environment.Metrics.Changes;
         if (_engine.Monitors.IsOn) _engine.Monitors.ShowScript(cmd);
         bool isReplica = _engine.Replication.IsReplica;
-        ExpiryPolicy outer = _time.BeginExpiry(cmd.Command, isFrozen: isReplica || !_engine.Pause.HasEnded(_time.SteadyMs));
+        ExpiryPolicy outer = _time.BeginExpiry(cmd.Command, isFrozen: isReplica || !_engine.Pause.EndIfOver(_time.SteadyMs));
         cmd.Command.Handler(ref cmd);
         _time.EndExpiry(outer);
         if (isReplica && cmd.Command.Is(CommandFlags.Write) && !_executor.IsTrusted) _engine.LocalExpiries.Note(cmd);
@@ -446,7 +446,7 @@ internal sealed partial class Invoker
     private static bool RunsScript(scoped in CommandContext cmd, Command command) =>
         command.Is(CommandFlags.RunsScript) || command.ExcludesScripts?.Invoke(cmd) == true || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.RunsScript) != 0);
 
-    private bool IsHeldByTest(scoped in CommandContext cmd)
+    private bool TryHoldForTest(scoped in CommandContext cmd)
     {
         if (_engine.HeldByTest is not { } rule || cmd.Session.Connection is null || !rule(cmd)) return false;
         cmd.Session.IsPaused = true;

@@ -189,7 +189,7 @@ internal sealed class SessionLoop : IConnectionHandler
         else if (session.IsPaused)
         {
             _holdsClients = true;
-            _pauseHolds |= !_engine.Pause.HasEnded(Executor.Time.SteadyMs);
+            _pauseHolds |= !_engine.Pause.EndIfOver(Executor.Time.SteadyMs);
             _engine.Note(TimelineKind.Paused, session);
             connection.SetReading(false);
         }
@@ -325,7 +325,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Executor.Time.Read();
         long nowMs = Executor.Time.NowMs;
         long steadyMs = Executor.Time.SteadyMs;
-        if (_holdsClients && _engine.Pause.HasEnded(steadyMs) && (_pauseHolds || !_engine.WriteGate.Waits)) ResumePaused(); // the gate resumes its own when it opens
+        if (_holdsClients && _engine.Pause.EndIfOver(steadyMs) && (_pauseHolds || !_engine.WriteGate.Waits)) ResumePaused(); // the gate resumes its own when it opens
         if (_engine.Run.IsBackgroundPaused) return Blocked.EndOverdue(steadyMs, PausedRestMs);
         if (steadyMs >= _nextSecondMs)
         {

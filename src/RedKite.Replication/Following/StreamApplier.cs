@@ -105,7 +105,7 @@ internal sealed class StreamApplier(ServerCore core, ReplicationStream stream, I
     // CLIENT PAUSE, or the write gate: what was received waits, and so does its offset. It holds no lock that a snapshot needs.
     private void WaitWhilePaused(PrimaryConnection connection)
     {
-        while (!core.Pause.HasEnded(core.Clock.SteadyMs))
+        while (!core.Pause.EndIfOver(core.Clock.SteadyMs))
         {
             if (caller.HasEnded || connection.IsClosed) throw new IOException("the link was closed");
             connection.NoteAlive();

@@ -57,7 +57,7 @@ internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream, Ac
     {
         bool isBusy = reads != _reads;
         _reads = reads;
-        if (isBusy && Gathers()) return;
+        if (isBusy && TryGather()) return;
         EndGathering();
 
         // What is appended from here on wakes the loop again.
@@ -80,7 +80,7 @@ internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream, Ac
     }
 
     // Nothing is gathered without a change: the loop would poll once more after each turn.
-    private bool Gathers()
+    private bool TryGather()
     {
         long gathered = stream.Visible - _visible;
         if (gathered is <= 0 or > GatherBytesMax || waits.Count > 0) return false;

@@ -105,7 +105,7 @@ public sealed class PauseInterleavingTests
         control.TakeReplies();
         Assert.DoesNotContain(engine.Clients.All, static session => session.IsPaused);
         Assert.False(engine.WriteGate.Waits);
-        Assert.True(engine.Pause.HasEnded(engine.Clock.SteadyMs));
+        Assert.True(engine.Pause.EndIfOver(engine.Clock.SteadyMs));
         Assert.Equal(0, (int)(engine.Attention.Flags & (ServerAttention.Paused | ServerAttention.WritesGated)));
     }
 

@@ -46,7 +46,7 @@ public sealed class SteadyClockTests : TranscriptTests
         client.SendCommand("GET k");
         Clock.Jump(jumpMs);
         AwaitTicks();
-        Assert.False(Server.Engine.Pause.HasEnded(Server.Engine.Clock.SteadyMs));
+        Assert.False(Server.Engine.Pause.EndIfOver(Server.Engine.Clock.SteadyMs));
         Clock.Advance(5001);
         Assert.True(client.Read().IsNull);
     }
