@@ -74,7 +74,7 @@ internal sealed partial class DurabilityService
 
     private void WriteLocked(DumpFile file, Action atCut)
     {
-        TryEnterWhole(static () => false, out ScriptTurn turn);
+        ScriptTurn turn = EnterWhole();
         try
         {
             WriteWhole(file, atCut);
@@ -95,7 +95,7 @@ internal sealed partial class DurabilityService
 
     private TimeSpan WithAllLocked(Action action)
     {
-        TryEnterWhole(static () => false, out ScriptTurn turn);
+        ScriptTurn turn = EnterWhole();
         try
         {
             long start = Stopwatch.GetTimestamp();
@@ -107,6 +107,10 @@ internal sealed partial class DurabilityService
             ExitWhole(turn);
         }
     }
+
+    // A stop does not wait for a script that a snapshot waits for.
+    private ScriptTurn EnterWhole() =>
+        TryEnterWhole(() => _stops || _hasEnded, out ScriptTurn turn) ? turn : throw new FileFailure("save", "the data", FileFailure.Canceled);
 
     // Takes what precedes all stripes: nothing of a primary's stream is half executed, and no script runs, whose mutex also guards what is no key. One that runs
     // for long is waited for, unless the caller gives up.

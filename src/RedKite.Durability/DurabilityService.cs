@@ -234,7 +234,7 @@ internal sealed partial class DurabilityService : IReplicatedData
     }
 
     // Clients wait, so no other script begins: whether the one that runs ends soon.
-    private bool CanLockScripts()
+    internal bool CanLockScripts()
     {
         for (int waitedMs = 0; waitedMs < ScriptAtStopMs; waitedMs += ScriptPollMs)
         {
@@ -399,8 +399,8 @@ internal sealed partial class DurabilityService : IReplicatedData
             return BackgroundStart.SaveInProgress;
         }
 
-        _dumpsInBackground = true;
         _cancelsSave = false;
+        _dumpsInBackground = true; // from here on it can be cancelled
         Saves.Begin(_clock.NowMs);
         Run("redkite-save", () =>
         {
@@ -585,7 +585,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         if (_saveIsScheduled || IsSaveDue(nowMs))
         {
             _saveIsScheduled = false;
-            BeginSave(schedules: false);
+            BeginSave(schedules: true); // another loop may have begun a synchronization
             return;
         }
 

@@ -33,12 +33,14 @@ public sealed partial class RedKiteServer
     {
         if (_stopping != 0) return true;
         bool saves = Parts.Durability.SavesAtStop(saving);
-        if (saves && _isLoaded)
+        bool wasLoaded = _isLoaded;
+        if (saves && wasLoaded)
         {
             Engine.Pause.Hold(PauseReason.LastSave);
             WaitForLoopsToHeed(); // what a loop has admitted before is saved; callers in the process look again with their stripes locked
             Parts.Replicas.IsStopping = true;
-            if (_follower.Suspend() && Parts.Durability.SaveAtStop() is not null)
+            bool scriptsEnd = Parts.Durability.CanLockScripts(); // otherwise a link may wait for one, too
+            if (scriptsEnd && _follower.Suspend() && Parts.Durability.SaveAtStop() is not null)
             {
                 Parts.Replicas.IsStopping = false;
                 _follower.Resume();
@@ -48,7 +50,7 @@ public sealed partial class RedKiteServer
             }
         }
 
-        _savesAtStop = false;
+        if (!saves || wasLoaded) _savesAtStop = false; // what was loaded meanwhile is saved when the loops have ended
         _ = StopAsync();
         return true;
     }
@@ -103,6 +105,7 @@ public sealed partial class RedKiteServer
 
         void StopSteps()
         {
+            if (Volatile.Read(ref _isBegun) == 1) _opened.Wait(); // its loops are stopped, too
             Do(_loadCancellation.Cancel);
             Do(() => Watching?.Dispose());
             Do(Engine.Script.EndForStop);

@@ -51,6 +51,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private int _stopping;
     private int _isBegun; // 1: Start has been called; 2: it may not be, because the server was stopped before
     private readonly CancellationTokenSource _loadCancellation = new();
+    private readonly ManualResetEventSlim _opened = new(); // the ports are open and the loops run, or that has failed
     private readonly ManualResetEventSlim _loaded = new(); // or loading has failed
     private volatile bool _isLoaded;
     private readonly TaskCompletionSource _listening = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -204,7 +205,20 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     internal async Task StartAsync()
     {
         ObjectDisposedException.ThrowIf(Interlocked.CompareExchange(ref _isBegun, 1, 0) != 0, this);
-        bool hasWork = Open();
+        bool hasWork;
+        try
+        {
+            hasWork = Open();
+            _opened.Set();
+        }
+        catch
+        {
+            _opened.Set();
+            _loaded.Set();
+            await StopAsync().ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            throw;
+        }
+
         try
         {
             if (!hasWork) Load(_loadCancellation.Token); // at once: clients already use keys

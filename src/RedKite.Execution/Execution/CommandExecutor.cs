@@ -32,6 +32,7 @@ internal sealed class CommandExecutor
     private readonly Keyspace _keyspace;
     private readonly CommandTable _commands;
     private readonly AttentionWord _attention;
+    private ServerAttention _pathFlags; // by which the batch's path was decided
     private readonly int _heeded = -1; // the server's attention flags that concern this executor
     private readonly RequestParser _parser = new();
     private readonly Request[] _requests = new Request[BatchMax];
@@ -351,6 +352,13 @@ internal sealed class CommandExecutor
                         continue;
                     }
 
+                    if (_attention.Flags != _pathFlags)
+                    {
+                        stripe.Exit(); // the role has changed since, or the data is about to be saved for the last time: what this wrote might be lost
+                        path = PathOf(session, needsInvoker);
+                        continue;
+                    }
+
                     held = stripe;
                     _heldStripe = index;
                     Recording.Begin(stripe);
@@ -489,9 +497,9 @@ internal sealed class CommandExecutor
     private BatchPath PathOf(Session session, bool needsInvoker)
     {
         Time.HidesExpired = false;
+        ServerAttention server = _pathFlags = _attention.Flags;
         if (needsInvoker) return BatchPath.Invoker;
         SessionAttention client = session.Attention;
-        ServerAttention server = _attention.Flags;
         if (((int)(client & ~SessionAttention.Tracks) | ((int)server & _heeded)) == 0) return BatchPath.Short; // tracking: PublishAndServe
         if (client == SessionAttention.IsRestricted && server == ServerAttention.None) return BatchPath.Permitted;
         if (client != SessionAttention.None) return BatchPath.Invoker;

@@ -20,6 +20,8 @@ namespace RedKite.Server.Execution;
 /// </remarks>
 internal sealed partial class Invoker
 {
+    private const int BusyPollMs = 1;
+
     private const long Waits = -1; // a command, instead of an end
 
     private readonly CommandExecutor _executor;
@@ -143,6 +145,7 @@ internal sealed partial class Invoker
         }
         else if (!TryLockOrReply(command, stripes, out locked))
         {
+            _environment.KeyHashes.Forget(); // of these keys: the next command may take none of its own
             AbortTransaction(cmd.Session, command);
             return start;
         }
@@ -158,6 +161,7 @@ internal sealed partial class Invoker
             if (_executor.Admission.RefusalOfLateWrite(cmd, command) is { } refusal)
             {
                 // Callers in the process alone: the role changes behind the loops' commands, and the last save begins behind them.
+                _environment.KeyHashes.Forget();
                 Account.Reject(command, Reply, refusal);
                 AbortTransaction(cmd.Session, command);
                 return start;
@@ -458,7 +462,9 @@ internal sealed partial class Invoker
     {
         while (!_environment.ScriptTurn.Begin(now))
         {
-            if (_engine.Script.BusyReply is { } busy && _executor.Origin != CommandOrigin.Primary) return busy;
+            if (_engine.Script.BusyReply is not { } busy) continue;
+            if (_executor.Origin != CommandOrigin.Primary) return busy;
+            Thread.Sleep(BusyPollMs); // its stream waits for the script
         }
 
         return null;

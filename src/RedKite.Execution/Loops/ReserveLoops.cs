@@ -1,3 +1,4 @@
+using System.Net.Sockets;
 using RedKite.Net;
 using RedKite.Server.Logging;
 using RedKite.Server.Sessions;
@@ -49,7 +50,16 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?>
 
         if (reserve is null)
         {
-            reserve = newLoop();
+            try
+            {
+                reserve = newLoop();
+            }
+            catch (Exception failure) when (failure is SocketException or IOException)
+            {
+                log.OfClient(LogEvents.ReserveLoopsInUse, isWarning: true, $"A script runs long, and no reserve loop can begin ({failure.Message}): new connections may wait until it ends. It is ", run.Name);
+                return;
+            }
+
             _loops.Add(reserve);
             reserve.Loop.Start();
         }

@@ -218,7 +218,12 @@ internal sealed partial class ReplicaLink
     private List<KeylessRecord> OldRecords()
     {
         var turn = new ScriptTurn(_core.Keyspace.Scripts);
-        while (!turn.Begin(System.Diagnostics.Stopwatch.GetTimestamp())) _stop.Token.WaitHandle.WaitOne(ScriptPollMs);
+        while (!turn.Begin(System.Diagnostics.Stopwatch.GetTimestamp()))
+        {
+            _stop.Token.ThrowIfCancellationRequested();
+            _stop.Token.WaitHandle.WaitOne(ScriptPollMs);
+        }
+
         try
         {
             return _core.Keyless.Records;
@@ -253,7 +258,15 @@ internal sealed partial class ReplicaLink
     private string? Execute(byte[][] request)
     {
         long errors = _caller.Reply.Errors;
-        _caller.Run(_caller.Session, RequestText.Of(request), ReplyBytesMax, out _);
+        byte[] text = RequestText.Of(request);
+        int executed = 0;
+        while ((executed += _caller.Run(_caller.Session, text.AsSpan(executed), ReplyBytesMax, out _)) < text.Length)
+        {
+            if (_caller.HasEnded) throw new IOException("the link was closed");
+            _core.WriteGate.WaitToRetry(); // the log is behind, or a snapshot writes what this would change
+            _caller.Session.IsPaused = false;
+        }
+
         string? error = _caller.Reply.Errors == errors ? null : Encoding.UTF8.GetString(_caller.Reply.Tail).TrimEnd();
         _caller.Reply.Clear();
         return error;

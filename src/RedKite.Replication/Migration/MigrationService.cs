@@ -294,7 +294,9 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
             Keep(connection);
             return true;
         }
-        catch (Exception failure) when (failure is IOException or SocketException or OperationCanceledException or ObjectDisposedException or ArgumentException)
+#pragma warning disable CA1031 // A transfer never fails otherwise than by its result: whoever reads that has stripes locked.
+        catch (Exception failure)
+#pragma warning restore CA1031
         {
             connection?.Dispose();
 

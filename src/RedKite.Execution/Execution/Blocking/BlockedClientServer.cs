@@ -203,6 +203,7 @@ internal sealed class BlockedClientServer
         _reply.Resp3 = session.Resp3;
         _reply.BytesMax = session.Connection is null ? _engine.MemoryBytesMax : _engine.ReplyBytesMax;
         _environment.Accesses.BeginClient(session);
+        _environment.KeyHashes.Forget(); // of the command that serves
         var cmd = new CommandContext(_environment, session, request.Input, _reply, request.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
         _blocking.IsServing = true;

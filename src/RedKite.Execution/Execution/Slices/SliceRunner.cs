@@ -61,7 +61,7 @@ internal sealed class SliceRunner(Engine engine, CommandExecutor executor)
         SlicedWork work = client.Work!;
         if (!client.HasEnded)
         {
-            if (executor.Engine.Pause.IsLastSave && client.Request.Command.Is(CommandFlags.Write)) return true; // behind the snapshot point: it waits for the server's end, or until it goes on after all
+            if (executor.Engine.Pause.IsLastSave && !executor.IsTrusted && client.Request.Command.Is(CommandFlags.Write)) return true; // behind the snapshot point: it waits for the server's end, or until it goes on after all
             if (!work.IsStale && !work.RunSlice()) return true;
             if (work.IsStale)
             {
