@@ -27,7 +27,10 @@ internal static class PreludeStrings
           end
           return sub(str(s), int(i), int(j))
         end
-        function S.rep(s, n) return rep(str(s), int(n)) end
+        function S.rep(s, n)
+          s, n = str(s), int(n)
+          return s == '' and s or rep(s, n) -- the interpreter would count to n, and nothing could end it
+        end
         function S.dump() error('unable to dump given function') end
         local format = raw['string.format']
         function S.format(...) -- without a tail call, so that messages know a method

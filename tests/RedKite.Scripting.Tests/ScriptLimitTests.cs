@@ -5,6 +5,7 @@ public class ScriptLimitTests
 {
     [Theory]
     [InlineData("return string.rep('x', 1e10)", "resulting string too large")]
+    [InlineData("return #string.rep('', 2^53)", ":0")] // without an end
     [InlineData("local a = 'x' while true do a = a .. a end", "not enough memory")]
     [InlineData("local t = {} while true do t[#t+1] = string.rep('x', 1000) .. #t end", "not enough memory")]
     [InlineData("local function f() return 1 + f() end return f()", "stack overflow")]

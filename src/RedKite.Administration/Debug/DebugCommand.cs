@@ -148,6 +148,12 @@ internal sealed class DebugCommand(ServerRun run, KeylessData keyless, Replicati
             return;
         }
 
+        if (cmd.Count > 3 && cmd[3].Length > ArgumentReading.TextBytesMax)
+        {
+            cmd.Reply.Error($"ERR a prefix has at most {ArgumentReading.TextBytesMax} bytes");
+            return;
+        }
+
         string prefix = cmd.Count > 3 ? cmd.Text(3) : "key";
         for (long i = 0; i < count; i++)
         {

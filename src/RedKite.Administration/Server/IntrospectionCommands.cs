@@ -15,6 +15,9 @@ internal static class IntrospectionCommands
     private const string LookUpComplexity = "O(N) where N is the number of commands to look up";
     private const string ArgumentsComplexity = "O(N) where N is the number of arguments to the command";
 
+    // Each command's once. A name takes some bytes, what it replies up to 20 KB.
+    private const int NamesMax = 1024;
+
     private static readonly string[] AnyOrder = ["nondeterministic_output_order"];
 
     internal static readonly CommandFamily Family = new("server", "connection",
@@ -57,6 +60,7 @@ internal static class IntrospectionCommands
             return;
         }
 
+        if (!HasFewNamesOrReply(cmd)) return;
         cmd.Reply.Array(cmd.Count - 2);
         for (int i = 2; i < cmd.Count; i++)
         {
@@ -76,6 +80,7 @@ internal static class IntrospectionCommands
             return;
         }
 
+        if (!HasFewNamesOrReply(cmd)) return;
         int found = 0;
         for (int i = 2; i < cmd.Count; i++)
         {
@@ -87,6 +92,13 @@ internal static class IntrospectionCommands
         {
             if (Find(cmd, cmd[i]) is { } command) WriteDocumentation(cmd.Reply, command);
         }
+    }
+
+    private static bool HasFewNamesOrReply(scoped in CommandContext cmd)
+    {
+        if (cmd.Count - 2 <= NamesMax) return true;
+        cmd.Reply.Error($"ERR more than {NamesMax} names of commands");
+        return false;
     }
 
     // COMMAND LIST [FILTERBY <MODULE name | ACLCAT category | PATTERN pattern>]

@@ -8,6 +8,8 @@ internal ref struct MemberScanOptions
 {
     private const long CountDefault = 10;
 
+    private GlobBudget _patterns;
+
     /// <summary>MATCH: only members that match this pattern.</summary>
     internal ReadOnlySpan<byte> Pattern { get; private set; }
 
@@ -26,7 +28,7 @@ internal ref struct MemberScanOptions
     /// <param name="haveScores">Whether NOSCORES is, of Valkey.</param>
     internal static bool TryParseOrReply(scoped in CommandContext cmd, out MemberScanOptions result, bool haveValues = false, bool haveScores = false)
     {
-        result = new MemberScanOptions { Pattern = "*"u8, Count = CountDefault };
+        result = new MemberScanOptions { Pattern = "*"u8, Count = CountDefault, _patterns = cmd.BeginPatterns() };
         var options = new OptionReader(cmd, first: 3);
         while (options.More)
         {
@@ -64,5 +66,5 @@ internal ref struct MemberScanOptions
     /// <summary>Whether the pattern matches every member.</summary>
     internal readonly bool AcceptsAll => Pattern is [(byte)'*'];
 
-    internal readonly bool Accepts(ReadOnlySpan<byte> member) => AcceptsAll || GlobPattern.IsMatch(Pattern, member);
+    internal readonly bool Accepts(ReadOnlySpan<byte> member) => AcceptsAll || _patterns.IsMatch(Pattern, member);
 }

@@ -4,11 +4,14 @@ using static RedKite.Server.Commands.Arrays.ArrayExpression;
 namespace RedKite.Server.Commands.Arrays;
 
 /// <summary>
-/// Looks for an expression in one text after the other, in steps: an instruction that is executed is one. It stops when it has no steps left, and
+/// Looks for an expression in one text after the other, in steps. It stops when it has no steps left, and
 /// goes on from there with the same text.
 /// </summary>
 internal sealed class ArrayExpressionMatch
 {
+    // An instruction that is reached takes 3 to 4 ns, a step of the other predicates about one.
+    private const int InstructionSteps = 4;
+
     private readonly Instruction[] _program;
     private readonly bool[][] _sets;
     private readonly SearchValues<byte>? _firsts; // what every match begins with; null: also with nothing, or at an edge
@@ -96,7 +99,7 @@ internal sealed class ArrayExpressionMatch
             int index = _open[--open];
             if (_seen[index] == at + 1) continue;
             _seen[index] = at + 1;
-            steps--;
+            steps -= InstructionSteps;
             Instruction instruction = _program[index];
             switch (instruction.Operation)
             {

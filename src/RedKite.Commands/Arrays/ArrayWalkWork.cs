@@ -1,3 +1,4 @@
+using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Arrays;
 
@@ -12,6 +13,9 @@ internal sealed class ArrayWalkWork(Database database, ulong key, ArrayWalk walk
     internal const int StoppedMax = 16;
 
     private static int _stopped;
+
+    /// <summary>The steps that a walk may take in all, which tests lower.</summary>
+    internal long StepsMax { get; set; } = UnitWork.WaitingStepsMax;
 
     private bool _isStopped;
 
@@ -29,7 +33,9 @@ internal sealed class ArrayWalkWork(Database database, ulong key, ArrayWalk walk
         ArrayValue array = entry.Exists && entry.Type == DataType.Array ? ArrayValue.Of(database, entry) : default;
         IsStale = !array.Exists || array.Version != Walk.Version;
         if (IsStale || !TryKeep()) return false;
-        return IsComplete = Walk.Run(array, ArrayWalk.SliceSteps);
+        IsComplete = Walk.Run(array, ArrayWalk.SliceSteps);
+        TakesTooLong = !IsComplete && Walk.Steps >= StepsMax;
+        return IsComplete;
     }
 
     internal override void Discard()

@@ -36,7 +36,7 @@ internal static class ScanCommands
     // KEYS pattern
     private static void KeysOf(ref CommandContext cmd)
     {
-        var filter = new KeyFilter { Expiry = cmd.Expiry, Pattern = cmd[1] };
+        var filter = new KeyFilter { Patterns = cmd.BeginPatterns(), Expiry = cmd.Expiry, Pattern = cmd[1] };
         ReplyWriter reply = cmd.Reply;
         var entries = new EntryList();
         long start = reply.Length;
@@ -71,7 +71,7 @@ internal static class ScanCommands
     internal static void ReplyBlessed(scoped in CommandContext cmd, ulong position, long countMin)
     {
         if (cmd.Database.Blessed == 0) position = new DatabaseCursor(cmd.Keyspace.Stripes.Length, default).Encode(); // the end
-        ReplySome(cmd, position, new KeyFilter { Expiry = cmd.Expiry, OnlyBlessed = true }, countMin);
+        ReplySome(cmd, position, new KeyFilter { Patterns = cmd.BeginPatterns(), Expiry = cmd.Expiry, OnlyBlessed = true }, countMin);
     }
 
     private static void ReplySome(scoped in CommandContext cmd, ulong position, scoped in KeyFilter filter, long countMin)
@@ -197,7 +197,7 @@ internal static class ScanCommands
 
     private static bool TryScanOptionsOrReply(scoped in CommandContext cmd, out KeyFilter filter, out long count)
     {
-        filter = new KeyFilter { Expiry = cmd.Expiry };
+        filter = new KeyFilter { Patterns = cmd.BeginPatterns(), Expiry = cmd.Expiry };
         count = CountDefault;
         var options = new OptionReader(cmd, first: 2);
         while (options.More)
@@ -242,6 +242,7 @@ internal static class ScanCommands
         {
         }
 
+        internal required GlobBudget Patterns;
         internal ExpiryClock Expiry = ExpiryClock.Never;
         internal ReadOnlySpan<byte> Pattern = "*"u8;
         internal bool HasType = false;
@@ -268,6 +269,6 @@ internal static class ScanCommands
 
         private readonly bool HasExpired(Entry entry) => entry.Expires && Expiry.HasPassed(entry.ExpiryMs);
 
-        private readonly bool Matches(Entry entry) => Pattern is [(byte)'*'] || GlobPattern.IsMatch(Pattern, entry.Key);
+        private readonly bool Matches(Entry entry) => Pattern is [(byte)'*'] || Patterns.IsMatch(Pattern, entry.Key);
     }
 }

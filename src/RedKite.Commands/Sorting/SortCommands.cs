@@ -25,6 +25,10 @@ internal static class SortCommands
     private const int GetsAlways = 8;
     private const long LookupsMax = 1 << 24;
 
+    // So are elements times the bytes of patterns, which are copied and hashed with all stripes locked: a second. Short patterns are always allowed.
+    private const int PatternBytesAlways = 1024;
+    private const long NameBytesTotalMax = 1L << 30;
+
     private static readonly KeySpec Source = new(1, 1, 1, KeyFlags.ReadOnly | Access);
     private static readonly KeySpec Patterns = new(0, 0, 0, KeyFlags.ReadOnly | Access, Notes: "keys of the BY and GET patterns, which the elements determine") { IsUnknown = true };
     private static readonly KeySpec Destination = new(1, 1, 1, Overwrite | Update, Notes: "follows STORE, which may be anywhere among the options") { IsUnknown = true, Keyword = "STORE", FindsKeyword = SortOptions.FindStore };
@@ -53,6 +57,13 @@ internal static class SortCommands
         if (options.Gets > GetsAlways && SortElements.Range(options, count).Count * options.Gets > LookupsMax)
         {
             cmd.Reply.Error($"ERR SORT would look up more than {LookupsMax} keys for its GET patterns");
+            return;
+        }
+
+        long byBytes = options.By > 0 && !options.KeepsOrder ? cmd[options.By].Length : 0;
+        if (byBytes + options.GetBytes > PatternBytesAlways && (count * byBytes) + (SortElements.Range(options, count).Count * options.GetBytes) > NameBytesTotalMax)
+        {
+            cmd.Reply.Error($"ERR SORT would compose names of more than {NameBytesTotalMax} bytes for its patterns");
             return;
         }
 

@@ -23,6 +23,9 @@ internal struct SortOptions
     /// <summary>The number of GET options.</summary>
     internal int Gets { get; private set; }
 
+    /// <summary>The bytes of the GET patterns that name keys.</summary>
+    internal long GetBytes { get; private set; }
+
     /// <summary>The argument of STORE's key; 0: the result is replied.</summary>
     internal int Store { get; private set; }
 
@@ -151,9 +154,10 @@ internal struct SortOptions
             By = value;
             KeepsOrder |= !cmd[value].Contains((byte)'*');
         }
-        else if (options.TakeWithValue("GET"u8, out _))
+        else if (options.TakeWithValue("GET"u8, out value))
         {
             Gets++;
+            if (cmd[value].Contains((byte)'*')) GetBytes += cmd[value].Length;
         }
         else
         {

@@ -15,7 +15,7 @@ internal static class SortPattern
     private const int NameOnStackMax = 256;
 
     // A pattern with an element that is longer names no key: it is composed with all stripes locked.
-    private const int NameBytesMax = 64 << 20;
+    private const int NameBytesMax = 1 << 20;
 
     /// <summary>Whether the pattern is the element itself.</summary>
     internal static bool IsElement(ReadOnlySpan<byte> pattern) => pattern is [(byte)'#'];

@@ -1,3 +1,4 @@
+using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.VectorSets;
 
@@ -39,6 +40,9 @@ internal sealed class VectorSearchWork : SlicedWork
 
     internal VectorSearch Search { get; }
 
+    /// <summary>The steps that a search may take in all, which tests lower.</summary>
+    internal long StepsMax { get; set; } = UnitWork.WaitingStepsMax;
+
     /// <summary>Keeps the search's memory while its client waits.</summary>
     internal void Stop()
     {
@@ -51,7 +55,9 @@ internal sealed class VectorSearchWork : SlicedWork
         VectorSetValue set = FindSet();
         IsStale = !set.Exists || set.Id != _set;
         if (IsStale || !TryKeep()) return false;
-        return IsComplete = Search.Run(set, SliceBytes);
+        IsComplete = Search.Run(set, SliceBytes);
+        TakesTooLong = !IsComplete && Search.BytesRead / BytesPerStep >= StepsMax;
+        return IsComplete;
     }
 
     internal override void Discard()

@@ -1,4 +1,5 @@
 using System.Text;
+using RedKite.Protocol;
 using RedKite.Server.Metrics;
 using RedKite.Store.Keyspace;
 
@@ -106,6 +107,14 @@ internal static class CommandBlocking
         if (cmd.Environment.IsInUnit) cmd.Reply.Error("ERR the command takes too long for a transaction or script"u8);
         else cmd.Reply.Error("ERR the key changes too often for a command that takes so long"u8);
         return false;
+    }
+
+    /// <summary>What the command's patterns may take, together with those of its transaction or script. Once for each command.</summary>
+    internal static GlobBudget BeginPatterns(this scoped in CommandContext cmd)
+    {
+        GlobBudget patterns = cmd.Environment.UnitWork.Patterns;
+        if (!cmd.Environment.IsInUnit) patterns.Begin();
+        return patterns;
     }
 
     /// <summary>Gives an argument another value in later executions, after <see cref="BlockOnKeys"/>.</summary>

@@ -11,12 +11,16 @@ internal static class ManagedText
 
     private const long BytesMost = 64L * 1024 * 1024;
     private const int Share = 16;
+    private const int TrackedShare = 8;
 
     // The machine's memory, its container's, or the limit of the managed heap.
     private static readonly long ProcessBytes = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
 
     /// <summary>The maximum bytes of what one client keeps.</summary>
     internal static long BytesMax { get; } = BytesMaxOf(ProcessBytes);
+
+    /// <summary>The maximum bytes of the names of tracked keys, of all clients together.</summary>
+    internal static long TrackedBytesMax { get; } = ProcessBytes / TrackedShare;
 
     internal static long BytesMaxOf(long processBytes) => Math.Min(BytesMost, processBytes / Share);
 

@@ -1,3 +1,5 @@
+using RedKite.Protocol;
+
 namespace RedKite.Server.Model;
 
 /// <summary>
@@ -14,6 +16,12 @@ internal sealed class UnitWork
     /// <summary>The steps that all commands of a transaction or script may take beyond their slices: about a second.</summary>
     internal const long StepsMax = 1L << 30;
 
+    /// <summary>
+    /// The steps that a command may take in slices while its client waits: about ten seconds. Data alone needs as many only beyond 8 GiB of texts, or
+    /// 64 GiB of vectors; a hostile pattern or filter takes thousands for each byte.
+    /// </summary>
+    internal const long WaitingStepsMax = 8L << 30;
+
     /// <summary>More steps than any command takes.</summary>
     internal const long NoLimit = 1L << 56;
 
@@ -26,7 +34,14 @@ internal sealed class UnitWork
     /// <summary>The steps that the next command may take.</summary>
     internal long Granted => Math.Min(Left, Limits.Command);
 
-    internal void Begin() => Left = Limits.Unit;
+    /// <summary>What patterns of KEYS, SCAN and the like may take: of a command, or of all commands of a unit.</summary>
+    internal GlobBudget Patterns { get; } = new();
+
+    internal void Begin()
+    {
+        Left = Limits.Unit;
+        Patterns.Begin();
+    }
 
     /// <summary>Notes what a command has taken.</summary>
     internal void Take(long steps) => Left = Math.Max(0, Left - steps);

@@ -99,13 +99,14 @@ internal sealed class ChannelTable
     internal List<byte[]> Matching(ReadOnlySpan<byte> pattern)
     {
         var names = new List<byte[]>();
+        var patterns = new GlobBudget();
         foreach (Part part in _parts)
         {
             lock (part._lock)
             {
                 foreach (byte[] name in part.Channels.Keys)
                 {
-                    if (GlobPattern.IsMatch(pattern, name)) names.Add(name);
+                    if (patterns.IsMatch(pattern, name)) names.Add(name);
                 }
             }
         }

@@ -28,6 +28,7 @@ internal sealed class PatternIndex
     private readonly Anchors _ends = new();
     private readonly Anchors _middles = new();
     private readonly List<SubscribedPattern> _others = [];
+    private readonly GlobBudget _budget = new(); // of one message; under the table's lock
 
     /// <summary>Where a pattern is filed.</summary>
     private enum Place
@@ -55,24 +56,25 @@ internal sealed class PatternIndex
     /// <summary>Adds all patterns that match a channel.</summary>
     internal void FindMatches(ReadOnlySpan<byte> channel, List<SubscribedPattern> matches)
     {
+        _budget.Begin();
         for (ulong lengths = _beginnings.Lengths; lengths != 0; lengths &= lengths - 1)
         {
             int length = BitOperations.TrailingZeroCount(lengths);
             if (length > channel.Length) break;
-            _beginnings.Match(channel[..length], channel, matches);
+            _beginnings.Match(channel[..length], channel, matches, _budget);
         }
 
         for (ulong lengths = _ends.Lengths; lengths != 0; lengths &= lengths - 1)
         {
             int length = BitOperations.TrailingZeroCount(lengths);
             if (length > channel.Length) break;
-            _ends.Match(channel[^length..], channel, matches);
+            _ends.Match(channel[^length..], channel, matches, _budget);
         }
 
         if (_middles.Lengths != 0) FindMiddles(channel, matches);
         foreach (SubscribedPattern pattern in _others)
         {
-            if (GlobPattern.IsMatch(pattern.Text, channel)) matches.Add(pattern);
+            if (_budget.IsMatch(pattern.Text, channel)) matches.Add(pattern);
         }
     }
 
@@ -85,7 +87,7 @@ internal sealed class PatternIndex
             {
                 // Duplicates are looked up once.
                 ReadOnlySpan<byte> middle = channel.Slice(at, length);
-                if (_middles.Has(middle) && channel.IndexOf(middle) == at) _middles.Match(middle, channel, matches);
+                if (_middles.Has(middle) && channel.IndexOf(middle) == at) _middles.Match(middle, channel, matches, _budget);
             }
         }
     }
@@ -165,12 +167,12 @@ internal sealed class PatternIndex
 
         internal bool Has(ReadOnlySpan<byte> anchor) => _lookup.ContainsKey(anchor);
 
-        internal void Match(ReadOnlySpan<byte> anchor, ReadOnlySpan<byte> channel, List<SubscribedPattern> matches)
+        internal void Match(ReadOnlySpan<byte> anchor, ReadOnlySpan<byte> channel, List<SubscribedPattern> matches, GlobBudget budget)
         {
             if (!_lookup.TryGetValue(anchor, out List<SubscribedPattern>? patterns)) return;
             foreach (SubscribedPattern pattern in patterns)
             {
-                if (GlobPattern.IsMatch(pattern.Text, channel)) matches.Add(pattern);
+                if (budget.IsMatch(pattern.Text, channel)) matches.Add(pattern);
             }
         }
     }

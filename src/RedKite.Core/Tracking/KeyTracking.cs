@@ -46,6 +46,9 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     /// <summary>Pairs of a key and a client that has read it.</summary>
     internal long Items => Interlocked.Read(ref _items);
 
+    /// <summary>The bytes of a name that is remembered, which tests lower.</summary>
+    internal long NameBytesMax { get; set; } = ManagedText.BytesMax;
+
     /// <summary>Prefixes of BCAST.</summary>
     internal int Prefixes => _broadcast.Count;
 
@@ -99,6 +102,14 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
 
     private void Remember(scoped in CommandContext cmd, int argument)
     {
+        int bytes = cmd[argument].Length;
+        if (bytes > ManagedText.FreeBytes && (bytes > NameBytesMax || !ManagedText.HasRoom(bytes, bytes)))
+        {
+            limits.Note(Limit.TrackedNameBytes);
+            if (cmd.Session.Tracking is { } tracking) Send(cmd.Session, tracking, InvalidationText.AllKeys(cmd.Session.Resp3)); // it can't be told of this key alone
+            return;
+        }
+
         ulong hash = cmd.HashOf(argument);
         TrackedKeys part = _parts[keyspace.StripeOf(hash)];
         if (part.Add(hash, cmd[argument], cmd.Session.Id, out bool isNew)) NoteAdded(part, hash, cmd[argument], isNew);
@@ -238,7 +249,8 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
 
     private bool IsOverKeys => settings.TrackedKeysMax > 0 && Keys > settings.TrackedKeysMax;
 
-    private bool IsOverBytes => settings.TrackedKeyBytesMax > 0 && Interlocked.Read(ref _bytes) > settings.TrackedKeyBytesMax;
+    private bool IsOverBytes => Interlocked.Read(ref _bytes) is var bytes
+        && ((settings.TrackedKeyBytesMax > 0 && bytes > settings.TrackedKeyBytesMax) || bytes > ManagedText.TrackedBytesMax);
 
     // Forgets some key of a part other than a given one, because a limit is reached, and invalidates it for its readers. False: there is none.
     private bool Forget(TrackedKeys part, ulong except, Limit limit)

@@ -12,6 +12,9 @@ internal abstract class SlicedWork
     /// <summary>Whether the data has changed so that what was done is of no use: it is discarded, and the command begins again.</summary>
     internal bool IsStale { get; set; }
 
+    /// <summary>Whether it has taken more steps than a command may: the client gets an error, and the work is discarded.</summary>
+    internal bool TakesTooLong { get; private protected set; }
+
     /// <summary>Does a part of the work.</summary>
     /// <returns>Whether everything is done.</returns>
     internal abstract bool RunSlice();

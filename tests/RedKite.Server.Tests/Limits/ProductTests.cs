@@ -33,4 +33,28 @@ public sealed class ProductTests : TranscriptTests
         Assert.Equal(10 * Times, Server.Execute(["SORT", "l", "LIMIT", "0", "10", .. gets]).Items.Count);
         Assert.Equal(2 * Members, Server.Execute("SORT", "l", "GET", "#", "GET", "k*").Items.Count);
     }
+
+    // 200,000 names of a megabyte took 105 seconds.
+    [Fact]
+    public void Sort_composes_so_many_bytes_of_names_and_no_more()
+    {
+        const string TooMany = "ERR SORT would compose names of more than 1073741824 bytes for its patterns";
+        Server.Execute(["RPUSH", "l", .. Enumerable.Range(0, Members).Select(i => $"{i}")]);
+        string pattern = new string('w', 100_000) + "*";
+        Assert.Equal(TooMany, Server.Execute("SORT", "l", "BY", pattern, "LIMIT", "0", "1").Text);
+        Assert.Equal(TooMany, Server.Execute("SORT", "l", "GET", pattern).Text);
+        Assert.Equal(10, Server.Execute("SORT", "l", "LIMIT", "0", "10", "GET", pattern).Items.Count);
+        Assert.Single(Server.Execute("SORT", "l", "BY", pattern[..^1], "LIMIT", "0", "1").Items);
+        Assert.Single(Server.Execute("SORT", "l", "BY", new string('w', 500) + "*", "LIMIT", "0", "1").Items);
+    }
+
+    [Fact]
+    public void Command_documents_so_many_names_and_no_more()
+    {
+        string[] names = [.. Enumerable.Repeat("GET", 1024)];
+        Assert.Equal("ERR more than 1024 names of commands", Server.Execute(["COMMAND", "DOCS", .. names, "GET"]).Text);
+        Assert.Equal("ERR more than 1024 names of commands", Server.Execute(["COMMAND", "INFO", .. names, "GET"]).Text);
+        Assert.Equal(1024, Server.Execute(["COMMAND", "INFO", .. names]).Items.Count);
+        Assert.True(Server.Execute("COMMAND", "COUNT").Integer <= 1024);
+    }
 }

@@ -210,7 +210,8 @@ internal sealed class BlockedClientServer
         long errors = _reply.Errors;
         bool isPermitted = _admission.IsPermittedOrReply(cmd); // the user may have lost the permission while the client was blocked
         session.BeginServing();
-        if (isPermitted) _invoker.Run(ref cmd, held);
+        if (isPermitted && client.Work is { TakesTooLong: true }) _reply.Error("ERR the command takes too long"u8);
+        else if (isPermitted) _invoker.Run(ref cmd, held);
         if (isPermitted && _reply.Errors != errors) _invoker.Account.NoteError(request.Command, _reply);
         _recording.Clear(); // what it recorded is published
         _blocking.IsServing = false;

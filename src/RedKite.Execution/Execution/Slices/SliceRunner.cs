@@ -62,7 +62,7 @@ internal sealed class SliceRunner(Engine engine, CommandExecutor executor)
         if (!client.HasEnded)
         {
             if (executor.Engine.Pause.IsLastSave && !executor.IsTrusted && client.Request.Command.Is(CommandFlags.Write)) return true; // behind the snapshot point: it waits for the server's end, or until it goes on after all
-            if (!work.IsStale && !work.RunSlice()) return true;
+            if (!work.IsStale && !work.RunSlice() && !work.TakesTooLong) return true;
             if (work.IsStale)
             {
                 work.Discard();

@@ -14,13 +14,13 @@ internal static unsafe class VectorProjection
         float* matrix = Allocate(data, arena, projectedFrom);
         float size = 1 / MathF.Sqrt(projectedFrom);
         ulong state = ((ulong)(uint)projectedFrom << 32) | (uint)data->Dimensions;
-        ulong bits = 0;
+        uint negative = BitConverter.SingleToUInt32Bits(-size);
         long floats = (long)data->Dimensions * projectedFrom;
-        for (long i = 0; i < floats; i++)
+        for (long i = 0; i < floats;)
         {
-            if ((i & 63) == 0) bits = Next(ref state);
-            matrix[i] = (bits & 1) != 0 ? size : -size;
-            bits >>= 1;
+            // A branch for each sign would be mispredicted every other time: 29 ms for the largest projection, 16 MiB.
+            ulong bits = Next(ref state);
+            for (long end = Math.Min(i + 64, floats); i < end; i++, bits >>= 1) matrix[i] = BitConverter.UInt32BitsToSingle(negative ^ ((uint)bits << 31));
         }
     }
 

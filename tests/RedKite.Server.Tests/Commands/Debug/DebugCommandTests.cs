@@ -14,6 +14,15 @@ public class DebugCommandTests
     }
 
     [Fact]
+    public async Task Populate_refuses_a_prefix_that_it_would_cut()
+    {
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        server.Run($"DEBUG POPULATE 1 {new string('p', (1 << 20) + 1)}").IsError("ERR a prefix has at most 1048576 bytes");
+        server.Run($"DEBUG POPULATE 1 {new string('p', 1 << 20)}").IsOk();
+        Assert.Equal(1, server.Run("DBSIZE").Number);
+    }
+
+    [Fact]
     public async Task Debug_object_shows_the_encoding()
     {
         await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");

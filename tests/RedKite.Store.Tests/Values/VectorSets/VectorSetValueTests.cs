@@ -35,6 +35,36 @@ public sealed class VectorSetValueTests
         world.RemoveKeyAndCheckMemory();
     });
 
+    // Replicas, logs and files of earlier versions have these signs.
+    [Theory]
+    [InlineData(1, 1)]
+    [InlineData(3, 64)]
+    [InlineData(7, 19)]
+    [InlineData(70, 100)]
+    public void Projection_is_the_same_everywhere(int dimensions, int from)
+    {
+        using var world = new VectorSetWorld(new VectorSetForm(dimensions, from, 4, VectorQuantization.None));
+        world.Add("e", new float[from]);
+        float size = 1 / MathF.Sqrt(from);
+        ulong state = ((ulong)from << 32) | (uint)dimensions;
+        ulong bits = 0;
+        ReadOnlySpan<float> floats = System.Runtime.InteropServices.MemoryMarshal.Cast<byte, float>(world.Set.Projection);
+        Assert.Equal(dimensions * from, floats.Length);
+        for (int i = 0; i < floats.Length; i++, bits >>= 1)
+        {
+            if (i % 64 == 0) bits = SplitMix64(ref state);
+            Assert.Equal((bits & 1) != 0 ? size : -size, floats[i]);
+        }
+
+        static ulong SplitMix64(ref ulong state)
+        {
+            state += 0x9E3779B97F4A7C15;
+            ulong mixed = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9;
+            mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB;
+            return mixed ^ (mixed >> 31);
+        }
+    }
+
     [Fact]
     public void Exact_search_finds_the_nearest_in_order() => Randomness.Run(random =>
     {
