@@ -7,6 +7,7 @@ namespace RedKite.Microbenchmarks;
 public class KeyHasherBenchmarks
 {
     private readonly KeyHasher _hasher = new();
+    private readonly KeyHasher _withSlots = new() { UsesSlots = true };
     private byte[] _key = [];
 
     [Params(3, 15, 64, 512)]
@@ -15,6 +16,12 @@ public class KeyHasherBenchmarks
     [GlobalSetup]
     public void Setup() => _key = new byte[Length];
 
-    [Benchmark]
+    [Benchmark(Baseline = true)]
     public ulong Hash() => _hasher.Hash(_key);
+
+    [Benchmark]
+    public ulong HashKey() => _hasher.HashKey(_key);
+
+    [Benchmark]
+    public ulong HashKeyWithSlots() => _withSlots.HashKey(_key);
 }

@@ -82,7 +82,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, ISyncedLog, IDisposable
 
     public bool TakesRequests => true;
 
-    public void PublishedRequests(int database, ReadOnlySpan<byte> requests) => Appended(Chain.Append(database, requests));
+    public void PublishedRequests(int database, int slot, ReadOnlySpan<byte> requests) => Appended(Chain.Append(database, requests));
 
     public void Published(scoped in EffectRecord record)
     {

@@ -1,3 +1,5 @@
+using RedKite.Store.Keyspace;
+
 namespace RedKite.Server.Durability;
 
 /// <summary>What of the data a background snapshot writes. The walk passes over everything all the same, because the next snapshot needs all entries in one epoch.</summary>
@@ -10,6 +12,9 @@ internal sealed record SnapshotRange
 
     /// <summary>Whether a key is written; null: all are. It is asked with the key's stripe locked, once or more often for each key, and always answers the same.</summary>
     internal KeyFilter? Keys { get; init; }
+
+    /// <summary>The keys of some slots. That needs no keyspace with slots.</summary>
+    internal static SnapshotRange Of(SlotRange slots) => new() { Keys = key => slots.Contains(KeySlot.Of(key)) };
 
     internal bool HasDatabase(int index) => Databases?.Invoke(index) != false;
 }

@@ -129,6 +129,9 @@ public sealed class RedKiteOptions
     /// <summary>Makes the event loops' transports; null: the one of the settings. For tests.</summary>
     internal Func<EventLoop, Transport>? NewTransport { get; init; }
 
+    /// <summary>Whether keys are kept by their slots.</summary>
+    internal bool UsesSlots { get; init; }
+
     /// <summary>Further data that is no key.</summary>
     internal IReadOnlyList<IKeylessData> Keyless { get; init; } = [];
 

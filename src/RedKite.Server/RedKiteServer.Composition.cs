@@ -43,7 +43,7 @@ public sealed partial class RedKiteServer
         Keyspace? keyspace = null;
         try
         {
-            keyspace = new Keyspace(StripesOf(settings, _loopCount, ownsProcess), settings.Databases, options.GuardsMemory);
+            keyspace = new Keyspace(options.UsesSlots ? StripeSet.StripesMax : StripesOf(settings, _loopCount, ownsProcess), settings.Databases, options.GuardsMemory, new KeyHasher { UsesSlots = options.UsesSlots });
             keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);
             // Execution, and the core that every room uses.
             Engine = new Engine(configuration, keyspace, new ServerClock(options.TimeProvider), serverLog)

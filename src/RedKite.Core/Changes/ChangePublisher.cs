@@ -166,9 +166,9 @@ internal sealed class ChangePublisher(Keyspace keyspace, Action<bool> haveNextCo
     }
 
     /// <summary>Publishes requests in the protocol's form, one behind the other; each is the only effect of its command.</summary>
-    internal void PublishRequests(int database, ReadOnlySpan<byte> requests)
+    internal void PublishRequests(int database, int slot, ReadOnlySpan<byte> requests)
     {
-        foreach (IEffectConsumer consumer in _effectConsumers) consumer.PublishedRequests(database, requests);
+        foreach (IEffectConsumer consumer in _effectConsumers) consumer.PublishedRequests(database, slot, requests);
     }
 
     private bool TryChange(IValueObserver observer, bool isOn)

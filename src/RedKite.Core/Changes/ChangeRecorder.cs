@@ -36,11 +36,11 @@ internal sealed class ChangeRecorder(ChangeList changes, EffectWriter expiries, 
                 break;
             case UnlinkReason.Expired:
                 changes.Add(KeyEvent.Expired, database.Index, hash, key);
-                expiries.Begin(database.Index, 2, "DEL"u8).Argument(key);
+                expiries.Begin(database.Index, 2, "DEL"u8, slot: database.SlotOf(hash)).Argument(key);
                 break;
             case UnlinkReason.Evicted:
                 changes.Add(KeyEvent.Evicted, database.Index, hash, key);
-                expiries.Begin(database.Index, 2, "DEL"u8).Argument(key);
+                expiries.Begin(database.Index, 2, "DEL"u8, slot: database.SlotOf(hash)).Argument(key);
                 break;
             case UnlinkReason.Overwritten:
                 if (_changingHash == hash) changes.NoteOverwritten(database, hash, _changingType);
@@ -56,6 +56,6 @@ internal sealed class ChangeRecorder(ChangeList changes, EffectWriter expiries, 
         // One event for all fields of a hash, or members of a set, that expire together.
         KeyEvent expired = type == DataType.Set ? KeyEvent.SExpired : KeyEvent.HExpired;
         changes.AddExpired(expired, database.Index, hash, key, field);
-        expiries.Begin(database.Index, 3, type == DataType.Set ? "SREM"u8 : "HDEL"u8).Argument(key).Argument(field);
+        expiries.Begin(database.Index, 3, type == DataType.Set ? "SREM"u8 : "HDEL"u8, slot: database.SlotOf(hash)).Argument(key).Argument(field);
     }
 }

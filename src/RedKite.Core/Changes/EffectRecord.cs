@@ -1,4 +1,5 @@
 using RedKite.Persistence.Log;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Changes;
 
@@ -32,6 +33,21 @@ internal readonly ref struct EffectRecord
 
     /// <summary>The length of all commands in the protocol's form, without a frame and without SELECT.</summary>
     internal long Bytes => _first.Bytes + (_second?.Bytes ?? 0);
+
+    /// <summary>The slot of all commands; <see cref="KeySlot.None"/> if they have several or none, or the keyspace has no slots.</summary>
+    internal int Slot
+    {
+        get
+        {
+            int slot = this[0].Slot;
+            for (int i = 1; i < Count; i++)
+            {
+                if (this[i].Slot != slot) return KeySlot.None;
+            }
+
+            return slot;
+        }
+    }
 
     /// <summary>Whether a stream frames the commands with MULTI and EXEC, so that they stay together.</summary>
     internal bool IsFramed => Count > 1;
@@ -101,6 +117,9 @@ internal readonly ref struct EffectCommand(EffectWriter writer, int index, ReadO
 
     /// <summary>The index of the database that the command is for.</summary>
     internal int Database => writer.DatabaseOf(index);
+
+    /// <summary>The slot of its first key; <see cref="KeySlot.None"/> if it has none, or the keyspace has no slots.</summary>
+    internal int Slot => writer.SlotOf(index);
 
     /// <summary>Who gets the command: a message is for replicas, and a script may choose.</summary>
     internal EffectTargets Targets => writer.TargetsOf(index);

@@ -1,6 +1,7 @@
 using System.Runtime.InteropServices;
 using System.Text;
 using RedKite.Protocol;
+using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
 
 namespace RedKite.Server.Changes;
@@ -59,11 +60,11 @@ internal sealed class EffectWriter
     internal void ReplaceRequest() => ReplacesRequest |= _recording;
 
     /// <summary>Begins a command.</summary>
-    internal EffectWriter Begin(int database, int arguments, ReadOnlySpan<byte> name, EffectTargets targets = EffectTargets.All)
+    internal EffectWriter Begin(int database, int arguments, ReadOnlySpan<byte> name, EffectTargets targets = EffectTargets.All, int slot = KeySlot.None)
     {
         if (!_recording) return this;
         EndRun();
-        _effects.Add(new Effect(database, targets, _pieces.Count));
+        _effects.Add(new Effect(database, targets, slot, _pieces.Count));
         Line('*', arguments);
         return Argument(name);
     }
@@ -110,7 +111,7 @@ internal sealed class EffectWriter
             EffectTargets all = other.TargetsOf(i), reached = (all & EffectTargets.Always) != 0 ? all : all & targets;
             if (reached == EffectTargets.None) continue;
             EndRun();
-            _effects.Add(new Effect(other.DatabaseOf(i), reached, _pieces.Count));
+            _effects.Add(new Effect(other.DatabaseOf(i), reached, other.SlotOf(i), _pieces.Count));
             foreach (EffectPiece piece in other.PiecesOf(i))
             {
                 bool isKept = piece.Owner is not null ? piece.Owner != other._chunk : piece.Queued.Length + keptRequest.Length > 0;
@@ -135,6 +136,8 @@ internal sealed class EffectWriter
     internal int DatabaseOf(int index) => _effects[index].Database;
 
     internal EffectTargets TargetsOf(int index) => _effects[index].Targets;
+
+    internal int SlotOf(int index) => _effects[index].Slot;
 
     internal long BytesOf(int index) => _effects[index].Bytes;
 
@@ -184,10 +187,11 @@ internal sealed class EffectWriter
         Bytes += piece.Length;
     }
 
-    private struct Effect(int database, EffectTargets targets, int firstPiece)
+    private struct Effect(int database, EffectTargets targets, int slot, int firstPiece)
     {
         internal readonly int Database = database;
         internal readonly EffectTargets Targets = targets;
+        internal readonly short Slot = (short)slot;
         internal readonly int FirstPiece = firstPiece;
         internal long Bytes;
     }

@@ -13,6 +13,6 @@ internal interface IEffectConsumer
     /// </summary>
     bool TakesRequests => false;
 
-    /// <summary>Receives requests in the protocol's form, one behind the other; each is the only effect of its command.</summary>
-    void PublishedRequests(int database, ReadOnlySpan<byte> requests) => throw new NotSupportedException();
+    /// <summary>Receives requests in the protocol's form, one behind the other, all of one slot if the keyspace has slots; each is the only effect of its command.</summary>
+    void PublishedRequests(int database, int slot, ReadOnlySpan<byte> requests) => throw new NotSupportedException();
 }

@@ -57,7 +57,7 @@ internal static class ChangeReports
     {
         if (!cmd.Recording.TakesEffects) return default;
         cmd.Recording.Effects.ReplaceRequest();
-        return new EffectArguments(cmd.Recording.Effects.Begin(cmd.Database.Index, arguments, name, targets), cmd.Arguments.Input);
+        return new EffectArguments(cmd.Recording.Effects.Begin(cmd.Database.Index, arguments, name, targets, cmd.Slot()), cmd.Arguments.Input);
     }
 
     /// <summary>
@@ -69,8 +69,19 @@ internal static class ChangeReports
     {
         if (!cmd.Recording.TakesEffects) return;
         cmd.Recording.Effects.ReplaceRequest();
-        var effect = new EffectArguments(cmd.Recording.Effects.Begin(cmd.Database.Index, cmd.Count, cmd[0], onlyReplicas ? EffectTargets.Replicas : EffectTargets.All), cmd.Arguments.Input);
+        var effect = new EffectArguments(cmd.Recording.Effects.Begin(cmd.Database.Index, cmd.Count, cmd[0], onlyReplicas ? EffectTargets.Replicas : EffectTargets.All, cmd.Slot()), cmd.Arguments.Input);
         for (int i = 1; i < cmd.Count; i++) effect.Argument(cmd[i]);
+    }
+
+    /// <summary>The slot of the command's first key; <see cref="KeySlot.None"/> if it has none, or the keyspace has no slots.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static int Slot(this scoped in CommandContext cmd) => cmd.Keyspace.UsesSlots ? SlotOfKey(cmd) : KeySlot.None;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static int SlotOfKey(scoped in CommandContext cmd)
+    {
+        var keys = new KeyExtraction(cmd.Command);
+        return keys.MoveNext(cmd) ? cmd.Keyspace.SlotOf(cmd.HashOf(keys.Argument)) : KeySlot.None;
     }
 
     /// <summary>Replaces the request, for replicas and the log, by nothing beyond what <see cref="Effect"/> writes.</summary>

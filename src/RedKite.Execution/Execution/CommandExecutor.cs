@@ -38,6 +38,7 @@ internal sealed class CommandExecutor
     private readonly Request[] _requests = new Request[BatchMax];
     private int _loggedStart; // in the input: requests that are to be logged together
     private int _loggedEnd; // 0: there are none
+    private int _loggedSlot; // with slots, that of all of them
     private int _heldStripe = -1; // by the short path; for the crash report
     private Command? _lastCommand; // the command of the last request's name
     private int _replyBytes; // of one request of the last batch, on average
@@ -457,10 +458,11 @@ internal sealed class CommandExecutor
             if (Metrics.Changes == changesBefore) return true;
             if (cmd.Arguments.TryGetRequest(out int start, out int end))
             {
-                if (_loggedEnd != start && _loggedEnd > 0) PublishRun(cmd);
+                int slot = cmd.Slot();
+                if (_loggedEnd > 0 && (_loggedEnd != start || _loggedSlot != slot)) PublishRun(cmd);
                 if (_loggedEnd == 0) _loggedStart = start;
 
-                _loggedEnd = end;
+                (_loggedEnd, _loggedSlot) = (end, slot);
                 return true;
             }
         }
@@ -471,7 +473,7 @@ internal sealed class CommandExecutor
 
     private void PublishRun(scoped in CommandContext cmd)
     {
-        Engine.Changes.PublishRequests(cmd.Database.Index, cmd.Arguments.Input[_loggedStart.._loggedEnd]);
+        Engine.Changes.PublishRequests(cmd.Database.Index, _loggedSlot, cmd.Arguments.Input[_loggedStart.._loggedEnd]);
         _loggedEnd = 0;
         Engine.NoteWritten(cmd.Session);
     }

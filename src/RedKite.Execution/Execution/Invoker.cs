@@ -331,7 +331,7 @@ internal sealed partial class Invoker
     {
         if (_engine.Changes.TakesRequests && _recording.Expiries.Count == 0 && _nested.PublishesAtOnce && cmd.Arguments.TryGetRequest(out int start, out int end))
         {
-            _engine.Changes.PublishRequests(cmd.Database.Index, cmd.Arguments.Input[start..end]);
+            _engine.Changes.PublishRequests(cmd.Database.Index, cmd.Slot(), cmd.Arguments.Input[start..end]);
             return;
         }
 

@@ -113,7 +113,7 @@ internal sealed class ReplicationStream : IEffectConsumer, IStreamOffset
         return end;
     }
 
-    public void PublishedRequests(int database, ReadOnlySpan<byte> requests)
+    public void PublishedRequests(int database, int slot, ReadOnlySpan<byte> requests)
     {
         if (_chain is not { } chain) return;
         NoteAppended(chain, chain.Append(database, requests), requests.Length);

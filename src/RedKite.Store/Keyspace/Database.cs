@@ -140,6 +140,9 @@ internal sealed unsafe partial class Database
     /// <summary>The stripe in which a key with this hash is.</summary>
     internal Stripe StripeOf(ulong hash) => _keyspace.Stripes[_keyspace.StripeOf(hash)];
 
+    /// <inheritdoc cref="Keyspace.SlotOf"/>
+    internal int SlotOf(ulong hash) => _keyspace.SlotOf(hash);
+
     /// <summary>The hasher of keys, fields and members.</summary>
     internal KeyHasher Hasher => _keyspace.Hasher;
 

@@ -28,6 +28,35 @@ internal sealed class KeyHasher
         _third = words[2] | 1;
     }
 
+    // Of a hash with a slot: the slot's lower bits choose the stripe, as bits 8 to 13 of every hash do, and its upper bits come first in the order of the stripe's table.
+    private const int StripeBits = 6;
+    private const int StripeShift = 8;
+    private const int UpperShift = 56;
+    private const ulong SlotMask = (0xFFUL << UpperShift) | (((1UL << StripeBits) - 1) << StripeShift);
+
+    /// <summary>
+    /// Whether the hashes of keys have their slots in them, for a keyspace with the most stripes that there are: then the keys of a slot are in one stripe, next to each other. The other 50 bits
+    /// are of the keyed hash, so that within a slot no client can aim at a bucket either.
+    /// </summary>
+    internal bool UsesSlots { get; init; }
+
+    /// <summary>The hash of a key. Of fields and members, which have no slots, it is <see cref="Hash"/>.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal ulong HashKey(ReadOnlySpan<byte> key) => UsesSlots ? HashInSlot(key) : Hash(key);
+
+    /// <summary>The slot that a hash of <see cref="HashKey"/> has in it, with slots.</summary>
+    internal static int SlotOf(ulong hash) => ((int)(hash >> UpperShift) << StripeBits) | ((int)(hash >> StripeShift) & ((1 << StripeBits) - 1));
+
+    /// <summary>The part of a slot that is the upper end of the hash.</summary>
+    internal static int UpperOfSlot(int slot) => slot >> StripeBits;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private ulong HashInSlot(ReadOnlySpan<byte> key)
+    {
+        var slot = (ulong)KeySlot.Of(key);
+        return (Hash(key) & ~SlotMask) | ((slot >> StripeBits) << UpperShift) | ((slot & ((1UL << StripeBits) - 1)) << StripeShift);
+    }
+
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal ulong Hash(ReadOnlySpan<byte> key)
     {

@@ -26,6 +26,7 @@ internal sealed class Keyspace : IDisposable
     {
         _hasher = hasher ?? new KeyHasher();
         ArgumentOutOfRangeException.ThrowIfGreaterThan(stripes, StripeSet.StripesMax);
+        if (_hasher.UsesSlots && stripes != StripeSet.StripesMax) throw new ArgumentException("A keyspace with slots has all stripes.", nameof(stripes));
         if (!BitOperations.IsPow2(stripes)) throw new ArgumentException("The number of stripes is a power of two.", nameof(stripes));
         Stripes = new Stripe[stripes];
         for (int i = 0; i < stripes; i++) Stripes[i] = new Stripe(_source, _hasher, guarded);
@@ -156,7 +157,13 @@ internal sealed class Keyspace : IDisposable
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal ulong Hash(ReadOnlySpan<byte> key) => _hasher.Hash(key);
+    internal ulong Hash(ReadOnlySpan<byte> key) => _hasher.HashKey(key);
+
+    /// <summary>Whether keys are kept by their slots.</summary>
+    internal bool UsesSlots => _hasher.UsesSlots;
+
+    /// <summary>The slot of a key with this hash; without slots <see cref="KeySlot.None"/>.</summary>
+    internal int SlotOf(ulong hash) => UsesSlots ? KeyHasher.SlotOf(hash) : KeySlot.None;
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal int StripeOf(ulong hash) => (int)(hash >> 8) & (Stripes.Length - 1);

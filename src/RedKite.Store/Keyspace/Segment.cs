@@ -166,7 +166,7 @@ internal static unsafe class Segment
             {
                 int slot = BitOperations.TrailingZeroCount(occupied);
                 if (PassingOf(other[slot]) != passing) continue;
-                int start = Home(hasher.Hash(EntryBlock.Key(Entry(other, slot))));
+                int start = Home(hasher.HashKey(EntryBlock.Key(Entry(other, slot))));
                 for (int passed = start; passed != index; passed = Next(passed)) Bucket(segment, passed)[PassedAt] |= passing;
             }
 

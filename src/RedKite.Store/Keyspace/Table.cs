@@ -393,7 +393,7 @@ internal sealed unsafe partial class Table
     {
         bool isKeyDue = EntryBlock.Expires(entry) && EntryBlock.Expiry(entry) <= nowMs;
         if (!isKeyDue && fieldWork <= 0) return nowMs;
-        var position = new EntryPosition(bucket, slot, entry, _hasher.Hash(EntryBlock.Key(entry)));
+        var position = new EntryPosition(bucket, slot, entry, _hasher.HashKey(EntryBlock.Key(entry)));
         if (isKeyDue)
         {
             result.Expired++;
@@ -524,6 +524,12 @@ internal sealed unsafe partial class Table
         BlessedExpiring += ((flags & Both) == Both ? 1 : 0) - ((oldFlags & Both) == Both ? 1 : 0);
     }
 
+    /// <summary>The first prefix of hashes that begin with eight bits.</summary>
+    internal static uint FirstPrefix(int upper) => Prefix((ulong)upper << 56);
+
+    /// <summary>The last one.</summary>
+    internal static uint LastPrefix(int upper) => Prefix(((ulong)upper << 56) | (ulong.MaxValue >> 8));
+
     // x + x(1-x)/4 in 32-bit fixed point, see the remarks above.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static uint Prefix(ulong hash)
@@ -551,7 +557,7 @@ internal sealed unsafe partial class Table
             for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
             {
                 byte* entry = Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied));
-                if (Segment.Home(_hasher.Hash(EntryBlock.Key(entry))) == home) entries.Add(entry);
+                if (Segment.Home(_hasher.HashKey(EntryBlock.Key(entry))) == home) entries.Add(entry);
             }
 
             if (!Segment.IsPassed(bucket)) return;
@@ -589,7 +595,7 @@ internal sealed unsafe partial class Table
             for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
             {
                 byte* entry = Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied));
-                ulong hash = _hasher.Hash(EntryBlock.Key(entry));
+                ulong hash = _hasher.HashKey(EntryBlock.Key(entry));
                 Segment.Add(Prefix(hash) >= upperPrefix ? upper : segment, hash, entry, out _, out _);
             }
         }
@@ -625,7 +631,7 @@ internal sealed unsafe partial class Table
             for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
             {
                 byte* entry = Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied));
-                Segment.Add(lower, _hasher.Hash(EntryBlock.Key(entry)), entry, out _, out _);
+                Segment.Add(lower, _hasher.HashKey(EntryBlock.Key(entry)), entry, out _, out _);
             }
         }
 

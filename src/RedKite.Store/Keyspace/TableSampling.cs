@@ -57,7 +57,7 @@ internal sealed unsafe partial class Table
                 nuint value = Segment.Slot(bucket, slot);
                 if (!Segment.MayHave(value, hash)) continue;
                 byte* entry = Segment.Entry(value);
-                if (_hasher.Hash(EntryBlock.Key(entry)) != hash) continue;
+                if (_hasher.HashKey(EntryBlock.Key(entry)) != hash) continue;
                 position = new EntryPosition(bucket, slot, entry, hash);
                 return true;
             }

@@ -3,7 +3,6 @@ using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
 using RedKite.Server.Durability;
 using RedKite.Server.Tests.Changes;
-using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
 
