@@ -83,7 +83,8 @@ public class DeniedSubscriberTests : NetworkTests
         live.Run("ACL SETUSER ann on nopass ~* +@all allchannels").IsOk();
         using RespConnection client = RespConnection.Connect(live.Server.Port);
         client.Run("HELLO 3 AUTH ann word");
-        client.Run("SUBSCRIBE c");
+        client.SendCommand("SUBSCRIBE c");
+        client.Run("PING").IsSimple("PONG"); // behind the confirmation, a push message
         client.Send("ACL SETUSER ann resetchannels\r\nPING\r\n");
         client.Read().IsOk();
         client.Read().IsClosed();

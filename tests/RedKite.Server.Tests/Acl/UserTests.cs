@@ -208,8 +208,9 @@ public sealed class UserTests : NetworkTests, IDisposable
         server.Execute("CONFIG", "SET", "max-acl-rules-per-user", "16", "max-acl-rule-bytes-per-user", "1024");
         Assert.Equal("OK", server.Execute(["ACL", "SETUSER", "u", .. Enumerable.Repeat("~a", 1040)]).Text); // one rule
         Assert.Equal("ERR too many rules, max-acl-rules-per-user is 16", server.Execute(["ACL", "SETUSER", "u", .. Enumerable.Repeat("~a", 1041)]).Text);
-        Assert.Equal("OK", server.Execute("ACL", "SETUSER", "u", ">" + new string('p', 1 << 20)).Text); // a password is kept as its hash
-        Assert.Equal("ERR the user's name and rules are too long, max-acl-rule-bytes-per-user is 1024", server.Execute("ACL", "SETUSER", "u", ">" + new string('p', (1 << 20) + 1024)).Text);
+        Assert.Equal("OK", server.Execute("ACL", "SETUSER", "u", ">" + new string('p', (1 << 20) - 1)).Text); // a password is kept as its hash
+        Assert.Equal("ERR the user's name and rules are too long, max-acl-rule-bytes-per-user is 1024", server.Execute("ACL", "SETUSER", "u", ">" + new string('p', 600_000), ">" + new string('q', 600_000)).Text);
+        Assert.Equal("ERR a user's name or rule has more than 1048576 bytes", server.Execute("ACL", "SETUSER", "u", ">" + new string('p', 1 << 20)).Text);
     }
 
     public void Dispose() => Directory.Delete(_folder, recursive: true);
