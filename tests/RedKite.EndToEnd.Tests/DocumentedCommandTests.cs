@@ -30,7 +30,6 @@ public sealed partial class DocumentedCommandTests(DocumentedServers here) : ICl
     private static readonly (string Page, string Begins, string What)[] Texts =
     [
         ("docs/architecture.md", "Host  ", "a list of layers"),
-        ("docs/architecture.md", "Config  ", "a list of layers"),
         ("docs/exports.md", "histogram_quantile", "an expression of Prometheus"),
         ("docs/hosting.md", "configuration RedKite:Port", "two messages"),
         ("docs/memory.md", "header: ", "a layout of bytes"),
