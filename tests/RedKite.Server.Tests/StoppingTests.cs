@@ -58,6 +58,43 @@ public sealed class StoppingTests
         Assert.Equal(("1", null), (disk.Run("GET first").Text, disk.Run("GET a").Text));
     }
 
+    // A session's requests take the batch's short path, which looks at the server's state again behind a lock that it had to wait for.
+    [Fact]
+    public async Task A_write_of_a_session_that_was_admitted_before_the_last_save_is_not_acknowledged()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1");
+        disk.Run("SET first 1");
+        RedKiteServer server = disk.Server;
+        Task<string?> write;
+        Task<bool> stop;
+        using (server.Engine.Keyspace.LockAll())
+        {
+            write = Task.Run(
+                () =>
+                {
+                    using RedKiteSession session = server.CreateSession();
+                    try
+                    {
+                        return session.Execute("SET", "a", "1").Text;
+                    }
+                    catch (ObjectDisposedException)
+                    {
+                        return "the server has stopped";
+                    }
+                },
+                TestContext.Current.CancellationToken);
+            Assert.True(SpinWait.SpinUntil(() => server.Engine.Keyspace.Stripes.Sum(static stripe => stripe.LockParked) > 0, Patience));
+            stop = Task.Run(() => server.TryStop(StopSaving.Always), TestContext.Current.CancellationToken);
+            Assert.True(SpinWait.SpinUntil(() => server.Engine.Pause.IsLastSave, Patience));
+        }
+
+        Assert.NotEqual("OK", await write.WaitAsync(Patience, TestContext.Current.CancellationToken));
+        Assert.True(await stop.WaitAsync(Patience, TestContext.Current.CancellationToken));
+        await server.Stopped.WaitAsync(Patience, TestContext.Current.CancellationToken);
+        await disk.StartAsync();
+        Assert.Equal(("1", null), (disk.Run("GET first").Text, disk.Run("GET a").Text));
+    }
+
     // An action that waits in the mailbox of a loop that has ended would never be executed.
     [Fact]
     public async Task What_is_posted_to_a_loop_that_has_ended_is_executed_by_its_poster()
