@@ -417,7 +417,7 @@ internal static class NotCopied
         ("Redis 8.6", "lazyexpire-nested-arbitrary-keys"),
         ("Redis 8.6", "vset-force-single-threaded-execution and prefetch-batch-max-size, which say why they have no effect"),
         ("Redis 8.6", "ENTRIESREAD of XGROUP is at most the number of entries that were added, and the log gets that number"),
-        ("Redis 8.6", "RESTORE counts a key whose time has passed in expired_keys"),
+        ("Redis 8.6", "RESTORE of a key that has already expired counts in expired_keys"),
         ("Redis 8.6", "key-memory-histograms, which can be switched on at any time, and whose bytes are those of MEMORY USAGE without the key's share of the table"),
         ("Redis 8.6", "HOTKEYS, in which a command with several keys counts equally for each, and sums are those of the sampled uses"),
         ("Redis 8.6", "the policies allkeys-lrm and volatile-lrm"),

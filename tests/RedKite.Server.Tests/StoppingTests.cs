@@ -51,7 +51,7 @@ public sealed class StoppingTests
             Assert.True(SpinWait.SpinUntil(() => server.Engine.Pause.IsLastSave, Patience));
         }
 
-        Assert.Equal("ERR The server saves its data for the last time and stops.", (await write.WaitAsync(Patience, TestContext.Current.CancellationToken)).Text);
+        Assert.Equal("ERR The server is saving its data for the last time and will stop.", (await write.WaitAsync(Patience, TestContext.Current.CancellationToken)).Text);
         Assert.True(await stop.WaitAsync(Patience, TestContext.Current.CancellationToken));
         await server.Stopped.WaitAsync(Patience, TestContext.Current.CancellationToken);
         await disk.StartAsync();

@@ -7,8 +7,8 @@ namespace RedKite.Server.Changes;
 /// key; it must be quick, execute no commands, and change no data. The commands of a transaction or a script count one by one.
 /// </summary>
 /// <remarks>
-/// It is told of a change once for each key and command, also where the value is the same afterwards; of removals, expiries (also of fields) and evictions as of
-/// commands. Databases are named by their objects, whose contents <see cref="Swapped"/> and <see cref="Replaced"/> exchange.
+/// It is called once for each key that a command reports as changed, even if the value is the same afterwards. Removals, expiries (of fields, too) and evictions
+/// are reported like commands. Databases are named by their objects, whose contents <see cref="Swapped"/> and <see cref="Replaced"/> exchange.
 /// </remarks>
 internal interface IValueObserver
 {

@@ -1,6 +1,7 @@
 namespace RedKite.Server.Model;
 
-/// <summary>What a session's own thread keeps of it, its loop or the caller in the process: no other thread reads it.</summary>
+/// <summary>What belongs to the thread that executes the client's commands: its loop, the caller in the process, or, while its command is blocked, the thread that serves it. No other
+/// thread reads or writes it meanwhile.</summary>
 internal struct SessionOwn
 {
     /// <summary>No earlier than the end of the client's last write in the append-only file.</summary>

@@ -27,7 +27,7 @@ internal interface IReplicaFeeder
     void Feed(long reads);
 }
 
-/// <summary>How far the stream for replicas has come.</summary>
+/// <summary>The end of the stream for replicas.</summary>
 internal interface IStreamOffset
 {
     /// <summary>Whether the stream is kept: without a replica it is not.</summary>

@@ -9,7 +9,7 @@ internal interface IStreamExecutor
     /// <summary>The session of what is no part of the stream.</summary>
     Session Session { get; }
 
-    /// <summary>The replies, which nobody reads but for their errors.</summary>
+    /// <summary>The replies to the stream. Only the errors among them are looked at; the rest is discarded.</summary>
     ReplyWriter Reply { get; }
 
     /// <summary>Where the last transaction begins that is not whole yet; -1: there is none.</summary>

@@ -15,7 +15,7 @@ namespace RedKite.Server.Execution;
 /// </summary>
 internal sealed class Admission(CommandExecutor executor) : IAdmission
 {
-    internal const string LastSave = "ERR The server saves its data for the last time and stops.";
+    internal const string LastSave = "ERR The server is saving its data for the last time and will stop.";
     internal const string ReadOnlyReplica = "READONLY You can't write against a read only replica.";
     private const string OutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
 

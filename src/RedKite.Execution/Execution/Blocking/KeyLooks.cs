@@ -32,7 +32,7 @@ internal sealed class KeyLooks
         }
     }
 
-    /// <summary>Removes a key whose time has been reached.</summary>
+    /// <summary>Removes one key that is due.</summary>
     /// <returns>False if there is none.</returns>
     internal bool TryTake(long nowMs, out KeyIdentity key)
     {
