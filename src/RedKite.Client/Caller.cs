@@ -196,7 +196,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         }
         finally
         {
-            _executor.Environment.ScriptTurn.End();
+            _executor.Environment.ScriptMutexHold.End();
         }
 
         goesOn = WaitIfBlocked(session) || Reply.IsChained;
@@ -319,7 +319,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         }
         finally
         {
-            _executor.Environment.ScriptTurn.End();
+            _executor.Environment.ScriptMutexHold.End();
         }
     }
 
@@ -346,7 +346,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     // Sleeps while the next command must not write.
     private void WaitForGate(Session session)
     {
-        _executor.Environment.ScriptTurn.End();
+        _executor.Environment.ScriptMutexHold.End();
         _engine.WriteGate.WaitToRetry();
         session.IsPaused = false;
         _executor.Time.Read();

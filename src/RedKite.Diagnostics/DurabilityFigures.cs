@@ -45,11 +45,11 @@ internal sealed record DurabilityFigures
     internal required long SnapshotSideBytes { get; init; }
 
     /// <summary>NaN: there was no cut.</summary>
-    internal required double CutMicroseconds { get; init; }
+    internal required double SnapshotPointMicroseconds { get; init; }
 
-    internal required double WritesHeldMs { get; init; }
+    internal required double WritesPausedMs { get; init; }
 
-    internal required int ClientsHeld { get; init; }
+    internal required int ClientsPaused { get; init; }
 
     internal required WriteRefusal Refusal { get; init; }
 
@@ -114,9 +114,9 @@ internal sealed class DurabilityReader(ServerParts parts, LatencyInterval.Scratc
             SnapshotSeconds = beganMs == 0 ? 0 : Math.Max(0, nowMs - beganMs) / 1000.0,
             SnapshotKeysLeft = Math.Max(0, all - written),
             SnapshotSideBytes = durability.SideBytes,
-            CutMicroseconds = durability.Cuts == 0 ? double.NaN : durability.LastCut.TotalMicroseconds,
-            WritesHeldMs = parts.Core.WriteGate.HeldTime.TotalMilliseconds,
-            ClientsHeld = parts.Core.WriteGate.Waits ? parts.Core.Clients.All.Count(session => session.IsPaused) : 0,
+            SnapshotPointMicroseconds = durability.SnapshotPoints == 0 ? double.NaN : durability.LastSnapshotPoint.TotalMicroseconds,
+            WritesPausedMs = parts.Core.WriteGate.PausedTime.TotalMilliseconds,
+            ClientsPaused = parts.Core.WriteGate.Waits ? parts.Core.Clients.All.Count(session => session.IsPaused) : 0,
             Refusal = parts.Core.WriteGate.Cause,
             CommandsRefused = parts.Core.Metrics.ErrorsOf("MISCONF"),
             Backup = backup.State,

@@ -42,11 +42,11 @@ internal sealed class MachineReader : IDisposable
     /// <param name="stallMs">The worst delay of the sampling thread since the last call.</param>
     internal MachineFigures Read(double stallMs)
     {
-        bool isSlowTurn = _reads++ % SlowReadsEverySeconds == 0;
-        if (isSlowTurn || _freeBytes < ScarceBytes) _freeBytes = FreeBytes();
+        bool isSlowRead = _reads++ % SlowReadsEverySeconds == 0;
+        if (isSlowRead || _freeBytes < ScarceBytes) _freeBytes = FreeBytes();
         var figures = new MachineFigures { StallMs = stallMs, ClockJumpMs = ReadClockJump(), DiskFreeBytes = _freeBytes };
         if (!OperatingSystem.IsLinux()) return figures;
-        if (isSlowTurn) (_openFiles, _openFilesMax) = (Net.OpenFiles.Count, Number(Word(Read("/proc/self/limits"), "Max open files", 0)));
+        if (isSlowRead) (_openFiles, _openFilesMax) = (Net.OpenFiles.Count, Number(Word(Read("/proc/self/limits"), "Max open files", 0)));
         (double cpu, double steal) = ReadCpu();
         string memory = Read("/proc/meminfo");
         string status = Read("/proc/self/status");

@@ -50,11 +50,11 @@ internal static class MetricTable
     internal static readonly FamilyMetrics[] Families = [.. CommandFamily.Groups.Select((group, index) => FamilyRows(group, index))];
 
     // Loops and locks
-    internal static readonly Metric LoopCycles = Row("eventloop_cycles", "redkite.eventloop.turns", Counter, Count, "Turns of all event loops.", o => o.Totals.LoopCycles);
+    internal static readonly Metric LoopCycles = Row("eventloop_cycles", "redkite.eventloop.turns", Counter, Count, "Iterations of all event loops.", o => o.Totals.LoopCycles);
     internal static readonly Metric LoopTime = Row("eventloop_duration_sum", "redkite.eventloop.busy", Counter, Microseconds, "Time that all event loops worked.", o => o.Totals.LoopMicroseconds);
     internal static readonly Metric BusiestLoop = Row("eventloop_busiest_percent", "redkite.eventloop.utilization{loop=busiest}", Gauge, Percent, "Share of its time for which the busiest loop worked, without work in slices that it did because it had nothing else to do.", o => o.Loops.BusiestPercent);
     internal static readonly Metric LeastBusyLoop = Row("eventloop_least_busy_percent", "redkite.eventloop.utilization{loop=least_busy}", Gauge, Percent, "Share of its time for which the least busy loop worked, likewise.", o => o.Loops.LeastBusyPercent);
-    internal static readonly Metric LongestTurn = Row("eventloop_longest_turn", "redkite.eventloop.longest_turn", Gauge, Microseconds, "Longest turn of an event loop in the last second, of those that were timed.", o => o.Loops.LongestTurnMicroseconds);
+    internal static readonly Metric LongestIteration = Row("eventloop_longest_turn", "redkite.eventloop.longest_turn", Gauge, Microseconds, "Longest iteration of an event loop in the last second, of those that were timed.", o => o.Loops.LongestIterationMicroseconds);
     internal static readonly Metric LoopMessages = Row("eventloop_messages_waiting", "redkite.eventloop.waiting_messages", Gauge, Count, "Messages from other threads that wait for an event loop.", o => o.Loops.MessagesWaiting);
     internal static readonly Metric LockWaits = Row("stripe_lock_waits", "redkite.stripe.lock.waits", Counter, Count, "Times that a thread waited for a stripe's lock.", o => o.Stripes.Waits);
     internal static readonly Metric LockParks = Row("stripe_lock_parks", "redkite.stripe.lock.parks", Counter, Count, "Times that a thread waited so long for a stripe's lock that it slept.", o => o.Stripes.Parks);
@@ -214,9 +214,9 @@ internal static class MetricTable
     internal static readonly Metric SnapshotSeconds = Row("snapshot_seconds", "redkite.snapshot.duration", Gauge, Seconds, "How long the save or rewrite in progress has taken; 0: none is.", o => o.Durability.SnapshotSeconds);
     internal static readonly Metric SnapshotKeysLeft = Row("snapshot_keys_left", "redkite.snapshot.keys_left", Gauge, Count, "Keys that the snapshot in progress has not written yet.", o => o.Durability.SnapshotKeysLeft);
     internal static readonly Metric SnapshotSideBytes = Row("snapshot_side_bytes", "redkite.snapshot.side_buffer", Gauge, Bytes, "Old values in memory that wait to be written to the snapshot in progress.", o => o.Durability.SnapshotSideBytes);
-    internal static readonly Metric SnapshotCut = Row("snapshot_cut_microseconds", "redkite.snapshot.cut", Gauge, Microseconds, "How long all stripes were locked when the last snapshot began; unknown without one.", o => o.Durability.CutMicroseconds);
-    internal static readonly Metric WritesHeld = Row("writes_held_milliseconds", "redkite.writes.held", Counter, Milliseconds, "Time that commands that write had to wait for the disk.", o => o.Durability.WritesHeldMs);
-    internal static readonly Metric WritersWaiting = Row("writes_held_clients", "redkite.clients.held", Gauge, Count, "Clients whose command waits for the disk, or for a key that MIGRATE sends.", o => o.Durability.ClientsHeld);
+    internal static readonly Metric SnapshotPointTime = Row("snapshot_cut_microseconds", "redkite.snapshot.cut", Gauge, Microseconds, "How long all stripes were locked when the last snapshot began; unknown without one.", o => o.Durability.SnapshotPointMicroseconds);
+    internal static readonly Metric WritesHeld = Row("writes_held_milliseconds", "redkite.writes.held", Counter, Milliseconds, "Time that commands that write had to wait for the disk.", o => o.Durability.WritesPausedMs);
+    internal static readonly Metric WritersWaiting = Row("writes_held_clients", "redkite.clients.held", Gauge, Count, "Clients whose command waits for the disk, or for a key that MIGRATE sends.", o => o.Durability.ClientsPaused);
     internal static readonly Metric WritesRefused = Row("writes_refused", "redkite.writes.refusal", Gauge, Count, "Why commands that write are refused: 1 the last save failed, 2 the append-only file cannot be written, 0 they are not.", o => (int)o.Durability.Refusal);
     internal static readonly Metric WriteRefusals = Row("writes_refused_commands", "redkite.commands.refused{reason=disk}", Counter, Count, "Commands refused with MISCONF.", o => o.Durability.CommandsRefused);
     internal static readonly Metric Backup = Row("backup_state", "redkite.backup.state", Gauge, Count, "How far the backup of BACKUP is: 0 there is none, 1 pending, 2 snapshotting, 3 incrementing, 4 sealed, 5 failed.", o => (int)o.Durability.Backup);

@@ -122,9 +122,9 @@ internal readonly record struct LatencyFigures(double P50, double P99, double P9
 /// <summary>Sums and extremes over the event loops since the observation before.</summary>
 /// <param name="BusiestPercent">The share of its time that the busiest loop worked.</param>
 /// <param name="LeastBusyPercent">The share of its time that the least busy loop worked.</param>
-/// <param name="LongestTurnMicroseconds">The longest turn of those that were timed.</param>
+/// <param name="LongestIterationMicroseconds">The longest iteration of those that were timed.</param>
 /// <param name="MessagesWaiting">Messages of other threads that wait for a loop.</param>
-internal readonly record struct LoopFigures(int Count, double BusiestPercent, double LeastBusyPercent, double LongestTurnMicroseconds, int MessagesWaiting);
+internal readonly record struct LoopFigures(int Count, double BusiestPercent, double LeastBusyPercent, double LongestIterationMicroseconds, int MessagesWaiting);
 
 /// <summary>The locks of the stripes since the observation before.</summary>
 /// <param name="Waits">Threads that had to wait.</param>

@@ -160,10 +160,10 @@ internal sealed class ObservationReader : IDisposable
             double percent = Math.Clamp((worked - _workedBefore.GetValueOrDefault(loop, worked)) / (seconds * 10_000), 0, 100);
             _workedBefore[loop] = worked;
             loop.UtilizationPercent = percent;
-            loop.LongestTurnMicroseconds = loop.TakeLongestTurn().TotalMicroseconds;
-            longest = Math.Max(longest, loop.LongestTurnMicroseconds);
+            loop.LongestIterationMicroseconds = loop.TakeLongestIteration().TotalMicroseconds;
+            longest = Math.Max(longest, loop.LongestIterationMicroseconds);
             int messages = loop.MessagesWaiting;
-            each[i] = new RankedRecord(i, [(float)percent, (float)loop.LongestTurnMicroseconds, messages]);
+            each[i] = new RankedRecord(i, [(float)percent, (float)loop.LongestIterationMicroseconds, messages]);
             waiting += messages;
             busiest = Math.Max(busiest, percent);
             least = Math.Min(least, percent);

@@ -36,7 +36,7 @@ internal static class RankedTable
     internal static readonly RankedKind Loops = new("loops", RecordsMax: 16, IsIdleWhenAbsent: false,
     [
         new("loop_busy_percent", Percent, IsPeak: false, "Share of its time that the loop worked, without work in slices that it did because it had nothing else to do."),
-        new("loop_longest_turn", Microseconds, IsPeak: true, "Longest turn of those that were timed."),
+        new("loop_longest_turn", Microseconds, IsPeak: true, "Longest iteration of those that were timed."),
         new("loop_messages_waiting", Count, IsPeak: true, "Messages of other threads that waited for it."),
     ]);
 }

@@ -43,7 +43,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, ISyncedLog, IDisposable
         Writer = new LogWriter(Chain, TimeProvider.System)
         {
             SuspendsSyncs = suspendsSyncs,
-            Turned = OnTurned,
+            Iterated = OnWriterIterated,
             Synced = OnSynced,
             Failed = OnFailed,
             Recovered = OnRecovered,
@@ -158,25 +158,25 @@ internal sealed class AppendOnlyLog : IEffectConsumer, ISyncedLog, IDisposable
 
     private WriteHold Hold => _isOfBackup ? WriteHold.Backup : WriteHold.Log;
 
-    // With `always` the writer waits until it is asked, which is at the end of a turn: a group of commands shares a sync.
+    // With `always` the writer waits until it is asked, which is at the end of an iteration: a group of commands shares a sync.
     private void Appended(long end)
     {
         if (!RequiresSync) Writer.Wake();
-        if (end - Writer.WrittenPosition > PendingBytesMax && !_gate.IsHeldBy(Hold)) _gate.Close(Hold); // too late: the next turn opens it
+        if (end - Writer.WrittenPosition > PendingBytesMax && !_gate.IsClosedBy(Hold)) _gate.Close(Hold); // too late: the next iteration opens it
     }
 
-    // On the writer's thread, in each of its turns: writes wait while too much is in memory, or while a sync takes too long. Whether they
+    // On the writer's thread, in each of its iterations: writes wait while too much is in memory, or while a sync takes too long. Whether they
     // do is known to the gate alone: a flag of its own, set before the gate and seen by this thread in between, would leave it closed.
-    private void OnTurned()
+    private void OnWriterIterated()
     {
         bool isSlow = Writer.Policy == FsyncPolicy.EverySecond && Writer.Syncs.Current > SlowSync;
-        bool isHeld = _gate.IsHeldBy(Hold);
-        if (isSlow && !isHeld)
+        bool isPaused = _gate.IsClosedBy(Hold);
+        if (isSlow && !isPaused)
         {
             _totals.NoteDelayedSync();
             _gate.Close(Hold);
         }
-        else if (isHeld && !isSlow && Writer.PendingBytes < PendingBytesMax / 2)
+        else if (isPaused && !isSlow && Writer.PendingBytes < PendingBytesMax / 2)
         {
             _gate.Open(Hold);
         }

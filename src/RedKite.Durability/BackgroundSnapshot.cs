@@ -8,9 +8,9 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Durability;
 
 /// <summary>
-/// Writes all data of one moment while commands go on, without a copy of it. At the cut, with all stripes locked, nothing is copied: a
+/// Writes all data of one moment while commands go on, without a copy of it. At the snapshot point, with all stripes locked, nothing is copied: a
 /// new epoch begins (<see cref="Keyspace.BeginEpoch"/>) and the tables are noted. Then a walk over these tables writes their entries of the old
-/// epoch in short slices, each with its stripe locked. Each stripe's <see cref="StripeDoor"/> hears of entries that are about to change or to leave first.
+/// epoch in short slices, each with its stripe locked. Each stripe's <see cref="StripeBarrier"/> hears of entries that are about to change or to leave first.
 /// </summary>
 /// <remarks>
 /// <para>A small value that is about to change is copied to its stripe's side buffer, which the walk moves to the file. A large one is written in
@@ -42,7 +42,7 @@ internal sealed class BackgroundSnapshot : IDisposable
     private readonly SnapshotBounds _bounds;
     private readonly EntryWriter _values;
     private readonly RdbOutput _slice;
-    private readonly StripeDoor[] _doors;
+    private readonly StripeBarrier[] _barriers;
     private readonly EntryList _entries = new();
     private readonly Dictionary<Table, CapturedTable> _tables = new(ReferenceEqualityComparer.Instance);
     private readonly List<(int Database, long Keys, long Expiring, List<CapturedTable> Tables)> _databases = [];
@@ -64,13 +64,13 @@ internal sealed class BackgroundSnapshot : IDisposable
         _bounds = bounds ?? SnapshotBounds.Default;
         _values = new EntryWriter(settings, nowMs, version);
         _slice = RdbOutput.NewCollector(_bounds.PieceBytes);
-        _doors = [.. keyspace.Stripes.Select(stripe => new StripeDoor(this, stripe, new EntryWriter(settings, nowMs, version)))];
+        _barriers = [.. keyspace.Stripes.Select(stripe => new StripeBarrier(this, stripe, new EntryWriter(settings, nowMs, version)))];
     }
 
-    /// <summary>What of the data is written. Set before <see cref="Cut"/>.</summary>
+    /// <summary>What of the data is written. Set before <see cref="Capture"/>.</summary>
     internal SnapshotRange Range { get; init; } = SnapshotRange.All;
 
-    /// <summary>The keys at the cut, of whatever range.</summary>
+    /// <summary>The keys at the snapshot point, of whatever range.</summary>
     internal long Keys { get; private set; }
 
     /// <summary>The keys that were written so far.</summary>
@@ -89,7 +89,7 @@ internal sealed class BackgroundSnapshot : IDisposable
     internal bool IsAwaited => !MayRest;
 
     /// <summary>Begins. All stripes are locked, and the script mutex is held.</summary>
-    internal void Cut(List<KeylessRecord> keyless)
+    internal void Capture(List<KeylessRecord> keyless)
     {
         _keyless = keyless;
         foreach (Database database in _keyspace.Databases)
@@ -110,8 +110,8 @@ internal sealed class BackgroundSnapshot : IDisposable
         }
 
         int next = 0;
-        _keyspace.BeginEpoch(_ => _doors[next++]);
-        _gate.KeyRule = (database, hash) => _doors[_keyspace.StripeOf(hash)].TryPass(database, hash);
+        _keyspace.BeginEpoch(_ => _barriers[next++]);
+        _gate.KeyRule = (database, hash) => _barriers[_keyspace.StripeOf(hash)].TryPass(database, hash);
     }
 
     /// <summary>Writes everything. The writer has begun, and is ended by the caller.</summary>
@@ -148,7 +148,7 @@ internal sealed class BackgroundSnapshot : IDisposable
                 {
                     foreach (bool mayRest in WriteFront(writer)) yield return mayRest;
                     SideBuffer? side = null;
-                    Locked(table.Stripe, door => more = WalkSlice(table, door, out side));
+                    Locked(table.Stripe, barrier => more = WalkSlice(table, barrier, out side));
                     Move(writer, table.Database);
                     Attempt(() => MoveSide(writer, side));
                     if (Volatile.Read(ref _sideBytes) > SideBytesSoon && !IsSlicing(table.Stripe)) MoveSides(writer);
@@ -178,7 +178,7 @@ internal sealed class BackgroundSnapshot : IDisposable
     {
         _values.Dispose();
         _slice.Dispose();
-        foreach (StripeDoor door in _doors) door.Dispose();
+        foreach (StripeBarrier barrier in _barriers) barrier.Dispose();
     }
 
     /// <summary>Whether a value is written in slices rather than at once.</summary>
@@ -188,7 +188,7 @@ internal sealed class BackgroundSnapshot : IDisposable
 
     internal CapturedTable? TableOf(Database database, ulong hash) => database.TableIn(_keyspace.StripeOf(hash)) is { } table ? TableOf(table) : null;
 
-    /// <summary>The database of a table at the cut.</summary>
+    /// <summary>The database of a table at the snapshot point.</summary>
     internal Database DatabaseOf(CapturedTable table) => _keyspace.Databases[table.Database];
 
     internal void NoteWritten() => Interlocked.Increment(ref _writtenKeys);
@@ -216,13 +216,13 @@ internal sealed class BackgroundSnapshot : IDisposable
     /// <summary>Counts bytes that wait until the walk has moved them. With a stripe locked.</summary>
     internal void NoteSide(int bytes)
     {
-        if (Interlocked.Add(ref _sideBytes, bytes) <= SideBytesMax || _fails || _gate.IsHeldBy(WriteHold.Snapshot)) return;
+        if (Interlocked.Add(ref _sideBytes, bytes) <= SideBytesMax || _fails || _gate.IsClosedBy(WriteHold.Snapshot)) return;
         _gate.CloseIf(WriteHold.Snapshot, () => SideBytes > SideBytesMax && !_fails); // the walk may have moved them meanwhile
     }
 
-    private bool MayRest => !_isAwaited && !_gate.IsHeldBy(WriteHold.Snapshot);
+    private bool MayRest => !_isAwaited && !_gate.IsClosedBy(WriteHold.Snapshot);
 
-    private bool IsSlicing(int stripe) => _doors[stripe].Sliced is not null;
+    private bool IsSlicing(int stripe) => _barriers[stripe].Sliced is not null;
 
     private void Attempt(Action write)
     {
@@ -239,13 +239,13 @@ internal sealed class BackgroundSnapshot : IDisposable
         }
     }
 
-    private void Locked(int index, Action<StripeDoor> action)
+    private void Locked(int index, Action<StripeBarrier> action)
     {
-        StripeDoor door = _doors[index];
-        door.Stripe.Enter();
+        StripeBarrier barrier = _barriers[index];
+        barrier.Stripe.Enter();
         try
         {
-            action(door);
+            action(barrier);
         }
         catch (Exception failure) when (_keyspace.FailStop.Ends(failure, StripeSet.Of(index), "a snapshot"))
         {
@@ -253,14 +253,14 @@ internal sealed class BackgroundSnapshot : IDisposable
         }
         finally
         {
-            door.Stripe.Exit();
+            barrier.Stripe.Exit();
         }
     }
 
     // Collects the next entries of a table. False at its end. After a value that does not fit into the slice, its bucket is read again.
-    private bool WalkSlice(CapturedTable captured, StripeDoor door, out SideBuffer? side)
+    private bool WalkSlice(CapturedTable captured, StripeBarrier barrier, out SideBuffer? side)
     {
-        Stripe stripe = door.Stripe;
+        Stripe stripe = barrier.Stripe;
         side = null;
         bool more = true;
         int seen = 0;
@@ -278,7 +278,7 @@ internal sealed class BackgroundSnapshot : IDisposable
                     _values.Begin(_slice, DatabaseOf(captured), entry);
                     if (_values.WriteSlice(_slice, _bounds))
                     {
-                        BeginSlices(door, new SlicedValue(captured, entry.Address, _values));
+                        BeginSlices(barrier, new SlicedValue(captured, entry.Address, _values));
                         _entries.Clear();
                         return true;
                     }
@@ -293,14 +293,14 @@ internal sealed class BackgroundSnapshot : IDisposable
 
         _entries.Clear();
         if (!more) End(captured, stripe);
-        side = door.TakeSide();
+        side = barrier.TakeSide();
         return more;
     }
 
-    private static void BeginSlices(StripeDoor door, SlicedValue sliced)
+    private static void BeginSlices(StripeBarrier barrier, SlicedValue sliced)
     {
-        door.Stripe.Pin();
-        door.Sliced = sliced;
+        barrier.Stripe.Pin();
+        barrier.Sliced = sliced;
     }
 
     private static void End(CapturedTable captured, Stripe stripe)
@@ -312,24 +312,24 @@ internal sealed class BackgroundSnapshot : IDisposable
     // Writes the rest of the value that a stripe's walk is at.
     private IEnumerable<bool> WriteSlices(RdbFileWriter writer, int stripe)
     {
-        while (_doors[stripe].Sliced is { } sliced)
+        while (_barriers[stripe].Sliced is { } sliced)
         {
-            Locked(stripe, door => WriteSlice(door, sliced));
+            Locked(stripe, barrier => WriteSlice(barrier, sliced));
             Move(writer, sliced.Table.Database);
             if (!IsSlicing(stripe)) EndSlices(writer, sliced);
             yield return MayRest;
         }
     }
 
-    private void WriteSlice(StripeDoor door, SlicedValue sliced)
+    private void WriteSlice(StripeBarrier barrier, SlicedValue sliced)
     {
         if (!sliced.IsComplete && !_fails && _values.WriteSlice(_slice, _bounds)) return;
         _values.Abandon();
-        door.Sliced = null;
-        door.Stripe.Unpin();
+        barrier.Sliced = null;
+        barrier.Stripe.Unpin();
         NoteWritten();
-        if (sliced.IsTaken) door.Stripe.FreeTaken(sliced.Entry);
-        else if (!sliced.IsComplete) Entry.FromBlock(sliced.Entry).MarkWritten(door.Stripe.Epoch);
+        if (sliced.IsTaken) barrier.Stripe.FreeTaken(sliced.Entry);
+        else if (!sliced.IsComplete) Entry.FromBlock(sliced.Entry).MarkWritten(barrier.Stripe.Epoch);
     }
 
     private void EndSlices(RdbFileWriter writer, SlicedValue sliced)
@@ -361,9 +361,9 @@ internal sealed class BackgroundSnapshot : IDisposable
         if (!Volatile.Read(ref flag)) return false;
         Volatile.Write(ref flag, false);
         bool found = false;
-        for (; stripe < _doors.Length; stripe++)
+        for (; stripe < _barriers.Length; stripe++)
         {
-            Locked(stripe, door => found = TryBeginFront(door, isWanted));
+            Locked(stripe, barrier => found = TryBeginFront(barrier, isWanted));
             if (!found) continue;
             Volatile.Write(ref flag, true); // there may be more
             return true;
@@ -372,22 +372,22 @@ internal sealed class BackgroundSnapshot : IDisposable
         return false;
     }
 
-    private bool TryBeginFront(StripeDoor door, bool isWanted)
+    private bool TryBeginFront(StripeBarrier barrier, bool isWanted)
     {
-        if (!door.TryTakeFront(isWanted, out FrontValue value)) return false;
+        if (!barrier.TryTakeFront(isWanted, out FrontValue value)) return false;
         nint entry = value.Taken;
         if (entry == 0)
         {
             if (_fails || value.Table.IsWritten || !value.Table.Table.TryFind(value.Hash, out EntryPosition position)) return true;
             var found = new Entry(position);
-            if (found.Epoch == door.Stripe.Epoch) return true;
+            if (found.Epoch == barrier.Stripe.Epoch) return true;
             entry = found.Address;
         }
 
         var sliced = new SlicedValue(value.Table, entry, _values);
         if (value.Taken != 0) sliced.Take(value.CountedBytes);
         if (!_fails) _values.Begin(_slice, DatabaseOf(value.Table), Entry.FromBlock(entry));
-        BeginSlices(door, sliced);
+        BeginSlices(barrier, sliced);
         return true;
     }
 
@@ -418,10 +418,10 @@ internal sealed class BackgroundSnapshot : IDisposable
 
     private void MoveSides(RdbFileWriter writer)
     {
-        for (int i = 0; i < _doors.Length; i++)
+        for (int i = 0; i < _barriers.Length; i++)
         {
             SideBuffer? side = null;
-            Locked(i, door => side = door.TakeSide());
+            Locked(i, barrier => side = barrier.TakeSide());
             Attempt(() => MoveSide(writer, side));
         }
     }

@@ -25,7 +25,7 @@ internal enum BackupState
 internal sealed record BackupStatus(BackupState State, string Error, long StartSeconds, long EndSeconds);
 
 /// <summary>
-/// BACKUP: a copy of the data at the moment of a command, in a folder of its own: a base that is written like any snapshot, the commands since its cut,
+/// BACKUP: a copy of the data at the moment of a command, in a folder of its own: a base that is written like any snapshot, the commands since its snapshot point,
 /// and a manifest, which together are an append-only file.
 /// </summary>
 /// <remarks>
@@ -48,7 +48,7 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
     private readonly List<string> _made = []; // the files of this backup: no others are removed
     private string _folder = ""; // its real path when the backup began, wherever settings and links point to later
     private BackupStatus _status = new(BackupState.Idle, "", 0, 0);
-    private volatile AppendOnlyLog? _log; // since the cut
+    private volatile AppendOnlyLog? _log; // since the snapshot point
     private bool _isWriting; // the base
     private volatile bool _isAborted; // while it is written
     private volatile bool _isOutdated; // the data became another

@@ -2,7 +2,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Durability;
 
-/// <summary>A table at the cut, and how far it was walked. Its stripe is locked whenever it is used.</summary>
+/// <summary>A table at the snapshot point, and how far it was walked. Its stripe is locked whenever it is used.</summary>
 /// <param name="table">The table.</param>
 /// <param name="database">The database that it belonged to.</param>
 /// <param name="stripe">Its stripe.</param>

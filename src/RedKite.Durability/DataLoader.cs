@@ -46,14 +46,14 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, KeylessDa
     }
 
     /// <summary>Loads the files of the append-only file. At the start, an unfinished command at their end is cut off if the settings allow it.</summary>
-    /// <returns>The place in a stream that the log ends with; null: it does not.</returns>
+    /// <returns>The position in a stream that the log ends with; null: it does not.</returns>
     /// <exception cref="IOException">A file is damaged or cannot be read.</exception>
     internal RdbReplication? LoadLog(AofManifest manifest, LoadedData data, LogReplay replay, CancellationToken cancellation)
     {
         AofFile[] all = [.. manifest.Files];
         progress.Begin(folder.FolderPath, all.Sum(file => LengthOf(folder.PathOf(file.Name))), clock.NowMs, () => data.Keys);
         long before = 0;
-        RdbReplication? place = null;
+        RdbReplication? position = null;
         try
         {
             foreach (AofFile named in all)
@@ -75,7 +75,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, KeylessDa
 
                 if (end == AofRead.Truncated) CutOrThrow(path, isLast: named == all[^1] && !data.IsLocked, reader);
                 before += file.Length;
-                place = end == AofRead.End ? reader.EndPlace : null;
+                position = end == AofRead.End ? reader.EndPosition : null;
             }
         }
         finally
@@ -86,7 +86,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, KeylessDa
         progress.Announce();
         double seconds = Math.Max(0.001, progress.Elapsed(clock.NowMs).TotalSeconds);
         log.Notice(LogEvents.DataLoaded, FormattableString.Invariant($"DB loaded from append only file: {data.Keys} keys of the base and {replay.Commands} commands, {before / 1048576.0:0.0} MB in {seconds:0.000} seconds"));
-        return place;
+        return position;
     }
 
     private long LoadRdb(IOpenFile file, LoadedData data, ExpiryClock expiry, long before, CancellationToken cancellation)
@@ -107,7 +107,7 @@ internal sealed class DataLoader(Settings settings, Keyspace keyspace, KeylessDa
             }
             finally
             {
-                if (!data.IsSpare) changes.NoteReplaced();
+                if (!data.IsShadow) changes.NoteReplaced();
             }
         }
     }

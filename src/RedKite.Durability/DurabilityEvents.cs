@@ -30,7 +30,7 @@ internal sealed class DurabilityEvents
         _latency = core.LatencyMonitor;
         _clock = core.Clock;
         core.WriteGate.RefusalChanged += OnRefusalChanged;
-        core.WriteGate.Held += OnHeld;
+        core.WriteGate.Paused += OnWritesPaused;
     }
 
     internal void OnBegan(bool isRewrite) => Add(isRewrite ? TimelineKind.RewriteBegan : TimelineKind.SaveBegan);
@@ -65,16 +65,16 @@ internal sealed class DurabilityEvents
             _ => "",
         });
 
-    private void OnHeld(TimeSpan elapsed)
+    private void OnWritesPaused(TimeSpan elapsed)
     {
         if (elapsed.TotalNanoseconds >= Timeline.NoticeableNs) Add(TimelineKind.WritesHeld, elapsed);
     }
 
     // LATENCY's name is Redis's: there, forking is what stops all commands when a snapshot begins.
-    internal void OnCut(TimeSpan elapsed)
+    internal void OnSnapshotPoint(TimeSpan elapsed)
     {
         AddLatency("fork", elapsed);
-        if (elapsed.TotalNanoseconds >= Timeline.NoticeableNs) Add(TimelineKind.Cut, elapsed);
+        if (elapsed.TotalNanoseconds >= Timeline.NoticeableNs) Add(TimelineKind.SnapshotPoint, elapsed);
     }
 
     internal void OnWritten(TimeSpan elapsed)

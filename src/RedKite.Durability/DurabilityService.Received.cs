@@ -16,18 +16,18 @@ internal sealed partial class DurabilityService
     /// <param name="loadKeyless">Loads what is no key, and returns what is wrong with it.</param>
     /// <param name="emptiesAfterFailure">Whether nothing of the data stays if loading fails.</param>
     /// <param name="cancellation">Ends loading early.</param>
-    /// <returns>The place in a stream that the data names; null: none.</returns>
+    /// <returns>The position in a stream that the data names; null: none.</returns>
     /// <exception cref="IOException">The data is damaged or cannot be read.</exception>
     public RdbReplication? LoadReceived(IOpenFile file, Action removeAll, Func<KeylessRecord, string?> loadKeyless, bool emptiesAfterFailure, CancellationToken cancellation)
     {
-        RdbReplication? place = null;
+        RdbReplication? position = null;
         WithoutSaving(
             () =>
             {
                 try
                 {
                     removeAll();
-                    LoadTo(_loader.Begin(loadKeyless), file, out place, cancellation);
+                    LoadTo(_loader.Begin(loadKeyless), file, out position, cancellation);
                 }
                 catch (Exception failure) when (emptiesAfterFailure && failure is IOException or OperationCanceledException)
                 {
@@ -37,23 +37,23 @@ internal sealed partial class DurabilityService
             },
             mayLeaveOtherData: true,
             cancellation);
-        return place;
+        return position;
     }
 
     /// <summary>Loads beside the old data, which clients go on using, and then replaces it.</summary>
     /// <param name="file">The data.</param>
-    /// <param name="spare">Receives it.</param>
+    /// <param name="shadow">Receives it.</param>
     /// <param name="replaceAll">Exchanges the data at the end, together with what is no key.</param>
     /// <param name="cancellation">Ends loading early.</param>
     /// <exception cref="IOException">The data is damaged or cannot be read: the old data is unchanged.</exception>
-    public void LoadBeside(ArrivingFile file, Database[] spare, Action<List<KeylessRecord>, RdbReplication?> replaceAll, CancellationToken cancellation)
+    public void LoadBeside(ArrivingFile file, Database[] shadow, Action<List<KeylessRecord>, RdbReplication?> replaceAll, CancellationToken cancellation)
     {
         List<KeylessRecord> keyless = [];
         WithoutSaving(
             () =>
             {
-                LoadTo(_loader.Begin(Gather).Into(spare), file, out RdbReplication? place, cancellation);
-                replaceAll(keyless, place);
+                LoadTo(_loader.Begin(Gather).Into(shadow), file, out RdbReplication? position, cancellation);
+                replaceAll(keyless, position);
             },
             mayLeaveOtherData: false,
             cancellation);
@@ -65,11 +65,11 @@ internal sealed partial class DurabilityService
         }
     }
 
-    private void LoadTo(LoadedData data, IOpenFile file, out RdbReplication? place, CancellationToken cancellation)
+    private void LoadTo(LoadedData data, IOpenFile file, out RdbReplication? position, CancellationToken cancellation)
     {
         RdbReplication? found = null;
         _loader.LoadDump(file, data, Expiry, cancellation, isOfReplication: true);
-        place = found;
+        position = found;
 
         ExpiryClock Expiry()
         {

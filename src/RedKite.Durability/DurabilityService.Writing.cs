@@ -26,21 +26,21 @@ internal sealed partial class DurabilityService
 
     /// <summary>Writes all data as the base of an append-only file, on the thread of <see cref="TryBegin(string, Action)"/>. The caller ends it.</summary>
     /// <param name="writer">Receives the data.</param>
-    /// <param name="atCut">Called with all stripes locked.</param>
-    internal void WriteBase(RdbFileWriter writer, Action atCut)
+    /// <param name="atSnapshotPoint">Called with all stripes locked.</param>
+    internal void WriteBase(RdbFileWriter writer, Action atSnapshotPoint)
     {
         writer.Begin(NewInfo(isLogBase: true));
-        WriteInBackground(writer, atCut);
+        WriteInBackground(writer, atSnapshotPoint);
     }
 
     /// <summary>Writes some of the data of one moment, on the thread of <see cref="TryBegin(string, Action)"/>. The caller ends it.</summary>
     /// <param name="writer">Receives the data.</param>
     /// <param name="range">What of the data; what is no key is written in any case.</param>
-    /// <param name="atCut">Called with all stripes locked.</param>
-    internal void WriteRange(RdbFileWriter writer, SnapshotRange range, Action atCut)
+    /// <param name="atSnapshotPoint">Called with all stripes locked.</param>
+    internal void WriteRange(RdbFileWriter writer, SnapshotRange range, Action atSnapshotPoint)
     {
         writer.Begin(NewInfo(isLogBase: false));
-        WriteInBackground(writer, atCut, range: range);
+        WriteInBackground(writer, atSnapshotPoint, range: range);
     }
 
     /// <summary>Begins to write all data to replicas on another thread, unless a snapshot is being written.</summary>
@@ -55,47 +55,47 @@ internal sealed partial class DurabilityService
 
     /// <summary>Writes all data to replicas, on the thread of <see cref="TryBeginSynchronization"/>. The caller ends it.</summary>
     /// <param name="writer">Receives the data.</param>
-    /// <param name="atCut">Called with all stripes locked; returns the place in the stream that the data belongs to.</param>
-    public void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => WriteInBackground(writer, () => Begin(writer, atCut, version), version);
+    /// <param name="atSnapshotPoint">Called with all stripes locked; returns the position in the stream that the data belongs to.</param>
+    public void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atSnapshotPoint, int version) => WriteInBackground(writer, () => Begin(writer, atSnapshotPoint, version), version);
 
     /// <summary>As <see cref="WriteForReplicas"/>, without keys.</summary>
-    public void WriteKeylessForReplicas(RdbFileWriter writer, bool withRecords, Func<RdbReplication> atCut, int version)
+    public void WriteKeylessForReplicas(RdbFileWriter writer, bool withRecords, Func<RdbReplication> atSnapshotPoint, int version)
     {
         List<KeylessRecord> keyless = [];
         WithAllLocked(() =>
         {
-            Begin(writer, atCut, version);
+            Begin(writer, atSnapshotPoint, version);
             if (withRecords) keyless = _keyless.Records;
         });
         KeylessData.Write(writer, keyless);
     }
 
-    private void Begin(RdbFileWriter writer, Func<RdbReplication> atCut, int version) => writer.Begin(NewInfo(isLogBase: false) with { Replication = atCut(), Version = version });
+    private void Begin(RdbFileWriter writer, Func<RdbReplication> atSnapshotPoint, int version) => writer.Begin(NewInfo(isLogBase: false) with { Replication = atSnapshotPoint(), Version = version });
 
-    private void WriteLocked(DumpFile file, Action atCut)
+    private void WriteLocked(DumpFile file, Action atSnapshotPoint)
     {
-        ScriptTurn turn = EnterWhole();
+        ScriptMutexHold hold = EnterWhole();
         try
         {
-            WriteWhole(file, atCut);
+            WriteWhole(file, atSnapshotPoint);
         }
         finally
         {
-            ExitWhole(turn);
+            ExitWhole(hold);
         }
     }
 
-    private void WriteWhole(DumpFile file, Action atCut)
+    private void WriteWhole(DumpFile file, Action atSnapshotPoint)
     {
         using var values = new EntryWriter(_settings, () => _clock.NowMs);
         using LockScope locked = _keyspace.LockAll();
-        atCut();
+        atSnapshotPoint();
         BlockingSnapshot.Write(file.Writer, _keyspace, values, _keyless.Records);
     }
 
     private TimeSpan WithAllLocked(Action action)
     {
-        ScriptTurn turn = EnterWhole();
+        ScriptMutexHold hold = EnterWhole();
         try
         {
             long start = Stopwatch.GetTimestamp();
@@ -104,25 +104,25 @@ internal sealed partial class DurabilityService
         }
         finally
         {
-            ExitWhole(turn);
+            ExitWhole(hold);
         }
     }
 
     // A stop does not wait for a script that a snapshot waits for.
-    private ScriptTurn EnterWhole() =>
-        TryEnterWhole(() => _stops || _hasEnded, out ScriptTurn turn) ? turn : throw new FileFailure("save", "the data", FileFailure.Canceled);
+    private ScriptMutexHold EnterWhole() =>
+        TryEnterWhole(() => _stops || _hasEnded, out ScriptMutexHold hold) ? hold : throw new FileFailure("save", "the data", FileFailure.Canceled);
 
     // Takes what precedes all stripes: nothing of a primary's stream is half executed, and no script runs, whose mutex also guards what is no key. One that runs
     // for long is waited for, unless the caller gives up.
-    private bool TryEnterWhole(Func<bool> givesUp, out ScriptTurn turn)
+    private bool TryEnterWhole(Func<bool> givesUp, out ScriptMutexHold hold)
     {
-        turn = new ScriptTurn(_keyspace.Scripts);
+        hold = new ScriptMutexHold(_keyspace.Scripts);
         while (!_replication.Applying.TryEnter(ScriptPollMs))
         {
             if (givesUp()) return false;
         }
 
-        while (!turn.Begin(Stopwatch.GetTimestamp()))
+        while (!hold.Begin(Stopwatch.GetTimestamp()))
         {
             if (givesUp())
             {
@@ -136,9 +136,9 @@ internal sealed partial class DurabilityService
         return true;
     }
 
-    private void ExitWhole(ScriptTurn turn)
+    private void ExitWhole(ScriptMutexHold hold)
     {
-        turn.End();
+        hold.End();
         _replication.Applying.Exit();
     }
 
@@ -162,7 +162,7 @@ internal sealed partial class DurabilityService
             try
             {
                 using var file = new DumpFile(Files, _settings.DirectoryPath, Options, "temp-flush");
-                file.Writer.Begin(NewInfo(isLogBase: false)); // without a place in the stream: FLUSHALL has none yet, and a replica at the place before it has its keys
+                file.Writer.Begin(NewInfo(isLogBase: false)); // without a position in the stream: FLUSHALL has none yet, and a replica at the position before it has its keys
                 KeylessData.Write(file.Writer, _keyless.Records);
                 Unloaded.Keep(keys: 0);
                 file.Commit(_settings.DumpFileName);

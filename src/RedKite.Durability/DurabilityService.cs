@@ -47,7 +47,7 @@ internal sealed partial class DurabilityService : IReplicatedData
     private readonly Lock _committing = new();
     private volatile bool _dumpsInBackground;
     private volatile BackgroundSnapshot? _running;
-    private long _cutsAtReset;
+    private long _snapshotPointsAtReset;
     private long _savesAtReset;
     private volatile bool _saveIsScheduled;
     private volatile bool _cancelsSave;
@@ -96,8 +96,8 @@ internal sealed partial class DurabilityService : IReplicatedData
 
     public bool IsSynced(ISyncedLog? log, long position) => Log.IsSynced(log, position);
 
-    /// <summary>The place in a stream that the files had which were loaded at the start; null: none.</summary>
-    internal RdbReplication? LoadedPlace { get; private set; }
+    /// <summary>The position in a stream that the files had which were loaded at the start; null: none.</summary>
+    internal RdbReplication? LoadedPosition { get; private set; }
 
     /// <summary>Saves so far.</summary>
     internal SaveHistory Saves { get; }
@@ -163,19 +163,19 @@ internal sealed partial class DurabilityService : IReplicatedData
         {
             AofManifest manifest = Log.Open();
             if (!manifest.Files.Any()) Unloaded.NoteIgnored();
-            else LoadedPlace = _loader.LoadLog(manifest, data, new LogReplay(replay, commands), cancellation);
+            else LoadedPosition = _loader.LoadLog(manifest, data, new LogReplay(replay, commands), cancellation);
         }
         else if (Files.FileExists(DumpPath))
         {
             using IOpenFile file = Files.OpenRead(DumpPath);
-            _loader.LoadDump(file, data, () => ExpiryOf(LoadedPlace = RdbReplication.In(file)), cancellation);
+            _loader.LoadDump(file, data, () => ExpiryOf(LoadedPosition = RdbReplication.In(file)), cancellation);
             Unloaded.NoteKnown();
         }
     }
 
     // What has expired is removed by the primary that this server follows; or, if replicas have it too, by this one, so that they hear of it.
-    private ExpiryClock ExpiryOf(RdbReplication? place) =>
-        _settings.ReplicaOf.Length > 0 || place is not null ? ExpiryClock.Never : ExpiryClock.RemovingAt(_clock.NowMs);
+    private ExpiryClock ExpiryOf(RdbReplication? position) =>
+        _settings.ReplicaOf.Length > 0 || position is not null ? ExpiryClock.Never : ExpiryClock.RemovingAt(_clock.NowMs);
 
     /// <summary>Leaves what is on the disk alone instead of loading it; a log begins anew.</summary>
     /// <exception cref="FileFailure">The log's folder cannot be read.</exception>
@@ -217,7 +217,7 @@ internal sealed partial class DurabilityService : IReplicatedData
     internal void Stop(bool saves)
     {
         _host.Stopping();
-        Log.Stop(_host.Place);
+        Log.Stop(_host.Position);
         if (saves && SavesAtStop(StopSaving.BySavePoints)) SaveAtStop();
         _hasEnded = true;
         _cancelsSave = true; // of a save whose snapshot has not begun
@@ -322,20 +322,20 @@ internal sealed partial class DurabilityService : IReplicatedData
         try
         {
             if (_hasEnded) return false;
-            if (!TryEnterWhole(givesUp, out ScriptTurn turn)) return true;
+            if (!TryEnterWhole(givesUp, out ScriptMutexHold hold)) return true;
             bool isEntered = true;
             try
             {
-                failure = Save((file, atCut) =>
+                failure = Save((file, atSnapshotPoint) =>
                 {
-                    WriteWhole(file, atCut);
+                    WriteWhole(file, atSnapshotPoint);
                     isEntered = false;
-                    ExitWhole(turn); // scripts do not wait for the disk
+                    ExitWhole(hold); // scripts do not wait for the disk
                 });
             }
             finally
             {
-                if (isEntered) ExitWhole(turn);
+                if (isEntered) ExitWhole(hold);
             }
 
             return true;
@@ -357,7 +357,7 @@ internal sealed partial class DurabilityService : IReplicatedData
             writeSnapshot(file, () =>
             {
                 (changes, keys, flushes, reloads) = (_host.Changes, CountKeys(), _flushes, _reloads);
-                file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = _host.Place });
+                file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = _host.Position });
             });
             Commit(file, flushes, reloads, keys, isInBackground);
             Saves.LastKeys = keys;
@@ -404,7 +404,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         Saves.Begin(_clock.NowMs);
         Run("redkite-save", () =>
         {
-            Save((file, atCut) => WriteInBackground(file.Writer, atCut), isInBackground: true);
+            Save((file, atSnapshotPoint) => WriteInBackground(file.Writer, atSnapshotPoint), isInBackground: true);
             _dumpsInBackground = false;
             _dumping.Release();
         });
@@ -484,7 +484,7 @@ internal sealed partial class DurabilityService : IReplicatedData
     {
         try
         {
-            Log.Rewrite((file, atCut) => WriteBase(file.Writer, atCut));
+            Log.Rewrite((file, atSnapshotPoint) => WriteBase(file.Writer, atSnapshotPoint));
             Rewrites.Succeed(_clock.NowMs, changes: 0, Log.BaseBytes);
             _log.Notice(LogEvents.RewriteDone, FormattableString.Invariant($"Background AOF rewrite finished successfully: {Log.BaseBytes} bytes in {Rewrites.LastDurationMs / 1000.0:0.000} seconds"));
         }
@@ -514,17 +514,17 @@ internal sealed partial class DurabilityService : IReplicatedData
         thread.Start();
     }
 
-    private void WriteInBackground(RdbFileWriter writer, Action atCut, int version = RdbFormat.Version, SnapshotRange? range = null)
+    private void WriteInBackground(RdbFileWriter writer, Action atSnapshotPoint, int version = RdbFormat.Version, SnapshotRange? range = null)
     {
         using var snapshot = new BackgroundSnapshot(_keyspace, _settings, _gate, () => _clock.NowMs, Bounds, version) { Range = range ?? SnapshotRange.All };
-        LastCut = WithAllLocked(() =>
+        LastSnapshotPoint = WithAllLocked(() =>
         {
-            atCut();
-            snapshot.Cut(_keyless.Records);
-            AtCut?.Invoke();
+            atSnapshotPoint();
+            snapshot.Capture(_keyless.Records);
+            AtSnapshotPoint?.Invoke();
         });
-        Cuts++;
-        _events.OnCut(LastCut);
+        SnapshotPoints++;
+        _events.OnSnapshotPoint(LastSnapshotPoint);
         _running = snapshot;
         try
         {
@@ -542,13 +542,13 @@ internal sealed partial class DurabilityService : IReplicatedData
     internal SnapshotBounds Bounds { get; set; } = SnapshotBounds.Default;
 
     /// <summary>How long all stripes were locked at the last cut of a snapshot in the background, waiting for them included.</summary>
-    internal TimeSpan LastCut { get; private set; }
+    internal TimeSpan LastSnapshotPoint { get; private set; }
 
     /// <summary>Cuts of snapshots that were written while commands went on.</summary>
-    internal long Cuts { get; private set; }
+    internal long SnapshotPoints { get; private set; }
 
     /// <summary>The same since the last CONFIG RESETSTAT.</summary>
-    internal long CutsSinceReset => Cuts - Volatile.Read(ref _cutsAtReset);
+    internal long SnapshotPointsSinceReset => SnapshotPoints - Volatile.Read(ref _snapshotPointsAtReset);
 
     /// <summary>Saves since then; as in Redis, those that failed count.</summary>
     internal long SavesSinceReset => Saves.Count + Saves.Failures - Volatile.Read(ref _savesAtReset);
@@ -556,14 +556,14 @@ internal sealed partial class DurabilityService : IReplicatedData
     /// <summary>CONFIG RESETSTAT.</summary>
     internal void ResetCounts()
     {
-        Volatile.Write(ref _cutsAtReset, Cuts);
+        Volatile.Write(ref _snapshotPointsAtReset, SnapshotPoints);
         Volatile.Write(ref _savesAtReset, Saves.Count + Saves.Failures);
         Saves.BackgroundFailuresInARow = 0;
         Log.Totals.ResetDelayedSyncs();
     }
 
-    /// <summary>Called at the cut of a snapshot, with all stripes locked. For tests.</summary>
-    internal Action? AtCut { get; set; }
+    /// <summary>Called at a snapshot's point, with all stripes locked. For tests.</summary>
+    internal Action? AtSnapshotPoint { get; set; }
 
     /// <summary>The keys that the snapshot in progress has written, and all of its keys; 0: none is in progress.</summary>
     internal (long Written, long All) Progress => _running is { } snapshot ? (snapshot.WrittenKeys, snapshot.Keys) : default;

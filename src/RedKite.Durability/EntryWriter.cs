@@ -81,7 +81,7 @@ internal sealed class EntryWriter(Settings settings, Func<long> nowMs, int versi
     private bool TryKey(RdbOutput output, Database database, Entry entry, out RdbValueWriter value)
     {
         if (!RdbValueWriter.TryOpenRemovingExpired(database, entry, ExpiryClock.Never, out value, version)) return false;
-        if (entry.IsBlessed) RdbFileWriter.Blessing(output);
+        if (entry.IsPinned) RdbFileWriter.Blessing(output);
         long idle = settings.SavesIdleTimes ? AccessClock.IdleSeconds(entry.AccessClock, nowMs()) : -1;
         int frequency = settings.CountsFrequency ? (int)(entry.AccessClock & 0xFF) : -1;
         RdbFileWriter.Key(output, value.Type, entry.Key, entry.Expires ? entry.ExpiryMs : -1, idle, frequency);

@@ -18,7 +18,7 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, KeylessDa
         new(settings.SortedSetMaxListpackEntries, settings.SortedSetMaxListpackValueBytes),
         new ListLimits(settings.ListMaxListpackSize));
 
-    private Database[]? _spare;
+    private Database[]? _shadow;
     private bool _merges;
     private long _keys;
     private long _expired;
@@ -28,7 +28,7 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, KeylessDa
     internal bool IsLocked { get; private set; }
 
     /// <summary>Whether it goes beside the data that clients know.</summary>
-    internal bool IsSpare => _spare is not null;
+    internal bool IsShadow => _shadow is not null;
 
     /// <summary>Keys that were loaded.</summary>
     internal long Keys => Interlocked.Read(ref _keys);
@@ -53,9 +53,9 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, KeylessDa
     }
 
     /// <summary>The same for databases that clients do not know, while they use the others.</summary>
-    internal LoadedData Into(Database[] spare)
+    internal LoadedData Into(Database[] shadow)
     {
-        _spare = spare;
+        _shadow = shadow;
         return this;
     }
 
@@ -124,7 +124,7 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, KeylessDa
                     throw batch.Failure(item, "the value is damaged");
                 case RdbOutcome.Loaded:
                     if (item.ExpiryMs >= 0) database.WriteExpiry(database.Find(key, hash, ExpiryClock.Never), item.ExpiryMs);
-                    if (item.IsBlessed) database.Bless(database.Find(key, hash, ExpiryClock.Never), isBlessed: true);
+                    if (item.IsPinned) database.Pin(database.Find(key, hash, ExpiryClock.Never), isPinned: true);
                     return true;
                 default:
                     return false;
@@ -142,7 +142,7 @@ internal sealed class LoadedData(Keyspace keyspace, Settings settings, KeylessDa
         if (Interlocked.Increment(ref _corrected) <= CorrectedToldMax) Told?.Invoke(batch.Failure(item, $"the value states {what} wrongly, which was determined anew").Message);
     }
 
-    private Database TargetOf(in RdbItem item) => _spare is { } spare ? spare[item.Database] : keyspace.Databases[item.Database];
+    private Database TargetOf(in RdbItem item) => _shadow is { } shadow ? shadow[item.Database] : keyspace.Databases[item.Database];
 
     private uint AccessClockOf(in RdbItem item, long now)
     {

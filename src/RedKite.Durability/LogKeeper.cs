@@ -222,20 +222,20 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
     internal long CertainPosition(AppendOnlyLog log) => LacksData ? -1 : log.Writer.SyncedPosition;
 
     /// <summary>Ends the log: everything is written and synced first.</summary>
-    /// <param name="place">The place in the stream for replicas that the data belongs to, if nothing is executed any more; null: it has none, or goes on.</param>
-    internal void Stop(RdbReplication? place = null)
+    /// <param name="position">The position in the stream for replicas that the data belongs to, if nothing is executed any more; null: it has none, or goes on.</param>
+    internal void Stop(RdbReplication? position = null)
     {
         lock (_ending)
         {
-            if (_log is { } log) End(log, place);
+            if (_log is { } log) End(log, position);
             else AcceptWrites();
         }
     }
 
-    private void End(AppendOnlyLog log, RdbReplication? place)
+    private void End(AppendOnlyLog log, RdbReplication? position)
     {
         _changes.UnsubscribeFromEffects(log);
-        if (place is not null && !LacksData) log.Chain.AppendUnchanged(AofReader.PlaceLine(place));
+        if (position is not null && !LacksData) log.Chain.AppendUnchanged(AofReader.PositionLine(position));
         bool written = log.Writer.Flush().Result;
         if (!written) _serverLog.Warning(LogEvents.LogFailed, "The append-only file could not be completed: " + (log.Writer.Failure?.Message ?? "unknown reason"));
         _log = null;
@@ -249,7 +249,7 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
     /// <summary>
     /// Replaces the files by a base of all data at one moment and the log since then. On the thread of the save, from beginning to end.
     /// </summary>
-    /// <param name="writeSnapshot">Writes all data to the file, and calls the action at the moment of the cut, with all stripes locked.</param>
+    /// <param name="writeSnapshot">Writes all data to the file, and calls the action at the snapshot point, with all stripes locked.</param>
     /// <exception cref="FileFailure">The old files stay in force.</exception>
     internal void Rewrite(Action<DumpFile, Action> writeSnapshot)
     {
@@ -268,7 +268,7 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
     // The switch completes or fails before this returns, whatever fails, so that the next rewrite can ask for another one.
     private void Rewrite(AppendOnlyLog log, BaseFile file, Action<DumpFile, Action> writeSnapshot)
     {
-        long cut = 0, replaced = 0;
+        long snapshotPoint = 0, replaced = 0;
         Task switched = Task.CompletedTask;
         AofManifest? withIncrement = null; // if the increment must not be named before its base; set before the switch completes
         try
@@ -276,8 +276,8 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
             writeSnapshot(file.Dump, () =>
             {
                 replaced = Interlocked.Read(ref _replaced);
-                cut = log.Chain.ForgetDatabase();
-                switched = log.Writer.SwitchAt(cut, lacksRecords => OpenNext(log, lacksRecords, out withIncrement));
+                snapshotPoint = log.Chain.ForgetDatabase();
+                switched = log.Writer.SwitchAt(snapshotPoint, lacksRecords => OpenNext(log, lacksRecords, out withIncrement));
             });
             file.End(); // the long sync: who needs the manifest does not wait for it
             log.Writer.CompleteSwitch(); // what a full disk does not take is in the base
@@ -289,7 +289,7 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
             log.Writer.CancelSwitch();
         }
 
-        log.Writer.BaseCommitted(cut);
+        log.Writer.BaseCommitted(snapshotPoint);
     }
 
     // Without a log in use, the files do not belong to the data: the new increment is named only together with the new base.

@@ -88,7 +88,7 @@ internal sealed class SaveHistory(long startedMs, DurabilityEvents events, bool 
     {
         if (isInBackground) BackgroundFailuresInARow = 0;
         LastBytes = bytes;
-        Volatile.Write(ref _changesSaved, Math.Max(_changesSaved, changes)); // FLUSHALL may have been noted since the save's cut
+        Volatile.Write(ref _changesSaved, Math.Max(_changesSaved, changes)); // FLUSHALL may have been noted since the save's snapshot point
         Volatile.Write(ref _lastSavedMs, nowMs);
         Volatile.Write(ref _count, _count + 1);
         _failure = _backgroundFailure = null;

@@ -7,7 +7,7 @@ internal sealed record SnapshotRange
 {
     internal static readonly SnapshotRange All = new();
 
-    /// <summary>Whether a database is written, by its index at the cut; null: all are.</summary>
+    /// <summary>Whether a database is written, by its index at the snapshot point; null: all are.</summary>
     internal Func<int, bool>? Databases { get; init; }
 
     /// <summary>Whether a key is written; null: all are. It is asked with the key's stripe locked, once or more often for each key, and always answers the same.</summary>

@@ -10,7 +10,7 @@ namespace RedKite.Net;
 /// <remarks>
 /// Output leaves in one of two ways. The reply to what was just received is sent at once with <see cref="Send"/>, from the
 /// caller's own buffer, as long as nothing waits. Everything else is queued (<see cref="Queue(ReadOnlySpan{byte})"/>), and the loop
-/// sends each connection's queue once at the end of its turn.
+/// sends each connection's queue once at the end of its iteration.
 /// </remarks>
 internal sealed class Connection
 {
@@ -20,14 +20,14 @@ internal sealed class Connection
     // Shorter messages are copied if the peer is slow.
     private const int CopiedBytesMax = 1024;
 
-    // If this many bytes are queued within one turn, they are sent before its end, so that a slow peer is noticed early.
+    // If this many bytes are queued within one iteration, they are sent before its end, so that a slow peer is noticed early.
     private const long FlushedBytesMin = 256 * 1024;
 
     private const long NotNotified = -1;
 
     private EventLoop _loop = null!;
     private OutputQueue? _output;
-    private OutputQueue? _held; // since the loop's turn in which _awaiting was held, or in this turn
+    private OutputQueue? _gated; // since the loop's iteration in which _awaiting was held, or in this iteration
     private OutputQueue? _awaiting; // until the log is synced up to a position
     private long _drainedBytes = NotNotified;
     private long _postedBytes;
@@ -77,13 +77,13 @@ internal sealed class Connection
     public long InputBytes => Math.Max(0, Input?.Length ?? 0);
 
     /// <summary>Bytes of output that the peer has not taken. A snapshot when read by another thread.</summary>
-    public long OutputBytes => (_output?.Length ?? 0) + (Layer?.Wire?.Length ?? 0) + (_held?.Length ?? 0) + (_awaiting?.Length ?? 0);
+    public long OutputBytes => (_output?.Length ?? 0) + (Layer?.Wire?.Length ?? 0) + (_gated?.Length ?? 0) + (_awaiting?.Length ?? 0);
 
     /// <summary>Memory of the output that the peer has not taken. A snapshot when read by another thread.</summary>
-    public long OutputCapacityBytes => (_output?.Capacity ?? 0) + (Layer?.Wire?.Capacity ?? 0) + (_held?.Capacity ?? 0) + (_awaiting?.Capacity ?? 0);
+    public long OutputCapacityBytes => (_output?.Capacity ?? 0) + (Layer?.Wire?.Capacity ?? 0) + (_gated?.Capacity ?? 0) + (_awaiting?.Capacity ?? 0);
 
     /// <summary>The number of blocks in which output waits.</summary>
-    public long OutputBlocks => (_output?.Count ?? 0) + (Layer?.Wire?.Count ?? 0) + (_held?.Count ?? 0) + (_awaiting?.Count ?? 0);
+    public long OutputBlocks => (_output?.Count ?? 0) + (Layer?.Wire?.Count ?? 0) + (_gated?.Count ?? 0) + (_awaiting?.Count ?? 0);
 
     /// <summary>Memory of the connection's buffers. A snapshot when read by another thread.</summary>
     public long BufferBytes => (Input?.HeldBytes ?? 0) + OutputCapacityBytes + (Layer?.BufferBytes ?? 0);
@@ -116,7 +116,7 @@ internal sealed class Connection
     public void Send(ReadOnlySpan<byte> bytes)
     {
         if (IsClosing || bytes.IsEmpty) return;
-        if (_output is null && !MustHold)
+        if (_output is null && !MustGate)
         {
             int sent = Layer is null ? Loop.Transport.Send(this, bytes) : SendThroughLayer(Layer, bytes);
             if (sent == bytes.Length && Layer?.Wire is null) return;
@@ -135,14 +135,14 @@ internal sealed class Connection
         Queue(bytes);
     }
 
-    /// <summary>Queues a copy of bytes; they are sent at the end of the loop's turn.</summary>
+    /// <summary>Queues a copy of bytes; they are sent at the end of the loop's iteration.</summary>
     public void Queue(ReadOnlySpan<byte> bytes)
     {
         if (IsClosing || bytes.IsEmpty) return;
-        if (MustHold)
+        if (MustGate)
         {
-            Held().Append(bytes);
-            HeldMore();
+            Gated().Append(bytes);
+            OnGated();
             return;
         }
 
@@ -150,14 +150,14 @@ internal sealed class Connection
         Queued();
     }
 
-    /// <summary>Queues a part of a shared buffer without a copy; it is sent at the end of the loop's turn. The caller keeps its own reference.</summary>
+    /// <summary>Queues a part of a shared buffer without a copy; it is sent at the end of the loop's iteration. The caller keeps its own reference.</summary>
     public void Queue(SharedBuffer buffer, int start, int length)
     {
         if (IsClosing || length == 0) return;
-        if (MustHold)
+        if (MustGate)
         {
-            Held().Append(buffer, start, length);
-            HeldMore();
+            Gated().Append(buffer, start, length);
+            OnGated();
             return;
         }
 
@@ -304,7 +304,7 @@ internal sealed class Connection
         Loop.ReceiveDecoded(this);
     }
 
-    /// <summary>Sends the output that was queued in the loop's turn, at its end, unless it was sent already.</summary>
+    /// <summary>Sends the output that was queued in the loop's iteration, at its end, unless it was sent already.</summary>
     internal void FlushQueued()
     {
         if (_isUnflushed) Flush();
@@ -317,24 +317,24 @@ internal sealed class Connection
     {
         Input?.Dispose();
         _output?.Dispose();
-        _held?.Dispose();
+        _gated?.Dispose();
         _awaiting?.Dispose();
         Layer?.Wire?.Dispose();
         Layer?.Dispose();
         Input = null;
-        _output = _held = _awaiting = null;
+        _output = _gated = _awaiting = null;
         if (Layer is not null) Layer.Wire = null;
     }
 
     /// <summary>
-    /// At the end of a turn: what was held in it awaits the log's position of now, unless earlier output still awaits one. Then it
-    /// follows when that has left, so that a connection with output in every turn is not held forever.
+    /// At the end of an iteration: what was held in it awaits the log's position of now, unless earlier output still awaits one. Then it
+    /// follows when that has left, so that a connection with output in every iteration is not held forever.
     /// </summary>
     /// <returns>Whether the connection begins to wait.</returns>
-    internal bool AwaitHeld()
+    internal bool AwaitGated()
     {
-        if (IsClosing || _awaiting is not null || _held is null) return false;
-        (_awaiting, _held) = (_held, null);
+        if (IsClosing || _awaiting is not null || _gated is null) return false;
+        (_awaiting, _gated) = (_gated, null);
         return true;
     }
 
@@ -345,24 +345,24 @@ internal sealed class Connection
         _awaiting = null;
         if (_output is null) _output = released;
         else _output.AppendAll(released);
-        if (_held is not null) Loop.HoldThisTurn(this);
+        if (_gated is not null) Loop.GateThisIteration(this);
         Flush();
     }
 
     private OutputQueue Output() => _output ??= new OutputQueue(Loop.Pool);
 
-    private OutputQueue Held()
+    private OutputQueue Gated()
     {
-        if (_held is null && _awaiting is null) Loop.HoldThisTurn(this);
-        return _held ??= new OutputQueue(Loop.Pool, OutputQueue.FirstHeldBytes);
+        if (_gated is null && _awaiting is null) Loop.GateThisIteration(this);
+        return _gated ??= new OutputQueue(Loop.Pool, OutputQueue.FirstGatedBytes);
     }
 
     // Output behind held output is held, too: it stays in order.
-    private bool MustHold => Loop.OutputGate is not null && (_held is not null || _awaiting is not null || Loop.HoldsOutput);
+    private bool MustGate => Loop.OutputGate is not null && (_gated is not null || _awaiting is not null || Loop.GatesOutput);
 
-    private void HeldMore()
+    private void OnGated()
     {
-        if (_held!.Length >= FlushedBytesMin) Loop.Handler.OnOutputBuffered(this);
+        if (_gated!.Length >= FlushedBytesMin) Loop.Handler.OnOutputBuffered(this);
     }
 
     private void Queued()
@@ -374,7 +374,7 @@ internal sealed class Connection
         else if (!_isUnflushed)
         {
             _isUnflushed = true;
-            Loop.FlushThisTurn(this);
+            Loop.FlushThisIteration(this);
         }
         else if (_output!.Length >= FlushedBytesMin)
         {
@@ -393,7 +393,7 @@ internal sealed class Connection
     // Everything that can be sent now was sent.
     private void AfterFlush()
     {
-        if (_output is null && _held is null && _awaiting is null && ClosesAfterSend && HasEndedLayer())
+        if (_output is null && _gated is null && _awaiting is null && ClosesAfterSend && HasEndedLayer())
         {
             Close();
             return;

@@ -36,7 +36,7 @@ internal sealed partial class EventLoop
 
     /// <summary>
     /// Hands idle connections to another loop, as <see cref="MoveIdle"/>, and also those that are on their way here, now and until
-    /// <see cref="EndRelief"/>, because this loop will not end its turn for long. On the loop's thread.
+    /// <see cref="EndRelief"/>, because this loop will not end its iteration for long. On the loop's thread.
     /// </summary>
     /// <returns>How many moved so far.</returns>
     public int BeginRelief(EventLoop other, Predicate<Connection> mayMove)
@@ -82,7 +82,7 @@ internal sealed partial class EventLoop
             if (Environment.TickCount64 - _arrivals.Peek().SinceMs < milliseconds) return true;
         }
 
-        Volatile.Write(ref _stuckCycle, cycle); // a turn that begins meanwhile is another cycle
+        Volatile.Write(ref _stuckCycle, cycle); // an iteration that begins meanwhile is another cycle
         if (Chooser?.Invoke() is not { } other || other == this || other.IsStuck) return true;
         List<Arrival> passed = [];
         lock (_arriving)

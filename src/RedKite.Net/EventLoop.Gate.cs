@@ -8,7 +8,7 @@ internal sealed partial class EventLoop
     // For how long output that waits for a log is gathered, at most: about two syncs of a fast disk.
     private const int GatherMicroseconds = 1000;
 
-    private readonly List<Connection> _holding = []; // with output that was held in this turn
+    private readonly List<Connection> _gating = []; // with output that was held in this iteration
     private readonly Queue<(long Position, Connection Connection)> _awaiting = new(); // by ascending positions
     private long _awaitedPosition;
     private Action<long>? _ask; // for a position that output awaits
@@ -27,13 +27,13 @@ internal sealed partial class EventLoop
     public long AwaitedPosition => Volatile.Read(ref _awaitedPosition);
 
     /// <summary>Whether output is held or awaits a position. On the loop's thread.</summary>
-    public bool HasHeldOutput => _holding.Count > 0 || _awaiting.Count > 0;
+    public bool HasGatedOutput => _gating.Count > 0 || _awaiting.Count > 0;
 
-    /// <summary>Whether the loop only polls between its turns, because further turns may add to what it is about to send.</summary>
+    /// <summary>Whether the loop only polls between its iterations, because further iterations may add to what it is about to send.</summary>
     public bool IsGathering => Transport.Gathers;
 
     /// <summary>
-    /// Sets whether the loop only polls between its turns, because its handler gathers what further turns may add to. On the loop's thread.
+    /// Sets whether the loop only polls between its iterations, because its handler gathers what further iterations may add to. On the loop's thread.
     /// </summary>
     public void SetGathers(bool on)
     {
@@ -41,7 +41,7 @@ internal sealed partial class EventLoop
         Transport.Gathers = on || _gatherEnd != 0;
     }
 
-    internal bool HoldsOutput => OutputGate!() != 0;
+    internal bool GatesOutput => OutputGate!() != 0;
 
     /// <summary>Sets or removes the gate of output. Removing it sends what was held. On the loop's thread, or before its start.</summary>
     /// <param name="gate">See <see cref="OutputGate"/>; null: removes it.</param>
@@ -73,14 +73,14 @@ internal sealed partial class EventLoop
     public int CloseAwaiting()
     {
         int closed = 0;
-        foreach (Connection connection in _holding)
+        foreach (Connection connection in _gating)
         {
             if (connection.IsClosing) continue;
             connection.Close();
             closed++;
         }
 
-        _holding.Clear();
+        _gating.Clear();
         EndGathering();
         while (_awaiting.TryDequeue(out (long Position, Connection Connection) next))
         {
@@ -93,19 +93,19 @@ internal sealed partial class EventLoop
         return closed;
     }
 
-    /// <summary>Notes that output of a connection was held in this turn.</summary>
-    internal void HoldThisTurn(Connection connection) => _holding.Add(connection);
+    /// <summary>Notes that output of a connection was held in this iteration.</summary>
+    internal void GateThisIteration(Connection connection) => _gating.Add(connection);
 
-    // What was held in the turn awaits the log's position of now, which covers everything that was executed before.
-    private void AwaitHeld()
+    // What was held in the iteration awaits the log's position of now, which covers everything that was executed before.
+    private void AwaitGated()
     {
         long position = OutputGate?.Invoke() ?? 0;
-        foreach (Connection connection in _holding)
+        foreach (Connection connection in _gating)
         {
-            if (connection.AwaitHeld()) _awaiting.Enqueue((position, connection));
+            if (connection.AwaitGated()) _awaiting.Enqueue((position, connection));
         }
 
-        _holding.Clear();
+        _gating.Clear();
         if (position != 0 && _awaiting.TryPeek(out (long Position, Connection Connection) first))
         {
             // The log may have been synced before it could see that this loop waits for it, so the gate is asked once more.
@@ -117,7 +117,7 @@ internal sealed partial class EventLoop
         if (position == 0) ReleaseOutput(long.MaxValue);
     }
 
-    // One sync serves all output that awaits it. So while requests arrive, what was held in one turn waits for the next ones, for a bounded
+    // One sync serves all output that awaits it. So while requests arrive, what was held in one iteration waits for the next ones, for a bounded
     // time; a client that is alone waits for one poll.
     private bool GathersOn()
     {

@@ -22,11 +22,11 @@ internal sealed partial class EventLoop : IDisposable
     private const int LingerMs = 3000;
     private const int LingeringMax = 1024;
 
-    // Messages that are handled in one turn. The rest waits for the next, so that a flood of them does not starve the clients.
-    private const int MessagesPerTurnMax = 1024;
+    // Messages that are handled in one iteration. The rest waits for the next, so that a flood of them does not starve the clients.
+    private const int MessagesPerIterationMax = 1024;
 
     // What a layer has decoded is also processed in bounded portions.
-    private const int LayerReadsPerTurnMax = 16;
+    private const int LayerReadsPerIterationMax = 16;
 
     /// <summary>How many files a loop has open besides its connections: its epoll set, wake-up event and timer.</summary>
     public const int OwnFilesMax = 3;
@@ -301,7 +301,7 @@ internal sealed partial class EventLoop : IDisposable
     // The system does not know what a layer still has.
     internal void ReceiveDecoded(Connection connection)
     {
-        for (int left = LayerReadsPerTurnMax; connection.HasDecodedInput; left--)
+        for (int left = LayerReadsPerIterationMax; connection.HasDecodedInput; left--)
         {
             if (left == 0)
             {
@@ -350,7 +350,7 @@ internal sealed partial class EventLoop : IDisposable
 
     private void ConsumeBehindMessages(Connection connection)
     {
-        HandleMessages(MessagesPerTurnMax);
+        HandleMessages(MessagesPerIterationMax);
         if (connection is { IsReading: true, IsClosing: false, Input: { } input }) Consume(connection, input);
     }
 
@@ -361,8 +361,8 @@ internal sealed partial class EventLoop : IDisposable
         if (connection.Layer is not null) ReceiveDecoded(connection);
     });
 
-    /// <summary>Schedules a connection's queued output to be sent at the end of this turn.</summary>
-    internal void FlushThisTurn(Connection connection) => _unflushed.Add(connection);
+    /// <summary>Schedules a connection's queued output to be sent at the end of this iteration.</summary>
+    internal void FlushThisIteration(Connection connection) => _unflushed.Add(connection);
 
     internal void Closing(Connection connection) => _closing.Add(connection);
 
@@ -403,15 +403,15 @@ internal sealed partial class EventLoop : IDisposable
             while (!_stopping)
             {
                 Transport.Wait(this);
-                if (Volatile.Read(ref _posted) != 0) HandleMessages(MessagesPerTurnMax);
-                if (_unflushed.Count + _closing.Count + _holding.Count > 0) EndTurn();
+                if (Volatile.Read(ref _posted) != 0) HandleMessages(MessagesPerIterationMax);
+                if (_unflushed.Count + _closing.Count + _gating.Count > 0) EndIteration();
                 if (_tickIsDue)
                 {
                     Tick();
-                    EndTurn();
+                    EndIteration();
                 }
 
-                Handler.TurnEnded();
+                Handler.IterationEnded();
                 if (_cyclesUntilTimed == 0) EndTimedCycle();
             }
         }
@@ -425,7 +425,7 @@ internal sealed partial class EventLoop : IDisposable
         finally
         {
             lock (_arriving) _hasEnded = true;
-            Handler.TurnEnded();
+            Handler.IterationEnded();
             HandleMessages(int.MaxValue);
             foreach (Connection connection in _connections) connection.Close();
             EndClosing();
@@ -500,7 +500,7 @@ internal sealed partial class EventLoop : IDisposable
 
             if (--messagesMax > 0) continue;
 
-            // The rest follows in the next turn: threads that post meanwhile need not wake the loop.
+            // The rest follows in the next iteration: threads that post meanwhile need not wake the loop.
             Volatile.Write(ref _posted, 1);
             Transport.SkipsWait = true;
             break;
@@ -523,12 +523,12 @@ internal sealed partial class EventLoop : IDisposable
     }
 
     // A flush that fails closes, and closing may let the handler queue for others.
-    private void EndTurn()
+    private void EndIteration()
     {
-        bool gathers = _holding.Count > 0 && GathersOn();
-        while (_unflushed.Count + _closing.Count + (gathers ? 0 : _holding.Count) > 0)
+        bool gathers = _gating.Count > 0 && GathersOn();
+        while (_unflushed.Count + _closing.Count + (gathers ? 0 : _gating.Count) > 0)
         {
-            if (!gathers && _holding.Count > 0) AwaitHeld();
+            if (!gathers && _gating.Count > 0) AwaitGated();
             for (int i = 0; i < _unflushed.Count; i++) _unflushed[i].FlushQueued();
             _unflushed.Clear();
             EndClosing();

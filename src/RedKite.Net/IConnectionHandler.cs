@@ -40,8 +40,8 @@ internal interface IConnectionHandler
     /// <summary>Called when the connection was closed, by either side.</summary>
     void Closed(Connection connection);
 
-    /// <summary>Called when all input of a turn has been handled and the loop is about to wait.</summary>
-    void TurnEnded()
+    /// <summary>Called when all input of an iteration has been handled and the loop is about to wait.</summary>
+    void IterationEnded()
     {
     }
 

@@ -9,7 +9,7 @@ namespace RedKite.Net;
 internal sealed class OutputQueue(BufferPool pool, int firstBlockBytes = OutputQueue.FirstBlockBytes) : IDisposable
 {
     /// <summary>The first block of output that waits for a log's sync: mostly a short reply, of a thousand connections at a time.</summary>
-    internal const int FirstHeldBytes = 512;
+    internal const int FirstGatedBytes = 512;
 
     private const int FirstBlockBytes = 16 * 1024;
 
@@ -45,7 +45,7 @@ internal sealed class OutputQueue(BufferPool pool, int firstBlockBytes = OutputQ
             if (!_lastIsOwn || this[_count - 1].Room == 0)
             {
                 int blockBytes = _count == 0 && bytes.Length <= firstBlockBytes ? firstBlockBytes
-                    : _length <= FirstHeldBytes && bytes.Length <= FirstBlockBytes ? FirstBlockBytes : BufferPool.ChunkBytes;
+                    : _length <= FirstGatedBytes && bytes.Length <= FirstBlockBytes ? FirstBlockBytes : BufferPool.ChunkBytes;
                 Add(new Segment { Buffer = pool.Take(blockBytes), IsOwn = true });
                 _capacity += blockBytes;
                 _lastIsOwn = true;

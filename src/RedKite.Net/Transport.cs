@@ -15,7 +15,7 @@ internal abstract class Transport : IDisposable
     /// <summary>Whether the next wait only polls, because the loop has more to do.</summary>
     internal bool SkipsWait { get; set; }
 
-    /// <summary>Whether the next wait only polls, because the loop gathers what further turns may add to.</summary>
+    /// <summary>Whether the next wait only polls, because the loop gathers what further iterations may add to.</summary>
     internal bool Gathers { get; set; }
 
     /// <summary>Hands connections that arrive at a listener to <see cref="EventLoop.Accepted"/>.</summary>

@@ -87,11 +87,11 @@ internal sealed class PartialRequest
 internal sealed class RequestParser
 {
     private const string TooManyArguments = "too many arguments, see max-request-arguments";
-    private const int SparesMax = 64;
-    private const int SpareBytesMax = 8 * 1024;
+    private const int PooledMax = 64;
+    private const int PooledBytesMax = 8 * 1024;
 
     // States of completed requests, for reuse: with large requests nearly every piece ends inside a request.
-    private readonly Stack<PartialRequest> _spares = new();
+    private readonly Stack<PartialRequest> _pool = new();
 
     private ArgumentSlice[] _arguments = new ArgumentSlice[256];
     private int _count;
@@ -459,7 +459,7 @@ internal sealed class RequestParser
 
     private PartialRequest Suspend(int first, int start, int header, int announced, long bytesNeeded)
     {
-        if (!_spares.TryPop(out PartialRequest? partial)) partial = new PartialRequest();
+        if (!_pool.TryPop(out PartialRequest? partial)) partial = new PartialRequest();
         foreach (ArgumentSlice argument in _arguments.AsSpan(first, _count - first)) partial.Add(argument with { Start = argument.Start - start });
         partial.Announced = announced;
         partial.Position = header - start;
@@ -470,7 +470,7 @@ internal sealed class RequestParser
     private void Release(PartialRequest partial)
     {
         partial.Count = 0;
-        if (partial.ArgumentBytes <= SpareBytesMax && _spares.Count < SparesMax) _spares.Push(partial);
+        if (partial.ArgumentBytes <= PooledBytesMax && _pool.Count < PooledMax) _pool.Push(partial);
     }
 
     private ParseStatus Fail(string text, RequestLimit limit = RequestLimit.None)

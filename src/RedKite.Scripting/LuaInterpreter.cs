@@ -108,7 +108,7 @@ internal sealed partial class LuaInterpreter : IDisposable
     }
 
     /// <summary>Where the last error was raised: the chunk's source and the line; empty if no script's line is known.</summary>
-    internal (byte[] Source, int Line) ErrorPlace { get; private set; } = ([], 0);
+    internal (byte[] Source, int Line) ErrorPosition { get; private set; } = ([], 0);
 
     internal ScriptRandom Random { get; } = new();
 
@@ -189,7 +189,7 @@ internal sealed partial class LuaInterpreter : IDisposable
         Lua.Insert(_state, function);
         _host = host;
         _ending = null;
-        ErrorPlace = ([], 0);
+        ErrorPosition = ([], 0);
         Resp3 = false;
         _allocator.IsLimited = true;
         int status = Lua.ProtectedCall(_state, arguments, 1, function);
@@ -390,8 +390,8 @@ internal sealed partial class LuaInterpreter : IDisposable
         {
             Lua.SetTop(state, 1);
             bool isText = Lua.TypeOf(state, 1) == LuaType.String;
-            (byte[] source, int line) = ErrorPlaces.Find(state, 1, isText ? Lua.ToSpan(state, 1) : default, out byte[] message);
-            if (source.Length > 0) ErrorPlace = (source, line);
+            (byte[] source, int line) = ErrorPositions.Find(state, 1, isText ? Lua.ToSpan(state, 1) : default, out byte[] message);
+            if (source.Length > 0) ErrorPosition = (source, line);
             if (isText) Lua.Push(state, message);
             return 1;
         }
@@ -431,7 +431,7 @@ internal sealed partial class LuaInterpreter : IDisposable
 
         if (!Lua.Load(state, Encoding.Latin1.GetBytes(translated), Encoding.Latin1.GetBytes(name + "\0")))
         {
-            error = ErrorPlaces.OfCompilation(Lua.ToSpan(state, -1), Encoding.Latin1.GetBytes(name));
+            error = ErrorPositions.OfCompilation(Lua.ToSpan(state, -1), Encoding.Latin1.GetBytes(name));
             Lua.Pop(state);
             return false;
         }

@@ -23,10 +23,10 @@ internal static partial class LuaMessages
 
     /// <summary>Translates a message; one that Lua 5.1 words the same way stays.</summary>
     /// <param name="message">The message.</param>
-    /// <param name="place">The position that replaces a line of the prelude.</param>
+    /// <param name="position">The position that replaces a line of the prelude.</param>
     /// <param name="caller">How a function of a library was called.</param>
     /// <param name="called">The name by which it was called; empty: its own.</param>
-    internal static string Translate(string message, string place, LuaCaller caller = LuaCaller.Name, string called = "")
+    internal static string Translate(string message, string position, LuaCaller caller = LuaCaller.Name, string called = "")
     {
         bool isOwn = message.StartsWith("redkite:", StringComparison.Ordinal);
         if (isOwn) message = OwnLine().Replace(message, "");
@@ -34,7 +34,7 @@ internal static partial class LuaMessages
         if (caller == LuaCaller.Protected) message = Function().Replace(message, "${head}${number}${to}?'");
         else if (caller == LuaCaller.Method && isOwn) message = Function().Replace(message, CountWithoutSelf);
         else if (isOwn && called.Length > 0 && !called.StartsWith("__", StringComparison.Ordinal)) message = Function().Replace(message, match => $"{match.Groups["head"].Value}{match.Groups["number"].Value}{match.Groups["to"].Value}{called}'");
-        return isOwn ? place + message : message;
+        return isOwn ? position + message : message;
     }
 
     // Lua counts a method's arguments without its object.

@@ -35,9 +35,9 @@ internal static class ScriptRun
 
     private static void WriteError(LuaInterpreter lua, ScriptHost host, string name, ReplyWriter reply)
     {
-        (byte[] source, int line) = lua.ErrorPlace;
+        (byte[] source, int line) = lua.ErrorPosition;
         string text = lua.ErrorText();
-        string place = source.Length == 0 ? "" : $", on {Encoding.Latin1.GetString(source)}:{line}.";
-        ReplyFromLua.WriteError(reply, host, Encoding.Latin1.GetBytes($"{text} script: {name}{place}"), lua.ErrorIsCounted);
+        string position = source.Length == 0 ? "" : $", on {Encoding.Latin1.GetString(source)}:{line}.";
+        ReplyFromLua.WriteError(reply, host, Encoding.Latin1.GetBytes($"{text} script: {name}{position}"), lua.ErrorIsCounted);
     }
 }

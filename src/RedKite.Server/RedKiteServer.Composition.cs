@@ -114,7 +114,7 @@ public sealed partial class RedKiteServer
             });
 
             // Events, in the order in which they are told.
-            Engine.WriteGate.Opened += ResumeHeld;
+            Engine.WriteGate.Opened += ResumePaused;
             Engine.Script.BusyBegins += _reserve.Begin;
             Engine.Script.BusyEnded += _reserve.End;
             Engine.Users.Changed += _userChanges.Begin;
@@ -212,13 +212,13 @@ public sealed partial class RedKiteServer
     /// <summary>What the rooms ask of the server, and tell it.</summary>
     private sealed class Host(RedKiteServer server) : IDurabilityHost, IReplicationHost
     {
-        public RdbReplication? Place => server.Parts.Replicas.PlaceOfNow();
+        public RdbReplication? Position => server.Parts.Replicas.CurrentPosition();
 
         public long Changes => ServerTotals.Of(server.Engine.Metrics).Changes;
 
         public long Commands => ServerTotals.Of(server.Engine.Metrics).Commands;
 
-        public RdbReplication? PlaceOfReplica => server._follower.PlaceOfNow();
+        public RdbReplication? PositionOfReplica => server._follower.CurrentPosition();
 
         public void DataReplaced() => server.Parts.Backup.NoteOtherData();
 
@@ -237,7 +237,7 @@ public sealed partial class RedKiteServer
         }
 
         // A command that writes and began before may still serve another loop's clients: its loop posts their replies, and they
-        // are held there. So each loop ends its turn before any of them closes what is held.
+        // are held there. So each loop ends its iteration before any of them closes what is held.
         public void LogAbandoned(ISyncedLog log)
         {
             long failure = log.Refusing;
@@ -256,7 +256,7 @@ public sealed partial class RedKiteServer
 
         public void AcknowledgeSoon() => server._follower.AcknowledgeSoon();
 
-        public void ResumeHeld() => server.ResumeHeld();
+        public void ResumePaused() => server.ResumePaused();
 
         // A connection's loop handles this behind the command that waits. A caller in the process may only be about to wait: it finds the reply then.
         public void ReplyLater(Session session, LateReply wait, byte[] reply)

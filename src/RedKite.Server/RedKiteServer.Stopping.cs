@@ -45,7 +45,7 @@ public sealed partial class RedKiteServer
                 Parts.Replicas.IsStopping = false;
                 _follower.Resume();
                 Engine.Pause.Release(PauseReason.LastSave);
-                ResumeHeld();
+                ResumePaused();
                 return false;
             }
         }

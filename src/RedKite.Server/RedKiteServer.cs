@@ -334,10 +334,10 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
 
         cancellation.ThrowIfCancellationRequested();
         Parts.Durability.Begin();
-        if (Parts.Durability.LoadedPlace is { } place)
+        if (Parts.Durability.LoadedPosition is { } position)
         {
-            if (Engine.Settings.ReplicaOf.Length == 0) Parts.Replicas.Continue(place);
-            else _follower.Continue(place);
+            if (Engine.Settings.ReplicaOf.Length == 0) Parts.Replicas.Continue(position);
+            else _follower.Continue(position);
         }
 
         Engine.Memory.Apply(Engine.Metrics, reports: true);
@@ -362,7 +362,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     }
 
     /// <summary>Whether output waits for the append-only file.</summary>
-    internal bool HasHeldOutput => Array.Exists(_loops, static loop => loop.Loop.AwaitedPosition > 0);
+    internal bool HasGatedOutput => Array.Exists(_loops, static loop => loop.Loop.AwaitedPosition > 0);
 
     /// <summary>The lines that a starting server logs about itself.</summary>
     internal IEnumerable<string> Banner()
@@ -378,7 +378,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     }
 
     private BlockedClientFigures BlockingFigures() =>
-        new(Engine.Blocked.Count + Engine.Pause.Held(Engine.Clients), Engine.Blocked.WithDeadline, Engine.Blocked.Keys, Engine.Blocked.KeysWakingWhenGone);
+        new(Engine.Blocked.Count + Engine.Pause.Paused(Engine.Clients), Engine.Blocked.WithDeadline, Engine.Blocked.Keys, Engine.Blocked.KeysWakingWhenGone);
 
     // Next to the crash report, if automatic packages are on.
     private void WriteCrashPackage(CrashReport crash)
@@ -395,10 +395,10 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private void EndPause()
     {
         Engine.Pause.End();
-        ResumeHeld();
+        ResumePaused();
     }
 
-    private void ResumeHeld() => ForEachLoop(static loop => loop.ResumePaused());
+    private void ResumePaused() => ForEachLoop(static loop => loop.ResumePaused());
 
     private void Tick(long nowMs)
     {

@@ -59,7 +59,7 @@ public sealed class LargeValueFileTests : IDisposable
         using ServerProcess saved = Start("--save", "");
         using RespConnection reader = Transfers.ConnectWhenLoaded(saved);
         reader.SetTimeout(PatienceMs);
-        Assert.InRange(reader.Run(count).Number, elements - 1, elements); // the cut may follow the change
+        Assert.InRange(reader.Run(count).Number, elements - 1, elements); // the snapshot point may follow the change
     }
 
     private static void Fill(RespConnection client, string command, string element)

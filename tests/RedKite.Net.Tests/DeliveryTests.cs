@@ -3,7 +3,7 @@ using RedKite.Net.Interop;
 
 namespace RedKite.Net.Tests;
 
-/// <summary>Messages from other threads to connections: shared buffers, one system call a turn, and floods that starve no client.</summary>
+/// <summary>Messages from other threads to connections: shared buffers, one system call an iteration, and floods that starve no client.</summary>
 public class DeliveryTests
 {
     public static TheoryData<string> Transports => OperatingSystem.IsLinux() ? ["epoll", "sockets"] : ["sockets"];

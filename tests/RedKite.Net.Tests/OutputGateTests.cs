@@ -119,7 +119,7 @@ public class OutputGateTests
 
     private static void AssertSilent(params Socket[] sockets) => Assert.All(sockets, socket => Assert.Equal(0, socket.Available));
 
-    // Until the loop has handled so many bytes of its connections, and ended the turn.
+    // Until the loop has handled so many bytes of its connections, and ended the iteration.
     private static void WaitForInput(EchoServer server, int connections, int bytes)
     {
         EchoServer.WaitFor(

@@ -112,9 +112,9 @@ public sealed class CounterVectorTests
         string digest = server.Digest;
         Assert.Equal("OK", server.Run("DEBUG", "RELOAD"));
         Assert.Equal(digest, server.Digest);
-        long cuts = server.Server.Parts.Durability.Cuts;
+        long cuts = server.Server.Parts.Durability.SnapshotPoints;
         server.Run("BGSAVE");
-        Assert.True(SpinWait.SpinUntil(() => server.Server.Parts.Durability.Cuts > cuts, PatienceMs), "the data is noted");
+        Assert.True(SpinWait.SpinUntil(() => server.Server.Parts.Durability.SnapshotPoints > cuts, PatienceMs), "the data is noted");
         foreach (string key in (string[])["huge", "long", "short"]) server.Run("CVADD", key, "1", "1");
         server.WaitForInfo("rdb_bgsave_in_progress:0");
         Assert.Contains("rdb_last_bgsave_status:ok", server.Run("INFO", "persistence"), StringComparison.Ordinal);

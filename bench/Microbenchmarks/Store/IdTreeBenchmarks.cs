@@ -63,7 +63,7 @@ public unsafe class IdTreeBenchmarks
     public long ReadRangeOf100()
     {
         long sum = 0;
-        bool more = _tree.SeekCeiling(Existing(), out IdTree.IdPlace place);
+        bool more = _tree.SeekCeiling(Existing(), out IdTree.IdPosition place);
         for (int i = 0; more && i < Several; i++, more = _tree.MoveNext(ref place)) sum += *(long*)place.Value;
         return sum;
     }

@@ -71,8 +71,8 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         MigrationProgress? migration = ended?.Migration ?? BeginOrReply(cmd, options);
         if (migration is null) return;
         if (ended?.Result is { } result) Finish(cmd, ended, result);
-        else if (migration.Turn.HasExpired) (migration.Error, migration.HasFailed) = (migration.Error ?? WaitedTooLong, true);
-        if (!migration.HasFailed && NextRound(cmd, migration, isTurn: ended is not null) is { } next)
+        else if (migration.Ticket.HasExpired) (migration.Error, migration.HasFailed) = (migration.Error ?? WaitedTooLong, true);
+        if (!migration.HasFailed && NextRound(cmd, migration, hasTicket: ended is not null) is { } next)
         {
             cmd.BlockOnWork(next);
             return;
@@ -105,14 +105,14 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
     }
 
     // What the client waits for next; null: nothing is left.
-    private MigrationRound? NextRound(scoped in CommandContext cmd, MigrationProgress migration, bool isTurn)
+    private MigrationRound? NextRound(scoped in CommandContext cmd, MigrationProgress migration, bool hasTicket)
     {
         var round = new MigrationRound(migration, cmd.Keyspace);
-        if (!isTurn && !service.TryBegin(migration.Turn)) return round;
+        if (!hasTicket && !service.TryBegin(migration.Ticket)) return round;
         if (migration.Restarts > FreeRestartsMax && migration.Again.Count > 0) round.Hold();
         ReplyWriter request = RequestFor(cmd.Environment.Buffers);
         Fill(cmd, round, request);
-        if (round.IsHeld && round.Keys.Count == 0)
+        if (round.PausesWrites && round.Keys.Count == 0)
         {
             // What changed has expired.
             round.End();
@@ -122,7 +122,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         if (round.WaitsForKey) return round;
         if (round.Keys.Count == 0) return null;
         migration.HasSent = true;
-        round.Send(service.Send(migration.Target, Payload.Of(cmd.Environment.Buffers, request), round.Keys.Count, round.IsHeld));
+        round.Send(service.Send(migration.Target, Payload.Of(cmd.Environment.Buffers, request), round.Keys.Count, round.PausesWrites));
         request.Clear();
         return round;
     }
@@ -134,7 +134,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         while (round.Keys.Count < BatchKeysMax && request.Length < BatchBytesMax)
         {
             if (migration.Again.TryDequeue(out MigratedKey again)) AddAgain(cmd, round, request, again);
-            else if (round.IsHeld || migration.NextKey >= migration.Options.EndOfKeys || !TryAddNext(cmd, round, request)) return;
+            else if (round.PausesWrites || migration.NextKey >= migration.Options.EndOfKeys || !TryAddNext(cmd, round, request)) return;
         }
     }
 

@@ -12,7 +12,7 @@ internal sealed class MigrationProgress(MigrationService service, MigrationTarge
     /// <summary>Whether the server was a replica when it began.</summary>
     internal bool IsOfReplica => isOfReplica;
 
-    internal MigrationTurn Turn { get; } = new();
+    internal MigrationTicket Ticket { get; } = new();
 
     /// <summary>The argument of the next key that was not sent yet.</summary>
     internal int NextKey { get; set; } = options.FirstKey;
@@ -35,15 +35,15 @@ internal sealed class MigrationProgress(MigrationService service, MigrationTarge
     /// <summary>Whether the command ends now: the target cannot be used any more.</summary>
     internal bool HasFailed { get; set; }
 
-    /// <summary>Ends its turn.</summary>
-    internal void End() => service.End(Turn);
+    /// <summary>Ends its ticket.</summary>
+    internal void End() => service.End(Ticket);
 
     /// <summary>Makes other commands that write wait.</summary>
     internal MigrationHold HoldWrites() => service.HoldWrites();
 
     /// <summary>Claims a key, or waits for it.</summary>
-    internal bool TryClaim(ulong key, bool waits) => service.TryClaim(Turn, key, waits, target.Timeout);
+    internal bool TryClaim(ulong key, bool waits) => service.TryClaim(Ticket, key, waits, target.Timeout);
 
     /// <summary>Ends the claims of all keys that are not sent again.</summary>
-    internal void ReleaseSent() => service.Release(Turn, Again.Select(static key => key.Identity.Hash));
+    internal void ReleaseSent() => service.Release(Ticket, Again.Select(static key => key.Identity.Hash));
 }

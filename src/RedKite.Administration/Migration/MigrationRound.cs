@@ -5,7 +5,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Commands.Keys;
 
 /// <summary>
-/// What a client waits for whose MIGRATE goes on when it has ended: the command's turn, a key that another command sends, or a transfer of some of its keys. The command executes
+/// What a client waits for whose MIGRATE goes on when it has ended: the command's ticket, a key that another command sends, or a transfer of some of its keys. The command executes
 /// again then, with the stripes of its keys locked.
 /// </summary>
 /// <remarks>
@@ -32,10 +32,10 @@ internal sealed class MigrationRound : PendingWork
     /// <summary>The requests of the transfer, in order.</summary>
     internal IReadOnlyList<MigratedKey> Keys => _keys;
 
-    /// <summary>How the transfer ended; null: the round was a wait for the command's turn or for a key.</summary>
+    /// <summary>How the transfer ended; null: the round was a wait for the command's ticket or for a key.</summary>
     internal TransferResult? Result => _transfer?.Completion.Result;
 
-    internal override Task Pending => _transfer?.Completion ?? Migration.Turn.Come;
+    internal override Task Pending => _transfer?.Completion ?? Migration.Ticket.Come;
 
     /// <summary>Adds a key that was read just now. Its stripe is locked.</summary>
     internal void Add(MigratedKey key)
@@ -59,7 +59,7 @@ internal sealed class MigrationRound : PendingWork
     internal bool WaitsForKey { get; set; }
 
     /// <summary>Whether commands that write wait until the round has ended, or for a second.</summary>
-    internal bool IsHeld => _hold is not null;
+    internal bool PausesWrites => _hold is not null;
 
     /// <summary>Makes them wait.</summary>
     internal void Hold() => _hold = Migration.HoldWrites();
@@ -84,7 +84,7 @@ internal sealed class MigrationRound : PendingWork
     internal override void Abandon()
     {
         if (_transfer is { } transfer) transfer.Cancel();
-        else Migration.Turn.Abandon();
+        else Migration.Ticket.Abandon();
     }
 
     /// <summary>Called when the command has ended with this round, or its client has gone.</summary>

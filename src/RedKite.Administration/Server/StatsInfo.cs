@@ -52,8 +52,8 @@ internal static class StatsInfo
         text.Line("pubsub_channels"u8, messages.Channels.Count);
         text.Line("pubsub_patterns"u8, messages.Patterns);
         text.Line("pubsubshard_channels"u8, messages.ShardChannels.Count);
-        text.Line("latest_fork_usec"u8, (long)durability.LastCut.TotalMicroseconds);
-        text.Line("total_forks"u8, durability.CutsSinceReset);
+        text.Line("latest_fork_usec"u8, (long)durability.LastSnapshotPoint.TotalMicroseconds);
+        text.Line("total_forks"u8, durability.SnapshotPointsSinceReset);
         text.Line("migrate_cached_sockets"u8, migrations.IdleConnections);
         text.Line("slave_expires_tracked_keys"u8, localExpiries.Count);
         text.Line("active_defrag_hits"u8, totals.Defragmentation.Hits);

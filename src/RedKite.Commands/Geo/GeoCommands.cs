@@ -42,10 +42,10 @@ internal static class GeoCommands
     private static void GeoAdd(ref CommandContext cmd)
     {
         if (!SortedSetAddOptions.TryParseGeoOrReply(cmd, out SortedSetAddOptions options)) return;
-        int places = (cmd.Count - options.First) / 3;
-        double[]? rented = places > ScoresOnStack ? ArrayPool<double>.Shared.Rent(places) : null;
+        int members = (cmd.Count - options.First) / 3;
+        double[]? rented = members > ScoresOnStack ? ArrayPool<double>.Shared.Rent(members) : null;
         Span<double> scores = rented ?? stackalloc double[ScoresOnStack];
-        if (TryPositionsOrReply(cmd, options.First, scores[..places])) SortedSetCommands.AddScores(cmd, options, scores[..places], options.First + 2, 3);
+        if (TryPositionsOrReply(cmd, options.First, scores[..members])) SortedSetCommands.AddScores(cmd, options, scores[..members], options.First + 2, 3);
         if (rented is not null) ArrayPool<double>.Shared.Return(rented);
     }
 

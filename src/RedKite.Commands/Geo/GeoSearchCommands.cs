@@ -125,9 +125,9 @@ internal static class GeoSearchCommands
             GeoCell cell = cover[i];
             double end = cell.ScoreEnd;
             long rank = set.CountBefore(new ScoreBound(cell.ScoreMin, afterEqual: false));
-            for (SortedSetCursor place = set.At(rank, digits); place.Exists && found.Count < limit; place.MoveNext(), rank++)
+            for (SortedSetCursor cursor = set.At(rank, digits); cursor.Exists && found.Count < limit; cursor.MoveNext(), rank++)
             {
-                double score = place.Score;
+                double score = cursor.Score;
                 if (score >= end) break;
                 GeoPosition position = GeoCell.PositionOf(score);
                 if (shape.Contains(position, out double distance)) found.Add(rank, score, distance);

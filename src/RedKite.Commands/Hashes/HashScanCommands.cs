@@ -128,10 +128,10 @@ internal static class HashScanCommands
         }
 
         var fields = (int)hash.Count;
-        int[] places = ArrayPool<int>.Shared.Rent(fields);
-        hash.FindPlaces(places);
-        for (long i = 0; i < count && reply.MayRepeat(); i++) ReplyPair(reply, hash.OfPlace(places[Below(fields)]), withValues);
-        ArrayPool<int>.Shared.Return(places);
+        int[] fieldIndexes = ArrayPool<int>.Shared.Rent(fields);
+        hash.FindFields(fieldIndexes);
+        for (long i = 0; i < count && reply.MayRepeat(); i++) ReplyPair(reply, hash.FieldAt(fieldIndexes[Below(fields)]), withValues);
+        ArrayPool<int>.Shared.Return(fieldIndexes);
     }
 
     // Where reads may not modify, a table keeps its expired fields: those that are alive are listed once, not drawn until one is hit.

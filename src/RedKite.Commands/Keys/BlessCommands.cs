@@ -29,12 +29,12 @@ internal static class BlessCommands
     ]);
 
     // BLESS SET key NO-EVICT
-    private static void Set(ref CommandContext cmd) => Change(ref cmd, isBlessed: true, KeyEvent.Bless);
+    private static void Set(ref CommandContext cmd) => Change(ref cmd, isPinned: true, KeyEvent.Bless);
 
     // BLESS CLEAR key NO-EVICT
-    private static void Clear(ref CommandContext cmd) => Change(ref cmd, isBlessed: false, KeyEvent.Unbless);
+    private static void Clear(ref CommandContext cmd) => Change(ref cmd, isPinned: false, KeyEvent.Unbless);
 
-    private static void Change(ref CommandContext cmd, bool isBlessed, KeyEvent keyEvent)
+    private static void Change(ref CommandContext cmd, bool isPinned, KeyEvent keyEvent)
     {
         if (!cmd.Is(3, "NO-EVICT"u8))
         {
@@ -49,10 +49,10 @@ internal static class BlessCommands
             return;
         }
 
-        bool changes = entry.IsBlessed != isBlessed;
+        bool changes = entry.IsPinned != isPinned;
         if (changes)
         {
-            cmd.Database.Bless(entry, isBlessed);
+            cmd.Database.Pin(entry, isPinned);
             cmd.Changed(2, keyEvent);
         }
 
@@ -69,8 +69,8 @@ internal static class BlessCommands
             return;
         }
 
-        cmd.Reply.Array(entry.IsBlessed ? 1 : 0);
-        if (entry.IsBlessed) cmd.Reply.Bulk("NO-EVICT"u8);
+        cmd.Reply.Array(entry.IsPinned ? 1 : 0);
+        if (entry.IsPinned) cmd.Reply.Bulk("NO-EVICT"u8);
     }
 
     // BLESS SCAN cursor NO-EVICT [COUNT count]
@@ -82,7 +82,7 @@ internal static class BlessCommands
         bool isNamed = options.Take("NO-EVICT"u8);
         if (options.TakeWithValue("COUNT"u8, out int value) && !cmd.TryIntegerOrReply(value, out count)) return;
         if (!isNamed || options.More || count < 1) cmd.ReplySyntaxError();
-        else ScanCommands.ReplyBlessed(cmd, position, count);
+        else ScanCommands.ReplyPinned(cmd, position, count);
     }
 
     private static void ReplyNoKey(scoped in CommandContext cmd) => cmd.Reply.Error("ERR no such key"u8);

@@ -68,10 +68,10 @@ internal static class ScanCommands
     }
 
     /// <summary>Replies some of the keys that must not be evicted, and a cursor.</summary>
-    internal static void ReplyBlessed(scoped in CommandContext cmd, ulong position, long countMin)
+    internal static void ReplyPinned(scoped in CommandContext cmd, ulong position, long countMin)
     {
-        if (cmd.Database.Blessed == 0) position = new DatabaseCursor(cmd.Keyspace.Stripes.Length, default).Encode(); // the end
-        ReplySome(cmd, position, new KeyFilter { Patterns = cmd.BeginPatterns(), Expiry = cmd.Expiry, OnlyBlessed = true }, countMin);
+        if (cmd.Database.Pinned == 0) position = new DatabaseCursor(cmd.Keyspace.Stripes.Length, default).Encode(); // the end
+        ReplySome(cmd, position, new KeyFilter { Patterns = cmd.BeginPatterns(), Expiry = cmd.Expiry, OnlyPinned = true }, countMin);
     }
 
     private static void ReplySome(scoped in CommandContext cmd, ulong position, scoped in KeyFilter filter, long countMin)
@@ -247,11 +247,11 @@ internal static class ScanCommands
         internal ReadOnlySpan<byte> Pattern = "*"u8;
         internal bool HasType = false;
         internal ReadOnlySpan<byte> Type = default;
-        internal bool OnlyBlessed = false;
+        internal bool OnlyPinned = false;
 
         internal readonly bool Accepts(Entry entry)
         {
-            if (HasExpired(entry) || (OnlyBlessed && !entry.IsBlessed)) return false;
+            if (HasExpired(entry) || (OnlyPinned && !entry.IsPinned)) return false;
             if (HasType && !AsciiText.EqualsIgnoreCase(Type, StoredTypes.Of(entry).Name)) return false;
             return Matches(entry);
         }

@@ -59,14 +59,14 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptInvoca
     // FCALL's function with the flag no-writes. A pause asks before anything is locked.
     private bool IsToOnlyRead(scoped in CommandContext cmd)
     {
-        return cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && libraries.Find(cmd[1]) is { } loaded && (loaded.Function.Flags & ScriptFlags.NoWrites) != 0;
+        return cmd.Environment.ScriptMutexHold.Begin(Stopwatch.GetTimestamp()) && libraries.Find(cmd[1]) is { } loaded && (loaded.Function.Flags & ScriptFlags.NoWrites) != 0;
     }
 
     private bool IsToNeedMemory(scoped in CommandContext cmd) =>
-        cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && libraries.Find(cmd[1]) is { } loaded && ScriptCommands.NeedsMemory(loaded.Function.Flags);
+        cmd.Environment.ScriptMutexHold.Begin(Stopwatch.GetTimestamp()) && libraries.Find(cmd[1]) is { } loaded && ScriptCommands.NeedsMemory(loaded.Function.Flags);
 
     private ScriptFlags? FlagsOf(scoped in CommandContext cmd) =>
-        cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) ? libraries.Find(cmd[1])?.Function.Flags : null;
+        cmd.Environment.ScriptMutexHold.Begin(Stopwatch.GetTimestamp()) ? libraries.Find(cmd[1])?.Function.Flags : null;
 
     // FUNCTION LOAD [REPLACE] function-code
     private void Load(ref CommandContext cmd)

@@ -44,7 +44,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptInvocation invocat
     // EVALSHA's script with the flag no-writes. A pause asks before anything is locked.
     private bool IsCachedToOnlyRead(scoped in CommandContext cmd)
     {
-        return cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && (flags & ScriptFlags.NoWrites) != 0;
+        return cmd.Environment.ScriptMutexHold.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && (flags & ScriptFlags.NoWrites) != 0;
     }
 
     // EVAL's script with flags, but neither allow-oom nor no-writes.
@@ -52,13 +52,13 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptInvocation invocat
         ScriptShebang.ReadScript(cmd[1], out ScriptFlags? flags, out _) is null && flags is { } stated && NeedsMemory(stated);
 
     private bool IsCachedToNeedMemory(scoped in CommandContext cmd) =>
-        cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && NeedsMemory(flags);
+        cmd.Environment.ScriptMutexHold.Begin(Stopwatch.GetTimestamp()) && cache.Find(cmd[1])?.Flags is { } flags && NeedsMemory(flags);
 
     private static ScriptFlags? FlagsOfText(scoped in CommandContext cmd) =>
         ScriptShebang.ReadScript(cmd[1], out ScriptFlags? flags, out _) is null ? flags : null;
 
     private ScriptFlags? FlagsOfCached(scoped in CommandContext cmd) =>
-        cmd.Environment.ScriptTurn.Begin(Stopwatch.GetTimestamp()) ? cache.Find(cmd[1])?.Flags : null;
+        cmd.Environment.ScriptMutexHold.Begin(Stopwatch.GetTimestamp()) ? cache.Find(cmd[1])?.Flags : null;
 
     internal static bool NeedsMemory(ScriptFlags flags) => (flags & (ScriptFlags.AllowOom | ScriptFlags.NoWrites)) == 0;
 

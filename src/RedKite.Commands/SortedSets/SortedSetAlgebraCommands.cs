@@ -74,9 +74,9 @@ internal static class SortedSetAlgebraCommands
         {
             SortedSetBuilder builder = Build(cmd, inputs, operation, cmd.HashOf(2));
             cmd.Reply.MembersHead(builder.Count, inputs.WithScores);
-            for (SortedSetCursor place = builder.At(0); place.Exists && !cmd.Reply.Overflowed; place.MoveNext())
+            for (SortedSetCursor cursor = builder.At(0); cursor.Exists && !cmd.Reply.Overflowed; cursor.MoveNext())
             {
-                cmd.Reply.Member(place.Member, place.Score, inputs.WithScores);
+                cmd.Reply.Member(cursor.Member, cursor.Score, inputs.WithScores);
             }
 
             builder.Free();

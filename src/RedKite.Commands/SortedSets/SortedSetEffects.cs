@@ -22,12 +22,12 @@ internal static class SortedSetEffects
         long left = set.Count;
         if (left == 0) return;
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
-        SortedSetCursor place = set.At(0, digits);
+        SortedSetCursor cursor = set.At(0, digits);
         while (left > 0)
         {
             int count = (int)Math.Min(left, MembersPerCommand);
             EffectArguments effect = cmd.Effect("ZADD"u8, 2 + (2 * count)).Argument(cmd[key]);
-            for (int i = 0; i < count; i++, place.MoveNext()) effect.Score(place.Score).Argument(place.Member);
+            for (int i = 0; i < count; i++, cursor.MoveNext()) effect.Score(cursor.Score).Argument(cursor.Member);
             left -= count;
         }
     }

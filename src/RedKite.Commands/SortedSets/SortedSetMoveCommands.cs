@@ -132,8 +132,8 @@ internal static class SortedSetMoveCommands
     {
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
         cmd.Reply.Array((int)Math.Min(int.MaxValue, count));
-        SortedSetCursor place = source.At(fromMax ? first + count - 1 : first, digits);
-        for (long i = 0; i < count && !cmd.Reply.Overflowed; i++, place.Move(fromMax)) cmd.Reply.Bulk(place.Member);
+        SortedSetCursor cursor = source.At(fromMax ? first + count - 1 : first, digits);
+        for (long i = 0; i < count && !cmd.Reply.Overflowed; i++, cursor.Move(fromMax)) cmd.Reply.Bulk(cursor.Member);
         if (cmd.Reply.Overflowed) return;
 
         cmd.ReplaceEffect();

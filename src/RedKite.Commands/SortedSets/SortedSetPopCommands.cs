@@ -124,8 +124,8 @@ internal static class SortedSetPopCommands
         if (count == 0) return false;
         long total = set.Count;
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
-        SortedSetCursor place = set.At(fromMax ? total - 1 : 0, digits);
-        for (long i = 0; i < count && !cmd.Reply.Overflowed; i++, place.Move(fromMax)) cmd.Reply.MemberAndScore(place.Member, place.Score, arePairs);
+        SortedSetCursor cursor = set.At(fromMax ? total - 1 : 0, digits);
+        for (long i = 0; i < count && !cmd.Reply.Overflowed; i++, cursor.Move(fromMax)) cmd.Reply.MemberAndScore(cursor.Member, cursor.Score, arePairs);
         if (cmd.Reply.Overflowed) return false;
         set.RemoveRange(fromMax ? total - count : 0, count);
         cmd.Changed(key, fromMax ? KeyEvent.ZPopMax : KeyEvent.ZPopMin, count);

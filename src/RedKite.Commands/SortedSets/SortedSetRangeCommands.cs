@@ -80,10 +80,10 @@ internal static class SortedSetRangeCommands
         if (count == 0) return;
 
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
-        SortedSetCursor place = set.At(range.Reverse ? start + count - 1 : start, digits);
-        for (; count > 0 && !cmd.Reply.Overflowed; count--, place.Move(range.Reverse))
+        SortedSetCursor cursor = set.At(range.Reverse ? start + count - 1 : start, digits);
+        for (; count > 0 && !cmd.Reply.Overflowed; count--, cursor.Move(range.Reverse))
         {
-            cmd.Reply.Member(place.Member, range.WithScores ? place.Score : 0, range.WithScores);
+            cmd.Reply.Member(cursor.Member, range.WithScores ? cursor.Score : 0, range.WithScores);
         }
     }
 
@@ -114,16 +114,16 @@ internal static class SortedSetRangeCommands
 
         var builder = new SortedSetBuilder(cmd.Database, cmd.HashOf(1));
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
-        SortedSetCursor place = set.At(range.Reverse ? start + count - 1 : start, digits);
+        SortedSetCursor cursor = set.At(range.Reverse ? start + count - 1 : start, digits);
 
         // Redis adds the members one by one. While its new set is packed, which it is at first unless it is known to become large,
         // a zero loses its sign.
         SortedSetLimits limits = cmd.SortedSetLimits();
         bool packed = !range.IsByRank || count <= limits.MembersMax;
-        for (; count > 0; count--, place.Move(range.Reverse))
+        for (; count > 0; count--, cursor.Move(range.Reverse))
         {
-            packed = packed && builder.Count < limits.MembersMax && place.Member.Length <= limits.MemberBytesMax;
-            builder.Add(place.Member, packed ? place.Score + 0.0 : place.Score);
+            packed = packed && builder.Count < limits.MembersMax && cursor.Member.Length <= limits.MemberBytesMax;
+            builder.Add(cursor.Member, packed ? cursor.Score + 0.0 : cursor.Score);
         }
 
         cmd.StoreAndReplyCount(1, builder, KeyEvent.ZRangeStore);

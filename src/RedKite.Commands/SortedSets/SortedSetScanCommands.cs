@@ -61,8 +61,8 @@ internal static class SortedSetScanCommands
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
         for (long i = 0; i < count && reply.MayRepeat(); i++)
         {
-            SortedSetCursor place = set.At(Below(members), digits);
-            reply.Member(place.Member, place.Score, withScores);
+            SortedSetCursor cursor = set.At(Below(members), digits);
+            reply.Member(cursor.Member, cursor.Score, withScores);
         }
     }
 
@@ -76,8 +76,8 @@ internal static class SortedSetScanCommands
             ChooseRanks(ranks.AsSpan(0, (int)count), set.Count);
             for (int i = 0; i < count && !reply.Overflowed; i++)
             {
-                SortedSetCursor place = set.At(ranks[i], digits);
-                reply.Member(place.Member, place.Score, withScores);
+                SortedSetCursor cursor = set.At(ranks[i], digits);
+                reply.Member(cursor.Member, cursor.Score, withScores);
             }
 
             ArrayPool<long>.Shared.Return(ranks);
@@ -86,10 +86,10 @@ internal static class SortedSetScanCommands
 
         // One pass: each member is taken with the probability that completes the sample.
         long left = set.Count;
-        for (SortedSetCursor place = set.At(0, digits); count > 0 && !reply.Overflowed; place.MoveNext())
+        for (SortedSetCursor cursor = set.At(0, digits); count > 0 && !reply.Overflowed; cursor.MoveNext())
         {
             if (Below(left--) >= count) continue;
-            reply.Member(place.Member, place.Score, withScores);
+            reply.Member(cursor.Member, cursor.Score, withScores);
             count--;
         }
     }
@@ -143,11 +143,11 @@ internal static class SortedSetScanCommands
             int count = 0;
             Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
             Span<byte> text = stackalloc byte[RespDouble.TextMax];
-            for (SortedSetCursor place = _set.At(0, digits); place.Exists; place.MoveNext())
+            for (SortedSetCursor cursor = _set.At(0, digits); cursor.Exists; cursor.MoveNext())
             {
-                if (!options.Accepts(place.Member)) continue;
-                reply.Bulk(place.Member);
-                if (!options.NoScores) reply.Bulk(text[..RespDouble.Format(place.Score, text)]);
+                if (!options.Accepts(cursor.Member)) continue;
+                reply.Bulk(cursor.Member);
+                if (!options.NoScores) reply.Bulk(text[..RespDouble.Format(cursor.Score, text)]);
                 count += options.NoScores ? 1 : 2;
             }
 

@@ -67,8 +67,8 @@ internal static class SortSource
     {
         if (count == 0) return;
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
-        SortedSetCursor place = set.At(rank, digits);
-        for (; count > 0; count--, place.Move(backwards)) elements.Add(place.Member);
+        SortedSetCursor cursor = set.At(rank, digits);
+        for (; count > 0; count--, cursor.Move(backwards)) elements.Add(cursor.Member);
     }
 
     private static void Collect(SetView set, long first, long count, SortElements elements)

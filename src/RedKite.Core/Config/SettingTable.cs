@@ -92,8 +92,8 @@ internal static class SettingTable
         Integer("tcp-keepalive", 0, int.MaxValue, 300, s => s.TcpKeepAliveSeconds, (s, v) => s.TcpKeepAliveSeconds = (int)v),
         Integer("socket-mark-id", 0, uint.MaxValue, 0, flags: Immutable).WithoutEffect("sockets are not marked"),
         Text("bind-source-addr", "", s => s.BindSourceAddress, (s, v) => s.BindSourceAddress = v),
-        Integer("max-new-connections-per-cycle", 1, 1000, 10).WithoutEffect("a loop accepts a bounded number of connections per turn"),
-        Integer("max-new-tls-connections-per-cycle", 1, 1000, 1).WithoutEffect("handshakes are not part of a loop's turn; `tls-handshakes-max` limits them"),
+        Integer("max-new-connections-per-cycle", 1, 1000, 10).WithoutEffect("a loop accepts a bounded number of connections per iteration"),
+        Integer("max-new-tls-connections-per-cycle", 1, 1000, 1).WithoutEffect("handshakes are not part of a loop's iteration; `tls-handshakes-max` limits them"),
 
         // Clients
         Text("requirepass", "", s => s.RequirePass, (s, v) => s.RequirePass = v, flags: Sensitive, parse: SettingParsers.AnyBytes),

@@ -6,8 +6,8 @@ namespace RedKite.Server.Durability;
 /// <summary>What durability asks of the server around it, and tells it. On the threads that a member names.</summary>
 internal interface IDurabilityHost
 {
-    /// <summary>The place in the stream for replicas that the data of now belongs to; null: there is none. With all stripes locked.</summary>
-    RdbReplication? Place { get; }
+    /// <summary>The position in the stream for replicas that the data of now belongs to; null: there is none. With all stripes locked.</summary>
+    RdbReplication? Position { get; }
 
     /// <summary>The changes that commands have counted since the start.</summary>
     long Changes { get; }

@@ -50,7 +50,7 @@ internal sealed class KeyRanking(int keysMax)
         }
 
         _entries[number].Uses += weight;
-        SiftDown(_entries[number].Place);
+        SiftDown(_entries[number].HeapIndex);
     }
 
     /// <summary>Adds the sums to those of other rankings.</summary>
@@ -75,8 +75,8 @@ internal sealed class KeyRanking(int keysMax)
     {
         int number = Count++;
         _entries[number].Uses = 0;
-        int place = number;
-        for (; place > 0; place = (place - 1) / 2) Put(_heap[(place - 1) / 2], place);
+        int index = number;
+        for (; index > 0; index = (index - 1) / 2) Put(_heap[(index - 1) / 2], index);
         Put(number, 0);
         return number;
     }
@@ -87,28 +87,28 @@ internal sealed class KeyRanking(int keysMax)
         return _heap[0];
     }
 
-    private void SiftDown(int place)
+    private void SiftDown(int index)
     {
-        int number = _heap[place];
+        int number = _heap[index];
         long uses = _entries[number].Uses;
         while (true)
         {
-            int child = (2 * place) + 1;
+            int child = (2 * index) + 1;
             if (child >= Count) break;
             long smaller = _entries[_heap[child]].Uses;
             if (child + 1 < Count && _entries[_heap[child + 1]].Uses is var other && other < smaller) (child, smaller) = (child + 1, other);
             if (uses <= smaller) break;
-            Put(_heap[child], place);
-            place = child;
+            Put(_heap[child], index);
+            index = child;
         }
 
-        Put(number, place);
+        Put(number, index);
     }
 
-    private void Put(int number, int place)
+    private void Put(int number, int index)
     {
-        _heap[place] = number;
-        _entries[number].Place = place;
+        _heap[index] = number;
+        _entries[number].HeapIndex = index;
     }
 
     private struct Entry
@@ -116,7 +116,7 @@ internal sealed class KeyRanking(int keysMax)
         internal KeyIdentity Identity;
         internal byte[]? Key;
         internal int KeyLength;
-        internal int Place; // in the heap
+        internal int HeapIndex; // in the heap
         internal long Uses;
     }
 }

@@ -43,11 +43,11 @@ internal sealed class LoopMetrics(EventLoop loop, ExecutorMetrics executor)
     /// <summary>The share of its time that the loop worked in the last second. Set by the diagnostics thread.</summary>
     internal double UtilizationPercent { get; set; }
 
-    /// <summary>The longest timed turn of the last second. Set by the diagnostics thread.</summary>
-    internal double LongestTurnMicroseconds { get; set; }
+    /// <summary>The longest timed iteration of the last second. Set by the diagnostics thread.</summary>
+    internal double LongestIterationMicroseconds { get; set; }
 
-    /// <summary>The longest turn of those that were timed since the last call.</summary>
-    internal TimeSpan TakeLongestTurn() => loop.TakeLongestCycle();
+    /// <summary>The longest iteration of those that were timed since the last call.</summary>
+    internal TimeSpan TakeLongestIteration() => loop.TakeLongestCycle();
 
     internal void AddSuspendedClients(int count) => Interlocked.Add(ref _suspended, count);
 }

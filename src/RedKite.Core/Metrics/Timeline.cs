@@ -81,8 +81,8 @@ internal enum TimelineKind
     /// <summary>It could not be rewritten.</summary>
     RewriteFailed,
 
-    /// <summary>All stripes were locked for the cut of a snapshot.</summary>
-    Cut,
+    /// <summary>All stripes were locked for a snapshot's point.</summary>
+    SnapshotPoint,
 
     /// <summary>The append-only file began.</summary>
     LogBegan,

@@ -65,7 +65,7 @@ internal enum ServerAttention
     Loading = 1 << 7,
 
     /// <summary>The test server may make commands wait.</summary>
-    HeldByTest = 1 << 9,
+    PausedByTest = 1 << 9,
 
     /// <summary>The server follows a primary: what has expired is hidden, and clients may not write.</summary>
     IsReplica = 1 << 10,

@@ -24,7 +24,7 @@ internal sealed class CommandEnvironment
         Accesses = new AccessRecorder(settings);
         Time = new CommandTime(clock, Accesses);
         Recording = new InvocationRecording(keyspace, publisher);
-        ScriptTurn = new ScriptTurn(keyspace.Scripts);
+        ScriptMutexHold = new ScriptMutexHold(keyspace.Scripts);
     }
 
     internal Keyspace Keyspace { get; }
@@ -47,7 +47,7 @@ internal sealed class CommandEnvironment
     internal BlockingState Blocking { get; } = new();
 
     /// <summary>The executor's hold on the script mutex. Delegates of a row that inspect scripts before the command executes acquire it.</summary>
-    internal ScriptTurn ScriptTurn { get; }
+    internal ScriptMutexHold ScriptMutexHold { get; }
 
     /// <summary>Executes commands inside the one that is executing. Set by the invoker.</summary>
     internal INestedExecutor Nested { get; set; } = null!;

@@ -22,8 +22,8 @@ internal sealed class CommandTime
     /// <summary>The server's clock, which moves on while a command executes.</summary>
     internal ServerClock Clock { get; }
 
-    /// <summary>The timestamp at the start of the loop's turn.</summary>
-    internal long TurnStart { get; set; }
+    /// <summary>The timestamp at the start of the loop's iteration.</summary>
+    internal long IterationStart { get; set; }
 
     /// <summary>Whether the time may be that of a command shortly before: see <see cref="Read"/>.</summary>
     internal bool MayBeStale { get; set; }

@@ -19,7 +19,7 @@ internal sealed class ServerClock
     private readonly long _steadyAnchor; // as it was at the start
     private readonly long _steadyStartMs; // of a test's clock
     private readonly long _testStart;
-    private int _turns;
+    private int _ticks;
     private long _anchor; // the Unix time at timestamp 0, in the timestamp's ticks: milliseconds would make it jump by one
 
     internal ServerClock(TimeProvider provider)
@@ -33,7 +33,7 @@ internal sealed class ServerClock
     }
 
     /// <summary>How often the clock was adjusted: some ten times a second.</summary>
-    internal int Turns => Volatile.Read(ref _turns);
+    internal int Ticks => Volatile.Read(ref _ticks);
 
     /// <summary>Whether it is the system's clock.</summary>
     internal bool IsSystem => _testProvider is null;
@@ -80,7 +80,7 @@ internal sealed class ServerClock
         while (after - before > CloseTicks && ++readings < ReadingsMax);
 
         Volatile.Write(ref _anchor, Scaled(microseconds, 1_000_000, Stopwatch.Frequency) - before - ((after - before) / 2));
-        _turns++;
+        _ticks++;
     }
 
     // value * to / from, where the product does not fit in 64 bits.

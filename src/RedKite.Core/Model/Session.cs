@@ -290,7 +290,7 @@ internal sealed class Session
 
     /// <summary>
     /// The one address for bytes to a client, from any thread: its connection, or the inbox of a caller in the process. What
-    /// arrives while a command of the client is executing follows that command's reply. Sent at the end of the loop's turn,
+    /// arrives while a command of the client is executing follows that command's reply. Sent at the end of the loop's iteration,
     /// with everything else that waits by then. The sender keeps its own reference.
     /// </summary>
     internal void Deliver(Payload payload)
@@ -305,7 +305,7 @@ internal sealed class Session
         else if (_servingThread == Environment.CurrentManagedThreadId)
         {
             payload.Buffer.AddReference();
-            Other.HoldBackServed(payload);
+            Other.DeferServed(payload);
         }
         else if (connection.Loop.IsCurrent)
         {
@@ -324,7 +324,7 @@ internal sealed class Session
     }
 
     /// <summary>Bytes of the deliveries that wait for the reply of the client's command.</summary>
-    internal long HeldBackBytes => _extras?.HeldBackBytes ?? 0;
+    internal long DeferredBytes => _extras?.DeferredBytes ?? 0;
 
     /// <summary>
     /// A thread executes the blocked command of the client, perhaps beside its loop: what the command causes to be delivered to the client
@@ -336,15 +336,15 @@ internal sealed class Session
     internal void EndServing(bool hasReply)
     {
         _servingThread = 0;
-        if (!hasReply) DeliverAll(_extras?.TakeHeldBackServed());
+        if (!hasReply) DeliverAll(_extras?.TakeDeferredServed());
     }
 
     /// <summary>Delivers what was held back behind a reply that was delivered. On the client's loop.</summary>
-    internal void DeliverHeldBack()
+    internal void DeliverDeferred()
     {
         if (_extras is not { } extras) return;
-        DeliverAll(extras.TakeHeldBack());
-        DeliverAll(extras.TakeHeldBackServed());
+        DeliverAll(extras.TakeDeferred());
+        DeliverAll(extras.TakeDeferredServed());
     }
 
     private void DeliverAll(List<Payload>? payloads)
@@ -357,16 +357,16 @@ internal sealed class Session
     }
 
     /// <summary>Keeps a delivery until the reply of the client's command is written. On the thread that executes it.</summary>
-    internal void HoldBack(Payload payload)
+    internal void Defer(Payload payload)
     {
         payload.Buffer.AddReference();
-        Other.HoldBack(payload);
+        Other.Defer(payload);
     }
 
     /// <summary>Writes what was delivered while the client's command was executing behind the command's reply.</summary>
-    internal void WriteHeldBack(ReplyWriter reply)
+    internal void WriteDeferred(ReplyWriter reply)
     {
-        if (_extras?.TakeHeldBack() is not { } payloads) return;
+        if (_extras?.TakeDeferred() is not { } payloads) return;
         foreach (Payload payload in payloads)
         {
             reply.Raw(payload.Bytes);
@@ -419,8 +419,8 @@ internal sealed class Session
     private sealed class Extras(bool isInProcess)
     {
         private readonly ConcurrentQueue<Payload>? _inbox = isInProcess ? new() : null;
-        private List<Payload>? _heldBack; // delivered while a command of the client runs; its loop's
-        private List<Payload>? _heldBackServed; // while another thread executes the blocked command: that thread's, which passes it to the loop with the end of the wait
+        private List<Payload>? _deferred; // delivered while a command of the client runs; its loop's
+        private List<Payload>? _deferredServed; // while another thread executes the blocked command: that thread's, which passes it to the loop with the end of the wait
         private volatile ClientTracking? _tracking;
         private volatile BlockedClient? _blocked;
 
@@ -451,28 +451,28 @@ internal sealed class Session
 
         internal long OverSoftLimitSinceMs { get; set; }
 
-        internal long HeldBackBytes { get; private set; }
+        internal long DeferredBytes { get; private set; }
 
-        internal void HoldBack(Payload payload)
+        internal void Defer(Payload payload)
         {
-            (_heldBack ??= []).Add(payload);
-            HeldBackBytes += payload.Length;
+            (_deferred ??= []).Add(payload);
+            DeferredBytes += payload.Length;
         }
 
-        internal void HoldBackServed(Payload payload) => (_heldBackServed ??= []).Add(payload);
+        internal void DeferServed(Payload payload) => (_deferredServed ??= []).Add(payload);
 
-        internal List<Payload>? TakeHeldBackServed()
+        internal List<Payload>? TakeDeferredServed()
         {
-            List<Payload>? payloads = _heldBackServed;
-            _heldBackServed = null;
+            List<Payload>? payloads = _deferredServed;
+            _deferredServed = null;
             return payloads;
         }
 
-        internal List<Payload>? TakeHeldBack()
+        internal List<Payload>? TakeDeferred()
         {
-            List<Payload>? payloads = _heldBack;
-            _heldBack = null;
-            HeldBackBytes = 0;
+            List<Payload>? payloads = _deferred;
+            _deferred = null;
+            DeferredBytes = 0;
             return payloads;
         }
     }

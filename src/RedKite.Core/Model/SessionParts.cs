@@ -13,7 +13,7 @@ internal struct SessionOwn
     /// <summary>Bytes of the connection's buffers as its loop last counted them.</summary>
     internal long CountedBufferBytes;
 
-    /// <summary>Whether the input that is being executed came in this turn of the loop.</summary>
+    /// <summary>Whether the input that is being executed came in this iteration of the loop.</summary>
     internal bool HasNewInput;
 
     /// <summary>When the client's last wait for a blocking command ended, and what had been received until then.</summary>

@@ -5,7 +5,7 @@ using RedKite.Server.Model;
 namespace RedKite.Server.PubSub;
 
 /// <summary>
-/// Memory for messages, one behind the other: the messages that a subscriber gets in one turn of its loop are then one piece to
+/// Memory for messages, one behind the other: the messages that a subscriber gets in one iteration of its loop are then one piece to
 /// send. A block is filled only behind the messages that were handed out before. Used under its owner's lock.
 /// </summary>
 /// <remarks>

@@ -31,7 +31,7 @@ internal sealed class PatternIndex
     private readonly GlobBudget _budget = new(); // of one message; under the table's lock
 
     /// <summary>Where a pattern is filed.</summary>
-    private enum Place
+    private enum AnchorAt
     {
         Beginning,
         End,
@@ -41,16 +41,16 @@ internal sealed class PatternIndex
 
     internal void Add(SubscribedPattern pattern)
     {
-        Place place = PlaceOf(pattern.Text, out byte[] anchor);
-        if (place == Place.Other) _others.Add(pattern);
-        else Of(place).Add(anchor, pattern);
+        AnchorAt at = AnchorOf(pattern.Text, out byte[] anchor);
+        if (at == AnchorAt.Other) _others.Add(pattern);
+        else Of(at).Add(anchor, pattern);
     }
 
     internal void Remove(SubscribedPattern pattern)
     {
-        Place place = PlaceOf(pattern.Text, out byte[] anchor);
-        if (place == Place.Other) _others.Remove(pattern);
-        else Of(place).Remove(anchor, pattern);
+        AnchorAt at = AnchorOf(pattern.Text, out byte[] anchor);
+        if (at == AnchorAt.Other) _others.Remove(pattern);
+        else Of(at).Remove(anchor, pattern);
     }
 
     /// <summary>Adds all patterns that match a channel.</summary>
@@ -92,16 +92,16 @@ internal sealed class PatternIndex
         }
     }
 
-    private Anchors Of(Place place) => place switch
+    private Anchors Of(AnchorAt at) => at switch
     {
-        Place.Beginning => _beginnings,
-        Place.End => _ends,
+        AnchorAt.Beginning => _beginnings,
+        AnchorAt.End => _ends,
         _ => _middles,
     };
 
     // The longest literal of the pattern: at its beginning, at its end, or between two wildcards. Escaped bytes and classes
     // only separate literals, which is always correct, because an overlooked literal is merely not used.
-    private static Place PlaceOf(ReadOnlySpan<byte> pattern, out byte[] anchor)
+    private static AnchorAt AnchorOf(ReadOnlySpan<byte> pattern, out byte[] anchor)
     {
         ReadOnlySpan<byte> wildcards = "*?[\\"u8;
         anchor = [];
@@ -112,13 +112,13 @@ internal sealed class PatternIndex
         if (beginning.Length > 0 && beginning.Length >= end.Length)
         {
             anchor = beginning[..Math.Min(beginning.Length, AnchorBytesMax)].ToArray();
-            return Place.Beginning;
+            return AnchorAt.Beginning;
         }
 
         if (end.Length > 0)
         {
             anchor = end[^Math.Min(end.Length, AnchorBytesMax)..].ToArray();
-            return Place.End;
+            return AnchorAt.End;
         }
 
         ReadOnlySpan<byte> middle = [];
@@ -131,9 +131,9 @@ internal sealed class PatternIndex
             rest = length < 0 ? [] : rest[(length + 1)..];
         }
 
-        if (middle.IsEmpty) return Place.Other;
+        if (middle.IsEmpty) return AnchorAt.Other;
         anchor = middle[..Math.Min(middle.Length, MiddleBytesMax)].ToArray();
-        return Place.Middle;
+        return AnchorAt.Middle;
     }
 
     private static ReadOnlySpan<byte> UpToClassOrEscape(ReadOnlySpan<byte> pattern) => pattern[..pattern.IndexOfAny((byte)'[', (byte)'\\')];

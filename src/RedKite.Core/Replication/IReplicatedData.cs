@@ -15,16 +15,16 @@ internal interface IReplicatedData
 
     /// <summary>Writes all data to replicas, on the thread of <see cref="TryBeginSynchronization"/>. The caller ends it.</summary>
     /// <param name="writer">Receives the data.</param>
-    /// <param name="atCut">Called with all stripes locked; returns the place in the stream that the data belongs to.</param>
+    /// <param name="atSnapshotPoint">Called with all stripes locked; returns the position in the stream that the data belongs to.</param>
     /// <param name="version">The version of the form.</param>
-    void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atCut, int version);
+    void WriteForReplicas(RdbFileWriter writer, Func<RdbReplication> atSnapshotPoint, int version);
 
     /// <summary>As <see cref="WriteForReplicas"/>, without keys.</summary>
     /// <param name="writer">Receives the data.</param>
     /// <param name="withRecords">Whether what is no key is written.</param>
-    /// <param name="atCut">As there.</param>
+    /// <param name="atSnapshotPoint">As there.</param>
     /// <param name="version">The version of the form.</param>
-    void WriteKeylessForReplicas(RdbFileWriter writer, bool withRecords, Func<RdbReplication> atCut, int version);
+    void WriteKeylessForReplicas(RdbFileWriter writer, bool withRecords, Func<RdbReplication> atSnapshotPoint, int version);
 
     /// <summary>Whether commands wait for the snapshot that is being written.</summary>
     bool SnapshotIsAwaited { get; }
@@ -38,17 +38,17 @@ internal interface IReplicatedData
     /// <param name="loadKeyless">Loads what is no key, and returns what is wrong with it.</param>
     /// <param name="emptiesAfterFailure">Whether nothing of the data stays if loading fails.</param>
     /// <param name="cancellation">Ends loading early.</param>
-    /// <returns>The place in a stream that the data names; null: none.</returns>
+    /// <returns>The position in a stream that the data names; null: none.</returns>
     /// <exception cref="IOException">The data is damaged or cannot be read.</exception>
     RdbReplication? LoadReceived(IOpenFile file, Action removeAll, Func<KeylessRecord, string?> loadKeyless, bool emptiesAfterFailure, CancellationToken cancellation);
 
     /// <summary>Loads beside the old data, which clients go on using, and then replaces it.</summary>
     /// <param name="file">The data.</param>
-    /// <param name="spare">Receives it.</param>
+    /// <param name="shadow">Receives it.</param>
     /// <param name="replaceAll">Exchanges the data at the end, together with what is no key.</param>
     /// <param name="cancellation">Ends loading early.</param>
     /// <exception cref="IOException">The data is damaged or cannot be read: the old data is unchanged.</exception>
-    void LoadBeside(ArrivingFile file, Database[] spare, Action<List<KeylessRecord>, RdbReplication?> replaceAll, CancellationToken cancellation);
+    void LoadBeside(ArrivingFile file, Database[] shadow, Action<List<KeylessRecord>, RdbReplication?> replaceAll, CancellationToken cancellation);
 
     /// <summary>Whether the data became another than that of the append-only file, and no base is in force that has it.</summary>
     bool LogLacksData { get; }

@@ -92,7 +92,7 @@ internal sealed class ClientPause(AttentionWord attention)
     /// <param name="command">Its row.</param>
     /// <param name="nowMs">The steady time.</param>
     /// <param name="isOfClient">Whether it comes from a client, or the host; not from a log, or the server itself.</param>
-    internal bool TryHold(scoped in CommandContext cmd, Command command, long nowMs, bool isOfClient)
+    internal bool TryPause(scoped in CommandContext cmd, Command command, long nowMs, bool isOfClient)
     {
         Session session = cmd.Session;
         if (session.Type == ClientType.Master)
@@ -129,7 +129,7 @@ internal sealed class ClientPause(AttentionWord attention)
     }
 
     /// <summary>How many clients wait for the end of the pause.</summary>
-    internal int Held(ClientRegistry clients) => _current is null && _reasons == PauseReason.None ? 0 : clients.All.Count(session => session.IsPaused);
+    internal int Paused(ClientRegistry clients) => _current is null && _reasons == PauseReason.None ? 0 : clients.All.Count(session => session.IsPaused);
 
     private void Set(Interval? interval)
     {

@@ -67,7 +67,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     private volatile bool _lacksReplicas;
     private long _closedTimestamp; // 0: it is open
     private bool _waitsForDisk; // since it was closed, a holder other than MIGRATE has closed it
-    private long _heldTicks;
+    private long _pausedTicks;
 
     /// <summary>Called when clients that wait may try again: the gate has opened, or a key may be written. From any thread.</summary>
     internal event Action? Opened;
@@ -76,7 +76,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     internal event Action<WriteRefusal>? RefusalChanged;
 
     /// <summary>Called when commands that write need not wait any more, with how long they had to. From any thread.</summary>
-    internal event Action<TimeSpan>? Held;
+    internal event Action<TimeSpan>? Paused;
 
     /// <summary>Called by a thread that is about to close or open the gate, with nothing of it locked. A model test lets others get in between there.</summary>
     internal Action? Changing { get; set; }
@@ -85,11 +85,11 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     internal bool Waits => _holds != WriteHold.None;
 
     /// <summary>For how long commands that write had to wait for the disk so far.</summary>
-    internal TimeSpan HeldTime
+    internal TimeSpan PausedTime
     {
         get
         {
-            lock (_changing) return TimeSpan.FromTicks(_heldTicks) + (!_waitsForDisk ? TimeSpan.Zero : Stopwatch.GetElapsedTime(_closedTimestamp));
+            lock (_changing) return TimeSpan.FromTicks(_pausedTicks) + (!_waitsForDisk ? TimeSpan.Zero : Stopwatch.GetElapsedTime(_closedTimestamp));
         }
     }
 
@@ -126,7 +126,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     internal KeyWriteRule? KeyRule { get; set; }
 
     /// <summary>Whether a holder has closed the gate.</summary>
-    internal bool IsHeldBy(WriteHold hold) => (_holds & hold) != 0;
+    internal bool IsClosedBy(WriteHold hold) => (_holds & hold) != 0;
 
     /// <summary>
     /// Makes commands that write wait, until the same holder opens the gate. Its holder looks at it again and again; otherwise it uses
@@ -155,15 +155,15 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// <summary>Lets commands that write begin again, unless another holder has closed the gate, too, or they are refused.</summary>
     internal void Open(WriteHold hold)
     {
-        TimeSpan held;
+        TimeSpan paused;
         Changing?.Invoke();
         lock (_changing)
         {
-            if (!IsHeldBy(hold)) return;
+            if (!IsClosedBy(hold)) return;
             _holds &= ~hold;
             if (Waits) return;
-            held = Stopwatch.GetElapsedTime(_closedTimestamp);
-            if (_waitsForDisk) _heldTicks += held.Ticks;
+            paused = Stopwatch.GetElapsedTime(_closedTimestamp);
+            if (_waitsForDisk) _pausedTicks += paused.Ticks;
             _waitsForDisk = false;
             _closedTimestamp = 0;
             _opened.Set();
@@ -171,7 +171,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
         }
 
         Resume();
-        Held?.Invoke(held);
+        Paused?.Invoke(paused);
     }
 
     /// <summary>Lets clients that wait for a key try again.</summary>

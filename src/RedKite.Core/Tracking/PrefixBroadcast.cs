@@ -6,7 +6,7 @@ namespace RedKite.Server.Tracking;
 
 /// <summary>
 /// The prefixes that clients follow with BCAST, and the changed keys whose invalidations are not sent yet. Keys that one executor
-/// changes in a turn go out together, in their order; no other executor sends them, because this one could be in the middle of a transaction.
+/// changes in an iteration go out together, in their order; no other executor sends them, because this one could be in the middle of a transaction.
 /// </summary>
 internal sealed class PrefixBroadcast
 {

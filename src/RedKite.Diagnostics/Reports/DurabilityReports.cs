@@ -41,7 +41,7 @@ internal static class DurabilityReports
             _ => null,
         });
         json.WriteBoolean("held", parts.Core.WriteGate.Waits);
-        json.WriteNumber("held_milliseconds", (long)parts.Core.WriteGate.HeldTime.TotalMilliseconds);
+        json.WriteNumber("held_milliseconds", (long)parts.Core.WriteGate.PausedTime.TotalMilliseconds);
         json.WriteEndObject();
         WriteKeyless(json, parts.Core.Keyless);
         WriteBackup(json, parts.Backup);
@@ -115,7 +115,7 @@ internal static class DurabilityReports
         json.WriteNumber("keys_written", written);
         json.WriteNumber("side_bytes", durability.SideBytes);
         json.WriteNumber("side_bytes_max", BackgroundSnapshot.SideBytesMax);
-        json.WriteNumber("last_cut_microseconds", (long)durability.LastCut.TotalMicroseconds);
+        json.WriteNumber("last_cut_microseconds", (long)durability.LastSnapshotPoint.TotalMicroseconds);
         json.WriteEndObject();
     }
 

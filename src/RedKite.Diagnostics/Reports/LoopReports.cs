@@ -16,7 +16,7 @@ internal static class LoopReports
             json.WriteStartObject();
             json.WriteNumber("connections", loop.Connections);
             json.WriteNumber("utilization_percent", Math.Round(loop.UtilizationPercent, 1));
-            json.WriteNumber("longest_turn_microseconds", Math.Round(loop.LongestTurnMicroseconds, 1));
+            json.WriteNumber("longest_turn_microseconds", Math.Round(loop.LongestIterationMicroseconds, 1));
             json.WriteNumber("messages_waiting", loop.MessagesWaiting);
             json.WriteNumber("turns", loop.Cycles);
             json.WriteNumber("work_microseconds", loop.WorkMicroseconds);

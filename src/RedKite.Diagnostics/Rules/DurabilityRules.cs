@@ -34,7 +34,7 @@ internal static class DurabilityRules
         new("fsync-always-slow", "With appendfsync always every reply waits for a sync, and the slowest of them took more than 20 ms in at least 15 seconds of the last minute.",
             "Use a disk that syncs faster (an SSD with power-loss protection takes less than a millisecond), or appendfsync everysec, which may lose a second or two at a power loss.", "durability", AlwaysIsSlow),
         new("writes-held", "Commands that write waited for the disk for more than 5 % of the last minute: a sync took long, or more was in memory than may wait there.",
-            "Find what else uses the disk, or move `dir` to a faster one; or let clients write less while a snapshot is written.", "durability", WritesAreHeld),
+            "Find what else uses the disk, or move `dir` to a faster one; or let clients write less while a snapshot is written.", "durability", WritesArePaused),
         new("rewrite-fails", "The last rewrite of the append-only file failed. The old files stay in force and keep growing; the rewrite is tried again.",
             "Mend what the evidence names. A rewrite needs room for a second base.", "durability",
             view => view[RewriteFailuresInARow] > 0
@@ -105,7 +105,7 @@ internal static class DurabilityRules
             ? new("Each reply waits for a slow disk", Text($"the 99th percentile of the syncs is {Duration(view.Mean(LogSyncP99, RecentSeconds))}"), Warning)
             : null;
 
-    private static Diagnosis? WritesAreHeld(DiagnosticsView view) =>
+    private static Diagnosis? WritesArePaused(DiagnosticsView view) =>
         view.Mean(WritesHeld, RecentSeconds) is > 50 and var held
             ? new(
                 "Commands that write wait for the disk",

@@ -11,7 +11,7 @@ namespace RedKite.Server.Execution;
 /// role, and its memory. All callers ask here: requests, in process or not (<see cref="AdmitsOrReply"/>), EXEC for what was queued
 /// (<see cref="AdmitsQueuedOrReply"/>), blocked clients (<see cref="IsPermittedOrReply"/>), scripts and hosts' commands for themselves
 /// (<see cref="RefusalOfScript"/>) and for what they call (<see cref="RefusalOfCall"/>). The order of the rules is Redis's. What makes a command
-/// wait comes after all of them: <see cref="ClientPause"/>, <see cref="HeldWrites"/>.
+/// wait comes after all of them: <see cref="ClientPause"/>, <see cref="PausedWrites"/>.
 /// </summary>
 internal sealed class Admission(CommandExecutor executor) : IAdmission
 {

@@ -124,7 +124,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
     /// <param name="cmd">The command.</param>
     /// <param name="ns">How long it executed.</param>
     /// <param name="end">The timestamp at its end.</param>
-    /// <param name="hasWaited">Whether its execution began in an earlier turn: then neither its waiting time nor the time to send
+    /// <param name="hasWaited">Whether its execution began in an earlier iteration: then neither its waiting time nor the time to send
     /// its reply is known.</param>
     private void NoteSlow(scoped in CommandContext cmd, long ns, long end, bool hasWaited)
     {

@@ -50,7 +50,7 @@ internal sealed class CommandExecutor
     {
         Origin = origin;
         if (origin == CommandOrigin.Log) _heeded = ~(int)(ServerAttention.Loading | ServerAttention.LoadingBeside | ServerAttention.IsReplica);
-        else if (origin == CommandOrigin.Primary) _heeded = ~(int)(ServerAttention.Loading | ServerAttention.LoadingBeside | ServerAttention.IsReplica | ServerAttention.ScriptBusy | ServerAttention.HasBehaviors | ServerAttention.HeldByTest);
+        else if (origin == CommandOrigin.Primary) _heeded = ~(int)(ServerAttention.Loading | ServerAttention.LoadingBeside | ServerAttention.IsReplica | ServerAttention.ScriptBusy | ServerAttention.HasBehaviors | ServerAttention.PausedByTest);
         Engine = engine;
         Reply = new ReplyWriter(engine.Buffers);
         _keyspace = engine.Keyspace;
@@ -175,7 +175,7 @@ internal sealed class CommandExecutor
     private void Broadcast(Session session)
     {
         Engine.Tracking.Broadcast(Recording.Changes);
-        session.WriteHeldBack(Reply);
+        session.WriteDeferred(Reply);
     }
 
     private void NoteBrokenLimit(RequestLimit limit)
@@ -325,7 +325,7 @@ internal sealed class CommandExecutor
             Meter.BeginPipeline();
         }
 
-        if ((Reply.TakeEvents() & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply); // invalidations of evicted keys
+        if ((Reply.TakeEvents() & ReplyEvents.Delivery) != 0) session.WriteDeferred(Reply); // invalidations of evicted keys
         long replied = Reply.Length;
         Meter.BeginBatch(session);
         session.Counts.LastInteractionMs = Time.SteadyMs;
@@ -367,7 +367,7 @@ internal sealed class CommandExecutor
 
                 long changes = Metrics.Changes;
                 cmd.Begin(command!, _parser.Arguments(request.First, request.Count), request.Hash);
-                if (Recording.IsInSnapshot && Invoker.HeldWrites.TryHoldShort(cmd, command!, request.Hash)) break;
+                if (Recording.IsInSnapshot && Invoker.PausedWrites.TryPauseShort(cmd, command!, request.Hash)) break;
                 command!.Handler(ref cmd);
                 if (Reply.Events != ReplyEvents.None)
                 {
@@ -389,7 +389,7 @@ internal sealed class CommandExecutor
             held = Release(held, cmd);
             if (isShort && path == BatchPath.Intercepted)
             {
-                if (Engine.WriteGate.KeyRule is not null && IsHeld(ref cmd, command!, request)) break;
+                if (Engine.WriteGate.KeyRule is not null && IsPaused(ref cmd, command!, request)) break;
                 ExecuteIntercepted(ref cmd, Engine.Interceptor!, ref request, i++);
                 if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
                 if (session.ClosesAfterReply) break;
@@ -444,7 +444,7 @@ internal sealed class CommandExecutor
     {
         ReplyEvents events = Reply.TakeEvents();
         if ((events & ReplyEvents.Error) != 0 && failed is not null) Account.NoteError(failed, Reply);
-        if ((events & ReplyEvents.Delivery) != 0) session.WriteHeldBack(Reply);
+        if ((events & ReplyEvents.Delivery) != 0) session.WriteDeferred(Reply);
         return (events & ReplyEvents.Large) != 0 ? index + 1 : count;
     }
 
@@ -522,10 +522,10 @@ internal sealed class CommandExecutor
     }
 
     // Whether a command that behaviors surround must wait for its key. Nothing is locked here.
-    private bool IsHeld(ref CommandContext cmd, Command command, in Request request)
+    private bool IsPaused(ref CommandContext cmd, Command command, in Request request)
     {
         cmd.Begin(command, _parser.Arguments(request.First, request.Count), request.Hash);
-        return Invoker.HeldWrites.TryHold(cmd, command);
+        return Invoker.PausedWrites.TryPause(cmd, command);
     }
 
     // A command of the short path that behaviors surround: it belongs to the current run like others. Nothing is locked here.

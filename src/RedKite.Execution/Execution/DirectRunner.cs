@@ -16,7 +16,7 @@ internal sealed class DirectRunner(CommandExecutor executor)
 
     private readonly Engine _engine = executor.Engine;
     private readonly Keyspace _keyspace = executor.Engine.Keyspace;
-    private int _clockTurn; // of the last reading of the clock
+    private int _clockTick; // of the last reading of the clock
 
     /// <summary>Executes a request that needs nothing but a lock, the handler and an unlock.</summary>
     /// <returns>False if it needs more: nothing was done.</returns>
@@ -43,17 +43,17 @@ internal sealed class DirectRunner(CommandExecutor executor)
         return true;
     }
 
-    // Reading the clock takes as long as half of a GET. Without it the time is at most as old as the last turn of the server's clock, a tenth of a second.
+    // Reading the clock takes as long as half of a GET. Without it the time is at most as old as the last tick of the server's clock, a tenth of a second.
     private long BeginTime(bool mayBeStale)
     {
-        int turn = _engine.Clock.Turns;
-        if (mayBeStale && turn == _clockTurn && _engine.Clock.IsSystem && !executor.Meter.TimesNextDirect)
+        int tick = _engine.Clock.Ticks;
+        if (mayBeStale && tick == _clockTick && _engine.Clock.IsSystem && !executor.Meter.TimesNextDirect)
         {
             executor.Time.MayBeStale = true;
             return 0;
         }
 
-        _clockTurn = turn;
+        _clockTick = tick;
         long start = Stopwatch.GetTimestamp();
         executor.Meter.BeginDirect(start);
         return start;
@@ -90,7 +90,7 @@ internal sealed class DirectRunner(CommandExecutor executor)
     {
         ReplyWriter reply = executor.Reply;
         ReplyEvents events = reply.TakeEvents();
-        if ((events & ReplyEvents.Delivery) != 0) session.WriteHeldBack(reply);
+        if ((events & ReplyEvents.Delivery) != 0) session.WriteDeferred(reply);
         if ((events & ReplyEvents.Large) != 0 && cmd.Command is { IsShort: true } && reply.Length >= _engine.LargeReplies.Threshold) executor.Account.NoteLarge(_engine.LargeReplies, cmd, reply.Length);
     }
 }

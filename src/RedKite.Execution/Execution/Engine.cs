@@ -118,12 +118,12 @@ internal sealed class Engine : ServerCore
     }
 
     /// <summary>Whether a connection's command must wait for a test; null: there is no test server. Its clients try again when they are resumed, and with each tick.</summary>
-    internal RequestRule? HeldByTest { get; private set; }
+    internal RequestRule? PausedByTest { get; private set; }
 
     internal void HoldForTest(RequestRule rule)
     {
-        HeldByTest = rule;
-        Attention.Set(ServerAttention.HeldByTest, on: true);
+        PausedByTest = rule;
+        Attention.Set(ServerAttention.PausedByTest, on: true);
     }
 
     internal CommandExecutor NewExecutor() => new(this);

@@ -44,7 +44,7 @@ internal sealed partial class Invoker
         _keyspace = _engine.Keyspace;
         _blocked = new BlockedClientServer(this, executor.Admission, _engine, _environment);
         _nested = new NestedExecutor(this, executor.Admission, _engine, _environment);
-        HeldWrites = new HeldWrites(_engine, _environment, Reply);
+        PausedWrites = new PausedWrites(_engine, _environment, Reply);
         _environment.Nested = _nested;
     }
 
@@ -54,7 +54,7 @@ internal sealed partial class Invoker
     internal ReplyWriter Reply => _executor.Reply;
 
     /// <summary>The commands that wait until they may write.</summary>
-    internal HeldWrites HeldWrites { get; }
+    internal PausedWrites PausedWrites { get; }
 
     internal CommandAccount Account => _executor.Account;
 
@@ -70,19 +70,19 @@ internal sealed partial class Invoker
         ReplyMode replies = session.ReplyMode;
         if (replies == ReplyMode.SkipNext) session.ReplyMode = ReplyMode.SkipThis;
         bool isOutOfMemory = _keyspace.Budget.IsExceeded && !_executor.Evictor.TryEvict();
-        session.WriteHeldBack(Reply); // as in Redis, invalidations of evicted keys precede the reply
+        session.WriteDeferred(Reply); // as in Redis, invalidations of evicted keys precede the reply
         long length = Reply.Length;
         Command? command = request.Command;
         cmd.Begin(command!, arguments, request.Hash);
         if (Resolve(ref cmd, ref command) && _executor.Admission.AdmitsOrReply(ref cmd, command!, isOutOfMemory))
         {
-            if (TryHoldForTest(cmd) || _engine.Pause.TryHold(cmd, command!, _time.SteadyMs, isOfClient: !_executor.IsTrusted) || (!Admission.IsQueued(cmd, command!) && HeldWrites.TryHold(cmd, command!)))
+            if (TryPauseForTest(cmd) || _engine.Pause.TryPause(cmd, command!, _time.SteadyMs, isOfClient: !_executor.IsTrusted) || (!Admission.IsQueued(cmd, command!) && PausedWrites.TryPause(cmd, command!)))
             {
                 session.ReplyMode = replies;
                 return false;
             }
 
-            if (RunsScript(cmd, command!) && !Admission.IsQueued(cmd, command!) && WaitForTurn(now) is { } busy)
+            if (RunsScript(cmd, command!) && !Admission.IsQueued(cmd, command!) && WaitForScriptMutex(now) is { } busy)
             {
                 Account.Reject(command!, Reply, busy);
                 AbortTransaction(session, command);
@@ -137,7 +137,7 @@ internal sealed partial class Invoker
         long replied = Reply.Length;
         StripeSet stripes = StripesOf(cmd, command, requestBytes);
         bool isScript = RunsScript(cmd, command);
-        if (!isScript) _environment.ScriptTurn.End();
+        if (!isScript) _environment.ScriptMutexHold.End();
         LockScope locked;
         if (isScript)
         {
@@ -152,7 +152,7 @@ internal sealed partial class Invoker
 
         try
         {
-            if (mayWait && !isScript && HeldWrites.TryHoldSinceCut(cmd, command))
+            if (mayWait && !isScript && PausedWrites.TryPauseSinceSnapshotPoint(cmd, command))
             {
                 _environment.KeyHashes.Forget();
                 return Waits;
@@ -280,7 +280,7 @@ internal sealed partial class Invoker
         if (_environment.Blocking.Request is { } block && !_environment.Blocking.IsServing)
         {
             _environment.Blocking.Request = null;
-            if (block.Type is null || cmd.Count <= _engine.Settings.BlockedKeysMax || IsWithinBlockedKeysOrReply(cmd)) _engine.Blocked.Block(cmd, block, held, _time.TurnStart);
+            if (block.Type is null || cmd.Count <= _engine.Settings.BlockedKeysMax || IsWithinBlockedKeysOrReply(cmd)) _engine.Blocked.Block(cmd, block, held, _time.IterationStart);
         }
 
         if (_recording.IsOn) Publish(cmd, _environment.Metrics.Changes - changes);
@@ -450,17 +450,17 @@ internal sealed partial class Invoker
     private static bool RunsScript(scoped in CommandContext cmd, Command command) =>
         command.Is(CommandFlags.RunsScript) || command.ExcludesScripts?.Invoke(cmd) == true || (command.RunsQueued && cmd.Session.Transaction is { } transaction && (transaction.Flags & CommandFlags.RunsScript) != 0);
 
-    private bool TryHoldForTest(scoped in CommandContext cmd)
+    private bool TryPauseForTest(scoped in CommandContext cmd)
     {
-        if (_engine.HeldByTest is not { } rule || cmd.Session.Connection is null || !rule(cmd)) return false;
+        if (_engine.PausedByTest is not { } rule || cmd.Session.Connection is null || !rule(cmd)) return false;
         cmd.Session.IsPaused = true;
         return true;
     }
 
     // Waits until this thread may run a script. The error if another thread's takes long: this one has executed nothing.
-    private string? WaitForTurn(long now)
+    private string? WaitForScriptMutex(long now)
     {
-        while (!_environment.ScriptTurn.Begin(now))
+        while (!_environment.ScriptMutexHold.Begin(now))
         {
             if (_engine.Script.BusyReply is not { } busy) continue;
             if (_executor.Origin != CommandOrigin.Primary) return busy;

@@ -35,7 +35,7 @@ internal sealed class RunMeter
 
     private readonly Engine _engine;
     private readonly CommandTime _time;
-    private readonly ScriptTurn _scriptTurn;
+    private readonly ScriptMutexHold _scriptMutexHold;
     private readonly CommandAccount _account;
     private readonly ExecutorMetrics _metrics;
     private readonly RunProgress _progress;
@@ -45,9 +45,9 @@ internal sealed class RunMeter
     private readonly bool _diagnoses;
     private long _runStart;
     private int _runFirst;
-    private long _currentTurn; // 0: a caller in the process
-    private long _turn; // the loop's turn in which _turnStart was read
-    private long _turnStart;
+    private long _currentIteration; // 0: a caller in the process
+    private long _iteration; // the loop's iteration in which _iterationStart was read
+    private long _iterationStart;
     private int _splitWeight; // how many inputs this one represents in the samples of waiting and sending; 0: it is not sampled
     private SampleGap _splitGap = new(0x85EBCA6B);
     private int _splitStride = 1;
@@ -68,7 +68,7 @@ internal sealed class RunMeter
     {
         _engine = executor.Engine;
         _time = executor.Time;
-        _scriptTurn = executor.Environment.ScriptTurn;
+        _scriptMutexHold = executor.Environment.ScriptMutexHold;
         _account = executor.Account;
         _metrics = executor.Metrics;
         _progress = _metrics.Progress;
@@ -82,10 +82,10 @@ internal sealed class RunMeter
     /// <summary>The first request of the current run.</summary>
     internal int RunFirst => _runFirst;
 
-    /// <summary>Begins with the input that a connection received in a turn of the loop: all input of one turn became ready together.</summary>
-    internal void BeginInput(long turn)
+    /// <summary>Begins with the input that a connection received in an iteration of the loop: all input of one iteration became ready together.</summary>
+    internal void BeginInput(long iteration)
     {
-        _currentTurn = turn;
+        _currentIteration = iteration;
         _splitWeight = 0;
         if (--_untilSplit > 0) return;
         _untilSplit = _splitGap.Next(_splitStride);
@@ -110,14 +110,14 @@ internal sealed class RunMeter
     internal void BeginBatch(Session session)
     {
         long start = Stopwatch.GetTimestamp();
-        if (_turn != _currentTurn || _currentTurn == 0)
+        if (_iteration != _currentIteration || _currentIteration == 0)
         {
-            (_turn, _turnStart) = (_currentTurn, start); // a caller in the process has no turns
-            _time.TurnStart = start;
+            (_iteration, _iterationStart) = (_currentIteration, start); // a caller in the process has no iterations
+            _time.IterationStart = start;
         }
 
-        _scriptTurn.EndIfOverdue(start);
-        if (start - _turnStart >= NoticeableTicks) _engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _turnStart));
+        _scriptMutexHold.EndIfOverdue(start);
+        if (start - _iterationStart >= NoticeableTicks) _engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _iterationStart));
         BeginRun(first: 0, start);
     }
 
@@ -203,7 +203,7 @@ internal sealed class RunMeter
     }
 
     /// <summary>How long a command waited for its turn that began at a timestamp.</summary>
-    internal long WaitedNs(long start) => ServerClock.TicksToNs(start - _turnStart);
+    internal long WaitedNs(long start) => ServerClock.TicksToNs(start - _iterationStart);
 
     /// <summary>Records a command that was not part of a run.</summary>
     internal void NoteEnded(Command command, CommandMetrics metrics, long start, long end)
@@ -279,8 +279,8 @@ internal sealed class RunMeter
     /// <summary>Begins a single request of a caller in the process, which has no batch.</summary>
     internal void BeginDirect(long timestamp)
     {
-        (_turn, _turnStart) = (0, timestamp);
-        _time.TurnStart = timestamp;
+        (_iteration, _iterationStart) = (0, timestamp);
+        _time.IterationStart = timestamp;
         _time.Set(timestamp);
     }
 

@@ -44,7 +44,7 @@ internal sealed class LoopBlockedClients(Engine engine, EventLoop loop, CommandE
         _deadlines.Remove(client);
         RemoveSoon(client);
         if (session.Blocked == client) Continue(session.Connection!, session, client);
-        session.DeliverHeldBack();
+        session.DeliverDeferred();
         client.ReleaseReply(); // also if the connection was closed meanwhile
     }
 

@@ -31,10 +31,10 @@ internal sealed class LoopGate(EventLoop loop)
         _abandoned = failure;
     }
 
-    /// <summary>At the end of a turn that holds no output: asks for the sync of what was executed without a reply.</summary>
-    internal void EndTurn()
+    /// <summary>At the end of an iteration that holds no output: asks for the sync of what was executed without a reply.</summary>
+    internal void EndIteration()
     {
-        if (_log is { } log && !loop.HasHeldOutput && AwaitedPosition() is > 0 and long position) log.Ask(position);
+        if (_log is { } log && !loop.HasGatedOutput && AwaitedPosition() is > 0 and long position) log.Ask(position);
     }
 
     private long AwaitedPosition()

@@ -94,7 +94,7 @@ internal sealed class SessionLoop : IConnectionHandler
     /// <summary>Holds the loop's output back until the append-only file has what it may show.</summary>
     internal LoopGate Gate { get; }
 
-    /// <summary>Called in every turn of the first loop, with the time.</summary>
+    /// <summary>Called in every iteration of the first loop, with the time.</summary>
     internal Action<long>? Ticked { get; init; }
 
     private static Session SessionOf(Connection connection) => (Session)connection.State!;
@@ -148,7 +148,7 @@ internal sealed class SessionLoop : IConnectionHandler
     };
 
     /// <summary>
-    /// The loop that idle clients move to at the end of each turn, so that also the client of this turn leaves; null: they stay. On the
+    /// The loop that idle clients move to at the end of each iteration, so that also the client of this iteration leaves; null: they stay. On the
     /// loop's thread.
     /// </summary>
     internal SessionLoop? Home { get; set; }
@@ -209,10 +209,10 @@ internal sealed class SessionLoop : IConnectionHandler
         return consumed;
     }
 
-    public void TurnEnded()
+    public void IterationEnded()
     {
-        Executor.Environment.ScriptTurn.End();
-        Gate.EndTurn();
+        Executor.Environment.ScriptMutexHold.End();
+        Gate.EndIteration();
         if (_feeder.IsInUse) _feeder.Feed(Executor.Metrics.Reads);
         if (Home is { } home) _loop.MoveIdle(home._loop, MayMove);
     }
@@ -269,13 +269,13 @@ internal sealed class SessionLoop : IConnectionHandler
         if (session.IsExecuting)
         {
             if (connection.IsClosing) return;
-            if (IsOverLimit(connection, session.HeldBackBytes))
+            if (IsOverLimit(connection, session.DeferredBytes))
             {
                 OnLimitExceeded(connection);
                 return;
             }
 
-            session.HoldBack(new Payload(buffer, start, length));
+            session.Defer(new Payload(buffer, start, length));
             Executor.Reply.NoteDelivery();
             return;
         }

@@ -254,7 +254,7 @@ internal sealed unsafe class EpollTransport : Transport
         {
             if (loop.Sockets.IsFull)
             {
-                if (i == 0) RestFromAccepting(descriptor); // else this turn may close some
+                if (i == 0) RestFromAccepting(descriptor); // else this iteration may close some
                 return;
             }
 
@@ -289,7 +289,7 @@ internal sealed unsafe class EpollTransport : Transport
     // Exclusive: a connection wakes one of the loops that wait, and never only one that works.
     private void Watch(int descriptor) => LinuxCalls.EpollControl(_epoll, LinuxCalls.EpollAdd, descriptor, LinuxCalls.EpollIn | LinuxCalls.EpollExclusive);
 
-    // Before anything else of the turn: this loop alone was woken for them, and what else is ready may take long.
+    // Before anything else of the iteration: this loop alone was woken for them, and what else is ready may take long.
     private void AcceptFirst(int ready, EventLoop loop)
     {
         for (int i = 0; i < ready; i++)

@@ -3,8 +3,8 @@ namespace RedKite.Persistence.Aof;
 /// <summary>An append-only file or its manifest that cannot be read: which file, where, and why.</summary>
 internal sealed class AofException : IOException
 {
-    private AofException(string path, long offset, string place, string reason)
-        : base($"{path}: {place}: {reason}")
+    private AofException(string path, long offset, string position, string reason)
+        : base($"{path}: {position}: {reason}")
     {
         Path = path;
         Offset = offset;

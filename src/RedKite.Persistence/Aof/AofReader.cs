@@ -28,7 +28,7 @@ internal enum AofRead : byte
 
 /// <summary>
 /// Reads the commands of an append-only file in order: RESP arrays of bulk strings, with lines between them that begin with # and are
-/// ignored, except <c>#TS:seconds</c> and <c>#REPL:id offset database</c>, the place in a stream for replicas that all commands before it lead to. A unit is a command, or all from MULTI to EXEC. Memory is that of the largest command. Anything
+/// ignored, except <c>#TS:seconds</c> and <c>#REPL:id offset database</c>, the position in a stream for replicas that all commands before it lead to. A unit is a command, or all from MULTI to EXEC. Memory is that of the largest command. Anything
 /// else than a whole command or a truncated one is an <see cref="AofException"/>.
 /// </summary>
 /// <remarks>
@@ -55,7 +55,7 @@ internal sealed class AofReader : IDisposable
     private readonly IOpenFile _file;
     private readonly NativeBuffer _arguments = new(); // pairs of ints: start and length, relative to the command
     private NativeBuffer _window = new();
-    private NativeBuffer _spare = new();
+    private NativeBuffer _refilled = new();
     private long _windowStart;
     private int _next; // in the window
     private int _commandStart;
@@ -110,11 +110,11 @@ internal sealed class AofReader : IDisposable
     /// <summary>The time of the last annotation, in seconds since 1970; 0: none.</summary>
     internal long TimestampSeconds { get; private set; }
 
-    /// <summary>The place in a stream that the annotation behind the last command names; null: there is none.</summary>
-    internal RdbReplication? EndPlace { get; private set; }
+    /// <summary>The position in a stream that the annotation behind the last command names; null: there is none.</summary>
+    internal RdbReplication? EndPosition { get; private set; }
 
-    /// <summary>The annotation that names a place in a stream.</summary>
-    internal static byte[] PlaceLine(RdbReplication place) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"#REPL:{place.Id} {place.Offset} {place.Database}\r\n"));
+    /// <summary>The annotation that names a position in a stream.</summary>
+    internal static byte[] PositionLine(RdbReplication position) => Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"#REPL:{position.Id} {position.Offset} {position.Database}\r\n"));
 
     /// <summary>Whether a file begins with RDB data.</summary>
     internal static bool BeginsWithRdb(IOpenFile file)
@@ -153,7 +153,7 @@ internal sealed class AofReader : IDisposable
     {
         _arguments.Dispose();
         _window.Dispose();
-        _spare.Dispose();
+        _refilled.Dispose();
     }
 
     private Step TryStep()
@@ -174,15 +174,15 @@ internal sealed class AofReader : IDisposable
         if (end < 0) return rest.Length < LineBytesMax ? Step.Starved : throw Invalid("the annotation is too long");
         _next += end + 1;
         ReadOnlySpan<byte> line = rest[..end].TrimEnd((byte)'\r');
-        if (line.StartsWith(PlacePrefix)) EndPlace = PlaceIn(Encoding.ASCII.GetString(line[PlacePrefix.Length..]));
+        if (line.StartsWith(PositionPrefix)) EndPosition = PositionIn(Encoding.ASCII.GetString(line[PositionPrefix.Length..]));
         if (!line.StartsWith("#TS:"u8) || !Utf8Parser.TryParse(line[4..], out long seconds, out int used) || used != line.Length - 4) return Step.Ignored;
         TimestampSeconds = seconds;
         return Step.Timestamp;
     }
 
-    private static ReadOnlySpan<byte> PlacePrefix => "#REPL:"u8;
+    private static ReadOnlySpan<byte> PositionPrefix => "#REPL:"u8;
 
-    private static RdbReplication? PlaceIn(string text) => text.Split(' ') is [{ Length: RdbReplication.IdLength } id, var offset, var database]
+    private static RdbReplication? PositionIn(string text) => text.Split(' ') is [{ Length: RdbReplication.IdLength } id, var offset, var database]
         && long.TryParse(offset, NumberStyles.None, CultureInfo.InvariantCulture, out long bytes) && int.TryParse(database, NumberStyles.None, CultureInfo.InvariantCulture, out int index)
         ? new RdbReplication(index, id, bytes) : null;
 
@@ -234,14 +234,14 @@ internal sealed class AofReader : IDisposable
         long wanted = Math.Min(Math.Max(WindowBytes, unread.Length * 2L), int.MaxValue);
         int bytes = (int)Math.Min(wanted - unread.Length, Length - _windowStart - _window.Length);
         if (bytes == 0) throw Invalid("a command of more than 2 GiB");
-        _spare.Clear();
-        Span<byte> target = _spare.Room(unread.Length + bytes);
+        _refilled.Clear();
+        Span<byte> target = _refilled.Room(unread.Length + bytes);
         unread.CopyTo(target);
         int read = _file.Read(_windowStart + _window.Length, target[unread.Length..]);
         if (read < bytes) throw Invalid("the file became shorter while it was read");
-        _spare.Advance(unread.Length + read);
+        _refilled.Advance(unread.Length + read);
         _windowStart += _commandStart;
-        (_window, _spare) = (_spare, _window);
+        (_window, _refilled) = (_refilled, _window);
         (_commandStart, _next) = (0, 0);
     }
 
@@ -249,7 +249,7 @@ internal sealed class AofReader : IDisposable
     {
         bool begins = Ascii.EqualsIgnoreCase(this[0], "MULTI"u8), ends = Ascii.EqualsIgnoreCase(this[0], "EXEC"u8); // as in Redis, whatever arguments they have
         IsFrame = begins || ends;
-        EndPlace = null;
+        EndPosition = null;
 
         // No server writes these: what was between is missing. As in Redis they change nothing; a transaction begins at its first MULTI.
         Stray = IsFrame && InUnit == begins ? (begins ? "MULTI within a transaction" : "EXEC without MULTI") : null;

@@ -57,7 +57,7 @@ internal static class CommandBase
         if (item.ExpiryMs >= 0) database.WriteExpiry(database.Find(key, hash, ExpiryClock.Never), item.ExpiryMs);
         Entry entry = database.Find(key, hash, ExpiryClock.Never);
         values.Write(database, entry);
-        if (item.IsBlessed) values.WriteBlessing(key);
+        if (item.IsPinned) values.WritePin(key);
         database.Unlink(entry, UnlinkReason.Deleted);
         new BackgroundSweep(keyspace, 0, 1).Run(0, long.MaxValue, expire: false);
     }

@@ -20,7 +20,7 @@ internal sealed class ValueCommands(CommandOutput output, int payloadBytesMax = 
     private readonly RdbScratch _scratch = new();
 
     /// <summary>Writes that a key must not be evicted.</summary>
-    internal void WriteBlessing(ReadOnlySpan<byte> key) => output.Begin("BLESS"u8, 3).Argument("SET"u8).Argument(key).Argument("NO-EVICT"u8);
+    internal void WritePin(ReadOnlySpan<byte> key) => output.Begin("BLESS"u8, 3).Argument("SET"u8).Argument(key).Argument("NO-EVICT"u8);
 
     /// <summary>Writes a key with its value and its expiry.</summary>
     /// <exception cref="FileFailure">The value needs a longer payload than servers accept.</exception>

@@ -26,12 +26,12 @@ internal sealed class LogChain
 
     private const int SlotCount = 1 << 16;
     private const int AppenderCount = 64; // records that can be incomplete at a time; a further thread waits for one of them
-    private const int SparesMax = 64; // 16 MiB, which a burst reuses without allocation
+    private const int FreeMax = 64; // 16 MiB, which a burst reuses without allocation
     private const int DatabaseBits = 8;
     private const int UnknownDatabase = 255;
 
     private readonly byte[]?[] _segments = new byte[]?[SlotCount];
-    private readonly Stack<byte[]> _spares = new();
+    private readonly Stack<byte[]> _free = new();
     private readonly LogAppender[] _appenders = new LogAppender[AppenderCount];
     private PaddedWord _end; // position << DatabaseBits | database
     private long _released;
@@ -51,7 +51,7 @@ internal sealed class LogChain
     /// <summary>The oldest byte that is kept.</summary>
     internal long Released => Volatile.Read(ref _released);
 
-    /// <summary>Memory of the segments, spare ones included.</summary>
+    /// <summary>Memory of the segments, free ones included.</summary>
     internal long MemoryBytes => (long)Volatile.Read(ref _segmentCount) << SegmentShift;
 
     /// <summary>The end of the records that are complete, together with all before them.</summary>
@@ -135,9 +135,9 @@ internal sealed class LogChain
         {
             byte[]? segment = Interlocked.Exchange(ref _segments[index & (SlotCount - 1)], null);
             if (segment is null) continue;
-            lock (_spares)
+            lock (_free)
             {
-                if (_spares.Count < SparesMax) _spares.Push(segment);
+                if (_free.Count < FreeMax) _free.Push(segment);
                 else Interlocked.Decrement(ref _segmentCount);
             }
         }
@@ -199,7 +199,7 @@ internal sealed class LogChain
     private byte[] Add(ref byte[]? slot)
     {
         byte[]? segment;
-        lock (_spares) _spares.TryPop(out segment);
+        lock (_free) _free.TryPop(out segment);
         if (segment is null)
         {
             segment = GC.AllocateUninitializedArray<byte>(SegmentBytes, pinned: true);
@@ -207,7 +207,7 @@ internal sealed class LogChain
         }
 
         if (Interlocked.CompareExchange(ref slot, segment, null) is not { } added) return segment;
-        lock (_spares) _spares.Push(segment);
+        lock (_free) _free.Push(segment);
         return added;
     }
 

@@ -42,8 +42,8 @@ internal sealed class LogWriter : IDisposable
     private volatile bool _stopping;
     private bool _hasEnded; // nothing is asked any more
     private readonly LogHealth _health;
-    private volatile TaskCompletionSource<bool>? _flush; // asked for, until a turn begins
-    private TaskCompletionSource<bool>? _flushing; // of the current turn
+    private volatile TaskCompletionSource<bool>? _flush; // asked for, until an iteration begins
+    private TaskCompletionSource<bool>? _flushing; // of the current iteration
 
     /// <param name="chain">What to write.</param>
     /// <param name="clock">The time, for annotations and intervals.</param>
@@ -61,7 +61,7 @@ internal sealed class LogWriter : IDisposable
     internal FsyncPolicy Policy { get; set; } = FsyncPolicy.EverySecond;
 
     /// <summary>
-    /// Whether the policy's syncs are left out for now (no-appendfsync-on-rewrite); read in each turn. A file that ends is synced nevertheless.
+    /// Whether the policy's syncs are left out for now (no-appendfsync-on-rewrite); read in each iteration. A file that ends is synced nevertheless.
     /// </summary>
     internal Func<bool> SuspendsSyncs { get; init; } = static () => false;
 
@@ -79,8 +79,8 @@ internal sealed class LogWriter : IDisposable
     /// <summary>Called when a write has succeeded again, or the base of a file that goes on after an abandoned one is committed.</summary>
     internal Action? Recovered { get; init; }
 
-    /// <summary>Called on the writer's thread in each of its turns, at least every 100 ms.</summary>
-    internal Action? Turned { get; init; }
+    /// <summary>Called on the writer's thread in each of its iterations, at least every 100 ms.</summary>
+    internal Action? Iterated { get; init; }
 
     /// <summary>Called on the writer's thread when it has written what was complete: how many bytes, and how long that took.</summary>
     internal Action<long, TimeSpan>? WriteTimed { get; init; }
@@ -248,7 +248,7 @@ internal sealed class LogWriter : IDisposable
                 EndFlush(false);
             }
 
-            Turned?.Invoke();
+            Iterated?.Invoke();
             if (!hasMore) Sleep();
         }
 
@@ -310,7 +310,7 @@ internal sealed class LogWriter : IDisposable
         return IsDue(_written + GatheredBytesMax) || _flush is not null;
     }
 
-    // Whether the next turn must not wait until a failed write is repeated.
+    // Whether the next iteration must not wait until a failed write is repeated.
     private bool IsAsked => _flush is not null || _flushing is not null || _switch is { } next && (next.HasBase || IsAbandoned);
 
     // Whether there is something to write now: it is asked for, or, if nothing waits for a sync, it ends beyond a position.

@@ -15,7 +15,7 @@ internal sealed class RdbFeed : IDisposable
     private readonly IOpenFile _file;
     private readonly bool _sums;
     private NativeBuffer _window = new();
-    private NativeBuffer _spare = new();
+    private NativeBuffer _refilled = new();
     private long _next;
 
     /// <param name="file">The file.</param>
@@ -51,17 +51,17 @@ internal sealed class RdbFeed : IDisposable
     internal ReadOnlySpan<byte> Refill(ReadOnlySpan<byte> unread, int needed)
     {
         Sum(unread.Length);
-        _spare.Clear();
+        _refilled.Clear();
         int missing = Math.Max(needed, WindowBytes) - unread.Length;
         int bytes = (int)Math.Min(missing, Left);
-        Span<byte> target = _spare.Room(unread.Length + bytes);
+        Span<byte> target = _refilled.Room(unread.Length + bytes);
         unread.CopyTo(target);
         target = target[unread.Length..];
         int read = _file.Read(_next, target);
         if (read < bytes && unread.Length + read < needed) throw new RdbFileException(_file.Path, _next + read, "the file became shorter while it was read");
         _next += read;
-        _spare.Advance(unread.Length + read);
-        (_window, _spare) = (_spare, _window);
+        _refilled.Advance(unread.Length + read);
+        (_window, _refilled) = (_refilled, _window);
         return _window.Written;
     }
 
@@ -74,6 +74,6 @@ internal sealed class RdbFeed : IDisposable
     public void Dispose()
     {
         _window.Dispose();
-        _spare.Dispose();
+        _refilled.Dispose();
     }
 }

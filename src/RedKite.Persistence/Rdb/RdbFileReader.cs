@@ -59,7 +59,7 @@ internal sealed class RdbFileReader : IDisposable
     private long _expiryMs = -1;
     private long _idleSeconds = -1;
     private long _frequency = -1;
-    private long _blessing = -1;
+    private long _pin = -1;
 
     private RdbFileReader(IOpenFile file, long start, RdbReadOptions options)
     {
@@ -248,7 +248,7 @@ internal sealed class RdbFileReader : IDisposable
             ExpiryMs = _expiryMs,
             IdleSeconds = _idleSeconds,
             Frequency = (int)_frequency,
-            IsBlessed = _blessing > 0,
+            IsPinned = _pin > 0,
             NameStart = nameStart,
             NameLength = nameLength,
             ValueOffset = _position + input.Position,
@@ -275,7 +275,7 @@ internal sealed class RdbFileReader : IDisposable
     private void Add(RdbBatch batch, in RdbItem key, long valueBytes)
     {
         batch.Add(key with { ValueBytes = valueBytes });
-        (_recordStart, _expiryMs, _idleSeconds, _frequency, _blessing) = (-1, -1, -1, -1, -1);
+        (_recordStart, _expiryMs, _idleSeconds, _frequency, _pin) = (-1, -1, -1, -1, -1);
     }
 
     // A value that does not fit into the window. Its bytes are summed and passed over.
@@ -298,7 +298,7 @@ internal sealed class RdbFileReader : IDisposable
     private bool TryAux(ref RdbInput input, RdbBatch batch)
     {
         if (!TryText(ref input, batch, out int nameStart, out int nameLength) || !TryText(ref input, batch, out int textStart, out int textLength)) return false;
-        if (batch.Texts.Written.Slice(nameStart, nameLength).SequenceEqual(RdbFormat.Blessing)) return Precede(ref _blessing, 1);
+        if (batch.Texts.Written.Slice(nameStart, nameLength).SequenceEqual(RdbFormat.Blessing)) return Precede(ref _pin, 1);
         batch.Add(new RdbItem { Kind = RdbItemKind.Aux, Offset = _position, NameStart = nameStart, NameLength = nameLength, TextStart = textStart, TextLength = textLength });
         return true;
     }

@@ -20,7 +20,7 @@ internal sealed record RdbFileInfo
     /// <summary>Whether the file is the base of an append-only file.</summary>
     internal bool IsLogBase { get; init; }
 
-    /// <summary>The place in the stream of changes that the data belongs to; null: none.</summary>
+    /// <summary>The position in the stream of changes that the data belongs to; null: none.</summary>
     internal RdbReplication? Replication { get; init; }
 }
 

@@ -43,7 +43,7 @@ internal readonly record struct RdbItem
     internal int Frequency { get; init; }
 
     /// <summary>Whether the key must not be evicted.</summary>
-    internal bool IsBlessed { get; init; }
+    internal bool IsPinned { get; init; }
 
     /// <summary>The position in the file of the value's first byte.</summary>
     internal long ValueOffset { get; init; }

@@ -4,7 +4,7 @@ using RedKite.Persistence.Files;
 
 namespace RedKite.Persistence.Rdb;
 
-/// <summary>A place in a stream of changes: the database that it has selected, its id and its offset.</summary>
+/// <summary>A position in a stream of changes: the database that it has selected, its id and its offset.</summary>
 internal sealed record RdbReplication(int Database, string Id, long Offset)
 {
     /// <summary>The length of an id.</summary>

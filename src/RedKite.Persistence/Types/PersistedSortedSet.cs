@@ -28,10 +28,10 @@ internal sealed class PersistedSortedSet() : PersistedType(StoredTypes.Of(DataTy
         Span<byte> score = stackalloc byte[RespDouble.TextMax];
         var set = new SortedSetValue(database, entry);
         long left = set.Count;
-        for (SortedSetCursor place = set.At(0, stackalloc byte[CanonicalInteger.TextBytesMax]); place.Exists; place.MoveNext())
+        for (SortedSetCursor cursor = set.At(0, stackalloc byte[CanonicalInteger.TextBytesMax]); cursor.Exists; cursor.MoveNext())
         {
             output.BeginElements("ZADD"u8, entry.Key, set.Count - left, left, each: 2);
-            output.Argument(score[..RespDouble.Format(place.Score, score)]).Argument(place.Member);
+            output.Argument(score[..RespDouble.Format(cursor.Score, score)]).Argument(cursor.Member);
             left--;
         }
 
@@ -49,14 +49,14 @@ internal sealed class PersistedSortedSet() : PersistedType(StoredTypes.Of(DataTy
         var ofElement = new DatasetDigest(element);
         var set = new SortedSetValue(database, entry);
         if ((long)position.Next >= set.Count) return true;
-        for (SortedSetCursor place = set.At((long)position.Next, stackalloc byte[CanonicalInteger.TextBytesMax]); place.Exists; place.MoveNext())
+        for (SortedSetCursor cursor = set.At((long)position.Next, stackalloc byte[CanonicalInteger.TextBytesMax]); cursor.Exists; cursor.MoveNext())
         {
             element.Clear();
-            ofElement.Mix(place.Member);
-            ofElement.Mix(score[..RespDouble.FormatDigits(place.Score, score)]);
+            ofElement.Mix(cursor.Member);
+            ofElement.Mix(score[..RespDouble.FormatDigits(cursor.Score, score)]);
             digest.Add(element);
             position.Next++;
-            if (left.Take(place.Member.Length) && (long)position.Next < set.Count) return false;
+            if (left.Take(cursor.Member.Length) && (long)position.Next < set.Count) return false;
         }
 
         return true;
@@ -64,7 +64,7 @@ internal sealed class PersistedSortedSet() : PersistedType(StoredTypes.Of(DataTy
 
     private sealed class Steps : RdbValueSteps
     {
-        private ScoreTreePosition _place;
+        private ScoreTreePosition _cursor;
         private long _count;
         private bool _begun;
         private bool _isScoreDue;
@@ -72,7 +72,7 @@ internal sealed class PersistedSortedSet() : PersistedType(StoredTypes.Of(DataTy
         internal override void Begin(RdbType form, Database database, Entry entry, ExpiryClock expiry, NativeBuffer scratch)
         {
             var set = new SortedSetStructure(database.ArenaOf(entry), database.Hasher, entry.Root);
-            _place = set.At(0);
+            _cursor = set.At(0);
             _count = set.Count;
             _begun = _isScoreDue = false;
         }
@@ -88,13 +88,13 @@ internal sealed class PersistedSortedSet() : PersistedType(StoredTypes.Of(DataTy
 
             if (_isScoreDue)
             {
-                output.Double(_place.Score);
-                _place.MoveNext();
+                output.Double(_cursor.Score);
+                _cursor.MoveNext();
                 _isScoreDue = false;
             }
 
-            if (!_place.Exists) return false;
-            output.String(_place.Member);
+            if (!_cursor.Exists) return false;
+            output.String(_cursor.Member);
             _isScoreDue = true;
             return true;
         }

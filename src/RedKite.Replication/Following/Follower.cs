@@ -51,13 +51,13 @@ internal sealed class Follower : IDisposable
     internal void Begin() => Resume();
 
     /// <summary>
-    /// The place in the primary's stream of the data that was loaded at the start: the link goes on there. Before <see cref="Begin"/>.
+    /// The position in the primary's stream of the data that was loaded at the start: the link goes on there. Before <see cref="Begin"/>.
     /// </summary>
-    internal void Continue(RdbReplication place)
+    internal void Continue(RdbReplication position)
     {
-        _core.Replication.AdoptHistory(place.Id);
-        _services.Replicas.Stream.Reset(place.Offset);
-        (_history.IsKnown, _history.Database) = (true, place.Database);
+        _core.Replication.AdoptHistory(position.Id);
+        _services.Replicas.Stream.Reset(position.Offset);
+        (_history.IsKnown, _history.Database) = (true, position.Database);
     }
 
     /// <summary>
@@ -129,8 +129,8 @@ internal sealed class Follower : IDisposable
         return space < 0 ? null : new PrimaryAddress(setting[..space], int.Parse(setting.AsSpan(space + 1), CultureInfo.InvariantCulture));
     }
 
-    /// <summary>The place in the primary's stream that the data of now belongs to; null: there is none. The stream's offset names the data while nothing of the stream is executed.</summary>
-    internal RdbReplication? PlaceOfNow() => !_history.IsKnown ? null
+    /// <summary>The position in the primary's stream that the data of now belongs to; null: there is none. The stream's offset names the data while nothing of the stream is executed.</summary>
+    internal RdbReplication? CurrentPosition() => !_history.IsKnown ? null
         : _link is null ? new RdbReplication(_history.Database, _core.Replication.Id, _services.Replicas.Stream.Offset)
         : _core.Replication.Applying.IsHeldByCurrentThread ? new RdbReplication(_core.Replication.StreamDatabase, _core.Replication.Id, _services.Replicas.Stream.Offset) : null;
 

@@ -141,9 +141,9 @@ internal sealed partial class ReplicaLink
         {
             _services.WaitForLoops(_stop.Token);
             _services.Replicas.CloseAll();
-            RdbReplication? place = _services.Data.LoadReceived(file, RemoveAll, record => Execute(record.LoadRequest(replaces: true)), emptiesAfterFailure, _stop.Token);
+            RdbReplication? position = _services.Data.LoadReceived(file, RemoveAll, record => Execute(record.LoadRequest(replaces: true)), emptiesAfterFailure, _stop.Token);
             _history.IsIncomplete = false;
-            NoteLoaded(answer, place);
+            NoteLoaded(answer, position);
         }
         catch (Exception failure) when (failure is IOException or OperationCanceledException)
         {
@@ -165,12 +165,12 @@ internal sealed partial class ReplicaLink
         ServerAttention loading = isSameHistory ? ServerAttention.LoadingBeside : ServerAttention.Loading;
         _core.Log.Notice(LogEvents.SyncBegun, "MASTER <-> REPLICA sync: Loading DB in memory, beside the old data");
         _isLoading = true;
-        Database[] spare = _core.Keyspace.NewSpare();
+        Database[] shadow = _core.Keyspace.NewShadow();
         _core.Attention.Set(loading, on: true);
         try
         {
             using ArrivingFile file = Arriving(receiver);
-            _services.Data.LoadBeside(file, spare, (keyless, place) => Exchange(spare, keyless, answer, place), _stop.Token);
+            _services.Data.LoadBeside(file, shadow, (keyless, position) => Exchange(shadow, keyless, answer, position), _stop.Token);
         }
         catch (FileFailure failure)
         {
@@ -180,7 +180,7 @@ internal sealed partial class ReplicaLink
         {
             using (_core.Keyspace.LockAll()) // what has arrived, if it was not all
             {
-                foreach (Database database in spare) database.Discard();
+                foreach (Database database in shadow) database.Discard();
             }
 
             _core.Attention.Set(loading, on: false);
@@ -188,7 +188,7 @@ internal sealed partial class ReplicaLink
         }
     }
 
-    private void Exchange(Database[] spare, List<KeylessRecord> keyless, in SyncAnswer answer, RdbReplication? place)
+    private void Exchange(Database[] shadow, List<KeylessRecord> keyless, in SyncAnswer answer, RdbReplication? position)
     {
         // What is no key first: if the primary's cannot be loaded, the old records come back, and the data stays. So for some microseconds the new ones see the old data.
         List<KeylessRecord> old = OldRecords();
@@ -200,13 +200,13 @@ internal sealed partial class ReplicaLink
 
         _core.Log.Notice(LogEvents.SyncBegun, "MASTER <-> REPLICA sync: Swapping active DB with loaded DB");
         _services.Replicas.CloseAll();
-        _core.Keyspace.ReplaceAtFlush(spare);
+        _core.Keyspace.ReplaceAtFlush(shadow);
         try
         {
             lock (_core.Replication.Applying)
             {
                 Execute(FlushAll);
-                NoteLoaded(answer, place);
+                NoteLoaded(answer, position);
             }
         }
         finally
@@ -217,8 +217,8 @@ internal sealed partial class ReplicaLink
 
     private List<KeylessRecord> OldRecords()
     {
-        var turn = new ScriptTurn(_core.Keyspace.Scripts);
-        while (!turn.Begin(System.Diagnostics.Stopwatch.GetTimestamp()))
+        var hold = new ScriptMutexHold(_core.Keyspace.Scripts);
+        while (!hold.Begin(System.Diagnostics.Stopwatch.GetTimestamp()))
         {
             _stop.Token.ThrowIfCancellationRequested();
             _stop.Token.WaitHandle.WaitOne(ScriptPollMs);
@@ -230,16 +230,16 @@ internal sealed partial class ReplicaLink
         }
         finally
         {
-            turn.End();
+            hold.End();
         }
     }
 
-    private void NoteLoaded(in SyncAnswer answer, RdbReplication? place)
+    private void NoteLoaded(in SyncAnswer answer, RdbReplication? position)
     {
         if (answer.Id is { } id) _core.Replication.AdoptHistory(id);
         else _core.Replication.ChangeId();
         _services.Replicas.Stream.Reset(Math.Max(0, answer.Offset));
-        _history.Database = place?.Database ?? 0; // a primary selects it first, but one that is a replica itself does not
+        _history.Database = position?.Database ?? 0; // a primary selects it first, but one that is a replica itself does not
         _history.IsKnown = answer.Id is not null;
         _core.LocalExpiries.Clear();
         Counts.NoteFull();

@@ -13,32 +13,32 @@ internal sealed class MigrationClaims
     internal int Count => _claims.Count;
 
     /// <summary>Claims a key, unless another command has it.</summary>
-    internal bool TryAdd(MigrationTurn turn, ulong key)
+    internal bool TryAdd(MigrationTicket ticket, ulong key)
     {
         ref Claim? claim = ref CollectionsMarshal.GetValueRefOrAddDefault(_claims, key, out bool exists);
-        if (exists) return claim!.Owner == turn; // it may be named twice
-        claim = new Claim(turn);
-        turn.Keys.Add(key);
+        if (exists) return claim!.Owner == ticket; // it may be named twice
+        claim = new Claim(ticket);
+        ticket.Keys.Add(key);
         return true;
     }
 
     /// <summary>Puts a command behind those that wait for a key.</summary>
-    internal void Wait(MigrationTurn turn, ulong key)
+    internal void Wait(MigrationTicket ticket, ulong key)
     {
-        turn.WaitsForKey = true;
-        _claims[key].Waiting.AddLast(turn.Place);
+        ticket.WaitsForKey = true;
+        _claims[key].Waiting.AddLast(ticket.Node);
     }
 
     /// <summary>Ends a command's claims.</summary>
     /// <returns>The commands that have its keys now.</returns>
-    internal List<MigrationTurn> ReleaseAll(MigrationTurn turn) => ReleaseAllBut(turn, []);
+    internal List<MigrationTicket> ReleaseAll(MigrationTicket ticket) => ReleaseAllBut(ticket, []);
 
     /// <summary>Ends a command's claims of all keys but some.</summary>
     /// <returns>The commands that have those keys now.</returns>
-    internal List<MigrationTurn> ReleaseAllBut(MigrationTurn turn, HashSet<ulong> kept)
+    internal List<MigrationTicket> ReleaseAllBut(MigrationTicket ticket, HashSet<ulong> kept)
     {
-        var next = new List<MigrationTurn>();
-        turn.Keys.RemoveAll(key =>
+        var next = new List<MigrationTicket>();
+        ticket.Keys.RemoveAll(key =>
         {
             if (kept.Contains(key)) return false;
             Claim claim = _claims[key];
@@ -61,12 +61,12 @@ internal sealed class MigrationClaims
     }
 
     /// <summary>All commands that wait, which the caller ends.</summary>
-    internal List<MigrationTurn> EndWaits() => [.. _claims.Values.SelectMany(static claim => claim.Waiting)];
+    internal List<MigrationTicket> EndWaits() => [.. _claims.Values.SelectMany(static claim => claim.Waiting)];
 
-    private sealed class Claim(MigrationTurn owner)
+    private sealed class Claim(MigrationTicket owner)
     {
-        internal MigrationTurn Owner { get; set; } = owner;
+        internal MigrationTicket Owner { get; set; } = owner;
 
-        internal LinkedList<MigrationTurn> Waiting { get; } = new();
+        internal LinkedList<MigrationTicket> Waiting { get; } = new();
     }
 }

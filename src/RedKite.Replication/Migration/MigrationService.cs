@@ -28,7 +28,7 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
 
     private readonly Lock _lock = new();
     private readonly List<MigrationConnection> _idle = []; // the one that is idle for longest first
-    private readonly LinkedList<MigrationTurn> _waiting = new();
+    private readonly LinkedList<MigrationTicket> _waiting = new();
     private readonly HashSet<Transfer> _transfers = [];
     private readonly MigrationHolders _holders = new();
     private readonly MigrationClaims _claims = new();
@@ -47,7 +47,7 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
         }
     }
 
-    /// <summary>Commands that have their turn.</summary>
+    /// <summary>Commands that have their ticket.</summary>
     internal int Running => Volatile.Read(ref _running);
 
     /// <summary>Keys that commands have claimed, which others wait for.</summary>
@@ -68,77 +68,77 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
     /// <summary>Those of them that ended with an error.</summary>
     internal long Failures => Interlocked.Read(ref _failures);
 
-    /// <summary>Gets a command its turn.</summary>
-    /// <returns>Whether it has it already; otherwise its turn is pending.</returns>
-    internal bool TryBegin(MigrationTurn turn)
+    /// <summary>Gets a command its ticket.</summary>
+    /// <returns>Whether it has it already; otherwise its ticket is pending.</returns>
+    internal bool TryBegin(MigrationTicket ticket)
     {
         lock (_lock)
         {
             if (_hasEnded || (_running < RunningMax && _waiting.Count == 0))
             {
                 _running++;
-                turn.Take();
+                ticket.Take();
                 return true;
             }
 
-            _waiting.AddLast(turn.Place);
+            _waiting.AddLast(ticket.Node);
             return false;
         }
     }
 
-    /// <summary>Ends a command's turn, or its wait for it: the next one has it.</summary>
-    internal void End(MigrationTurn turn)
+    /// <summary>Ends a command's ticket, or its wait for it: the next one has it.</summary>
+    internal void End(MigrationTicket ticket)
     {
         lock (_lock)
         {
-            turn.StopTimer();
-            turn.Place.List?.Remove(turn.Place); // it waits for its turn, or for a key
-            foreach (MigrationTurn next in _claims.ReleaseAll(turn)) Grant(next);
-            LeaveTurn(turn);
+            ticket.StopTimer();
+            ticket.Node.List?.Remove(ticket.Node); // it waits for its turn, or for a key
+            foreach (MigrationTicket next in _claims.ReleaseAll(ticket)) Grant(next);
+            ReturnTicket(ticket);
         }
     }
 
     /// <summary>
-    /// Claims a key for a command that has its turn, so that no other command sends it meanwhile: the removal by one would look like a client's to
+    /// Claims a key for a command that has its ticket, so that no other command sends it meanwhile: the removal by one would look like a client's to
     /// the other, which would remove the key from the target. Keys are told apart by their names alone, as they may change databases.
     /// </summary>
-    /// <param name="turn">The command's turn.</param>
+    /// <param name="ticket">The command's ticket.</param>
     /// <param name="key">The hash of the key's name.</param>
     /// <param name="waits">
-    /// Whether the command waits for the key if another one has it. It gives up its turn and its other keys for that, so that commands never
+    /// Whether the command waits for the key if another one has it. It gives up its ticket and its other keys for that, so that commands never
     /// wait for each other.
     /// </param>
-    /// <param name="timeout">How long it waits at most; then its turn <see cref="MigrationTurn.HasExpired"/>.</param>
-    /// <returns>Whether it has the key; otherwise, if it waits, its turn is pending, and then it has the key, too.</returns>
-    internal bool TryClaim(MigrationTurn turn, ulong key, bool waits, TimeSpan timeout)
+    /// <param name="timeout">How long it waits at most; then its ticket <see cref="MigrationTicket.HasExpired"/>.</param>
+    /// <returns>Whether it has the key; otherwise, if it waits, its ticket is pending, and then it has the key, too.</returns>
+    internal bool TryClaim(MigrationTicket ticket, ulong key, bool waits, TimeSpan timeout)
     {
         lock (_lock)
         {
-            if (_claims.TryAdd(turn, key)) return true;
+            if (_claims.TryAdd(ticket, key)) return true;
             if (!waits) return false;
-            foreach (MigrationTurn next in _claims.ReleaseAll(turn)) Grant(next);
-            turn.Renew();
-            LeaveTurn(turn);
+            foreach (MigrationTicket next in _claims.ReleaseAll(ticket)) Grant(next);
+            ticket.Renew();
+            ReturnTicket(ticket);
             if (_hasEnded)
             {
-                Expire(turn);
+                Expire(ticket);
                 return false;
             }
 
-            _claims.Wait(turn, key);
-            turn.StartTimer(clock.Provider, timeout, Overdue);
+            _claims.Wait(ticket, key);
+            ticket.StartTimer(clock.Provider, timeout, Overdue);
             return false;
         }
     }
 
     /// <summary>Lets others send the keys that a command has sent and need not send again.</summary>
-    /// <param name="turn">The command's turn.</param>
+    /// <param name="ticket">The command's ticket.</param>
     /// <param name="kept">The keys that it sends again.</param>
-    internal void Release(MigrationTurn turn, IEnumerable<ulong> kept)
+    internal void Release(MigrationTicket ticket, IEnumerable<ulong> kept)
     {
         lock (_lock)
         {
-            foreach (MigrationTurn next in _claims.ReleaseAllBut(turn, [.. kept])) Grant(next);
+            foreach (MigrationTicket next in _claims.ReleaseAllBut(ticket, [.. kept])) Grant(next);
         }
     }
 
@@ -152,10 +152,10 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
     /// <param name="target">Where they are sent.</param>
     /// <param name="requests">The requests. They are released when the transfer ends.</param>
     /// <param name="count">How many they are.</param>
-    /// <param name="isHeld">Whether commands that write wait meanwhile: then it takes a second at most.</param>
-    internal Transfer Send(MigrationTarget target, Payload[] requests, int count, bool isHeld)
+    /// <param name="pausesWrites">Whether commands that write wait meanwhile: then it takes a second at most.</param>
+    internal Transfer Send(MigrationTarget target, Payload[] requests, int count, bool pausesWrites)
     {
-        var transfer = new Transfer(new TransferTimeout(target.Timeout, isHeld ? TimeSpan.FromMilliseconds(HoldMsMax) : null, clock.Provider));
+        var transfer = new Transfer(new TransferTimeout(target.Timeout, pausesWrites ? TimeSpan.FromMilliseconds(HoldMsMax) : null, clock.Provider));
         lock (_lock)
         {
             if (_hasEnded) transfer.Cancel();
@@ -193,7 +193,7 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
         {
             _hasEnded = true;
             foreach (Transfer transfer in _transfers) transfer.Cancel();
-            foreach (MigrationTurn turn in _claims.EndWaits()) Expire(turn);
+            foreach (MigrationTicket ticket in _claims.EndWaits()) Expire(ticket);
             TakeNext(int.MaxValue);
             foreach (MigrationConnection connection in _idle) connection.Dispose();
             _idle.Clear();
@@ -206,34 +206,34 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
     }
 
     // A command that has got the key that it waited for.
-    private void Grant(MigrationTurn turn)
+    private void Grant(MigrationTicket ticket)
     {
-        turn.StopTimer();
-        _waiting.AddLast(turn.Place);
+        ticket.StopTimer();
+        _waiting.AddLast(ticket.Node);
         TakeNext(_hasEnded ? int.MaxValue : RunningMax);
     }
 
-    private void LeaveTurn(MigrationTurn turn)
+    private void ReturnTicket(MigrationTicket ticket)
     {
-        if (!turn.Leave()) return;
+        if (!ticket.Leave()) return;
         _running--;
         TakeNext(_hasEnded ? int.MaxValue : RunningMax);
     }
 
     // On the clock's thread. The command may have got the key just before.
-    private void Overdue(MigrationTurn turn)
+    private void Overdue(MigrationTicket ticket)
     {
         lock (_lock)
         {
-            if (turn.WaitsForKey) Expire(turn);
+            if (ticket.WaitsForKey) Expire(ticket);
         }
     }
 
-    private static void Expire(MigrationTurn turn)
+    private static void Expire(MigrationTicket ticket)
     {
-        turn.StopTimer();
-        turn.Place.List?.Remove(turn.Place);
-        turn.Expire();
+        ticket.StopTimer();
+        ticket.Node.List?.Remove(ticket.Node);
+        ticket.Expire();
     }
 
     private void TakeNext(int runningMax)

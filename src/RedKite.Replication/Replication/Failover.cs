@@ -128,7 +128,7 @@ internal sealed class Failover(ReplicaService replicas, IReplicationHost host, C
         }
 
         log.Notice(LogEvents.FailoverChanged, "Failover has succeeded.");
-        host.ResumeHeld();
+        host.ResumePaused();
     }
 
     /// <summary>The replica does not take over: this server stays the primary.</summary>
@@ -153,14 +153,14 @@ internal sealed class Failover(ReplicaService replicas, IReplicationHost host, C
                     _ =>
                     {
                         lock (_lock) Finish();
-                        host.ResumeHeld();
+                        host.ResumePaused();
                     },
                     TaskScheduler.Default);
             }
         }
 
         log.Warning(LogEvents.FailoverChanged, $"Failover aborted: {reason}");
-        if (!changesBack) host.ResumeHeld();
+        if (!changesBack) host.ResumePaused();
     }
 
     // With the lock: state and pause change together, as another failover may begin at once.

@@ -41,8 +41,8 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
         using var writer = new RdbFileWriter(kind.KnowsMark ? Send : Append, settings.RdbCompression, settings.RdbChecksum);
         try
         {
-            if (kind.WithoutKeys) data.WriteKeylessForReplicas(writer, !kind.WithoutFunctions, Cut, kind.Version);
-            else data.WriteForReplicas(writer, Cut, kind.Version);
+            if (kind.WithoutKeys) data.WriteKeylessForReplicas(writer, !kind.WithoutFunctions, AtSnapshotPoint, kind.Version);
+            else data.WriteForReplicas(writer, AtSnapshotPoint, kind.Version);
             writer.End();
             foreach (ReplicaClient replica in _replicas) replica.HasWholeData = true; // who has read the mark may close the connection
             if (kind.KnowsMark) Send(_mark);
@@ -63,17 +63,17 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
     }
 
     // All stripes are locked.
-    private RdbReplication Cut()
+    private RdbReplication AtSnapshotPoint()
     {
-        (_replicas, RdbReplication place) = service.BeginSynchronization(kind);
+        (_replicas, RdbReplication position) = service.BeginSynchronization(kind);
         foreach (ReplicaClient replica in _replicas)
         {
             replica.Synchronization = this;
-            string head = replica.IsBeforePsync ? "" : FormattableString.Invariant($"+FULLRESYNC {place.Id} {place.Offset}\r\n");
+            string head = replica.IsBeforePsync ? "" : FormattableString.Invariant($"+FULLRESYNC {position.Id} {position.Offset}\r\n");
             Add(replica, kind.KnowsMark ? $"{head}$EOF:{Encoding.ASCII.GetString(_mark)}\r\n" : head);
         }
 
-        return place;
+        return position;
     }
 
     private void Add(ReplicaClient replica, string text)

@@ -65,8 +65,8 @@ internal sealed class ReplicaClient(Session session, ReplicaService service)
     // A portion of the stream: what the socket does not take of it waits as a copy.
     private const int PortionBytes = 64 * 1024;
 
-    // Portions in one turn of the loop, so that other clients are served between them.
-    private const int PortionsPerTurnMax = 16;
+    // Portions in one iteration of the loop, so that other clients are served between them.
+    private const int PortionsPerIterationMax = 16;
 
     // Blocks are moved to the connection below this, so that a slow peer leaves them where the synchronization counts them.
     private const int ConnectionBytesMax = 256 * 1024;
@@ -204,7 +204,7 @@ internal sealed class ReplicaClient(Session session, ReplicaService service)
         PumpSoon();
     }
 
-    /// <summary>Sends a part of the stream, as far as the peer takes it. On the loop's thread, at the end of a turn.</summary>
+    /// <summary>Sends a part of the stream, as far as the peer takes it. On the loop's thread, at the end of an iteration.</summary>
     /// <param name="end">The stream's end.</param>
     /// <returns>Whether there is more to send at once.</returns>
     /// <param name="sent">Receives the number of bytes that were sent.</param>
@@ -213,7 +213,7 @@ internal sealed class ReplicaClient(Session session, ReplicaService service)
         sent = 0;
         if (State is not (ReplicaState.Online or ReplicaState.Streaming) || Position is not { } position) return false;
         Connection connection = Connection;
-        for (int portion = 0; portion < PortionsPerTurnMax; portion++)
+        for (int portion = 0; portion < PortionsPerIterationMax; portion++)
         {
             if (connection.IsClosing || connection.OutputBytes > 0) break;
             int bytes = ReplicationStream.Send(position, end, PortionBytes, _send ??= connection.Send);

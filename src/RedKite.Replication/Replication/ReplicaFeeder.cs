@@ -4,11 +4,11 @@ using RedKite.Net;
 namespace RedKite.Server.Replication;
 
 /// <summary>
-/// Sends the stream to the replicas of one event loop, at the end of its turns. Nothing of the stream is kept for a single replica: each
-/// has a position. A loop without replicas pays for a comparison in each turn.
+/// Sends the stream to the replicas of one event loop, at the end of its iterations. Nothing of the stream is kept for a single replica: each
+/// has a position. A loop without replicas pays for a comparison in each iteration.
 /// </summary>
 /// <remarks>
-/// While requests arrive, the stream of several turns is gathered: a send in each turn added 30 % to the CPU of SETs at pipeline 16. A loop
+/// While requests arrive, the stream of several iterations is gathered: a send in each iteration added 30 % to the CPU of SETs at pipeline 16. A loop
 /// that has nothing else to do sends at once, and so does one while clients wait for acknowledgements.
 /// </remarks>
 internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream, AckWaits waits) : IReplicaFeeder
@@ -20,7 +20,7 @@ internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream, Ac
 
     private readonly List<ReplicaClient> _replicas = [];
     private int _isAwake = 1; // whether the loop will look at the stream
-    private long _reads; // of the loop, at the end of its last turn
+    private long _reads; // of the loop, at the end of its last iteration
     private long _visible; // the end of what was sent or offered to the replicas
     private long _gatherEnd; // a timestamp; 0: nothing is gathered
 
@@ -44,14 +44,14 @@ internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream, Ac
         if (!IsInUse) EndGathering();
     }
 
-    /// <summary>The stream has more. From any thread, perhaps with stripes locked: one post for each turn of the loop.</summary>
+    /// <summary>The stream has more. From any thread, perhaps with stripes locked: one post for each iteration of the loop.</summary>
     internal void Wake()
     {
         if (Volatile.Read(ref _isAwake) != 0 || Interlocked.Exchange(ref _isAwake, 1) != 0) return;
         if (!loop.IsCurrent) loop.Post(static () => { });
     }
 
-    /// <summary>Sends what the stream has, unless more is about to come. On the loop's thread, at the end of a turn.</summary>
+    /// <summary>Sends what the stream has, unless more is about to come. On the loop's thread, at the end of an iteration.</summary>
     /// <param name="reads">How often the loop has received something from a client.</param>
     public void Feed(long reads)
     {
@@ -72,14 +72,14 @@ internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream, Ac
             StreamedBytes += sent;
         }
 
-        if (more || loop.HasHeldOutput)
+        if (more || loop.HasGatedOutput)
         {
             Volatile.Write(ref _isAwake, 1);
-            loop.Post(static () => { }); // another turn, after the other clients; held output is handled at its end
+            loop.Post(static () => { }); // another iteration, after the other clients; held output is handled at its end
         }
     }
 
-    // Nothing is gathered without a change: the loop would poll once more after each turn.
+    // Nothing is gathered without a change: the loop would poll once more after each iteration.
     private bool TryGather()
     {
         long gathered = stream.Visible - _visible;

@@ -266,7 +266,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     public void Drained(Session session)
     {
         if (Find(session) is not { } replica) return;
-        if (replica.State != ReplicaState.Online) replica.PumpSoon(); // an online one is fed at the end of this turn
+        if (replica.State != ReplicaState.Online) replica.PumpSoon(); // an online one is fed at the end of this iteration
     }
 
     /// <summary>Closes all replicas: the history that they follow is no more. From any thread.</summary>
@@ -309,9 +309,9 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     }
 
     /// <summary>
-    /// The cut of a full synchronization: all stripes are locked. The stream begins if there was none, and the replicas that wait receive.
+    /// The snapshot point of a full synchronization: all stripes are locked. The stream begins if there was none, and the replicas that wait receive.
     /// </summary>
-    internal (ReplicaClient[] Replicas, RdbReplication Place) BeginSynchronization(SynchronizationKind kind)
+    internal (ReplicaClient[] Replicas, RdbReplication Position) BeginSynchronization(SynchronizationKind kind)
     {
         if (!Stream.HasBacklog)
         {
@@ -336,17 +336,17 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         }
     }
 
-    /// <summary>The place in the stream of the data of now, for a dump file; null: nothing is kept. All stripes are locked.</summary>
-    internal RdbReplication? PlaceOfNow() => !Stream.HasBacklog ? null : State.IsReplica ? _host.PlaceOfReplica : new RdbReplication(0, State.Id, Stream.Offset);
+    /// <summary>The position in the stream of the data of now, for a dump file; null: nothing is kept. All stripes are locked.</summary>
+    internal RdbReplication? CurrentPosition() => !Stream.HasBacklog ? null : State.IsReplica ? _host.PositionOfReplica : new RdbReplication(0, State.Id, Stream.Offset);
 
     /// <summary>
-    /// Goes on from the place in a stream that a loaded file had: replicas that were there can go on. At the start, before the server is in use.
+    /// Goes on from the position in a stream that a loaded file had: replicas that were there can go on. At the start, before the server is in use.
     /// </summary>
-    internal void Continue(RdbReplication place)
+    internal void Continue(RdbReplication position)
     {
         using LockScope locked = _keyspace.LockAll();
-        State.Continue(place.Id, place.Offset);
-        Stream.Reset(place.Offset);
+        State.Continue(position.Id, position.Offset);
+        Stream.Reset(position.Offset);
         _changes.RequestEffects(Stream, isOn: true);
         _changes.ApplyLocked();
         _withoutReplicasSinceMs = _clock.SteadyMs;

@@ -106,7 +106,7 @@ internal sealed class ShutdownWait(ReplicaService replicas, IReplicationHost hos
             pause.Release(PauseReason.Shutdown);
         }
 
-        host.ResumeHeld();
+        host.ResumePaused();
     }
 
     private int CountBehind() => Behind().Count();

@@ -115,7 +115,7 @@ internal static class BaseLibrary
     private static int Located(LuaCall call)
     {
         if (call.TypeOf(2) != LuaType.String) return 1; // the value itself
-        _ = ErrorPlaces.Find(Lua.ToPointer(call.State, 1), 0, Lua.ToSpan(call.State, 2), out byte[] message);
+        _ = ErrorPositions.Find(Lua.ToPointer(call.State, 1), 0, Lua.ToSpan(call.State, 2), out byte[] message);
         Lua.Push(call.State, message);
         return 1;
     }

@@ -18,7 +18,7 @@ internal sealed record OperatorMark(int Line, string Left, string Right);
 /// mark: line of the translated text , line of the script , left operand , right operand ;
 /// </code>
 /// Lua shows only the first line in positions: [string "\x01number..."]:line. Messages are translated before a script sees them
-/// (<see cref="ErrorPlaces"/>). A table of chunks by number was rejected: it would have to learn when Lua drops a function.
+/// (<see cref="ErrorPositions"/>). A table of chunks by number was rejected: it would have to learn when Lua drops a function.
 /// </remarks>
 internal readonly ref struct ChunkSource
 {

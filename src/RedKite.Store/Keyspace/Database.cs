@@ -37,10 +37,10 @@ internal sealed unsafe partial class Database
     internal long Expiring => Sum(static table => table.Expiring);
 
     /// <summary>The number of keys that must not be evicted. Needs no lock.</summary>
-    internal long Blessed => Sum(static table => table.Blessed);
+    internal long Pinned => Sum(static table => table.Pinned);
 
     /// <summary>The number of those with an expiry. Needs no lock.</summary>
-    internal long BlessedExpiring => Sum(static table => table.BlessedExpiring);
+    internal long PinnedExpiring => Sum(static table => table.PinnedExpiring);
 
     /// <summary>The number of hashes with expiring fields. Needs no lock.</summary>
     internal long FieldsExpiring => Sum(static table => table.FieldsExpiring);
@@ -114,7 +114,7 @@ internal sealed unsafe partial class Database
         if (old != null && !inPlace && !isTaken) _tables[_keyspace.StripeOf(hash)]!.FreeEntry(old);
         EntryBlock.Initialize(block, type, encoding, accessClock, key.Length, valueLength, expires, stripe.Epoch);
         if (expires) EntryBlock.WriteExpiry(block, expiryMs);
-        if ((oldFlags & EntryBlock.Blessed) != 0) EntryBlock.MarkBlessed(block, isBlessed: true);
+        if ((oldFlags & EntryBlock.Pinned) != 0) EntryBlock.MarkPinned(block, isPinned: true);
         byte* keyStart = EntryBlock.KeyStart(block);
         if (keyStart != oldKeyStart) key.CopyTo(new Span<byte>(keyStart, key.Length));
 
@@ -176,7 +176,7 @@ internal sealed unsafe partial class Database
                 moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block),
                 EntryBlock.KeyLength(block), EntryBlock.ValueLength(block), expires, EntryBlock.Epoch(block));
             EntryBlock.MarkFieldsExpire(moved, EntryBlock.FieldsExpire(block));
-            EntryBlock.MarkBlessed(moved, EntryBlock.IsBlessed(block));
+            EntryBlock.MarkPinned(moved, EntryBlock.IsPinned(block));
             EntryBlock.Key(block).CopyTo(new Span<byte>(EntryBlock.KeyStart(moved), EntryBlock.KeyLength(block)));
             EntryBlock.Value(block).CopyTo(EntryBlock.Value(moved));
             table.Arena.Free(block, EntryBlock.Bytes(block));
@@ -193,10 +193,10 @@ internal sealed unsafe partial class Database
     }
 
     /// <summary>Sets whether a key must not be evicted. A new value of the key keeps that.</summary>
-    internal void Bless(Entry entry, bool isBlessed)
+    internal void Pin(Entry entry, bool isPinned)
     {
         BeforeChange(StripeOf(entry.Position.Hash, out Table table), entry.Position);
-        table.Bless(entry.Position, isBlessed);
+        table.Pin(entry.Position, isPinned);
     }
 
     /// <summary>Removes a key with its value. Other entries may move to another segment.</summary>

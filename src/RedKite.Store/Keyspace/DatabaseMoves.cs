@@ -48,7 +48,7 @@ internal sealed unsafe partial class Database
 
         ulong sourceHash = source.Position.Hash;
         ReadOnlySpan<byte> sourceKey = source.Key;
-        bool isBlessed = source.IsBlessed;
+        bool isPinned = source.IsPinned;
         bool handsOver = source.HasStructure;
         if (handsOver)
         {
@@ -77,7 +77,7 @@ internal sealed unsafe partial class Database
         table.JoinIfSparse(position);
         if (handsOver) table.FreeBlock(position.Entry);
         else Free(stripe, table, position);
-        if (isBlessed) Bless(FindByHash(hash), isBlessed: true);
+        if (isPinned) Pin(FindByHash(hash), isPinned: true);
     }
 
     /// <summary>Moves an entry to another database that does not have its key. The stripe is the same, so the block stays.</summary>
@@ -133,7 +133,7 @@ internal sealed unsafe partial class Database
 
         EntryPosition position = default;
         bool exists = _tables[_keyspace.StripeOf(hash)] is { } table && table.TryFind(key, hash, out position);
-        if (exists && old != null && EntryBlock.IsBlessed(old)) TableOf(hash, stripe).Bless(position, isBlessed: true);
+        if (exists && old != null && EntryBlock.IsPinned(old)) TableOf(hash, stripe).Pin(position, isPinned: true);
         if (stripe.Observers != StripeObservers.None)
         {
             if (old != null) NoteRemoved(stripe, hash, old, exists ? UnlinkReason.Overwritten : UnlinkReason.Deleted);
@@ -161,7 +161,7 @@ internal sealed unsafe partial class Database
         }
     }
 
-    /// <summary>As <see cref="Clear"/>, for a database that no client knows (<see cref="Keyspace.NewSpare"/>): nothing is reported. All stripes are locked.</summary>
+    /// <summary>As <see cref="Clear"/>, for a database that no client knows (<see cref="Keyspace.NewShadow"/>): nothing is reported. All stripes are locked.</summary>
     internal void Discard()
     {
         for (int i = 0; i < _tables.Length; i++)
@@ -211,7 +211,7 @@ internal sealed unsafe partial class Database
         Table table = _tables[_keyspace.StripeOf(hash)]!;
         byte* old = existing.Position.Entry;
         byte oldFlags = EntryBlock.CountedFlags(old);
-        if ((oldFlags & EntryBlock.Blessed) != 0) EntryBlock.MarkBlessed(block, isBlessed: true);
+        if ((oldFlags & EntryBlock.Pinned) != 0) EntryBlock.MarkPinned(block, isPinned: true);
         Free(stripe, table, existing.Position);
         EntryPosition position = existing.Position;
         table.Replace(ref position, block, oldFlags);

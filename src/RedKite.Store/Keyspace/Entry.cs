@@ -39,7 +39,7 @@ internal readonly unsafe ref struct Entry
     internal bool Expires => EntryBlock.Expires(_position.Entry);
 
     /// <summary>Whether the key must not be evicted.</summary>
-    internal bool IsBlessed => EntryBlock.IsBlessed(_position.Entry);
+    internal bool IsPinned => EntryBlock.IsPinned(_position.Entry);
 
     /// <summary>Whether the value is a hash with expiring fields.</summary>
     internal bool FieldsExpire => EntryBlock.FieldsExpire(_position.Entry);

@@ -38,7 +38,7 @@ internal static unsafe class EntryBlock
     internal const byte EpochFlag = 8;
 
     /// <summary>The flag of a key that must not be evicted.</summary>
-    internal const byte Blessed = 16;
+    internal const byte Pinned = 16;
 
     /// <summary>The minimum size of a block in the long form.</summary>
     internal const int LongFormMin = LongDataOffset;
@@ -117,11 +117,11 @@ internal static unsafe class EntryBlock
     internal static byte ExpiryFlags(byte* block) => (byte)(block[4] & (HasExpiry | HasFieldExpiry));
 
     /// <summary>The flags that tables count.</summary>
-    internal static byte CountedFlags(byte* block) => (byte)(block[4] & (HasExpiry | HasFieldExpiry | Blessed));
+    internal static byte CountedFlags(byte* block) => (byte)(block[4] & (HasExpiry | HasFieldExpiry | Pinned));
 
-    internal static bool IsBlessed(byte* block) => (block[4] & Blessed) != 0;
+    internal static bool IsPinned(byte* block) => (block[4] & Pinned) != 0;
 
-    internal static void MarkBlessed(byte* block, bool isBlessed) => block[4] = (byte)((block[4] & ~Blessed) | (isBlessed ? Blessed : 0));
+    internal static void MarkPinned(byte* block, bool isPinned) => block[4] = (byte)((block[4] & ~Pinned) | (isPinned ? Pinned : 0));
 
     internal static bool FieldsExpire(byte* block) => (block[4] & HasFieldExpiry) != 0;
 

@@ -50,13 +50,13 @@ internal sealed class Keyspace : IDisposable
     /// A second set of databases, in which a thread gathers data that may replace that of the first. Its memory comes from the same stripes, and counts as used. Clients,
     /// snapshots, eviction and the background sweep do not know it, so nothing of it expires or moves. Ends with <see cref="Database.Discard"/> of each.
     /// </summary>
-    internal Database[] NewSpare() => Array.ConvertAll(_databases, database => new Database(this, database.Index));
+    internal Database[] NewShadow() => Array.ConvertAll(_databases, database => new Database(this, database.Index));
 
     /// <summary>
-    /// Makes the current thread's next command that flushes databases exchange them with spare ones. Observers learn of the exchange as of a flush.
+    /// Makes the current thread's next command that flushes databases exchange them with shadow ones. Observers learn of the exchange as of a flush.
     /// </summary>
-    /// <param name="spare">The spare databases; null: no more.</param>
-    internal void ReplaceAtFlush(Database[]? spare) => (_replacement, _replacedBy) = (spare, spare is null ? 0 : Environment.CurrentManagedThreadId);
+    /// <param name="shadow">The shadow databases; null: no more.</param>
+    internal void ReplaceAtFlush(Database[]? shadow) => (_replacement, _replacedBy) = (shadow, shadow is null ? 0 : Environment.CurrentManagedThreadId);
 
     /// <summary>Whether the current thread's command exchanges databases rather than flushes them.</summary>
     internal bool IsReplacing => _replacedBy == Environment.CurrentManagedThreadId;
@@ -82,9 +82,9 @@ internal sealed class Keyspace : IDisposable
     /// An epoch is one bit. So a snapshot may begin only when every entry is of the current epoch: when the last one has written all, or
     /// after <see cref="Table.StampSegment"/> over what it has left. Rejected: an epoch of several bits, which only postpones that.
     /// </remarks>
-    internal void BeginEpoch(Func<Stripe, SnapshotDoor> doorOf)
+    internal void BeginEpoch(Func<Stripe, SnapshotBarrier> barrierOf)
     {
-        foreach (Stripe stripe in Stripes) stripe.BeginEpoch((byte)(stripe.Epoch ^ EntryBlock.EpochFlag), doorOf(stripe));
+        foreach (Stripe stripe in Stripes) stripe.BeginEpoch((byte)(stripe.Epoch ^ EntryBlock.EpochFlag), barrierOf(stripe));
     }
 
     /// <summary>Ends the snapshot: nothing is reported to it any more. All stripes are locked.</summary>
@@ -185,7 +185,7 @@ internal sealed class Keyspace : IDisposable
     /// <summary>Notes that the current thread has locked every stripe, or is about to release them, for calls that need them all.</summary>
     internal void NoteAllLocked(bool locked) => _allLockedBy = locked ? Environment.CurrentManagedThreadId : 0;
 
-    /// <summary>Locks the stripes that a script declares. The current thread's <see cref="ScriptTurn"/> has begun.</summary>
+    /// <summary>Locks the stripes that a script declares. The current thread's <see cref="ScriptMutexHold"/> has begun.</summary>
     internal LockScope LockForScript(StripeSet stripes) => LockScope.ForScript(this, stripes);
 
     /// <summary>Returns the memory that all stripes share and keep for reuse to the system; each segment pool does so for its stripe.</summary>

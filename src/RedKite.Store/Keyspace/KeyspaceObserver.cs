@@ -73,7 +73,7 @@ internal abstract class KeyspaceObserver
     /// <summary>Two databases have exchanged their keys. All stripes are locked.</summary>
     internal abstract void Swapped(Database first, Database second);
 
-    /// <summary>A flush has given a database the keys of a spare one. All stripes are locked.</summary>
+    /// <summary>A flush has given a database the keys of a shadow one. All stripes are locked.</summary>
     internal abstract void Replaced(Database database);
 
     /// <summary>

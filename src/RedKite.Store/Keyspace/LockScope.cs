@@ -35,7 +35,7 @@ internal ref struct LockScope
     /// <summary>Creates a scope over stripes that the current thread has already entered, and that the scope is to release.</summary>
     internal static LockScope Adopt(Keyspace keyspace, StripeSet held) => new(keyspace, StripeSet.Empty) { Held = held };
 
-    /// <summary>Locks stripes for a script. The current thread's <see cref="ScriptTurn"/> has begun, before any stripe.</summary>
+    /// <summary>Locks stripes for a script. The current thread's <see cref="ScriptMutexHold"/> has begun, before any stripe.</summary>
     internal static LockScope ForScript(Keyspace keyspace, StripeSet stripes) => new(keyspace, stripes, isScript: true);
 
     /// <summary>Locks stripes, unless the flag is up while one of them is locked by another thread.</summary>

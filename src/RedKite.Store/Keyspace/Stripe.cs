@@ -91,7 +91,7 @@ internal sealed unsafe class Stripe : IDisposable
     internal byte Epoch { get; private set; }
 
     /// <summary>The snapshot in progress; null: none. While there is one, <see cref="Observers"/> says so.</summary>
-    internal SnapshotDoor? Snapshot { get; private set; }
+    internal SnapshotBarrier? Snapshot { get; private set; }
 
     /// <summary>Receives the store's reports while the stripe is observed: the change list of the executor that holds the stripe.</summary>
     internal KeyspaceObserver? Observer { get; set; }
@@ -161,7 +161,7 @@ internal sealed unsafe class Stripe : IDisposable
     internal void Unpin() => _pinned--;
 
     /// <summary>Begins an epoch and a snapshot of it. All stripes are locked.</summary>
-    internal void BeginEpoch(byte epoch, SnapshotDoor snapshot)
+    internal void BeginEpoch(byte epoch, SnapshotBarrier snapshot)
     {
         Epoch = epoch;
         Snapshot = snapshot;

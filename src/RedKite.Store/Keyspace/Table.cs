@@ -56,9 +56,9 @@ internal sealed unsafe partial class Table
     internal long Expiring { get; private set; }
 
     /// <summary>Keys that must not be evicted, and those of them that expire.</summary>
-    internal long Blessed { get; private set; }
+    internal long Pinned { get; private set; }
 
-    internal long BlessedExpiring { get; private set; }
+    internal long PinnedExpiring { get; private set; }
 
     /// <summary>Hashes of which fields have an expiry.</summary>
     internal long FieldsExpiring { get; private set; }
@@ -156,22 +156,22 @@ internal sealed unsafe partial class Table
     {
         Segment.Header* header = Segment.Of(position.Segment);
         byte flags = EntryBlock.ExpiryFlags(entry);
-        int oldExpiryFlags = oldFlags & ~EntryBlock.Blessed;
+        int oldExpiryFlags = oldFlags & ~EntryBlock.Pinned;
         header->Expiring += (flags != 0 ? 1 : 0) - (oldExpiryFlags != 0 ? 1 : 0);
         Expiring += (flags & EntryBlock.HasExpiry) - (oldExpiryFlags & EntryBlock.HasExpiry);
         FieldsExpiring += ((flags & EntryBlock.HasFieldExpiry) - (oldExpiryFlags & EntryBlock.HasFieldExpiry)) / EntryBlock.HasFieldExpiry;
-        if (((oldFlags | EntryBlock.CountedFlags(entry)) & EntryBlock.Blessed) != 0) CountBlessing(oldFlags, EntryBlock.CountedFlags(entry));
+        if (((oldFlags | EntryBlock.CountedFlags(entry)) & EntryBlock.Pinned) != 0) CountPinned(oldFlags, EntryBlock.CountedFlags(entry));
         if (flags != 0) Segment.NoteExpiry(header, entry);
         Segment.Replace(position.Bucket, position.Slot, entry, expires: flags != 0);
         position = position.At(entry);
     }
 
     /// <summary>Sets or removes the flag of a key that must not be evicted.</summary>
-    internal void Bless(in EntryPosition position, bool isBlessed)
+    internal void Pin(in EntryPosition position, bool isPinned)
     {
         byte oldFlags = EntryBlock.CountedFlags(position.Entry);
-        EntryBlock.MarkBlessed(position.Entry, isBlessed);
-        CountBlessing(oldFlags, EntryBlock.CountedFlags(position.Entry));
+        EntryBlock.MarkPinned(position.Entry, isPinned);
+        CountPinned(oldFlags, EntryBlock.CountedFlags(position.Entry));
     }
 
     /// <summary>Resizes the value in an entry's block and keeps its leading bytes and everything else. The block may move.</summary>
@@ -196,7 +196,7 @@ internal sealed unsafe partial class Table
             moved = _arena.Allocate(newBytes);
             EntryBlock.Initialize(moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block), keyLength, valueLength, expires, EntryBlock.Epoch(block));
             EntryBlock.MarkFieldsExpire(moved, EntryBlock.FieldsExpire(block));
-            EntryBlock.MarkBlessed(moved, EntryBlock.IsBlessed(block));
+            EntryBlock.MarkPinned(moved, EntryBlock.IsPinned(block));
             if (expires) EntryBlock.WriteExpiry(moved, EntryBlock.Expiry(block));
             EntryBlock.Key(block).CopyTo(new Span<byte>(EntryBlock.KeyStart(moved), keyLength));
             Span<byte> value = EntryBlock.Value(block);
@@ -489,7 +489,7 @@ internal sealed unsafe partial class Table
         _pool.Return(segment);
         if (more) return true;
         _pool.ReturnDirectory(_directory);
-        Count = Expiring = Blessed = BlessedExpiring = Segments = 0;
+        Count = Expiring = Pinned = PinnedExpiring = Segments = 0;
         return false;
     }
 
@@ -514,14 +514,14 @@ internal sealed unsafe partial class Table
     {
         if (EntryBlock.Expires(entry)) Expiring += change;
         if (EntryBlock.FieldsExpire(entry)) FieldsExpiring += change;
-        if (EntryBlock.IsBlessed(entry)) CountBlessing(change < 0 ? EntryBlock.CountedFlags(entry) : (byte)0, change < 0 ? (byte)0 : EntryBlock.CountedFlags(entry));
+        if (EntryBlock.IsPinned(entry)) CountPinned(change < 0 ? EntryBlock.CountedFlags(entry) : (byte)0, change < 0 ? (byte)0 : EntryBlock.CountedFlags(entry));
     }
 
-    private void CountBlessing(byte oldFlags, byte flags)
+    private void CountPinned(byte oldFlags, byte flags)
     {
-        const byte Both = EntryBlock.Blessed | EntryBlock.HasExpiry;
-        Blessed += ((flags & EntryBlock.Blessed) - (oldFlags & EntryBlock.Blessed)) / EntryBlock.Blessed;
-        BlessedExpiring += ((flags & Both) == Both ? 1 : 0) - ((oldFlags & Both) == Both ? 1 : 0);
+        const byte Both = EntryBlock.Pinned | EntryBlock.HasExpiry;
+        Pinned += ((flags & EntryBlock.Pinned) - (oldFlags & EntryBlock.Pinned)) / EntryBlock.Pinned;
+        PinnedExpiring += ((flags & Both) == Both ? 1 : 0) - ((oldFlags & Both) == Both ? 1 : 0);
     }
 
     /// <summary>The first prefix of hashes that begin with eight bits.</summary>

@@ -23,11 +23,11 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
     private const int Units = SlabSource.LargeSlabBytes / BlockSize.RunUnitBytes;
     private const int Words = Units / 64;
     private const int RunUnitsMax = BlockSize.RunBlockMax / BlockSize.RunUnitBytes;
-    private const int FirstPlaces = 16;
+    private const int SlabsMin = 16;
 
     private Slab** _slabs;  // null: an empty index
     private byte* _longest; // for each index, the units of the slab's longest free run, at most those of the largest block
-    private int _places;
+    private int _listed;
     private int _capacity;
     private int _movesFrom = int.MaxValue; // the place of the first slab that is to be emptied
 
@@ -42,8 +42,8 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
     {
         int units = bytes / BlockSize.RunUnitBytes;
         Debug.Assert(units is > 0 and <= RunUnitsMax, "A block of runs has a size between theirs.");
-        int place = new ReadOnlySpan<byte>(_longest, _places).IndexOfAnyInRange((byte)units, byte.MaxValue);
-        return AllocateAt(place < 0 ? AddSlab() : place, units);
+        int index = new ReadOnlySpan<byte>(_longest, _listed).IndexOfAnyInRange((byte)units, byte.MaxValue);
+        return AllocateAt(index < 0 ? AddSlab() : index, units);
     }
 
     /// <summary>Selects the slabs to empty: the last ones, as far as the others have space for their blocks.</summary>
@@ -52,9 +52,9 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
     {
         const int UnitsPerSlab = Units - 1;
         long used = 0;
-        for (int place = 0; place < _places; place++)
+        for (int index = 0; index < _listed; index++)
         {
-            if (_slabs[place] != null) used += _slabs[place]->Used;
+            if (_slabs[index] != null) used += _slabs[index]->Used;
         }
 
         // A sixteenth more than the blocks need: holes of the wrong size remain.
@@ -76,21 +76,21 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
     internal bool TryAllocateBefore(byte* block, int bytes, out byte* moved)
     {
         moved = null;
-        if (SlabOf(block)->Place < _movesFrom) return false;
+        if (SlabOf(block)->ListIndex < _movesFrom) return false;
         int units = bytes / BlockSize.RunUnitBytes;
-        int place = new ReadOnlySpan<byte>(_longest, Math.Min(_places, _movesFrom)).IndexOfAnyInRange((byte)units, byte.MaxValue);
-        if (place < 0) return false;
-        moved = AllocateAt(place, units);
+        int index = new ReadOnlySpan<byte>(_longest, Math.Min(_listed, _movesFrom)).IndexOfAnyInRange((byte)units, byte.MaxValue);
+        if (index < 0) return false;
+        moved = AllocateAt(index, units);
         return true;
     }
 
-    private byte* AllocateAt(int place, int units)
+    private byte* AllocateAt(int index, int units)
     {
-        Slab* slab = _slabs[place];
+        Slab* slab = _slabs[index];
         int start = FindRun(slab->Free, units, out int longest);
         Toggle(slab->Free, start, units);
         slab->Used += units;
-        _longest[place] = (byte)longest;
+        _longest[index] = (byte)longest;
         return (byte*)slab + (start * BlockSize.RunUnitBytes);
     }
 
@@ -115,7 +115,7 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
         Toggle(slab->Free, end, added);
         slab->Used += added;
         _ = FindRun(slab->Free, units: 0, out int longest);
-        _longest[slab->Place] = (byte)longest;
+        _longest[slab->ListIndex] = (byte)longest;
         return true;
     }
 
@@ -125,7 +125,7 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
         NativeMemory.Free(_longest);
         _slabs = null;
         _longest = null;
-        _places = _capacity = 0;
+        _listed = _capacity = 0;
     }
 
     private void Release(Slab* slab, int start, int units)
@@ -139,44 +139,44 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
         }
 
         int run = NextUsed(slab->Free, start) - PreviousUsed(slab->Free, start) - 1;
-        byte* longest = &_longest[slab->Place];
+        byte* longest = &_longest[slab->ListIndex];
         *longest = (byte)Math.Max(*longest, Math.Min(run, RunUnitsMax));
     }
 
     private int AddSlab()
     {
-        int place = new ReadOnlySpan<nint>(_slabs, _places).IndexOf(0);
-        if (place < 0)
+        int index = new ReadOnlySpan<nint>(_slabs, _listed).IndexOf(0);
+        if (index < 0)
         {
-            if (_places == _capacity) GrowPlaces();
-            place = _places;
+            if (_listed == _capacity) GrowList();
+            index = _listed;
         }
 
         var slab = (Slab*)source.TakeLarge();
-        slab->Place = place;
+        slab->ListIndex = index;
         slab->Used = 0;
         slab->Owner = owner;
         new Span<ulong>(slab->Free, Words).Fill(ulong.MaxValue);
         slab->Free[0] &= ~1UL; // the header
-        _slabs[place] = slab;
-        _longest[place] = RunUnitsMax;
-        if (place == _places) _places++;
+        _slabs[index] = slab;
+        _longest[index] = RunUnitsMax;
+        if (index == _listed) _listed++;
         Count++;
-        return place;
+        return index;
     }
 
     private void RemoveSlab(Slab* slab)
     {
-        _slabs[slab->Place] = null;
-        _longest[slab->Place] = 0;
-        while (_places > 0 && _slabs[_places - 1] == null) _places--;
+        _slabs[slab->ListIndex] = null;
+        _longest[slab->ListIndex] = 0;
+        while (_listed > 0 && _slabs[_listed - 1] == null) _listed--;
         Count--;
         source.ReturnLarge((byte*)slab);
     }
 
-    private void GrowPlaces()
+    private void GrowList()
     {
-        int capacity = Math.Max(FirstPlaces, _capacity * 2);
+        int capacity = Math.Max(SlabsMin, _capacity * 2);
         _slabs = (Slab**)NativeMemory.Realloc(_slabs, (nuint)capacity * (nuint)sizeof(Slab*));
         _longest = (byte*)NativeMemory.Realloc(_longest, (nuint)capacity);
         _capacity = capacity;
@@ -252,7 +252,7 @@ internal sealed unsafe class RunSlabs(SlabSource source, int owner) : IDisposabl
     [StructLayout(LayoutKind.Sequential)]
     private struct Slab
     {
-        public int Place;
+        public int ListIndex;
         public int Used; // units, without the header
         public int Owner; // the arena's id
         public fixed ulong Free[Words];

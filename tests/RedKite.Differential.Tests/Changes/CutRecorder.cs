@@ -5,8 +5,8 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Differential.Tests.Changes;
 
 /// <summary>
-/// Records the data as of a cut by the means of a snapshot alone: what the door reports before it changes, what it takes over, and, at
-/// the end, what is still of the old epoch. That must be the data at the cut.
+/// Records the data as of a snapshot point by the means of a snapshot alone: what the barrier reports before it changes, what it takes over, and, at
+/// the end, what is still of the old epoch. That must be the data at the snapshot point.
 /// </summary>
 internal sealed class CutRecorder
 {
@@ -26,7 +26,7 @@ internal sealed class CutRecorder
         _random = random;
     }
 
-    /// <summary>How many entries the door has reported, and how many the snapshot took over, of all cuts.</summary>
+    /// <summary>How many entries the barrier has reported, and how many the snapshot took over, of all snapshot points.</summary>
     public static (long Reported, long Taken, long Tables) Total { get; private set; }
 
     /// <summary>Begins a snapshot and notes all data.</summary>
@@ -48,7 +48,7 @@ internal sealed class CutRecorder
         return cut;
     }
 
-    /// <summary>Records what is left, ends the snapshot, and returns the differences from the data at the cut.</summary>
+    /// <summary>Records what is left, ends the snapshot, and returns the differences from the data at the snapshot point.</summary>
     public string[] End()
     {
         using LockScope locked = _keyspace.LockAll();
@@ -122,7 +122,7 @@ internal sealed class CutRecorder
 
     private delegate void EntryAction(string name, Entry entry);
 
-    private sealed class Door(CutRecorder cut, Stripe stripe) : SnapshotDoor
+    private sealed class Door(CutRecorder cut, Stripe stripe) : SnapshotBarrier
     {
         internal override void BeforeChange(Table table, ulong hash, scoped in Entry entry)
         {

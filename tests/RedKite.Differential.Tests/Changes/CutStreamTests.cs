@@ -10,7 +10,7 @@ namespace RedKite.Differential.Tests.Changes;
 
 /// <summary>
 /// No value changes without the snapshot's knowledge: streams of all families run between cuts, and the means of a snapshot alone must
-/// yield the data as of each cut. A command that changed a value (DEBUG DIGEST) before it announced that would change it there, too.
+/// yield the data as of each snapshot point. A command that changed a value (DEBUG DIGEST) before it announced that would change it there, too.
 /// </summary>
 public sealed class CutStreamTests(ITestOutputHelper output)
 {
@@ -140,7 +140,7 @@ public sealed class CutStreamTests(ITestOutputHelper output)
         {
             _clients = clients;
             _snapshot = new BackgroundSnapshot(server.Engine.Keyspace, server.Engine.Settings, server.Engine.WriteGate, () => 0, Bounds);
-            using (LockScope locked = server.Engine.Keyspace.LockAll()) _snapshot.Cut([]);
+            using (LockScope locked = server.Engine.Keyspace.LockAll()) _snapshot.Capture([]);
             _walk = new Thread(() => Walk(file));
             _walk.Start();
         }

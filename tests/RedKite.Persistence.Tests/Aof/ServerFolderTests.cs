@@ -24,7 +24,7 @@ public sealed class ServerFolderTests
         using (IOpenFile file = DiskFiles.Instance.Create(log.PathOf(manifest.Increments[0].Name)))
         {
             file.Write(0, Encoding.Latin1.GetBytes("*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n#TS:1700000000\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nvalue\r\n"));
-            file.Write(file.Length, AofReader.PlaceLine(new RdbReplication(3, new string('a', RdbReplication.IdLength), 77)));
+            file.Write(file.Length, AofReader.PositionLine(new RdbReplication(3, new string('a', RdbReplication.IdLength), 77)));
             file.SyncData();
         }
 
@@ -62,7 +62,7 @@ public sealed class ServerFolderTests
     {
         using IOpenFile file = DiskFiles.Instance.OpenRead(path);
         using var reader = new AofReader(file);
-        while (reader.Read() != AofRead.End) Assert.True(reader.EndPlace is null);
-        return reader.EndPlace;
+        while (reader.Read() != AofRead.End) Assert.True(reader.EndPosition is null);
+        return reader.EndPosition;
     }
 }

@@ -290,7 +290,7 @@ public class AppendOnlyFileTests
         writer.SendCommand("SET k v");
         Assert.True(reached.Wait(60_000, TestContext.Current.CancellationToken), "no sync began");
         reader.SendCommand("GET k"); // executed, but what it shows is not on the disk yet
-        disk.WaitFor(() => disk.Server.HasHeldOutput, "held output");
+        disk.WaitFor(() => disk.Server.HasGatedOutput, "held output");
         Assert.False(!writer.IsSilent);
         Assert.False(!reader.IsSilent);
         stalls.Set();

@@ -29,7 +29,7 @@ public class DurabilityDiagnosticsTests
         Assert.Contains(PackageVerdict.Of(package).Found, found => found.Rule.Name == "save-failed" && found.Diagnosis.Evidence.EndsWith("No space left on device; 1 change unsaved", StringComparison.Ordinal)); // without the path
         disk.Files.Plan = null;
         disk.Run("SAVE");
-        TimelineKind[] kinds = [.. Kinds(disk).Where(static kind => kind != TimelineKind.Cut)]; // on a busy machine a cut takes noticeably long
+        TimelineKind[] kinds = [.. Kinds(disk).Where(static kind => kind != TimelineKind.SnapshotPoint)]; // on a busy machine a cut takes noticeably long
         Assert.Equal([TimelineKind.SaveBegan, TimelineKind.SaveFailed, TimelineKind.WritesRefused], kinds[..3].Order());
         Assert.Equal([TimelineKind.SaveBegan, TimelineKind.Saved, TimelineKind.WritesAccepted], kinds[3..].Order());
         using JsonDocument report = Report(disk);
@@ -131,14 +131,14 @@ public class DurabilityDiagnosticsTests
         Assert.Equal(3, log.LogWrites);
         Assert.False(double.IsNaN(log.LogSync.P99));
         Assert.Equal((3, 0, 0), (log.ChangesSinceSave, log.LogPendingBytes, log.SnapshotKeysLeft));
-        Assert.True(double.IsNaN(log.CutMicroseconds));
+        Assert.True(double.IsNaN(log.SnapshotPointMicroseconds));
 
         disk.Run("BGSAVE");
         disk.WaitFor(() => disk.Info("rdb_saves") == "1" && !disk.Server.Parts.Durability.IsSaving, "the save");
         DurabilityFigures save = reader.Read().Durability;
         Assert.Equal((1, 0, 0), (save.Saves, save.SaveFailuresInARow, save.ChangesSinceSave));
         Assert.Equal(disk.Files.Content(Path.Combine(disk.Folder, "dump.rdb")).Length, save.SaveBytes);
-        Assert.True(save.CutMicroseconds > 0);
+        Assert.True(save.SnapshotPointMicroseconds > 0);
         Assert.True(double.IsNaN(save.LogSync.P99)); // nothing was synced meanwhile
         await disk.RestartAsync();
         using var second = new ObservationReader(disk.Server.Parts);
@@ -157,7 +157,7 @@ public class DurabilityDiagnosticsTests
             return null;
         };
         disk.Run("SET a 1");
-        disk.Server.Parts.Durability.AtCut = () => Thread.Sleep(2);
+        disk.Server.Parts.Durability.AtSnapshotPoint = () => Thread.Sleep(2);
         disk.Run("BGSAVE");
         disk.WaitFor(() => disk.Info("rdb_saves") == "1", "the save");
         string[] names = [.. disk.Run("LATENCY LATEST").Items.Select(item => item.Items[0].Text!)];

@@ -184,7 +184,7 @@ public sealed class FailingLogTests
         using var turned = new ManualResetEventSlim();
         Named(disk, "writer" + count).Connection!.Loop.Post(turned.Set);
         Assert.True(turned.Wait(60_000, Token));
-        Assert.True(disk.Server.HasHeldOutput);
+        Assert.True(disk.Server.HasGatedOutput);
         goesOn.Set();
         Assert.Equal(RespValue.Closed, writer.Read());
         writer.Dispose();
@@ -195,10 +195,10 @@ public sealed class FailingLogTests
     {
         await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes");
         DurabilityService durability = disk.Server.Parts.Durability;
-        FileFailure failure = Assert.Throws<FileFailure>(() => durability.Log.Rewrite((_, atCut) =>
+        FileFailure failure = Assert.Throws<FileFailure>(() => durability.Log.Rewrite((_, atSnapshotPoint) =>
         {
             durability.Log.Stop();
-            atCut();
+            atSnapshotPoint();
         }));
         Assert.Equal(FileFailure.Canceled, failure.Error);
     }

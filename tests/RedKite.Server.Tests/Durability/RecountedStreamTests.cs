@@ -17,7 +17,7 @@ public class RecountedStreamTests
     [InlineData(Alive, 4)]
     [InlineData(Alive, 2)]
     [InlineData(Deleted, 1)]
-    public async Task Wrong_numbers_are_counted_again(int place, byte wrong, bool warns = true)
+    public async Task Wrong_numbers_are_counted_again(int position, byte wrong, bool warns = true)
     {
         await using DiskServer disk = await DiskServer.StartAsync("rdbchecksum", "no", "rdbcompression", "no");
         for (int i = 1; i <= 3; i++) disk.Run($"XADD s {i}-0 f v");
@@ -34,7 +34,7 @@ public class RecountedStreamTests
             Assert.True(node > 0, Convert.ToHexString(bytes));
             int numbers = bytes.AsSpan(node).IndexOf((byte[])[0xFF, 3, 3, 0, 1, 0, 0, 0, 3]);
             Assert.Equal(Length, numbers + 1);
-            file.Write(node + place, [wrong]);
+            file.Write(node + position, [wrong]);
         }
 
         await disk.StartAsync();

@@ -76,7 +76,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
         writer.WaitUntilDone();
         Assert.All(writer.Replies, reply => Assert.False(reply.IsError, reply.Text));
         snapshot.RunToEnd();
-        await snapshot.AssertHoldsDataAtCutAsync();
+        await snapshot.AssertHoldsDataOfSnapshotPointAsync();
     }
 
     [Theory]
@@ -99,7 +99,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
             foreach (string command in removal.Split(';')) Assert.False(Run(command).IsError);
             snapshot.RunToEnd();
             actor.WaitUntilDone();
-            await snapshot.AssertHoldsDataAtCutAsync();
+            await snapshot.AssertHoldsDataOfSnapshotPointAsync();
             Run("FLUSHALL");
             foreach (string type in (string[])["list", "set", "string", "vset"]) Fill(type);
         }
@@ -121,7 +121,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
         Assert.True(snapshot.Step());
         Assert.False(snapshot.IsSlicing);
         snapshot.RunToEnd();
-        await snapshot.AssertHoldsDataAtCutAsync();
+        await snapshot.AssertHoldsDataOfSnapshotPointAsync();
     }
 
     [Fact]
@@ -136,7 +136,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
         Assert.InRange(snapshot.Snapshot.SliceBytesPeak, bounds.Bytes, (2 * bounds.Bytes) + bounds.PieceBytes + StepBytes);
         Assert.InRange(snapshot.Steps, 100, int.MaxValue);
         Assert.Equal(7, snapshot.Snapshot.WrittenKeys);
-        await snapshot.AssertHoldsDataAtCutAsync();
+        await snapshot.AssertHoldsDataOfSnapshotPointAsync();
         Assert.Equal(bytes, _server.Engine.Keyspace.UsedBytes);
     }
 
@@ -158,7 +158,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
             Run("LRANGE list 100 200");
         }
 
-        await snapshot.AssertHoldsDataAtCutAsync();
+        await snapshot.AssertHoldsDataOfSnapshotPointAsync();
     }
 
     [Fact]
@@ -186,7 +186,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
         Fill("set");
         using var next = new SteppedSnapshot(_server, _clock);
         next.RunToEnd();
-        await next.AssertHoldsDataAtCutAsync();
+        await next.AssertHoldsDataOfSnapshotPointAsync();
     }
 
     [Fact]
@@ -201,7 +201,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
         snapshot.RunToEnd();
         FreeDropped();
         Assert.Equal(0, _server.Engine.Keyspace.FreeingBytes);
-        await snapshot.AssertHoldsDataAtCutAsync();
+        await snapshot.AssertHoldsDataOfSnapshotPointAsync();
     }
 
     [Fact]
@@ -226,7 +226,7 @@ public sealed class SlicedValueTests : IAsyncLifetime
             }
 
             foreach (Actor actor in actors) actor.WaitUntilDone();
-            await snapshot.AssertHoldsDataAtCutAsync($"seed {seed}");
+            await snapshot.AssertHoldsDataOfSnapshotPointAsync($"seed {seed}");
         }
     }
 

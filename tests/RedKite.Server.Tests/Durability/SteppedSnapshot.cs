@@ -19,7 +19,7 @@ internal sealed class SteppedSnapshot : IDisposable
     private readonly IEnumerator<bool> _walk;
     private readonly List<byte> _file = [];
     private readonly string _digest;
-    private readonly ManualClock _cutClock = new(); // stands at the cut
+    private readonly ManualClock _cutClock = new(); // stands at the snapshot point
 
     internal SteppedSnapshot(RedKiteServer server, ManualClock clock, SnapshotRange? range = null)
     {
@@ -29,7 +29,7 @@ internal sealed class SteppedSnapshot : IDisposable
         _writer = new RdbFileWriter(piece => _file.AddRange(piece), compresses: true, sums: true);
         _writer.Begin(new RdbFileInfo { RedisVersion = "8.0.2", CreatedSeconds = 0, UsedMemoryBytes = 0 });
         Snapshot = new BackgroundSnapshot(Keyspace, server.Engine.Settings, server.Engine.WriteGate, () => clock.NowMs, SmallBounds) { Range = range ?? SnapshotRange.All };
-        using (Keyspace.LockAll()) Snapshot.Cut([]);
+        using (Keyspace.LockAll()) Snapshot.Capture([]);
         _walk = Snapshot.Walk(_writer).GetEnumerator();
     }
 
@@ -76,8 +76,8 @@ internal sealed class SteppedSnapshot : IDisposable
         return StartAsync(files, _cutClock);
     }
 
-    /// <summary>Asserts that a server that loads the file has the data of the cut, and that nothing of the snapshot is left in this one.</summary>
-    internal async Task AssertHoldsDataAtCutAsync(string context = "")
+    /// <summary>Asserts that a server that loads the file has the data of the snapshot point, and that nothing of the snapshot is left in this one.</summary>
+    internal async Task AssertHoldsDataOfSnapshotPointAsync(string context = "")
     {
         Assert.False(IsSlicing);
         Assert.Null(_server.Engine.WriteGate.KeyRule);

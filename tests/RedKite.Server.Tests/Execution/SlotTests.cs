@@ -32,7 +32,7 @@ public class SlotTests
         using (var snapshot = new SteppedSnapshot(with, clock))
         {
             snapshot.RunToEnd();
-            await snapshot.AssertHoldsDataAtCutAsync();
+            await snapshot.AssertHoldsDataOfSnapshotPointAsync();
         }
 
         Assert.True(effects.Seen > 500, $"{effects.Seen} effects");

@@ -6,7 +6,7 @@ using RedKite.TestSupport;
 namespace RedKite.Server.Tests.Following;
 
 /// <summary>
-/// A replica that was restarted goes on from the place in the stream that its files name: the dump file of any save, as with redis-server, and the append-only
+/// A replica that was restarted goes on from the position in the stream that its files name: the dump file of any save, as with redis-server, and the append-only
 /// file of a server that was stopped, with which a redis-server copies everything again.
 /// </summary>
 public class RestartTests
@@ -74,7 +74,7 @@ public class RestartTests
         using Oracle primary = Primary();
         new RandomWrites(seed: 14, primary).Run(100);
         await using DiskServer replica = await DiskServer.StartAsync("save", "", "appendonly", "yes");
-        replica.Server.Parts.Durability.AtCut = () => throw new RedKite.Persistence.Files.FileFailure("write", "base", 28);
+        replica.Server.Parts.Durability.AtSnapshotPoint = () => throw new RedKite.Persistence.Files.FileFailure("write", "base", 28);
         replica.Run($"REPLICAOF 127.0.0.1 {primary.Port}");
         WaitForSame(primary, replica);
         Assert.True(replica.Server.Parts.Durability.Log.LacksData);
@@ -90,14 +90,14 @@ public class RestartTests
         using Oracle primary = Primary();
         primary.Run("SET", "a", "1");
         await using DiskServer replica = await DiskServer.StartAsync("save", "", "appendonly", "yes", "appendfsync", "always");
-        replica.Server.Parts.Durability.AtCut = () => throw new RedKite.Persistence.Files.FileFailure("write", "base", 28);
+        replica.Server.Parts.Durability.AtSnapshotPoint = () => throw new RedKite.Persistence.Files.FileFailure("write", "base", 28);
         replica.Run($"REPLICAOF 127.0.0.1 {primary.Port}");
         WaitForSame(primary, replica);
         primary.Run("SET", "b", "1");
         WaitForSame(primary, replica);
         replica.WaitFor(() => replica.Server.Parts.Durability.Log.Log is { } log && log.Writer.SyncedPosition == log.Chain.Reserved, "the sync");
         Assert.Equal("0", primary.RunList("WAITAOF", "0", "1", "300")[1]);
-        replica.Server.Parts.Durability.AtCut = null;
+        replica.Server.Parts.Durability.AtSnapshotPoint = null;
         replica.WaitFor(() => !replica.Server.Parts.Durability.Log.LacksData, "the base, which is tried again");
         Assert.Equal("1", primary.RunList("WAITAOF", "0", "1", "60000")[1]);
     }

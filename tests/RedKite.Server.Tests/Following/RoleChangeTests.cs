@@ -58,8 +58,8 @@ public class RoleChangeTests
         primary.Stream("SELECT 3", "SET x 1");
         replica.WaitFor(() => engine.Replication.Stream!.Offset > start, "the SELECT");
         Assert.True(replica.Server.Follower.Suspend());
-        RdbReplication place = replica.Server.Follower.PlaceOfNow()!;
-        Assert.Equal((3, start + Length("SELECT 3")), (place.Database, place.Offset));
+        RdbReplication position = replica.Server.Follower.CurrentPosition()!;
+        Assert.Equal((3, start + Length("SELECT 3")), (position.Database, position.Offset));
     }
 
     [Fact]
@@ -265,9 +265,9 @@ public class RoleChangeTests
         primary.Server.Execute("BGREWRITEAOF"); // the increment that ends is synced
         primary.WaitFor(() => primary.Server.Parts.Durability.Log.Waits.Count == 0, "the sync");
         using var again = new RawReplica(primary.Server.Port);
-        (long place, _) = again.Synchronize();
-        again.BecomeOnline(primary, place);
-        again.Send($"REPLCONF ACK {place} FACK {place}");
+        (long position, _) = again.Synchronize();
+        again.BecomeOnline(primary, position);
+        again.Send($"REPLCONF ACK {position} FACK {position}");
         primary.Client.Read().IsIntegers(1, 1);
     }
 

@@ -107,7 +107,7 @@ public class MigrateRaceTests : HeldMigration
         Assert.Equal(1, writer.Read().Number); // the key is gone, so it is a new one
         Assert.Equal("4", Target.Run("GET hot").Text);
         Assert.False(Source.Server.Engine.WriteGate.Waits);
-        Assert.Equal(TimeSpan.Zero, Source.Server.Engine.WriteGate.HeldTime); // that is of the disk
+        Assert.Equal(TimeSpan.Zero, Source.Server.Engine.WriteGate.PausedTime); // that is of the disk
     }
 
     [Fact]

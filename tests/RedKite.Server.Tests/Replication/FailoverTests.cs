@@ -52,7 +52,7 @@ public class FailoverTests
         primary.Client.Run("REPLICAOF 127.0.0.1 1").IsError("ERR REPLICAOF not allowed while failing over.");
         RespConnection writer = primary.Connect();
         writer.SendCommand("SET a 2");
-        primary.WaitFor(() => primary.Server.Engine.Pause.Held(primary.Server.Engine.Clients) == 1, "the write");
+        primary.WaitFor(() => primary.Server.Engine.Pause.Paused(primary.Server.Engine.Clients) == 1, "the write");
         primary.Client.Run("CLIENT UNPAUSE").IsOk(); // does not end the failover
         primary.Client.Run("GET a").IsBulk("1");
         primary.Client.Run("FAILOVER ABORT").IsOk();

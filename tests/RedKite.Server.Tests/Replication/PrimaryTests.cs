@@ -91,7 +91,7 @@ public class PrimaryTests
         RandomData.Fill(primary.Client, new Random(2), keys: 20, hasFieldExpiry: true);
         Oracle[] replicas = [primary.Follow(), primary.Follow(), primary.Follow()];
         primary.WaitForOnline(3);
-        Assert.Equal(1, primary.Server.Parts.Durability.Cuts);
+        Assert.Equal(1, primary.Server.Parts.Durability.SnapshotPoints);
         foreach (Oracle replica in replicas) primary.AssertEqual(replica);
     }
 

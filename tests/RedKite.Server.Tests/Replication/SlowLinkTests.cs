@@ -106,8 +106,8 @@ public class SlowLinkTests
             Write(client);
             long behind = primary.Parts.Replicas.Replicas.Select(replica => replica.Position is { } position ? primary.Parts.ReplicaStream.Offset - position.Offset : 0).DefaultIfEmpty().Max();
             peak = Math.Max(peak, behind);
-            int turns = primary.Engine.Clock.Turns;
-            if (behind > limit - (2 * PieceBytes)) SpinWait.SpinUntil(() => condition() || primary.Engine.Clock.Turns > turns + 1, 60_000);
+            int turns = primary.Engine.Clock.Ticks;
+            if (behind > limit - (2 * PieceBytes)) SpinWait.SpinUntil(() => condition() || primary.Engine.Clock.Ticks > turns + 1, 60_000);
         }
 
         return peak;

@@ -249,7 +249,7 @@ public class StreamTests
         primary.WaitFor(() => primary.Server.Parts.Replicas.Shutdown.IsInProgress, "the wait");
         primary.Client.Run("GET a").IsBulk("1");
         writing.SendCommand("SET a 2");
-        primary.WaitFor(() => primary.Server.Engine.Pause.Held(primary.Server.Engine.Clients) == 1, "the write");
+        primary.WaitFor(() => primary.Server.Engine.Pause.Paused(primary.Server.Engine.Clients) == 1, "the write");
         primary.Client.Run("SHUTDOWN ABORT").IsOk();
         stopping.Read().IsError("ERR Errors trying to SHUTDOWN. Check logs.");
         writing.Read().IsOk();

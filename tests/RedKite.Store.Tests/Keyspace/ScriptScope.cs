@@ -5,12 +5,12 @@ namespace RedKite.Store.Tests.Keyspace;
 /// <summary>A script's turn and its stripes together.</summary>
 internal ref struct ScriptScope
 {
-    private readonly ScriptTurn _turn;
+    private readonly ScriptMutexHold _turn;
     private LockScope _locked;
 
     private ScriptScope(Store.Keyspace.Keyspace keyspace, StripeSet stripes)
     {
-        _turn = new ScriptTurn(keyspace.Scripts);
+        _turn = new ScriptMutexHold(keyspace.Scripts);
         _turn.Begin(System.Diagnostics.Stopwatch.GetTimestamp());
         _locked = keyspace.LockForScript(stripes);
     }

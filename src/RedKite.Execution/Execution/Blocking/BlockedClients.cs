@@ -26,7 +26,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
     /// <summary>Keys whose clients are looked at at a time.</summary>
     internal KeyLooks Looks { get; } = new();
 
-    /// <summary>Returns when the request that a session executes arrived, given the start of the loop's turn. Tests replace it.</summary>
+    /// <summary>Returns when the request that a session executes arrived, given the start of the loop's iteration. Tests replace it.</summary>
     internal Func<Session, long, Arrival> ArrivalOf { get; set; } = Arrival.Of;
 
     private readonly ConcurrentDictionary<BlockedClient, bool> _all = new();
@@ -61,12 +61,12 @@ internal sealed class BlockedClients(Keyspace keyspace)
     /// Blocks a command's client, behind all clients that wait for its keys and whose requests arrived earlier. The stripes of the command's keys
     /// are locked.
     /// </summary>
-    internal BlockedClient Block(scoped in CommandContext cmd, BlockRequest block, StripeSet held, long turnStart)
+    internal BlockedClient Block(scoped in CommandContext cmd, BlockRequest block, StripeSet held, long iterationStart)
     {
         SavedRequest request = SavedRequest.Of(cmd, block.Replacements);
         var client = new BlockedClient(cmd.Session, request, block, held)
         {
-            Arrival = ArrivalOf(cmd.Session, turnStart),
+            Arrival = ArrivalOf(cmd.Session, iterationStart),
             DropsReply = cmd.Session.ReplyMode != ReplyMode.On,
         };
         if (block.Type is not null) EnqueueKeys(cmd, client);

@@ -28,8 +28,8 @@ internal sealed class Evictor
     // One of at least this many candidates is evicted: within a single bucket, entries with few neighbours would be evicted sooner.
     private const int RandomSamples = 16;
 
-    // How often databases with blessed keys are sampled for one eviction: most of a sample may be blessed.
-    private const int RoundsAmongBlessed = 16;
+    // How often databases with pinned keys are sampled for one eviction: most of a sample may be pinned.
+    private const int RoundsAmongPinned = 16;
 
     // As in redis.conf: 10 is the default, 100 disregards latency.
     private const int LinearTenacityMax = 10;
@@ -44,7 +44,7 @@ internal sealed class Evictor
     private readonly EntryList _samples = new();
     private readonly List<Database> _databases = []; // with keys that may go
     private EvictionRule _rule;
-    private bool _hasBlessed;
+    private bool _hasPinned;
     private StripeSet _locked; // for the crash report
 
     internal Evictor(CommandExecutor executor)
@@ -129,15 +129,15 @@ internal sealed class Evictor
         if (rule != _rule) _pool.Clear();
         _rule = rule;
         _databases.Clear();
-        _hasBlessed = false;
+        _hasPinned = false;
         foreach (Database database in _keyspace.Databases)
         {
             if (Evictable(database) > 0) _databases.Add(database);
-            _hasBlessed |= database.Blessed > 0;
+            _hasPinned |= database.Pinned > 0;
         }
     }
 
-    private long Evictable(Database database) => _rule.OnlyExpiring ? database.Expiring - database.BlessedExpiring : database.Count - database.Blessed;
+    private long Evictable(Database database) => _rule.OnlyExpiring ? database.Expiring - database.PinnedExpiring : database.Count - database.Pinned;
 
     // Whether busy stripes hold keys that may be evicted after all.
     private bool MayEvict()
@@ -153,7 +153,7 @@ internal sealed class Evictor
     private bool EvictOne()
     {
         if (_rule.IsRandom) _pool.Clear(); // its candidates are no better than others
-        int rounds = _hasBlessed ? RoundsAmongBlessed : 1;
+        int rounds = _hasPinned ? RoundsAmongPinned : 1;
         for (int round = 0; round < rounds; round++)
         {
             foreach (Database database in _databases) SampleInto(database);
@@ -185,7 +185,7 @@ internal sealed class Evictor
             {
                 int at = first + sample;
                 Entry entry = _samples[at < _samples.Count ? at : at - _samples.Count];
-                if (entry.IsBlessed) continue;
+                if (entry.IsPinned) continue;
                 long score = _rule.Score(entry, Time.NowMs);
                 if (_pool.Keeps(score)) _pool.Add(new EvictionCandidate(database.Index, _keyspace.Hash(entry.Key), score));
                 if (_rule.IsRandom) break;
@@ -201,7 +201,7 @@ internal sealed class Evictor
         int index = _keyspace.StripeOf(candidate.Hash);
         if (!TryEnter(index)) return false;
         Entry entry = database.FindByHash(candidate.Hash);
-        bool mayGo = entry.Exists && !entry.IsBlessed && (!_rule.OnlyExpiring || entry.Expires) && _rule.Score(entry, Time.NowMs) >= candidate.Score;
+        bool mayGo = entry.Exists && !entry.IsPinned && (!_rule.OnlyExpiring || entry.Expires) && _rule.Score(entry, Time.NowMs) >= candidate.Score;
         if (mayGo) Evict(database, index, candidate.Hash, entry);
         Exit(index);
         return mayGo;

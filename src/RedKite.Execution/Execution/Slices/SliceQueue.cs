@@ -33,8 +33,8 @@ internal sealed class SliceQueue(Engine engine, EventLoop loop, CommandExecutor 
     {
         BlockedClient client = _clients.Dequeue();
         long before = Runner.Slices;
-        bool isHeld = !client.HasEnded && engine.Pause.IsHolding(client.Session, client.Request.Command, steadyMs);
-        if (isHeld || Runner.RunSlice(client)) Add(client);
+        bool isPaused = !client.HasEnded && engine.Pause.IsHolding(client.Session, client.Request.Command, steadyMs);
+        if (isPaused || Runner.RunSlice(client)) Add(client);
         return Runner.Slices != before;
     }
 

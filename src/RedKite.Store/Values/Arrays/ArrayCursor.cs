@@ -13,7 +13,7 @@ internal unsafe struct ArrayCursor
     private readonly ulong _low;
     private readonly ulong _high;
     private readonly bool _descends;
-    private IdTree.IdPlace _place;
+    private IdTree.IdPosition _position;
     private byte* _slice; // null: none is entered
     private ulong _first; // the slice's first index
     private int _offset;  // where the search goes on
@@ -66,15 +66,15 @@ internal unsafe struct ArrayCursor
         ulong bound = ArrayData.NumberOf(_descends ? _high : _low);
         bool found = (isFirst, _descends) switch
         {
-            (true, false) => _data->Slices.SeekCeiling(ArrayData.KeyOf(bound), out _place),
-            (true, true) => _data->Slices.SeekFloor(ArrayData.KeyOf(bound), out _place),
-            (false, false) => _data->Slices.MoveNext(ref _place),
-            (false, true) => _data->Slices.MovePrevious(ref _place),
+            (true, false) => _data->Slices.SeekCeiling(ArrayData.KeyOf(bound), out _position),
+            (true, true) => _data->Slices.SeekFloor(ArrayData.KeyOf(bound), out _position),
+            (false, false) => _data->Slices.MoveNext(ref _position),
+            (false, true) => _data->Slices.MovePrevious(ref _position),
         };
         if (!found) return false;
-        ulong number = _place.Id.Ms;
+        ulong number = _position.Id.Ms;
         if (number > ArrayData.NumberOf(_high) || number < ArrayData.NumberOf(_low)) return false;
-        _slice = *(byte**)_place.Value;
+        _slice = *(byte**)_position.Value;
         _first = number << ArraySlice.SizeBits;
         if (_descends) _offset = number == bound ? ArrayData.OffsetOf(_high) : ArraySlice.Size - 1;
         else _offset = number == bound ? ArrayData.OffsetOf(_low) : 0;

@@ -53,18 +53,18 @@ internal unsafe struct ArrayData
     {
         get
         {
-            if (Count == 0 || !Slices.SeekLast(out IdTree.IdPlace place)) return 0;
-            int offset = ArraySlice.PreviousAt(*(byte**)place.Value, ArraySlice.Size - 1);
-            return (place.Id.Ms << ArraySlice.SizeBits) + (ulong)offset + 1;
+            if (Count == 0 || !Slices.SeekLast(out IdTree.IdPosition position)) return 0;
+            int offset = ArraySlice.PreviousAt(*(byte**)position.Value, ArraySlice.Size - 1);
+            return (position.Id.Ms << ArraySlice.SizeBits) + (ulong)offset + 1;
         }
     }
 
     /// <summary>Where the element of an index is; null if there is none.</summary>
     internal readonly ulong* Find(ulong index)
     {
-        byte* place = Slices.Find(KeyOf(NumberOf(index)));
-        if (place == null) return null;
-        byte* slice = *(byte**)place;
+        byte* position = Slices.Find(KeyOf(NumberOf(index)));
+        if (position == null) return null;
+        byte* slice = *(byte**)position;
         int offset = OffsetOf(index);
         return ArraySlice.Has(slice, offset) ? ArraySlice.Words(slice) + ArraySlice.Rank(slice, offset) : null;
     }
@@ -74,12 +74,12 @@ internal unsafe struct ArrayData
     {
         if (Count == 0 || (low == 0 && high >= Length - 1)) return Count;
         long count = 0;
-        bool more = Slices.SeekCeiling(KeyOf(NumberOf(low)), out IdTree.IdPlace place);
-        for (; more && count < countMax && place.Id.Ms <= NumberOf(high); more = Slices.MoveNext(ref place))
+        bool more = Slices.SeekCeiling(KeyOf(NumberOf(low)), out IdTree.IdPosition position);
+        for (; more && count < countMax && position.Id.Ms <= NumberOf(high); more = Slices.MoveNext(ref position))
         {
-            byte* slice = *(byte**)place.Value;
-            int end = place.Id.Ms == NumberOf(high) ? OffsetOf(high) + 1 : ArraySlice.Size;
-            int start = place.Id.Ms == NumberOf(low) ? OffsetOf(low) : 0;
+            byte* slice = *(byte**)position.Value;
+            int end = position.Id.Ms == NumberOf(high) ? OffsetOf(high) + 1 : ArraySlice.Size;
+            int start = position.Id.Ms == NumberOf(low) ? OffsetOf(low) : 0;
             count += ArraySlice.Rank(slice, end) - ArraySlice.Rank(slice, start);
         }
 
@@ -95,8 +95,8 @@ internal unsafe struct ArrayData
         long owned = ArrayWord.BlockBytes(word);
         StreamId key = KeyOf(NumberOf(index));
         int offset = OffsetOf(index);
-        byte** place = (byte**)data->Slices.Find(key);
-        if (place == null)
+        byte** position = (byte**)data->Slices.Find(key);
+        if (position == null)
         {
             byte* created = ArraySlice.Create(arena, offset, word);
             *(byte**)data->Slices.Add(arena, key) = created;
@@ -105,7 +105,7 @@ internal unsafe struct ArrayData
             return true;
         }
 
-        byte* slice = *place;
+        byte* slice = *position;
         if (ArraySlice.Has(slice, offset))
         {
             ulong* at = ArraySlice.Words(slice) + ArraySlice.Rank(slice, offset);
@@ -118,7 +118,7 @@ internal unsafe struct ArrayData
         }
 
         int count = ArraySlice.Count(slice);
-        *place = ArraySlice.Insert(arena, slice, offset, word);
+        *position = ArraySlice.Insert(arena, slice, offset, word);
         data->Count++;
         data->BlockBytes += owned + BlockSize.RoundUp(ArraySlice.Bytes(count + 1)) - BlockSize.RoundUp(ArraySlice.Bytes(count));
         return true;
@@ -143,12 +143,12 @@ internal unsafe struct ArrayData
 
         ArrayData* removed = null;
         ulong number = NumberOf(low);
-        while (data->Slices.SeekCeiling(KeyOf(number), out IdTree.IdPlace place) && place.Id.Ms <= NumberOf(high))
+        while (data->Slices.SeekCeiling(KeyOf(number), out IdTree.IdPosition position) && position.Id.Ms <= NumberOf(high))
         {
-            number = place.Id.Ms;
+            number = position.Id.Ms;
             int first = number == NumberOf(low) ? OffsetOf(low) : 0;
             int last = number == NumberOf(high) ? OffsetOf(high) : ArraySlice.Size - 1;
-            byte* slice = *(byte**)place.Value;
+            byte* slice = *(byte**)position.Value;
             int count = ArraySlice.Count(slice);
             int gone = ArraySlice.Rank(slice, last + 1) - ArraySlice.Rank(slice, first);
             data->Count -= gone;
@@ -156,12 +156,12 @@ internal unsafe struct ArrayData
             if (gone == count)
             {
                 if (removed == null) removed = Create(arena);
-                *(byte**)removed->Slices.Add(arena, place.Id) = slice;
+                *(byte**)removed->Slices.Add(arena, position.Id) = slice;
                 data->Slices.Remove(arena, KeyOf(number));
             }
             else
             {
-                if (gone > 0) *(byte**)place.Value = slice = ArraySlice.Remove(arena, slice, first, last);
+                if (gone > 0) *(byte**)position.Value = slice = ArraySlice.Remove(arena, slice, first, last);
                 data->BlockBytes += BlockSize.RoundUp(ArraySlice.Bytes(count - gone)) + ArraySlice.OwnedBytes(slice);
             }
 
@@ -207,9 +207,9 @@ internal unsafe struct ArrayData
     /// <returns>Whether something is left.</returns>
     internal static bool FreeSlice(ArrayData* data, Arena arena, int blocksMax)
     {
-        while (data->Slices.SeekLast(out IdTree.IdPlace place))
+        while (data->Slices.SeekLast(out IdTree.IdPosition position))
         {
-            byte* slice = *(byte**)place.Value;
+            byte* slice = *(byte**)position.Value;
             int count = ArraySlice.Count(slice);
             ulong* words = ArraySlice.Words(slice);
             for (int i = 0; ArraySlice.OwnedBytes(slice) > 0 && i < count; i++)
@@ -222,7 +222,7 @@ internal unsafe struct ArrayData
 
             if (blocksMax-- <= 0) return true;
             arena.Free(slice, ArraySlice.Bytes(count));
-            data->Slices.Remove(arena, place.Id);
+            data->Slices.Remove(arena, position.Id);
         }
 
         arena.Free((byte*)data, sizeof(ArrayData));
@@ -235,13 +235,13 @@ internal unsafe struct ArrayData
     {
         ulong number = cursor.Position;
         int offset = (int)cursor.Position2;
-        bool more = data->Slices.SeekCeiling(KeyOf(number), out IdTree.IdPlace place);
-        for (; more && work > 0; more = data->Slices.MoveNext(ref place), offset = 0)
+        bool more = data->Slices.SeekCeiling(KeyOf(number), out IdTree.IdPosition position);
+        for (; more && work > 0; more = data->Slices.MoveNext(ref position), offset = 0)
         {
-            if (place.Id.Ms != number) offset = 0;
-            number = place.Id.Ms;
-            if (offset == 0) MoveSlice(mover, (byte**)place.Value, ref work);
-            byte* slice = *(byte**)place.Value;
+            if (position.Id.Ms != number) offset = 0;
+            number = position.Id.Ms;
+            if (offset == 0) MoveSlice(mover, (byte**)position.Value, ref work);
+            byte* slice = *(byte**)position.Value;
             for (; (offset = ArraySlice.NextAt(slice, offset)) < ArraySlice.Size; offset++)
             {
                 if (work <= 0)
@@ -254,18 +254,18 @@ internal unsafe struct ArrayData
             }
         }
 
-        if (more) cursor = cursor.At(place.Id.Ms);
+        if (more) cursor = cursor.At(position.Id.Ms);
         return more;
     }
 
-    private static void MoveSlice(BlockMover mover, byte** place, ref int work)
+    private static void MoveSlice(BlockMover mover, byte** position, ref int work)
     {
-        byte* slice = *place;
+        byte* slice = *position;
         long bytes = ArraySlice.Bytes(ArraySlice.Count(slice));
         work--;
         byte* moved = mover.Copy(slice, bytes);
         if (moved == null) return;
-        *place = moved;
+        *position = moved;
         mover.Free(slice, bytes);
         work -= BlockMover.WorkPerMove;
     }

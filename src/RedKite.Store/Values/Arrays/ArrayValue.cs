@@ -127,11 +127,11 @@ internal readonly unsafe ref struct ArrayValue
     internal ArrayLayout ReadLayout()
     {
         long dense = 0, denseElements = 0, sparse = 0, sparseElements = 0;
-        IdTree.IdPlace place = default;
-        bool more = _data != null && _data->Slices.SeekFirst(out place);
-        for (; more; more = _data->Slices.MoveNext(ref place))
+        IdTree.IdPosition position = default;
+        bool more = _data != null && _data->Slices.SeekFirst(out position);
+        for (; more; more = _data->Slices.MoveNext(ref position))
         {
-            int count = ArraySlice.Count(*(byte**)place.Value);
+            int count = ArraySlice.Count(*(byte**)position.Value);
             if (count >= ArraySlice.Size / 2)
             {
                 dense++;

@@ -8,14 +8,14 @@ internal unsafe struct ListCopy : IStructureCopy
 {
     private readonly Arena _arena;
     private readonly byte* _copy;
-    private QuickListPlace _place; // in the source
+    private QuickListPosition _position; // in the source
     private BlockCopy _block;
 
     internal ListCopy(byte* source, Arena arena)
     {
         _arena = arena;
         _copy = QuickList.New(arena);
-        _place = new QuickList(arena, source, default).FirstNode;
+        _position = new QuickList(arena, source, default).FirstNode;
         ((QuickListHeader*)_copy)->TakeOverWarmth(*(QuickListHeader*)source);
     }
 
@@ -25,12 +25,12 @@ internal unsafe struct ListCopy : IStructureCopy
     /// <returns>Whether something is left.</returns>
     public bool Step()
     {
-        QuickListNode* node = _place.Node;
+        QuickListNode* node = _position.Node;
         byte* block = _block.IsOpen ? _block.Continue() : _block.Begin(_arena, node->IsCompact ? node->Block : node->List, node->UsedBytes);
         if (block == null) return true;
         new QuickList(_arena, _copy, default).AppendCopy(*node, block);
-        _place = _place.NextNode;
-        return _place.Exists;
+        _position = _position.NextNode;
+        return _position.Exists;
     }
 
     public void DiscardOpenBlock() => _block.Discard(_arena);

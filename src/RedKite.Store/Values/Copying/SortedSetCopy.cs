@@ -11,14 +11,14 @@ internal unsafe struct SortedSetCopy : IStructureCopy
 
     private readonly Arena _arena;
     private readonly SortedSetStructure _copy;
-    private ScoreTreePosition _place; // in the source
+    private ScoreTreePosition _cursor; // in the source
     private BlockCopy _block;
 
     internal SortedSetCopy(in ValueRoot source, Arena arena, KeyHasher hasher)
     {
         _arena = arena;
         _copy = SortedSetStructure.Create(arena, hasher);
-        _place = new SortedSetStructure(arena, hasher, source).At(0);
+        _cursor = new SortedSetStructure(arena, hasher, source).At(0);
     }
 
     internal readonly ValueRoot Root => _copy.Root;
@@ -27,14 +27,14 @@ internal unsafe struct SortedSetCopy : IStructureCopy
     /// <returns>Whether something is left.</returns>
     public bool Step()
     {
-        for (int i = 0; i < MembersPerStep && _place.Exists; i++, _place.MoveNext())
+        for (int i = 0; i < MembersPerStep && _cursor.Exists; i++, _cursor.MoveNext())
         {
-            byte* block = _block.IsOpen ? _block.Continue() : _block.Begin(_arena, _place.Block, ScoredMember.Bytes(_place.Block));
+            byte* block = _block.IsOpen ? _block.Continue() : _block.Begin(_arena, _cursor.Block, ScoredMember.Bytes(_cursor.Block));
             if (block == null) return true;
             _copy.Add(block);
         }
 
-        return _place.Exists;
+        return _cursor.Exists;
     }
 
     public void DiscardOpenBlock() => _block.Discard(_arena);

@@ -12,8 +12,8 @@ internal unsafe struct StreamCopy : IStructureCopy
     private readonly StreamData* _source;
     private readonly StreamData* _copy;
     private BlockCopy _block;
-    private IdTree.IdPlace _place; // of a node, or of the group's pending entry, in the source
-    private bool _hasPlace;
+    private IdTree.IdPosition _position; // of a node, or of the group's pending entry, in the source
+    private bool _hasPosition;
     private bool _inGroups;
     private int _groups;           // how many are complete
     private StreamGroupData* _group; // the copy of the next one
@@ -24,7 +24,7 @@ internal unsafe struct StreamCopy : IStructureCopy
         _arena = arena;
         _source = (StreamData*)source;
         _copy = StreamData.Create(arena);
-        _hasPlace = _source->Nodes.SeekFirst(out _place);
+        _hasPosition = _source->Nodes.SeekFirst(out _position);
     }
 
     internal readonly byte* Root => (byte*)_copy;
@@ -59,17 +59,17 @@ internal unsafe struct StreamCopy : IStructureCopy
 
     private void StepNode()
     {
-        if (!_hasPlace)
+        if (!_hasPosition)
         {
             _inGroups = true;
             return;
         }
 
-        byte* node = *(byte**)_place.Value;
+        byte* node = *(byte**)_position.Value;
         byte* block = _block.IsOpen ? _block.Continue() : _block.Begin(_arena, node, StreamNode.Bytes(node));
         if (block == null) return;
-        *(byte**)_copy->Nodes.Add(_arena, _place.Id) = block;
-        _hasPlace = _source->Nodes.MoveNext(ref _place);
+        *(byte**)_copy->Nodes.Add(_arena, _position.Id) = block;
+        _hasPosition = _source->Nodes.MoveNext(ref _position);
     }
 
     private void StepGroup(StreamGroupData* source)
@@ -78,7 +78,7 @@ internal unsafe struct StreamCopy : IStructureCopy
         {
             _group = StreamGroupData.Create(_arena, NamedTable.NameOf((byte*)source), source->LastId, source->EntriesRead);
             _copy->Groups.Insert(_arena, _groups, (byte*)_group);
-            _hasPlace = source->Pending.SeekFirst(out _place);
+            _hasPosition = source->Pending.SeekFirst(out _position);
         }
 
         int consumers = _group->Consumers.Count;
@@ -88,14 +88,14 @@ internal unsafe struct StreamCopy : IStructureCopy
             return;
         }
 
-        for (int i = 0; i < PendingPerStep && _hasPlace; i++, _hasPlace = source->Pending.MoveNext(ref _place))
+        for (int i = 0; i < PendingPerStep && _hasPosition; i++, _hasPosition = source->Pending.MoveNext(ref _position))
         {
-            var pending = (StreamPending*)_place.Value;
+            var pending = (StreamPending*)_position.Value;
             var consumer = (StreamConsumerData*)_group->Consumers.Find(NamedTable.NameOf((byte*)pending->Consumer));
-            StreamGroupData.AddPending(_group, _arena, _place.Id, consumer, pending->DeliveredMs, pending->Deliveries);
+            StreamGroupData.AddPending(_group, _arena, _position.Id, consumer, pending->DeliveredMs, pending->Deliveries);
         }
 
-        if (_hasPlace) return;
+        if (_hasPosition) return;
         _group = null;
         _groups++;
     }

@@ -307,19 +307,19 @@ internal unsafe ref struct HashValue : IExpiringElements
 
     internal static HashFields OfDrawn(nint drawn) => HashFields.OfBlock((byte*)drawn);
 
-    /// <summary>Stores the offset of each field of a packed hash, for <see cref="OfPlace"/>. The caller provides capacity for all.</summary>
-    internal readonly void FindPlaces(Span<int> places)
+    /// <summary>Stores the offset of each field of a packed hash, for <see cref="FieldAt"/>. The caller provides capacity for all.</summary>
+    internal readonly void FindFields(Span<int> fieldIndexes)
     {
         byte* list = List;
         int offset = _start;
         for (int i = 0; !PackedList.IsEnd(list, offset); i++)
         {
-            places[i] = offset;
+            fieldIndexes[i] = offset;
             for (int element = Elements; element > 0; element--) offset = PackedList.Next(list, offset);
         }
     }
 
-    internal readonly HashFields OfPlace(int place) => HashFields.OfElement(List, place);
+    internal readonly HashFields FieldAt(int index) => HashFields.OfElement(List, index);
 
     /// <summary>Returns the field at an index of a packed hash.</summary>
     internal readonly HashFields At(int index) => HashFields.OfElement(List, PackedList.At(List, (index + _skipped) * Elements));

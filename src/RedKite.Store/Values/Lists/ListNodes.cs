@@ -9,7 +9,7 @@ internal unsafe struct ListNodes
     private readonly NativeSpan _single;
     private readonly NativeBuffer _room;
     private NativeSpan _current;
-    private QuickListPlace _next;
+    private QuickListPosition _next;
     private bool _isDone;
 
     /// <param name="entry">An entry that holds a list.</param>

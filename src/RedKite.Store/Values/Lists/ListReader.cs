@@ -15,7 +15,7 @@ internal unsafe ref struct ListReader
     private static byte[]? _groupText;
 
     private readonly bool _backwards;
-    private QuickListPlace _place; // the node; none for a single packed list
+    private QuickListPosition _position; // the node; none for a single packed list
     private byte* _list;           // the packed list; null while a compact one is read
     private int _offset;           // of the next element
     private int _group;            // of the compact list
@@ -38,12 +38,12 @@ internal unsafe ref struct ListReader
     }
 
     /// <summary>A reader over the nodes of a long list.</summary>
-    internal ListReader(QuickListPlace place, long count, bool backwards)
+    internal ListReader(QuickListPosition position, long count, bool backwards)
     {
-        _place = place;
+        _position = position;
         _left = count;
         _backwards = backwards;
-        EnterNode(place.Index);
+        EnterNode(position.Index);
     }
 
     /// <summary>The element's bytes.</summary>
@@ -88,7 +88,7 @@ internal unsafe ref struct ListReader
         while (MoveNext())
         {
             passed++;
-            if (_list == null && IsAtEdgeOfNode() && !CompactList.Contains(_place.Node->Block, value.Bytes))
+            if (_list == null && IsAtEdgeOfNode() && !CompactList.Contains(_position.Node->Block, value.Bytes))
             {
                 passed += SkipNode();
                 continue;
@@ -105,13 +105,13 @@ internal unsafe ref struct ListReader
     private readonly bool IsAtEdgeOfNode()
     {
         int index = (_group * CompactList.GroupElements) + _inGroup;
-        return index == (_backwards ? _place.Node->Count - 1 : 0);
+        return index == (_backwards ? _position.Node->Count - 1 : 0);
     }
 
     // To the other edge of a compact list, without looking at its elements.
     private long SkipNode()
     {
-        int count = _place.Node->Count;
+        int count = _position.Node->Count;
         long skipped = Math.Min(_left, count - 1);
         int index = _backwards ? 0 : count - 1;
         _group = index / CompactList.GroupElements;
@@ -158,7 +158,7 @@ internal unsafe ref struct ListReader
             _inGroup += _backwards ? -1 : 1;
             if ((uint)_inGroup < (uint)_groupCount) return;
             int group = _group + (_backwards ? -1 : 1);
-            int count = CompactList.Count(_place.Node->Block);
+            int count = CompactList.Count(_position.Node->Block);
             if (group >= 0 && group * CompactList.GroupElements < count)
             {
                 EnterGroup(group, _backwards ? CompactList.GroupElements - 1 : 0);
@@ -166,13 +166,13 @@ internal unsafe ref struct ListReader
             }
         }
 
-        _place = _backwards ? _place.PreviousNode : _place.NextNode;
-        EnterNode(_backwards ? _place.Node->Count - 1 : 0);
+        _position = _backwards ? _position.PreviousNode : _position.NextNode;
+        EnterNode(_backwards ? _position.Node->Count - 1 : 0);
     }
 
     private void EnterNode(int index)
     {
-        QuickListNode* node = _place.Node;
+        QuickListNode* node = _position.Node;
         if (node->IsCompact)
         {
             _list = null;
@@ -188,7 +188,7 @@ internal unsafe ref struct ListReader
     {
         _group = group;
         _text ??= _groupText ??= new byte[CompactList.GroupBytesMax];
-        _groupCount = CompactList.ReadGroup(_place.Node->Block, group, _text, _ends);
+        _groupCount = CompactList.ReadGroup(_position.Node->Block, group, _text, _ends);
         _inGroup = index;
     }
 

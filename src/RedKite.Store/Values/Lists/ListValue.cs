@@ -152,8 +152,8 @@ internal unsafe ref struct ListValue
         else
         {
             QuickList list = Long;
-            QuickListPlace place = backwards ? list.LastNode : list.FirstNode;
-            while (place.Exists && removed < most) removed += list.RemoveEqual(ref place, value, most - removed, backwards);
+            QuickListPosition position = backwards ? list.LastNode : list.FirstNode;
+            while (position.Exists && removed < most) removed += list.RemoveEqual(ref position, value, most - removed, backwards);
             if (removed > 0 && list.Count > 0) TryPack();
         }
 
@@ -179,9 +179,9 @@ internal unsafe ref struct ListValue
     {
         QuickList list = Long;
         if (!list.HasOneNode) return;
-        QuickListPlace place = list.FirstNode;
-        if (!_limits.AreFarAway(place.Node->PackedBytes, place.Node->Count)) return;
-        byte* packed = list.PackedOf(place);
+        QuickListPosition position = list.FirstNode;
+        if (!_limits.AreFarAway(position.Node->PackedBytes, position.Node->Count)) return;
+        byte* packed = list.PackedOf(position);
         byte* header = _entry.Root.Structure;
         int bytes = PackedList.Bytes(packed);
         Arena arena = _database.ArenaOf(_entry);

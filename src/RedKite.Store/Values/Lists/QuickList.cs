@@ -40,9 +40,9 @@ internal readonly unsafe ref partial struct QuickList
 
     internal long Count => _header->Count;
 
-    internal QuickListPlace FirstNode => new() { Page = _header->First };
+    internal QuickListPosition FirstNode => new() { Page = _header->First };
 
-    internal QuickListPlace LastNode => new() { Page = _header->Last, Slot = _header->Last == null ? 0 : _header->Last->Nodes - 1 };
+    internal QuickListPosition LastNode => new() { Page = _header->Last, Slot = _header->Last == null ? 0 : _header->Last->Nodes - 1 };
 
     /// <summary>Whether the list has exactly one node.</summary>
     internal bool HasOneNode => _header->First == _header->Last && _header->First != null && _header->First->Nodes == 1;
@@ -91,16 +91,16 @@ internal readonly unsafe ref partial struct QuickList
     /// <returns>Whether a new first node was added, so that one more node may be made compact.</returns>
     internal bool PushFirst(ReadOnlySpan<byte> value)
     {
-        QuickListPlace place = FirstNode;
+        QuickListPosition position = FirstNode;
         int added = PackedList.ElementBytes(value);
-        if (place.Exists && Accepts(place, value.Length))
+        if (position.Exists && Accepts(position, value.Length))
         {
-            Unpack(place);
-            InsertAt(place, PackedList.Start, value, added);
+            Unpack(position);
+            InsertAt(position, PackedList.Start, value, added);
             return false;
         }
 
-        InsertNode(place, after: false, NewNode(value, added));
+        InsertNode(position, after: false, NewNode(value, added));
         CountWarm(ref _header->WarmFirst);
         return true;
     }
@@ -108,59 +108,59 @@ internal readonly unsafe ref partial struct QuickList
     /// <returns>Whether a new last node was added, so that one more node may be made compact.</returns>
     internal bool PushLast(ReadOnlySpan<byte> value)
     {
-        QuickListPlace place = LastNode;
+        QuickListPosition position = LastNode;
         int added = PackedList.ElementBytes(value);
-        if (place.Exists && Accepts(place, value.Length))
+        if (position.Exists && Accepts(position, value.Length))
         {
-            Unpack(place);
-            InsertAt(place, PackedList.EndOf(place.Node->List), value, added);
+            Unpack(position);
+            InsertAt(position, PackedList.EndOf(position.Node->List), value, added);
             return false;
         }
 
-        InsertNode(place, after: true, NewNode(value, added));
+        InsertNode(position, after: true, NewNode(value, added));
         CountWarm(ref _header->WarmLast);
         return true;
     }
 
     /// <summary>Finds an element by its index, which must exist.</summary>
-    internal QuickListPlace Locate(long index)
+    internal QuickListPosition Locate(long index)
     {
-        var place = default(QuickListPlace);
+        var position = default(QuickListPosition);
         if (index * 2 < _header->Count)
         {
-            place.Page = _header->First;
-            for (; index >= place.Page->Count; place.Page = place.Page->Next) index -= place.Page->Count;
+            position.Page = _header->First;
+            for (; index >= position.Page->Count; position.Page = position.Page->Next) index -= position.Page->Count;
         }
         else
         {
-            place.Page = _header->Last;
+            position.Page = _header->Last;
             long behind = _header->Count - index; // at least 1
-            for (; behind > place.Page->Count; place.Page = place.Page->Previous) behind -= place.Page->Count;
-            index = place.Page->Count - behind;
+            for (; behind > position.Page->Count; position.Page = position.Page->Previous) behind -= position.Page->Count;
+            index = position.Page->Count - behind;
         }
 
-        if (index * 2 < place.Page->Count)
+        if (index * 2 < position.Page->Count)
         {
-            for (QuickListNode* node = place.Node; index >= node->Count; node++, place.Slot++) index -= node->Count;
+            for (QuickListNode* node = position.Node; index >= node->Count; node++, position.Slot++) index -= node->Count;
         }
         else
         {
-            index -= place.Page->Count; // negative: counted from the end
-            place.Slot = place.Page->Nodes - 1;
-            for (QuickListNode* node = place.Node; (index += node->Count) < 0; node--) place.Slot--;
+            index -= position.Page->Count; // negative: counted from the end
+            position.Slot = position.Page->Nodes - 1;
+            for (QuickListNode* node = position.Node; (index += node->Count) < 0; node--) position.Slot--;
         }
 
-        place.Index = (int)index;
-        return place;
+        position.Index = (int)index;
+        return position;
     }
 
     /// <summary>Replaces an element.</summary>
     internal void Replace(long index, ReadOnlySpan<byte> value)
     {
-        QuickListPlace place = Locate(index);
-        Unpack(place);
-        QuickListNode* node = place.Node;
-        int offset = PackedList.At(node->List, place.Index);
+        QuickListPosition position = Locate(index);
+        Unpack(position);
+        QuickListNode* node = position.Node;
+        int offset = PackedList.At(node->List, position.Index);
         int added = PackedList.ElementBytes(value) - PackedList.ElementBytes(node->List, offset);
         if (added > 0 && node->Count > 1 && !_limits.Allow(node->PackedBytes + added, node->Count))
         {
@@ -178,7 +178,7 @@ internal readonly unsafe ref partial struct QuickList
             return;
         }
 
-        if (added > 0) MakeRoom(place, offset, added);
+        if (added > 0) MakeRoom(position, offset, added);
         PackedList.Replace(node->List, offset, value);
         if (added < 0) Shrink(node);
     }
@@ -186,59 +186,59 @@ internal readonly unsafe ref partial struct QuickList
     /// <summary>Removes a number of elements, which must exist.</summary>
     internal void Remove(long index, long count)
     {
-        QuickListPlace place = Locate(index);
+        QuickListPosition position = Locate(index);
         int nodesLeft = NodesAtOnce;
         while (count > 0)
         {
-            QuickListNode* node = place.Node;
-            int removed = (int)Math.Min(count, node->Count - place.Index);
+            QuickListNode* node = position.Node;
+            int removed = (int)Math.Min(count, node->Count - position.Index);
             count -= removed;
             if (removed == node->Count)
             {
-                place = RemoveNode(place, later: --nodesLeft < 0);
+                position = RemoveNode(position, later: --nodesLeft < 0);
                 continue;
             }
 
-            RemoveElements(place, removed);
+            RemoveElements(position, removed);
             if (count == 0) break;
-            place = place.NextNode;
+            position = position.NextNode;
         }
     }
 
     /// <summary>Removes a node's elements that are equal to a value, starting at its front or at its end.</summary>
-    /// <param name="place">The node; on return, the next one in the direction of the search.</param>
+    /// <param name="position">The node; on return, the next one in the direction of the search.</param>
     /// <param name="value">The value to remove.</param>
     /// <param name="countMax">The maximum number of elements to remove.</param>
     /// <param name="backwards">Whether to start at the end.</param>
     /// <returns>The number of removed elements.</returns>
-    internal int RemoveEqual(ref QuickListPlace place, ReadOnlySpan<byte> value, long countMax, bool backwards)
+    internal int RemoveEqual(ref QuickListPosition position, ReadOnlySpan<byte> value, long countMax, bool backwards)
     {
-        int removed = HasEqual(place, value) ? RemoveEqualInNode(place, value, countMax, backwards) : 0;
-        QuickListPlace next = backwards ? place.PreviousNode : place.NextNode;
-        if (place.Node->Count == 0)
+        int removed = HasEqual(position, value) ? RemoveEqualInNode(position, value, countMax, backwards) : 0;
+        QuickListPosition next = backwards ? position.PreviousNode : position.NextNode;
+        if (position.Node->Count == 0)
         {
-            QuickListPlace following = RemoveNode(place);
+            QuickListPosition following = RemoveNode(position);
             next = !backwards ? following : following.Exists ? following.PreviousNode : LastNode;
         }
 
-        place = next;
+        position = next;
         return removed;
     }
 
     /// <summary>Returns the first or last element. A compact node is converted to a packed list, because the caller is about to remove the element.</summary>
     internal PackedElement ReadEnd(bool last)
     {
-        QuickListPlace place = last ? LastNode : FirstNode;
-        Unpack(place);
-        byte* list = place.Node->List;
+        QuickListPosition position = last ? LastNode : FirstNode;
+        Unpack(position);
+        byte* list = position.Node->List;
         return PackedList.Read(list, last ? PackedList.Last(list) : PackedList.Start);
     }
 
     /// <summary>Returns a node's packed list. A compact node is converted first.</summary>
-    internal byte* PackedOf(QuickListPlace place)
+    internal byte* PackedOf(QuickListPosition position)
     {
-        Unpack(place);
-        return place.Node->List;
+        Unpack(position);
+        return position.Node->List;
     }
 
     /// <summary>Converts warm nodes to compact lists, the innermost first, until about the given number of bytes has been processed.</summary>
@@ -247,9 +247,9 @@ internal readonly unsafe ref partial struct QuickList
     {
         for (int bytes = 0; bytes < bytesMax;)
         {
-            if (!TryTakeWarm(ref _header->WarmLast, last: true, out QuickListPlace place) &&
-                !TryTakeWarm(ref _header->WarmFirst, last: false, out place)) return false;
-            bytes += Cool(place.Node);
+            if (!TryTakeWarm(ref _header->WarmLast, last: true, out QuickListPosition position) &&
+                !TryTakeWarm(ref _header->WarmFirst, last: false, out position)) return false;
+            bytes += Cool(position.Node);
         }
 
         return true;
@@ -271,60 +271,60 @@ internal readonly unsafe ref partial struct QuickList
         return false;
     }
 
-    private bool Accepts(QuickListPlace place, int textBytes) => _limits.AllowOneMore(place.Node->PackedBytes, textBytes, place.Node->Count);
+    private bool Accepts(QuickListPosition position, int textBytes) => _limits.AllowOneMore(position.Node->PackedBytes, textBytes, position.Node->Count);
 
-    private void AddCount(QuickListPlace place, int elements)
+    private void AddCount(QuickListPosition position, int elements)
     {
-        place.Node->Count = (ushort)(place.Node->Count + elements);
-        place.Page->Count += elements;
+        position.Node->Count = (ushort)(position.Node->Count + elements);
+        position.Page->Count += elements;
         _header->Count += elements;
     }
 
-    private void InsertAt(QuickListPlace place, int offset, ReadOnlySpan<byte> value, int added)
+    private void InsertAt(QuickListPosition position, int offset, ReadOnlySpan<byte> value, int added)
     {
-        QuickListNode* node = place.Node;
+        QuickListNode* node = position.Node;
         if (offset == PackedList.Start && node->Gap >= added)
         {
             node->MoveList(PackedList.Prepend(node->List, value));
         }
-        else if (offset == PackedList.Start && !place.PreviousNode.Exists)
+        else if (offset == PackedList.Start && !position.PreviousNode.Exists)
         {
-            MakeRoomInFront(place, added);
+            MakeRoomInFront(position, added);
             node->MoveList(PackedList.Prepend(node->List, value));
         }
         else
         {
-            MakeRoom(place, offset, added);
+            MakeRoom(position, offset, added);
             PackedList.Insert(node->List, offset, value);
         }
 
-        AddCount(place, 1);
+        AddCount(position, 1);
     }
 
-    private void RemoveElements(QuickListPlace place, int count)
+    private void RemoveElements(QuickListPosition position, int count)
     {
-        Unpack(place);
-        QuickListNode* node = place.Node;
+        Unpack(position);
+        QuickListNode* node = position.Node;
         byte* list = node->List;
-        if (place.Index == 0 && node->Capacity <= QuickListNode.GapMax) node->MoveList(PackedList.RemoveFirst(list, count));
-        else PackedList.Remove(list, PackedList.At(list, place.Index), count);
-        AddCount(place, -count);
+        if (position.Index == 0 && node->Capacity <= QuickListNode.GapMax) node->MoveList(PackedList.RemoveFirst(list, count));
+        else PackedList.Remove(list, PackedList.At(list, position.Index), count);
+        AddCount(position, -count);
         Shrink(node);
     }
 
-    private bool HasEqual(QuickListPlace place, ReadOnlySpan<byte> value)
+    private bool HasEqual(QuickListPosition position, ReadOnlySpan<byte> value)
     {
-        if (!place.Node->IsCompact) return PackedList.Find(place.Node->List, PackedList.Start, value) >= 0;
-        return CompactList.Contains(place.Node->Block, value);
+        if (!position.Node->IsCompact) return PackedList.Find(position.Node->List, PackedList.Start, value) >= 0;
+        return CompactList.Contains(position.Node->Block, value);
     }
 
-    private int RemoveEqualInNode(QuickListPlace place, ReadOnlySpan<byte> value, long countMax, bool backwards)
+    private int RemoveEqualInNode(QuickListPosition position, ReadOnlySpan<byte> value, long countMax, bool backwards)
     {
-        Unpack(place);
-        byte* list = place.Node->List;
+        Unpack(position);
+        byte* list = position.Node->List;
         int removed = PackedList.RemoveEqual(list, value, countMax, backwards);
-        AddCount(place, -removed);
-        Shrink(place.Node);
+        AddCount(position, -removed);
+        Shrink(position.Node);
         return removed;
     }
 
@@ -342,9 +342,9 @@ internal readonly unsafe ref partial struct QuickList
         return node;
     }
 
-    private void Unpack(QuickListPlace place)
+    private void Unpack(QuickListPosition position)
     {
-        QuickListNode* node = place.Node;
+        QuickListNode* node = position.Node;
         if (!node->IsCompact) return;
         int bytes = CompactList.PackedBytes(node->Block);
         byte* block = AllocateBlock(bytes);
@@ -363,29 +363,29 @@ internal readonly unsafe ref partial struct QuickList
         warm = Math.Max(warm, _limits.PlainNodes) + 1;
     }
 
-    private bool TryTakeWarm(ref int warm, bool last, out QuickListPlace place)
+    private bool TryTakeWarm(ref int warm, bool last, out QuickListPosition position)
     {
-        place = default;
+        position = default;
         int plain = _header->PlainNodes;
         warm = Math.Min(warm, _header->Nodes - plain); // the nodes near the other end stay packed too
         if (warm <= plain) return false;
         warm--;
-        place = NodeAt(last ? _header->Nodes - 1 - warm : warm);
+        position = NodeAt(last ? _header->Nodes - 1 - warm : warm);
         return true;
     }
 
-    private QuickListPlace NodeAt(int index)
+    private QuickListPosition NodeAt(int index)
     {
         QuickListPage* page = _header->First;
         if (index * 2L < _header->Nodes)
         {
             for (; index >= page->Nodes; page = page->Next) index -= page->Nodes;
-            return new QuickListPlace { Page = page, Slot = index };
+            return new QuickListPosition { Page = page, Slot = index };
         }
 
         index -= _header->Nodes; // negative: counted from the end
         for (page = _header->Last; index + page->Nodes < 0; page = page->Previous) index += page->Nodes;
-        return new QuickListPlace { Page = page, Slot = index + page->Nodes };
+        return new QuickListPosition { Page = page, Slot = index + page->Nodes };
     }
 
     // Converts a node to a compact list, or trims its block if that saves nothing. Returns the number of bytes that were read.
@@ -410,12 +410,12 @@ internal readonly unsafe ref partial struct QuickList
     }
 
     // Grows a block for a change at an offset. If elements are also added at the front, half of the free space is placed there.
-    private void MakeRoom(QuickListPlace place, int offset, int added)
+    private void MakeRoom(QuickListPosition position, int offset, int added)
     {
-        QuickListNode* node = place.Node;
+        QuickListNode* node = position.Node;
         if (node->RoomBehind >= added) return;
         long needed = (long)node->PackedBytes + added;
-        bool isFirst = !place.PreviousNode.Exists;
+        bool isFirst = !position.PreviousNode.Exists;
         long room = node->Capacity - needed;
         if (room >= node->Capacity / 8)
         {
@@ -427,11 +427,11 @@ internal readonly unsafe ref partial struct QuickList
         Resize(node, grows ? GrownCapacity(node, needed) : needed, gap: 0);
     }
 
-    private void MakeRoomInFront(QuickListPlace place, int added)
+    private void MakeRoomInFront(QuickListPosition position, int added)
     {
-        QuickListNode* node = place.Node;
+        QuickListNode* node = position.Node;
         long needed = (long)node->PackedBytes + added;
-        bool isLast = !place.NextNode.Exists;
+        bool isLast = !position.NextNode.Exists;
         long room = node->Capacity - needed;
         if (room >= node->Capacity / 8)
         {
@@ -491,44 +491,44 @@ internal readonly unsafe ref partial struct QuickList
     }
 
     // Pages.
-    private QuickListPlace InsertNode(QuickListPlace place, bool after, QuickListNode node)
+    private QuickListPosition InsertNode(QuickListPosition position, bool after, QuickListNode node)
     {
-        if (!place.Exists)
+        if (!position.Exists)
         {
-            place = new QuickListPlace { Page = LinkPage(null, FirstPageNodes) };
+            position = new QuickListPosition { Page = LinkPage(null, FirstPageNodes) };
         }
         else
         {
-            if (after) place.Slot++;
-            place = MakePlace(place);
+            if (after) position.Slot++;
+            position = MakePosition(position);
         }
 
-        place.Index = 0;
-        QuickListNode* slot = place.Node;
-        new Span<QuickListNode>(slot, place.Page->Nodes - place.Slot).CopyTo(new Span<QuickListNode>(slot + 1, place.Page->Nodes - place.Slot));
+        position.Index = 0;
+        QuickListNode* slot = position.Node;
+        new Span<QuickListNode>(slot, position.Page->Nodes - position.Slot).CopyTo(new Span<QuickListNode>(slot + 1, position.Page->Nodes - position.Slot));
         *slot = node;
-        place.Page->Nodes++;
-        place.Page->Count += node.Count;
+        position.Page->Nodes++;
+        position.Page->Count += node.Count;
         _header->Nodes++;
         _header->Count += node.Count;
-        return place;
+        return position;
     }
 
     // Returns a page with capacity for a node at the position, which may be behind the page's last node.
-    private QuickListPlace MakePlace(QuickListPlace place)
+    private QuickListPosition MakePosition(QuickListPosition position)
     {
-        QuickListPage* page = place.Page;
-        if (page->Nodes < page->Capacity) return place;
+        QuickListPage* page = position.Page;
+        if (page->Nodes < page->Capacity) return position;
         if (page->Capacity < QuickListPage.NodesMax)
         {
-            place.Page = GrowPage(page, Math.Min(2 * page->Capacity, QuickListPage.NodesMax));
-            return place;
+            position.Page = GrowPage(page, Math.Min(2 * page->Capacity, QuickListPage.NodesMax));
+            return position;
         }
 
-        if (place.Slot == page->Nodes && page->Next != null && page->Next->Nodes < QuickListPage.NodesMax) return MakePlace(new QuickListPlace { Page = page->Next });
-        if (place.Slot == 0 && page->Previous != null && page->Previous->Nodes < QuickListPage.NodesMax) return MakePlace(new QuickListPlace { Page = page->Previous, Slot = page->Previous->Nodes });
-        if (place.Slot == page->Nodes) return new QuickListPlace { Page = LinkPage(page, page->Next == null ? FirstPageNodes : QuickListPage.NodesMax) };
-        if (place.Slot == 0) return new QuickListPlace { Page = page->Previous == null ? LinkPage(null, FirstPageNodes) : LinkPage(page->Previous, QuickListPage.NodesMax) };
+        if (position.Slot == page->Nodes && page->Next != null && page->Next->Nodes < QuickListPage.NodesMax) return MakePosition(new QuickListPosition { Page = page->Next });
+        if (position.Slot == 0 && page->Previous != null && page->Previous->Nodes < QuickListPage.NodesMax) return MakePosition(new QuickListPosition { Page = page->Previous, Slot = page->Previous->Nodes });
+        if (position.Slot == page->Nodes) return new QuickListPosition { Page = LinkPage(page, page->Next == null ? FirstPageNodes : QuickListPage.NodesMax) };
+        if (position.Slot == 0) return new QuickListPosition { Page = page->Previous == null ? LinkPage(null, FirstPageNodes) : LinkPage(page->Previous, QuickListPage.NodesMax) };
 
         // In the middle: half of the nodes move to a new page.
         QuickListPage* behind = LinkPage(page, QuickListPage.NodesMax);
@@ -543,7 +543,7 @@ internal readonly unsafe ref partial struct QuickList
         }
 
         page->Count -= behind->Count;
-        return place.Slot <= kept ? place : new QuickListPlace { Page = behind, Slot = place.Slot - kept };
+        return position.Slot <= kept ? position : new QuickListPosition { Page = behind, Slot = position.Slot - kept };
     }
 
     // Adds a page behind another one, or before all of them.
@@ -575,10 +575,10 @@ internal readonly unsafe ref partial struct QuickList
     }
 
     // Frees a node and returns the position of the next one.
-    private QuickListPlace RemoveNode(QuickListPlace place, bool later = false)
+    private QuickListPosition RemoveNode(QuickListPosition position, bool later = false)
     {
-        QuickListPage* page = place.Page;
-        QuickListNode* node = place.Node;
+        QuickListPage* page = position.Page;
+        QuickListNode* node = position.Node;
         if (later)
         {
             _header->Bytes -= BlockSize.RoundUp(node->Capacity);
@@ -589,14 +589,14 @@ internal readonly unsafe ref partial struct QuickList
             FreeBlock(node->Block, node->Capacity);
         }
 
-        if (place.Slot == 0 && page->Previous == null && _header->WarmFirst > 0) _header->WarmFirst--;
-        if (place.Slot == page->Nodes - 1 && page->Next == null && _header->WarmLast > 0) _header->WarmLast--;
+        if (position.Slot == 0 && page->Previous == null && _header->WarmFirst > 0) _header->WarmFirst--;
+        if (position.Slot == page->Nodes - 1 && page->Next == null && _header->WarmLast > 0) _header->WarmLast--;
         page->Count -= node->Count;
         _header->Count -= node->Count;
         _header->Nodes--;
         page->Nodes--;
-        new Span<QuickListNode>(node + 1, page->Nodes - place.Slot).CopyTo(new Span<QuickListNode>(node, page->Nodes - place.Slot));
-        if (page->Nodes > 0) return place.Slot < page->Nodes ? place with { Index = 0 } : new QuickListPlace { Page = page->Next };
+        new Span<QuickListNode>(node + 1, page->Nodes - position.Slot).CopyTo(new Span<QuickListNode>(node, page->Nodes - position.Slot));
+        if (page->Nodes > 0) return position.Slot < page->Nodes ? position with { Index = 0 } : new QuickListPosition { Page = page->Next };
 
         QuickListPage* next = page->Next;
         if (page->Previous == null) _header->First = next;
@@ -605,6 +605,6 @@ internal readonly unsafe ref partial struct QuickList
         else next->Previous = page->Previous;
         _header->Bytes -= BlockSize.RoundUp(QuickListPage.BytesFor(page->Capacity));
         _arena.Free((byte*)page, QuickListPage.BytesFor(page->Capacity));
-        return new QuickListPlace { Page = next };
+        return new QuickListPosition { Page = next };
     }
 }

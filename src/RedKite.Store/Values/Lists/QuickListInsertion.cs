@@ -13,30 +13,30 @@ internal readonly unsafe ref partial struct QuickList
     internal void Insert(long index, bool after, ReadOnlySpan<byte> value)
     {
         int added = PackedList.ElementBytes(value);
-        QuickListPlace place = Locate(index);
-        if (after) place.Index++;
-        if (Accepts(place, value.Length))
+        QuickListPosition position = Locate(index);
+        if (after) position.Index++;
+        if (Accepts(position, value.Length))
         {
-            Unpack(place);
-            InsertAt(place, place.Index == place.Node->Count ? PackedList.EndOf(place.Node->List) : PackedList.At(place.Node->List, place.Index), value, added);
+            Unpack(position);
+            InsertAt(position, position.Index == position.Node->Count ? PackedList.EndOf(position.Node->List) : PackedList.At(position.Node->List, position.Index), value, added);
         }
-        else if (place.Index == 0 || place.Index == place.Node->Count)
+        else if (position.Index == 0 || position.Index == position.Node->Count)
         {
-            InsertBeside(place, after, value, added);
+            InsertBeside(position, after, value, added);
         }
         else
         {
-            InsertSplitting(place, after, value, added);
+            InsertSplitting(position, after, value, added);
         }
     }
 
     // At a full node's end: into the neighbour on that side if it has space, otherwise as a node.
-    private void InsertBeside(QuickListPlace place, bool after, ReadOnlySpan<byte> value, int added)
+    private void InsertBeside(QuickListPosition position, bool after, ReadOnlySpan<byte> value, int added)
     {
-        QuickListPlace neighbour = after ? place.NextNode : place.PreviousNode;
+        QuickListPosition neighbour = after ? position.NextNode : position.PreviousNode;
         if (!neighbour.Exists || !Accepts(neighbour, value.Length))
         {
-            InsertNode(place, after, NewNode(value, added));
+            InsertNode(position, after, NewNode(value, added));
             return;
         }
 
@@ -45,10 +45,10 @@ internal readonly unsafe ref partial struct QuickList
     }
 
     // The element joins the part that does not contain its neighbour.
-    private void InsertSplitting(QuickListPlace place, bool after, ReadOnlySpan<byte> value, int added)
+    private void InsertSplitting(QuickListPosition position, bool after, ReadOnlySpan<byte> value, int added)
     {
-        QuickListPlace head = Split(place);
-        QuickListPlace part = after ? head.NextNode : head;
+        QuickListPosition head = Split(position);
+        QuickListPosition part = after ? head.NextNode : head;
         if (!Accepts(part, value.Length))
         {
             InsertNode(head, after: true, NewNode(value, added));
@@ -60,7 +60,7 @@ internal readonly unsafe ref partial struct QuickList
     }
 
     // Merges the two nodes before a node, the two behind it, and the node with what is now on either side.
-    private void MergeAround(QuickListPlace center)
+    private void MergeAround(QuickListPosition center)
     {
         if (center.NextNode is { Exists: true } next) TryMergeWithNext(next);
         if (center.PreviousNode is { Exists: true } previous)
@@ -73,42 +73,42 @@ internal readonly unsafe ref partial struct QuickList
     }
 
     // Splits a node: it keeps the elements before the position, a new node behind it gets the others.
-    private QuickListPlace Split(QuickListPlace place)
+    private QuickListPosition Split(QuickListPosition position)
     {
-        Unpack(place);
-        QuickListNode* node = place.Node;
+        Unpack(position);
+        QuickListNode* node = position.Node;
         byte* list = node->List;
-        int offset = PackedList.At(list, place.Index);
-        int rest = node->Count - place.Index;
+        int offset = PackedList.At(list, position.Index);
+        int rest = node->Count - position.Index;
         int bytes = PackedList.EndOf(list) - offset;
         byte* block = AllocateBlock(PackedList.EmptyBytes + bytes);
         PackedList.Initialize(block);
         PackedList.InsertRaw(block, PackedList.Start, new ReadOnlySpan<byte>(list + offset, bytes), rest);
         PackedList.Remove(list, offset, rest);
-        AddCount(place, -rest);
+        AddCount(position, -rest);
         Shrink(node);
         var behind = default(QuickListNode);
         behind.SetList(block, PackedList.EmptyBytes + bytes, gap: 0);
         behind.Count = (ushort)rest;
-        return InsertNode(place, after: true, behind).PreviousNode;
+        return InsertNode(position, after: true, behind).PreviousNode;
     }
 
     // Whether the next node's elements are in this node now, and the next node is gone.
-    private bool TryMergeWithNext(QuickListPlace place)
+    private bool TryMergeWithNext(QuickListPosition position)
     {
-        QuickListPlace next = place.NextNode;
-        if (!next.Exists || place.Node->Count + next.Node->Count > ushort.MaxValue) return false;
-        int bytes = place.Node->PackedBytes + next.Node->PackedBytes - PackedList.EmptyBytes;
-        if (!_limits.Allow(bytes, place.Node->Count + next.Node->Count)) return false;
-        Unpack(place);
+        QuickListPosition next = position.NextNode;
+        if (!next.Exists || position.Node->Count + next.Node->Count > ushort.MaxValue) return false;
+        int bytes = position.Node->PackedBytes + next.Node->PackedBytes - PackedList.EmptyBytes;
+        if (!_limits.Allow(bytes, position.Node->Count + next.Node->Count)) return false;
+        Unpack(position);
         Unpack(next);
         byte* list = next.Node->List;
         int moved = next.Node->Count;
         int added = PackedList.EndOf(list) - PackedList.Start;
-        int end = PackedList.EndOf(place.Node->List);
-        MakeRoom(place, end, added);
-        PackedList.InsertRaw(place.Node->List, end, new ReadOnlySpan<byte>(list + PackedList.Start, added), moved);
-        AddCount(place, moved);
+        int end = PackedList.EndOf(position.Node->List);
+        MakeRoom(position, end, added);
+        PackedList.InsertRaw(position.Node->List, end, new ReadOnlySpan<byte>(list + PackedList.Start, added), moved);
+        AddCount(position, moved);
         RemoveNode(next);
         return true;
     }

@@ -76,7 +76,7 @@ internal unsafe struct QuickListPage
 }
 
 /// <summary>A place in a <see cref="QuickList"/>: a node, and an element of it.</summary>
-internal unsafe struct QuickListPlace
+internal unsafe struct QuickListPosition
 {
     internal QuickListPage* Page;
     internal int Slot;
@@ -86,11 +86,11 @@ internal unsafe struct QuickListPlace
 
     internal readonly QuickListNode* Node => QuickListPage.NodesOf(Page) + Slot;
 
-    internal readonly QuickListPlace NextNode => Slot + 1 < Page->Nodes
-        ? new QuickListPlace { Page = Page, Slot = Slot + 1 }
-        : new QuickListPlace { Page = Page->Next };
+    internal readonly QuickListPosition NextNode => Slot + 1 < Page->Nodes
+        ? new QuickListPosition { Page = Page, Slot = Slot + 1 }
+        : new QuickListPosition { Page = Page->Next };
 
-    internal readonly QuickListPlace PreviousNode => Slot > 0
-        ? new QuickListPlace { Page = Page, Slot = Slot - 1 }
-        : new QuickListPlace { Page = Page->Previous, Slot = Page->Previous == null ? 0 : Page->Previous->Nodes - 1 };
+    internal readonly QuickListPosition PreviousNode => Slot > 0
+        ? new QuickListPosition { Page = Page, Slot = Slot - 1 }
+        : new QuickListPosition { Page = Page->Previous, Slot = Page->Previous == null ? 0 : Page->Previous->Nodes - 1 };
 }

@@ -210,7 +210,7 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         var slots = (ulong)(_header->LongestChain * MemberBucket.Slots);
         int atOnce = _header->Buckets > MemberBuckets.BucketsPerChunk ? DrawsAtOnce : 1;
         byte** drawn = stackalloc byte*[DrawsAtOnce];
-        int* places = stackalloc int[DrawsAtOnce];
+        int* slotOf = stackalloc int[DrawsAtOnce];
         while (true)
         {
             for (int i = 0; i < atOnce; i++)
@@ -218,16 +218,16 @@ internal readonly unsafe partial struct MemberTable<TLayout>
                 // One random number yields both: the upper half of a product is the bucket, and the lower half, scaled again, the slot.
                 ulong bits = (ulong)random.NextInt64() << 1;
                 drawn[i] = buckets.Bucket((long)Math.BigMul(bits, (ulong)_header->Buckets, out ulong rest));
-                places[i] = (int)Math.BigMul(rest, slots, out _);
+                slotOf[i] = (int)Math.BigMul(rest, slots, out _);
                 if (Sse.IsSupported) Sse.Prefetch0(drawn[i]);
             }
 
             for (int i = 0; i < atOnce; i++)
             {
                 byte* bucket = drawn[i];
-                int place = places[i];
-                for (; place >= MemberBucket.Slots && bucket != null; place -= MemberBucket.Slots) bucket = MemberBucket.Next(bucket);
-                if (bucket != null && bucket[place] != 0) return MemberBucket.Block(bucket, place);
+                int slot = slotOf[i];
+                for (; slot >= MemberBucket.Slots && bucket != null; slot -= MemberBucket.Slots) bucket = MemberBucket.Next(bucket);
+                if (bucket != null && bucket[slot] != 0) return MemberBucket.Block(bucket, slot);
             }
         }
     }
@@ -239,16 +239,16 @@ internal readonly unsafe partial struct MemberTable<TLayout>
     internal void DrawDistinct(Random random, Span<nint> blocks)
     {
         // The sampled blocks' addresses: a hash set with open addressing, at most half full.
-        int places = (int)BitOperations.RoundUpToPowerOf2((uint)blocks.Length * 2 + 1);
-        nint[] drawn = ArrayPool<nint>.Shared.Rent(places);
-        drawn.AsSpan(0, places).Clear();
+        int slots = (int)BitOperations.RoundUpToPowerOf2((uint)blocks.Length * 2 + 1);
+        nint[] drawn = ArrayPool<nint>.Shared.Rent(slots);
+        drawn.AsSpan(0, slots).Clear();
         for (int i = 0; i < blocks.Length;)
         {
             var block = (nint)Pick(random);
-            int place = (int)((((ulong)block >> 3) * 0x9E37_79B9_7F4A_7C15) >> 40) & (places - 1);
-            while (drawn[place] != 0 && drawn[place] != block) place = (place + 1) & (places - 1);
-            if (drawn[place] == block) continue;
-            drawn[place] = block;
+            int slot = (int)((((ulong)block >> 3) * 0x9E37_79B9_7F4A_7C15) >> 40) & (slots - 1);
+            while (drawn[slot] != 0 && drawn[slot] != block) slot = (slot + 1) & (slots - 1);
+            if (drawn[slot] == block) continue;
+            drawn[slot] = block;
             blocks[i++] = block;
         }
 

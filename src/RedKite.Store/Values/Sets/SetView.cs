@@ -122,34 +122,34 @@ internal readonly unsafe struct SetView : IElementExpiries
     /// <summary>Samples a member of a non-empty set uniformly.</summary>
     /// <param name="random">The source of random numbers.</param>
     /// <param name="number">Where a number's text is written: <see cref="SetEnumerator.NumberBytesMax"/> bytes.</param>
-    /// <param name="place">Identifies the member within the set.</param>
-    internal ReadOnlySpan<byte> Pick(Random random, Span<byte> number, out nint place)
+    /// <param name="member">Identifies the member within the set.</param>
+    internal ReadOnlySpan<byte> Pick(Random random, Span<byte> number, out nint member)
     {
         if (IsTable && !Hides)
         {
             byte* block = Table.Pick(random);
-            place = (nint)block;
+            member = (nint)block;
             return SetMember.Member(block);
         }
 
 #pragma warning disable CA5394 // Not a secret: a sample.
         int index = random.Next((int)Count);
 #pragma warning restore CA5394
-        place = index;
+        member = index;
         if (!IsTable) return MemberAt(index, number);
 
         // If most members have expired, random picks would rarely hit one that has not.
         SetEnumerator members = Enumerate(number);
         for (int i = 0; i <= index; i++) members.MoveNext();
-        place = members.Block;
-        return MemberAt(place);
+        member = members.Block;
+        return MemberAt(member);
     }
 
     /// <summary>Enumerates the members of one bucket of a table. The cursor advances to the next bucket and is 0 after the last one.</summary>
     internal SetEnumerator ScanBucket(ref ulong cursor, Span<byte> number) => new(this, Table.ScanBucket(ref cursor), number);
 
     /// <summary>The member of a table at a position from <see cref="Pick"/> or <see cref="SetEnumerator.Block"/>.</summary>
-    internal static ReadOnlySpan<byte> MemberAt(nint place) => SetMember.Member((byte*)place);
+    internal static ReadOnlySpan<byte> MemberAt(nint member) => SetMember.Member((byte*)member);
 
     /// <summary>The member of a compact set at an index.</summary>
     /// <param name="index">The index, in the order of <see cref="Enumerate"/>.</param>

@@ -107,17 +107,17 @@ internal unsafe ref struct SortedSetBuilder
     private readonly long PackedBytes()
     {
         long bytes = PackedList.EmptyBytes;
-        for (SortedSetCursor place = At(0); place.Exists; place.MoveNext()) bytes += PackedSortedSet.PairBytes(place.Member, place.Score);
+        for (SortedSetCursor cursor = At(0); cursor.Exists; cursor.MoveNext()) bytes += PackedSortedSet.PairBytes(cursor.Member, cursor.Score);
         return bytes;
     }
 
     private readonly void Pack(byte* list)
     {
         PackedList.Initialize(list);
-        for (SortedSetCursor place = At(0); place.Exists; place.MoveNext())
+        for (SortedSetCursor cursor = At(0); cursor.Exists; cursor.MoveNext())
         {
-            PackedList.Insert(list, PackedList.EndOf(list), place.Member);
-            PackedScore.Insert(list, PackedList.EndOf(list), place.Score);
+            PackedList.Insert(list, PackedList.EndOf(list), cursor.Member);
+            PackedScore.Insert(list, PackedList.EndOf(list), cursor.Score);
         }
     }
 }

@@ -83,10 +83,10 @@ internal readonly unsafe struct SortedSetStructure
     internal void RemoveRange(long rank, long count)
     {
         MemberTable<ScoredMember> table = Table;
-        ScoreTreePosition place = At(rank);
-        for (long i = 0; i < count; i++, place.MoveNext())
+        ScoreTreePosition cursor = At(rank);
+        for (long i = 0; i < count; i++, cursor.MoveNext())
         {
-            ReadOnlySpan<byte> member = place.Member;
+            ReadOnlySpan<byte> member = cursor.Member;
             table.TryFind(member, Hash(member), out MemberPosition position);
             FreeBlock(table.Remove(position));
         }

@@ -58,15 +58,15 @@ internal unsafe struct IdTree
 
     /// <summary>Goes to the first key that is not below an id.</summary>
     [SkipLocalsInit]
-    internal readonly bool SeekCeiling(in StreamId id, out IdPlace place)
+    internal readonly bool SeekCeiling(in StreamId id, out IdPosition position)
     {
         Span<Step> path = stackalloc Step[LevelsMax];
-        place = default;
+        position = default;
         if (_levels == 0) return false;
         int last = Descend(id, path);
-        place = new IdPlace(path[last].Node, path[last].Index, _recordBytes);
-        if (place.Index >= 0 && place.Id == id) return true;
-        if (place.Index + 1 < CountOf(place.Leaf)) return place.MoveWithin(1);
+        position = new IdPosition(path[last].Node, path[last].Index, _recordBytes);
+        if (position.Index >= 0 && position.Id == id) return true;
+        if (position.Index + 1 < CountOf(position.Leaf)) return position.MoveWithin(1);
 
         // All of the leaf is below: on with the leftmost leaf of the next subtree.
         for (int depth = last - 1; depth >= 0; depth--)
@@ -74,7 +74,7 @@ internal unsafe struct IdTree
             if (path[depth].Index + 1 >= CountOf(path[depth].Node)) continue;
             byte* node = *Child(path[depth].Node, path[depth].Index + 1);
             for (depth++; depth < last; depth++) node = *Child(node, 0);
-            place = new IdPlace(node, 0, _recordBytes);
+            position = new IdPosition(node, 0, _recordBytes);
             return true;
         }
 
@@ -83,46 +83,46 @@ internal unsafe struct IdTree
 
     /// <summary>Goes to the last key that is not above an id.</summary>
     [SkipLocalsInit]
-    internal readonly bool SeekFloor(in StreamId id, out IdPlace place)
+    internal readonly bool SeekFloor(in StreamId id, out IdPosition position)
     {
         Span<Step> path = stackalloc Step[LevelsMax];
-        place = default;
+        position = default;
         if (_levels == 0) return false;
         int last = Descend(id, path);
-        place = new IdPlace(path[last].Node, path[last].Index, _recordBytes);
-        if (place.Index >= 0) return true;
+        position = new IdPosition(path[last].Node, path[last].Index, _recordBytes);
+        if (position.Index >= 0) return true;
 
         for (int depth = last - 1; depth >= 0; depth--)
         {
             if (path[depth].Index == 0) continue;
             byte* node = *Child(path[depth].Node, path[depth].Index - 1);
             for (depth++; depth < last; depth++) node = *Child(node, CountOf(node) - 1);
-            place = new IdPlace(node, CountOf(node) - 1, _recordBytes);
+            position = new IdPosition(node, CountOf(node) - 1, _recordBytes);
             return true;
         }
 
         return false;
     }
 
-    internal readonly bool SeekFirst(out IdPlace place) => SeekCeiling(default, out place);
+    internal readonly bool SeekFirst(out IdPosition position) => SeekCeiling(default, out position);
 
-    internal readonly bool SeekLast(out IdPlace place) => SeekFloor(StreamId.Max, out place);
+    internal readonly bool SeekLast(out IdPosition position) => SeekFloor(StreamId.Max, out position);
 
     /// <summary>Moves to the next key; false at the end, where the position stays.</summary>
-    internal readonly bool MoveNext(ref IdPlace place)
+    internal readonly bool MoveNext(ref IdPosition position)
     {
-        if (place.Index + 1 < CountOf(place.Leaf)) return place.MoveWithin(1);
-        if (!place.Id.TryNext(out StreamId next) || !SeekCeiling(next, out IdPlace found)) return false;
-        place = found;
+        if (position.Index + 1 < CountOf(position.Leaf)) return position.MoveWithin(1);
+        if (!position.Id.TryNext(out StreamId next) || !SeekCeiling(next, out IdPosition found)) return false;
+        position = found;
         return true;
     }
 
     /// <summary>Moves to the previous key; false at the start, where the position stays.</summary>
-    internal readonly bool MovePrevious(ref IdPlace place)
+    internal readonly bool MovePrevious(ref IdPosition position)
     {
-        if (place.Index > 0) return place.MoveWithin(-1);
-        if (!place.Id.TryPrevious(out StreamId previous) || !SeekFloor(previous, out IdPlace found)) return false;
-        place = found;
+        if (position.Index > 0) return position.MoveWithin(-1);
+        if (!position.Id.TryPrevious(out StreamId previous) || !SeekFloor(previous, out IdPosition found)) return false;
+        position = found;
         return true;
     }
 
@@ -387,7 +387,7 @@ internal unsafe struct IdTree
     }
 
     /// <summary>A key's position in a tree, valid until the tree changes.</summary>
-    internal struct IdPlace(byte* leaf, int index, int recordBytes)
+    internal struct IdPosition(byte* leaf, int index, int recordBytes)
     {
         internal readonly byte* Leaf => leaf;
 

@@ -155,8 +155,8 @@ internal unsafe ref struct StreamAppender
         }
         else if (node != _data->Tail)
         {
-            _data->Nodes.SeekLast(out IdTree.IdPlace place);
-            *(byte**)place.Value = node;
+            _data->Nodes.SeekLast(out IdTree.IdPosition position);
+            *(byte**)position.Value = node;
         }
 
         _data->Tail = node;

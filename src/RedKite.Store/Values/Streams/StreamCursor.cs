@@ -12,7 +12,7 @@ internal unsafe ref struct StreamCursor
     private readonly StreamId _low;
     private readonly StreamId _high;
     private readonly bool _reverse;
-    private IdTree.IdPlace _place;
+    private IdTree.IdPosition _position;
     private StreamNodeReader _reader;
     private bool _inNode;
 
@@ -36,15 +36,15 @@ internal unsafe ref struct StreamCursor
         if (data->Length == 0 || low > high) return;
         if (reverse)
         {
-            _inNode = data->Nodes.SeekFloor(high, out _place);
+            _inNode = data->Nodes.SeekFloor(high, out _position);
             _below = high;
             _hasBelow = true;
             return;
         }
 
         // The first entry may be in the node that begins at or below it.
-        _inNode = data->Nodes.SeekFloor(low, out _place) || data->Nodes.SeekFirst(out _place);
-        if (_inNode) _reader = new StreamNodeReader(*(byte**)_place.Value, _place.Id);
+        _inNode = data->Nodes.SeekFloor(low, out _position) || data->Nodes.SeekFirst(out _position);
+        if (_inNode) _reader = new StreamNodeReader(*(byte**)_position.Value, _position.Id);
     }
 
     /// <summary>The id of the entry that the cursor is on.</summary>
@@ -67,8 +67,8 @@ internal unsafe ref struct StreamCursor
                 if (id >= _low) return true;
             }
 
-            _inNode = _data->Nodes.MoveNext(ref _place);
-            if (_inNode) _reader = new StreamNodeReader(*(byte**)_place.Value, _place.Id);
+            _inNode = _data->Nodes.MoveNext(ref _position);
+            if (_inNode) _reader = new StreamNodeReader(*(byte**)_position.Value, _position.Id);
         }
 
         return false;
@@ -81,14 +81,14 @@ internal unsafe ref struct StreamCursor
             if (_aheadCount > 0)
             {
                 Position position = _ahead[(_aheadFirst + --_aheadCount) % Positions.Length];
-                _reader = new StreamNodeReader(*(byte**)_place.Value, position.Entry, position.Id);
+                _reader = new StreamNodeReader(*(byte**)_position.Value, position.Entry, position.Id);
                 return true;
             }
 
             if (!_inNode) return false;
             if (_hasBelow && ReadAhead()) continue;
-            if (_place.Id <= _low) return _inNode = false;
-            _inNode = _data->Nodes.MovePrevious(ref _place);
+            if (_position.Id <= _low) return _inNode = false;
+            _inNode = _data->Nodes.MovePrevious(ref _position);
             _below = StreamId.Max;
             _hasBelow = true;
         }
@@ -98,7 +98,7 @@ internal unsafe ref struct StreamCursor
     private bool ReadAhead()
     {
         _aheadFirst = 0;
-        var reader = new StreamNodeReader(*(byte**)_place.Value, _place.Id);
+        var reader = new StreamNodeReader(*(byte**)_position.Value, _position.Id);
         while (reader.MoveNext())
         {
             if (reader.IsDeleted) continue;

@@ -81,12 +81,12 @@ internal unsafe struct StreamData
         while (data->Nodes.Count > 0)
         {
             if (blocksMax <= 0) return true;
-            bool inLeaf = data->Nodes.SeekLast(out IdTree.IdPlace place);
+            bool inLeaf = data->Nodes.SeekLast(out IdTree.IdPosition position);
             while (inLeaf)
             {
-                byte* node = *(byte**)place.Value;
+                byte* node = *(byte**)position.Value;
                 arena.Free(node, StreamNode.Bytes(node));
-                inLeaf = place.Index > 0 && place.MoveWithin(-1);
+                inLeaf = position.Index > 0 && position.MoveWithin(-1);
             }
 
             blocksMax -= 1 + data->Nodes.RemoveLastLeaf(arena);
@@ -109,8 +109,8 @@ internal unsafe struct StreamData
     {
         reader = default;
         if (data->Length == 0 || id > data->LastId) return false;
-        if (!data->Nodes.SeekFloor(id, out IdTree.IdPlace place)) return false;
-        reader = new StreamNodeReader(*(byte**)place.Value, place.Id);
+        if (!data->Nodes.SeekFloor(id, out IdTree.IdPosition position)) return false;
+        reader = new StreamNodeReader(*(byte**)position.Value, position.Id);
         while (reader.MoveNext())
         {
             if (reader.IsDeleted || reader.Id < id) continue;
@@ -130,8 +130,8 @@ internal unsafe struct StreamData
         if (id > data->MaxDeletedId) data->MaxDeletedId = id;
         if (StreamNode.Alive(reader.Node) == 0)
         {
-            data->Nodes.SeekFloor(id, out IdTree.IdPlace place);
-            RemoveNode(data, arena, place);
+            data->Nodes.SeekFloor(id, out IdTree.IdPosition position);
+            RemoveNode(data, arena, position);
         }
 
         if (id == data->FirstId) FindFirstId(data);
@@ -139,10 +139,10 @@ internal unsafe struct StreamData
     }
 
     /// <summary>Removes a node with all its entries. The caller updates the stream's length.</summary>
-    internal static void RemoveNode(StreamData* data, Arena arena, IdTree.IdPlace place)
+    internal static void RemoveNode(StreamData* data, Arena arena, IdTree.IdPosition position)
     {
-        FreeNode(data, arena, *(byte**)place.Value, later: false);
-        data->Nodes.Remove(arena, place.Id);
+        FreeNode(data, arena, *(byte**)position.Value, later: false);
+        data->Nodes.Remove(arena, position.Id);
     }
 
     /// <summary>Frees a node that is being removed from the tree, immediately or in a later slice.</summary>
@@ -160,21 +160,21 @@ internal unsafe struct StreamData
     internal static bool Move(BlockMover mover, StreamData* data, ref MoveCursor cursor, ref int work)
     {
         var from = new StreamId(cursor.Position, cursor.Position2);
-        bool more = data->Nodes.SeekCeiling(from, out IdTree.IdPlace place);
-        for (; more && work > 0; more = data->Nodes.MoveNext(ref place))
+        bool more = data->Nodes.SeekCeiling(from, out IdTree.IdPosition position);
+        for (; more && work > 0; more = data->Nodes.MoveNext(ref position))
         {
-            byte* node = *(byte**)place.Value;
+            byte* node = *(byte**)position.Value;
             int bytes = StreamNode.Bytes(node);
             work--;
             byte* moved = mover.Copy(node, bytes);
             if (moved == null) continue;
-            *(byte**)place.Value = moved;
+            *(byte**)position.Value = moved;
             if (data->Tail == node) data->Tail = moved;
             mover.Free(node, bytes);
             work -= BlockMover.WorkPerMove;
         }
 
-        if (more) cursor = cursor.At(place.Id.Ms, place.Id.Sequence);
+        if (more) cursor = cursor.At(position.Id.Ms, position.Id.Sequence);
         return more;
     }
 
@@ -197,10 +197,10 @@ internal unsafe struct StreamData
     {
         data->FirstId = default;
         if (data->Length == 0) return;
-        bool more = data->Nodes.SeekFirst(out IdTree.IdPlace place);
-        for (; more; more = data->Nodes.MoveNext(ref place))
+        bool more = data->Nodes.SeekFirst(out IdTree.IdPosition position);
+        for (; more; more = data->Nodes.MoveNext(ref position))
         {
-            var reader = new StreamNodeReader(*(byte**)place.Value, place.Id);
+            var reader = new StreamNodeReader(*(byte**)position.Value, position.Id);
             while (reader.MoveNext())
             {
                 if (reader.IsDeleted) continue;
@@ -213,10 +213,10 @@ internal unsafe struct StreamData
     /// <summary>Returns the last node, to which an entry is to be added; null if there is none.</summary>
     internal static byte* FindTail(StreamData* data)
     {
-        if (data->Tail != null || !data->Nodes.SeekLast(out IdTree.IdPlace place)) return data->Tail;
-        data->Tail = *(byte**)place.Value;
-        data->TailKey = place.Id;
-        var reader = new StreamNodeReader(data->Tail, place.Id);
+        if (data->Tail != null || !data->Nodes.SeekLast(out IdTree.IdPosition position)) return data->Tail;
+        data->Tail = *(byte**)position.Value;
+        data->TailKey = position.Id;
+        var reader = new StreamNodeReader(data->Tail, position.Id);
         while (reader.MoveNext())
         {
             data->TailId = reader.Id;
@@ -232,6 +232,6 @@ internal unsafe struct StreamData
         // Later entries may have lower ids than nodes that trimming left without live entries, which would then be out of order.
         if (id < data->LastId) data->HasLoweredLastId = true;
         data->LastId = id;
-        while (data->Nodes.SeekLast(out IdTree.IdPlace place) && StreamNode.Alive(*(byte**)place.Value) == 0) RemoveNode(data, arena, place);
+        while (data->Nodes.SeekLast(out IdTree.IdPosition position) && StreamNode.Alive(*(byte**)position.Value) == 0) RemoveNode(data, arena, position);
     }
 }

@@ -118,7 +118,7 @@ internal readonly unsafe ref struct StreamGroup
     internal void SetEarliestDelivery(long deliveredMs) => _group->DeliveredMsMin = deliveredMs;
 
     /// <summary>The highest pending id; there is one.</summary>
-    internal StreamId LastPendingId => _group->Pending.SeekLast(out IdTree.IdPlace place) ? place.Id : default;
+    internal StreamId LastPendingId => _group->Pending.SeekLast(out IdTree.IdPosition position) ? position.Id : default;
 }
 
 /// <summary>A consumer of a group as handlers see it.</summary>
@@ -177,7 +177,7 @@ internal unsafe ref struct PendingCursor
     private readonly StreamGroupData* _group;
     private readonly IdTree* _tree;
     private readonly StreamId _low;
-    private IdTree.IdPlace _place;
+    private IdTree.IdPosition _position;
     private StreamId _id;
     private long _countBefore;
     private bool _started;
@@ -193,7 +193,7 @@ internal unsafe ref struct PendingCursor
 
     /// <summary>The entry that the cursor is on.</summary>
     internal readonly PendingEntry Entry =>
-        new((StreamPending*)(_tree == &_group->Pending ? _place.Value : _group->Pending.Find(_id)));
+        new((StreamPending*)(_tree == &_group->Pending ? _position.Value : _group->Pending.Find(_id)));
 
     internal bool MoveNext()
     {
@@ -201,19 +201,19 @@ internal unsafe ref struct PendingCursor
         if (!_started)
         {
             _started = true;
-            found = _tree->SeekCeiling(_low, out _place);
+            found = _tree->SeekCeiling(_low, out _position);
         }
         else if (_tree->Count != _countBefore)
         {
-            found = _id.TryNext(out StreamId next) && _tree->SeekCeiling(next, out _place);
+            found = _id.TryNext(out StreamId next) && _tree->SeekCeiling(next, out _position);
         }
         else
         {
-            found = _tree->MoveNext(ref _place);
+            found = _tree->MoveNext(ref _position);
         }
 
         _countBefore = _tree->Count;
-        if (found) _id = _place.Id;
+        if (found) _id = _position.Id;
         return found;
     }
 }

@@ -118,13 +118,13 @@ internal unsafe struct StreamGroupData
     internal static void RemoveConsumer(StreamGroupData* group, Arena arena, int index)
     {
         var consumer = (StreamConsumerData*)group->Consumers[index];
-        while (consumer->Pending.SeekLast(out IdTree.IdPlace place))
+        while (consumer->Pending.SeekLast(out IdTree.IdPosition position))
         {
             bool inLeaf = true;
             while (inLeaf)
             {
-                group->Pending.Remove(arena, place.Id);
-                inLeaf = place.Index > 0 && place.MoveWithin(-1);
+                group->Pending.Remove(arena, position.Id);
+                inLeaf = position.Index > 0 && position.MoveWithin(-1);
             }
 
             consumer->Pending.RemoveLastLeaf(arena);

@@ -22,16 +22,16 @@ internal unsafe struct StreamListPacks
     internal const int SameNames = 2;
 
     private readonly StreamData* _data;
-    private IdTree.IdPlace _place;
-    private bool _hasPlace;
-    private IdTree.IdPlace _counted;
+    private IdTree.IdPosition _position;
+    private bool _hasPosition;
+    private IdTree.IdPosition _counted;
     private bool _hasUncounted;
 
     internal StreamListPacks(StreamValue stream)
     {
         _data = stream.Data;
-        _hasPlace = _hasUncounted = _data->Nodes.SeekFirst(out _place);
-        _counted = _place;
+        _hasPosition = _hasUncounted = _data->Nodes.SeekFirst(out _position);
+        _counted = _position;
     }
 
     /// <summary>How many nodes have entries, when <see cref="CountNodes"/> has come to the end.</summary>
@@ -56,11 +56,11 @@ internal unsafe struct StreamListPacks
     /// <summary>Writes the next node that has entries into an empty buffer.</summary>
     internal bool MoveNext(NativeBuffer target)
     {
-        while (_hasPlace)
+        while (_hasPosition)
         {
-            byte* node = *(byte**)_place.Value;
-            Key = _place.Id;
-            _hasPlace = _data->Nodes.MoveNext(ref _place);
+            byte* node = *(byte**)_position.Value;
+            Key = _position.Id;
+            _hasPosition = _data->Nodes.MoveNext(ref _position);
             if (StreamNode.Alive(node) == 0) continue;
             Write(node, target);
             return true;

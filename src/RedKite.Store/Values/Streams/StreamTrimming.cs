@@ -44,30 +44,30 @@ internal readonly record struct StreamTrimming
         long lengthBefore = data->Length;
         int nodesLeft = NodesAtOnce;
         bool goesOn = true;
-        while (goesOn && NeedsMore(data) && data->Nodes.SeekFirst(out IdTree.IdPlace place)) goesOn = TrimLeaf(data, arena, place, lengthBefore, ref nodesLeft, removals);
+        while (goesOn && NeedsMore(data) && data->Nodes.SeekFirst(out IdTree.IdPosition position)) goesOn = TrimLeaf(data, arena, position, lengthBefore, ref nodesLeft, removals);
         if (data->Length < lengthBefore) StreamData.FindFirstId(data);
         return lengthBefore - data->Length;
     }
 
     // Trims nodes of the tree's first leaf, which are removed from the tree together. Returns whether it reached the leaf's end.
-    private unsafe bool TrimLeaf(StreamData* data, Arena arena, IdTree.IdPlace place, long lengthBefore, ref int nodesLeft, StreamRemovals? removals)
+    private unsafe bool TrimLeaf(StreamData* data, Arena arena, IdTree.IdPosition position, long lengthBefore, ref int nodesLeft, StreamRemovals? removals)
     {
         int removed = 0;
-        int records = place.CountInLeaf;
-        if (Sse.IsSupported && nodesLeft <= 0) Prefetch(place, records);
-        for (; removed < records && NeedsMore(data); removed++, place.MoveWithin(1))
+        int records = position.CountInLeaf;
+        if (Sse.IsSupported && nodesLeft <= 0) Prefetch(position, records);
+        for (; removed < records && NeedsMore(data); removed++, position.MoveWithin(1))
         {
-            byte* node = *(byte**)place.Value;
+            byte* node = *(byte**)position.Value;
             int alive = StreamNode.Alive(node);
             if (DeletedMax > 0 && lengthBefore - data->Length + alive > DeletedMax) break;
-            if (!CanRemoveWhole(data, place, isLastInLeaf: removed + 1 == records))
+            if (!CanRemoveWhole(data, position, isLastInLeaf: removed + 1 == records))
             {
-                if (IsExact) TrimNode(data, arena, node, place.Id, removals);
+                if (IsExact) TrimNode(data, arena, node, position.Id, removals);
                 break;
             }
 
             data->Length -= alive;
-            if (Policy == StreamReferencePolicy.Remove) RemoveReferences(data, arena, node, place.Id, removals);
+            if (Policy == StreamReferencePolicy.Remove) RemoveReferences(data, arena, node, position.Id, removals);
             StreamData.FreeNode(data, arena, node, later: --nodesLeft < 0);
         }
 
@@ -75,9 +75,9 @@ internal readonly record struct StreamTrimming
         return removed == records;
     }
 
-    private static unsafe void Prefetch(IdTree.IdPlace place, int records)
+    private static unsafe void Prefetch(IdTree.IdPosition position, int records)
     {
-        for (int i = 0; i < records; i++, place.MoveWithin(1)) Sse.Prefetch0(*(byte**)place.Value);
+        for (int i = 0; i < records; i++, position.MoveWithin(1)) Sse.Prefetch0(*(byte**)position.Value);
     }
 
     // As in Redis, whatever looks at references trims entry by entry.
@@ -85,17 +85,17 @@ internal readonly record struct StreamTrimming
 
     private unsafe bool NeedsMore(StreamData* data) => !ByLength || data->Length > LengthMax;
 
-    private unsafe bool CanRemoveWhole(StreamData* data, IdTree.IdPlace place, bool isLastInLeaf)
+    private unsafe bool CanRemoveWhole(StreamData* data, IdTree.IdPosition position, bool isLastInLeaf)
     {
-        byte* node = *(byte**)place.Value;
+        byte* node = *(byte**)position.Value;
         if (ByLength) return data->Length - StreamNode.Alive(node) >= LengthMax;
-        StreamId key = place.Id;
+        StreamId key = position.Id;
         if (key >= MinId) return false;
         if (!isLastInLeaf && !data->HasLoweredLastId)
         {
             // All ids are below the next node's.
-            place.MoveWithin(1);
-            if (place.Id <= MinId) return true;
+            position.MoveWithin(1);
+            if (position.Id <= MinId) return true;
         }
 
         var reader = new StreamNodeReader(node, key);
@@ -136,22 +136,22 @@ internal readonly record struct StreamTrimming
         StreamId high = StreamId.Max;
         if (!ByLength && !MinId.TryPrevious(out high)) return 0;
         long lengthBefore = data->Length;
-        bool goesOn = data->Nodes.SeekFirst(out IdTree.IdPlace place);
+        bool goesOn = data->Nodes.SeekFirst(out IdTree.IdPosition position);
         while (goesOn && NeedsMore(data))
         {
-            if (DeletedMax > 0 && lengthBefore - data->Length + StreamNode.Alive(*(byte**)place.Value) > DeletedMax) break;
-            goesOn = CanRemoveWhole(data, place, isLastInLeaf: place.Index + 1 == place.CountInLeaf);
-            StreamId low = place.Id, end = high, next = default;
-            bool isLast = !data->Nodes.MoveNext(ref place);
+            if (DeletedMax > 0 && lengthBefore - data->Length + StreamNode.Alive(*(byte**)position.Value) > DeletedMax) break;
+            goesOn = CanRemoveWhole(data, position, isLastInLeaf: position.Index + 1 == position.CountInLeaf);
+            StreamId low = position.Id, end = high, next = default;
+            bool isLast = !data->Nodes.MoveNext(ref position);
             if (!isLast)
             {
-                next = place.Id;
+                next = position.Id;
                 next.TryPrevious(out end);
                 if (end > high) end = high;
             }
 
             TrimNodeUnreferenced(data, arena, low, end, removals);
-            goesOn = goesOn && !isLast && data->Nodes.SeekCeiling(next, out place); // nodes may have moved
+            goesOn = goesOn && !isLast && data->Nodes.SeekCeiling(next, out position); // nodes may have moved
         }
 
         return lengthBefore - data->Length;

@@ -171,9 +171,9 @@ internal static class DenseRegisters
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static void MergeNarrow(ref byte packed, ref byte spread, bool raises)
     {
-        Vector128<byte> places = Vector128.Create((byte)0, 1, 2, 255, 3, 4, 5, 255, 6, 7, 8, 255, 9, 10, 11, 255);
-        Vector128<byte> low = Vector128.Shuffle(Vector128.LoadUnsafe(ref packed), places);
-        Vector128<byte> high = Vector128.Shuffle(Vector128.LoadUnsafe(ref packed, PackedPerLane), places);
+        Vector128<byte> lanes = Vector128.Create((byte)0, 1, 2, 255, 3, 4, 5, 255, 6, 7, 8, 255, 9, 10, 11, 255);
+        Vector128<byte> low = Vector128.Shuffle(Vector128.LoadUnsafe(ref packed), lanes);
+        Vector128<byte> high = Vector128.Shuffle(Vector128.LoadUnsafe(ref packed, PackedPerLane), lanes);
         Vector256<uint> words = Vector256.Create(low, high).AsUInt32();
         Vector256<uint> ranks = (words & Vector256.Create(RankMask))
             | ((words << 2) & Vector256.Create(RankMask << 8))
@@ -186,14 +186,14 @@ internal static class DenseRegisters
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static void Pack(ref byte spread, ref byte packed)
     {
-        Vector128<byte> places = Vector128.Create((byte)0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 255, 255, 255, 255);
+        Vector128<byte> lanes = Vector128.Create((byte)0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 255, 255, 255, 255);
         Vector256<uint> ranks = Vector256.LoadUnsafe(ref spread).AsUInt32();
         Vector256<uint> words = (ranks & Vector256.Create(RankMask))
             | ((ranks >> 2) & Vector256.Create(RankMask << 6))
             | ((ranks >> 4) & Vector256.Create(RankMask << 12))
             | ((ranks >> 6) & Vector256.Create(RankMask << 18));
-        Vector128.Shuffle(words.GetLower().AsByte(), places).StoreUnsafe(ref packed);
-        Vector128.Shuffle(words.GetUpper().AsByte(), places).StoreUnsafe(ref packed, PackedPerLane);
+        Vector128.Shuffle(words.GetLower().AsByte(), lanes).StoreUnsafe(ref packed);
+        Vector128.Shuffle(words.GetUpper().AsByte(), lanes).StoreUnsafe(ref packed, PackedPerLane);
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -217,11 +217,11 @@ internal static class DenseRegisters
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static void MergeWide(ref byte packed, ref byte spread, bool raises)
     {
-        Vector512<byte> places = Vector512.Create(
+        Vector512<byte> lanes = Vector512.Create(
             (byte)0, 1, 2, 3, 4, 5, 0, 0, 6, 7, 8, 9, 10, 11, 0, 0, 12, 13, 14, 15, 16, 17, 0, 0, 18, 19, 20, 21, 22, 23, 0, 0,
             24, 25, 26, 27, 28, 29, 0, 0, 30, 31, 32, 33, 34, 35, 0, 0, 36, 37, 38, 39, 40, 41, 0, 0, 42, 43, 44, 45, 46, 47, 0, 0);
         Vector512<byte> bits = Vector512.Create(0x2A_24_1E_18_12_0C_06_00UL).AsByte();
-        Vector512<byte> words = Avx512Vbmi.PermuteVar64x8(Vector512.LoadUnsafe(ref packed), places);
+        Vector512<byte> words = Avx512Vbmi.PermuteVar64x8(Vector512.LoadUnsafe(ref packed), lanes);
         Vector512<byte> ranks = Avx512Vbmi.MultiShift(bits, words.AsUInt64()) & Vector512.Create((byte)RankMask);
         (raises ? Vector512.Max(ranks, Vector512.LoadUnsafe(ref spread)) : ranks).StoreUnsafe(ref spread);
     }
@@ -244,11 +244,11 @@ internal static class DenseRegisters
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static void PackWide(ref byte spread, ref byte packed)
     {
-        Vector512<byte> places = Vector512.Create(
+        Vector512<byte> lanes = Vector512.Create(
             (byte)0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 16, 17, 18, 20, 21, 22, 24, 25, 26, 28, 29, 30, 32, 33, 34, 36, 37, 38, 40, 41,
             42, 44, 45, 46, 48, 49, 50, 52, 53, 54, 56, 57, 58, 60, 61, 62, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63);
         Vector512<short> pairs = Avx512BW.MultiplyAddAdjacent(Vector512.LoadUnsafe(ref spread), Vector512.Create((short)(1 | (1 << (BitsEach + 8)))).AsSByte());
         Vector512<int> words = Avx512BW.MultiplyAddAdjacent(pairs, Vector512.Create(1 | (1 << ((2 * BitsEach) + 16))).AsInt16());
-        Avx512Vbmi.PermuteVar64x8(words.AsByte(), places).StoreUnsafe(ref packed);
+        Avx512Vbmi.PermuteVar64x8(words.AsByte(), lanes).StoreUnsafe(ref packed);
     }
 }

@@ -23,7 +23,7 @@ internal ref struct HyperLogLogValue
 {
     private readonly Database _database;
     private readonly long _sparseBytesMax;
-    private SparsePlace _passed = SparsePlace.Start;
+    private SparsePosition _passed = SparsePosition.Start;
     private int _lastRaised = -1;
 
     /// <param name="database">The entry's database.</param>
@@ -123,21 +123,21 @@ internal ref struct HyperLogLogValue
     private RegisterChange RaiseSparse(int register, int rank)
     {
         if (rank > SparseRegisters.RankMax) return RaiseAsDense(register, rank);
-        SparsePlace before = register > _lastRaised ? _passed : SparsePlace.Start;
-        if (!SparseRegisters.TryFind(Registers, register, ref before, out SparsePlace place, out SparseRun run)) return RegisterChange.Corrupt;
+        SparsePosition before = register > _lastRaised ? _passed : SparsePosition.Start;
+        if (!SparseRegisters.TryFind(Registers, register, ref before, out SparsePosition position, out SparseRun run)) return RegisterChange.Corrupt;
         if (run.Rank >= rank) return RegisterChange.None;
         Span<byte> replacement = stackalloc byte[SparseRegisters.ReplacementBytesMax];
-        replacement = replacement[..SparseRegisters.WriteReplacement(run, register - place.First, rank, replacement)];
+        replacement = replacement[..SparseRegisters.WriteReplacement(run, register - position.First, rank, replacement)];
         int growth = replacement.Length - run.Bytes;
         if (growth > 0 && Entry.Value.Length + growth > _sparseBytesMax) return RaiseAsDense(register, rank);
 
-        Replace(place.At, run.Bytes, replacement);
-        int joined = SparseRegisters.Join(Registers, Math.Max(0, place.Before));
+        Replace(position.At, run.Bytes, replacement);
+        int joined = SparseRegisters.Join(Registers, Math.Max(0, position.Before));
         if (joined > 0) Entry = _database.ResizeValue(Entry, Entry.Value.Length - joined);
         HyperLogLog.MarkStale(Entry.Value);
 
         // Everything before the previous run stays in place, so the search for a higher register continues from there.
-        _passed = before == place ? SparsePlace.Start : before;
+        _passed = before == position ? SparsePosition.Start : before;
         _lastRaised = register;
         return RegisterChange.Raised;
     }

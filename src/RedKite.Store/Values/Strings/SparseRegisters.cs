@@ -56,29 +56,29 @@ internal static class SparseRegisters
     /// <param name="runs">The registers.</param>
     /// <param name="index">The register.</param>
     /// <param name="before">Where to start looking; then the run before the one that was found, if it was passed.</param>
-    /// <param name="place">The run's position.</param>
+    /// <param name="position">The run's position.</param>
     /// <param name="run">The run.</param>
-    internal static bool TryFind(ReadOnlySpan<byte> runs, int index, ref SparsePlace before, out SparsePlace place, out SparseRun run)
+    internal static bool TryFind(ReadOnlySpan<byte> runs, int index, ref SparsePosition before, out SparsePosition position, out SparseRun run)
     {
-        place = before;
-        SkipShortRuns(runs, index, ref before, ref place);
-        while (TryRead(runs, place.At, out run))
+        position = before;
+        SkipShortRuns(runs, index, ref before, ref position);
+        while (TryRead(runs, position.At, out run))
         {
-            if (index < place.First + run.Length) return true;
-            before = place;
-            place = place.Next(run);
+            if (index < position.First + run.Length) return true;
+            before = position;
+            position = position.Next(run);
         }
 
         return false;
     }
 
     // Skips most runs before a register, sixteen at a time: one-byte runs, whose lengths are added with vectors.
-    private static void SkipShortRuns(ReadOnlySpan<byte> runs, int index, ref SparsePlace before, ref SparsePlace place)
+    private static void SkipShortRuns(ReadOnlySpan<byte> runs, int index, ref SparsePosition before, ref SparsePosition position)
     {
         ref byte start = ref MemoryMarshal.GetReference(runs);
-        int at = place.At;
-        int first = place.First;
-        int previous = place.Before;
+        int at = position.At;
+        int first = position.First;
+        int previous = position.Before;
         Vector128<byte> numbers = Vector128.Create((byte)0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
         while (at + Vector128<byte>.Count <= runs.Length)
         {
@@ -96,7 +96,7 @@ internal static class SparseRegisters
             {
                 TryRead(runs, at + count - 1, out SparseRun last);
                 if (count > 1) previous = at + count - 2;
-                before = new SparsePlace(at + count - 1, first + sum - last.Length, previous);
+                before = new SparsePosition(at + count - 1, first + sum - last.Length, previous);
                 previous = at + count - 1;
                 at += count;
                 first += sum;
@@ -104,13 +104,13 @@ internal static class SparseRegisters
 
             if (count == Vector128<byte>.Count) continue;
             if (!TryRead(runs, at, out SparseRun run) || first + run.Length > index) break;
-            before = new SparsePlace(at, first, previous);
+            before = new SparsePosition(at, first, previous);
             previous = at;
             at += run.Bytes;
             first += run.Length;
         }
 
-        place = new SparsePlace(at, first, previous);
+        position = new SparsePosition(at, first, previous);
     }
 
     private static int Sum(Vector128<ushort> halves) => halves[0] + halves[4];
@@ -217,11 +217,11 @@ internal static class SparseRegisters
 internal readonly record struct SparseRun(int Rank, int Length, int Bytes);
 
 /// <summary>A run's position, its first register, and the position of the previous run; -1: none.</summary>
-internal readonly record struct SparsePlace(int At, int First, int Before)
+internal readonly record struct SparsePosition(int At, int First, int Before)
 {
     /// <summary>The first run.</summary>
-    internal static SparsePlace Start => new(0, 0, -1);
+    internal static SparsePosition Start => new(0, 0, -1);
 
     /// <summary>The position after this run.</summary>
-    internal SparsePlace Next(SparseRun run) => new(At + run.Bytes, First + run.Length, At);
+    internal SparsePosition Next(SparseRun run) => new(At + run.Bytes, First + run.Length, At);
 }

@@ -54,7 +54,7 @@ public sealed class BlessCommandsTests : TranscriptTests
             Run("ZADD scores 1 a");
             Run("SET other v");
             Run(change);
-            Assert.True(IsBlessed("k"), change);
+            Assert.True(IsPinned("k"), change);
             AssertCounts();
         }
 
@@ -64,24 +64,24 @@ public sealed class BlessCommandsTests : TranscriptTests
         Run("BLESS SET h NO-EVICT").IsInteger(1);
         for (int i = 0; i < 1000; i++) Run($"HSET h field{i} {i}");
         Run("HEXPIRE h 1000 FIELDS 1 a");
-        Assert.True(IsBlessed("h"), "it became a table, and fields expire");
+        Assert.True(IsPinned("h"), "it became a table, and fields expire");
         foreach ((string from, string to) in ((string, string)[])[("h", "renamed"), ("renamed", "h")])
         {
             Run($"RENAME {from} {to}").IsOk();
-            Assert.True(IsBlessed(to), to);
+            Assert.True(IsPinned(to), to);
             AssertCounts();
         }
 
         Run("COPY h copy").IsInteger(1);
-        Assert.False(IsBlessed("copy"));
+        Assert.False(IsPinned("copy"));
         Run("MOVE h 1").IsInteger(1);
         AssertCounts();
         Run("SELECT 1").IsOk();
-        Assert.True(IsBlessed("h"));
+        Assert.True(IsPinned("h"));
         Run("SET large " + new string('x', 300_000)).IsOk();
         Run("BLESS SET large NO-EVICT").IsInteger(1);
         Run("RENAME large larger").IsOk();
-        Assert.True(IsBlessed("larger"), "its block stays");
+        Assert.True(IsPinned("larger"), "its block stays");
         AssertCounts();
         Run("FLUSHALL").IsOk();
         AssertCounts();
@@ -95,9 +95,9 @@ public sealed class BlessCommandsTests : TranscriptTests
         ReadOnlyMemory<byte> payload = Run("DUMP k").Bytes;
         using RedKiteSession client = Server.CreateSession();
         Assert.Equal("OK", client.Execute("RESTORE"u8.ToArray(), "new"u8.ToArray(), "0"u8.ToArray(), payload).Text);
-        Assert.False(IsBlessed("new"));
+        Assert.False(IsPinned("new"));
         Assert.Equal("OK", client.Execute("RESTORE"u8.ToArray(), "k"u8.ToArray(), "0"u8.ToArray(), payload, "REPLACE"u8.ToArray()).Text);
-        Assert.True(IsBlessed("k"));
+        Assert.True(IsPinned("k"));
         AssertCounts();
     }
 
@@ -111,7 +111,7 @@ public sealed class BlessCommandsTests : TranscriptTests
         Assert.Null(Run("GET k").Text);
         AssertCounts();
         Run("SET k v").IsOk();
-        Assert.False(IsBlessed("k"));
+        Assert.False(IsPinned("k"));
     }
 
     [Fact]
@@ -250,7 +250,7 @@ public sealed class BlessCommandsTests : TranscriptTests
         Assert.Equal("__keyevent@0__:unbless", subscriber.ReadAny().Items[2].Text);
     }
 
-    private bool IsBlessed(string key) => Run("BLESS GET " + key).Items.Count == 1;
+    private bool IsPinned(string key) => Run("BLESS GET " + key).Items.Count == 1;
 
     private (HashSet<string> Keys, string[] Cursors) Scan(string request)
     {
@@ -276,12 +276,12 @@ public sealed class BlessCommandsTests : TranscriptTests
 
                 foreach (Entry entry in entries)
                 {
-                    if (entry.IsBlessed) blessed++;
-                    if (entry.IsBlessed && entry.Expires) expiring++;
+                    if (entry.IsPinned) blessed++;
+                    if (entry.IsPinned && entry.Expires) expiring++;
                 }
             }
 
-            Assert.Equal((blessed, expiring), (database.Blessed, database.BlessedExpiring));
+            Assert.Equal((blessed, expiring), (database.Pinned, database.PinnedExpiring));
         }
     }
 }

@@ -139,13 +139,13 @@ public sealed class BlockedClientsTests : IAsyncLifetime
     {
         using RespConnection client = Connect();
         Session session = _live.Server.Engine.Clients.Find(client.Run("CLIENT ID").Number)!;
-        long turnStart = Stopwatch.GetTimestamp();
+        long iterationStart = Stopwatch.GetTimestamp();
         Arrival served = Arrival.Now();
         session.Own.LastWait = (served, session.Connection!.BytesReceived);
         foreach (bool isNew in (bool[])[true, false])
         {
             session.Own.HasNewInput = isNew;
-            Assert.Equal(served, Arrival.Of(session, turnStart));
+            Assert.Equal(served, Arrival.Of(session, iterationStart));
         }
 
         client.Run("PING");

@@ -91,12 +91,12 @@ public sealed unsafe class IdTreeTests
         using var world = new World(valueBytes: 8);
         world.Tree.Add(world.Arena, StreamId.Max);
         world.Tree.Add(world.Arena, default);
-        Assert.True(world.Tree.SeekFirst(out IdTree.IdPlace place));
-        Assert.Equal(default, place.Id);
-        Assert.False(world.Tree.MovePrevious(ref place));
-        Assert.True(world.Tree.MoveNext(ref place));
-        Assert.Equal(StreamId.Max, place.Id);
-        Assert.False(world.Tree.MoveNext(ref place));
+        Assert.True(world.Tree.SeekFirst(out IdTree.IdPosition position));
+        Assert.Equal(default, position.Id);
+        Assert.False(world.Tree.MovePrevious(ref position));
+        Assert.True(world.Tree.MoveNext(ref position));
+        Assert.Equal(StreamId.Max, position.Id);
+        Assert.False(world.Tree.MoveNext(ref position));
         world.Tree.RemoveLastLeaf(world.Arena);
     }
 
@@ -136,14 +136,14 @@ public sealed unsafe class IdTreeTests
                     break;
                 case Kind.RemoveFirst when _model.Count > 0:
                     StreamId first = _model.First().Key;
-                    Assert.True(Tree.SeekFirst(out IdTree.IdPlace place) && place.Id == first);
+                    Assert.True(Tree.SeekFirst(out IdTree.IdPosition position) && position.Id == first);
                     Assert.True(Tree.Remove(Arena, first));
                     _model.Remove(first);
                     break;
                 case Kind.RemoveLast when _model.Count > 0:
-                    Assert.True(Tree.SeekLast(out place));
-                    StreamId last = place.Id;
-                    Assert.Equal(Tree.Count == 1, !Tree.MovePrevious(ref place));
+                    Assert.True(Tree.SeekLast(out position));
+                    StreamId last = position.Id;
+                    Assert.Equal(Tree.Count == 1, !Tree.MovePrevious(ref position));
                     Assert.True(Tree.Remove(Arena, last));
                     Assert.True(_model.Remove(last));
                     break;
@@ -164,17 +164,17 @@ public sealed unsafe class IdTreeTests
         internal void AssertAll()
         {
             var forth = new List<StreamId>();
-            bool more = Tree.SeekFirst(out IdTree.IdPlace place);
-            for (; more; more = Tree.MoveNext(ref place))
+            bool more = Tree.SeekFirst(out IdTree.IdPosition position);
+            for (; more; more = Tree.MoveNext(ref position))
             {
-                forth.Add(place.Id);
-                AssertValue(place.Id, place.Value);
+                forth.Add(position.Id);
+                AssertValue(position.Id, position.Value);
             }
 
             Assert.Equal(_model.Keys, forth);
             var back = new List<StreamId>();
-            more = Tree.SeekLast(out place);
-            for (; more; more = Tree.MovePrevious(ref place)) back.Add(place.Id);
+            more = Tree.SeekLast(out position);
+            for (; more; more = Tree.MovePrevious(ref position)) back.Add(position.Id);
             back.Reverse();
             Assert.Equal(forth, back);
             Assert.Equal(Tree.Bytes, Arena.UsedBytes);
@@ -207,11 +207,11 @@ public sealed unsafe class IdTreeTests
             Assert.Equal(_model.ContainsKey(id), value != null);
             if (value != null) AssertValue(id, value);
             StreamId[] above = [.. _model.Keys.SkipWhile(key => key < id).Take(1)];
-            Assert.Equal(above.Length > 0, Tree.SeekCeiling(id, out IdTree.IdPlace place));
-            if (above.Length > 0) Assert.Equal(above[0], place.Id);
+            Assert.Equal(above.Length > 0, Tree.SeekCeiling(id, out IdTree.IdPosition position));
+            if (above.Length > 0) Assert.Equal(above[0], position.Id);
             StreamId[] below = [.. _model.Keys.TakeWhile(key => key <= id).TakeLast(1)];
-            Assert.Equal(below.Length > 0, Tree.SeekFloor(id, out place));
-            if (below.Length > 0) Assert.Equal(below[0], place.Id);
+            Assert.Equal(below.Length > 0, Tree.SeekFloor(id, out position));
+            if (below.Length > 0) Assert.Equal(below[0], position.Id);
         }
 
         private void AssertValue(StreamId id, byte* value)

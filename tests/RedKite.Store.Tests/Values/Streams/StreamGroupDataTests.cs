@@ -157,8 +157,8 @@ public sealed unsafe class StreamGroupDataTests
         private static List<StreamId> Ids(IdTree* tree)
         {
             var ids = new List<StreamId>();
-            bool more = tree->SeekFirst(out IdTree.IdPlace place);
-            for (; more; more = tree->MoveNext(ref place)) ids.Add(place.Id);
+            bool more = tree->SeekFirst(out IdTree.IdPosition position);
+            for (; more; more = tree->MoveNext(ref position)) ids.Add(position.Id);
             return ids;
         }
     }

@@ -9,7 +9,7 @@ namespace RedKite.Server.Execution;
 /// Decides whether a command waits at the <see cref="WriteGate"/> before it begins, in one executor. A script waits for the keys that
 /// it declares; one that changes another key while a snapshot writes it makes the snapshot complete it.
 /// </summary>
-internal sealed class HeldWrites(Engine engine, CommandEnvironment environment, ReplyWriter reply)
+internal sealed class PausedWrites(Engine engine, CommandEnvironment environment, ReplyWriter reply)
 {
     private readonly Keyspace _keyspace = engine.Keyspace;
     private readonly WriteGate _gate = engine.WriteGate;
@@ -17,29 +17,29 @@ internal sealed class HeldWrites(Engine engine, CommandEnvironment environment, 
 
     /// <summary>Holds a client whose command must wait. No stripe is locked.</summary>
     /// <returns>Whether it must: it has executed nothing.</returns>
-    internal bool TryHold(scoped in CommandContext cmd, Command command)
+    internal bool TryPause(scoped in CommandContext cmd, Command command)
     {
         _rule = _gate.KeyRule;
         if (!_gate.Waits && _rule is null) return false;
         if (!ClientPause.MayWrite(cmd.Session, command) || command.OnlyReads?.Invoke(cmd) == true) return false;
-        if (!_gate.Waits && !HasHeldKey(cmd, command, isLocked: false)) return false;
+        if (!_gate.Waits && !HasPausedKey(cmd, command, isLocked: false)) return false;
         cmd.Session.IsPaused = true;
         return true;
     }
 
     /// <summary>
-    /// Looks once more at a command whose stripes are locked now, if a snapshot has begun since <see cref="TryHold"/>: otherwise the command
+    /// Looks once more at a command whose stripes are locked now, if a snapshot has begun since <see cref="TryPause"/>: otherwise the command
     /// would have to complete a large value.
     /// </summary>
-    internal bool TryHoldSinceCut(scoped in CommandContext cmd, Command command)
+    internal bool TryPauseSinceSnapshotPoint(scoped in CommandContext cmd, Command command)
     {
-        if (ReferenceEquals(_gate.KeyRule, _rule) || command.OnlyReads?.Invoke(cmd) == true || !HasHeldKey(cmd, command, isLocked: true)) return false;
+        if (ReferenceEquals(_gate.KeyRule, _rule) || command.OnlyReads?.Invoke(cmd) == true || !HasPausedKey(cmd, command, isLocked: true)) return false;
         cmd.Session.IsPaused = true;
         return true;
     }
 
     /// <summary>Holds a client whose command of the batch's short path must wait for its key. The key's stripe is locked.</summary>
-    internal bool TryHoldShort(scoped in CommandContext cmd, Command command, ulong hash)
+    internal bool TryPauseShort(scoped in CommandContext cmd, Command command, ulong hash)
     {
         if (!command.Is(CommandFlags.Write)) return false;
         var keys = new KeyExtraction(command);
@@ -48,22 +48,22 @@ internal sealed class HeldWrites(Engine engine, CommandEnvironment environment, 
         return true;
     }
 
-    private bool HasHeldKey(scoped in CommandContext cmd, Command command, bool isLocked)
+    private bool HasPausedKey(scoped in CommandContext cmd, Command command, bool isLocked)
     {
-        if (!command.RunsQueued) return NamesHeldKey(cmd, command, isLocked);
+        if (!command.RunsQueued) return NamesPausedKey(cmd, command, isLocked);
         if (cmd.Session.Transaction is not { } transaction) return false;
         foreach (QueuedCommand request in transaction.Commands)
         {
             var queued = new CommandContext(environment, cmd.Session, request.Input, reply, request.DatabaseIndex);
             queued.Begin(request.Command, request.Arguments, request.FirstKeyHash);
-            if (NamesHeldKey(queued, request.Command, isLocked)) return true;
+            if (NamesPausedKey(queued, request.Command, isLocked)) return true;
         }
 
         return false;
     }
 
     // One stripe at a time, unless they are locked.
-    private bool NamesHeldKey(scoped in CommandContext cmd, Command command, bool isLocked)
+    private bool NamesPausedKey(scoped in CommandContext cmd, Command command, bool isLocked)
     {
         if (!command.Is(CommandFlags.Write | CommandFlags.RunsScript)) return false;
         var keys = new KeyExtraction(command);
@@ -79,9 +79,9 @@ internal sealed class HeldWrites(Engine engine, CommandEnvironment environment, 
                 return false;
             }
 
-            bool isHeld = _gate.KeyRule?.Invoke(cmd.Database, hash) == false;
+            bool isPaused = _gate.KeyRule?.Invoke(cmd.Database, hash) == false;
             if (!isLocked) stripe.Exit();
-            if (isHeld) return true;
+            if (isPaused) return true;
         }
 
         return false;

@@ -9,7 +9,7 @@ namespace RedKite.Store.Keyspace;
 /// Entries are reported by their table, which stays the same object when SWAPDB exchanges two databases' tables. The other observers
 /// name the current database.
 /// </remarks>
-internal abstract class SnapshotDoor
+internal abstract class SnapshotBarrier
 {
     /// <summary>
     /// The value of an entry is about to change in place, or to live on under another key or in another table. The snapshot writes what

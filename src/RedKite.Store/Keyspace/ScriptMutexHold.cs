@@ -6,10 +6,10 @@ namespace RedKite.Store.Keyspace;
 /// A thread's hold on the script mutex. It lasts over several scripts: handing the mutex to another thread wakes that thread, which costs
 /// more than a short script.
 /// </summary>
-/// <remarks>The thread that begins a turn ends it before it waits for anything but stripes, and before long commands other than scripts.</remarks>
-internal sealed class ScriptTurn(ScriptMutex mutex)
+/// <remarks>The thread that begins a hold ends it before it waits for anything but stripes, and before long commands other than scripts.</remarks>
+internal sealed class ScriptMutexHold(ScriptMutex mutex)
 {
-    // Another thread's script waits this long for the scripts of a turn, and for the last one to finish.
+    // Another thread's script waits this long for the scripts of a hold, and for the last one to finish.
     private const long MicrosecondsMax = 400;
 
     private static readonly long TicksMax = MicrosecondsMax * Stopwatch.Frequency / 1_000_000;
@@ -18,7 +18,7 @@ internal sealed class ScriptTurn(ScriptMutex mutex)
 
     internal bool HasBegun { get; private set; }
 
-    /// <summary>Waits until no other thread runs scripts, unless the turn has begun before. No stripe is locked.</summary>
+    /// <summary>Waits until no other thread runs scripts, unless the hold has begun before. No stripe is locked.</summary>
     /// <param name="now">The timestamp.</param>
     /// <returns>False if another thread's script is busy.</returns>
     internal bool Begin(long now)
@@ -32,7 +32,7 @@ internal sealed class ScriptTurn(ScriptMutex mutex)
         return true;
     }
 
-    /// <summary>Ends the turn if it has lasted long.</summary>
+    /// <summary>Ends the hold if it has lasted long.</summary>
     internal void EndIfOverdue(long now)
     {
         if (HasBegun && now - _began >= TicksMax) End();

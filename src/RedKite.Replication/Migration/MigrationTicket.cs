@@ -1,19 +1,19 @@
 namespace RedKite.Server.Migration;
 
-/// <summary>A command's turn to send keys, or its wait for one, or for a key that another command sends. Its state changes under the service's lock.</summary>
-internal sealed class MigrationTurn
+/// <summary>A command's ticket to send keys, or its wait for one, or for a key that another command sends. Its state changes under the service's lock.</summary>
+internal sealed class MigrationTicket
 {
     private volatile TaskCompletionSource _come = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private ITimer? _timer; // of the wait for a key
     private bool _isTaken;
 
-    internal MigrationTurn() => Place = new LinkedListNode<MigrationTurn>(this);
+    internal MigrationTicket() => Node = new LinkedListNode<MigrationTicket>(this);
 
-    /// <summary>Completes when the command has its turn, or no longer wants it.</summary>
+    /// <summary>Completes when the command has its ticket, or no longer wants it.</summary>
     internal Task Come => _come.Task;
 
     /// <summary>Its place among those that wait; in no list when it does not.</summary>
-    internal LinkedListNode<MigrationTurn> Place { get; }
+    internal LinkedListNode<MigrationTicket> Node { get; }
 
     /// <summary>The names of the keys that it has claimed.</summary>
     internal List<ulong> Keys { get; } = [];
@@ -28,8 +28,8 @@ internal sealed class MigrationTurn
     internal void Renew() => _come = new(TaskCreationOptions.RunContinuationsAsynchronously);
 
     /// <summary>Has the wait for a key reported after a time.</summary>
-    internal void StartTimer(TimeProvider clock, TimeSpan timeout, Action<MigrationTurn> overdue) =>
-        _timer = clock.CreateTimer(turn => overdue((MigrationTurn)turn!), this, timeout, Timeout.InfiniteTimeSpan);
+    internal void StartTimer(TimeProvider clock, TimeSpan timeout, Action<MigrationTicket> overdue) =>
+        _timer = clock.CreateTimer(ticket => overdue((MigrationTicket)ticket!), this, timeout, Timeout.InfiniteTimeSpan);
 
     internal void StopTimer()
     {

@@ -3,14 +3,14 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Store.Tests.Keyspace;
 
-public class ScriptTurnTests
+public class ScriptMutexHoldTests
 {
     private readonly ScriptMutex _mutex = new([]);
 
     [Fact]
     public void Turn_lasts_over_several_scripts_but_not_for_long()
     {
-        var turn = new ScriptTurn(_mutex);
+        var turn = new ScriptMutexHold(_mutex);
         long start = Stopwatch.GetTimestamp();
         Assert.True(turn.Begin(start));
         Assert.True(turn.Begin(start + Ticks(100)));
@@ -27,7 +27,7 @@ public class ScriptTurnTests
     [Fact]
     public void Overdue_turn_begins_again()
     {
-        var turn = new ScriptTurn(_mutex);
+        var turn = new ScriptMutexHold(_mutex);
         long start = Stopwatch.GetTimestamp();
         Assert.True(turn.Begin(start));
         Assert.True(turn.Begin(start + Ticks(500)));
@@ -41,12 +41,12 @@ public class ScriptTurnTests
     [Fact]
     public void Other_threads_wait_for_the_end_of_a_turn()
     {
-        var turn = new ScriptTurn(_mutex);
+        var turn = new ScriptMutexHold(_mutex);
         turn.Begin(Stopwatch.GetTimestamp());
         bool began = false;
         var other = new Thread(() =>
         {
-            var next = new ScriptTurn(_mutex);
+            var next = new ScriptMutexHold(_mutex);
             began = next.Begin(Stopwatch.GetTimestamp());
             next.End();
         });
@@ -62,10 +62,10 @@ public class ScriptTurnTests
     [InlineData(50)] // it sleeps
     public void Thread_stops_waiting_for_a_busy_script(int milliseconds)
     {
-        var turn = new ScriptTurn(_mutex);
+        var turn = new ScriptMutexHold(_mutex);
         turn.Begin(Stopwatch.GetTimestamp());
         bool? began = null;
-        var other = new Thread(() => began = new ScriptTurn(_mutex).Begin(Stopwatch.GetTimestamp()));
+        var other = new Thread(() => began = new ScriptMutexHold(_mutex).Begin(Stopwatch.GetTimestamp()));
         other.Start();
         Thread.Sleep(milliseconds);
         _mutex.NoteBusy();
@@ -74,7 +74,7 @@ public class ScriptTurnTests
 
         _mutex.NoteBusyEnded();
         turn.End();
-        Assert.True(new ScriptTurn(_mutex).Begin(Stopwatch.GetTimestamp()));
+        Assert.True(new ScriptMutexHold(_mutex).Begin(Stopwatch.GetTimestamp()));
     }
 
     private static long Ticks(long microseconds) => microseconds * Stopwatch.Frequency / 1_000_000;

@@ -8,7 +8,7 @@ namespace RedKite.Scripting;
 /// Translates a message while the functions that raised it are on the stack: positions in the translated text into the script's, the names of
 /// operands and of functions as the script has them, Lua 5.4's words into those of 5.1.
 /// </summary>
-internal static class ErrorPlaces
+internal static class ErrorPositions
 {
     private const string Arithmetic = "attempt to perform arithmetic on ";
     private const char Left = '\x01'; // which operand the prelude's arithmetic refuses: see Prelude
@@ -25,14 +25,14 @@ internal static class ErrorPlaces
         bool hasPosition = ChunkSource.TryReadPosition(message, out long number, out int positionLine, out int length);
         bool isIndexing = message[length..].StartsWith("attempt to index "u8);
         isKnown &= ChunkSource.TryRead(source, out ChunkSource chunk);
-        (byte[], int) place = isKnown ? (chunk.Name.ToArray(), chunk.LineOf(line, isIndexing)) : ([], 0);
+        (byte[], int) found = isKnown ? (chunk.Name.ToArray(), chunk.LineOf(line, isIndexing)) : ([], 0);
         string position = "";
         if (hasPosition) position = PositionOf(state, level, number, positionLine, isIndexing);
         ReadOnlySpan<byte> rest = message[length..];
         if (rest.Length > LuaMessages.BytesMax)
         {
             translated = [.. Encoding.Latin1.GetBytes(position), .. rest];
-            return place;
+            return found;
         }
 
         string text = Encoding.Latin1.GetString(rest);
@@ -40,7 +40,7 @@ internal static class ErrorPlaces
         text = LuaMessages.Translate(text, ownPosition, caller, called);
         if (isKnown) text = WithOperand(text, chunk, line);
         translated = Encoding.Latin1.GetBytes(position + text);
-        return place;
+        return found;
     }
 
     /// <summary>An error of Lua's own compiler, such as too many locals.</summary>

@@ -6,7 +6,7 @@ namespace RedKite.Server.Tests.Loops;
 /// <summary>
 /// What is delivered to a client whose blocked command another thread executes, while the client's loop still ends the command that has blocked: each thread has a list of its own.
 /// </summary>
-public sealed class HeldBackTests
+public sealed class DeferredDeliveryTests
 {
     [Fact]
     public async Task A_loop_writes_nothing_that_the_serving_thread_holds_back()
@@ -24,12 +24,12 @@ public sealed class HeldBackTests
             Payload ofLoop = Payload.Of(server.Engine.Buffers, "+loop\r\n"u8), ofServer = Payload.Of(server.Engine.Buffers, "+server\r\n"u8);
             session.BeginServing();
             session.Deliver(ofServer);
-            session.HoldBack(ofLoop);
-            session.WriteHeldBack(writer);
+            session.Defer(ofLoop);
+            session.WriteDeferred(writer);
             Assert.Equal("+loop\r\n"u8, writer.Tail);
             session.EndServing(hasReply: false); // it is delivered now
             writer.Clear();
-            session.WriteHeldBack(writer);
+            session.WriteDeferred(writer);
             Assert.Equal(0, writer.Length);
             ofLoop.Buffer.Release();
             ofServer.Buffer.Release();

@@ -7,14 +7,14 @@ using KeyStore = RedKite.Store.Keyspace.Keyspace;
 namespace RedKite.Store.Tests.Keyspace;
 
 /// <summary>What a snapshot hears of entries of the old epoch, and what it takes over, as transcripts on the guarded arena.</summary>
-public sealed class SnapshotDoorTests : IDisposable
+public sealed class SnapshotBarrierTests : IDisposable
 {
     private const int Fields = 2_000;
 
     private readonly KeyStore _store = new(1, 2, guarded: true);
     private readonly Door _door;
 
-    public SnapshotDoorTests() => _door = new Door(First);
+    public SnapshotBarrierTests() => _door = new Door(First);
 
     private Database First => _store.Databases[0];
 
@@ -200,7 +200,7 @@ public sealed class SnapshotDoorTests : IDisposable
     private static string Describe(Database database, Entry entry) =>
         entry.Type == DataType.String ? Text(entry) : $"{HashValue.Peek(database, entry, ExpiryClock.Never).LivingCount}";
 
-    private sealed class Door(Database database) : SnapshotDoor
+    private sealed class Door(Database database) : SnapshotBarrier
     {
         internal List<string> Reports { get; } = [];
 

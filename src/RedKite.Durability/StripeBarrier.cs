@@ -7,7 +7,7 @@ namespace RedKite.Server.Durability;
 /// A snapshot's part in one stripe: what commands write to it or hand over to it, and the value that the walk is writing in slices.
 /// The stripe is locked in every call.
 /// </summary>
-internal sealed class StripeDoor(BackgroundSnapshot snapshot, Stripe stripe, EntryWriter values) : SnapshotDoor, IDisposable
+internal sealed class StripeBarrier(BackgroundSnapshot snapshot, Stripe stripe, EntryWriter values) : SnapshotBarrier, IDisposable
 {
     private readonly Queue<FrontValue> _wanted = new();
     private readonly Queue<FrontValue> _taken = new();
@@ -102,7 +102,7 @@ internal sealed class StripeDoor(BackgroundSnapshot snapshot, Stripe stripe, Ent
 internal readonly record struct FrontValue(CapturedTable Table, ulong Hash, nint Taken, int CountedBytes);
 
 /// <summary>The value that the walk is writing in slices.</summary>
-/// <param name="table">The table of its entry at the cut.</param>
+/// <param name="table">The table of its entry at the snapshot point.</param>
 /// <param name="entry">The entry's block, which stays where it is until the value is written.</param>
 /// <param name="values">Has the state between two slices.</param>
 internal sealed class SlicedValue(CapturedTable table, nint entry, EntryWriter values)
