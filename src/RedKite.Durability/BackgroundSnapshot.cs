@@ -25,14 +25,8 @@ namespace RedKite.Server.Durability;
 /// </remarks>
 internal sealed class BackgroundSnapshot : IDisposable
 {
-    /// <summary>The most bytes of entries that were changed or removed before they were written.</summary>
-    internal const long SideBytesMax = 64L << 20;
-
-    // What a removed value counts at most: one of many gigabytes alone does not make commands wait.
-    private const int TakenBytesCountedMax = 8 << 20;
-
-    // Of SideBytesMax: then side buffers of all stripes are moved to the file, not only that of the walk's stripe.
-    private const long SideBytesSoon = SideBytesMax / 4;
+    // Then side buffers of all stripes are moved to the file, not only that of the walk's stripe.
+    private const long SideBytesSoon = SnapshotState.SideBytesMax / 4;
 
     // While commands are executed, the walk rests as long as it works.
     private const long WorkTicksMs = 1;
@@ -40,31 +34,26 @@ internal sealed class BackgroundSnapshot : IDisposable
     private readonly Keyspace _keyspace;
     private readonly WriteGate _gate;
     private readonly SnapshotBounds _bounds;
+    private readonly SnapshotState _state;
     private readonly EntryWriter _values;
     private readonly RdbOutput _slice;
     private readonly StripeBarrier[] _barriers;
     private readonly EntryList _entries = new();
-    private readonly Dictionary<Table, CapturedTable> _tables = new(ReferenceEqualityComparer.Instance);
     private readonly List<(int Database, long Keys, long Expiring, List<CapturedTable> Tables)> _databases = [];
     private List<KeylessRecord> _keyless = [];
     private FileFailure? _failure;
-    private long _sideBytes;
-    private long _writtenKeys;
     private int _selected = -1; // in the file
-    private volatile bool _fails;
     private volatile bool _isAborted;
-    private volatile bool _isAwaited; // commands wait for a value
-    private bool _hasWanted; // a stripe has a value that a command waits for
-    private bool _hasTaken;  // a stripe has a value that was removed
 
     internal BackgroundSnapshot(Keyspace keyspace, Settings settings, WriteGate gate, Func<long> nowMs, SnapshotBounds? bounds = null, int version = RdbFormat.Version)
     {
         _keyspace = keyspace;
         _gate = gate;
         _bounds = bounds ?? SnapshotBounds.Default;
+        _state = new SnapshotState(keyspace, gate, _bounds);
         _values = new EntryWriter(settings, nowMs, version);
         _slice = RdbOutput.NewCollector(_bounds.PieceBytes);
-        _barriers = [.. keyspace.Stripes.Select(stripe => new StripeBarrier(this, stripe, new EntryWriter(settings, nowMs, version)))];
+        _barriers = [.. keyspace.Stripes.Select(stripe => new StripeBarrier(_state, stripe, new EntryWriter(settings, nowMs, version)))];
     }
 
     /// <summary>What of the data is written. Set before <see cref="Capture"/>.</summary>
@@ -74,19 +63,19 @@ internal sealed class BackgroundSnapshot : IDisposable
     internal long Keys { get; private set; }
 
     /// <summary>The keys that were written so far.</summary>
-    internal long WrittenKeys => Volatile.Read(ref _writtenKeys);
+    internal long WrittenKeys => _state.WrittenKeys;
 
     /// <summary>Bytes of old values that wait in memory.</summary>
-    internal long SideBytes => Volatile.Read(ref _sideBytes);
+    internal long SideBytes => _state.SideBytes;
 
     /// <summary>The most bytes that a slice has had.</summary>
     internal int SliceBytesPeak { get; private set; }
 
     /// <summary>Whether nothing is written any more.</summary>
-    internal bool Fails => _fails;
+    internal bool Fails => _state.Fails;
 
     /// <summary>Whether commands wait for it.</summary>
-    internal bool IsAwaited => !MayRest;
+    internal bool IsAwaited => !_state.MayRest;
 
     /// <summary>Begins. All stripes are locked, and the script mutex is held.</summary>
     internal void Capture(List<KeylessRecord> keyless)
@@ -103,7 +92,7 @@ internal sealed class BackgroundSnapshot : IDisposable
                 if (database.TableIn(stripe) is not { Count: > 0 } table) continue;
                 var captured = new CapturedTable(table, database.Index, stripe, Range);
                 tables.Add(captured);
-                _tables.Add(table, captured);
+                _state.Add(captured);
             }
 
             _databases.Add((database.Index, keys, database.Expiring, tables));
@@ -151,8 +140,8 @@ internal sealed class BackgroundSnapshot : IDisposable
                     Locked(table.Stripe, barrier => more = WalkSlice(table, barrier, out side));
                     Move(writer, table.Database);
                     Attempt(() => MoveSide(writer, side));
-                    if (Volatile.Read(ref _sideBytes) > SideBytesSoon && !IsSlicing(table.Stripe)) MoveSides(writer);
-                    yield return MayRest;
+                    if (_state.SideBytes > SideBytesSoon && !IsSlicing(table.Stripe)) MoveSides(writer);
+                    yield return _state.MayRest;
                     foreach (bool mayRest in WriteSlices(writer, table.Stripe)) yield return mayRest;
                 }
             }
@@ -168,8 +157,8 @@ internal sealed class BackgroundSnapshot : IDisposable
     /// <summary>Ends without a file, because the server stops. From any thread.</summary>
     internal void Abort()
     {
-        _isAborted = _fails = true;
-        _gate.Open(WriteHold.Snapshot); // what waits in memory is not written any more
+        _isAborted = true;
+        _state.Fail();
     }
 
     internal bool IsAborted => _isAborted;
@@ -180,47 +169,6 @@ internal sealed class BackgroundSnapshot : IDisposable
         _slice.Dispose();
         foreach (StripeBarrier barrier in _barriers) barrier.Dispose();
     }
-
-    /// <summary>Whether a value is written in slices rather than at once.</summary>
-    internal bool IsLarge(scoped in Entry entry) => entry.MemoryBytes > _bounds.LargeBytes;
-
-    internal CapturedTable? TableOf(Table table) => _tables.GetValueOrDefault(table);
-
-    internal CapturedTable? TableOf(Database database, ulong hash) => database.TableIn(_keyspace.StripeOf(hash)) is { } table ? TableOf(table) : null;
-
-    /// <summary>The database of a table at the snapshot point.</summary>
-    internal Database DatabaseOf(CapturedTable table) => _keyspace.Databases[table.Database];
-
-    internal void NoteWritten() => Interlocked.Increment(ref _writtenKeys);
-
-    /// <summary>A command waits for a value that is being written.</summary>
-    internal void NoteAwaited() => _isAwaited = true;
-
-    /// <summary>A command waits for a value that the walk finds at a stripe's front.</summary>
-    internal void NoteWanted()
-    {
-        _isAwaited = true;
-        Volatile.Write(ref _hasWanted, true);
-    }
-
-    /// <summary>Counts a removed entry that the snapshot takes over.</summary>
-    /// <returns>The bytes that it counts.</returns>
-    internal int CountTaken(scoped in Entry entry)
-    {
-        var bytes = (int)Math.Min(entry.MemoryBytes, TakenBytesCountedMax);
-        Volatile.Write(ref _hasTaken, true);
-        NoteSide(bytes);
-        return bytes;
-    }
-
-    /// <summary>Counts bytes that wait until the walk has moved them. With a stripe locked.</summary>
-    internal void NoteSide(int bytes)
-    {
-        if (Interlocked.Add(ref _sideBytes, bytes) <= SideBytesMax || _fails || _gate.IsClosedBy(WriteHold.Snapshot)) return;
-        _gate.CloseIf(WriteHold.Snapshot, () => SideBytes > SideBytesMax && !_fails); // the walk may have moved them meanwhile
-    }
-
-    private bool MayRest => !_isAwaited && !_gate.IsClosedBy(WriteHold.Snapshot);
 
     private bool IsSlicing(int stripe) => _barriers[stripe].Sliced is not null;
 
@@ -234,8 +182,7 @@ internal sealed class BackgroundSnapshot : IDisposable
         catch (FileFailure thrown)
         {
             _failure = thrown;
-            _fails = true;
-            _gate.Open(WriteHold.Snapshot);
+            _state.Fail();
         }
     }
 
@@ -273,9 +220,9 @@ internal sealed class BackgroundSnapshot : IDisposable
             foreach (Entry entry in _entries)
             {
                 if (entry.Epoch == stripe.Epoch) continue;
-                if (!_fails && captured.Holds(entry))
+                if (!_state.Fails && captured.Holds(entry))
                 {
-                    _values.Begin(_slice, DatabaseOf(captured), entry);
+                    _values.Begin(_slice, _state.DatabaseOf(captured), entry);
                     if (_values.WriteSlice(_slice, _bounds))
                     {
                         BeginSlices(barrier, new SlicedValue(captured, entry.Address, _values));
@@ -285,7 +232,7 @@ internal sealed class BackgroundSnapshot : IDisposable
                 }
 
                 entry.MarkWritten(stripe.Epoch);
-                NoteWritten();
+                _state.NoteWritten();
             }
 
             captured.Cursor = cursor;
@@ -317,17 +264,17 @@ internal sealed class BackgroundSnapshot : IDisposable
             Locked(stripe, barrier => WriteSlice(barrier, sliced));
             Move(writer, sliced.Table.Database);
             if (!IsSlicing(stripe)) EndSlices(writer, sliced);
-            yield return MayRest;
+            yield return _state.MayRest;
         }
     }
 
     private void WriteSlice(StripeBarrier barrier, SlicedValue sliced)
     {
-        if (!sliced.IsComplete && !_fails && _values.WriteSlice(_slice, _bounds)) return;
+        if (!sliced.IsComplete && !_state.Fails && _values.WriteSlice(_slice, _bounds)) return;
         _values.Abandon();
         barrier.Sliced = null;
         barrier.Stripe.Unpin();
-        NoteWritten();
+        _state.NoteWritten();
         if (sliced.IsTaken) barrier.Stripe.FreeTaken(sliced.Entry);
         else if (!sliced.IsComplete) Entry.FromBlock(sliced.Entry).MarkWritten(barrier.Stripe.Epoch);
     }
@@ -337,35 +284,34 @@ internal sealed class BackgroundSnapshot : IDisposable
         if (sliced.Rest is { } rest)
         {
             Attempt(() => Move(writer, rest, rest.Written.Length));
-            ReleaseSide(rest.Written.Length);
+            _state.ReleaseSide(rest.Written.Length);
             rest.Dispose();
         }
 
-        ReleaseSide(sliced.CountedBytes);
-        ResumeAwaiting();
+        _state.ReleaseSide(sliced.CountedBytes);
+        _state.ResumeAwaiting();
     }
 
     // Writes the values that commands wait for, and those that were removed.
     private IEnumerable<bool> WriteFront(RdbFileWriter writer)
     {
-        while (TryBeginFront(ref _hasWanted, isWanted: true, out int stripe) || TryBeginFront(ref _hasTaken, isWanted: false, out stripe))
+        while (TryBeginFront(isWanted: true, out int stripe) || TryBeginFront(isWanted: false, out stripe))
         {
             foreach (bool mayRest in WriteSlices(writer, stripe)) yield return mayRest;
-            ResumeAwaiting();
+            _state.ResumeAwaiting();
         }
     }
 
-    private bool TryBeginFront(ref bool flag, bool isWanted, out int stripe)
+    private bool TryBeginFront(bool isWanted, out int stripe)
     {
         stripe = 0;
-        if (!Volatile.Read(ref flag)) return false;
-        Volatile.Write(ref flag, false);
+        if (!_state.TakeFront(isWanted)) return false;
         bool found = false;
         for (; stripe < _barriers.Length; stripe++)
         {
             Locked(stripe, barrier => found = TryBeginFront(barrier, isWanted));
             if (!found) continue;
-            Volatile.Write(ref flag, true); // there may be more
+            _state.NoteFront(isWanted); // there may be more
             return true;
         }
 
@@ -378,7 +324,7 @@ internal sealed class BackgroundSnapshot : IDisposable
         nint entry = value.Taken;
         if (entry == 0)
         {
-            if (_fails || value.Table.IsWritten || !value.Table.Table.TryFind(value.Hash, out EntryPosition position)) return true;
+            if (_state.Fails || value.Table.IsWritten || !value.Table.Table.TryFind(value.Hash, out EntryPosition position)) return true;
             var found = new Entry(position);
             if (found.Epoch == barrier.Stripe.Epoch) return true;
             entry = found.Address;
@@ -386,16 +332,9 @@ internal sealed class BackgroundSnapshot : IDisposable
 
         var sliced = new SlicedValue(value.Table, entry, _values);
         if (value.Taken != 0) sliced.Take(value.CountedBytes);
-        if (!_fails) _values.Begin(_slice, DatabaseOf(value.Table), Entry.FromBlock(entry));
+        if (!_state.Fails) _values.Begin(_slice, _state.DatabaseOf(value.Table), Entry.FromBlock(entry));
         BeginSlices(barrier, sliced);
         return true;
-    }
-
-    private void ResumeAwaiting()
-    {
-        if (!_isAwaited) return;
-        _isAwaited = false;
-        _gate.Resume();
     }
 
     private void Move(RdbFileWriter writer, int database)
@@ -437,14 +376,8 @@ internal sealed class BackgroundSnapshot : IDisposable
                 Move(writer, side.Output, end);
             }
 
-            ReleaseSide(side.Output.Written.Length);
+            _state.ReleaseSide(side.Output.Written.Length);
         }
-    }
-
-    /// <summary>Counts bytes that the walk has moved.</summary>
-    internal void ReleaseSide(int bytes)
-    {
-        if (Interlocked.Add(ref _sideBytes, -bytes) < SideBytesMax / 2) _gate.Open(WriteHold.Snapshot); // closing it is decided under its lock
     }
 
     private void Select(RdbFileWriter writer, int database)

@@ -7,7 +7,7 @@ namespace RedKite.Server.Durability;
 /// A snapshot's part in one stripe: what commands write to it or hand over to it, and the value that the walk is writing in slices.
 /// The stripe is locked in every call.
 /// </summary>
-internal sealed class StripeBarrier(BackgroundSnapshot snapshot, Stripe stripe, EntryWriter values) : SnapshotBarrier, IDisposable
+internal sealed class StripeBarrier(SnapshotState snapshot, Stripe stripe, EntryWriter values) : SnapshotBarrier, IDisposable
 {
     private readonly Queue<FrontValue> _wanted = new();
     private readonly Queue<FrontValue> _taken = new();
@@ -98,7 +98,7 @@ internal sealed class StripeBarrier(BackgroundSnapshot snapshot, Stripe stripe, 
 /// <param name="Table">The table that has the entry, or had it.</param>
 /// <param name="Hash">The key's hash.</param>
 /// <param name="Taken">The block of a removed entry; 0: the entry is in the table.</param>
-/// <param name="CountedBytes">What a removed entry counts towards <see cref="BackgroundSnapshot.SideBytesMax"/>.</param>
+/// <param name="CountedBytes">What a removed entry counts towards <see cref="SnapshotState.SideBytesMax"/>.</param>
 internal readonly record struct FrontValue(CapturedTable Table, ulong Hash, nint Taken, int CountedBytes);
 
 /// <summary>The value that the walk is writing in slices.</summary>
@@ -131,7 +131,7 @@ internal sealed class SlicedValue(CapturedTable table, nint entry, EntryWriter v
 
     /// <summary>Writes all that is left: a script, say, is about to change the value of a key that it has not declared.</summary>
     /// <returns>The bytes that wait now.</returns>
-    internal int Complete(BackgroundSnapshot snapshot)
+    internal int Complete(SnapshotState snapshot)
     {
         IsComplete = true;
         if (snapshot.Fails)

@@ -114,7 +114,7 @@ internal static class DurabilityReports
         json.WriteNumber("keys", all);
         json.WriteNumber("keys_written", written);
         json.WriteNumber("side_bytes", durability.SideBytes);
-        json.WriteNumber("side_bytes_max", BackgroundSnapshot.SideBytesMax);
+        json.WriteNumber("side_bytes_max", SnapshotState.SideBytesMax);
         json.WriteNumber("last_cut_microseconds", (long)durability.LastSnapshotPoint.TotalMicroseconds);
         json.WriteEndObject();
     }

@@ -13,22 +13,21 @@ namespace RedKite.Server.Execution;
 /// (<see cref="RefusalOfScript"/>) and for what they call (<see cref="RefusalOfCall"/>). The order of the rules is Redis's. What makes a command
 /// wait comes after all of them: <see cref="ClientPause"/>, <see cref="PausedWrites"/>.
 /// </summary>
-internal sealed class Admission(CommandExecutor executor) : IAdmission
+internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAdmission
 {
     internal const string LastSave = "ERR The server is saving its data for the last time and will stop.";
     internal const string ReadOnlyReplica = "READONLY You can't write against a read only replica.";
     private const string OutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
 
-    private readonly Engine _engine = executor.Engine;
-    private readonly CommandEnvironment _environment = executor.Environment;
-    private readonly CommandAccount _account = executor.Account;
+    private readonly Engine _engine = core.Engine;
+    private readonly CommandEnvironment _environment = core.Environment;
 
     // The primary's stream may do everything.
-    private bool IsReadOnly => _engine.Replication.IsReplica && _engine.Settings.ReplicaReadOnly && !executor.IsTrusted;
+    private bool IsReadOnly => _engine.Replication.IsReplica && _engine.Settings.ReplicaReadOnly && !core.IsTrusted;
 
-    private bool RefusesStale => _engine.RefusesStale && !executor.IsTrusted;
+    private bool RefusesStale => _engine.RefusesStale && !core.IsTrusted;
 
-    public string? WriteRefusal => executor.Origin == CommandOrigin.Primary ? null : _engine.WriteGate.NestedRefusal;
+    public string? WriteRefusal => core.Origin == CommandOrigin.Primary ? null : _engine.WriteGate.NestedRefusal;
 
     /// <summary>Whether a request may execute or be queued; otherwise replies why not, and counts it.</summary>
     /// <param name="cmd">The request.</param>
@@ -36,7 +35,7 @@ internal sealed class Admission(CommandExecutor executor) : IAdmission
     /// <param name="isOutOfMemory">Whether memory is over its limit and nothing can be evicted.</param>
     internal bool AdmitsOrReply(ref CommandContext cmd, Command command, bool isOutOfMemory)
     {
-        if (executor.Origin == CommandOrigin.Primary)
+        if (core.Origin == CommandOrigin.Primary)
         {
             cmd.Resolve(command);
             return IsQueued(cmd, command) || KeepsRoleOrReply(cmd);
@@ -57,8 +56,8 @@ internal sealed class Admission(CommandExecutor executor) : IAdmission
             refusal = RefusalOfData(cmd, command, isOutOfMemory) ?? RefusalOfHost(cmd, command) ?? RefusalOfState(cmd, command);
         }
 
-        if (refusal is null) return executor.Origin == CommandOrigin.Client || KeepsRoleOrReply(cmd);
-        _account.Reject(command, cmd.Reply, refusal);
+        if (refusal is null) return core.Origin == CommandOrigin.Client || KeepsRoleOrReply(cmd);
+        account.Reject(command, cmd.Reply, refusal);
         return false;
     }
 
@@ -83,7 +82,7 @@ internal sealed class Admission(CommandExecutor executor) : IAdmission
 
         DenialContext context = _environment.IsInScript ? DenialContext.Script : _environment.IsInUnit || session.Transaction is not null ? DenialContext.Transaction : DenialContext.TopLevel;
         _engine.Users.NoteDenied(cmd, denial, context);
-        _account.Reject(cmd.Command, cmd.Reply, DenialText.Of(cmd, denial, context, isQueued: !isNew && context == DenialContext.Transaction));
+        account.Reject(cmd.Command, cmd.Reply, DenialText.Of(cmd, denial, context, isQueued: !isNew && context == DenialContext.Transaction));
         return false;
     }
 
@@ -122,7 +121,7 @@ internal sealed class Admission(CommandExecutor executor) : IAdmission
     internal string? RefusalOfLateWrite(scoped in CommandContext cmd, Command command)
     {
         if (RefusesWrite(cmd, command)) return ReadOnlyReplica;
-        return _engine.Pause.IsLastSave && !executor.IsTrusted && ClientPause.MayWrite(cmd.Session, command) ? LastSave : null;
+        return _engine.Pause.IsLastSave && !core.IsTrusted && ClientPause.MayWrite(cmd.Session, command) ? LastSave : null;
     }
 
     /// <summary>Whether a client that is blocked waits on whatever comes: it would write, and the server is a replica now. Its wait is about to end.</summary>
@@ -187,7 +186,7 @@ internal sealed class Admission(CommandExecutor executor) : IAdmission
     private bool IsRefusedWhileLoading(scoped in CommandContext cmd, Command command)
     {
         ServerAttention loading = _engine.Attention.Flags & (ServerAttention.Loading | ServerAttention.LoadingBeside);
-        if (loading == 0 || executor.IsTrusted) return false;
+        if (loading == 0 || core.IsTrusted) return false;
         if ((loading & ServerAttention.Loading) != 0) return !command.Is(CommandFlags.Loading);
         return HasOrQueues(cmd, command, CommandFlags.NoAsyncLoading);
     }
@@ -203,16 +202,16 @@ internal sealed class Admission(CommandExecutor executor) : IAdmission
     private bool KeepsRoleOrReply(scoped in CommandContext cmd)
     {
         Command command = cmd.Command;
-        if (executor.Origin == CommandOrigin.Client || !command.ChangesRole) return true;
-        if (executor.Origin == CommandOrigin.Log)
+        if (core.Origin == CommandOrigin.Client || !command.ChangesRole) return true;
+        if (core.Origin == CommandOrigin.Log)
         {
             _engine.Log.Warning(LogEvents.LogFrameIgnored, $"The append-only file has '{command.FullName}', which no server writes: it is ignored.");
-            _account.Reject(command, cmd.Reply, "ERR a log cannot change the role of its server");
+            account.Reject(command, cmd.Reply, "ERR a log cannot change the role of its server");
             return false;
         }
 
         _engine.Log.Warning(LogEvents.StreamError, $"== CRITICAL == The primary's stream has '{command.FullName}', which no primary sends: it is refused. The replica's role changes by its own clients alone.");
-        _account.Reject(command, cmd.Reply, "ERR a primary's stream cannot change the role of its replica");
+        account.Reject(command, cmd.Reply, "ERR a primary's stream cannot change the role of its replica");
         return false;
     }
 
@@ -221,7 +220,7 @@ internal sealed class Admission(CommandExecutor executor) : IAdmission
     {
         if (command.RunsQueued) cmd.Reply.Error("EXECABORT Transaction discarded because of: NOAUTH Authentication required."u8);
         else cmd.Reply.Error("NOAUTH Authentication required."u8);
-        _account.NoteRejected(command);
+        account.NoteRejected(command);
     }
 
     private static bool AllowsStale(scoped in CommandContext cmd, Command command) =>

@@ -10,10 +10,10 @@ namespace RedKite.Server.Execution;
 /// Counts what one executor executes and refuses, and adds slow and large commands to the logs. The commands of the
 /// batch's short path are counted by runs (<see cref="RunMeter"/>).
 /// </summary>
-internal sealed class CommandAccount(CommandExecutor executor)
+internal sealed class CommandAccount(ExecutorCore core, WaitMeter waits)
 {
-    private readonly CommandEnvironment _environment = executor.Environment;
-    private readonly Engine _engine = executor.Engine;
+    private readonly CommandEnvironment _environment = core.Environment;
+    private readonly Engine _engine = core.Engine;
 
     private bool TracksHotKeys => (_engine.Attention.Flags & ServerAttention.TracksHotKeys) != 0;
 
@@ -72,7 +72,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
     internal void NoteWaited(BlockedClient client, long end)
     {
         SavedRequest request = client.Request;
-        var cmd = new CommandContext(_environment, client.Session, request.Input, executor.Reply, request.DatabaseIndex);
+        var cmd = new CommandContext(_environment, client.Session, request.Input, core.Reply, request.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
         cmd.Arguments.Redacted = request.Redacted;
         long ns = ServerClock.TicksToNs(client.ExecutedTicks);
@@ -134,8 +134,8 @@ internal sealed class CommandAccount(CommandExecutor executor)
         if (!hasWaited)
         {
             entry.EndedTicks = end;
-            entry.WaitingMicroseconds = Math.Max(0, (executor.Meter.WaitedNs(end) - ns) / 1000);
-            executor.Meter.NoteUnsent(entry);
+            entry.WaitingMicroseconds = Math.Max(0, (waits.WaitedNs(end) - ns) / 1000);
+            waits.NoteUnsent(entry);
         }
 
         if (!ServerEvents.HearsSlowCommands) return;
@@ -160,7 +160,7 @@ internal sealed class CommandAccount(CommandExecutor executor)
     }
 
     /// <summary>Counts an error that was replied instead of executing the command.</summary>
-    internal void NoteRejected(Command? command) => NoteRejected(command, executor.Reply);
+    internal void NoteRejected(Command? command) => NoteRejected(command, core.Reply);
 
     /// <inheritdoc cref="NoteRejected(Command?)"/>
     internal void NoteRejected(Command? command, ReplyWriter reply)

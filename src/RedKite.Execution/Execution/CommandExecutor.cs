@@ -22,10 +22,6 @@ internal sealed class CommandExecutor
     // cache (docs/performance-log.md, round 47).
     private const int EntriesAhead = 8;
 
-    // The hardware prefetches the rest of a long value once its first lines are read in order.
-    private const int EntryBytesAhead = 512;
-    private const int EntryOverhead = 32; // an entry's header and, where only its value is known, a short key
-
     // Replies are sent when a batch of this size is waiting, so that a long pipeline does not pile them up.
     private const int ReplyBytesToSend = 256 * 1024;
 
@@ -35,13 +31,14 @@ internal sealed class CommandExecutor
     private ServerAttention _pathFlags; // by which the batch's path was decided
     private readonly int _heeded = -1; // the server's attention flags that concern this executor
     private readonly RequestParser _parser = new();
-    private readonly Request[] _requests = new Request[BatchMax];
+    private readonly BatchRequest[] _requests = new BatchRequest[BatchMax];
+    private readonly InvocationPublisher _publisher;
+    private readonly CommandStripes _stripes;
     private int _loggedStart; // in the input: requests that are to be logged together
     private int _loggedEnd; // 0: there are none
     private int _loggedSlot; // with slots, that of all of them
     private int _heldStripe = -1; // by the short path; for the crash report
     private Command? _lastCommand; // the command of the last request's name
-    private int _replyBytes; // of one request of the last batch, on average
     private byte[] _inlineLine = []; // the batch's inline request as it came, if it has quotes
 
     /// <param name="engine">What all executors share.</param>
@@ -61,11 +58,17 @@ internal sealed class CommandExecutor
         Environment.Blocking.NeverWaits = origin != CommandOrigin.Client;
         Time = Environment.Time;
         Recording = Environment.Recording;
-        Account = new CommandAccount(this);
-        Admission = new Admission(this);
-        Meter = new RunMeter(this, _parser, _requests);
-        Invoker = new Invoker(this);
-        Evictor = new Evictor(this);
+
+        // Each part knows those that were made before it.
+        var core = new ExecutorCore(engine, Environment, Reply, origin);
+        Waits = new WaitMeter(core);
+        Account = new CommandAccount(core, Waits);
+        Admission = new Admission(core, Account);
+        Meter = new RunMeter(core, Account, Waits, _parser, _requests);
+        Invoker = new Invoker(core, Account, Admission, Meter);
+        Evictor = Invoker.Evictor;
+        _publisher = Invoker.Publisher;
+        _stripes = Invoker.Stripes;
     }
 
     internal Engine Engine { get; }
@@ -93,10 +96,12 @@ internal sealed class CommandExecutor
 
     internal Admission Admission { get; }
 
+    internal WaitMeter Waits { get; }
+
     internal RunMeter Meter { get; }
 
-    /// <summary>Where in the input of the last run MULTI began the transaction that its session is in; -1: not in this input. Of a primary's stream.</summary>
-    internal int UnitStart { get; set; }
+    /// <inheritdoc cref="Invoker.UnitStart"/>
+    internal int UnitStart => Invoker.UnitStart;
 
     /// <summary>Keeps memory under its limit.</summary>
     internal Evictor Evictor { get; }
@@ -112,9 +117,9 @@ internal sealed class CommandExecutor
     internal int Run(Session session, Span<byte> input)
     {
         session.IsExecuting = true;
-        UnitStart = -1;
+        Invoker.UnitStart = -1;
         Recording.Changes.ClientId = session.Id;
-        Meter.ForgetUnsent();
+        Waits.ForgetUnsent();
         int consumed = ExecuteInput(session, input);
         if (Engine.Tracking.HasBroadcast) Broadcast(session);
         session.IsExecuting = false;
@@ -195,7 +200,7 @@ internal sealed class CommandExecutor
         if (Reply.IsChained || Reply.Overflowed) SendLarge(session, connection);
         else connection.Send(Reply.Tail);
         Reply.Clear();
-        Meter.NoteSent();
+        Waits.NoteSent();
     }
 
     // The connection takes over the chunks as they are. If a reply grew too large, nothing of it is sent.
@@ -247,7 +252,7 @@ internal sealed class CommandExecutor
             }
 
             bool inline = input[start] != '*';
-            ref Request request = ref _requests[count++];
+            ref BatchRequest request = ref _requests[count++];
             request.First = first;
             request.Count = arguments;
             request.Start = start;
@@ -336,7 +341,7 @@ internal sealed class CommandExecutor
         while (i < count)
         {
             if (i == prefetched) prefetched = PrefetchEntries(i, count);
-            ref Request request = ref _requests[i];
+            ref BatchRequest request = ref _requests[i];
             Command? command = request.Command;
             bool isShort = command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count);
             if (isShort && (path == BatchPath.Short || MayBeShort(path, session, cmd, request)))
@@ -410,7 +415,7 @@ internal sealed class CommandExecutor
         Release(held, cmd);
         Time.HidesExpired = false;
         Meter.EndRun(cmd, i);
-        if (i > 0) _replyBytes = (int)Math.Min((Reply.Length - replied) / i, int.MaxValue);
+        if (i > 0) _stripes.ReplyBytes = (int)Math.Min((Reply.Length - replied) / i, int.MaxValue);
         if (i > Meter.RunFirst) session.Counts.LastCommand = _requests[i - 1].Command;
         return i;
     }
@@ -483,15 +488,15 @@ internal sealed class CommandExecutor
     [MethodImpl(MethodImplOptions.NoInlining)]
     private bool PublishAndServe(scoped in CommandContext cmd, long changesBefore, Session session)
     {
-        Invoker.Publish(cmd, Metrics.Changes - changesBefore);
-        if (session.Tracking is { } tracking) Invoker.NoteTracked(cmd, tracking);
-        if (!Invoker.MayServe)
+        _publisher.Publish(cmd, Metrics.Changes - changesBefore);
+        if (session.Tracking is { } tracking) _publisher.NoteTracked(cmd, tracking);
+        if (!Invoker.Blocked.HasNoted)
         {
             Recording.Clear(); // the stripe stays locked for the next command
             return false;
         }
 
-        Invoker.ServeAndExit(_keyspace.StripeOf(cmd.HashOf(cmd.Command.FirstKey)), session);
+        Invoker.Blocked.ServeAndExit(_keyspace.StripeOf(cmd.HashOf(cmd.Command.FirstKey)), session);
         return true;
     }
 
@@ -513,7 +518,7 @@ internal sealed class CommandExecutor
 
     // Whether a short command of a batch takes the short path although not every one does. What the user's permissions do not certainly allow goes
     // through the invoker, where the whole check decides.
-    private bool MayBeShort(BatchPath path, Session session, scoped in CommandContext cmd, in Request request)
+    private bool MayBeShort(BatchPath path, Session session, scoped in CommandContext cmd, in BatchRequest request)
     {
         Command command = request.Command!;
         if (path == BatchPath.Reading) return command.Is(CommandFlags.ReadOnly);
@@ -522,7 +527,7 @@ internal sealed class CommandExecutor
     }
 
     // Whether a command that behaviors surround must wait for its key. Nothing is locked here.
-    private bool IsPaused(ref CommandContext cmd, Command command, in Request request)
+    private bool IsPaused(ref CommandContext cmd, Command command, in BatchRequest request)
     {
         cmd.Begin(command, _parser.Arguments(request.First, request.Count), request.Hash);
         return Invoker.PausedWrites.TryPause(cmd, command);
@@ -530,7 +535,7 @@ internal sealed class CommandExecutor
 
     // A command of the short path that behaviors surround: it belongs to the current run like others. Nothing is locked here.
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private void ExecuteIntercepted(ref CommandContext cmd, ICommandInterceptor interceptor, ref Request request, int index)
+    private void ExecuteIntercepted(ref CommandContext cmd, ICommandInterceptor interceptor, ref BatchRequest request, int index)
     {
         long now = Meter.BeginIntercepted(cmd, index);
         ReadOnlySpan<ArgumentSlice> arguments = _parser.Arguments(request.First, request.Count);
@@ -545,28 +550,21 @@ internal sealed class CommandExecutor
     {
         for (int i = 0; i < count; i++)
         {
-            ref Request request = ref _requests[i];
+            ref BatchRequest request = ref _requests[i];
             request.Bucket = request.Hash != 0 ? database.PrefetchBucket(request.Hash) : 0;
         }
     }
 
-    /// <summary>
-    /// How much of each entry of a request will probably be read or written. The value's length is in the entry, which is not in
-    /// the cache yet. So a written value is assumed to be as long as the request, and a read one as long as the last batch's
-    /// replies.
-    /// </summary>
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    internal int EntryBytes(int requestBytes, int keys) => Math.Min((Math.Max(requestBytes, _replyBytes) / keys) + EntryOverhead, EntryBytesAhead);
-
     private int PrefetchEntries(int first, int count)
     {
         int end = Math.Min(first + EntriesAhead, count);
+        int replyBytes = _stripes.ReplyBytes;
         for (int i = first; i < end; i++)
         {
-            ref readonly Request request = ref _requests[i];
+            ref readonly BatchRequest request = ref _requests[i];
             if (request.Bucket == 0) continue;
             bool mayAdd = request.Command!.Is(CommandFlags.Write);
-            Database.PrefetchEntry(request.Bucket, request.Hash, mayAdd, EntryBytes(request.End - request.Start, keys: 1));
+            Database.PrefetchEntry(request.Bucket, request.Hash, mayAdd, CommandStripes.EntryBytes(request.End - request.Start, replyBytes, keys: 1));
         }
 
         return end;
@@ -589,17 +587,5 @@ internal sealed class CommandExecutor
 
         /// <summary>Behaviors surround each.</summary>
         Intercepted,
-    }
-
-    /// <summary>A request of the current batch.</summary>
-    internal struct Request
-    {
-        internal Command? Command;
-        internal int First;
-        internal int Count;
-        internal int Start;
-        internal int End;
-        internal ulong Hash; // of the early key; 0: none
-        internal nint Bucket; // where the key's entry would be, as far as it was known without a lock
     }
 }

@@ -65,14 +65,14 @@ internal sealed class DirectRunner(CommandExecutor executor)
     {
         long now = Stopwatch.GetTimestamp();
         executor.Meter.BeginDirect(now);
-        executor.Meter.ForgetUnsent();
+        executor.Waits.ForgetUnsent();
         executor.Environment.Accesses.BeginClient(session);
         executor.Recording.Changes.ClientId = session.Id;
         executor.Reply.Resp3 = session.Resp3;
         session.Counts.LastInteractionMs = executor.Time.SteadyMs;
         session.IsExecuting = true;
         var cmd = new CommandContext(executor.Environment, session, input, executor.Reply, session.DatabaseIndex);
-        var request = new CommandExecutor.Request { Command = command, Count = arguments.Length, End = input.Length };
+        var request = new BatchRequest { Command = command, Count = arguments.Length, End = input.Length };
         if (command is { EarlyKey: > 0 } && command.EarlyKey < arguments.Length)
         {
             ArgumentSlice key = arguments[command.EarlyKey];

@@ -24,12 +24,12 @@ internal sealed partial class Invoker
         Stripe stripe = _keyspace.Stripes[index];
         long errors = Reply.Errors;
         bool serves = false;
-        while (!stripe.EnterOrGiveWay(_executor.GivesUpWaiting))
+        while (!stripe.EnterOrGiveWay(_environment.GivesUpWaiting))
         {
             if (IsRefusedAsBusy(cmd.Command)) return;
         }
 
-        if ((_engine.Attention.Flags & (ServerAttention.IsReplica | ServerAttention.Paused)) != 0 && _executor.Admission.RefusalOfLateWrite(cmd, cmd.Command) is { } refusal)
+        if ((_engine.Attention.Flags & (ServerAttention.IsReplica | ServerAttention.Paused)) != 0 && _admission.RefusalOfLateWrite(cmd, cmd.Command) is { } refusal)
         {
             stripe.Exit();
             Account.Reject(cmd.Command, Reply, refusal);
@@ -43,8 +43,8 @@ internal sealed partial class Invoker
             handler.Execute(ref cmd);
             if (_recording.IsOn)
             {
-                Publish(cmd, _environment.Metrics.Changes - changes);
-                serves = MayServe;
+                Publisher.Publish(cmd, _environment.Metrics.Changes - changes);
+                serves = Blocked.HasNoted;
             }
         }
         catch (Exception failure) when (_keyspace.FailStop.Ends(failure, StripeSet.Of(index), cmd.Command.FullName))
@@ -52,7 +52,7 @@ internal sealed partial class Invoker
             throw;
         }
 
-        if (serves) ServeAndExit(index, cmd.Session);
+        if (serves) Blocked.ServeAndExit(index, cmd.Session);
         else stripe.Exit();
         if (Reply.Errors != errors) Account.NoteError(cmd.Command, Reply);
     }

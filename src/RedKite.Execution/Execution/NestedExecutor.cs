@@ -1,5 +1,7 @@
+using System.Diagnostics;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
@@ -11,45 +13,34 @@ namespace RedKite.Server.Execution;
 /// calls. Each is counted and timed by itself, and its changes are published at once: to notifications, tracking and watches. The effects of
 /// all of them are one record, which is published at the unit's end.
 /// </summary>
-internal sealed class NestedExecutor : INestedExecutor
+internal sealed class NestedExecutor(ExecutorCore core, CommandRunner runner, InvocationPublisher publisher, UnitEffects effects, CommandStripes stripes, Admission admission, CommandAccount account) : INestedExecutor
 {
-    private readonly Invoker _invoker;
-    private readonly Admission _admission;
-    private readonly Engine _engine;
-    private readonly CommandEnvironment _environment;
-    private readonly InvocationRecording _recording;
-    private readonly EffectWriter _effects = new(); // of the unit
-    private int _depth;
+    private readonly Engine _engine = core.Engine;
+    private readonly CommandEnvironment _environment = core.Environment;
+    private readonly InvocationRecording _recording = core.Environment.Recording;
+    private readonly ScriptedTimes _scriptedTimes = new();
     private bool _holdsAll;
-    private bool _hasUnit;
-    private bool _discardsEffects;
-    private NativeSpan _keptRequest; // the input of the nested command, if it stays as it is until the unit's end
-
-    internal NestedExecutor(Invoker invoker, Admission admission, Engine engine, CommandEnvironment environment)
-    {
-        _invoker = invoker;
-        _admission = admission;
-        _engine = engine;
-        _environment = environment;
-        _recording = environment.Recording;
-    }
 
     /// <summary>Errors that nested commands replied into the executor's own reply: they are not the surrounding command's.</summary>
     internal long Errors { get; private set; }
 
-    public EffectTargets EffectTargets { get; set; } = EffectTargets.All;
+    public EffectTargets EffectTargets
+    {
+        get => effects.Targets;
+        set => effects.Targets = value;
+    }
 
-    public IAdmission Admission => _admission;
+    public IAdmission Admission => admission;
 
     public string? BusyReply => _engine.Script.BusyReply;
 
-    public void PublishRecorded() => _invoker.PublishRecorded();
+    public void PublishRecorded() => publisher.PublishRecorded();
 
     public void BeginUnit()
     {
         // What the surrounding command has recorded so far, such as an expired key, precedes the unit's commands.
-        bool isOutermost = _depth++ == 0;
-        if (_recording.IsOn) _invoker.PublishRecorded();
+        bool isOutermost = effects.Begin();
+        if (_recording.IsOn) publisher.PublishRecorded();
         if (!isOutermost) return;
         _environment.IsInUnit = true;
         _environment.UnitWork.Begin();
@@ -59,12 +50,11 @@ internal sealed class NestedExecutor : INestedExecutor
 
     public void EndUnit()
     {
-        EffectTargets = EffectTargets.All; // a script's choice ends with it
-        if (--_depth == 0)
+        if (effects.End())
         {
             _environment.IsInUnit = false;
             if (_holdsAll) _engine.Keyspace.NoteAllLocked(false);
-            if (_effects.Count > 0) PublishUnit();
+            effects.PublishUnit();
         }
 
         if (!_recording.IsOn) return;
@@ -77,11 +67,11 @@ internal sealed class NestedExecutor : INestedExecutor
         var cmd = new CommandContext(_environment, session, request.Input, reply, session.DatabaseIndex);
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
         long errors = reply.Errors;
-        if (_admission.AdmitsQueuedOrReply(cmd))
+        if (admission.AdmitsQueuedOrReply(cmd))
         {
             _environment.KeyHashes.Forget(); // those of the surrounding command, by its own arguments
-            _keptRequest = new NativeSpan(request.Input);
-            _invoker.RunNested(ref cmd);
+            effects.KeptRequest = new NativeSpan(request.Input);
+            RunNested(ref cmd);
         }
 
         Errors += reply.Errors - errors;
@@ -91,12 +81,12 @@ internal sealed class NestedExecutor : INestedExecutor
     {
         CommandContext cmd = ContextOf(session, command, input, arguments, reply);
         _environment.IsInScript = true;
-        if (_admission.IsPermittedOrReply(cmd))
+        if (admission.IsPermittedOrReply(cmd))
         {
             ClaimStripes(cmd);
-            _keptRequest = default; // a script reuses the memory of its arguments
+            effects.KeptRequest = default; // a script reuses the memory of its arguments
             _environment.IsScriptBusy = _engine.Script.Current is { IsBusy: true };
-            _invoker.RunNested(ref cmd);
+            RunNested(ref cmd);
         }
 
         _environment.IsInScript = false;
@@ -114,11 +104,11 @@ internal sealed class NestedExecutor : INestedExecutor
 
         try
         {
-            if (!_admission.IsPermittedOrReply(cmd)) return true;
-            if (!_environment.HeldStripes.Contains(_invoker.StripesOfNested(cmd))) return false;
+            if (!admission.IsPermittedOrReply(cmd)) return true;
+            if (!_environment.HeldStripes.Contains(stripes.OfNested(cmd))) return false;
             _environment.KeyHashes.Forget();
-            _keptRequest = default; // its memory is reused
-            _invoker.RunNested(ref cmd);
+            effects.KeptRequest = default; // its memory is reused
+            RunNested(ref cmd);
             return true;
         }
         catch (Exception failure) when (_engine.Keyspace.FailStop.Ends(failure, _environment.HeldStripes, command.FullName))
@@ -132,7 +122,7 @@ internal sealed class NestedExecutor : INestedExecutor
         var parser = new RequestParser();
         ExpiryPolicy expiry = _environment.Time.CallersExpiry;
         _environment.Time.CallersExpiry = ExpiryPolicy.Keep;
-        _discardsEffects = true;
+        effects.Discards = true;
         BeginUnit();
         int position = 0;
         while (position < requests.Length)
@@ -144,12 +134,12 @@ internal sealed class NestedExecutor : INestedExecutor
             if (command?.Accepts(count) != true || command.Is(CommandFlags.NotQueued)) continue;
             CommandContext cmd = ContextOf(session, command, requests, arguments, reply);
             _environment.KeyHashes.Forget();
-            _invoker.Run(ref cmd, _environment.HeldStripes);
+            runner.Run(ref cmd, _environment.HeldStripes);
             if (_recording.IsOn) _recording.Clear();
         }
 
         EndUnit();
-        _discardsEffects = false;
+        effects.Discards = false;
         _environment.Time.CallersExpiry = expiry;
         return position;
     }
@@ -161,10 +151,10 @@ internal sealed class NestedExecutor : INestedExecutor
         return CommandTable.FindSubcommand(command, input.Slice(arguments[1].Start, arguments[1].Length));
     }
 
-    public void NoteRejected(Command? command, ReplyWriter reply) => _invoker.Account.NoteRejected(command, reply);
+    public void NoteRejected(Command? command, ReplyWriter reply) => account.NoteRejected(command, reply);
 
     public bool MayExecute(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments) =>
-        !session.User.Check(ContextOf(session, command, input, arguments, _invoker.Reply)).IsDenied;
+        !session.User.Check(ContextOf(session, command, input, arguments, core.Reply)).IsDenied;
 
     private CommandContext ContextOf(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, ReplyWriter reply)
     {
@@ -177,47 +167,35 @@ internal sealed class NestedExecutor : INestedExecutor
 
     public void ClaimStripes(scoped in CommandContext cmd)
     {
-        StripeSet needed = _invoker.StripesOfNested(cmd);
+        StripeSet needed = stripes.OfNested(cmd);
         if (!_environment.HeldStripes.Contains(needed)) _environment.HeldStripes = _engine.Keyspace.Scripts.Claim(_environment.HeldStripes, needed);
     }
 
     public void Stop(Exception failure) => _engine.Keyspace.FailStop.End(failure, _environment.HeldStripes, "a script");
 
-    /// <summary>Whether what a command does is published when it ends: it is not part of a unit.</summary>
-    internal bool PublishesAtOnce => _depth == 0 && !_discardsEffects;
-
-    /// <summary>Publishes the effects that a command has recorded or, inside a unit, collects them until its end. Its stripes are locked.</summary>
-    /// <param name="request">The input of the command's request.</param>
-    /// <returns>Whether there are any: then they are where WAIT looks.</returns>
-    internal bool PublishEffects(scoped ReadOnlySpan<byte> request)
+    // Under the locks of the surrounding command.
+    private void RunNested(ref CommandContext cmd)
     {
-        EffectWriter expiries = _recording.Expiries;
-        EffectWriter effects = _recording.Effects;
-        if (expiries.Count + effects.Count == 0 || _discardsEffects) return false;
-        if (_depth == 0)
-        {
-            _engine.Changes.Publish(new EffectRecord(expiries, effects, request));
-            return true;
-        }
+        ReplyWriter reply = cmd.Reply;
+        bool isOfScript = !ReferenceEquals(reply, core.Reply); // which gets every reply, whatever its client wants
+        CommandMetrics? estimated = isOfScript && cmd.Command.IsShort ? _environment.Metrics.Of(cmd.Command.Index) : null;
+        long estimate = estimated is null ? 0 : _scriptedTimes.Estimate(estimated, Math.Min(_engine.SlowLog.Threshold, _engine.LatencyMonitor.ThresholdNs));
+        long start = estimate > 0 ? 0 : Stopwatch.GetTimestamp();
+        ReplyMode replies = isOfScript ? ReplyMode.On : cmd.Session.ReplyMode;
+        long errors = reply.Errors;
+        long replied = reply.Length;
+        _recording.Changes.IsOfScript = isOfScript;
+        runner.Run(ref cmd, _environment.HeldStripes);
+        _recording.Changes.IsOfScript = false;
+        if (_recording.IsOn) _recording.Clear(); // it is published
+        if (_engine.Monitors.IsOn) _engine.Monitors.Show(cmd, isOfScript);
+        _environment.Accesses.BeginClient(cmd.Session);
+        long end = estimate > 0 ? 0 : Stopwatch.GetTimestamp();
+        long ticks = estimate > 0 ? estimate : end - start;
+        if (estimated is not null) estimated.TicksInScript = ticks;
+        account.Count(cmd, ticks, end, isOfScript ? 0 : cmd.Arguments.FramedBytes, reply.Length - replied, failed: reply.Errors != errors);
 
-        if (_effects.Count == 0) _effects.Reset(recording: true);
-        _effects.Append(expiries, request, _keptRequest);
-        _effects.Append(effects, request, _keptRequest, EffectTargets);
-        return true;
-    }
-
-    /// <summary>Whether a unit has been published since the last call.</summary>
-    internal bool TakeUnit()
-    {
-        bool hasUnit = _hasUnit;
-        _hasUnit = false;
-        return hasUnit;
-    }
-
-    private void PublishUnit()
-    {
-        _engine.Changes.Publish(new EffectRecord(_effects, null, request: []));
-        _effects.Reset(recording: false);
-        _hasUnit = true;
+        // CLIENT REPLY SKIP in a transaction skips the reply of the command after EXEC.
+        if (replies is ReplyMode.Off or ReplyMode.SkipThis && cmd.Session.ReplyMode == replies) reply.Truncate(replied);
     }
 }

@@ -1,4 +1,3 @@
-using RedKite.Protocol;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
@@ -9,10 +8,10 @@ namespace RedKite.Server.Execution;
 /// Decides whether a command waits at the <see cref="WriteGate"/> before it begins, in one executor. A script waits for the keys that
 /// it declares; one that changes another key while a snapshot writes it makes the snapshot complete it.
 /// </summary>
-internal sealed class PausedWrites(Engine engine, CommandEnvironment environment, ReplyWriter reply)
+internal sealed class PausedWrites(ExecutorCore core)
 {
-    private readonly Keyspace _keyspace = engine.Keyspace;
-    private readonly WriteGate _gate = engine.WriteGate;
+    private readonly Keyspace _keyspace = core.Keyspace;
+    private readonly WriteGate _gate = core.Engine.WriteGate;
     private KeyWriteRule? _rule; // at the last look
 
     /// <summary>Holds a client whose command must wait. No stripe is locked.</summary>
@@ -54,7 +53,7 @@ internal sealed class PausedWrites(Engine engine, CommandEnvironment environment
         if (cmd.Session.Transaction is not { } transaction) return false;
         foreach (QueuedCommand request in transaction.Commands)
         {
-            var queued = new CommandContext(environment, cmd.Session, request.Input, reply, request.DatabaseIndex);
+            var queued = new CommandContext(core.Environment, cmd.Session, request.Input, core.Reply, request.DatabaseIndex);
             queued.Begin(request.Command, request.Arguments, request.FirstKeyHash);
             if (NamesPausedKey(queued, request.Command, isLocked)) return true;
         }
@@ -72,7 +71,7 @@ internal sealed class PausedWrites(Engine engine, CommandEnvironment environment
             if (!ChangesInPlace(command, keys.FlagsOf(cmd))) continue;
             ulong hash = _keyspace.Hash(cmd[keys.Argument]);
             Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
-            if (!isLocked && !stripe.EnterOrGiveWay(environment.GivesUpWaiting))
+            if (!isLocked && !stripe.EnterOrGiveWay(core.Environment.GivesUpWaiting))
             {
                 // A script is busy. The command is refused at this stripe, or looks again when it has locked it.
                 _rule = null;

@@ -8,7 +8,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Execution;
 
 /// <summary>
-/// Measures what one executor executes in runs: the time of short commands, how long they waited and how long sending their replies took, the
+/// Measures what one executor executes in runs: the time of short commands, the
 /// keys that are hot. Commands that execute one by one are counted by <see cref="CommandAccount"/>.
 /// </summary>
 /// <remarks>
@@ -23,13 +23,8 @@ internal sealed class RunMeter
     // a millisecond of it.
     private const int CommandsToTime = 1000;
 
-    // Inputs per second for which waiting and sending are recorded. Recording every input cost a GET at pipeline 16 some 3 % of the server's CPU.
-    private const int SplitsPerSecond = 1000;
-    private const int SplitStrideMax = 4096;
-
     // Calls in the process of which one is timed: reading the clock takes 33 ns here, a GET without it 40.
     private const int DirectStride = 16;
-    private const int UnsentAtFirst = 16;
 
     private static readonly long NoticeableTicks = Timeline.NoticeableNs * Stopwatch.Frequency / 1_000_000_000;
 
@@ -37,25 +32,15 @@ internal sealed class RunMeter
     private readonly CommandTime _time;
     private readonly ScriptMutexHold _scriptMutexHold;
     private readonly CommandAccount _account;
+    private readonly WaitMeter _waits;
     private readonly ExecutorMetrics _metrics;
     private readonly RunProgress _progress;
     private readonly RunWatch _watch;
     private readonly RequestParser _parser;
-    private readonly CommandExecutor.Request[] _requests;
+    private readonly BatchRequest[] _requests;
     private readonly bool _diagnoses;
     private long _runStart;
     private int _runFirst;
-    private long _currentIteration; // 0: a caller in the process
-    private long _iteration; // the loop's iteration in which _iterationStart was read
-    private long _iterationStart;
-    private int _splitWeight; // how many inputs this one represents in the samples of waiting and sending; 0: it is not sampled
-    private SampleGap _splitGap = new(0x85EBCA6B);
-    private int _splitStride = 1;
-    private int _untilSplit = 1; // inputs until waiting and sending are noted
-    private Unsent[] _unsent = new Unsent[UnsentAtFirst]; // of inputs whose sending is timed
-    private int _unsentCount;
-    private RequestLogEntry? _unsentSlow;
-    private long _readsAdapted;
     private long _commandsAdapted;
     private int _untilSample; // requests until a key is sampled
     private long _interceptedMs; // the coarse clock at the last command that behaviors surrounded
@@ -64,13 +49,14 @@ internal sealed class RunMeter
     private long _directNs; // what a call in the process takes on average
     private bool _timesBehaviors; // a behavior has asked for the time since its command's turn came
 
-    internal RunMeter(CommandExecutor executor, RequestParser parser, CommandExecutor.Request[] requests)
+    internal RunMeter(ExecutorCore core, CommandAccount account, WaitMeter waits, RequestParser parser, BatchRequest[] requests)
     {
-        _engine = executor.Engine;
-        _time = executor.Time;
-        _scriptMutexHold = executor.Environment.ScriptMutexHold;
-        _account = executor.Account;
-        _metrics = executor.Metrics;
+        _engine = core.Engine;
+        _time = core.Environment.Time;
+        _scriptMutexHold = core.Environment.ScriptMutexHold;
+        _account = account;
+        _waits = waits;
+        _metrics = core.Environment.Metrics;
         _progress = _metrics.Progress;
         _watch = _engine.Metrics.Runs;
         _parser = parser;
@@ -81,23 +67,6 @@ internal sealed class RunMeter
 
     /// <summary>The first request of the current run.</summary>
     internal int RunFirst => _runFirst;
-
-    /// <summary>Begins with the input that a connection received in an iteration of the loop: all input of one iteration became ready together.</summary>
-    internal void BeginInput(long iteration)
-    {
-        _currentIteration = iteration;
-        _splitWeight = 0;
-        if (--_untilSplit > 0) return;
-        _untilSplit = _splitGap.Next(_splitStride);
-        _splitWeight = _diagnoses ? _splitStride : 0;
-    }
-
-    /// <summary>Forgets replies that were not sent: their client wanted none.</summary>
-    internal void ForgetUnsent()
-    {
-        _unsentCount = 0;
-        _unsentSlow = null;
-    }
 
     /// <summary>Counts a batch of several requests.</summary>
     internal void BeginPipeline()
@@ -110,14 +79,10 @@ internal sealed class RunMeter
     internal void BeginBatch(Session session)
     {
         long start = Stopwatch.GetTimestamp();
-        if (_iteration != _currentIteration || _currentIteration == 0)
-        {
-            (_iteration, _iterationStart) = (_currentIteration, start); // a caller in the process has no iterations
-            _time.IterationStart = start;
-        }
+        _waits.BeginBatch(start);
 
         _scriptMutexHold.EndIfOverdue(start);
-        if (start - _iterationStart >= NoticeableTicks) _engine.Note(TimelineKind.LongWait, session, ServerClock.TicksToNs(start - _iterationStart));
+        if (start - _time.IterationStart >= NoticeableTicks) _engine.Note(TimelineKind.LongWait, session, _waits.WaitedNs(start));
         BeginRun(first: 0, start);
     }
 
@@ -146,8 +111,8 @@ internal sealed class RunMeter
         ns -= lockedNs;
         long each = ns / length;
         bool tracksLatency = _engine.Settings.LatencyTracking;
-        long waited = WaitedNs(_runStart) + lockedNs;
-        bool notesSplit = _splitWeight > 0 || (_diagnoses && waited + ns >= Timeline.NoticeableNs);
+        long waited = _waits.WaitedNs(_runStart) + lockedNs;
+        bool notesSplit = _waits.NotesSplit(waited + ns);
         int i = _runFirst;
         while (i < end)
         {
@@ -161,7 +126,7 @@ internal sealed class RunMeter
             if (tracksLatency)
             {
                 metrics.Latency.Record(each, same - i);
-                if (notesSplit) NoteSplit(command, metrics, same - i, waited + (each * (i + same - 1 - (2 * _runFirst)) / 2), now); // behind half of its neighbours
+                if (notesSplit) _waits.NoteSplit(command, metrics, same - i, waited + (each * (i + same - 1 - (2 * _runFirst)) / 2), now); // behind half of its neighbours
             }
 
             i = same;
@@ -185,7 +150,7 @@ internal sealed class RunMeter
         cmd.Session.CommandsToTime = CommandsToTime;
         int slowest = _progress.SlowestOf(length);
         if (slowest < 0) return;
-        ref readonly CommandExecutor.Request request = ref _requests[_runFirst + slowest];
+        ref readonly BatchRequest request = ref _requests[_runFirst + slowest];
         CommandContext slow = cmd;
         slow.Begin(request.Command!, _parser.Arguments(request.First, request.Count), request.Hash);
         _account.NoteLong(slow, ns, lockedNs, end);
@@ -202,47 +167,10 @@ internal sealed class RunMeter
         else cmd.Session.CommandsToTime = CommandsToTime;
     }
 
-    /// <summary>How long a command waited for its turn that began at a timestamp.</summary>
-    internal long WaitedNs(long start) => ServerClock.TicksToNs(start - _iterationStart);
-
     /// <summary>Records a command that was not part of a run.</summary>
     internal void NoteEnded(Command command, CommandMetrics metrics, long start, long end)
     {
-        if (_diagnoses) NoteSplit(command, metrics, 1, WaitedNs(start) + _engine.LockWaitNs(start, ServerClock.TicksToNs(end - start)), end);
-    }
-
-    // Waiting and sending are sampled, but every long wait is recorded.
-    private void NoteSplit(Command command, CommandMetrics metrics, int count, long waitedNs, long ended)
-    {
-        if (waitedNs >= Timeline.NoticeableNs) metrics.Waiting.Record(waitedNs, count);
-        else if (_splitWeight > 0) metrics.Waiting.Record(waitedNs, (long)count * _splitWeight);
-        if (_splitWeight <= 0) return;
-        if (_unsentCount == _unsent.Length) Array.Resize(ref _unsent, 2 * _unsentCount);
-        _unsent[_unsentCount++] = new Unsent(command, count, ended);
-    }
-
-    /// <summary>Adds the time to send a slow command's reply to its log entry.</summary>
-    internal void NoteUnsent(RequestLogEntry entry) => _unsentSlow = entry;
-
-    /// <summary>Notes that the replies so far were sent.</summary>
-    internal void NoteSent()
-    {
-        if (_unsentCount > 0 || _unsentSlow is not null) RecordSent();
-    }
-
-    [MethodImpl(MethodImplOptions.NoInlining)]
-    private void RecordSent()
-    {
-        long now = Stopwatch.GetTimestamp();
-        for (int i = 0; i < _unsentCount; i++)
-        {
-            Unsent unsent = _unsent[i];
-            _metrics.Of(unsent.Command.Index).Sending.Record(ServerClock.TicksToNs(now - unsent.Ended), (long)unsent.Count * Math.Max(1, _splitWeight));
-        }
-
-        _unsentCount = 0;
-        if (_unsentSlow is { } slow) slow.SendingMicroseconds = ServerClock.TicksToNs(now - slow.EndedTicks) / 1000;
-        _unsentSlow = null;
+        if (_diagnoses) _waits.NoteSplit(command, metrics, 1, _waits.WaitedNs(start) + _engine.LockWaitNs(start, ServerClock.TicksToNs(end - start)), end);
     }
 
     /// <summary>Adds the first keys of some of the batch's requests to the sketch of hot keys.</summary>
@@ -256,7 +184,7 @@ internal sealed class RunMeter
     {
         while (_untilSample < 0)
         {
-            ref readonly CommandExecutor.Request request = ref _requests[Math.Max(0, count + _untilSample)];
+            ref readonly BatchRequest request = ref _requests[Math.Max(0, count + _untilSample)];
             if (request.Hash != 0 && request.Command!.FirstKey > 0)
             {
                 ArgumentSlice key = _parser.Arguments(request.First, request.Count)[request.Command.FirstKey];
@@ -267,11 +195,9 @@ internal sealed class RunMeter
         }
     }
 
-    /// <summary>Adapts the sampling of keys, waiting and sending to the load. About once a second.</summary>
+    /// <summary>Adapts the sampling of keys to the load. About once a second.</summary>
     internal void AdaptSampling()
     {
-        _splitStride = (int)Math.Clamp((_metrics.Reads - _readsAdapted) / SplitsPerSecond, 1, SplitStrideMax);
-        _readsAdapted = _metrics.Reads;
         _metrics.HotKeys.Adapt(_metrics.CommandsProcessed - _commandsAdapted);
         _commandsAdapted = _metrics.CommandsProcessed;
     }
@@ -279,8 +205,7 @@ internal sealed class RunMeter
     /// <summary>Begins a single request of a caller in the process, which has no batch.</summary>
     internal void BeginDirect(long timestamp)
     {
-        (_iteration, _iterationStart) = (0, timestamp);
-        _time.IterationStart = timestamp;
+        _waits.BeginDirect(timestamp);
         _time.Set(timestamp);
     }
 
@@ -367,14 +292,5 @@ internal sealed class RunMeter
     {
         _timesBehaviors = true;
         return Stopwatch.GetElapsedTime(_runStart);
-    }
-
-    private readonly struct Unsent(Command command, int count, long ended)
-    {
-        internal Command Command { get; } = command;
-
-        internal int Count { get; } = count;
-
-        internal long Ended { get; } = ended;
     }
 }

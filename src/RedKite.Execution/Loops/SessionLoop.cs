@@ -74,7 +74,7 @@ internal sealed class SessionLoop : IConnectionHandler
         _sweep = new BackgroundSweep(engine.Keyspace, firstSwept, loops)
         {
             Entered = Executor.Recording.Begin,
-            Exiting = Executor.Invoker.PublishRecorded,
+            Exiting = Executor.Invoker.Publisher.PublishRecorded,
         };
         _defragmentation = new ActiveDefragmentation(engine.Settings, engine.Keyspace, Executor.Metrics, engine.LatencyMonitor, firstSwept, loops);
     }
@@ -176,7 +176,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Executor.Metrics.Reads++;
         Executor.Reply.BytesMax = _engine.ReplyBytesMax;
         Executor.Reply.RepeatedBytesMax = _engine.RepeatedReplyBytesMax;
-        Executor.Meter.BeginInput(_loop.Cycles);
+        Executor.Waits.BeginInput(_loop.Cycles);
         int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
         if (session.ClosesAfterReply && connection.OutputBytes + Executor.Reply.Length < FarewellBytesMax) _engine.Clients.Remove(session);
@@ -331,6 +331,7 @@ internal sealed class SessionLoop : IConnectionHandler
         {
             _nextSecondMs = steadyMs + 1000;
             LookAtClients(steadyMs);
+            Executor.Waits.AdaptSampling();
             Executor.Meter.AdaptSampling();
             if (_isFirst) _engine.Messages.ReleaseIdle();
             if (_isFirst) _engine.Watched.RemoveEnded();
@@ -344,8 +345,8 @@ internal sealed class SessionLoop : IConnectionHandler
         long? restMicroseconds = Sweep(nowMs, steadyMs);
         if (Slice(steadyMs) is { } untilNext) restMicroseconds = Math.Min(untilNext, restMicroseconds ?? untilNext);
         if (evictsMore) restMicroseconds = Math.Min(BusyRestMicroseconds, restMicroseconds ?? BusyRestMicroseconds);
-        if (_isFirst && _engine.MayServeByTime(steadyMs)) Executor.Invoker.NoteLooks(steadyMs);
-        Executor.Invoker.ServeAfterSweep();
+        if (_isFirst && _engine.MayServeByTime(steadyMs)) Executor.Invoker.Blocked.NoteLooks(steadyMs);
+        Executor.Invoker.Blocked.ServeNoted();
         _engine.Tracking.Broadcast(Executor.Recording.Changes);
         if (_isFirst) _engine.Tracking.Trim();
         if (_isFirst && _engine.Blocked.Looks.NextMs is var nextMs && nextMs > steadyMs) restMs = (int)Math.Min(restMs, nextMs - steadyMs);
@@ -425,7 +426,7 @@ internal sealed class SessionLoop : IConnectionHandler
         long slice = SliceMicroseconds * (9 + _engine.Settings.ActiveExpireEffort) / 10;
         long start = Stopwatch.GetTimestamp();
         bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _engine.Run.ExpiresActively && _engine.MayRemoveKeys(steadyMs));
-        if (_isFirst && !cut && _engine.Run.ExpiresActively && _engine.MayRemoveLocalKeys(steadyMs)) _engine.LocalExpiries.Sweep(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), Executor.Recording.Begin, Executor.Invoker.PublishRecorded);
+        if (_isFirst && !cut && _engine.Run.ExpiresActively && _engine.MayRemoveLocalKeys(steadyMs)) _engine.LocalExpiries.Sweep(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), Executor.Recording.Begin, Executor.Invoker.Publisher.PublishRecorded);
         long ticks = Stopwatch.GetTimestamp() - start;
         Executor.Metrics.SweepTicks += ticks;
         if (idle) Metrics.AddSpared(ServerClock.TicksToNs(ticks));

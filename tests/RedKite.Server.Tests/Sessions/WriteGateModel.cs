@@ -12,12 +12,12 @@ namespace RedKite.Server.Tests.Sessions;
 /// </summary>
 internal sealed class WriteGateModel : ThreadModel, IDisposable
 {
-    private const int Bytes = (int)BackgroundSnapshot.SideBytesMax + 1;
+    private const int Bytes = (int)SnapshotState.SideBytesMax + 1;
     private const int Turns = 2;
 
     private readonly AttentionWord _attention = new();
     private readonly WriteGate _gate;
-    private readonly BackgroundSnapshot _snapshot;
+    private readonly SnapshotState _snapshot;
     private readonly bool _flagsFirst;
     private readonly Queue<int> _written = new(); // entries of the side buffers
     private bool _flag; // of the faulty order
@@ -32,7 +32,7 @@ internal sealed class WriteGateModel : ThreadModel, IDisposable
     {
         _flagsFirst = flagsFirst;
         _gate = new WriteGate(_attention);
-        _snapshot = new BackgroundSnapshot(engine.Keyspace, engine.Settings, _gate, static () => 0);
+        _snapshot = new SnapshotState(engine.Keyspace, _gate, SnapshotBounds.Default);
         _gate.Opened += () => _waiting = 0;
         for (int i = 0; i < 2; i++) Threads.Add(Executor());
         Threads.Add(Walk());
@@ -48,11 +48,7 @@ internal sealed class WriteGateModel : ThreadModel, IDisposable
         Check(_waiting == 0, "a client waits that nobody resumes");
     }
 
-    public void Dispose()
-    {
-        _snapshot.Dispose();
-        _gate.Dispose();
-    }
+    public void Dispose() => _gate.Dispose();
 
     private IEnumerator<Step> Executor()
     {
@@ -113,7 +109,7 @@ internal sealed class WriteGateModel : ThreadModel, IDisposable
         {
             _snapshot.NoteSide(Bytes);
         }
-        else if ((_sideBytes += Bytes) > BackgroundSnapshot.SideBytesMax && !_flag)
+        else if ((_sideBytes += Bytes) > SnapshotState.SideBytesMax && !_flag)
         {
             // The order that held writes for ever: a flag of the holder's, and then the gate.
             _flag = true;
@@ -127,7 +123,7 @@ internal sealed class WriteGateModel : ThreadModel, IDisposable
         {
             _snapshot.ReleaseSide(bytes);
         }
-        else if ((_sideBytes -= bytes) < BackgroundSnapshot.SideBytesMax / 2 && _flag)
+        else if ((_sideBytes -= bytes) < SnapshotState.SideBytesMax / 2 && _flag)
         {
             _flag = false;
             _gate.Open(WriteHold.Snapshot);

@@ -14,51 +14,18 @@ namespace RedKite.Server.Execution.Blocking;
 /// thread holds one for longer, all are released and locked again in ascending order. Only then can another client's command
 /// execute in between.
 /// </remarks>
-internal sealed class BlockedClientServer
+internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runner, Admission admission, CommandAccount account, NotedKeys noted)
 {
-    private readonly Invoker _invoker;
-    private readonly Admission _admission;
-    private readonly Engine _engine;
-    private readonly Keyspace _keyspace;
-    private readonly CommandEnvironment _environment;
-    private readonly InvocationRecording _recording;
-    private readonly BlockingState _blocking;
-    private readonly ReplyWriter _reply;
-    private readonly Queue<(KeyIdentity Key, bool IsNew)> _changed = new();
-    private readonly HashSet<(KeyIdentity Key, bool IsNew)> _waiting = []; // what the queue holds
+    private readonly Engine _engine = core.Engine;
+    private readonly Keyspace _keyspace = core.Keyspace;
+    private readonly CommandEnvironment _environment = core.Environment;
+    private readonly InvocationRecording _recording = core.Environment.Recording;
+    private readonly BlockingState _blocking = core.Environment.Blocking;
+    private readonly ReplyWriter _reply = new(core.Engine.Buffers);
     private long? _readyMs; // null: the time of now
 
-    internal BlockedClientServer(Invoker invoker, Admission admission, Engine engine, CommandEnvironment environment)
-    {
-        _invoker = invoker;
-        _admission = admission;
-        _environment = environment;
-        _recording = environment.Recording;
-        _blocking = environment.Blocking;
-        _engine = engine;
-        _keyspace = _engine.Keyspace;
-        _reply = new ReplyWriter(_engine.Buffers);
-    }
-
     /// <summary>Whether clients are blocked on a key that was noted.</summary>
-    internal bool HasNoted => _changed.Count > 0;
-
-    /// <summary>Notes the keys of an invocation's changes that clients are blocked on. Their stripes are locked.</summary>
-    internal void Note(ChangeList changes)
-    {
-        for (int i = 0; i < changes.Count; i++)
-        {
-            Change change = changes[i];
-            if (change.Event == KeyEvent.Flush) NoteAll(change.Database);
-            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Overwritten or KeyEvent.TypeChanged or KeyEvent.Silent or KeyEvent.Bookkeeping) && _engine.Blocked.FirstOf(change.Identity) is not null) Note(change.Identity, change.Event == KeyEvent.New);
-        }
-    }
-
-    /// <summary>Notes the keys whose clients are to be looked at by now.</summary>
-    internal void NoteLooks(long steadyMs)
-    {
-        while (_engine.Blocked.Looks.TryTake(steadyMs, out KeyIdentity key)) Note(key, isNew: false);
-    }
+    internal bool HasNoted => noted.Any;
 
     /// <summary>
     /// Reads the clock behind a unit. As in Redis, a key counts as ready by the time of the unit, and the client's request executes by the time of now: a key that has
@@ -76,11 +43,10 @@ internal sealed class BlockedClientServer
     /// </summary>
     internal void Serve(ref LockScope locked)
     {
-        while (_changed.TryDequeue(out (KeyIdentity Key, bool IsNew) changed))
+        while (noted.TryTake(out (KeyIdentity Key, bool IsNew) changed))
         {
-            _waiting.Remove(changed);
             if (TryServe(ref locked, changed.Key, changed.IsNew)) continue;
-            Note(changed.Key, changed.IsNew);
+            noted.Note(changed.Key, changed.IsNew);
             break;
         }
 
@@ -102,11 +68,23 @@ internal sealed class BlockedClientServer
         }
     }
 
+    /// <summary>Notes the keys whose clients are to be looked at by now: <see cref="ServeNoted"/> serves them.</summary>
+    internal void NoteLooks(long steadyMs) => noted.NoteLooks(steadyMs);
+
     /// <summary>Serves clients of keys that were noted outside of commands: by the background sweep. No stripe is locked.</summary>
     internal void ServeNoted()
     {
-        if (_changed.Count == 0) return;
-        LockScope locked = _keyspace.Lock(StripeSet.Empty);
+        if (noted.Any) ServeAndUnlock(_keyspace.Lock(StripeSet.Empty));
+    }
+
+    /// <summary>Serves the blocked clients that a command of the short path may serve. Its stripe is locked, and released here.</summary>
+    internal void ServeAndExit(int stripe, Session session)
+    {
+        ServeAndUnlock(LockScope.Adopt(_keyspace, StripeSet.Of(stripe)), session);
+    }
+
+    private void ServeAndUnlock(LockScope locked, Session? session = null)
+    {
         try
         {
             Serve(ref locked);
@@ -121,6 +99,7 @@ internal sealed class BlockedClientServer
             locked.Dispose();
         }
 
+        if (session is not null) _environment.Accesses.BeginClient(session);
         Deliver();
     }
 
@@ -130,22 +109,6 @@ internal sealed class BlockedClientServer
         if (_blocking.Unblocked.Count == 0) return;
         foreach (BlockedClient client in _blocking.Unblocked) _engine.Blocked.Finish(client);
         _blocking.Unblocked.Clear();
-    }
-
-    private void Note(KeyIdentity key, bool isNew)
-    {
-        if (_waiting.Add((key, isNew))) _changed.Enqueue((key, isNew));
-    }
-
-    private void NoteAll(int database)
-    {
-        for (int stripe = 0; stripe < _keyspace.Stripes.Length; stripe++)
-        {
-            foreach (KeyIdentity key in _engine.Blocked.KeysIn(stripe))
-            {
-                if (key.Database == database) Note(key, isNew: true);
-            }
-        }
     }
 
     // False: it has given up, and no stripe is locked.
@@ -189,7 +152,7 @@ internal sealed class BlockedClientServer
     {
         BlockedClient client = key.Client;
         if (!isNew && client.Block is { Type: DataType.List or DataType.SortedSet, WaitsForGrowth: false }) return false;
-        if (_admission.KeepsWaiting(client.Request.Command)) return false;
+        if (admission.KeepsWaiting(client.Request.Command)) return false;
         if (client.Block.WakesWhenGone) return true;
         ExpiryPolicy policy = _environment.Time.Expiry.Policy == ExpiryPolicy.Keep ? ExpiryPolicy.Keep : ExpiryPolicy.Hide; // one that has expired stays until a command finds it
         Entry entry = _keyspace.Databases[key.Identity.Database].Find(client.Request[key.Argument], key.Identity.Hash, new ExpiryClock(_readyMs ?? _environment.Time.NowMs, policy));
@@ -208,11 +171,11 @@ internal sealed class BlockedClientServer
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
         _blocking.IsServing = true;
         long errors = _reply.Errors;
-        bool isPermitted = _admission.IsPermittedOrReply(cmd); // the user may have lost the permission while the client was blocked
+        bool isPermitted = admission.IsPermittedOrReply(cmd); // the user may have lost the permission while the client was blocked
         session.BeginServing();
         if (isPermitted && client.Work is { TakesTooLong: true }) _reply.Error("ERR the command takes too long"u8);
-        else if (isPermitted) _invoker.Run(ref cmd, held);
-        if (isPermitted && _reply.Errors != errors) _invoker.Account.NoteError(request.Command, _reply);
+        else if (isPermitted) runner.Run(ref cmd, held);
+        if (isPermitted && _reply.Errors != errors) account.NoteError(request.Command, _reply);
         _recording.Clear(); // what it recorded is published
         _blocking.IsServing = false;
         if (_blocking.Request is { } again)
@@ -226,7 +189,7 @@ internal sealed class BlockedClientServer
         bool served = _reply.Length > 0 || _reply.Overflowed;
         if (served)
         {
-            if (isPermitted) _invoker.Account.CountWaited(client);
+            if (isPermitted) account.CountWaited(client);
             else client.IsCallCounted = true; // as one that was rejected
             client.Reply = Payload.Of(_engine.Buffers, _reply);
             client.ServedAt = Arrival.Now();

@@ -1,5 +1,7 @@
 using System.Diagnostics;
+using RedKite.Server.Changes;
 using RedKite.Server.Config;
+using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
@@ -17,7 +19,7 @@ namespace RedKite.Server.Execution.Eviction;
 /// hash order and so as random as any. The pool keeps the best candidates between samples; a candidate that was used meanwhile
 /// stays.
 /// </remarks>
-internal sealed class Evictor
+internal sealed class Evictor(ExecutorCore core, InvocationPublisher publisher, BlockedClientServer blocked)
 {
     // The clock is read after this many evictions, some ten microseconds.
     private const int EvictionsPerReading = 16;
@@ -37,9 +39,9 @@ internal sealed class Evictor
     private const double TenacityGrowth = 1.15;
     private const int TenacityWithoutLimit = 100;
 
-    private readonly CommandExecutor _executor;
-    private readonly Engine _engine;
-    private readonly Keyspace _keyspace;
+    private readonly Engine _engine = core.Engine;
+    private readonly Keyspace _keyspace = core.Keyspace;
+    private readonly InvocationRecording _recording = core.Environment.Recording;
     private readonly EvictionPool _pool = new();
     private readonly EntryList _samples = new();
     private readonly List<Database> _databases = []; // with keys that may go
@@ -47,14 +49,7 @@ internal sealed class Evictor
     private bool _hasPinned;
     private StripeSet _locked; // for the crash report
 
-    internal Evictor(CommandExecutor executor)
-    {
-        _executor = executor;
-        _engine = executor.Engine;
-        _keyspace = _engine.Keyspace;
-    }
-
-    private CommandTime Time => _executor.Time;
+    private CommandTime Time => core.Environment.Time;
 
     /// <summary>
     /// Evicts keys if memory exceeds its limit. If it returns false, memory exceeds the limit and nothing may be evicted: commands that
@@ -72,7 +67,7 @@ internal sealed class Evictor
             long ns = ServerClock.TicksToNs(Stopwatch.GetTimestamp() - start);
             if (ns >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("eviction-cycle", Time.NowMs, ns);
             _engine.Metrics.Server.NoteExceeded(_keyspace.Budget.IsExceeded);
-            _executor.Invoker.ServeAfterSweep(); // clients that are blocked on streams which were evicted
+            blocked.ServeNoted(); // clients that are blocked on streams which were evicted
             return isRelieved;
         }
         catch (Exception failure) when (_keyspace.FailStop.Ends(failure, _locked, "eviction"))
@@ -210,11 +205,11 @@ internal sealed class Evictor
     private void Evict(Database database, int index, ulong hash, Entry entry)
     {
         Stripe stripe = _keyspace.Stripes[index];
-        ExecutorMetrics metrics = _executor.Metrics;
+        ExecutorMetrics metrics = core.Environment.Metrics;
         bool isTimed = _engine.LatencyMonitor.IsOn;
         long start = isTimed ? Stopwatch.GetTimestamp() : 0;
         if (entry.HasStructure) _engine.Memory.FreeingStripe = index;
-        _executor.Recording.Begin(stripe);
+        _recording.Begin(stripe);
         if (entry.Expires && entry.ExpiryMs <= Time.NowMs)
         {
             database.Find(entry.Key, hash, ExpiryClock.RemovingAt(Time.NowMs));
@@ -226,7 +221,7 @@ internal sealed class Evictor
             database.Unlink(entry, UnlinkReason.Evicted);
         }
 
-        if (_executor.Recording.IsOn) _executor.Invoker.PublishRecorded();
+        if (_recording.IsOn) publisher.PublishRecorded();
         stripe.Arena.ReportUsage();
         if (!isTimed) return;
         long ns = ServerClock.TicksToNs(Stopwatch.GetTimestamp() - start);

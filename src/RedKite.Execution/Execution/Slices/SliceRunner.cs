@@ -45,7 +45,7 @@ internal sealed class SliceRunner(Engine engine, CommandExecutor executor)
         executor.Metrics.Of(client.Request.Command.Index).TotalNs += ServerClock.TicksToNs(ticks);
         client.NoteExecuted(ticks);
         if (!waits) executor.Account.NoteWaited(client, end); // before the reply: the client may read the log next
-        executor.Invoker.DeliverServed();
+        executor.Invoker.Blocked.Deliver();
         return waits;
     }
 
@@ -69,16 +69,16 @@ internal sealed class SliceRunner(Engine engine, CommandExecutor executor)
                 client.Restarts++;
             }
 
-            executor.Invoker.ServeWorking(ref locked, client);
+            executor.Invoker.Blocked.ServeWorking(ref locked, client);
             if (client.Work != work)
             {
-                executor.Invoker.ServeNoted(ref locked);
+                executor.Invoker.Blocked.Serve(ref locked);
                 return true; // begun again
             }
         }
 
         work.Discard(); // unless it was used
-        executor.Invoker.ServeNoted(ref locked);
+        executor.Invoker.Blocked.Serve(ref locked);
         return false;
     }
 }
