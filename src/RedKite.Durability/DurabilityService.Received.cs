@@ -83,7 +83,7 @@ internal sealed partial class DurabilityService
     {
         bool isLoaded = false;
         _running?.Abort();
-        _saving.Wait(cancellation);
+        EnterSaving(cancellation);
         try
         {
             _dumping.Wait(cancellation);
@@ -103,7 +103,7 @@ internal sealed partial class DurabilityService
         }
         finally
         {
-            _saving.Release();
+            ReleaseSaving();
         }
 
         _saveIsScheduled |= _settings.SavePoints.Length > 0;

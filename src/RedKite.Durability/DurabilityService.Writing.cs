@@ -18,7 +18,7 @@ internal sealed partial class DurabilityService
     /// <param name="work">The work.</param>
     internal bool TryBegin(string thread, Action work)
     {
-        if (!TryTakeSaving(0)) return false;
+        if (!TryTakeSaving(SavingUse.Other, out _, waitMsMax: 0)) return false;
         _cancelsSave = false;
         Run(thread, work);
         return true;
@@ -46,9 +46,8 @@ internal sealed partial class DurabilityService
     /// <summary>Begins to write all data to replicas on another thread, unless a snapshot is being written.</summary>
     public bool TryBeginSynchronization(Action work)
     {
-        if (!TryTakeSaving(0)) return false;
+        if (!TryTakeSaving(SavingUse.Synchronization, out _, waitMsMax: 0)) return false;
         _cancelsSave = false;
-        _isSynchronizing = true;
         Run("redkite-sync", work);
         return true;
     }

@@ -26,7 +26,6 @@ internal sealed partial class DurabilityService : IReplicatedData
     private const int ScriptPollMs = 20;
     private const int SavePollMs = 1;
     private const int ReleaseMsMax = 1000;
-    internal const int ScriptAtStopMs = 5000; // how long stopping waits for a script
     private const long RepairPauseMs = 1000;
     private const long RepairPauseMsMax = 60_000;
     private const int RetryMs = 5000; // after a failed save, as in Redis
@@ -42,7 +41,9 @@ internal sealed partial class DurabilityService : IReplicatedData
     private readonly KeylessData _keyless;
     private readonly DataLoader _loader;
     private readonly SemaphoreSlim _saving = new(1, 1);
+    private volatile SavingUse _use; // what holds the semaphore above
     private readonly SemaphoreSlim _dumping = new(1, 1); // taken inside the other
+    private string? _dumpToLoad; // at the start; null: none
     private volatile bool _isReceiving; // the data is replaced by a primary's
     private readonly Lock _committing = new();
     private volatile bool _dumpsInBackground;
@@ -52,7 +53,6 @@ internal sealed partial class DurabilityService : IReplicatedData
     private volatile bool _saveIsScheduled;
     private volatile bool _cancelsSave;
     private volatile bool _rewriteIsScheduled;
-    private volatile bool _isSynchronizing;
     private volatile bool _stops;
     private volatile bool _hasEnded; // a thread that enters a semaphore afterwards releases it and does nothing
 
@@ -146,8 +146,20 @@ internal sealed partial class DurabilityService : IReplicatedData
         }
     }
 
-    /// <summary>Whether there may be data to load, or a log to begin: no client may use keys before.</summary>
-    internal bool HasWorkAtStart => _settings.AppendOnly || Files.FileExists(DumpPath);
+    /// <summary>
+    /// Decides by the settings of now what the start loads, and whether it begins a log. Called once, before there are clients: they may change the settings and
+    /// write files while the server starts, which concerns what follows.
+    /// </summary>
+    /// <returns>Whether there is something to load, or a log to begin: no client may use keys before.</returns>
+    internal bool PlanStart()
+    {
+        BeginsLog = _settings.AppendOnly;
+        _dumpToLoad = !BeginsLog && Files.FileExists(DumpPath) ? DumpPath : null;
+        return BeginsLog || _dumpToLoad is not null;
+    }
+
+    /// <summary>Whether the start begins a log.</summary>
+    internal bool BeginsLog { get; private set; }
 
     /// <summary>Loads the data that the settings name: the append-only file if it is in use, otherwise the dump file.</summary>
     /// <param name="replay">Executes the log's commands.</param>
@@ -159,15 +171,15 @@ internal sealed partial class DurabilityService : IReplicatedData
     internal void Load(RequestReplay replay, Func<KeylessRecord, string?> loadKeyless, CommandTable commands, CancellationToken cancellation)
     {
         LoadedData data = _loader.Begin(loadKeyless);
-        if (_settings.AppendOnly)
+        if (BeginsLog)
         {
             AofManifest manifest = Log.Open();
             if (!manifest.Files.Any()) Unloaded.NoteIgnored();
             else LoadedPosition = _loader.LoadLog(manifest, data, new LogReplay(replay, commands), cancellation);
         }
-        else if (Files.FileExists(DumpPath))
+        else if (_dumpToLoad is { } path)
         {
-            using IOpenFile file = Files.OpenRead(DumpPath);
+            using IOpenFile file = Files.OpenRead(path);
             _loader.LoadDump(file, data, () => ExpiryOf(LoadedPosition = RdbReplication.In(file)), cancellation);
             Unloaded.NoteKnown();
         }
@@ -182,8 +194,8 @@ internal sealed partial class DurabilityService : IReplicatedData
     internal void LeaveData()
     {
         Unloaded.NoteKnown();
-        if (_settings.AppendOnly) Log.OpenAnew();
-        if (_settings.AppendOnly ? Log.Manifest.Files.Any() : Files.FileExists(DumpPath)) _log.Warning(LogEvents.DataNotLoaded, $"The data in '{_settings.DirectoryPath}' is not loaded, because the host wants an empty server; what is saved replaces it.");
+        if (BeginsLog) Log.OpenAnew();
+        if (BeginsLog ? Log.Manifest.Files.Any() : _dumpToLoad is not null) _log.Warning(LogEvents.DataNotLoaded, $"The data in '{_settings.DirectoryPath}' is not loaded, because the host wants an empty server; what is saved replaces it.");
     }
 
     /// <summary>After the data became another than that of the append-only file: has a base written, if there is one.</summary>
@@ -194,11 +206,11 @@ internal sealed partial class DurabilityService : IReplicatedData
         _host.DataReplaced();
     }
 
-    /// <summary>After loading: begins the append-only file, if it is in use, and reacts to settings from now on.</summary>
+    /// <summary>After loading: begins the append-only file, if that was planned. What the setting says now is applied by <see cref="ApplyAppendOnly"/>.</summary>
     internal void Begin()
     {
-        Saves.NoteLoaded(_clock.NowMs, _host.Changes);
-        if (!_settings.AppendOnly) return;
+        if (BeginsLog || _dumpToLoad is not null) Saves.NoteLoaded(_clock.NowMs, _host.Changes); // otherwise clients may have written already
+        if (!BeginsLog) return;
         try
         {
             Log.Start(file =>
@@ -210,79 +222,6 @@ internal sealed partial class DurabilityService : IReplicatedData
         catch (FileFailure failure) when (failure.IsFull)
         {
             Log.RefuseWrites(failure); // reads are served; Tick begins the log when there is room
-        }
-    }
-
-    /// <summary>Ends the append-only file, with everything written and synced, and then saves if that is wanted. Nothing else is executed.</summary>
-    internal void Stop(bool saves)
-    {
-        _host.Stopping();
-        Log.Stop(_host.Position);
-        if (saves && SavesAtStop(StopSaving.BySavePoints)) SaveAtStop();
-        _hasEnded = true;
-        _cancelsSave = true; // of a save whose snapshot has not begun
-        Interlocked.MemoryBarrier();
-        _running?.Abort();
-
-        // What uses the data on another thread ends first. Threads that still come, for a log that was switched off or a shutdown that waited for
-        // replicas, find that the end has come.
-        _saving.Wait();
-        _dumping.Wait();
-        Log.Stop(); // one that a rewrite has begun meanwhile
-        _dumping.Release();
-        _saving.Release();
-    }
-
-    // Clients wait, so no other script begins: whether the one that runs ends soon.
-    internal bool CanLockScripts()
-    {
-        for (int waitedMs = 0; waitedMs < ScriptAtStopMs; waitedMs += ScriptPollMs)
-        {
-            if (_keyspace.Scripts.TryEnter())
-            {
-                _keyspace.Scripts.Exit();
-                return true;
-            }
-
-            Thread.Sleep(ScriptPollMs);
-        }
-
-        return false;
-    }
-
-    /// <summary>Whether stopping saves.</summary>
-    internal bool SavesAtStop(StopSaving saving) => saving == StopSaving.Always || (saving == StopSaving.BySavePoints && _settings.SavePoints.Length > 0);
-
-    /// <summary>
-    /// Saves because the server stops; a snapshot in progress is aborted. If a script does not end within some seconds, nothing is saved:
-    /// a server must always stop.
-    /// </summary>
-    /// <returns>What failed; null: nothing.</returns>
-    internal FileFailure? SaveAtStop()
-    {
-        Log.Flush(); // what is logged is on the disk however long the save takes
-        _log.Notice(LogEvents.SaveBegun, $"Saving the final RDB snapshot before exiting.{Estimate()}");
-        _stops = true;
-        Interlocked.MemoryBarrier();
-        _running?.Abort();
-        _saving.Wait();
-        _dumping.Wait();
-        _stops = false; // if saving fails, the server goes on
-        try
-        {
-            if (_hasEnded) return null;
-            if (!CanLockScripts())
-            {
-                _log.Warning(LogEvents.StopWithoutSave, "A script does not end, so the server stops without saving.");
-                return null;
-            }
-
-            return Save(WriteLocked);
-        }
-        finally
-        {
-            _dumping.Release();
-            _saving.Release();
         }
     }
 
@@ -312,7 +251,7 @@ internal sealed partial class DurabilityService : IReplicatedData
     internal bool TrySave(Func<bool> givesUp, out FileFailure? failure)
     {
         failure = null;
-        if (_isSynchronizing) return false; // as in Redis, whose child writes an RDB file for the replicas
+        if (_use == SavingUse.Synchronization) return false; // as in Redis, whose child writes an RDB file for the replicas
         while (!_dumping.Wait(SavePollMs))
         {
             if (_dumpsInBackground && Saves.BeganMs != 0) return false; // if INFO already shows the end, the lock is about to be released
@@ -323,26 +262,31 @@ internal sealed partial class DurabilityService : IReplicatedData
         {
             if (_hasEnded) return false;
             if (!TryEnterWhole(givesUp, out ScriptMutexHold hold)) return true;
-            bool isEntered = true;
-            try
-            {
-                failure = Save((file, atSnapshotPoint) =>
-                {
-                    WriteWhole(file, atSnapshotPoint);
-                    isEntered = false;
-                    ExitWhole(hold); // scripts do not wait for the disk
-                });
-            }
-            finally
-            {
-                if (isEntered) ExitWhole(hold);
-            }
-
+            failure = SaveEntered(hold);
             return true;
         }
         finally
         {
             _dumping.Release();
+        }
+    }
+
+    // Ends what TryEnterWhole has begun when the snapshot is written: scripts do not wait for the disk.
+    private FileFailure? SaveEntered(ScriptMutexHold hold)
+    {
+        bool isEntered = true;
+        try
+        {
+            return Save((file, atSnapshotPoint) =>
+            {
+                WriteWhole(file, atSnapshotPoint);
+                isEntered = false;
+                ExitWhole(hold);
+            });
+        }
+        finally
+        {
+            if (isEntered) ExitWhole(hold);
         }
     }
 
@@ -361,6 +305,7 @@ internal sealed partial class DurabilityService : IReplicatedData
             });
             Commit(file, flushes, reloads, keys, isInBackground);
             Saves.LastKeys = keys;
+            if (isInBackground) NoteEnding();
             Saves.Succeed(_clock.NowMs, changes, file.Bytes, isInBackground);
             _gate.Accept(WriteRefusal.Snapshot);
             _log.Notice(LogEvents.SaveDone, FormattableString.Invariant($"DB saved on disk: {file.Bytes} bytes in {Saves.LastDurationMs / 1000.0:0.000} seconds"));
@@ -368,6 +313,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         }
         catch (FileFailure failure) when (failure.Error == FileFailure.Canceled)
         {
+            if (isInBackground) NoteEnding();
             Saves.Cancel(_clock.NowMs);
             _log.Notice(LogEvents.SaveAborted, "Background saving was aborted");
             return null; // of a save that is waited for: FLUSHALL came right behind it
@@ -375,6 +321,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         catch (FileFailure failure)
         {
             if (isInBackground && _settings.StopWritesOnBgsaveError && _settings.SavePoints.Length > 0) _gate.Refuse(WriteRefusal.Snapshot); // before INFO shows the failure
+            if (isInBackground) NoteEnding();
             Saves.Fail(_clock.NowMs, failure.Message, isInBackground);
             _log.Warning(LogEvents.SaveFailed, $"The data could not be saved: {failure.Message}");
             return failure;
@@ -385,9 +332,9 @@ internal sealed partial class DurabilityService : IReplicatedData
     /// <param name="schedules">Whether it is saved later if the append-only file is being rewritten.</param>
     internal BackgroundStart BeginSave(bool schedules)
     {
-        if (!TryBegin())
+        if (!TryTakeSaving(SavingUse.Save, out SavingUse other))
         {
-            if (Saves.BeganMs != 0 || _isSynchronizing) return BackgroundStart.SaveInProgress;
+            if (other is SavingUse.Save or SavingUse.Synchronization || Saves.BeganMs != 0) return BackgroundStart.SaveInProgress;
             if (!schedules) return BackgroundStart.RewriteInProgress;
             _saveIsScheduled = true;
             return BackgroundStart.Scheduled;
@@ -395,7 +342,7 @@ internal sealed partial class DurabilityService : IReplicatedData
 
         if (!_dumping.Wait(0))
         {
-            _saving.Release();
+            ReleaseSaving();
             return BackgroundStart.SaveInProgress;
         }
 
@@ -433,9 +380,9 @@ internal sealed partial class DurabilityService : IReplicatedData
     /// <summary>Begins to rewrite the append-only file on another thread; without one in use, to begin one if the settings want it.</summary>
     internal BackgroundStart BeginRewrite()
     {
-        if (!TryBegin())
+        if (!TryTakeSaving(SavingUse.Rewrite, out SavingUse other))
         {
-            if (Rewrites.BeganMs != 0) return BackgroundStart.RewriteInProgress;
+            if (other == SavingUse.Rewrite) return BackgroundStart.RewriteInProgress;
             _rewriteIsScheduled = true;
             return BackgroundStart.Scheduled;
         }
@@ -446,16 +393,40 @@ internal sealed partial class DurabilityService : IReplicatedData
         return BackgroundStart.Started;
     }
 
-    // One whose end INFO shows already is released soon.
-    private bool TryBegin() => TryTakeSaving(0) || (!_isSynchronizing && Saves.BeganMs == 0 && Rewrites.BeganMs == 0 && TryTakeSaving(ReleaseMsMax));
-
-    private bool TryTakeSaving(int waitMs)
+    // A loop comes here: it waits for nothing but a holder that is about to name itself, or whose end INFO shows already.
+    private bool TryTakeSaving(SavingUse use, out SavingUse other, int waitMsMax = ReleaseMsMax)
     {
-        if (!_saving.Wait(waitMs)) return false;
+        other = SavingUse.Other;
+        for (int waitedMs = 0; !_saving.Wait(0); waitedMs += SavePollMs)
+        {
+            other = _use;
+            if (other != SavingUse.Changing || waitedMs >= waitMsMax) return false;
+            SavingPolls++;
+            if (_saving.Wait(SavePollMs)) break;
+        }
+
+        _use = use;
         if (!_hasEnded) return true;
-        _saving.Release();
+        ReleaseSaving();
         return false;
     }
+
+    // Not on a loop's thread: waits for whatever holds it.
+    private void EnterSaving(CancellationToken cancellation)
+    {
+        _saving.Wait(cancellation);
+        _use = SavingUse.Other;
+    }
+
+    // The caller has the semaphore.
+    private void ReleaseSaving()
+    {
+        _use = SavingUse.Changing;
+        _saving.Release();
+    }
+
+    // Before INFO shows the end of what holds the semaphore: what is asked for behind that is not refused because of it.
+    private void NoteEnding() => _use = SavingUse.Changing;
 
     /// <summary>Whether commands wait for the snapshot that is being written.</summary>
     public bool SnapshotIsAwaited => _running is { IsAwaited: true };
@@ -466,14 +437,14 @@ internal sealed partial class DurabilityService : IReplicatedData
     // A rewrite in progress ends first: it may be about to begin the log.
     private void EndLog()
     {
-        _saving.Wait();
+        EnterSaving(CancellationToken.None);
         try
         {
             if (!_settings.AppendOnly && !_hasEnded) Log.Stop();
         }
         finally
         {
-            _saving.Release();
+            ReleaseSaving();
         }
 
         // Switched on again while the log ended: ApplyAppendOnly still saw that log.
@@ -485,11 +456,13 @@ internal sealed partial class DurabilityService : IReplicatedData
         try
         {
             Log.Rewrite((file, atSnapshotPoint) => WriteBase(file.Writer, atSnapshotPoint));
+            NoteEnding();
             Rewrites.Succeed(_clock.NowMs, changes: 0, Log.BaseBytes);
             _log.Notice(LogEvents.RewriteDone, FormattableString.Invariant($"Background AOF rewrite finished successfully: {Log.BaseBytes} bytes in {Rewrites.LastDurationMs / 1000.0:0.000} seconds"));
         }
         catch (FileFailure failure)
         {
+            NoteEnding();
             Rewrites.Fail(_clock.NowMs, failure.Message);
             _log.Warning(LogEvents.RewriteFailed, $"The append-only file could not be rewritten: {failure.Message}");
         }
@@ -506,8 +479,8 @@ internal sealed partial class DurabilityService : IReplicatedData
             }
             finally
             {
-                Log.IsSnapshotRunning = _isSynchronizing = false;
-                _saving.Release();
+                Log.IsSnapshotRunning = false;
+                ReleaseSaving();
             }
         })
         { Name = name, IsBackground = true };
@@ -561,6 +534,9 @@ internal sealed partial class DurabilityService : IReplicatedData
         Saves.BackgroundFailuresInARow = 0;
         Log.Totals.ResetDelayedSyncs();
     }
+
+    /// <summary>How often a request for a snapshot has waited for the end of another one that INFO did not show any more. For tests, of one thread.</summary>
+    internal long SavingPolls { get; private set; }
 
     /// <summary>Called at a snapshot's point, with all stripes locked. For tests.</summary>
     internal Action? AtSnapshotPoint { get; set; }

@@ -115,19 +115,21 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
     /// <exception cref="FileFailure">The log fails.</exception>
     internal void FlushLocked()
     {
+        Flush();
+        if (_log?.Writer.Failure is { } failure) throw failure;
+    }
+
+    /// <summary>Writes and syncs everything that was executed so far, as far as that is possible. It waits for no stripe.</summary>
+    internal void Flush()
+    {
         if (_log is not { } log) return;
         Task<bool> flush = log.Writer.Flush();
 
-        // A log that begins to fail locks all stripes before it reports that.
+        // A log that begins to fail locks all stripes before it answers: a caller may hold some, and a script others.
         while (!flush.Wait(FlushPollMs) && log.Writer.Failure is null)
         {
         }
-
-        if (log.Writer.Failure is { } failure) throw failure;
     }
-
-    /// <summary>Writes and syncs everything that was executed so far, as far as that is possible.</summary>
-    internal void Flush() => _log?.Writer.Flush().Wait();
 
     /// <summary>Whether there is to be a log: it may not have begun, or not have ended.</summary>
     internal bool IsWanted => _settings.AppendOnly;

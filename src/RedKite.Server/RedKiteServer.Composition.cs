@@ -159,6 +159,7 @@ public sealed partial class RedKiteServer
         OnChange(
             Quietly(() =>
             {
+                Interlocked.MemoryBarrier(); // otherwise the thread that loads sees the setting
                 if (_isLoaded) Parts.Durability.ApplyAppendOnly();
             }),
             "appendonly");

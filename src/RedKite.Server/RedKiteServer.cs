@@ -267,7 +267,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         }
 
         _pidFile.Write();
-        bool hasWork = Parts.Durability.HasWorkAtStart;
+        bool hasWork = Parts.Durability.PlanStart();
         Engine.Attention.Set(ServerAttention.Loading, on: hasWork);
         Parts.Replicas.CountGood();
         for (int i = 0; i < _loopCount; i++) NewLoop();
@@ -342,6 +342,8 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
 
         Engine.Memory.Apply(Engine.Metrics, reports: true);
         _isLoaded = true;
+        Interlocked.MemoryBarrier(); // who changes the setting sets it, and then looks at the field
+        if (Engine.Settings.AppendOnly != Parts.Durability.BeginsLog) Parts.Durability.ApplyAppendOnly();
         _loaded.Set();
         Engine.Attention.Set(ServerAttention.Loading, on: false);
         _follower.Begin();

@@ -7,7 +7,7 @@ namespace RedKite.Server.Changes;
 /// command may hold stripes (in a transaction), so its requests take effect after it.
 /// </summary>
 /// <remarks>
-/// A command without keys holds no stripe. One that changes functions holds the script mutex: a consumer that needs to know exactly which of their
+/// A command without keys holds no stripe, unless it is a caller's in the process, which no one waits for otherwise. One that changes functions holds the script mutex: a consumer that needs to know exactly which of their
 /// effects a consumer has received holds it too, outside of the stripes. Messages have no such order.
 /// </remarks>
 /// <param name="keyspace">The keys.</param>

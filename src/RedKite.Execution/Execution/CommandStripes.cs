@@ -34,8 +34,13 @@ internal sealed class CommandStripes(ExecutorCore core)
         }
 
         if (count > 0) _hashes.PrefetchEntries(mayAdd: command.Is(CommandFlags.Write), EntryBytes(requestBytes, ReplyBytes, count));
-        return stripes;
+        return stripes.IsEmpty && cmd.Session.Connection is null && HasEffectWithoutKeys(command) ? StripeSet.Of(0) : stripes;
     }
+
+    // Of a caller in the process. Who ends the stream for replicas waits for the loops, and then locks all stripes: what is appended behind that would be
+    // amid the stream of another primary. A script takes the stripe with the command that it calls.
+    private static bool HasEffectWithoutKeys(Command command) =>
+        command.Is(CommandFlags.Write | CommandFlags.MayReplicate) || (command.Is(CommandFlags.PausedAsWrite) && !command.Is(CommandFlags.RunsScript));
 
     /// <summary>The stripes of a command that executes inside another one.</summary>
     internal StripeSet OfNested(scoped in CommandContext cmd) => cmd.Command.Is(CommandFlags.WalksStripes) ? _keyspace.AllStripes : Of(cmd, cmd.Command, cmd.Arguments.Bytes);

@@ -1,4 +1,7 @@
+using RedKite.Persistence.Files;
 using RedKite.Server.Durability;
+using RedKite.Store.Keyspace;
+using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
 
@@ -43,5 +46,61 @@ public sealed class EndOfDurabilityTests
         ends.ForEach(thread => thread.Start());
         Assert.All(ends, thread => Assert.True(thread.Join(60_000)));
         Assert.Null(log.Log);
+    }
+
+    // The log's thread reports a failure with all stripes locked, before it answers: until then the last save would wait for the script.
+    [Fact]
+    public async Task The_last_save_does_not_wait_for_a_log_that_fails_behind_a_script()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "no", "save", "3600 1", "busy-reply-threshold", "0");
+        disk.Run("SET a 1");
+        using RespConnection client = RespConnection.Connect(disk.Server.Port);
+        client.SendCommand("EVAL \"while true do end\" 1 a");
+        disk.WaitFor(() => disk.Server.Engine.Script.Current is not null, "the script");
+        disk.Files.Plan = static call => call.Operation == "sync" && call.Path.EndsWith(".aof", StringComparison.Ordinal) ? new FileFault(FileFault.InputOutput) : null;
+        Task<FileFailure?> save = Task.Run(disk.Server.Parts.Durability.SaveAtStop, TestContext.Current.CancellationToken);
+        disk.WaitFor(() => LogHas(disk, "Saving the final RDB snapshot"), "the save behind the log");
+        Assert.Equal("OK", disk.Run("SCRIPT KILL").Text);
+        Assert.Null(await save.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken));
+        Assert.True(disk.Files.FileExists(Path.Combine(disk.Folder, "dump.rdb")));
+    }
+
+    // What ends the log waits for the stripes of a script, and excludes saves.
+    [Fact]
+    public async Task The_last_save_does_not_wait_for_what_waits_for_a_script()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "save", "3600 1");
+        DurabilityService durability = disk.Server.Parts.Durability;
+        Keyspace keyspace = disk.Server.Engine.Keyspace;
+        disk.Run("SET a 1");
+        FileFailure? failure = null;
+        var saver = new Thread(() => failure = durability.SaveAtStop());
+        Thread ends;
+        Assert.True(keyspace.Scripts.TryEnter());
+        try
+        {
+            using (keyspace.LockForScript(keyspace.AllStripes))
+            {
+                disk.Server.Engine.Configuration.Settings.AppendOnly = false;
+                ends = durability.ApplyAppendOnly()!;
+                disk.WaitFor(() => durability.IsSaving, "the end of the log");
+                saver.Start();
+                Assert.True(saver.Join(60_000));
+            }
+        }
+        finally
+        {
+            keyspace.Scripts.Exit();
+        }
+
+        Assert.Null(failure);
+        Assert.True(ends.Join(60_000));
+        Assert.True(LogHas(disk, "A script does not end, so the server stops without saving."));
+        Assert.False(durability.IsSaving);
+    }
+
+    private static bool LogHas(DiskServer disk, string text)
+    {
+        lock (disk.LogLines) return disk.LogLines.Exists(line => line.Contains(text, StringComparison.Ordinal));
     }
 }

@@ -130,6 +130,21 @@ public class SnapshotTests
         goesOn.Set();
     }
 
+    // A loop that waited for the end of what may take long would serve no client meanwhile.
+    [Theory]
+    [InlineData("BGSAVE", "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible.")]
+    [InlineData("BGSAVE SCHEDULE", "Background saving scheduled")]
+    [InlineData("BGREWRITEAOF", "Background append only file rewriting scheduled")]
+    public async Task Save_does_not_wait_for_what_INFO_does_not_show(string command, string reply)
+    {
+        using var goesOn = new ManualResetEventSlim(); // disposed of behind the server
+        await using DiskServer disk = await DiskServer.StartAsync("save", "");
+        Assert.True(disk.Server.Parts.Durability.TryBegin("a backup", () => goesOn.Wait(CancellationToken.None)));
+        Assert.Equal(reply, disk.Run(command).Text);
+        Assert.Equal(0, disk.Server.Parts.Durability.SavingPolls);
+        goesOn.Set();
+    }
+
     [Theory]
     [InlineData("BGSAVE", "Background saving scheduled")]
     [InlineData("BGREWRITEAOF", "Background append only file rewriting scheduled")]

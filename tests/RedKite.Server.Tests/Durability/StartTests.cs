@@ -1,4 +1,5 @@
 using RedKite.Persistence.Files;
+using RedKite.Server.Model;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
@@ -139,6 +140,59 @@ public sealed class StartTests : IDisposable
         RedKiteConfigException failure = await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(Options(), TestContext.Current.CancellationToken));
         Assert.Contains("dump.rdb: at byte ", failure.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', failure.Message);
+    }
+
+    // The ports are open, and there was nothing to load: what a client writes and sets from here on is no data of the start.
+    [Fact]
+    public async Task Log_that_is_switched_on_before_the_start_has_ended_begins_with_the_clients_data()
+    {
+        await using (RedKiteServer before = await RedKiteServer.StartAsync(Logging("yes"), TestContext.Current.CancellationToken)) before.Execute("SET", "old", "1");
+        var clock = new WatchedClock();
+        RedKiteOptions options = Logging("no");
+        options.TimeProvider = clock;
+        await using (RedKiteServer server = RedKiteServer.Create(options))
+        {
+            clock.OnRead(
+                () => (server.Engine.Attention.Flags & ServerAttention.Loading) == 0,
+                () =>
+                {
+                    Assert.True(server.IsLoading);
+                    server.Execute("SET", "new", "1");
+                    Assert.Equal("OK", server.Execute("CONFIG", "SET", "appendonly", "yes").Text);
+                });
+            await server.StartAsync();
+            Assert.True(clock.WasRead);
+            Assert.Equal("0 1 1", $"{server.Execute("EXISTS", "old")} {server.Execute("EXISTS", "new")} {server.Parts.Durability.ChangesSinceSave}");
+            Assert.True(SpinWait.SpinUntil(() => server.Parts.Durability is { Log.Log: not null, IsSaving: false }, 60_000));
+        }
+
+        await using RedKiteServer after = await RedKiteServer.StartAsync(Logging("yes"), TestContext.Current.CancellationToken);
+        Assert.Equal("0 1", $"{after.Execute("EXISTS", "old")} {after.Execute("EXISTS", "new")}");
+    }
+
+    private RedKiteOptions Logging(string appendOnly)
+    {
+        RedKiteOptions options = Options();
+        options.Settings["appendonly"] = appendOnly;
+        options.Settings["save"] = "";
+        return options;
+    }
+
+    // Acts once, on the thread that reads the time first behind a moment: the one that loads, before it has read anything.
+    private sealed class WatchedClock : TimeProvider
+    {
+        private Action? _act;
+        private Func<bool>? _isReached;
+
+        internal bool WasRead => _act is null;
+
+        internal void OnRead(Func<bool> isReached, Action act) => (_isReached, _act) = (isReached, act);
+
+        public override long GetTimestamp()
+        {
+            if (_isReached?.Invoke() == true && Interlocked.Exchange(ref _act, null) is { } act) act();
+            return base.GetTimestamp();
+        }
     }
 
     private RedKiteOptions Options(IProgress<RedKiteLoadProgress>? progress = null, int port = 0)

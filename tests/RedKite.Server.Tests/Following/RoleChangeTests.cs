@@ -1,5 +1,6 @@
 using System.Net.Sockets;
 using RedKite.Persistence.Rdb;
+using RedKite.Server.Changes;
 using RedKite.Server.Durability;
 using RedKite.Server.Execution;
 using RedKite.Server.Following;
@@ -269,6 +270,60 @@ public class RoleChangeTests
         again.BecomeOnline(primary, position);
         again.Send($"REPLCONF ACK {position} FACK {position}");
         primary.Client.Read().IsIntegers(1, 1);
+    }
+
+    // Whoever ends the stream for replicas has waited for the loops, not for callers in the process: what these append behind that would be amid the stream of
+    // the new primary. So they have a stripe locked from the look at the consumers to the append.
+    [Theory]
+    [InlineData("PUBLISH channel message")]
+    [InlineData("MULTI|PUBLISH channel message|EXEC")]
+    [InlineData("EVAL return(redis.call('PUBLISH','channel','message')) 0")]
+    public async Task A_message_of_the_host_is_not_appended_behind_the_end_of_the_stream(string commands)
+    {
+        await using DiskServer server = await DiskServer.StartAsync("save", "");
+        Engine engine = server.Server.Engine;
+        var consumer = new StalledConsumer();
+        engine.Changes.SubscribeToEffects(consumer);
+        Task call = Task.Run(
+            () =>
+            {
+                using RedKiteSession session = server.Server.CreateSession();
+                foreach (string command in commands.Split('|')) Assert.False(session.Execute(command.Split(' ')).IsError);
+            },
+            TestContext.Current.CancellationToken);
+        Assert.True(consumer.IsPublishing.Wait(60_000, TestContext.Current.CancellationToken));
+        Task end = Task.Run(() => engine.Changes.UnsubscribeFromEffects(consumer), TestContext.Current.CancellationToken);
+        server.WaitFor(() => end.IsCompleted || engine.Keyspace.Stripes.Sum(static stripe => stripe.LockParked) > 0, "the end of the stream, or that it waits for the message");
+        Assert.False(end.IsCompleted);
+        consumer.GoesOn.Set();
+        await call;
+        await end;
+        using RedKiteSession late = server.Server.CreateSession();
+        late.Execute("PUBLISH", "channel", "late");
+        Assert.Equal(1, consumer.Count);
+    }
+
+    // It is in the middle of an append.
+    private sealed class StalledConsumer : IEffectConsumer
+    {
+        internal ManualResetEventSlim IsPublishing { get; } = new();
+
+        internal ManualResetEventSlim GoesOn { get; } = new();
+
+        internal int Count { get; private set; }
+
+        public bool TakesRequests => true;
+
+        public void PublishedRequests(int database, int slot, ReadOnlySpan<byte> requests) => Note();
+
+        public void Published(scoped in EffectRecord record) => Note();
+
+        private void Note()
+        {
+            Count++;
+            IsPublishing.Set();
+            Assert.True(GoesOn.Wait(60_000));
+        }
     }
 
     private static void TakeRole(Engine engine)
