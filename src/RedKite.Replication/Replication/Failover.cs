@@ -21,7 +21,7 @@ internal enum FailoverState
 /// FAILOVER: hands the role of the primary over to a replica. Commands that write wait until it has everything; then this server becomes its
 /// replica and asks it to take over, with PSYNC FAILOVER. From any thread.
 /// </summary>
-internal sealed class Failover(ReplicaService replicas, IReplicationHost host, ClientPause pause, ServerClock clock, ServerLog log)
+internal sealed class Failover(ReplicaList replicas, IReplicationHost host, ClientPause pause, ServerClock clock, ServerLog log)
 {
     private readonly Lock _lock = new();
     private volatile FailoverState _state;
@@ -47,7 +47,7 @@ internal sealed class Failover(ReplicaService replicas, IReplicationHost host, C
         {
             if (_state != FailoverState.None) return "ERR FAILOVER already in progress.";
             if (replicas.State.IsReplica) return "ERR FAILOVER is not valid when server is a replica.";
-            if (replicas.Replicas.Count == 0) return "ERR FAILOVER requires connected replicas.";
+            if (replicas.All.Length == 0) return "ERR FAILOVER requires connected replicas.";
             if (forces && (timeoutMs == 0 || host is null)) return "ERR FAILOVER with force option requires both a timeout and target HOST and IP.";
             if (host is not null)
             {
@@ -85,7 +85,7 @@ internal sealed class Failover(ReplicaService replicas, IReplicationHost host, C
             if (_state != FailoverState.WaitingForSync) return;
             long offset = replicas.Stream.Offset;
             ReplicaClient? target = _host is null
-                ? replicas.Replicas.FirstOrDefault(replica => replica.State == ReplicaState.Online && replica.AcknowledgedOffset == offset)
+                ? replicas.All.FirstOrDefault(replica => replica.State == ReplicaState.Online && replica.AcknowledgedOffset == offset)
                 : Find(_host, _port);
             bool isOver = _deadlineMs != 0 && clock.SteadyMs >= _deadlineMs;
             bool hasAll = target is { State: ReplicaState.Online } && target.AcknowledgedOffset == offset;
@@ -171,5 +171,5 @@ internal sealed class Failover(ReplicaService replicas, IReplicationHost host, C
         pause.Release(PauseReason.Handover);
     }
 
-    private ReplicaClient? Find(string host, int port) => replicas.Replicas.FirstOrDefault(replica => replica.ListeningPort == port && replica.Host.Equals(host, StringComparison.OrdinalIgnoreCase));
+    private ReplicaClient? Find(string host, int port) => replicas.All.FirstOrDefault(replica => replica.ListeningPort == port && replica.Host.Equals(host, StringComparison.OrdinalIgnoreCase));
 }

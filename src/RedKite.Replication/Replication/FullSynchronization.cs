@@ -18,7 +18,7 @@ namespace RedKite.Server.Replication;
 /// memory, up to a limit beyond which the replica is closed. So no replica delays a client for long.</para>
 /// <para>On the thread of the walk, except where a method says otherwise.</para>
 /// </remarks>
-internal sealed class FullSynchronization(ReplicaService service, SynchronizationKind kind, Settings settings, IReplicatedData data, BufferPool buffers, ServerClock clock, ServerLog log)
+internal sealed class FullSynchronization(ReplicaList list, SynchronizationKind kind, Settings settings, IReplicatedData data, BufferPool buffers, ServerClock clock, ServerLog log)
 {
     /// <summary>The length of the mark at the end of the data.</summary>
     internal const int MarkBytes = 40;
@@ -28,21 +28,22 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
     private const int BlockBytes = 64 * 1024;
     private const int WaitMs = 10;
 
-    private readonly object _progress = new(); // a monitor: the walk waits on it
+    private readonly SynchronizationProgress _progress = new(clock);
     private readonly byte[] _mark = Encoding.ASCII.GetBytes(Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(MarkBytes / 2)));
     private ReplicaClient[] _replicas = [];
     private IOpenFile? _file;
     private long _fileBytes;
 
     /// <summary>Sends the data to the replicas that wait.</summary>
-    internal void Run()
+    /// <param name="begin">Called at the snapshot point, with all stripes locked: the replicas that receive the data from there on, and its position in the stream.</param>
+    internal void Run(Func<SynchronizationKind, (ReplicaClient[] Replicas, RdbReplication Position)> begin)
     {
         long startMs = clock.SteadyMs;
         using var writer = new RdbFileWriter(kind.KnowsMark ? Send : Append, settings.RdbCompression, settings.RdbChecksum);
         try
         {
-            if (kind.WithoutKeys) data.WriteKeylessForReplicas(writer, !kind.WithoutFunctions, AtSnapshotPoint, kind.Version);
-            else data.WriteForReplicas(writer, AtSnapshotPoint, kind.Version);
+            if (kind.WithoutKeys) data.WriteKeylessForReplicas(writer, !kind.WithoutFunctions, () => AtSnapshotPoint(begin), kind.Version);
+            else data.WriteForReplicas(writer, () => AtSnapshotPoint(begin), kind.Version);
             writer.End();
             foreach (ReplicaClient replica in _replicas) replica.HasWholeData = true; // who has read the mark may close the connection
             if (kind.KnowsMark) Send(_mark);
@@ -63,12 +64,12 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
     }
 
     // All stripes are locked.
-    private RdbReplication AtSnapshotPoint()
+    private RdbReplication AtSnapshotPoint(Func<SynchronizationKind, (ReplicaClient[] Replicas, RdbReplication Position)> begin)
     {
-        (_replicas, RdbReplication position) = service.BeginSynchronization(kind);
+        (_replicas, RdbReplication position) = begin(kind);
         foreach (ReplicaClient replica in _replicas)
         {
-            replica.Synchronization = this;
+            replica.Progress = _progress;
             string head = replica.IsBeforePsync ? "" : FormattableString.Invariant($"+FULLRESYNC {position.Id} {position.Offset}\r\n");
             Add(replica, kind.KnowsMark ? $"{head}$EOF:{Encoding.ASCII.GetString(_mark)}\r\n" : head);
         }
@@ -124,21 +125,17 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
         }
     }
 
-    private void WaitForReplicas()
+    private void WaitForReplicas() => _progress.WaitUntil(MaySend, WaitMs);
+
+    private bool MaySend()
     {
-        lock (_progress)
-        {
-            while (true)
-            {
-                if (!Array.Exists(_replicas, static replica => replica.IsConnected)) throw new FileFailure("write", "replicas", FileFailure.Canceled);
-                long unsent = _replicas.Max(static replica => replica.UnsentBytes);
-                if (unsent <= WindowBytes) return;
-                if (data.SnapshotEnds) throw new FileFailure("write", "replicas", FileFailure.Canceled);
-                if (data.SnapshotIsAwaited && unsent <= service.LimitBytes) return;
-                CloseSlow();
-                Monitor.Wait(_progress, WaitMs);
-            }
-        }
+        if (!Array.Exists(_replicas, static replica => replica.IsConnected)) throw new FileFailure("write", "replicas", FileFailure.Canceled);
+        long unsent = _replicas.Max(static replica => replica.UnsentBytes);
+        if (unsent <= WindowBytes) return true;
+        if (data.SnapshotEnds) throw new FileFailure("write", "replicas", FileFailure.Canceled);
+        if (data.SnapshotIsAwaited && unsent <= list.LimitBytes) return true;
+        CloseSlow();
+        return false;
     }
 
     private void CloseSlow()
@@ -146,7 +143,7 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
         long nowMs = clock.SteadyMs;
         foreach (ReplicaClient replica in _replicas)
         {
-            if (data.SnapshotIsAwaited && replica.UnsentBytes > service.LimitBytes)
+            if (data.SnapshotIsAwaited && replica.UnsentBytes > list.LimitBytes)
             {
                 if (replica.Close()) log.Warning(LogEvents.ReplicaClosed, FormattableString.Invariant($"Replica {replica.Name} is closed: commands wait because it takes its data too slowly, and {replica.UnsentBytes} bytes wait for it (client-output-buffer-limit replica)."));
             }
@@ -155,12 +152,5 @@ internal sealed class FullSynchronization(ReplicaService service, Synchronizatio
                 if (replica.Close()) log.Warning(LogEvents.ReplicaClosed, $"Replica {replica.Name} is closed: it has taken none of its data for {settings.ReplicationTimeoutSeconds} seconds (repl-timeout).");
             }
         }
-    }
-
-    /// <summary>A replica was sent some of the data. On its loop.</summary>
-    internal void OnProgress(ReplicaClient replica)
-    {
-        replica.ProgressMs = clock.SteadyMs;
-        lock (_progress) Monitor.PulseAll(_progress);
     }
 }

@@ -60,7 +60,9 @@ internal enum ReplicaState : byte
 /// <summary>
 /// A replica's connection on its primary. Its own loop sends; the thread of a full synchronization hands blocks over, and others read its state.
 /// </summary>
-internal sealed class ReplicaClient(Session session, ReplicaService service)
+/// <param name="session">The connection's session.</param>
+/// <param name="hasData">Called on its loop when all of the data was sent.</param>
+internal sealed class ReplicaClient(Session session, Action<ReplicaClient> hasData)
 {
     // A portion of the stream: what the socket does not take of it waits as a copy.
     private const int PortionBytes = 64 * 1024;
@@ -163,8 +165,8 @@ internal sealed class ReplicaClient(Session session, ReplicaService service)
     /// <summary>As Redis's log names it.</summary>
     internal string Name => ListeningPort > 0 || AnnouncedAddress.Length > 0 ? $"{Host}:{(ListeningPort > 0 ? ListeningPort.ToString(System.Globalization.CultureInfo.InvariantCulture) : "<unknown-replica-port>")}" : session.Address;
 
-    /// <summary>What sends it the data, and is told on its loop when blocks were sent; null: nothing does.</summary>
-    internal FullSynchronization? Synchronization { get; set; }
+    /// <summary>What the walk that sends it the data waits on; null: none does.</summary>
+    internal SynchronizationProgress? Progress { get; set; }
 
     /// <summary>Whether its connection still stands.</summary>
     internal bool IsConnected => Volatile.Read(ref _closes) == 0;
@@ -185,6 +187,14 @@ internal sealed class ReplicaClient(Session session, ReplicaService service)
         Interlocked.Exchange(ref _closes, 1);
         while (_blocks.TryDequeue(out (SharedBuffer Buffer, int Length) block)) block.Buffer.Release();
         Interlocked.Exchange(ref _unsentBytes, 0);
+    }
+
+    /// <summary>It was sent some of the data, or is gone. On its loop.</summary>
+    internal void NoteProgress()
+    {
+        if (Progress is not { } progress) return;
+        ProgressMs = progress.NowMs;
+        progress.Note();
     }
 
     /// <summary>Hands over a block of the data, whose reference stays with the caller.</summary>
@@ -247,11 +257,11 @@ internal sealed class ReplicaClient(Session session, ReplicaService service)
         if (connection.IsClosing)
         {
             Closed();
-            Synchronization?.OnProgress(this);
+            NoteProgress();
             return;
         }
 
-        if (moved) Synchronization?.OnProgress(this);
+        if (moved) NoteProgress();
         connection.Flush();
         if (connection.OutputBytes > 0)
         {
@@ -264,7 +274,7 @@ internal sealed class ReplicaClient(Session session, ReplicaService service)
         else if (_hasAllBlocks)
         {
             _hasAllBlocks = false;
-            service.OnHasData(this);
+            hasData(this);
         }
     }
 

@@ -29,7 +29,7 @@ internal sealed partial class ReplicaService
     {
         lock (_lock)
         {
-            ReplicaClient? main = Array.Find(_replicas, replica => replica.Session.Id == mainId && replica is { State: ReplicaState.AwaitsChannel, IsConnected: true });
+            ReplicaClient? main = Array.Find(_list.All, replica => replica.Session.Id == mainId && replica is { State: ReplicaState.AwaitsChannel, IsConnected: true });
             if (main is null || main == channel || (main.Channel is not null && main.Channel != channel)) return false;
             (channel.Main, main.Channel) = (main, channel);
             channel.WaitsSinceMs = _clock.SteadyMs;

@@ -40,13 +40,12 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     private readonly ConcurrentDictionary<Session, ReplicaClient> _introduced = new();
     private readonly ConcurrentDictionary<EventLoop, ReplicaFeeder> _feederOf = new();
     private readonly Dictionary<string, int> _overflows = []; // by a replica's name: how often its synchronizations in a row were too slow
-    private volatile ReplicaClient[] _replicas = [];
+    private readonly ReplicaList _list;
     private volatile ReplicaFeeder[] _feeders = []; // of loops that have replicas
     private volatile int _introducedCount;
     private long _withoutReplicasSinceMs; // as a primary: since the last replica has left, or since it is one
     private long _nextSecondMs;
     private long _lastPingMs; // or the first replica's arrival
-    private long _askedOffset = -1; // the stream's end behind the last REPLCONF GETACK
     private long _streamedAtReset;
     private volatile int _goodReplicas;
     private volatile int _payloadVersion = RdbFormat.Version;
@@ -65,9 +64,10 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         _host = host;
         _buffers = core.Buffers;
         _pause = core.Pause;
-        Failover = new Failover(this, host, _pause, _clock, _log);
-        Shutdown = new ShutdownWait(this, host, _pause, _settings, _clock, _log);
         Stream = new ReplicationStream(() => (long)Math.Min(_settings.ReplicationBacklogBytes, (ulong)ReplicationStream.BehindBytesMax)) { Readers = this };
+        _list = new ReplicaList(State, Stream, _settings);
+        Failover = new Failover(_list, host, _pause, _clock, _log);
+        Shutdown = new ShutdownWait(_list, host, _pause, _settings, _clock, _log);
         State.Use(Stream);
         State.RoleChanged += OnRoleChanged;
         State.HistoryChanged += CloseAll;
@@ -107,7 +107,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     }
 
     /// <summary>The replicas, in the order in which they came.</summary>
-    internal IReadOnlyList<ReplicaClient> Replicas => _replicas;
+    internal IReadOnlyList<ReplicaClient> Replicas => _list.All;
 
     /// <summary>What has happened so far.</summary>
     internal ReplicaCounts Counts { get; } = new();
@@ -132,21 +132,17 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     internal long Overflows => Counts.Overflows;
 
     /// <summary>The data is being saved for the last time: the stream ends there.</summary>
-    internal bool IsStopping { get; set; }
+    internal bool IsStopping
+    {
+        get => _list.IsStopping;
+        set => _list.IsStopping = value;
+    }
 
     /// <summary>Online replicas that have acknowledged within min-replicas-max-lag.</summary>
     internal int GoodReplicas => _goodReplicas;
 
-    /// <summary>How far a replica may be behind: its output limit, and at least the backlog.</summary>
-    internal long LimitBytes
-    {
-        get
-        {
-            ulong hard = _settings.ReplicaClientLimit.HardBytes;
-            long most = ReplicationStream.BehindBytesMax;
-            return hard == 0 ? most : (long)Math.Min(Math.Max(hard, _settings.ReplicationBacklogBytes), (ulong)most);
-        }
-    }
+    /// <inheritdoc cref="ReplicaList.LimitBytes"/>
+    internal long LimitBytes => _list.LimitBytes;
 
     /// <summary>The feeder of a loop, which calls it.</summary>
     public IReplicaFeeder NewFeeder(EventLoop loop) => _feederOf[loop] = new ReplicaFeeder(loop, Stream, Waits);
@@ -158,7 +154,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     internal ReplicaClient Introduce(Session session)
     {
         if (Find(session) is { } known) return known;
-        var replica = new ReplicaClient(session, this);
+        var replica = new ReplicaClient(session, OnHasData);
         _introduced[session] = replica;
         Interlocked.Increment(ref _introducedCount);
         return replica;
@@ -210,7 +206,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     // Nothing was kept, so no replica can know an offset of this history.
     private void BeginHistoryIfUnknown()
     {
-        if (!Stream.HasBacklog && _replicas.Length == 0) State.ChangeId();
+        if (!Stream.HasBacklog && _list.All.Length == 0) State.ChangeId();
     }
 
     /// <summary>A replica acknowledges an offset. On its loop.</summary>
@@ -250,13 +246,13 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         lock (_lock)
         {
             Volatile.Write(ref _withoutReplicasSinceMs, _clock.SteadyMs); // before the list: who finds it empty needs the time
-            _replicas = [.. _replicas.Where(other => other != replica)];
-            _payloadVersion = VersionOf(_replicas);
-            _feeders = [.. _replicas.Select(other => FeederOf(other)).Distinct()];
+            _list.All = [.. _list.All.Where(other => other != replica)];
+            _payloadVersion = VersionOf(_list.All);
+            _feeders = [.. _list.All.Select(other => FeederOf(other)).Distinct()];
         }
 
         if (replica.Position is { } position) Stream.Unpin(position);
-        replica.Synchronization?.OnProgress(replica);
+        replica.NoteProgress();
         CountGood();
         if (state != ReplicaState.Served && replica.Main is null) Counts.NoteLost(replica.Name, _clock.SteadyMs);
         _log.Notice(LogEvents.ReplicaLost, $"The connection to replica {replica.Name} has ended.");
@@ -272,14 +268,14 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     /// <summary>Closes all replicas: the history that they follow is no more. From any thread.</summary>
     internal void CloseAll()
     {
-        foreach (ReplicaClient replica in _replicas) replica.Close();
+        foreach (ReplicaClient replica in _list.All) replica.Close();
     }
 
     /// <summary>The number of online replicas that have acknowledged an offset.</summary>
     internal int CountAcknowledged(long offset, bool onDisk)
     {
         int count = 0;
-        foreach (ReplicaClient replica in _replicas)
+        foreach (ReplicaClient replica in _list.All)
         {
             if (replica.State == ReplicaState.Online && (onDisk ? replica.SyncedOffset : replica.AcknowledgedOffset) >= offset) count++;
         }
@@ -295,12 +291,8 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         EndWaits(); // they may have acknowledged before they could see the wait
     }
 
-    /// <summary>Asks all replicas for their offsets, unless they were asked already behind everything that was executed.</summary>
-    internal void AskForOffsets()
-    {
-        if (_replicas.Length == 0 || IsStopping || State.IsReplica || Stream.Offset == Volatile.Read(ref _askedOffset)) return;
-        if (State.AppendAsPrimary(() => Stream.Append("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8)) is { } end) Volatile.Write(ref _askedOffset, end); // not the stream's end, which others have moved on perhaps
-    }
+    /// <inheritdoc cref="ReplicaList.AskForOffsets"/>
+    internal void AskForOffsets() => _list.AskForOffsets();
 
     /// <summary>Ends the waits whose replicas have acknowledged.</summary>
     internal void EndWaits()
@@ -323,7 +315,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         long offset = State.IsReplica ? Stream.Visible : Stream.ForgetDatabase();
         lock (_lock)
         {
-            ReplicaClient[] group = [.. _replicas.Where(replica => replica is { State: ReplicaState.Waiting, IsConnected: true } && replica.Kind == kind)];
+            ReplicaClient[] group = [.. _list.All.Where(replica => replica is { State: ReplicaState.Waiting, IsConnected: true } && replica.Kind == kind)];
             foreach (ReplicaClient replica in group)
             {
                 if (replica.Main is { } main) BeginStreaming(main, offset);
@@ -357,7 +349,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     {
         int online = 0;
         long offset = Stream.Offset, lag = 0, behind = 0, silentMs = 0, nowMs = _clock.SteadyMs;
-        foreach (ReplicaClient replica in _replicas)
+        foreach (ReplicaClient replica in _list.All)
         {
             if (replica.Position is { } position) behind = Math.Max(behind, offset - position.Offset);
             if (replica.State != ReplicaState.Online) continue;
@@ -395,7 +387,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     internal void Tick(long nowMs)
     {
         Failover.Advance();
-        if (_replicas.Length > 0)
+        if (_list.All.Length > 0)
         {
             CloseOverLimit(nowMs);
             BeginIfDue(nowMs);
@@ -407,7 +399,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         CountGood();
         if (State.IsReplica || !Stream.HasBacklog) Volatile.Write(ref _withoutReplicasSinceMs, nowMs); // so that it is never older than the role
         Counts.NoteOffset(nowMs, Stream.Offset);
-        if (_replicas.Length > 0) TickOfSecond(nowMs);
+        if (_list.All.Length > 0) TickOfSecond(nowMs);
         else EndBacklogIfDue(nowMs);
         if (Stream.HasBacklog) Stream.Trim();
     }
@@ -422,7 +414,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         }
 
         long timeoutMs = _settings.ReplicationTimeoutSeconds * (long)SecondMs;
-        foreach (ReplicaClient replica in _replicas)
+        foreach (ReplicaClient replica in _list.All)
         {
             if (replica.AwaitsData)
             {
@@ -469,9 +461,9 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         feeder.Add(replica);
         lock (_lock)
         {
-            if (_replicas.Length == 0) _lastPingMs = _clock.SteadyMs;
-            _replicas = [.. _replicas, replica];
-            _payloadVersion = VersionOf(_replicas);
+            if (_list.All.Length == 0) _lastPingMs = _clock.SteadyMs;
+            _list.All = [.. _list.All, replica];
+            _payloadVersion = VersionOf(_list.All);
             if (!_feeders.Contains(feeder)) _feeders = [.. _feeders, feeder];
         }
 
@@ -486,7 +478,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     }
 
     // On the replica's loop.
-    internal void OnHasData(ReplicaClient replica)
+    private void OnHasData(ReplicaClient replica)
     {
         replica.ProgressMs = replica.AcknowledgedMs = _clock.SteadyMs;
         replica.State = replica.OnlyData ? ReplicaState.Served : ReplicaState.Loading;
@@ -515,7 +507,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         int waiting = 0;
         long sinceMs = long.MaxValue; // in the future for a replica whose last synchronizations have failed
         SynchronizationKind kind = default;
-        foreach (ReplicaClient replica in _replicas)
+        foreach (ReplicaClient replica in _list.All)
         {
             if (replica.State != ReplicaState.Waiting) continue;
             if (waiting++ == 0) kind = replica.Kind;
@@ -525,7 +517,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         if (waiting == 0) return;
         bool isFull = _settings.ReplicaSyncsMax > 0 && waiting >= _settings.ReplicaSyncsMax;
         if (!isFull && nowMs - sinceMs < _settings.ReplicaSyncDelaySeconds * (long)SecondMs) return;
-        _data.TryBeginSynchronization(() => new FullSynchronization(this, kind, _settings, _data, _buffers, _clock, _log).Run());
+        _data.TryBeginSynchronization(() => new FullSynchronization(_list, kind, _settings, _data, _buffers, _clock, _log).Run(BeginSynchronization));
     }
 
     // Beyond the limit the stream is not kept for a replica any more. It would only synchronize again and fail in the same way, so it gets more the next time.
@@ -533,7 +525,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     {
         ClientOutputBufferLimit limit = _settings.ReplicaClientLimit;
         long end = Stream.Offset;
-        foreach (ReplicaClient replica in _replicas)
+        foreach (ReplicaClient replica in _list.All)
         {
             if (replica.Position is not { } position || !replica.IsConnected) continue;
             long behind = end - position.Offset;
@@ -561,7 +553,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     // The loop that looks at the limits has not looked for so long that the stream reached its own.
     public void Abandoned(ReplicaPosition position)
     {
-        if (Array.Find(_replicas, replica => replica.Position == position) is not { } replica || !replica.Close()) return;
+        if (Array.Find(_list.All, replica => replica.Position == position) is not { } replica || !replica.Close()) return;
         Counts.NoteOverflow(replica.State == ReplicaState.Online);
         _log.Warning(LogEvents.ReplicaClosed, FormattableString.Invariant($"Replica {replica.Name} is closed: it is {Stream.Offset - position.Offset} bytes behind, more than is kept of the stream."));
     }
@@ -590,7 +582,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     {
         long nowMs = _clock.SteadyMs;
         int good = 0;
-        foreach (ReplicaClient replica in _replicas)
+        foreach (ReplicaClient replica in _list.All)
         {
             if (replica.IsShownOnline && nowMs - replica.AcknowledgedMs <= _settings.ReplicaLagSecondsMax * (long)SecondMs) good++;
         }
@@ -607,7 +599,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         using LockScope all = locked;
         lock (_lock)
         {
-            if (_replicas.Length > 0) return;
+            if (_list.All.Length > 0) return;
 
             // Offsets stand still from here on, so this history must not be known any more.
             State.ChangeId();
@@ -622,7 +614,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     private void OnRoleChanged()
     {
         if (Stream.HasBacklog) Stream.ForgetDatabase(); // the other server's stream selects its own
-        Volatile.Write(ref _askedOffset, -1);
+        _list.ForgetAsked();
         Volatile.Write(ref _withoutReplicasSinceMs, _clock.SteadyMs);
         CountGood();
         if (State.IsReplica)

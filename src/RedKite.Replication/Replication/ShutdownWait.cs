@@ -10,7 +10,7 @@ namespace RedKite.Server.Replication;
 /// Before a server stops, its replicas get what it has executed: commands that write wait, at most for shutdown-timeout. A replica that has
 /// everything can go on with the server that is started again. From any thread.
 /// </summary>
-internal sealed class ShutdownWait(ReplicaService replicas, IReplicationHost host, ClientPause pause, Settings settings, ServerClock clock, ServerLog log)
+internal sealed class ShutdownWait(ReplicaList replicas, IReplicationHost host, ClientPause pause, Settings settings, ServerClock clock, ServerLog log)
 {
     private const int PollMs = 5;
 
@@ -79,7 +79,7 @@ internal sealed class ShutdownWait(ReplicaService replicas, IReplicationHost hos
             }
 
             string[] lacking = [.. awaited.Concat(Behind()).Where(replica => !HasAll(replica)).Select(static replica => replica.Name).Distinct()];
-            log.Notice(LogEvents.ShutdownWaits, lacking.Length == 0 ? "All replicas have everything." : $"{lacking.Length} of {awaited.Concat(replicas.Replicas).Select(static replica => replica.Name).Distinct().Count()} replicas do not have everything: {string.Join(", ", lacking)}.");
+            log.Notice(LogEvents.ShutdownWaits, lacking.Length == 0 ? "All replicas have everything." : $"{lacking.Length} of {awaited.Concat(replicas.All).Select(static replica => replica.Name).Distinct().Count()} replicas do not have everything: {string.Join(", ", lacking)}.");
             return true;
         }
         finally
@@ -114,13 +114,13 @@ internal sealed class ShutdownWait(ReplicaService replicas, IReplicationHost hos
     private IEnumerable<ReplicaClient> Behind()
     {
         long offset = replicas.Stream.Offset;
-        return replicas.Replicas.Where(replica => replica is { State: ReplicaState.Online or ReplicaState.Loading or ReplicaState.Streaming, IsBeforePsync: false } && replica.AcknowledgedOffset < offset);
+        return replicas.All.Where(replica => replica is { State: ReplicaState.Online or ReplicaState.Loading or ReplicaState.Streaming, IsBeforePsync: false } && replica.AcknowledgedOffset < offset);
     }
 
     // By this connection, or by another one since.
     private bool HasAll(ReplicaClient replica)
     {
         long offset = replicas.Stream.Offset;
-        return replica.AcknowledgedOffset >= offset || replicas.Replicas.Any(other => other.Name == replica.Name && other.AcknowledgedOffset >= offset);
+        return replica.AcknowledgedOffset >= offset || replicas.All.Any(other => other.Name == replica.Name && other.AcknowledgedOffset >= offset);
     }
 }
