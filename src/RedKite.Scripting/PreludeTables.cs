@@ -106,8 +106,22 @@ internal static class PreludeTables
           end
         end
         local function isLess(a, b) return a < b end
+        -- Whether Lua's own function sorts it in moments: nothing could end the script meanwhile. The same text may be there any number of times,
+        -- and each comparison reads it to its end.
+        local function isSoonSorted(t, n)
+          if n > 1000000 then return false end
+          local longest = 8
+          for i = 1, n do
+            local v = t[i]
+            if type(v) == 'string' and len(v) > longest then
+              longest = len(v)
+              if longest * n > 16777216 then return false end
+            end
+          end
+          return true
+        end
         local function sortPlain(t, n, f)
-          if f == nil and n <= 1000000 then return sort(t) end -- more take seconds, in which nothing could end the script
+          if f == nil and isSoonSorted(t, n) then return sort(t) end
           sortBy(t, 1, n, f or isLess)
         end
         function T.sort(...)

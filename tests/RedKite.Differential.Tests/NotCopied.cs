@@ -52,6 +52,18 @@ internal static class NotCopied
             "a thread of its own makes these calls, and no client waits for it",
             _ => false),
         new(
+            "CLIENT TRACKING with REDIRECT to a client over the other protocol: the invalidation of all keys",
+            "its null is in the protocol of the client that tracks: a client over RESP2 gets one of RESP3",
+            "in the protocol of the client that gets it",
+            "RESP2 has no other null, and its parsers refuse one",
+            _ => false),
+        new(
+            "Sizes that are products of what clients choose: patterns, filters, the text of scripts, DEBUG POPULATE",
+            "take as long as they take",
+            "an error from a limit on ([bounds.md](../bounds.md))",
+            "one request would hold the server for minutes",
+            _ => false),
+        new(
             "MIGRATE",
             "stops the whole server until the target has answered",
             "the client waits; others execute. A key that changes while it is sent is sent again, with REPLACE, and one that is removed here is removed there. From the fourth time on, other commands that write wait for that, a second at most. Beyond the fifth time an error says so and the key stays here. More than 512 keys or 1 MiB are sent in several transfers, and each removes its keys",

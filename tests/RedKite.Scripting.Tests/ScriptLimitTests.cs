@@ -117,6 +117,7 @@ public class ScriptLimitTests
     [InlineData("local s = string.rep('x', 5e7) local r = string.rep('x', 5e7) while true do local e = s == r end")]
     [InlineData("local e = {} for i = 1, 1e6 do e[i .. ''] = 1 end for k in pairs(e) do e[k] = nil end local t = {} for i = 1, 1e5 do t[i] = e end cjson.encode(t)")]
     [InlineData("local e = {} for i = 1, 1e6 do e[i .. ''] = 1 end for k in pairs(e) do e[k] = nil end local t = {} for i = 1, 1e5 do t[i] = e end cmsgpack.pack(t)")]
+    [InlineData("local s = string.rep('x', 1e7) local t = {} for i = 1, 1e5 do t[i] = s end table.sort(t)")] // within one native call
     [InlineData("load(function() return ' ' end)")]
     [InlineData("local t = {} for i = 1, 60 do t = {t, t} end return t")]
     [InlineData("coroutine.wrap(function() pcall(function() while true do end end) while true do end end)()")]

@@ -22,6 +22,11 @@ namespace RedKite.Server.Commands.Debug;
 /// </summary>
 internal sealed class DebugCommand(ServerRun run, KeylessData keyless, ReplicationState replication, ServerLog log, PackageCommand package, DebugReload reload)
 {
+    // What POPULATE makes: half of what the process may use. A key takes its entry, its place in a table and its name's number, beside its prefix and value.
+    private static readonly long PopulateBytesMax = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes / 2;
+    private const int PopulatedKeyBytes = 48;
+    private const int PopulatedValueBytes = 16;
+
     // As in Redis.
     private const ulong PackedThresholdBytesMax = 1UL << 32;
 
@@ -155,6 +160,13 @@ internal sealed class DebugCommand(ServerRun run, KeylessData keyless, Replicati
         }
 
         string prefix = cmd.Count > 3 ? cmd.Text(3) : "key";
+        long bytesEach = PopulatedKeyBytes + prefix.Length + Math.Max(size, PopulatedValueBytes);
+        if (count > PopulateBytesMax / bytesEach)
+        {
+            cmd.Reply.Error($"ERR DEBUG POPULATE makes at most {PopulateBytesMax / bytesEach} keys of that size, by the memory that the process may use");
+            return;
+        }
+
         for (long i = 0; i < count; i++)
         {
             byte[] key = Encoding.Latin1.GetBytes(string.Create(CultureInfo.InvariantCulture, $"{prefix}:{i}"));

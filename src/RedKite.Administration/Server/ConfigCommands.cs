@@ -39,7 +39,8 @@ internal sealed class ConfigCommands(Configuration configuration, UserRegistry u
 
         var patterns = new string[cmd.Count - 2];
         for (int i = 0; i < patterns.Length; i++) patterns[i] = cmd.Text(i + 2);
-        List<KeyValuePair<string, string>> found = configuration.Get(patterns);
+        List<KeyValuePair<string, string>> found = configuration.Get(patterns, cmd.BeginPatterns());
+        if (!cmd.Environment.UnitWork.Patterns.EndPatternsOrReply(cmd.Reply, cmd.Reply.Length)) return;
         cmd.Reply.Map(found.Count);
         foreach ((string name, string value) in found)
         {

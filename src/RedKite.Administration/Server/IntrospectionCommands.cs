@@ -122,6 +122,7 @@ internal static class IntrospectionCommands
             }
         }
 
+        if (cmd.Count > 2 && !cmd.Environment.UnitWork.Patterns.EndPatternsOrReply(cmd.Reply, cmd.Reply.Length)) return;
         cmd.Reply.Array(names.Count);
         foreach (string name in names) cmd.Reply.Bulk(name);
     }
@@ -208,7 +209,8 @@ internal static class IntrospectionCommands
             return true;
         }
 
-        filter = (command, pattern) => GlobPattern.IsMatch(pattern, System.Text.Encoding.ASCII.GetBytes(command.FullName), ignoreCase: true);
+        GlobBudget patterns = cmd.BeginPatterns();
+        filter = (command, pattern) => !patterns.IsUsedUp && patterns.IsMatch(pattern, System.Text.Encoding.ASCII.GetBytes(command.FullName), ignoreCase: true);
         return cmd.Is(3, "PATTERN"u8);
     }
 

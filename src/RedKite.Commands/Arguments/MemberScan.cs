@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Model;
 using RedKite.Store.Values.Packed;
 
 namespace RedKite.Server.Commands.Arguments;
@@ -38,7 +39,7 @@ internal static class MemberScan
             long seen = 0;
             long bucketsLeft = options.Count > long.MaxValue / BucketsForEachMember ? long.MaxValue : options.Count * BucketsForEachMember;
             do count += value.ReplyBucket(reply, options, ref cursor, ref seen);
-            while (cursor != 0 && seen < options.Count && --bucketsLeft > 0 && !reply.Overflowed);
+            while (cursor != 0 && seen < options.Count && --bucketsLeft > 0 && !reply.Overflowed && !options.Patterns.IsUsedUp);
         }
         else
         {
@@ -46,6 +47,7 @@ internal static class MemberScan
             count = value.ReplyAll(reply, options);
         }
 
+        if (!options.Patterns.EndPatternsOrReply(reply, start)) return;
         long end = reply.Length;
         WriteHead(reply, cursor, count);
         reply.MoveToFront(start, end);

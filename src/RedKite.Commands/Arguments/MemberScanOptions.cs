@@ -63,6 +63,9 @@ internal ref struct MemberScanOptions
         return true;
     }
 
+    /// <summary>What the pattern may take.</summary>
+    internal readonly GlobBudget Patterns => _patterns;
+
     /// <summary>Whether the pattern matches every member.</summary>
     internal readonly bool AcceptsAll => Pattern is [(byte)'*'];
 

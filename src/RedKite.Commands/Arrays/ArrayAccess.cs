@@ -31,7 +31,9 @@ internal static class ArrayAccess
     /// <returns>False: the client waits, or has an error because nothing may wait and the walk would take too long.</returns>
     internal static bool TryCompleteOrReply(this scoped in CommandContext cmd, scoped ArrayValue array, ArrayWalk walk)
     {
-        if (walk.Run(array, ArrayWalk.SliceSteps)) return true;
+        bool isComplete = walk.Run(array, cmd.StepsOfSlice(ArrayWalk.SliceSteps));
+        cmd.EndSlice(ArrayWalk.SliceSteps, walk.Steps);
+        if (isComplete) return true;
         var work = new ArrayWalkWork(cmd.Database, cmd.HashOf(1), walk);
         if (cmd.BlockOnWork(work))
         {
@@ -40,7 +42,7 @@ internal static class ArrayAccess
         }
 
         long before = walk.Steps;
-        bool isComplete = walk.Run(array, cmd.StepsAtOnce());
+        isComplete = walk.Run(array, cmd.StepsAtOnce());
         return cmd.EndAtOnceOrReply(walk.Steps - before, isComplete);
     }
 

@@ -21,6 +21,10 @@ internal abstract class ArrayWalk((long Id, long Changes) version, ulong from, u
     // Of an element, beside what is done with it.
     private const int ElementSteps = 16;
 
+    // What is free of the limit of a whole walk: a few plain predicates take no more. Data has no bound, so what is in proportion to it has none.
+    private const int StepsForEachByte = 4;
+    private const int StepsForEachElement = 64;
+
     private ulong _from = from;
     private ulong _to = to;
     private ulong _at = from;
@@ -31,6 +35,11 @@ internal abstract class ArrayWalk((long Id, long Changes) version, ulong from, u
 
     /// <summary>The steps that were taken.</summary>
     internal long Steps { get; private set; }
+
+    /// <summary>
+    /// The steps beyond <see cref="StepsForEachByte"/> for each byte of the elements that were examined: what patterns take because of what they are.
+    /// </summary>
+    internal long ExcessSteps { get; private set; }
 
     /// <summary>Goes back to the range's beginning.</summary>
     internal virtual void Restart()
@@ -43,7 +52,7 @@ internal abstract class ArrayWalk((long Id, long Changes) version, ulong from, u
     private protected void Begin((long Id, long Changes) version, ulong from, ulong to)
     {
         (Version, _from, _to) = (version, from, to);
-        Steps = 0;
+        Steps = ExcessSteps = 0;
         Restart();
     }
 
@@ -69,9 +78,13 @@ internal abstract class ArrayWalk((long Id, long Changes) version, ulong from, u
         ArrayCursor cursor = array.Between(_at, _to);
         while (cursor.MoveNext())
         {
-            bool? goesOn = Examine(cursor.Index, cursor.Element, ref steps);
+            long before = steps;
+            PackedElement element = cursor.Element;
+            bool? goesOn = Examine(cursor.Index, element, ref steps);
+            ExcessSteps += before - steps; // an element within which the walk stops is free when it ends
             if (goesOn is null) return false;
             if (goesOn is false || cursor.Index == _to) return true;
+            ExcessSteps = Math.Max(0, ExcessSteps - (StepsForEachByte * (long)element.TextLength) - StepsForEachElement);
             _at = _to < _from ? cursor.Index - 1 : cursor.Index + 1;
             steps -= ElementSteps;
             if (steps <= 0) return false;

@@ -14,8 +14,8 @@ internal sealed class ArrayWalkWork(Database database, ulong key, ArrayWalk walk
 
     private static int _stopped;
 
-    /// <summary>The steps that a walk may take in all, which tests lower.</summary>
-    internal long StepsMax { get; set; } = UnitWork.WaitingStepsMax;
+    /// <summary>The steps that a walk may take beyond what the elements' length explains, which tests lower.</summary>
+    internal long ExcessMax { get; set; } = UnitWork.WaitingExcessMax;
 
     private bool _isStopped;
 
@@ -34,7 +34,7 @@ internal sealed class ArrayWalkWork(Database database, ulong key, ArrayWalk walk
         IsStale = !array.Exists || array.Version != Walk.Version;
         if (IsStale || !TryKeep()) return false;
         IsComplete = Walk.Run(array, ArrayWalk.SliceSteps);
-        TakesTooLong = !IsComplete && Walk.Steps >= StepsMax;
+        TakesTooLong = !IsComplete && Walk.ExcessSteps >= ExcessMax;
         return IsComplete;
     }
 

@@ -52,9 +52,10 @@ internal static class ScanCommands
                 more = table.NextSegment(ref prefix, entries);
                 count += ReplyMatching(reply, entries, filter);
             }
-            while (more && !reply.Overflowed);
+            while (more && !reply.Overflowed && !filter.Patterns.IsUsedUp);
         }
 
+        if (!filter.Patterns.EndPatternsOrReply(reply, start)) return;
         long end = reply.Length;
         reply.Array(count);
         reply.MoveToFront(start, end);
@@ -85,7 +86,7 @@ internal static class ScanCommands
         long seen = 0;
         long bucketsLeft = countMin > long.MaxValue / BucketsForEachKey ? long.MaxValue : countMin * BucketsForEachKey;
         int stripes = cmd.Keyspace.Stripes.Length;
-        while (cursor.Stripe < stripes && seen < countMin && bucketsLeft > 0 && !reply.Overflowed)
+        while (cursor.Stripe < stripes && seen < countMin && bucketsLeft > 0 && !reply.Overflowed && !filter.Patterns.IsUsedUp)
         {
             // The collected keys are replied before the stripe is unlocked, because they are only valid until then.
             entries.Clear();
@@ -98,6 +99,7 @@ internal static class ScanCommands
             seen += entries.Count;
         }
 
+        if (!filter.Patterns.EndPatternsOrReply(reply, start)) return;
         long end = reply.Length;
         reply.Array(2);
         reply.BulkInteger(cursor.Stripe < stripes ? (long)cursor.Encode() : 0);

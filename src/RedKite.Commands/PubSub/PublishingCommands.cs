@@ -1,3 +1,4 @@
+using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Server.PubSub;
@@ -79,7 +80,9 @@ internal sealed class PublishingCommands(MessageHub hub)
             return;
         }
 
-        List<byte[]> names = channels.Matching(cmd.Count > 2 ? cmd[2] : "*"u8);
+        GlobBudget patterns = cmd.BeginPatterns();
+        List<byte[]> names = channels.Matching(cmd.Count > 2 ? cmd[2] : "*"u8, patterns);
+        if (!patterns.EndPatternsOrReply(cmd.Reply, cmd.Reply.Length)) return;
         cmd.Reply.Array(names.Count);
         foreach (byte[] name in names) cmd.Reply.Bulk(name);
     }

@@ -167,10 +167,14 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptInvoca
         }
 
         var shown = new List<FunctionLibrary>();
+        GlobBudget patterns = cmd.BeginPatterns();
         foreach (FunctionLibrary library in libraries.All)
         {
-            if (pattern == 0 || GlobPattern.IsMatch(cmd[pattern], Encoding.Latin1.GetBytes(library.Name), ignoreCase: true)) shown.Add(library);
+            if (patterns.IsUsedUp) break;
+            if (pattern == 0 || patterns.IsMatch(cmd[pattern], Encoding.Latin1.GetBytes(library.Name), ignoreCase: true)) shown.Add(library);
         }
+
+        if (!patterns.EndPatternsOrReply(cmd.Reply, cmd.Reply.Length)) return;
 
         cmd.Reply.Array(shown.Count);
         foreach (FunctionLibrary library in shown) WriteLibrary(cmd.Reply, library, withCode);

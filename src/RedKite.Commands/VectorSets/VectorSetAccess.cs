@@ -25,7 +25,11 @@ internal static class VectorSetAccess
     /// <returns>False: the client waits, and the handler must not reply.</returns>
     internal static bool TryComplete(this scoped in CommandContext cmd, VectorSetValue set, VectorSearch search)
     {
-        if (search.IsComplete || search.Run(set, VectorSearchWork.SliceBytes)) return EndOrReply(cmd, search);
+        if (search.IsComplete) return EndOrReply(cmd, search);
+        const long SliceSteps = VectorSearchWork.SliceBytes / VectorSearchWork.BytesPerStep;
+        bool isComplete = search.Run(set, cmd.StepsOfSlice(SliceSteps) * VectorSearchWork.BytesPerStep);
+        cmd.EndSlice(SliceSteps, search.BytesRead / VectorSearchWork.BytesPerStep);
+        if (isComplete) return EndOrReply(cmd, search);
         var work = new VectorSearchWork(cmd.Database, cmd.HashOf(1), set, search);
         if (cmd.BlockOnWork(work))
         {
@@ -34,7 +38,7 @@ internal static class VectorSetAccess
         }
 
         long before = search.BytesRead;
-        bool isComplete = search.Run(set, cmd.StepsAtOnce() * VectorSearchWork.BytesPerStep);
+        isComplete = search.Run(set, cmd.StepsAtOnce() * VectorSearchWork.BytesPerStep);
         return cmd.EndAtOnceOrReply((search.BytesRead - before) / VectorSearchWork.BytesPerStep, isComplete) && EndOrReply(cmd, search);
     }
 

@@ -47,8 +47,11 @@ internal sealed class Configuration(Settings settings)
     /// Returns the settings that match any of the patterns, each name once. A pattern without wildcards is a name and is
     /// returned as it was written; wildcards match names and aliases in the table's order, without hidden settings.
     /// </summary>
-    internal List<KeyValuePair<string, string>> Get(IEnumerable<string> patterns)
+    /// <param name="patterns">The patterns.</param>
+    /// <param name="budget">The steps that they may take; the list is not complete if they are used up.</param>
+    internal List<KeyValuePair<string, string>> Get(IEnumerable<string> patterns, GlobBudget? budget = null)
     {
+        budget ??= new GlobBudget();
         List<KeyValuePair<string, string>> found = [];
         HashSet<string> names = new(StringComparer.OrdinalIgnoreCase);
         lock (_changing)
@@ -65,6 +68,7 @@ internal sealed class Configuration(Settings settings)
                 foreach (Setting row in SettingTable.Rows)
                 {
                     if (row.Has(SettingFlags.Hidden)) continue;
+                    if (budget.IsUsedUp) return found;
                     if (Matches(bytes, row.Name)) Add(row, row.Name);
                     if (row.Alias is not null && Matches(bytes, row.Alias)) Add(row, row.Alias);
                 }
@@ -72,6 +76,8 @@ internal sealed class Configuration(Settings settings)
         }
 
         return found;
+
+        bool Matches(byte[] pattern, string name) => budget.IsMatch(pattern, SettingText.ToBytes(name), ignoreCase: true);
 
         void Add(Setting? row, string name)
         {
@@ -257,9 +263,6 @@ internal sealed class Configuration(Settings settings)
     private bool AllowsProtected(bool callerIsLocal) =>
         Settings.EnableProtectedConfigs == ProtectedAccess.Yes
         || (Settings.EnableProtectedConfigs == ProtectedAccess.Local && callerIsLocal);
-
-    private static bool Matches(byte[] pattern, string name) =>
-        GlobPattern.IsMatch(pattern, SettingText.ToBytes(name), ignoreCase: true);
 
     private static Setting Row(string name) =>
         SettingTable.Find(name) ?? throw new ArgumentException($"no setting is called '{name}'", nameof(name));

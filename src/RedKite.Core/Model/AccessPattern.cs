@@ -8,6 +8,10 @@ namespace RedKite.Server.Model;
 /// </summary>
 internal readonly struct AccessPattern
 {
+    // What a match may take: one that takes more allows nothing. A pattern of 32 bytes never does, and a command has any number of keys and patterns.
+    private const int StepsMax = 1 << 14;
+    private const int StepsForEachByte = 32;
+
     private readonly byte[] _pattern;
     private readonly int _literalBytes; // those before the first special byte
     private readonly bool _isExact;
@@ -35,7 +39,10 @@ internal readonly struct AccessPattern
         ReadOnlySpan<byte> literal = _pattern.AsSpan(0, _literalBytes);
         if (_isExact) return text.SequenceEqual(literal);
         if (!text.StartsWith(literal)) return false;
-        return _isPrefix || GlobPattern.IsMatch(_pattern, text);
+        if (_isPrefix) return true;
+        GlobMatch match = default;
+        long steps = StepsMax + (StepsForEachByte * (long)text.Length);
+        return GlobPattern.IsMatch(_pattern, text, ignoreCase: false, ref match, ref steps) ?? false;
     }
 
     /// <summary>Whether the pattern is literally this one.</summary>

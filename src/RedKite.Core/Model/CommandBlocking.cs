@@ -99,6 +99,22 @@ internal static class CommandBlocking
         return cmd.Environment.IsInUnit ? cmd.Environment.UnitWork.Granted : UnitWork.CommandStepsMax;
     }
 
+    /// <summary>
+    /// The steps of a command's first slice. In a transaction or script that has used up what its commands may take, only a cheap command ends
+    /// within it. Its steps are noted by <see cref="EndSlice"/>.
+    /// </summary>
+    internal static long StepsOfSlice(this scoped in CommandContext cmd, long sliceSteps)
+    {
+        if (!cmd.Environment.IsInUnit || cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep) return sliceSteps;
+        return Math.Min(sliceSteps, (sliceSteps / UnitWork.CheapPart) + cmd.Environment.UnitWork.Left);
+    }
+
+    /// <summary>Notes the steps of a command's first slice, unless it was cheap.</summary>
+    internal static void EndSlice(this scoped in CommandContext cmd, long sliceSteps, long steps)
+    {
+        if (cmd.Environment.IsInUnit && steps > sliceSteps / UnitWork.CheapPart) cmd.Environment.UnitWork.Take(steps);
+    }
+
     /// <summary>Notes the steps that a command has taken at once; otherwise replies that it would take too many.</summary>
     internal static bool EndAtOnceOrReply(this scoped in CommandContext cmd, long steps, bool isComplete)
     {
@@ -113,8 +129,21 @@ internal static class CommandBlocking
     internal static GlobBudget BeginPatterns(this scoped in CommandContext cmd)
     {
         GlobBudget patterns = cmd.Environment.UnitWork.Patterns;
-        if (!cmd.Environment.IsInUnit) patterns.Begin();
+        if (cmd.Environment.IsInUnit) patterns.BeginInUnit();
+        else patterns.Begin();
         return patterns;
+    }
+
+    /// <summary>Whether the patterns could be compared with everything; otherwise an error takes the place of what was replied.</summary>
+    /// <param name="patterns">What they may take, used by now.</param>
+    /// <param name="reply">The reply.</param>
+    /// <param name="start">Where the command's reply begins.</param>
+    internal static bool EndPatternsOrReply(this GlobBudget patterns, ReplyWriter reply, long start)
+    {
+        if (!patterns.IsUsedUp) return true;
+        if (!reply.Overflowed) reply.Truncate(start);
+        reply.Error("ERR the pattern takes too long"u8);
+        return false;
     }
 
     /// <summary>Gives an argument another value in later executions, after <see cref="BlockOnKeys"/>.</summary>

@@ -4,8 +4,8 @@ namespace RedKite.Server.Model;
 
 /// <summary>
 /// The work in a transaction or script that is elsewhere done in slices while the client waits: searches of vector sets and arrays. A unit holds
-/// its stripes until its end, so what its commands do beyond a slice each is bounded, for a command and for the unit. Beyond a bound, a command
-/// replies an error and has changed nothing.
+/// its stripes until its end, so what its commands do is bounded, for a command and for the unit; only cheap commands are free, of which there may be any
+/// number. Beyond a bound, a command replies an error and has changed nothing.
 /// </summary>
 /// <remarks>Work is counted in steps, about a nanosecond each: bytes that are compared one by one, or eight bytes of vectors.</remarks>
 internal sealed class UnitWork
@@ -13,14 +13,23 @@ internal sealed class UnitWork
     /// <summary>The steps that a command may take beyond its slice: a quarter of a second.</summary>
     internal const long CommandStepsMax = 256 << 20;
 
-    /// <summary>The steps that all commands of a transaction or script may take beyond their slices: about a second.</summary>
+    /// <summary>The steps that all commands of a transaction or script may take, but for cheap ones: about a second.</summary>
     internal const long StepsMax = 1L << 30;
 
+    /// <summary>Of a unit's commands, one that takes a smaller part of a slice is cheap: 128,000 steps, where slices have a million.</summary>
+    internal const int CheapPart = 8;
+
     /// <summary>
-    /// The steps that a command may take in slices while its client waits: about ten seconds. Data alone needs as many only beyond 8 GiB of texts, or
-    /// 64 GiB of vectors; a hostile pattern or filter takes thousands for each byte.
+    /// The steps that a search of a vector set may take in slices while its client waits: about ten seconds. Data alone needs as many only beyond 64 GiB
+    /// of vectors; a hostile filter takes thousands for each byte.
     /// </summary>
     internal const long WaitingStepsMax = 8L << 30;
+
+    /// <summary>
+    /// The steps that a walk over an array may take in slices while its client waits, beyond those that a text's length explains
+    /// (<c>ArrayWalk.ExcessSteps</c>): about a second.
+    /// </summary>
+    internal const long WaitingExcessMax = 1L << 30;
 
     /// <summary>More steps than any command takes.</summary>
     internal const long NoLimit = 1L << 56;

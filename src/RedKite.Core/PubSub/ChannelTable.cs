@@ -96,16 +96,18 @@ internal sealed class ChannelTable
     }
 
     /// <summary>The channels that match a pattern.</summary>
-    internal List<byte[]> Matching(ReadOnlySpan<byte> pattern)
+    /// <param name="pattern">The pattern.</param>
+    /// <param name="patterns">The steps that it may take; the list is not complete if they are used up.</param>
+    internal List<byte[]> Matching(ReadOnlySpan<byte> pattern, GlobBudget patterns)
     {
         var names = new List<byte[]>();
-        var patterns = new GlobBudget();
         foreach (Part part in _parts)
         {
             lock (part._lock)
             {
                 foreach (byte[] name in part.Channels.Keys)
                 {
+                    if (patterns.IsUsedUp) return names;
                     if (patterns.IsMatch(pattern, name)) names.Add(name);
                 }
             }

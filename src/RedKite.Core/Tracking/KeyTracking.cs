@@ -106,7 +106,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         if (bytes > ManagedText.FreeBytes && (bytes > NameBytesMax || !ManagedText.HasRoom(bytes, bytes)))
         {
             limits.Note(Limit.TrackedNameBytes);
-            if (cmd.Session.Tracking is { } tracking) Send(cmd.Session, tracking, InvalidationText.AllKeys(cmd.Session.Resp3)); // it can't be told of this key alone
+            if (cmd.Session.Tracking is { } tracking) Send(cmd.Session, tracking, keys: null); // it can't be told of this key alone
             return;
         }
 
@@ -223,7 +223,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         {
             foreach (Session session in _sessions)
             {
-                if (session.Tracking is { } tracking) Send(session, tracking, InvalidationText.AllKeys(session.Resp3));
+                if (session.Tracking is { } tracking) Send(session, tracking, keys: null);
             }
         }
     }
@@ -279,7 +279,8 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         if (!tracking.NoLoop || client != changedBy) Send(session, tracking, text);
     }
 
-    private void Send(Session session, ClientTracking tracking, byte[] text)
+    // Without keys, of all of them: in the protocol of the client that gets it, which need not be that of the client that tracks.
+    private void Send(Session session, ClientTracking tracking, byte[]? keys)
     {
         Session receiver = session;
         if (tracking.RedirectTo != 0)
@@ -297,7 +298,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         // Over RESP2, only another client that has subscriptions understands it.
         if (!receiver.Resp3 && (tracking.RedirectTo == 0 || receiver.Type != ClientType.PubSub)) return;
         Interlocked.Increment(ref _sent);
-        Deliver(receiver, InvalidationText.Message(pool, receiver.Resp3, text));
+        Deliver(receiver, InvalidationText.Message(pool, receiver.Resp3, keys ?? InvalidationText.AllKeys(receiver.Resp3)));
     }
 
     private static void Deliver(Session receiver, in Payload message)

@@ -12,7 +12,7 @@ namespace RedKite.Store.Values.VectorSets;
 /// Where one of those has no link left, it gives up its farthest link to a node that it also reaches through a nearer one. A node is not left
 /// with less than half of its links that way, or what is far from everything could not be found any more.
 ///
-/// A change reads at most <see cref="VectorSetLimits.ChangeBytesMax"/> of vectors, and some more for its last step. Beyond that it links what it has
+/// A change reads at most <see cref="VectorSetLimits.ChangeBytesMax"/> of vectors, and a few more for its last step. Beyond that it links what it has
 /// found already, without comparing it, and gives up no other links.
 ///
 /// Rejected: links in one direction, where the others of a removed node can only be found by reading all nodes.
@@ -26,6 +26,9 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
     private const int ChosenFromForEach = 16;
 
     private readonly VectorGraph _graph = graph;
+
+    // A full node gives up one of at least so many links, however little the change may still read.
+    private const int ComparedMin = 8;
 
     private VectorSetData* Data => _graph.Data;
 
@@ -201,9 +204,9 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
     {
         VectorSetData* data = Data;
         int* links = data->LinksOf(node, level);
-        int count = links[0];
         int number = VectorNode.Head(node).Number;
         float addedDistance = Distance(node, added);
+        int count = (int)Math.Min(links[0], Math.Max(ComparedMin, Scratch.ChangeWork / data->VectorBytes)); // the first links
         Span<ulong> keys = Scratch.Keys(count + 1);
         for (int i = 0; i < count; i++) keys[i] = DistanceKey.Of(Distance(node, data->Node(links[i + 1])), links[i + 1]);
         keys[count] = DistanceKey.Of(addedDistance, VectorNode.Head(added).Number);
@@ -257,7 +260,7 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
             {
                 byte* node = data->Node(nodes[i]);
                 var links = new ReadOnlySpan<int>(data->LinksOf(node, level) + 1, data->LinksOf(node, level)[0]);
-                for (int j = i + 1; j < count; j++)
+                for (int j = i + 1; j < count && Scratch.ChangeWork > 0; j++)
                 {
                     if (!links.Contains(nodes[j])) pairs[pairCount++] = DistanceKey.Of(Distance(node, data->Node(nodes[j])), (i << 16) | j);
                 }

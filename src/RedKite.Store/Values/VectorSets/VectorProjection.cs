@@ -1,3 +1,4 @@
+using System.Runtime.Intrinsics;
 using RedKite.Store.Memory;
 
 namespace RedKite.Store.Values.VectorSets;
@@ -16,11 +17,20 @@ internal static unsafe class VectorProjection
         ulong state = ((ulong)(uint)projectedFrom << 32) | (uint)data->Dimensions;
         uint negative = BitConverter.SingleToUInt32Bits(-size);
         long floats = (long)data->Dimensions * projectedFrom;
+        Vector256<uint> shifts = Vector256.Create(1u << 31, 1u << 30, 1u << 29, 1u << 28, 1u << 27, 1u << 26, 1u << 25, 1u << 24); // bit i becomes the sign of float i
+        Vector256<uint> sign = Vector256.Create(1u << 31);
+        Vector256<uint> negatives = Vector256.Create(negative);
         for (long i = 0; i < floats;)
         {
-            // A branch for each sign would be mispredicted every other time: 29 ms for the largest projection, 16 MiB.
+            // With its stripe locked, so eight floats at once: one by one, the largest projection took 10 ms, and 29 ms with a branch for each sign.
             ulong bits = Next(ref state);
-            for (long end = Math.Min(i + 64, floats); i < end; i++, bits >>= 1) matrix[i] = BitConverter.UInt32BitsToSingle(negative ^ ((uint)bits << 31));
+            long end = Math.Min(i + 64, floats);
+            for (; i + Vector256<uint>.Count <= end; i += Vector256<uint>.Count, bits >>= Vector256<uint>.Count)
+            {
+                (negatives ^ ((Vector256.Create((uint)bits) * shifts) & sign)).Store((uint*)(matrix + i));
+            }
+
+            for (; i < end; i++, bits >>= 1) matrix[i] = BitConverter.UInt32BitsToSingle(negative ^ ((uint)bits << 31));
         }
     }
 

@@ -1,6 +1,7 @@
 using System.Text;
 using RedKite.Server.Commands.VectorSets;
 using RedKite.Server.Commands.VectorSets.Filters;
+using RedKite.Server.Tests.Execution.Slices;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.VectorSets;
 
@@ -107,6 +108,39 @@ public sealed class FilterBoundsTests
 
             Assert.InRange(slices, Elements, Elements + 1);
         }
+    }
+
+    [Fact]
+    public async Task Search_in_slices_has_a_limit()
+    {
+        await using RedKiteServer server = Start();
+        using RedKiteSession client = server.CreateSession();
+        for (int i = 0; i < 10; i++) client.Execute("VADD", "v", "VALUES", "1", "1", $"e{i}", "SETATTR", $"{{\"a\":\"{Long}\"}}");
+        foreach (string[] exact in (string[][])[[], ["TRUTH"]])
+        {
+            using var search = new SlicedCommand(server.Engine, ["VSIM", "v", "ELE", "e1", "FILTER", "not .a", .. exact]);
+            ((VectorSearchWork)search.Client.Work!).StepsMax = 5 * Megabyte;
+            Assert.Equal("-ERR the command takes too long", search.RunToEnd());
+            Assert.InRange(search.Slices, 1, 5); // of ten
+            Assert.Equal("PONG", client.Execute("PING").Text);
+        }
+    }
+
+    // 0.4 ms each, any number of times.
+    [Fact]
+    public async Task Unit_has_a_limit_for_searches_that_end_in_their_first_slice()
+    {
+        await using RedKiteServer server = Start();
+        using RedKiteSession client = server.CreateSession();
+        string attributes = $"{{\"a\":\"{new string('1', 100_000)}\"}}"; // more than half a slice for a filter that reads it
+        client.Execute("VADD", "v", "VALUES", "1", "1", "e", "SETATTR", attributes);
+        client.UnitWork.Limits = (Megabyte, 4 * Megabyte);
+        client.Execute("MULTI");
+        for (int i = 0; i < 100; i++) client.Execute("VSIM", "v", "ELE", "e", "FILTER", "not .a");
+        RedKiteReply replies = client.Execute("EXEC");
+        Assert.InRange(replies.Items.Count(item => item.Text?.StartsWith("ERR", StringComparison.Ordinal) != true), 8, 30);
+        Assert.Equal("ERR the command takes too long for a transaction or script", replies.Items[^1].Text);
+        Assert.Equal("PONG", client.Execute("PING").Text);
     }
 
     [Fact]
