@@ -43,12 +43,16 @@ internal sealed partial class DurabilityService
         return false;
     });
 
+    /// <summary>How often a stop has looked again whether the script that it waits for runs. For tests.</summary>
+    internal int ScriptPolls { get; private set; }
+
     // For what a thread holds that may itself wait for a script: false if scripts have been running for so long.
     private bool WaitsUnlessScript(Func<int, bool> wait)
     {
         int busyMs = 0;
         while (!wait(ScriptPollMs))
         {
+            ScriptPolls++;
             if (!_keyspace.Scripts.TryEnter())
             {
                 busyMs += ScriptPollMs;
@@ -86,7 +90,7 @@ internal sealed partial class DurabilityService
         {
             if (_hasEnded) return null;
             int polls = 0;
-            if (dumps && TryEnterWhole(() => ++polls >= ScriptAtStopMs / ScriptPollMs, out ScriptMutexHold hold)) return SaveEntered(hold);
+            if (dumps && TryEnterWhole(() => ++polls >= ScriptAtStopMs / ScriptPollMs, out ScriptMutexHold hold, polls: true)) return SaveEntered(hold);
             _log.Warning(LogEvents.StopWithoutSave, "A script does not end, so the server stops without saving.");
             return null;
         }

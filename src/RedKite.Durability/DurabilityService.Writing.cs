@@ -112,8 +112,8 @@ internal sealed partial class DurabilityService
         TryEnterWhole(() => _stops || _hasEnded, out ScriptMutexHold hold) ? hold : throw new FileFailure("save", "the data", FileFailure.Canceled);
 
     // Takes what precedes all stripes: nothing of a primary's stream is half executed, and no script runs, whose mutex also guards what is no key. One that runs
-    // for long is waited for, unless the caller gives up.
-    private bool TryEnterWhole(Func<bool> givesUp, out ScriptMutexHold hold)
+    // for long is waited for, unless the caller gives up; one that no threshold makes busy, only by polls.
+    private bool TryEnterWhole(Func<bool> givesUp, out ScriptMutexHold hold, bool polls = false)
     {
         hold = new ScriptMutexHold(_keyspace.Scripts);
         while (!_replication.Applying.TryEnter(ScriptPollMs))
@@ -121,7 +121,7 @@ internal sealed partial class DurabilityService
             if (givesUp()) return false;
         }
 
-        while (!hold.Begin(Stopwatch.GetTimestamp()))
+        while (!(polls ? hold.TryBegin(Stopwatch.GetTimestamp()) : hold.Begin(Stopwatch.GetTimestamp())))
         {
             if (givesUp())
             {

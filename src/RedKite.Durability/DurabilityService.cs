@@ -23,7 +23,7 @@ namespace RedKite.Server.Durability;
 internal sealed partial class DurabilityService : IReplicatedData
 #pragma warning restore CA1001
 {
-    private const int ScriptPollMs = 20;
+    internal const int ScriptPollMs = 20;
     private const int SavePollMs = 1;
     private const int ReleaseMsMax = 1000;
     private const long RepairPauseMs = 1000;
@@ -561,7 +561,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         if (_saveIsScheduled || IsSaveDue(nowMs))
         {
             _saveIsScheduled = false;
-            BeginSave(schedules: true); // another loop may have begun a synchronization
+            if (BeginSave(schedules: true) != BackgroundStart.Started) _saveIsScheduled = true; // another loop may have begun a synchronization
             return;
         }
 

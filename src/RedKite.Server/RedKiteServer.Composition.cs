@@ -71,7 +71,7 @@ public sealed partial class RedKiteServer
                 Durability = durability,
                 Backup = new BackupService(settings, durability, Engine.Changes, Engine.WriteGate, serverLog, Engine.Clock),
                 Replicas = new ReplicaService(Engine, durability, host),
-                Migrations = new MigrationService(Engine.Clock, Engine.WriteGate),
+                Migrations = new MigrationService(Engine.Clock, Engine.WriteGate, serverLog),
                 KeySurvey = () => Watching?.Diagnostics.Survey.Latest,
                 Listening = () => new ListeningFigures(_endpoints!.Port, [.. _endpoints.Describe()]),
                 Tls = () => _tls!.Figures(),

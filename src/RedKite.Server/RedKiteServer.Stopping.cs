@@ -26,15 +26,21 @@ public sealed partial class RedKiteServer
     /// <returns>False if saving failed: then the server goes on.</returns>
     internal bool TryStop(StopSaving saving)
     {
-        lock (_savingToStop) return TryStopAlone(saving);
+        if (!Parts.Durability.SavesAtStop(saving))
+        {
+            if (_stopping == 0) _savesAtStop = false; // nor does one that waits for a script to save
+            _ = StopAsync();
+            return true;
+        }
+
+        lock (_savingToStop) return TryStopSaving();
     }
 
-    private bool TryStopAlone(StopSaving saving)
+    private bool TryStopSaving()
     {
         if (_stopping != 0) return true;
-        bool saves = Parts.Durability.SavesAtStop(saving);
         bool wasLoaded = _isLoaded;
-        if (saves && wasLoaded)
+        if (wasLoaded)
         {
             Engine.Pause.Hold(PauseReason.LastSave);
             WaitForLoopsToHeed(); // what a loop has admitted before is saved; callers in the process look again with their stripes locked
@@ -50,7 +56,7 @@ public sealed partial class RedKiteServer
             }
         }
 
-        if (!saves || wasLoaded) _savesAtStop = false; // what was loaded meanwhile is saved when the loops have ended
+        if (wasLoaded) _savesAtStop = false; // what was loaded meanwhile is saved when the loops have ended
         _ = StopAsync();
         return true;
     }

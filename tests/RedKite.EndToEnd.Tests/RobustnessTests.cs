@@ -21,6 +21,17 @@ public sealed class RobustnessTests
     /// <summary>In the gate only the first one: the suites of the network and the server have many of these cases on both.</summary>
     public static TheoryData<string> Transports => [.. ServerProgram.Transports.Take(TestScale.Of(gate: 1, full: int.MaxValue))];
 
+    // On a machine without the newer protocol a socket throws what no failure of a network is; MIGRATE reads its transfer's result with keys locked.
+    [Fact]
+    public void Migrate_to_an_address_that_the_machine_cannot_use_is_an_error()
+    {
+        using ServerProcess server = ServerProcess.StartIn("DOTNET_SYSTEM_NET_DISABLEIPV6=1 exec {server}\n");
+        using RespConnection client = server.Connect();
+        client.Run("SET a 1").IsOk();
+        Assert.StartsWith("IOERR error or timeout", client.Run("MIGRATE ::1 1 a 0 1000").Text, StringComparison.Ordinal);
+        client.Run("GET a").IsBulk("1");
+    }
+
     [Theory]
     [MemberData(nameof(Transports))]
     public void Two_thousand_connections_are_served_at_once(string transport)

@@ -3,6 +3,7 @@ using RedKite.Server.Durability;
 using RedKite.Server.Following;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
+using RedKite.Server.Sessions;
 using RedKite.Server.Tests.Durability;
 using RedKite.TestSupport;
 
@@ -93,6 +94,112 @@ public sealed class StoppingTests
         await server.Stopped.WaitAsync(Patience, TestContext.Current.CancellationToken);
         await disk.StartAsync();
         Assert.Equal(("1", null), (disk.Run("GET first").Text, disk.Run("GET a").Text));
+    }
+
+    // The last save may wait for the very script that SCRIPT KILL would end.
+    [Fact]
+    public async Task What_ends_a_script_or_the_server_does_not_wait_for_the_last_save()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1", "busy-reply-threshold", "1");
+        RedKiteServer server = disk.Server;
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("PING").IsSimple("PONG");
+        server.Engine.Pause.Hold(PauseReason.LastSave);
+        Task<RedKiteReply> script = Task.Run(() => server.Execute("EVAL_RO", "while true do end", "0"), TestContext.Current.CancellationToken);
+        disk.WaitFor(() => server.Engine.Script.BusyReply is not null, "the script");
+        Assert.Equal("OK", (await KillAsync(client)).Text);
+        Assert.True((await script.WaitAsync(Patience, TestContext.Current.CancellationToken)).IsError);
+        client.SendCommand("SHUTDOWN NOSAVE");
+        await server.Stopped.WaitAsync(Patience, TestContext.Current.CancellationToken);
+
+        static Task<RespValue> KillAsync(RespConnection client) => Task.Run(() => client.Run("SCRIPT KILL")).WaitAsync(Patience, TestContext.Current.CancellationToken);
+    }
+
+    // SHUTDOWN SAVE waits for a script; the client that gives up waiting for it wants no data.
+    [Fact]
+    public async Task A_stop_without_saving_does_not_wait_for_one_that_saves()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1");
+        RedKiteServer server = disk.Server;
+        disk.Run("SET a 1");
+        using var saved = new ManualResetEventSlim();
+        using var ends = new ManualResetEventSlim();
+        var script = new Thread(() =>
+        {
+            Assert.True(server.Engine.Keyspace.Scripts.TryEnter());
+            saved.Set();
+            ends.Wait(CancellationToken.None);
+            server.Engine.Keyspace.Scripts.Exit();
+        });
+        script.Start();
+        saved.Wait(TestContext.Current.CancellationToken);
+        Task<bool> saving = Task.Run(() => server.TryStop(StopSaving.Always), TestContext.Current.CancellationToken);
+        disk.WaitFor(() => server.Parts.Durability.ScriptPolls > 0, "the wait for the script");
+        Assert.True(server.TryStop(StopSaving.Never));
+        int polls = server.Parts.Durability.ScriptPolls;
+        ends.Set();
+        script.Join();
+        Assert.True(await saving.WaitAsync(Patience, TestContext.Current.CancellationToken));
+        await server.Stopped.WaitAsync(Patience, TestContext.Current.CancellationToken);
+        Assert.InRange(polls, 1, (DurabilityService.ScriptAtStopMs / DurabilityService.ScriptPollMs) - 1); // it had not given up
+    }
+
+    // By a client of the first loop, or the host, while the second one is made: it would run for ever.
+    [Fact]
+    public async Task A_stop_during_the_start_ends_the_loops_that_begin_afterwards()
+    {
+        List<EventLoop> loops = [];
+        RedKiteServer? server = null;
+        var options = new RedKiteOptions
+        {
+            Port = 0,
+            NewTransport = loop =>
+            {
+                loops.Add(loop);
+                if (loops.Count == 2) SpinWait.SpinUntil(() => server!.StopAsync().IsCompleted, 200); // it would have ended by then
+                return new SocketsTransport(loop);
+            },
+        };
+        foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("loops", "2"), ("diagnostics", "no"), ("save", "")]) options.Settings[name] = value;
+        server = RedKiteServer.Create(options);
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(server.StartAsync);
+        await server.Stopped.WaitAsync(Patience, TestContext.Current.CancellationToken);
+        Assert.Equal(2, loops.Count);
+        int posted = 0;
+        foreach (EventLoop loop in loops) loop.PostOrRun(() => posted++); // a loop that has ended leaves it to this thread
+        Assert.Equal(2, posted);
+    }
+
+    [Fact]
+    public async Task What_was_loaded_when_a_shutdown_began_is_saved()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "save", "3600 1");
+        disk.Run("SET a 1");
+        await disk.StopAsync();
+        disk.Files.Delete(Path.Combine(disk.Folder, "dump.rdb"));
+        RedKiteServer? starting = null;
+        disk.Creating = server => starting = server;
+        bool stops = false;
+        disk.Files.Plan = call =>
+        {
+            // The last thing of a start that waits for the disk: the log is loaded.
+            if (starting is not { } server || stops || call.Operation != "sync folder") return null;
+            stops = true;
+            Assert.True(server.TryStop(StopSaving.BySavePoints));
+            return null;
+        };
+        try
+        {
+            await disk.StartAsync();
+        }
+        catch (OperationCanceledException)
+        {
+            // It ends before its start is told of.
+        }
+
+        Assert.True(stops);
+        await starting!.Stopped.WaitAsync(Patience, TestContext.Current.CancellationToken);
+        Assert.True(disk.Files.FileExists(Path.Combine(disk.Folder, "dump.rdb")));
     }
 
     // An action that waits in the mailbox of a loop that has ended would never be executed.

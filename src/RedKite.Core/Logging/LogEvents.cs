@@ -99,6 +99,7 @@ internal static class LogEvents
     internal static readonly LogEvent SyncBegun = new(823, nameof(SyncBegun), Replication);
     internal static readonly LogEvent PrimaryRefuses = new(824, nameof(PrimaryRefuses), Replication);
     internal static readonly LogEvent StreamError = new(825, nameof(StreamError), Replication, RedKiteLogLevel.Error);
+    internal static readonly LogEvent TransferFailed = new(830, nameof(TransferFailed), Replication, RedKiteLogLevel.Error);
 
     /// <summary>All of them, by number.</summary>
     internal static IReadOnlyList<LogEvent> All { get; } =
@@ -112,6 +113,6 @@ internal static class LogEvents
         FindingOpened, FindingEnded, ActionTaken, PackageBuilt, PackageWritten, PackageFailed, ObservationFailed, MetricHistoryUnreadable, MetricHistoryUnwritable,
         DashboardStarted, NoDashboard, DashboardFailed,
         ReplicaSyncWanted, ReplicaSyncSent, ReplicaSyncFailed, ReplicaContinues, ReplicaNeedsAll, ReplicaOnline, ReplicaLost, ReplicaClosed, BacklogReleased, FailoverChanged, ShutdownWaits,
-        RoleChanged, LinkConnected, LinkFailed, SyncBegun, PrimaryRefuses, StreamError,
+        RoleChanged, LinkConnected, LinkFailed, SyncBegun, PrimaryRefuses, StreamError, TransferFailed,
     ];
 }

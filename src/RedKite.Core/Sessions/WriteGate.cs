@@ -212,9 +212,13 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
         }
     }
 
+    /// <summary>How often one of its waits has begun. For tests.</summary>
+    internal long Retries { get; private set; }
+
     /// <summary>Sleeps until it is worth to try again. For callers in the process, with nothing locked.</summary>
     internal void WaitToRetry()
     {
+        Retries++;
         if (Waits) _opened.Wait(GateWaitMs);
         else Thread.Sleep(KeyWaitMs);
     }

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Net.Sockets;
 using System.Text;
+using RedKite.Server.Logging;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 
@@ -10,7 +11,7 @@ namespace RedKite.Server.Migration;
 /// Sends what MIGRATE serializes to other servers, on the thread pool: no loop waits for the network, and no stripe is locked. It keeps
 /// connections for a while, and bounds how many commands send at a time; further ones wait for their turn.
 /// </summary>
-internal sealed class MigrationService(ServerClock clock, WriteGate gate)
+internal sealed class MigrationService(ServerClock clock, WriteGate gate, ServerLog log)
 {
     /// <summary>So many commands have payloads in memory at a time.</summary>
     internal const int RunningMax = 64;
@@ -299,6 +300,10 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate)
 #pragma warning restore CA1031
         {
             connection?.Dispose();
+            if (failure is not (IOException or SocketException or OperationCanceledException or ObjectDisposedException or ArgumentException or NotSupportedException))
+            {
+                log.OfClient(LogEvents.TransferFailed, isWarning: true, "A bug ended a transfer of MIGRATE: ", failure.ToString()); // which may name the target
+            }
 
             // As in Redis, only a name that is not found, or no port, is a failure to connect; a target that does not answer cannot be written to.
             bool isUnknown = stage == TransferFailure.Connecting && failure is not OperationCanceledException and not SocketException { SocketErrorCode: not (SocketError.HostNotFound or SocketError.NoData or SocketError.TryAgain or SocketError.NoRecovery) };

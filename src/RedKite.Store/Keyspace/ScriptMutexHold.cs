@@ -23,13 +23,21 @@ internal sealed class ScriptMutexHold(ScriptMutex mutex)
     /// <returns>False if another thread's script is busy.</returns>
     internal bool Begin(long now)
     {
-        EndIfOverdue(now);
-        if (HasBegun) return true;
-        if (mutex.TryEnter()) _began = now;
-        else if (mutex.Enter()) _began = Stopwatch.GetTimestamp();
+        if (TryBegin(now)) return true;
+        if (mutex.Enter()) _began = Stopwatch.GetTimestamp();
         else return false;
         HasBegun = true;
         return true;
+    }
+
+    /// <summary>The same without waiting: false if another thread runs a script.</summary>
+    internal bool TryBegin(long now)
+    {
+        EndIfOverdue(now);
+        if (HasBegun) return true;
+        if (!mutex.TryEnter()) return false;
+        _began = now;
+        return HasBegun = true;
     }
 
     /// <summary>Ends the hold if it has lasted long.</summary>

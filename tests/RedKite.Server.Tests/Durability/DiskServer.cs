@@ -30,6 +30,12 @@ internal sealed class DiskServer : IAsyncDisposable
 
     internal List<string> LogLines { get; } = [];
 
+    /// <summary>Receives each line of the log, on the thread that writes it.</summary>
+    internal Action<string>? Logged { get; set; }
+
+    /// <summary>Receives a server before it starts.</summary>
+    internal Action<RedKiteServer>? Creating { get; set; }
+
     internal static Task<DiskServer> StartAsync(params string[] settings) => StartAsync(null, settings);
 
     /// <summary>Starts a server that has further data that is no key.</summary>
@@ -58,7 +64,10 @@ internal sealed class DiskServer : IAsyncDisposable
         };
         options.Settings["dir"] = _folder.Path;
         foreach ((string name, string value) in _settings) options.Settings[name] = value;
-        _server = await RedKiteServer.StartAsync(options);
+        RedKiteServer server = RedKiteServer.Create(options);
+        Creating?.Invoke(server);
+        await server.StartAsync();
+        _server = server;
     }
 
     internal void Set(string setting, string value) => _settings[setting] = value;
@@ -104,6 +113,7 @@ internal sealed class DiskServer : IAsyncDisposable
     private void Note(RedKiteLogEntry entry)
     {
         lock (LogLines) LogLines.Add(entry.Message);
+        Logged?.Invoke(entry.Message);
     }
 
     public async ValueTask DisposeAsync()

@@ -99,6 +99,36 @@ public sealed class EndOfDurabilityTests
         Assert.False(durability.IsSaving);
     }
 
+    // A snapshot that waits for a script excludes the last save.
+    [Fact]
+    public async Task A_snapshot_that_waits_for_a_script_gives_up_at_a_stop()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1");
+        DurabilityService durability = disk.Server.Parts.Durability;
+        disk.Run("SET a 1");
+        FileFailure? failure = null;
+        var saver = new Thread(() => failure = durability.SaveAtStop());
+        ScriptMutex scripts = disk.Server.Engine.Keyspace.Scripts;
+        Assert.True(scripts.TryEnter());
+        scripts.NoteBusy();
+        try
+        {
+            Assert.Equal("Background saving started", disk.Run("BGSAVE").Text);
+            saver.Start();
+            disk.WaitFor(() => LogHas(disk, "Background saving was aborted") || !saver.IsAlive, "the end of the snapshot");
+            Assert.True(LogHas(disk, "Background saving was aborted"));
+        }
+        finally
+        {
+            scripts.NoteBusyEnded();
+            scripts.Exit();
+        }
+
+        Assert.True(saver.Join(60_000));
+        Assert.Null(failure);
+        Assert.True(disk.Files.FileExists(Path.Combine(disk.Folder, "dump.rdb")));
+    }
+
     private static bool LogHas(DiskServer disk, string text)
     {
         lock (disk.LogLines) return disk.LogLines.Exists(line => line.Contains(text, StringComparison.Ordinal));

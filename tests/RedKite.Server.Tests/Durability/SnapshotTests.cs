@@ -1,4 +1,5 @@
 using System.Text;
+using RedKite.Server.Durability;
 using RedKite.Server.Metrics;
 using RedKite.TestSupport;
 
@@ -128,6 +129,29 @@ public class SnapshotTests
         disk.WaitFor(() => disk.Info("rdb_bgsave_in_progress") == "0", "the end");
         Assert.Equal(reply, disk.Run(command).Text);
         goesOn.Set();
+    }
+
+    // Between the look of a tick and the beginning of its save, another loop begins a synchronization. Later ticks do not find the save due any more.
+    [Fact]
+    public async Task Save_that_a_synchronization_has_forestalled_begins_behind_it()
+    {
+        using var goesOn = new ManualResetEventSlim(); // disposed of behind the server
+        await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1");
+        DurabilityService durability = disk.Server.Parts.Durability;
+        disk.Run("SET a 1");
+        bool began = false;
+        disk.Logged = line => began |= line.StartsWith("1 changes in 3600 seconds", StringComparison.Ordinal) && durability.TryBeginSynchronization(() => goesOn.Wait(CancellationToken.None));
+        durability.Tick(disk.Server.Engine.Clock.NowMs + (7200 * 1000));
+        Assert.True(began);
+        Assert.Equal(0, durability.Saves.Count);
+        goesOn.Set();
+        disk.WaitFor(
+            () =>
+            {
+                durability.Tick(disk.Server.Engine.Clock.NowMs);
+                return durability.Saves.Count == 1;
+            },
+            "the save");
     }
 
     // A loop that waited for the end of what may take long would serve no client meanwhile.

@@ -1,4 +1,6 @@
+using RedKite.Server.Execution;
 using RedKite.Server.Replication;
+using RedKite.Server.Sessions;
 using RedKite.Server.Tests.Durability;
 using RedKite.TestSupport;
 
@@ -126,6 +128,38 @@ public class StreamCommandTests
     private static void Send(RespConnection client, params string[] commands)
     {
         foreach (string command in commands) client.SendCommand(command);
+    }
+
+    // What the log or a snapshot holds up is done later: the primary's data would otherwise be loaded beside the old one.
+    [Fact]
+    public async Task What_a_link_executes_to_load_data_waits_for_the_write_gate()
+    {
+        using ScriptedPrimary primary = await PrimaryAsync();
+        await using DiskServer replica = await DiskServer.StartAsync("save", "");
+        Engine engine = replica.Server.Engine;
+        replica.Run("SET old 1");
+        engine.WriteGate.Close(WriteHold.Log);
+        replica.Run($"REPLICAOF 127.0.0.1 {primary.Port}");
+        replica.WaitFor(() => engine.WriteGate.Retries > 0 || engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected }, "the flush that waits");
+        engine.WriteGate.Open(WriteHold.Log);
+        replica.WaitFor(() => engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected }, "the link");
+        Assert.Equal(0, replica.Run("DBSIZE").Integer);
+    }
+
+    // The last save begins when the link has ended, which waits for what it executes.
+    [Fact]
+    public async Task Slices_of_the_stream_go_on_while_the_data_is_saved_for_the_last_time()
+    {
+        await using DiskServer source = await DiskServer.StartAsync("save", "");
+        source.Server.Execute(["SADD", "a", .. Enumerable.Range(0, 20_000).Select(static i => $"member:{i}")]);
+        using var primary = new ScriptedPrimary { Data = DisklessLoadTests.SavedBy(source) };
+        await using DiskServer replica = await FollowAsync(primary);
+        Engine engine = replica.Server.Engine;
+        engine.Pause.Hold(PauseReason.LastSave);
+        primary.Stream("COPY a b", "SET behind 1");
+        replica.WaitFor(() => replica.Run("EXISTS behind").Integer == 1, "the copy");
+        Assert.Equal(20_000, replica.Run("SCARD b").Integer);
+        engine.Pause.Release(PauseReason.LastSave);
     }
 
     internal static async Task<ScriptedPrimary> PrimaryAsync()

@@ -1,3 +1,5 @@
+using RedKite.Server.Config;
+using RedKite.Server.Logging;
 using RedKite.Server.Migration;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
@@ -122,7 +124,7 @@ public class MigrateClaimTests : HeldMigration
     {
         var clock = new TimersClock();
         using var gate = new WriteGate(new AttentionWord());
-        var service = new MigrationService(new ServerClock(clock), gate);
+        var service = new MigrationService(new ServerClock(clock), gate, new ServerLog(new Settings(), static _ => { }));
         using MigrationHold forgotten = service.HoldWrites();
         Assert.Equal(TimeSpan.FromMilliseconds(MigrationService.HoldMsMax), Assert.Single(clock.Timers).Due);
         using MigrationHold second = service.HoldWrites();
@@ -151,6 +153,35 @@ public class MigrateClaimTests : HeldMigration
     {
         NetworkTests.WaitFor(() => Service.Running == 0, "the end of all turns");
         Assert.Equal(0, Service.ClaimedKeys);
+    }
+
+    // Its result is read with stripes locked: an exception would end the process.
+    [Fact]
+    public async Task A_transfer_that_ends_by_a_bug_fails_and_is_logged()
+    {
+        List<string> lines = [];
+        using var gate = new WriteGate(new AttentionWord());
+        var service = new MigrationService(new ServerClock(new FailingClock()), gate, new ServerLog(new Settings(), entry => lines.Add(entry.Message)));
+        Transfer transfer = service.Send(new MigrationTarget("127.0.0.1", 1, null, null, 0, TimeSpan.FromSeconds(60)), [], 1, false);
+        Assert.NotEqual(TransferFailure.None, (await transfer.Completion).Failure);
+        Assert.StartsWith("A bug ended a transfer of MIGRATE: System.InvalidOperationException: no timer", Assert.Single(lines), StringComparison.Ordinal);
+        Assert.Equal(1, service.Failures);
+    }
+
+    private sealed class FailingClock : TimeProvider
+    {
+        public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period) => new FailingTimer();
+    }
+
+    private sealed class FailingTimer : ITimer
+    {
+        public bool Change(TimeSpan dueTime, TimeSpan period) => throw new InvalidOperationException("no timer");
+
+        public void Dispose()
+        {
+        }
+
+        public ValueTask DisposeAsync() => ValueTask.CompletedTask;
     }
 
     private sealed class TimersClock : TimeProvider

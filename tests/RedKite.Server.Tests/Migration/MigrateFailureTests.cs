@@ -164,6 +164,20 @@ public class MigrateFailureTests
         }
     }
 
+    [Theory]
+    [InlineData("::1")]
+    [InlineData("0:0:0:0:0:0:0:1")]
+    public async Task Target_may_be_an_address_of_the_newer_protocol(string host)
+    {
+        if (!Socket.OSSupportsIPv6) return;
+        await using LiveServer source = await LiveServer.StartAsync();
+        var options = new RedKiteOptions { Port = 0, Settings = { ["bind"] = "::1", ["diagnostics"] = "no", ["loops"] = "1" } };
+        await using RedKiteServer target = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
+        source.Run("SET a 1").IsOk();
+        source.Run($"MIGRATE {host} {target.Port} a 0 60000").IsOk();
+        Assert.Equal("1", target.Execute("GET", "a").Text);
+    }
+
     [Fact]
     public async Task Observers_see_a_removal()
     {
