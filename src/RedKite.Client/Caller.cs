@@ -313,6 +313,9 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     {
         Reply.BytesMax = BytesMax;
         session.NoteUser();
+
+        // The host's writes may have been those of any session of the pool: WAIT and WAITAOF wait for all that was written so far.
+        if (_pool is not null && command?.Is(CommandFlags.Blocking) == true) _engine.NoteWritten(session);
         try
         {
             while (!_direct.TryRun(session, command, Request.Bytes, Request.Slices)) WaitToRetry(session);

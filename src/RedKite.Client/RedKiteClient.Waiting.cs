@@ -45,11 +45,14 @@ public sealed partial class RedKiteClient
         }
     }
 
-    /// <summary>Waits until replicas have what was changed so far. WAIT.</summary>
+    /// <summary>Waits until replicas have what was changed so far, by whatever client. WAIT.</summary>
+    /// <param name="replicas">How many replicas.</param>
+    /// <param name="timeout">How long to wait, by the server's clock; at least a millisecond, since WAIT takes 0 for no end.</param>
+    /// <param name="cancellationToken">Ends the wait.</param>
     /// <returns>How many replicas have it.</returns>
     public async ValueTask<long> WaitForReplicasAsync(int replicas, TimeSpan timeout, CancellationToken cancellationToken = default)
     {
-        string ms = ((long)Math.Ceiling(timeout.TotalMilliseconds)).ToString(System.Globalization.CultureInfo.InvariantCulture);
+        string ms = Math.Max(1, (long)Math.Ceiling(timeout.TotalMilliseconds)).ToString(System.Globalization.CultureInfo.InvariantCulture);
         string count = replicas.ToString(System.Globalization.CultureInfo.InvariantCulture);
         return (await ExecuteAsync(["WAIT", count, ms], cancellationToken).ConfigureAwait(false)).OrThrow().Integer;
     }

@@ -60,6 +60,7 @@ internal sealed partial class EventLoop : IDisposable
     private long _cyclesCountedMs;
     private volatile bool _stopping;
     private volatile bool _hasEnded;
+    private volatile bool _isDrained; // the mailbox was emptied for the last time
 
     /// <param name="name">The thread's name.</param>
     /// <param name="useSockets">Whether to use the runtime's sockets although epoll is there.</param>
@@ -427,6 +428,9 @@ internal sealed partial class EventLoop : IDisposable
             lock (_arriving) _hasEnded = true;
             Handler.IterationEnded();
             HandleMessages(int.MaxValue);
+            _isDrained = true;
+            Interlocked.MemoryBarrier();
+            ReleaseMessages(); // those that came in between; who posts from here on sees the flag
             foreach (Connection connection in _connections) connection.Close();
             EndClosing();
             foreach (Connection connection in _lingering.Keys) EndLingering(connection);
@@ -467,7 +471,7 @@ internal sealed partial class EventLoop : IDisposable
     {
         _mailbox.Enqueue(message);
         WakeUnlessPosted();
-        if (_hasEnded && message.Buffer is not null) ReleaseMessages();
+        if (_isDrained && message.Buffer is not null) ReleaseMessages();
     }
 
     private void WakeUnlessPosted()

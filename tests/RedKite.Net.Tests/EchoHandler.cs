@@ -26,6 +26,9 @@ internal sealed class EchoHandler : IConnectionHandler
     /// <summary>Called with each connection that has received something.</summary>
     internal Action<Connection>? Receiving { get; init; }
 
+    /// <summary>Called at the end of each iteration, and when the loop ends.</summary>
+    internal Action? IterationEnding { get; init; }
+
     /// <summary>The size of a request in bytes; shorter input waits for the rest.</summary>
     internal int RequestBytes { get; init; } = 1;
 
@@ -74,6 +77,8 @@ internal sealed class EchoHandler : IConnectionHandler
         _paused.Remove(connection);
         Interlocked.Increment(ref ClosedCount);
     }
+
+    public void IterationEnded() => IterationEnding?.Invoke();
 
     public int Tick()
     {

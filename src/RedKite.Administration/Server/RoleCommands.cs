@@ -61,7 +61,8 @@ internal sealed class RoleCommands(ReplicationState state, Failover failover, Se
     {
         Action rest = parts.BeginRoleChange(primary);
         if (cmd.DoElsewhere(parts.ReplyLater, () => Complete(rest))) return;
-        if (cmd.Environment.HeldStripes.IsEmpty) rest(); // Sentinel's transaction goes on with CONFIG REWRITE
+        bool holdsNothing = cmd.Environment.HeldStripes.IsEmpty && !cmd.Environment.ScriptMutexHold.HasBegun; // the link may wait for either
+        if (holdsNothing) rest(); // Sentinel's transaction goes on with CONFIG REWRITE
         else ThreadPool.QueueUserWorkItem(_ => rest());
         cmd.Reply.Ok();
     }

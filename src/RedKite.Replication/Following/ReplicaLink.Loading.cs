@@ -190,6 +190,13 @@ internal sealed partial class ReplicaLink
 
     private void Exchange(Database[] shadow, List<KeylessRecord> keyless, in SyncAnswer answer, RdbReplication? position)
     {
+        // A flush would wait for the gate, and what is no key would be the primary's meanwhile, beside the old data.
+        while (_core.WriteGate.Waits)
+        {
+            _stop.Token.ThrowIfCancellationRequested();
+            _core.WriteGate.WaitToRetry();
+        }
+
         // What is no key first: if the primary's cannot be loaded, the old records come back, and the data stays. So for some microseconds the new ones see the old data.
         List<KeylessRecord> old = OldRecords();
         if (_core.Keyless.Replace(keyless, Execute) is { } error)

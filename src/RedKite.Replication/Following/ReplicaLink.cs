@@ -208,7 +208,7 @@ internal sealed partial class ReplicaLink : IReplicaLink, IDisposable
     private SyncAnswer Ask(PrimaryHandshake handshake)
     {
         Failover failover = _services.Replicas.Failover;
-        bool handsOver = failover.State == FailoverState.InProgress;
+        bool handsOver = failover.HandsOver;
         if (handsOver && !failover.TargetHasAll(_services.Replicas.Stream.Offset))
         {
             failover.Refuse("Commands that had begun before ended behind what the target has");

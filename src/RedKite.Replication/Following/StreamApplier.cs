@@ -98,6 +98,7 @@ internal sealed class StreamApplier(ServerCore core, ReplicationStream stream, I
         while (core.WriteGate.Refusal is not null && !core.Settings.ReplicaIgnoreDiskWriteErrors)
         {
             if (caller.HasEnded || connection.IsClosed) throw new IOException("the link was closed");
+            connection.NoteAlive(); // nothing is read meanwhile
             Thread.Sleep(RefusedPollMs);
         }
     }

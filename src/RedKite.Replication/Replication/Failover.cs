@@ -35,6 +35,15 @@ internal sealed class Failover(ReplicaList replicas, IReplicationHost host, Clie
 
     internal FailoverState State => _state;
 
+    /// <summary>Whether the target is to be asked to take over: not any more when the failover is being ended.</summary>
+    internal bool HandsOver
+    {
+        get
+        {
+            lock (_lock) return _state == FailoverState.InProgress && !_isEnding;
+        }
+    }
+
     /// <summary>Begins.</summary>
     /// <param name="host">The replica's host; null: any replica.</param>
     /// <param name="port">Its port.</param>
@@ -133,6 +142,19 @@ internal sealed class Failover(ReplicaList replicas, IReplicationHost host, Clie
 
     /// <summary>The replica does not take over: this server stays the primary.</summary>
     internal void Refuse(string reason = "Failover target rejected psync request") => End(reason);
+
+    /// <summary>The server has become a replica by another command meanwhile: there is nothing to hand over.</summary>
+    internal void NoteReplica()
+    {
+        lock (_lock)
+        {
+            if (_state != FailoverState.WaitingForSync) return; // in progress it is the failover itself
+            Finish();
+        }
+
+        log.Warning(LogEvents.FailoverChanged, "Failover aborted: the server follows another primary now");
+        host.ResumePaused();
+    }
 
     // Clients write again when this server is a primary again.
     private void End(string reason)

@@ -177,7 +177,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
             replica.Position = position;
             replica.AcknowledgedMs = _clock.SteadyMs;
             Attach(replica, ReplicaState.Online);
-            if (Stream.End.Chain != position.Chain) replica.Close(); // the backlog was released before the replica was listed: it asks again
+            if (Stream.End.Chain != position.Chain || !ReferenceEquals(State.Ids, ids)) replica.Close(); // before the replica was listed, the backlog was released or the history got another id: it asks again
             _log.Notice(LogEvents.ReplicaContinues, FormattableString.Invariant($"Replica {replica.Name} goes on at offset {offset}, {Stream.Offset - position.Offset} bytes behind."));
             return (replica.Capabilities & ReplicaCapabilities.Psync2) != 0 ? $"+CONTINUE {ids.Id}\r\n" : "+CONTINUE\r\n";
         }
@@ -287,6 +287,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     internal void Await(AckWait wait)
     {
         Waits.Add(wait);
+        if (State.IsReplica) EndAllWaits(); // the role has changed since the command looked
         AskForOffsets();
         EndWaits(); // they may have acknowledged before they could see the wait
     }
@@ -449,7 +450,12 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
 
     public void Appended()
     {
-        foreach (ReplicaFeeder feeder in _feeders) feeder.Wake();
+        ReplicaFeeder[] feeders = _feeders;
+        if (feeders.Length == 0) return;
+
+        // The record's end was stored before, and Wake looks at the feeder's flag: the feeder sets the flag, and then looks at the end.
+        Interlocked.MemoryBarrier();
+        foreach (ReplicaFeeder feeder in feeders) feeder.Wake();
     }
 
     private void Attach(ReplicaClient replica, ReplicaState state)
@@ -619,8 +625,15 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         CountGood();
         if (State.IsReplica)
         {
-            foreach (AckWait wait in Waits.TakeAll()) End(wait, "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n"u8.ToArray());
+            EndAllWaits();
+            Failover.NoteReplica();
         }
+    }
+
+    // The role is set before: who waits from here on sees it.
+    private void EndAllWaits()
+    {
+        foreach (AckWait wait in Waits.TakeAll()) End(wait, "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n"u8.ToArray());
     }
 
     private void End(AckWait wait, byte[] reply) => _host.ReplyLater(wait.Session, wait.Late, reply);

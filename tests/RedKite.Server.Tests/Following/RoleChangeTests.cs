@@ -34,6 +34,23 @@ public class RoleChangeTests
         Assert.Equal(start + Length("INCR a") + Length("RPUSH list x"), engine.Replication.Stream!.Offset);
     }
 
+    // EXEC holds the script mutex, for which the link waits, and the change of role waits for the link.
+    [Fact]
+    public async Task A_role_changes_behind_a_script_of_the_same_transaction()
+    {
+        using ScriptedPrimary primary = await StreamCommandTests.PrimaryAsync();
+        await using DiskServer replica = await StreamCommandTests.FollowAsync(primary);
+        using RespConnection client = RespConnection.Connect(replica.Server.Port);
+        client.Run("MULTI").IsOk();
+        client.Run("EVAL \"local t = redis.call('time') local e = t[1] * 1000000 + t[2] + 300000 repeat t = redis.call('time') until t[1] * 1000000 + t[2] > e return 1\" 0").IsSimple("QUEUED");
+        client.Run("REPLICAOF NO ONE").IsSimple("QUEUED");
+        client.SendCommand("EXEC");
+        primary.Stream("FUNCTION LOAD \"#!lua name=l\\nredis.register_function('f', function() return 1 end)\"");
+        Assert.Equal(2, client.Read().Items.Count);
+        replica.WaitFor(() => !replica.Server.Engine.Replication.IsReplica, "the role");
+        Assert.Equal("1", client.Run("EVAL \"return '1'\" 0").Text);
+    }
+
     [Fact]
     public async Task What_precedes_a_malformed_request_is_executed_once()
     {

@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using RedKite.TestSupport;
 
@@ -31,6 +32,46 @@ public class FailoverTests
         primary.AssertEqual(redis);
         Assert.Equal("0", primary.Info("sync_partial_err", "stats"));
         Assert.Equal("1", primary.Info("sync_full", "stats"));
+    }
+
+    // The target would take over, and this server would be a primary again, too.
+    [Fact]
+    public async Task A_failover_that_is_being_ended_asks_nobody_to_take_over()
+    {
+        await using ReplicatedServer primary = await ReplicatedServer.StartAsync();
+        using var replica = new RawReplica(primary.Server.Port);
+        replica.BecomeOnline(primary, replica.Synchronize().Offset);
+        using var host = new SlowHost();
+        var failover = new Failover(primary.Server.Parts.Replicas, host, primary.Server.Engine.Pause, primary.Server.Engine.Clock, primary.Server.Engine.Log);
+        Assert.Null(failover.Begin(null, 0, 0, forces: false));
+        Assert.False(failover.HandsOver);
+        replica.Send("REPLCONF ACK " + primary.Server.Parts.Replicas.Stream.Offset.ToString(CultureInfo.InvariantCulture));
+        primary.WaitFor(
+            () =>
+            {
+                failover.Advance();
+                return failover.HandsOver;
+            },
+            "the acknowledgement");
+        Assert.Null(failover.Abort());
+        Assert.Equal((FailoverState.InProgress, false), (failover.State, failover.HandsOver));
+        host.GoesOn.Set();
+        primary.WaitFor(() => failover.State == FailoverState.None, "the end");
+    }
+
+    // Nothing else would end it, and every later REPLICAOF would be refused.
+    [Fact]
+    public async Task A_failover_ends_when_its_server_becomes_a_replica_meanwhile()
+    {
+        await using ReplicatedServer primary = await ReplicatedServer.StartAsync();
+        using var replica = new RawReplica(primary.Server.Port);
+        replica.BecomeOnline(primary, replica.Synchronize().Offset);
+        primary.Client.Run("SET a 1").IsOk();
+        primary.Client.Run("FAILOVER").IsOk();
+        primary.Server.Parts.BeginRoleChange(new PrimaryAddress("127.0.0.1", 1))(); // REPLICAOF that had looked before FAILOVER began
+        Assert.Equal("no-failover", primary.Info("master_failover_state"));
+        primary.Client.Run("REPLICAOF NO ONE").IsOk();
+        primary.Client.Run("SET a 2").IsOk();
     }
 
     [Fact]
@@ -107,5 +148,29 @@ public class FailoverTests
         again.AssertEqual(redis);
         Assert.Equal(("0", "1", "0"), (again.Info("sync_full", "stats"), again.Info("sync_partial_ok", "stats"), again.Info("sync_partial_err", "stats")));
         await primary.DisposeAsync();
+    }
+
+    // Its role changes when the test lets it.
+    private sealed class SlowHost : IReplicationHost, IDisposable
+    {
+        internal ManualResetEventSlim GoesOn { get; } = new();
+
+        public RedKite.Persistence.Rdb.RdbReplication? PositionOfReplica => null;
+
+        public void ChangeRole(PrimaryAddress? primary) => GoesOn.Wait();
+
+        public void AcknowledgeSoon()
+        {
+        }
+
+        public void ResumePaused()
+        {
+        }
+
+        public void ReplyLater(Session session, LateReply wait, byte[] reply)
+        {
+        }
+
+        public void Dispose() => GoesOn.Dispose();
     }
 }

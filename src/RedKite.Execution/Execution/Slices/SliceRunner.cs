@@ -46,6 +46,7 @@ internal sealed class SliceRunner(Engine engine, CommandExecutor executor)
         client.NoteExecuted(ticks);
         if (!waits) executor.Account.NoteWaited(client, end); // before the reply: the client may read the log next
         executor.Invoker.Blocked.Deliver();
+        if (engine.Tracking.HasBroadcast) engine.Tracking.Broadcast(executor.Recording.Changes); // no other executor sends what this one has changed
         return waits;
     }
 
