@@ -1,6 +1,5 @@
 using RedKite.Persistence.Files;
 using RedKite.Server.Logging;
-using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Durability;

@@ -75,6 +75,9 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
 
     internal ReplicationState State { get; }
 
+    /// <summary>The replicas, for what goes on with them beside the service.</summary>
+    internal ReplicaList List => _list;
+
     internal ReplicationStream Stream { get; }
 
     /// <summary>FAILOVER, if it is in progress.</summary>

@@ -1,5 +1,4 @@
 using RedKite.Net;
-using RedKite.Net.Interop;
 
 namespace RedKite.Server.Tests.Loops;
 

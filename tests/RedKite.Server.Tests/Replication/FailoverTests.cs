@@ -42,7 +42,7 @@ public class FailoverTests
         using var replica = new RawReplica(primary.Server.Port);
         replica.BecomeOnline(primary, replica.Synchronize().Offset);
         using var host = new SlowHost();
-        var failover = new Failover(primary.Server.Parts.Replicas, host, primary.Server.Engine.Pause, primary.Server.Engine.Clock, primary.Server.Engine.Log);
+        var failover = new Failover(primary.Server.Parts.Replicas.List, host, primary.Server.Engine.Pause, primary.Server.Engine.Clock, primary.Server.Engine.Log);
         Assert.Null(failover.Begin(null, 0, 0, forces: false));
         Assert.False(failover.HandsOver);
         replica.Send("REPLCONF ACK " + primary.Server.Parts.Replicas.Stream.Offset.ToString(CultureInfo.InvariantCulture));
