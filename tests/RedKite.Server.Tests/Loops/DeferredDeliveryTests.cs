@@ -41,4 +41,86 @@ public sealed class DeferredDeliveryTests
             loops.End();
         }
     }
+
+    // Each step of either thread is a call; the loop's are actions that it gets to when the test lets it.
+    [Fact]
+    public async Task Each_delivery_arrives_once_and_in_order_whichever_thread_gets_on()
+    {
+        var loops = new SteppedLoops();
+        var options = new RedKiteOptions { Port = 0, TimeProvider = new ManualClock(), NewTransport = loops.New };
+        foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("loops", "1"), ("diagnostics", "no"), ("save", ""), ("appendonly", "no")]) options.Settings[name] = value;
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
+        try
+        {
+            SteppedClient client = loops.Connect();
+            RunAll();
+            Session session = server.Engine.Clients.All.Single(session => session.Connection == client.Connection);
+            for (int seed = 0; seed < 100; seed++) RunOne(client, session, new Random(seed), seed);
+        }
+        finally
+        {
+            loops.End();
+        }
+
+        void RunOne(SteppedClient client, Session session, Random random, int seed)
+        {
+            var writer = new ReplyWriter(server.Engine.Buffers);
+            bool hasReply = random.Next(2) == 0;
+            string expectedOfServer = "";
+            Queue<Action> serving = [], loop = [];
+            serving.Enqueue(session.BeginServing);
+            for (int i = random.Next(4); i > 0; i--)
+            {
+                string text = $"+s{i}\r\n";
+                expectedOfServer += text;
+                serving.Enqueue(() => With(text, session.Deliver));
+            }
+
+            serving.Enqueue(() => session.EndServing(hasReply));
+            string expectedOfLoop = "";
+            for (int i = random.Next(4); i > 0; i--)
+            {
+                string text = $"+l{i}\r\n";
+                expectedOfLoop += text;
+                loop.Enqueue(() => With(text, session.Defer));
+            }
+
+            loop.Enqueue(() => session.WriteDeferred(writer)); // the end of the command that has blocked
+            while (serving.Count + loop.Count > 0)
+            {
+                if (serving.Count > 0 && (loop.Count == 0 || random.Next(2) == 0)) serving.Dequeue()();
+                else session.Connection!.Loop.Post(loop.Dequeue());
+                for (int steps = random.Next(4); steps > 0; steps--) Step();
+            }
+
+            RunAll();
+            if (hasReply) session.Connection!.Loop.Post(session.DeliverDeferred); // behind the reply
+            RunAll();
+            Assert.Equal((seed, expectedOfLoop), (seed, System.Text.Encoding.ASCII.GetString(writer.Tail)));
+            Assert.Equal((seed, expectedOfServer), (seed, client.TakeReplies()));
+            Assert.Equal(0, session.DeferredBytes);
+            writer.Clear();
+        }
+
+        void With(string text, Action<Payload> use)
+        {
+            Payload payload = Payload.Of(server.Engine.Buffers, System.Text.Encoding.ASCII.GetBytes(text));
+            use(payload);
+            payload.Buffer.Release();
+        }
+
+        bool Step()
+        {
+            if (loops.Loops.FirstOrDefault(static loop => loop.HasWork) is not { } ready) return false;
+            loops.Step(ready);
+            return true;
+        }
+
+        void RunAll()
+        {
+            while (Step())
+            {
+            }
+        }
+    }
 }

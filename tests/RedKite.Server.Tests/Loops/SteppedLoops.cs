@@ -20,6 +20,9 @@ internal sealed class SteppedLoops
 
     internal IReadOnlyList<SteppedTransport> Loops => _transports;
 
+    /// <summary>Whether a loop stops before it wakes another one. Not where it does so with a lock that the other one takes, as who publishes.</summary>
+    internal bool StopsAtWake { get; init; } = true;
+
     internal Transport New(EventLoop loop)
     {
         var transport = new SteppedTransport(this, loop);
@@ -176,7 +179,7 @@ internal sealed class SteppedTransport(SteppedLoops loops, EventLoop loop) : Tra
     // A loop that wakes another one is a thread of its own.
     internal override void Wake()
     {
-        loops.Stop();
+        if (loops.StopsAtWake) loops.Stop();
         _isWoken = true;
     }
 
