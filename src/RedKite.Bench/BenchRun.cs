@@ -30,8 +30,8 @@ internal sealed class BenchRun : IDisposable
         _ready = new CountdownEvent(options.Threads);
         _running = new CountdownEvent(options.Threads);
         ulong seed = options.Randomize ? BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(sizeof(ulong))) : FixedSeed;
-        _loops = [.. Enumerable.Range(0, options.Threads).Select(index => new LoadLoop(
-            options, _mix, Clients(index, seed), index, seed, Ready, Finished, failure => _failure.TrySetResult(failure)))];
+        var events = new LoadEvents(Ready, Finished, failure => _failure.TrySetResult(failure));
+        _loops = [.. Enumerable.Range(0, options.Threads).Select(index => new LoadLoop(options, _mix, Clients(index, seed), index, seed, events))];
     }
 
     /// <summary>Replies so far. Callable from any thread.</summary>

@@ -29,9 +29,7 @@ internal sealed class LoadLoop : IConnectionHandler
     private readonly int _greetingReplies;
     private readonly PriorityQueue<LoadClient, long> _due = new();
     private readonly double _intervalNs; // between the requests of one client, if paced
-    private readonly Action<string> _fail;
-    private readonly Action _finished;
-    private readonly Action _ready;
+    private readonly LoadEvents _events;
     private long _startNs;
     private long _deadlineNs = long.MaxValue;
     private long _timerNs = long.MaxValue;
@@ -39,15 +37,10 @@ internal sealed class LoadLoop : IConnectionHandler
     private int _finishedClients;
     private bool _hasBegun;
 
-    /// <param name="ready">Called when every connection is ready for requests.</param>
-    /// <param name="finished">Called when every client has received its last reply.</param>
-    /// <param name="fail">Called with a one-line error message.</param>
-    internal LoadLoop(BenchOptions options, RequestMix mix, LoadClient[] clients, int index, ulong seed, Action ready, Action finished, Action<string> fail)
+    internal LoadLoop(BenchOptions options, RequestMix mix, LoadClient[] clients, int index, ulong seed, LoadEvents events)
     {
         _options = options;
-        _ready = ready;
-        _finished = finished;
-        _fail = fail;
+        _events = events;
         Clients = clients;
         Rows = [.. mix.Rows.Select(name => new CommandStatistics(name, options.IsOpenLoop))];
         _arrivals = new RandomSource(~seed + (ulong)index);
@@ -60,7 +53,7 @@ internal sealed class LoadLoop : IConnectionHandler
         }
 
         Loop = new EventLoop($"bench-{index}", useSockets: options.Transport == "sockets") { Handler = this };
-        Loop.Crashed = failure => fail(failure.ToString());
+        Loop.Crashed = failure => events.Fail(failure.ToString());
     }
 
     internal EventLoop Loop { get; }
@@ -133,7 +126,7 @@ internal sealed class LoadLoop : IConnectionHandler
 
     internal void Disconnected(LoadClient client)
     {
-        if (!client.HasFinished) _fail("the server closed a connection");
+        if (!client.HasFinished) _events.Fail("the server closed a connection");
     }
 
     public int Tick()
@@ -173,7 +166,7 @@ internal sealed class LoadLoop : IConnectionHandler
 
             if (kind == ReplyClass.Malformed || client.PendingCount == 0)
             {
-                _fail("the server sent an invalid or unexpected reply");
+                _events.Fail("the server sent an invalid or unexpected reply");
                 return input.Length;
             }
 
@@ -261,7 +254,7 @@ internal sealed class LoadLoop : IConnectionHandler
     {
         if (kind is ReplyClass.Error or ReplyClass.Malformed)
         {
-            _fail($"the server refused the connection: {Text(reply)}");
+            _events.Fail($"the server refused the connection: {Text(reply)}");
             return false;
         }
 
@@ -271,7 +264,7 @@ internal sealed class LoadLoop : IConnectionHandler
 
     private void Greeted()
     {
-        if (++_greeted == Clients.Length) _ready();
+        if (++_greeted == Clients.Length) _events.Ready();
     }
 
     private void CountError(CommandStatistics row, ReadOnlySpan<byte> reply)
@@ -311,6 +304,12 @@ internal sealed class LoadLoop : IConnectionHandler
     {
         if (client.HasFinished) return;
         client.HasFinished = true;
-        if (++_finishedClients == Clients.Length) _finished();
+        if (++_finishedClients == Clients.Length) _events.Finished();
     }
 }
+
+/// <summary>What a loop reports. On its thread.</summary>
+/// <param name="Ready">Every connection is ready for requests.</param>
+/// <param name="Finished">Every client has received its last reply.</param>
+/// <param name="Fail">Ends the run with a one-line error message.</param>
+internal readonly record struct LoadEvents(Action Ready, Action Finished, Action<string> Fail);

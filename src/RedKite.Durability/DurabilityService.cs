@@ -77,7 +77,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         Saves = new SaveHistory(_clock.NowMs, _events, isRewrite: false);
         Rewrites = new SaveHistory(_clock.NowMs, _events, isRewrite: true);
         Loading = new LoadProgress(loadAdvanced);
-        _loader = new DataLoader(_settings, _keyspace, _keyless, _clock, _log, Files, Log.Folder, Loading, core.Changes);
+        _loader = new DataLoader(core, Files, Log.Folder, Loading);
     }
 
     /// <summary>The file system.</summary>

@@ -32,7 +32,7 @@ internal sealed class ServerInfo
             new("memory", (scoped in CommandContext _, InfoText text) => MemoryInfo.Write(Metrics, parts.Core.Configuration, parts.Core.Script, parts.Durability.Log.Log?.Chain.MemoryBytes ?? 0, parts.ReplicaStream, parts.Core.Replication, text)),
             new("persistence", (scoped in CommandContext _, InfoText text) => PersistenceInfo.Write(parts, text)),
             new("threads", Threads),
-            new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(Metrics, _parts.Core.Messages, _parts.Core.Tracking, _parts.Core.Script, _parts.Durability, _parts.Replicas, _parts.Core.LocalExpiries, _parts.Migrations, text)),
+            new("stats", (scoped in CommandContext _, InfoText text) => StatsInfo.Write(_parts, text)),
             new("replication", (scoped in CommandContext _, InfoText text) => new ReplicationInfo(parts.Core.Replication, parts.Replicas, parts.Core.Configuration, parts.Core.Clock).Write(text)),
             new("cpu", Cpu),
             new("modules", (scoped in CommandContext _, InfoText text) =>

@@ -1,11 +1,6 @@
 using System.Diagnostics;
-using RedKite.Server.Durability;
+using RedKite.Server.Diagnostics;
 using RedKite.Server.Metrics;
-using RedKite.Server.Migration;
-using RedKite.Server.PubSub;
-using RedKite.Server.Sessions;
-using RedKite.Server.Tracking;
-using RedKite.Server.Replication;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Server;
@@ -13,8 +8,10 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>INFO's stats section: counts since the start or the last CONFIG RESETSTAT.</summary>
 internal static class StatsInfo
 {
-    internal static void Write(MetricsRegistry registry, MessageHub messages, KeyTracking tracking, RunningScript script, DurabilityService durability, ReplicaService replicas, LocalExpiries localExpiries, MigrationService migrations, InfoText text)
+    internal static void Write(ServerParts parts, InfoText text)
     {
+        ServerCore core = parts.Core;
+        MetricsRegistry registry = core.Metrics;
         ServerTotals totals = ServerTotals.Of(registry);
         ServerMetrics stats = registry.Server;
         (double commands, double received, double sent) = stats.Rates;
@@ -25,13 +22,13 @@ internal static class StatsInfo
         text.Line("total_net_input_bytes"u8, totals.BytesReceived);
         text.Line("total_net_output_bytes"u8, totals.BytesSent);
         text.Line("total_net_repl_input_bytes"u8, 0);
-        text.Line("total_net_repl_output_bytes"u8, replicas.StreamedBytesSinceReset);
+        text.Line("total_net_repl_output_bytes"u8, parts.Replicas.StreamedBytesSinceReset);
         text.Line("instantaneous_input_kbps"u8, received / 1024, 2);
         text.Line("instantaneous_output_kbps"u8, sent / 1024, 2);
         text.Line("instantaneous_input_repl_kbps"u8, 0, 2);
         text.Line("instantaneous_output_repl_kbps"u8, 0, 2);
         text.Line("rejected_connections"u8, stats.ConnectionsRejected);
-        (long full, long partial, long refused) = replicas.Counts.SinceReset;
+        (long full, long partial, long refused) = parts.Replicas.Counts.SinceReset;
         text.Line("sync_full"u8, full);
         text.Line("sync_partial_ok"u8, partial);
         text.Line("sync_partial_err"u8, refused);
@@ -44,27 +41,27 @@ internal static class StatsInfo
         text.Line("expire_cycle_cpu_milliseconds"u8, totals.SweepTicks * 1000 / Stopwatch.Frequency);
         text.Line("evicted_keys"u8, totals.EvictedKeys);
         text.Line("evicted_clients"u8, stats.EvictedClients);
-        text.Line("evicted_scripts"u8, script.Figures().Evicted);
+        text.Line("evicted_scripts"u8, core.Script.Figures().Evicted);
         text.Line("total_eviction_exceeded_time"u8, stats.ExceededMs);
         text.Line("current_eviction_exceeded_time"u8, stats.CurrentExceededMs);
         text.Line("keyspace_hits"u8, totals.KeyspaceHits);
         text.Line("keyspace_misses"u8, totals.KeyspaceMisses);
-        text.Line("pubsub_channels"u8, messages.Channels.Count);
-        text.Line("pubsub_patterns"u8, messages.Patterns);
-        text.Line("pubsubshard_channels"u8, messages.ShardChannels.Count);
-        text.Line("latest_fork_usec"u8, (long)durability.LastSnapshotPoint.TotalMicroseconds);
-        text.Line("total_forks"u8, durability.SnapshotPointsSinceReset);
-        text.Line("migrate_cached_sockets"u8, migrations.IdleConnections);
-        text.Line("slave_expires_tracked_keys"u8, localExpiries.Count);
+        text.Line("pubsub_channels"u8, core.Messages.Channels.Count);
+        text.Line("pubsub_patterns"u8, core.Messages.Patterns);
+        text.Line("pubsubshard_channels"u8, core.Messages.ShardChannels.Count);
+        text.Line("latest_fork_usec"u8, (long)parts.Durability.LastSnapshotPoint.TotalMicroseconds);
+        text.Line("total_forks"u8, parts.Durability.SnapshotPointsSinceReset);
+        text.Line("migrate_cached_sockets"u8, parts.Migrations.IdleConnections);
+        text.Line("slave_expires_tracked_keys"u8, core.LocalExpiries.Count);
         text.Line("active_defrag_hits"u8, totals.Defragmentation.Hits);
         text.Line("active_defrag_misses"u8, totals.Defragmentation.Misses);
         text.Line("active_defrag_key_hits"u8, totals.Defragmentation.KeyHits);
         text.Line("active_defrag_key_misses"u8, totals.Defragmentation.KeyMisses);
         text.Line("total_active_defrag_time"u8, totals.Defragmentation.Ticks * 1000 / Stopwatch.Frequency);
         text.Line("current_active_defrag_time"u8, 0); // work is not divided into runs that have a duration
-        text.Line("tracking_total_keys"u8, tracking.Keys);
-        text.Line("tracking_total_items"u8, tracking.Items);
-        text.Line("tracking_total_prefixes"u8, tracking.Prefixes);
+        text.Line("tracking_total_keys"u8, core.Tracking.Keys);
+        text.Line("tracking_total_items"u8, core.Tracking.Items);
+        text.Line("tracking_total_prefixes"u8, core.Tracking.Prefixes);
         text.Line("unexpected_error_replies"u8, totals.UnexpectedErrorReplies);
         text.Line("total_error_replies"u8, totals.ErrorReplies);
         text.Line("dump_payload_sanitizations"u8, totals.PayloadsChecked);
