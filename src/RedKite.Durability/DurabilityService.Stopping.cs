@@ -7,14 +7,14 @@ namespace RedKite.Server.Durability;
 /// <content>The end: the log is completed and the data saved for the last time. Nothing here waits for a script without end.</content>
 internal sealed partial class DurabilityService
 {
-    internal const int ScriptAtStopMs = 5000; // how long stopping waits for a script
+    internal volatile int ScriptAtStopMs = 5000; // how long stopping waits for a script; tests wait less
 
     /// <summary>Ends the append-only file, with everything written and synced, and then saves if that is wanted. Nothing else is executed.</summary>
-    internal void Stop(bool saves)
+    internal void Stop(StopSaving saving)
     {
         _host.Stopping();
         Log.Stop(_host.Position);
-        if (saves && SavesAtStop(StopSaving.BySavePoints)) SaveAtStop();
+        if (SavesAtStop(saving) && SaveAtStop(out bool saved) is null && !saved && !_hasEnded) _log.Warning(LogEvents.StopWithoutSave, "A script does not end, so the server stops without saving.");
         _hasEnded = true;
         _cancelsSave = true; // of a save whose snapshot has not begun
         Interlocked.MemoryBarrier();
@@ -70,12 +70,14 @@ internal sealed partial class DurabilityService
     internal bool SavesAtStop(StopSaving saving) => saving == StopSaving.Always || (saving == StopSaving.BySavePoints && _settings.SavePoints.Length > 0);
 
     /// <summary>
-    /// Saves because the server stops; a snapshot in progress is aborted. If a script does not end within some seconds, nothing is saved:
+    /// Saves because the server stops; a snapshot in progress is aborted. If a script does not end within some seconds, nothing is saved yet:
     /// a server must always stop.
     /// </summary>
+    /// <param name="saved">Whether it was saved.</param>
     /// <returns>What failed; null: nothing.</returns>
-    internal FileFailure? SaveAtStop()
+    internal FileFailure? SaveAtStop(out bool saved)
     {
+        saved = false;
         Log.Flush(); // what is logged is on the disk however long the save takes
         _log.Notice(LogEvents.SaveBegun, $"Saving the final RDB snapshot before exiting.{Estimate()}");
         _stops = true;
@@ -89,8 +91,13 @@ internal sealed partial class DurabilityService
         {
             if (_hasEnded) return null;
             int polls = 0;
-            if (dumps && TryEnterWhole(() => ++polls >= ScriptAtStopMs / ScriptPollMs, out ScriptMutexHold hold, polls: true)) return SaveEntered(hold);
-            _log.Warning(LogEvents.StopWithoutSave, "A script does not end, so the server stops without saving.");
+            if (dumps && TryEnterWhole(() => ++polls >= ScriptAtStopMs / ScriptPollMs, out ScriptMutexHold hold, polls: true))
+            {
+                FileFailure? failure = SaveEntered(hold);
+                saved = failure is null;
+                return failure;
+            }
+
             return null;
         }
         finally

@@ -328,6 +328,13 @@ internal sealed partial class DurabilityService : IReplicatedData
         }
     }
 
+    /// <summary>Applies the settings by which a failed save in the background refuses writes.</summary>
+    internal void ApplySaveSettings()
+    {
+        if (_settings.StopWritesOnBgsaveError && _settings.SavePoints.Length > 0 && Saves.BackgroundFailure is not null) _gate.Refuse(WriteRefusal.Snapshot);
+        else _gate.Accept(WriteRefusal.Snapshot);
+    }
+
     /// <summary>Begins to save to the dump file on another thread.</summary>
     /// <param name="schedules">Whether it is saved later if the append-only file is being rewritten.</param>
     internal BackgroundStart BeginSave(bool schedules)

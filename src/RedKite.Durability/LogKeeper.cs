@@ -31,6 +31,7 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
     private readonly ServerLog _serverLog = core.Log;
     private readonly Lock _changing = new();
     private readonly Lock _ending = new();
+    private readonly Lock _applying = new();
     private readonly AofFolder _folder = new(files, core.Settings.DirectoryPath, core.Settings.AppendDirectoryName, core.Settings.AppendFileName);
     private AofManifest _manifest = AofManifest.Empty;
     private volatile AppendOnlyLog? _log;
@@ -256,14 +257,68 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
     internal void Rewrite(Action<DumpFile, Action> writeSnapshot)
     {
         _folder.Create();
+        if (_log is null) ReadManifest();
         using BaseFile file = NewBase();
         if (_log is { } log) Rewrite(log, file, writeSnapshot);
         else if (_settings.AppendOnly) BeginWithBase(file, writeSnapshot);
         else WriteBaseAlone(file, writeSnapshot);
         lock (_changing)
         {
-            _manifest = _folder.DeleteHistory(_manifest);
-            _folder.WriteManifest(_manifest);
+            WriteManifest(_folder.DeleteHistory(_manifest));
+        }
+    }
+
+    // Without a log in use, the folder may have files of an earlier run, or of another log: they stay in force until the new base is.
+    private void ReadManifest()
+    {
+        try
+        {
+            lock (_changing) _manifest = _folder.ReadManifest();
+        }
+        catch (AofException failure)
+        {
+            throw new FileFailure("read", _folder.FolderPath, FileFailure.InputOutput, failure.Message);
+        }
+    }
+
+    // If it fails behind its rename, the disk may name what is not used: the manifest that was in force is written again, or what the disk has is taken over, so that no name is used twice.
+    private void WriteManifest(AofManifest manifest)
+    {
+        try
+        {
+            _folder.WriteManifest(manifest);
+        }
+        catch (FileFailure)
+        {
+            RestoreManifest();
+            throw;
+        }
+
+        _manifest = manifest;
+    }
+
+    private void RestoreManifest()
+    {
+        try
+        {
+            if (_manifest.Base is not null || !_manifest.Increments.IsEmpty)
+            {
+                _folder.WriteManifest(_manifest);
+                return;
+            }
+        }
+        catch (FileFailure)
+        {
+            // As above: then what the disk has counts.
+        }
+
+        try
+        {
+            _manifest = _folder.ReadManifest();
+        }
+        catch (Exception failure) when (failure is FileFailure or AofException)
+        {
+            _serverLog.Warning(LogEvents.LogFailed, $"The manifest of the append-only file can be neither written nor read: {failure.Message}");
         }
     }
 
@@ -343,8 +398,7 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
     {
         AofManifest next = manifest.WithBase(_settings.AppendFileName, file.IsRdb, manifest.LastIncrementSequence + (keepsIncrement ? 0 : 1));
         file.Commit(next.Base!.Name);
-        _folder.WriteManifest(next);
-        _manifest = next;
+        WriteManifest(next);
         Interlocked.Exchange(ref _covered, replaced);
         BaseBytes = file.Bytes;
         Interlocked.Exchange(ref _closedIncrementBytes, 0);
@@ -363,7 +417,7 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
             if (lacksRecords) return file;
             try
             {
-                _folder.WriteManifest(next); // it syncs the folder, and with it the new file's name
+                WriteManifest(next); // it syncs the folder, and with it the new file's name
             }
             catch
             {
@@ -372,7 +426,6 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
             }
 
             Interlocked.Add(ref _closedIncrementBytes, log.Writer.FileLength);
-            _manifest = next;
             return file;
         }
     }
@@ -397,6 +450,7 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
         Apply(log);
         log.Writer.Start(file, length);
         _log = log;
+        Apply(log); // a setting that has changed meanwhile found no log
         core.SyncedLog.Use(log);
         host.LogBegan(log);
         events.OnLogChanged(LogChange.Began, "");
@@ -422,8 +476,12 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
 
     private void Apply(AppendOnlyLog log)
     {
-        log.Writer.Policy = _settings.AppendFsync;
-        log.Writer.WritesTimestamps = _settings.AofTimestampEnabled;
+        lock (_applying) // what was read earlier is not written later
+        {
+            log.Writer.Policy = _settings.AppendFsync;
+            log.Writer.WritesTimestamps = _settings.AofTimestampEnabled;
+        }
+
         log.Writer.WakeSurely();
     }
 

@@ -155,6 +155,7 @@ public sealed partial class RedKiteServer
     {
         OnChange(_clientLimit.Check, "maxclients");
         OnChange(Quietly(Parts.Replicas.CountGood), "min-replicas-to-write", "min-replicas-max-lag");
+        OnChange(Quietly(Parts.Durability.ApplySaveSettings), "save", "stop-writes-on-bgsave-error");
         OnChange(Quietly(Parts.Durability.Log.ApplySettings), "appendfsync", "no-appendfsync-on-rewrite", "aof-timestamp-enabled");
         OnChange(
             Quietly(() =>

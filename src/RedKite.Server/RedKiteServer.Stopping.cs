@@ -1,3 +1,4 @@
+using RedKite.Persistence.Files;
 using RedKite.Server.Durability;
 using RedKite.Server.Logging;
 using RedKite.Server.Loops;
@@ -28,51 +29,73 @@ public sealed partial class RedKiteServer
     {
         if (!Parts.Durability.SavesAtStop(saving))
         {
-            if (_stopping == 0) _savesAtStop = false; // nor does one that waits for a script to save
+            if (_stopping == 0) _savingAtStop = StopSaving.Never; // nor does one that waits for a script to save
             _ = StopAsync();
             return true;
         }
 
-        lock (_savingToStop) return TryStopSaving();
+        lock (_savingToStop) return TryStopSaving(saving);
     }
 
-    private bool TryStopSaving()
+    private bool TryStopSaving(StopSaving saving)
     {
         if (_stopping != 0) return true;
-        bool wasLoaded = _isLoaded;
-        if (wasLoaded)
+        if (_isLoaded) // what is loaded meanwhile is saved when the loops have ended
         {
-            Engine.Pause.Hold(PauseReason.LastSave);
-            WaitForLoopsToHeed(); // what a loop has admitted before is saved; callers in the process look again with their stripes locked
-            Parts.Replicas.IsStopping = true;
-            bool scriptsEnd = Parts.Durability.CanLockScripts(); // otherwise a link may wait for one, too
-            if (scriptsEnd && _follower.Suspend() && Parts.Durability.SaveAtStop() is not null)
+            FileFailure? failed = null;
+            bool saved = false;
+            try
             {
-                Parts.Replicas.IsStopping = false;
-                _follower.Resume();
-                Engine.Pause.Release(PauseReason.LastSave);
-                ResumePaused();
+                Engine.Pause.Hold(PauseReason.LastSave);
+                bool heed = LoopsHeed(); // what a loop has admitted before is saved; callers in the process look again with their stripes locked
+                Parts.Replicas.IsStopping = true;
+                bool scriptsEnd = heed && Parts.Durability.CanLockScripts(); // otherwise a link may wait for one, too
+                if (scriptsEnd && _follower.Suspend()) failed = Parts.Durability.SaveAtStop(out saved);
+                if (!saved && failed is null) Engine.Log.Warning(LogEvents.StopWithoutSave, "A script does not end: the server saves when it has stopped it.");
+            }
+#pragma warning disable CA1031 // Clients must not wait for ever because of a bug.
+            catch (Exception failure)
+#pragma warning restore CA1031
+            {
+                Engine.Log.Warning(LogEvents.StopFailed, $"A bug: the data could not be saved for the last time, and the server goes on. {failure}");
+                GoOn();
                 return false;
             }
+
+            if (failed is not null)
+            {
+                GoOn();
+                return false;
+            }
+
+            if (_stopping == 0) _savingAtStop = saved ? StopSaving.Never : saving; // a script is stopped with its loop, and nothing else executes then
         }
 
-        if (wasLoaded) _savesAtStop = false; // what was loaded meanwhile is saved when the loops have ended
         _ = StopAsync();
         return true;
+
+        void GoOn()
+        {
+            Parts.Replicas.IsStopping = false;
+            _follower.Resume();
+            Engine.Pause.Release(PauseReason.LastSave);
+            ResumePaused();
+        }
     }
 
-    // A loop that runs a script may not end soon: then the save does not begin either.
-    private void WaitForLoopsToHeed()
+    // Whether all loops have come to know of the pause. One that runs a script may not soon: then the save does not begin yet.
+    private bool LoopsHeed()
     {
-        if (Array.Exists(_loops, static loop => loop.Loop.IsCurrent)) return;
-        using var limit = new CancellationTokenSource(DurabilityService.ScriptAtStopMs);
+        if (Array.Exists(_loops, static loop => loop.Loop.IsCurrent)) return true;
+        using var limit = new CancellationTokenSource(Parts.Durability.ScriptAtStopMs);
         try
         {
             WaitForLoops(limit.Token);
+            return true;
         }
         catch (OperationCanceledException)
         {
-            // As above.
+            return false;
         }
     }
 
@@ -118,9 +141,8 @@ public sealed partial class RedKiteServer
             Do(_arrivals.Dispose);
             Do(Parts.Migrations.Stop); // while there are loops, which its transfers wake
             foreach (SessionLoop loop in _loops) loop.Loop.Post(loop.Loop.StopListening);
-            bool haveEnded = true;
-            foreach (SessionLoop loop in _loops) haveEnded &= Do(loop.Loop.Stop);
-            foreach (SessionLoop loop in _loops) haveEnded = haveEnded && Do(loop.Loop.Dispose);
+            HashSet<SessionLoop> ended = [];
+            bool haveEnded = EndLoops(ended);
             Do(_endpoints.Dispose);
             Do(_pidFile.Remove);
 
@@ -128,9 +150,31 @@ public sealed partial class RedKiteServer
             // save and follow are not waited for then, so what they use stays, too.
             if (Failure is not null || !haveEnded) return;
             haveEnded &= Do(EndCallers);
+            haveEnded &= EndLoops(ended); // a script of a caller may have begun a reserve loop meanwhile
             haveEnded &= Do(EndFollowing);
             haveEnded &= Do(EndDurability);
             if (haveEnded) Do(Release); // otherwise a thread may still use it
+        }
+
+        // A script may have begun a reserve loop that was not listed yet: its loop, or its caller, is waited for.
+        bool EndLoops(HashSet<SessionLoop> ended)
+        {
+            bool haveEnded = true;
+            List<SessionLoop> stopped = [];
+            SessionLoop[] loops;
+            do
+            {
+                loops = _loops;
+                foreach (SessionLoop loop in loops)
+                {
+                    if (!ended.Add(loop)) continue;
+                    haveEnded &= Do(loop.Loop.Stop);
+                    stopped.Add(loop);
+                }
+            }
+            while (loops != _loops);
+            foreach (SessionLoop loop in stopped) haveEnded = haveEnded && Do(loop.Loop.Dispose);
+            return haveEnded;
         }
 
         bool Do(Action step)
@@ -155,13 +199,13 @@ public sealed partial class RedKiteServer
     {
         _loaded.Wait();
         _follower.Dispose();
-        _savesAtStop &= !_follower.History.IsIncomplete;
+        if (_follower.History.IsIncomplete) _savingAtStop = StopSaving.Never;
     }
 
     private void EndDurability()
     {
         _haveLoopsEnded = true;
-        Parts.Durability.Stop(_savesAtStop && _isLoaded);
+        Parts.Durability.Stop(_isLoaded ? _savingAtStop : StopSaving.Never);
     }
 
     private void Release()

@@ -55,7 +55,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private readonly ManualResetEventSlim _loaded = new(); // or loading has failed
     private volatile bool _isLoaded;
     private readonly TaskCompletionSource _listening = new(TaskCreationOptions.RunContinuationsAsynchronously);
-    private volatile bool _savesAtStop = true;
+    private volatile StopSaving _savingAtStop = StopSaving.BySavePoints;
     private volatile bool _haveLoopsEnded; // and the callers in the process
 
     /// <summary>The TCP port; 0 when the server listens on none.</summary>

@@ -141,7 +141,7 @@ public sealed class StoppingTests
         script.Join();
         Assert.True(await saving.WaitAsync(Patience, TestContext.Current.CancellationToken));
         await server.Stopped.WaitAsync(Patience, TestContext.Current.CancellationToken);
-        Assert.InRange(polls, 1, (DurabilityService.ScriptAtStopMs / DurabilityService.ScriptPollMs) - 1); // it had not given up
+        Assert.InRange(polls, 1, (server.Parts.Durability.ScriptAtStopMs / DurabilityService.ScriptPollMs) - 1); // it had not given up
     }
 
     // By a client of the first loop, or the host, while the second one is made: it would run for ever.

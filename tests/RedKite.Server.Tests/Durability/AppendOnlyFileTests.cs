@@ -216,6 +216,62 @@ public class AppendOnlyFileTests
         Assert.Equal("3", disk.Run("GET b").Text);
     }
 
+    // What the manifest on the disk names stays as it is until a new base is in force, also if the server has not read it at its start.
+    [Theory]
+    [InlineData("CONFIG SET appendonly yes")]
+    [InlineData("BGREWRITEAOF")]
+    public async Task Files_of_an_earlier_run_stay_in_force_until_a_new_base_is(string begin)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "save", "");
+        disk.Run("SET a 1");
+        await disk.StopAsync();
+        disk.Set("appendonly", "no");
+        await disk.StartAsync();
+        disk.Run("SET b 2");
+        disk.Files.Plan = static call => call.Operation == "write" && call.Path.Contains("temp-", StringComparison.Ordinal) ? new FileFault(FileFault.InputOutput) : null;
+        disk.Run(begin);
+        disk.WaitFor(() => disk.Info("aof_last_bgrewrite_status") == "err", "the failure");
+        disk.Files.Plan = null;
+        await disk.StopAsync();
+        disk.Set("appendonly", "yes");
+        await disk.StartAsync();
+        Assert.Equal(("1", null), (disk.Run("GET a").Text, disk.Run("GET b").Text));
+
+        disk.Run("SET c 3");
+        await disk.StopAsync();
+        disk.Set("appendonly", "no");
+        await disk.StartAsync();
+        disk.Run("SET b 2");
+        disk.Run(begin);
+        disk.WaitFor(() => disk.Info("aof_last_bgrewrite_status") == "ok" && disk.Info("aof_rewrites") != "0", "the base");
+        await disk.StopAsync();
+        disk.Set("appendonly", "yes");
+        await disk.StartAsync();
+        Assert.Equal((null, "2"), (disk.Run("GET a").Text, disk.Run("GET b").Text));
+    }
+
+    // The rename has happened, and is not known to have: the next attempt uses no name that the disk may name.
+    [Fact]
+    public async Task A_manifest_whose_commit_fails_behind_its_rename_is_put_back()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "always", "save", "");
+        disk.Run("SET a 1");
+        string manifest = Path.Combine(disk.Folder, "appendonlydir", "appendonly.aof.manifest");
+        byte[] before = disk.Files.Content(manifest);
+        int faults = 0;
+        disk.Files.Plan = call => call.Operation == "sync folder" && Interlocked.Increment(ref faults) == 1 ? new FileFault(FileFault.InputOutput) : null;
+        disk.Run("BGREWRITEAOF");
+        disk.WaitFor(() => disk.Info("aof_last_bgrewrite_status") == "err", "the failure");
+        disk.Files.Plan = null;
+        Assert.Equal(before, disk.Files.Content(manifest));
+        disk.Run("SET b 2");
+        disk.Run("BGREWRITEAOF");
+        disk.WaitFor(() => disk.Info("aof_last_bgrewrite_status") == "ok", "the next");
+        disk.Run("SET c 3");
+        await disk.RestartAsync();
+        Assert.Equal(["1", "2", "3"], new[] { "a", "b", "c" }.Select(key => disk.Run("GET " + key).Text));
+    }
+
     [Fact]
     public async Task File_that_is_switched_on_while_it_ends_begins_again()
     {

@@ -272,6 +272,16 @@ public class SnapshotTests
         disk.WaitFor(() => disk.Info("rdb_last_bgsave_status") == "err", "the failure");
         Assert.StartsWith("MISCONF ", disk.Run("SET b 1").Text, StringComparison.Ordinal);
         Assert.Equal("1", disk.Run("GET a").Text);
+
+        // As Redis, which asks these settings at each command.
+        disk.Run("CONFIG SET stop-writes-on-bgsave-error no");
+        Assert.Equal("OK", disk.Run("SET b 1").Text);
+        disk.Run("CONFIG SET stop-writes-on-bgsave-error yes");
+        Assert.StartsWith("MISCONF ", disk.Run("SET b 1").Text, StringComparison.Ordinal);
+        disk.Server.Execute("CONFIG", "SET", "save", "");
+        Assert.Equal("OK", disk.Run("SET b 1").Text);
+        disk.Server.Execute("CONFIG", "SET", "save", "3600 1");
+        Assert.StartsWith("MISCONF ", disk.Run("SET b 1").Text, StringComparison.Ordinal);
         disk.Files.Plan = null;
         Assert.Equal("OK", disk.Run("SAVE").Text);
         Assert.Equal("OK", disk.Run("SET b 1").Text);

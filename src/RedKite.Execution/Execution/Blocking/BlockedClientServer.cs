@@ -25,7 +25,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     private long? _readyMs; // null: the time of now
 
     /// <summary>Whether clients are blocked on a key that was noted.</summary>
-    internal bool HasNoted => noted.Any;
+    internal bool HasNoted => noted.Any && !_engine.Pause.IsLastSave; // behind the last save they stay noted, for a server that goes on
 
     /// <summary>
     /// Reads the clock behind a unit. As in Redis, a key counts as ready by the time of the unit, and the client's request executes by the time of now: a key that has
@@ -74,7 +74,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     /// <summary>Serves clients of keys that were noted outside of commands: by the background sweep. No stripe is locked.</summary>
     internal void ServeNoted()
     {
-        if (noted.Any) ServeAndUnlock(_keyspace.Lock(StripeSet.Empty));
+        if (HasNoted) ServeAndUnlock(_keyspace.Lock(StripeSet.Empty));
     }
 
     /// <summary>Serves the blocked clients that a command of the short path may serve. Its stripe is locked, and released here.</summary>
