@@ -1,4 +1,5 @@
 using RedKite.Server.Model;
+using RedKite.Server.Replication;
 
 namespace RedKite.Server.Client;
 
@@ -27,6 +28,9 @@ internal sealed class AsyncWait : IThreadPoolWorkItem
         Session = waits.Engine.Clients.AddCaller(waits.Engine.Clock.SteadyMs, waits.Engine.Users.InProcess, () => ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false));
         Session.DatabaseIndex = database;
     }
+
+    /// <summary>In which its command began.</summary>
+    internal AckTerm? Term { get; init; }
 
     internal long DeadlineMs => _blocked!.DeadlineMs;
 
@@ -90,7 +94,11 @@ internal sealed class AsyncWait : IThreadPoolWorkItem
             caller.End();
         }
 
-        _result.TrySetResult(reply);
+        ValueTask<RedKiteReply> acknowledged = _waits.AfterAcks(reply, Session, Term);
+        if (acknowledged.IsCompletedSuccessfully) _result.TrySetResult(acknowledged.Result);
+        else _ = Finish();
+
+        async Task Finish() => _result.TrySetResult(await acknowledged.ConfigureAwait(false));
     }
 
     private void Fail(Exception failure)

@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using RedKite.Server.Execution;
 using RedKite.Server.Model;
+using RedKite.Server.Replication;
 
 namespace RedKite.Server.Client;
 
@@ -36,9 +37,9 @@ internal sealed class AsyncWaits(Engine engine, CallerPool callers)
         try
         {
             cancellation.ThrowIfCancellationRequested();
-            var wait = new AsyncWait(this, database, cancellation);
+            var wait = new AsyncWait(this, database, cancellation) { Term = engine.Replication.Acks.Term };
             caller.ExecuteFor(wait.Session);
-            if (wait.Session.Blocked is not { } blocked) return new ValueTask<RedKiteReply>(RedKiteReply.Parse(caller.Reply));
+            if (wait.Session.Blocked is not { } blocked) return AfterAcks(RedKiteReply.Parse(caller.Reply), wait.Session, wait.Term);
             Task<RedKiteReply> reply = wait.Begin(blocked); // before the call ends: the server's end waits for calls, and then for waits
             if (blocked.Work is not null) Work(caller, blocked);
             return new ValueTask<RedKiteReply>(reply);
@@ -59,6 +60,20 @@ internal sealed class AsyncWaits(Engine engine, CallerPool callers)
 
     /// <summary>Waits for the last of them, which calls in progress may have begun meanwhile: each ends at once.</summary>
     internal void Join() => SpinWait.SpinUntil(() => _waits.IsEmpty && Volatile.Read(ref _working) == 0);
+
+    /// <summary>The reply when enough replicas have acknowledged what the command has written; an error if they have not.</summary>
+    internal ValueTask<RedKiteReply> AfterAcks(RedKiteReply reply, Session session, AckTerm? begun)
+    {
+        long offset = session.Own.UnackedOffset;
+        ReplicaAcks acks = engine.Replication.Acks;
+        return offset == 0 || acks.TermOf(begun) is not { } term ? new ValueTask<RedKiteReply>(reply) : Wait();
+
+        async ValueTask<RedKiteReply> Wait()
+        {
+            ReadOnlyMemory<byte> error = await acks.WhenAckedAsync(term, offset, () => engine.Settings.ReplicaAcksTimeoutMs).ConfigureAwait(false);
+            return error.IsEmpty ? reply : RedKiteReply.Error(System.Text.Encoding.ASCII.GetString(error.Span[1..^2]));
+        }
+    }
 
     internal void Add(AsyncWait wait) => _waits[wait] = true;
 

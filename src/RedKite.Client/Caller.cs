@@ -33,6 +33,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     private Session _session;
     private int _isTaken;
     private volatile bool _ended;
+    private long _blockedReplyStart; // in the replies of the last run
 
     /// <param name="engine">The server.</param>
     /// <param name="pool">Where it returns to after each call of a client; null: a session owns it.</param>
@@ -128,6 +129,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         int database = _session.DatabaseIndex;
         ISyncedLog? log = _engine.SyncedLog.Log;
         long failures = log?.Failures ?? 0;
+        AckTerm? term = _engine.Replication.Acks.Term;
         Command? command = Find(_engine.Commands);
         RowHandler handler = default;
         if (command is null || !_direct.TryRunShort(_session, command, Request.Bytes, Request.Slices, ref handler))
@@ -137,6 +139,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         }
 
         if (log is not null) WaitForLog(log, failures);
+        if (_session.Own.UnackedOffset != 0) WaitForAcks(term);
     }
 
     /// <summary>Executes a GET that copies the value straight from the store to where the caller wants it.</summary>
@@ -176,6 +179,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     {
         ISyncedLog? log = _engine.SyncedLog.Log;
         long failures = log?.Failures ?? 0;
+        AckTerm? term = _engine.Replication.Acks.Term;
         Reply.BytesMax = bytesMax;
         _executor.Time.Read();
         session.NoteUser(); // there is no loop that could
@@ -200,7 +204,12 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         }
 
         goesOn = WaitIfBlocked(session) || Reply.IsChained;
-        if (_origin == CommandOrigin.Client) WaitForLog(log, failures);
+        if (_origin == CommandOrigin.Client)
+        {
+            WaitForLog(log, failures);
+            WaitForAcks(session, term);
+        }
+
         if (_origin != CommandOrigin.Primary) CheckOverflow(bytesMax);
         return consumed;
     }
@@ -315,7 +324,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         session.NoteUser();
 
         // The host's writes may have been those of any session of the pool: WAIT and WAITAOF wait for all that was written so far.
-        if (_pool is not null && command?.Is(CommandFlags.Blocking) == true) _engine.NoteWritten(session);
+        if (_pool is not null && command?.Is(CommandFlags.Blocking) == true) _engine.NoteWritten(session, hasChanged: false);
         try
         {
             while (!_direct.TryRun(session, command, Request.Bytes, Request.Slices)) WaitToRetry(session);
@@ -332,6 +341,39 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         Reply.Clear();
         throw new IOException($"The command was executed, but the append-only file cannot be written: {log.FailureText ?? "it failed meanwhile"}");
     }
+
+    // Of the request, whose reply becomes an error if too few replicas have acknowledged it.
+    private void WaitForAcks(AckTerm? begun)
+    {
+        ReplicaAcks acks = _engine.Replication.Acks;
+        long offset = _session.Own.UnackedOffset;
+        _session.Own.UnackedOffset = 0;
+        if (_origin != CommandOrigin.Client || acks.TermOf(begun) is not { } term) return;
+        ReadOnlySpan<byte> error = acks.Wait(term, offset, AckTimeoutMs);
+        if (error.IsEmpty) return;
+        Reply.Clear();
+        Reply.Raw(error);
+    }
+
+    // Of the requests of a buffer: only the replies of those become errors that have written what was not acknowledged. One that was blocked is the last.
+    private void WaitForAcks(Session session, AckTerm? begun)
+    {
+        WriteReplies writes = _executor.Writes;
+        ReplicaAcks acks = _engine.Replication.Acks;
+        long offset = Math.Max(writes.LastOffset, session.Own.UnackedOffset);
+        if (offset == 0) return;
+        if (acks.TermOf(begun) is { } term)
+        {
+            if (session.Own.UnackedOffset != 0) writes.NoteLast(session, _blockedReplyStart, Reply.Length);
+            ReadOnlySpan<byte> error = acks.Wait(term, offset, AckTimeoutMs);
+            if (!error.IsEmpty) writes.Fail(Reply, term.Position, error);
+        }
+
+        session.Own.UnackedOffset = 0;
+        writes.Clear();
+    }
+
+    private long AckTimeoutMs() => _engine.Settings.ReplicaAcksTimeoutMs;
 
     private void CheckOverflow(long bytesMax)
     {
@@ -366,6 +408,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     private bool WaitIfBlocked(Session session)
     {
         if (session.Blocked is not { } blocked) return false;
+        _blockedReplyStart = Reply.Length;
         if (blocked.Work is not null) Work(blocked);
         while (!blocked.Sleep((int)Math.Clamp(blocked.DeadlineMs - _executor.Time.SteadyMs, 1, SleepMsMax)))
         {

@@ -57,7 +57,8 @@ public sealed class RedKiteTransaction : RedKiteQueue, IDisposable
             NoteFirstError(span, executed.IsError ? replies : executed.Items);
             if (executed.IsError)
             {
-                Refuse(queued, "The transaction was refused, so the command was not executed.");
+                bool wasExecuted = executed.Text!.StartsWith("NOREPLICAS ", StringComparison.Ordinal) && !replies.Take(replies.Count - 1).Any(static reply => reply.IsError); // min-replicas-to-write refuses a queued command
+                Refuse(queued, wasExecuted ? "The transaction was executed, but too few replicas have acknowledged it (replica-acks)." : "The transaction was refused, so the command was not executed.");
                 throw (replies.Find(static reply => reply.IsError) ?? executed).ToException();
             }
 

@@ -245,6 +245,12 @@ internal static class MetricTable
     internal static readonly Metric GoodReplicas = Row("replicas_good", "redkite.replicas.good", Gauge, Count, "Replicas that have acknowledged something within min-replicas-max-lag.", o => o.Replication.GoodReplicas);
     internal static readonly Metric LacksReplicas = Row("writes_refused_replicas", "redkite.replicas.too_few", Gauge, Count, "1 while writes are refused because there are fewer good replicas than min-replicas-to-write.", o => o.Replication.WritesRefused ? 1 : 0);
 
+    internal static readonly Metric UnackedReplies = Row("unacknowledged_replies", "redkite.replica_acks.waiting", Gauge, Count, "Replies that wait until replicas have acknowledged what was written (replica-acks).", o => o.Replication.Acks.Replies);
+    internal static readonly Metric UnackedSeconds = Row("unacknowledged_seconds", "redkite.replica_acks.oldest", Gauge, Seconds, "How long the oldest of them has waited; 0: none waits.", o => o.Replication.Acks.OldestMs / 1000.0);
+    internal static readonly Metric AckWaits = Row("replica_ack_waits", "redkite.replica_acks.waits", Counter, Count, "Waits of clients for replicas that have ended; replies that a client is sent at once wait together.", o => o.Replication.Acks.Waits);
+    internal static readonly Metric AckWaitTime = Row("replica_ack_wait_microseconds", "redkite.replica_acks.wait_time", Counter, Microseconds, "How long these waits took together.", o => o.Replication.Acks.Microseconds);
+    internal static readonly Metric UnackedErrors = Row("unacknowledged_errors", "redkite.replica_acks.errors", Counter, Count, "Replies that became the error NOREPLICAS, because too few replicas had acknowledged what was written: it may be lost.", o => o.Replication.Acks.Failed);
+
     // Being a replica
     internal static readonly Metric LinkUp = Row("primary_link_up", "redkite.primary_link.up", Gauge, Count, "1 while this replica gets its primary's stream, otherwise 0; unknown on a primary.", o => o.Replication.Link is { } link ? link.IsUp ? 1 : 0 : double.NaN);
     internal static readonly Metric LinkDown = Row("primary_link_down_seconds", "redkite.primary_link.down", Gauge, Seconds, "How long this replica has had neither its primary's stream nor a synchronization; unknown on a primary.", o => o.Replication.Link?.DownSeconds ?? double.NaN);

@@ -12,7 +12,7 @@ namespace RedKite.Net;
 /// caller's own buffer, as long as nothing waits. Everything else is queued (<see cref="Queue(ReadOnlySpan{byte})"/>), and the loop
 /// sends each connection's queue once at the end of its iteration.
 /// </remarks>
-internal sealed class Connection
+internal sealed partial class Connection
 {
     // How many bytes a layer gets at a time, so that its output does not pile up in front of a slow peer.
     private const int LayerBytesMax = 32 * 1024;
@@ -77,13 +77,13 @@ internal sealed class Connection
     public long InputBytes => Math.Max(0, Input?.Length ?? 0);
 
     /// <summary>Bytes of output that the peer has not taken. A snapshot when read by another thread.</summary>
-    public long OutputBytes => (_output?.Length ?? 0) + (Layer?.Wire?.Length ?? 0) + (_gated?.Length ?? 0) + (_awaiting?.Length ?? 0);
+    public long OutputBytes => (_output?.Length ?? 0) + (Layer?.Wire?.Length ?? 0) + (_gated?.Length ?? 0) + (_awaiting?.Length ?? 0) + (_unacked?.Bytes ?? 0);
 
     /// <summary>Memory of the output that the peer has not taken. A snapshot when read by another thread.</summary>
-    public long OutputCapacityBytes => (_output?.Capacity ?? 0) + (Layer?.Wire?.Capacity ?? 0) + (_gated?.Capacity ?? 0) + (_awaiting?.Capacity ?? 0);
+    public long OutputCapacityBytes => (_output?.Capacity ?? 0) + (Layer?.Wire?.Capacity ?? 0) + (_gated?.Capacity ?? 0) + (_awaiting?.Capacity ?? 0) + (_unacked?.CapacityBytes ?? 0);
 
     /// <summary>The number of blocks in which output waits.</summary>
-    public long OutputBlocks => (_output?.Count ?? 0) + (Layer?.Wire?.Count ?? 0) + (_gated?.Count ?? 0) + (_awaiting?.Count ?? 0);
+    public long OutputBlocks => (_output?.Count ?? 0) + (Layer?.Wire?.Count ?? 0) + (_gated?.Count ?? 0) + (_awaiting?.Count ?? 0) + (_unacked?.Blocks ?? 0);
 
     /// <summary>Memory of the connection's buffers. A snapshot when read by another thread.</summary>
     public long BufferBytes => (Input?.HeldBytes ?? 0) + OutputCapacityBytes + (Layer?.BufferBytes ?? 0);
@@ -116,7 +116,7 @@ internal sealed class Connection
     public void Send(ReadOnlySpan<byte> bytes)
     {
         if (IsClosing || bytes.IsEmpty) return;
-        if (_output is null && !MustGate)
+        if (_output is null && _unacked is null && !MustGate)
         {
             int sent = Layer is null ? Loop.Transport.Send(this, bytes) : SendThroughLayer(Layer, bytes);
             if (sent == bytes.Length && Layer?.Wire is null) return;
@@ -139,6 +139,13 @@ internal sealed class Connection
     public void Queue(ReadOnlySpan<byte> bytes)
     {
         if (IsClosing || bytes.IsEmpty) return;
+        if (_unacked is not null)
+        {
+            _unacked.Append(bytes);
+            UnackedMore();
+            return;
+        }
+
         if (MustGate)
         {
             Gated().Append(bytes);
@@ -154,6 +161,13 @@ internal sealed class Connection
     public void Queue(SharedBuffer buffer, int start, int length)
     {
         if (IsClosing || length == 0) return;
+        if (_unacked is not null)
+        {
+            _unacked.Append(buffer, start, length);
+            UnackedMore();
+            return;
+        }
+
         if (MustGate)
         {
             Gated().Append(buffer, start, length);
@@ -319,10 +333,12 @@ internal sealed class Connection
         _output?.Dispose();
         _gated?.Dispose();
         _awaiting?.Dispose();
+        if (_unacked is not null) Loop.Keep(_unacked);
         Layer?.Wire?.Dispose();
         Layer?.Dispose();
         Input = null;
         _output = _gated = _awaiting = null;
+        _unacked = null;
         if (Layer is not null) Layer.Wire = null;
     }
 
@@ -349,7 +365,7 @@ internal sealed class Connection
         Flush();
     }
 
-    private OutputQueue Output() => _output ??= new OutputQueue(Loop.Pool);
+    private OutputQueue Output() => _output ??= Loop.TakeQueue();
 
     private OutputQueue Gated()
     {
@@ -386,14 +402,14 @@ internal sealed class Connection
     {
         output.Consume(bytes);
         if (output.Length > 0) return;
-        output.Dispose();
         _output = null;
+        Loop.Keep(output);
     }
 
     // Everything that can be sent now was sent.
     private void AfterFlush()
     {
-        if (_output is null && _gated is null && _awaiting is null && ClosesAfterSend && HasEndedLayer())
+        if (_output is null && _gated is null && _awaiting is null && _unacked is null && ClosesAfterSend && HasEndedLayer())
         {
             Close();
             return;

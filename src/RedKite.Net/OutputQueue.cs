@@ -29,6 +29,9 @@ internal sealed class OutputQueue(BufferPool pool, int firstBlockBytes = OutputQ
     /// <summary>Memory that waits with them; of a shared buffer, the bytes that are queued.</summary>
     internal long Capacity => Volatile.Read(ref _capacity);
 
+    /// <summary>Whether its first block has the usual size.</summary>
+    internal bool IsOrdinary => firstBlockBytes == FirstBlockBytes;
+
     /// <summary>Pieces that wait.</summary>
     internal int Count => _count;
 
@@ -102,6 +105,35 @@ internal sealed class OutputQueue(BufferPool pool, int firstBlockBytes = OutputQ
         other.Dispose();
     }
 
+    /// <summary>Appends the first bytes of another queue, and removes them there. Blocks that go over whole are not copied.</summary>
+    internal void AppendFirst(OutputQueue other, long bytes)
+    {
+        while (bytes > 0)
+        {
+            Segment first = other[0];
+            int length = (int)Math.Min(bytes, first.Length);
+            if (first.IsOwn && length == first.Length)
+            {
+                first.Buffer.AddReference();
+                Add(first);
+                _lastIsOwn = false;
+                _length += length;
+                _capacity += first.Buffer.Capacity;
+            }
+            else if (first.IsOwn)
+            {
+                Append(first.Bytes[..length]); // the rest is filled further
+            }
+            else
+            {
+                Append(first.Buffer, first.Start, length);
+            }
+
+            other.Consume(length);
+            bytes -= length;
+        }
+    }
+
     /// <summary>Removes the first bytes, which were sent, and releases blocks that are done.</summary>
     internal void Consume(long bytes)
     {
@@ -125,7 +157,7 @@ internal sealed class OutputQueue(BufferPool pool, int firstBlockBytes = OutputQ
     public void Dispose()
     {
         while (_count > 0) RemoveFirst();
-        _length = 0;
+        _length = _capacity = 0;
     }
 
     // Messages that were written one behind the other are one piece to send.

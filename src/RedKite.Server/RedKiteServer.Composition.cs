@@ -156,6 +156,12 @@ public sealed partial class RedKiteServer
         OnChange(_clientLimit.Check, "maxclients");
         OnChange(Quietly(Parts.Replicas.CountGood), "min-replicas-to-write", "min-replicas-max-lag");
         OnChange(Quietly(Parts.Durability.ApplySaveSettings), "save", "stop-writes-on-bgsave-error");
+        OnChange(
+            Quietly(() =>
+            {
+                if (_isLoaded) Parts.Replicas.ApplyAcks(mayWait: false);
+            }),
+            "replica-acks");
         OnChange(Quietly(Parts.Durability.Log.ApplySettings), "appendfsync", "no-appendfsync-on-rewrite", "aof-timestamp-enabled");
         OnChange(
             Quietly(() =>

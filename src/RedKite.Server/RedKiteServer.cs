@@ -270,6 +270,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         bool hasWork = Parts.Durability.PlanStart();
         Engine.Attention.Set(ServerAttention.Loading, on: hasWork);
         Parts.Replicas.CountGood();
+        if (!hasWork) Parts.Replicas.ApplyAcks(mayWait: true); // clients may write at once
         for (int i = 0; i < _loopCount; i++) NewLoop();
         foreach (EventLoop acceptor in Acceptors)
         {
@@ -344,6 +345,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         _isLoaded = true;
         Interlocked.MemoryBarrier(); // who changes the setting sets it, and then looks at the field
         if (Engine.Settings.AppendOnly != Parts.Durability.BeginsLog) Parts.Durability.ApplyAppendOnly();
+        Parts.Replicas.ApplyAcks(mayWait: true);
         _loaded.Set();
         Engine.Attention.Set(ServerAttention.Loading, on: false);
         _follower.Begin();
@@ -362,6 +364,9 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     {
         foreach (SessionLoop loop in _loops) loop.Loop.Post(() => action(loop));
     }
+
+    /// <summary>The event loops. From any thread.</summary>
+    internal SessionLoop[] Loops => _loops;
 
     /// <summary>Whether output waits for the append-only file.</summary>
     internal bool HasGatedOutput => Array.Exists(_loops, static loop => loop.Loop.AwaitedPosition > 0);

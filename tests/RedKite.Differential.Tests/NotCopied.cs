@@ -22,6 +22,12 @@ internal static class NotCopied
             "they report what RedKite alone has: its own version, loops, clients whose reading is suspended, huge pages, and findings",
             _ => false),
         new(
+            "INFO replication with `replica-acks`, and the error of a write whose acknowledgement did not come",
+            "no such setting",
+            "`replica_acks` and what it waits for; `NOREPLICAS` with a text of its own, behind a write that was executed",
+            "a setting of RedKite's own: replies to writes wait for replicas",
+            _ => false),
+        new(
             "INFO threads",
             "one line for each I/O thread (`io-threads`)",
             "one line for each event loop",

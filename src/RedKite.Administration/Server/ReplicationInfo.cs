@@ -117,6 +117,7 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
         text.Line("connected_slaves"u8, all.Length);
         if (configuration.Settings is { ReplicasToWriteMin: > 0, ReplicaLagSecondsMax: > 0 }) text.Line("min_slaves_good_slaves"u8, replicas.GoodReplicas);
         long nowMs = clock.SteadyMs;
+        if (configuration.Settings.ReplicaAcks > 0) WriteAcks(text, replicas.State.Acks.Figures(nowMs));
         int index = 0;
         foreach (ReplicaClient replica in all)
         {
@@ -124,6 +125,18 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
             long lag = replica.State == ReplicaState.Online ? Seconds(nowMs - replica.AcknowledgedMs) : 0;
             text.Line(string.Create(CultureInfo.InvariantCulture, $"slave{index++}:ip={replica.Host},port={replica.ListeningPort},state={name},offset={replica.AcknowledgedOffset},lag={lag}"));
         }
+    }
+
+    // RedKite's own, while the setting is in use.
+    private void WriteAcks(InfoText text, in AckFigures acks)
+    {
+        text.Line("replica_acks"u8, configuration.Settings.ReplicaAcks);
+        text.Line("replica_acks_offset"u8, acks.Position);
+        text.Line("replica_acks_waiting_replies"u8, acks.Replies);
+        text.Line("replica_acks_waiting_ms"u8, acks.OldestMs);
+        text.Line("replica_acks_waits"u8, acks.Waits);
+        text.Line("replica_acks_wait_usec"u8, acks.Microseconds);
+        text.Line("replica_acks_errors"u8, acks.Failed);
     }
 
     private static string? Name(ReplicaClient replica) => replica.IsShownOnline ? "online" : replica.State switch

@@ -275,6 +275,8 @@ internal static class SettingTable
         Integer("repl-backlog-ttl", 0, long.MaxValue, 3600, s => s.BacklogSeconds, (s, v) => s.BacklogSeconds = v),
         Integer("min-replicas-to-write", 0, int.MaxValue, 0, s => s.ReplicasToWriteMin, (s, v) => s.ReplicasToWriteMin = (int)v, alias: "min-slaves-to-write"),
         Integer("min-replicas-max-lag", 0, int.MaxValue, 10, s => s.ReplicaLagSecondsMax, (s, v) => s.ReplicaLagSecondsMax = (int)v, alias: "min-slaves-max-lag"),
+        Integer("replica-acks", 0, 64, 0, s => s.ReplicaAcks, (s, v) => s.ReplicaAcks = (int)v).WithRemark("RedKite's own: the reply to a command that wrote leaves when so many replicas have acknowledged what it wrote; 0: at once"),
+        Integer("replica-acks-timeout", 0, int.MaxValue, 10_000, s => s.ReplicaAcksTimeoutMs, (s, v) => s.ReplicaAcksTimeoutMs = (int)v).WithRemark("RedKite's own: after how many milliseconds without these acknowledgements the reply is the error `NOREPLICAS`: the write was executed, and a failover may lose it; 0: it waits without end"),
 
         // Cluster
         Flag("cluster-enabled", false, flags: Immutable).RefusedUnlessDefault(NoCluster + ", so every node would accept every key"),

@@ -457,6 +457,12 @@ internal sealed class Settings
     /// <summary>A good replica has sent an acknowledgement in this many seconds.</summary>
     public int ReplicaLagSecondsMax { get; set; }
 
+    /// <summary>How many replicas must acknowledge a write before its reply leaves; 0: none.</summary>
+    public int ReplicaAcks { get; set; }
+
+    /// <summary>After how many milliseconds without these acknowledgements the reply is an error; 0: never.</summary>
+    public int ReplicaAcksTimeoutMs { get; set; }
+
     // Diagnostics.
     /// <summary>Commands slower than this are logged; 0: all; -1: none.</summary>
     public long SlowLogSlowerThanMicroseconds { get; set; }

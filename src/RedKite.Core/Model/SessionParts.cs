@@ -10,6 +10,9 @@ internal struct SessionOwn
     /// <summary>No earlier than the end of the client's last write in the stream for replicas.</summary>
     internal long ReplicatedOffset;
 
+    /// <summary>No earlier than the end of what the client's last command has written, while replies wait for replicas; 0: it has written nothing. Who makes the reply wait takes it.</summary>
+    internal long UnackedOffset;
+
     /// <summary>Bytes of the connection's buffers as its loop last counted them.</summary>
     internal long CountedBufferBytes;
 

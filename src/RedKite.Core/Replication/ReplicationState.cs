@@ -48,6 +48,9 @@ internal sealed class ReplicationState
     /// <summary>Names the server's stream, once, before anything is executed.</summary>
     internal void Use(IStreamOffset stream) => Stream = stream;
 
+    /// <summary>What replies wait for with replica-acks.</summary>
+    internal ReplicaAcks Acks { get; } = new();
+
     /// <summary>What the links to primaries have done so far.</summary>
     internal LinkCounts LinkCounts { get; } = new();
 

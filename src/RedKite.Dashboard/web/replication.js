@@ -47,6 +47,7 @@ function summary(report) {
   const behind = replicas.filter(replica => replica.state !== streams).length;
   const of = replicas.length === 0 ? 'no server follows it' : behind === 0 ? `${format.counted(replicas.length, 'replica')} ${replicas.length === 1 ? 'gets' : 'get'} the stream` : `${behind} of ${format.counted(replicas.length, 'replica')} ${behind === 1 ? 'has' : 'have'} no stream yet`;
   if (report.writes_refused) return ['critical', `Commands that write are refused: ${format.counted(report.good_replicas, 'good replica')} of ${report.replicas_to_write_min} (min-replicas-to-write).`];
+  if (!primary && report.acks.replicas > replicas.length - behind) return ['critical', `Writes cannot be acknowledged: ${replicas.length - behind} of ${format.counted(report.acks.replicas, 'replica')} (replica-acks) ${replicas.length - behind === 1 ? 'gets' : 'get'} the stream.`];
   if (primary && primary.state !== 'connected') return ['warning', `This server is a replica whose link to its primary is not connected: it ${primary.state}.`];
   if (primary) return ['well', `This server follows its primary; ${of}.`];
   return [behind > 0 ? 'warning' : 'well', replicas.length === 0 ? 'This server follows none, and no server follows it.' : `This server is a primary: ${of}.`];
@@ -63,9 +64,16 @@ function streamFacts(report) {
     ['History', id(report.history)],
     ['History before', report.second_history ? h('span', {}, id(report.second_history), ` up to ${report.second_history_offset.toLocaleString('en')}`) : 'none'],
     ['Backlog', backlog.in_use ? `${bytes(backlog.bytes)} of ${bytes(backlog.bytes_max)} (repl-backlog-size)` : 'none: it begins with the first replica'],
+    ['Replies that wait for replicas', acksFact(report.acks)],
     ['A replica may be away for', backlog.in_use ? window : 'no time'],
     ['Kept for replicas that are behind', bytes(backlog.kept_bytes)],
   ];
+}
+
+function acksFact(acks) {
+  if (acks.replicas === 0) return 'none: replica-acks is 0';
+  const waiting = acks.waiting_replies === 0 ? 'none' : `${acks.waiting_replies.toLocaleString('en')}, the oldest for ${seconds(Math.round(acks.waiting_seconds))}`;
+  return `${waiting}; a client has waited for ${(acks.mean_wait_microseconds / 1000).toLocaleString('en')} ms on average, ${acks.errors === 0 ? 'no write was' : `${format.counted(acks.errors, 'write')} ${acks.errors === 1 ? 'was' : 'were'}`} answered NOREPLICAS (replica-acks ${acks.replicas})`;
 }
 
 function syncFacts(report) {
@@ -102,6 +110,8 @@ export function replication({ zoom, go }) {
     chart({ title: 'Replicas', unit: 'count', series: [{ metric: 'replicas', label: 'connected' }], zoom }),
     chart({ title: 'Synchronizations of replicas, per second', unit: 'count', series: [{ metric: 'replica_syncs_full', label: 'all data' }, { metric: 'replica_syncs_partial', label: 'went on' }, { metric: 'replica_syncs_refused_backlog', label: 'backlog too short' }, { metric: 'replica_syncs_refused_history', label: 'other history' }], zoom }),
     chart({ title: 'Connections of replicas that ended, per second', unit: 'count', series: [{ metric: 'replica_connections_lost', label: 'ended' }, { metric: 'replicas_closed', label: 'closed: too far behind' }, { metric: 'replicas_closed_in_sync', label: 'closed while they synchronized' }], zoom }),
+    chart({ title: 'Replies that wait for replicas', unit: 'count', series: [{ metric: 'unacknowledged_replies', label: 'wait', peak: true }], zoom }),
+    chart({ title: 'Answered NOREPLICAS, per second', unit: 'count', series: [{ metric: 'unacknowledged_errors', label: 'replies' }], zoom }),
     chart({ title: 'A replica may be away for', unit: 'seconds', series: [{ metric: 'replication_backlog_window_seconds', label: 'backlog' }], zoom }),
     chart({ title: 'The link to the primary has been down for', unit: 'seconds', series: [{ metric: 'primary_link_down_seconds', label: 'down', peak: true }], zoom }),
     chart({ title: 'Synchronizations with the primary, per second', unit: 'count', series: [{ metric: 'primary_syncs_full', label: 'all data' }, { metric: 'primary_syncs_partial', label: 'went on' }, { metric: 'primary_syncs_failed', label: 'failed' }, { metric: 'primary_link_breaks', label: 'link broke' }], zoom }),

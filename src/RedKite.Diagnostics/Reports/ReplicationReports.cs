@@ -29,9 +29,22 @@ internal static class ReplicationReports
         json.WriteNumber("replicas_to_write_min", parts.Core.Settings.ReplicasToWriteMin);
         json.WriteNumber("good_replicas", service.GoodReplicas);
         json.WriteBoolean("writes_refused", parts.Core.WriteGate.LacksReplicas);
+        WriteAcks(json, parts.Core.Settings.ReplicaAcks, service.State.Acks.Figures(parts.Core.Clock.SteadyMs));
         WriteCounts(report, service.Counts);
         WriteLinkCounts(report, service.State.LinkCounts);
         json.WriteNumber("stream_errors", parts.Core.Metrics.Server.StreamErrors);
+        json.WriteEndObject();
+    }
+
+    private static void WriteAcks(Utf8JsonWriter json, int replicas, in AckFigures acks)
+    {
+        json.WriteStartObject("acks");
+        json.WriteNumber("replicas", replicas);
+        json.WriteNumber("offset", acks.Position);
+        json.WriteNumber("waiting_replies", acks.Replies);
+        json.WriteNumber("waiting_seconds", acks.OldestMs / 1000.0);
+        json.WriteNumber("mean_wait_microseconds", acks.Waits == 0 ? 0 : acks.Microseconds / acks.Waits);
+        json.WriteNumber("errors", acks.Failed);
         json.WriteEndObject();
     }
 

@@ -14,6 +14,7 @@ internal static class ReplicationRules
     private const double FailuresInARow = 2;
     private const double LinkDownSeconds = 10;
     private const double BusyMicroseconds = 900_000; // of each second
+    private const double SlowAckMicroseconds = 50_000;
 
     internal static FindingRule[] All => [.. OfReplicas, .. OfLink];
 
@@ -48,6 +49,21 @@ internal static class ReplicationRules
             "Bring the replicas back. If availability is worth more than the bound on what a failover loses, lower min-replicas-to-write.", "replication",
             view => view[LacksReplicas] > 0
                 ? new("Writes are refused: there are too few good replicas", Text($"{view[GoodReplicas]:0} of {view.Setting("min-replicas-to-write")} within {Times(view.Number("min-replicas-max-lag"), "second")}; {Times(view[Replicas], "replica")} connected"), Critical) : null)
+        { Culprit = culprits => culprits.ReplicasBehind() },
+        new("replica-acks-missing", "Fewer replicas than replica-acks get the stream: no write can be acknowledged, so every client that writes waits, and is answered NOREPLICAS after replica-acks-timeout.",
+            "Bring the replicas back. CONFIG SET replica-acks 0 lets clients go on, and a failover may lose what they write then.", "replication",
+            view => view.Number("replica-acks") is > 0 and var acks && double.IsNaN(view[LinkUp]) && view[Replicas] < acks
+                ? new("Writes cannot be acknowledged: replicas are missing", Text($"{view[Replicas]:0} of {acks:0}; {Times(view[UnackedReplies], "answer")} waiting, the oldest for {About(view[UnackedSeconds])}"), Critical) : null)
+        { Culprit = culprits => culprits.ReplicasLost() },
+        new("writes-unacknowledged", "Clients were answered NOREPLICAS within the last minute: what they wrote was executed, and too few replicas had acknowledged it.",
+            "Look at the replicas and at the network to them. Raise replica-acks-timeout if they are only slow. A client must treat such a write as one whose reply it has lost.", "replication",
+            view => view.Growth(UnackedErrors, 60) is > 0 and var errors
+                ? new("Writes were not acknowledged by replicas", Text($"{Times(errors, "write")} in the last minute; {Times(view[Replicas], "replica")} connected, replica-acks is {view.Setting("replica-acks")}"), Critical) : null)
+        { Culprit = culprits => culprits.ReplicasBehind() },
+        new("replica-acks-slow", "Clients have waited for replicas for more than 50 ms on average in the last 30 seconds (replica-acks).",
+            "Look at the replicas: their CPU, their disk, and the network's round trip to them. With more replicas than replica-acks the slowest ones are not waited for.", "replication",
+            view => view.Growth(AckWaits, 30) is > 0 and var waits && view.Growth(AckWaitTime, 30) / waits is > SlowAckMicroseconds and var mean
+                ? new("Replicas acknowledge slowly", Text($"a client has waited for {mean / 1000:0} ms on average, {Times(waits, "time")} in 30 seconds"), Warning) : null)
         { Culprit = culprits => culprits.ReplicasBehind() },
     ];
 

@@ -69,6 +69,7 @@ internal sealed class CommandExecutor
         Evictor = Invoker.Evictor;
         _publisher = Invoker.Publisher;
         _stripes = Invoker.Stripes;
+        Writes = core.Writes;
     }
 
     internal Engine Engine { get; }
@@ -106,6 +107,9 @@ internal sealed class CommandExecutor
     /// <summary>Keeps memory under its limit.</summary>
     internal Evictor Evictor { get; }
 
+    /// <summary>The replies that wait for replicas.</summary>
+    internal WriteReplies Writes { get; }
+
     internal ExecutorMetrics Metrics => Environment.Metrics;
 
     /// <summary>
@@ -120,10 +124,12 @@ internal sealed class CommandExecutor
         Invoker.UnitStart = -1;
         Recording.Changes.ClientId = session.Id;
         Waits.ForgetUnsent();
+        Writes.Begin(session);
         int consumed = ExecuteInput(session, input);
         if (Engine.Tracking.HasBroadcast) Broadcast(session);
         session.IsExecuting = false;
         Recording.Changes.ClientId = 0;
+        Writes.End(session, Reply.Length > 0);
         return consumed;
     }
 
@@ -197,6 +203,7 @@ internal sealed class CommandExecutor
         if (Reply.Length > session.Counts.ReplyBytesPeak) session.Counts.ReplyBytesPeak = Reply.Length;
         Metrics.BytesSent += Reply.Length;
         Metrics.Writes++;
+        if (Writes.Count > 0) Writes.AwaitIn(connection);
         if (Reply.IsChained || Reply.Overflowed) SendLarge(session, connection);
         else connection.Send(Reply.Tail);
         Reply.Clear();
@@ -332,6 +339,7 @@ internal sealed class CommandExecutor
 
         if ((Reply.TakeEvents() & ReplyEvents.Delivery) != 0) session.WriteDeferred(Reply); // invalidations of evicted keys
         long replied = Reply.Length;
+        Writes.Refresh(replied);
         Meter.BeginBatch(session);
         session.Counts.LastInteractionMs = Time.SteadyMs;
         bool needsInvoker = refuses || Time.CallersExpiry == ExpiryPolicy.Hide || _requests[count - 1].End - _requests[0].Start >= Engine.LargeRequests.Threshold; // which finds out which request is large
@@ -362,6 +370,7 @@ internal sealed class CommandExecutor
                     {
                         stripe.Exit(); // the role has changed since, or the data is about to be saved for the last time: what this wrote might be lost
                         path = PathOf(session, needsInvoker);
+                        Writes.Refresh(Reply.Length);
                         continue;
                     }
 
@@ -383,7 +392,11 @@ internal sealed class CommandExecutor
                 if (Recording.IsOn && !JoinsRun(cmd, changes))
                 {
                     if (PublishAndServe(cmd, changes, session)) held = null;
-                    if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i, count);
+                    if (Reply.Events != ReplyEvents.None)
+                    {
+                        count = NoteEvents(failed: null, session, i, count);
+                        Writes.SkipTo(Reply.Length);
+                    }
                 }
 
                 i++;
@@ -397,6 +410,7 @@ internal sealed class CommandExecutor
                 if (Engine.WriteGate.KeyRule is not null && IsPaused(ref cmd, command!, request)) break;
                 ExecuteIntercepted(ref cmd, Engine.Interceptor!, ref request, i++);
                 if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
+                Writes.SkipTo(Reply.Length);
                 if (session.ClosesAfterReply) break;
                 continue;
             }
@@ -409,6 +423,7 @@ internal sealed class CommandExecutor
             needsInvoker |= _keyspace.Budget.IsExceeded; // the command may have set the limit: before each of the others, the invoker evicts or refuses
             path = PathOf(session, needsInvoker);
             if (Reply.Events != ReplyEvents.None) count = NoteEvents(failed: null, session, i - 1, count);
+            Writes.Refresh(Reply.Length);
             if (session.ClosesAfterReply || session.Blocked is not null) break;
         }
 
@@ -449,7 +464,13 @@ internal sealed class CommandExecutor
     {
         ReplyEvents events = Reply.TakeEvents();
         if ((events & ReplyEvents.Error) != 0 && failed is not null) Account.NoteError(failed, Reply);
-        if ((events & ReplyEvents.Delivery) != 0) session.WriteDeferred(Reply);
+        if ((events & ReplyEvents.Delivery) != 0)
+        {
+            long length = Reply.Length;
+            session.WriteDeferred(Reply);
+            Writes.NotePushed(Reply.Length - length);
+        }
+
         return (events & ReplyEvents.Large) != 0 ? index + 1 : count;
     }
 
@@ -460,11 +481,17 @@ internal sealed class CommandExecutor
     {
         if (Recording.TakesRequestOnly && cmd.Session.Tracking is null && Engine.Changes.TakesRequests)
         {
-            if (Metrics.Changes == changesBefore) return true;
+            if (Metrics.Changes == changesBefore)
+            {
+                if (Writes.IsOn) Writes.NoteShort(wrote: false, Reply.Length);
+                return true;
+            }
+
             if (cmd.Arguments.TryGetRequest(out int start, out int end))
             {
                 int slot = cmd.Slot();
                 if (_loggedEnd > 0 && (_loggedEnd != start || _loggedSlot != slot)) PublishRun(cmd);
+                if (Writes.IsOn) Writes.NoteShort(wrote: true, Reply.Length);
                 if (_loggedEnd == 0) _loggedStart = start;
 
                 (_loggedEnd, _loggedSlot) = (end, slot);
@@ -480,7 +507,8 @@ internal sealed class CommandExecutor
     {
         Engine.Changes.PublishRequests(cmd.Database.Index, _loggedSlot, cmd.Arguments.Input[_loggedStart.._loggedEnd]);
         _loggedEnd = 0;
-        Engine.NoteWritten(cmd.Session);
+        Engine.NoteWritten(cmd.Session, hasChanged: true);
+        if (Writes.IsOn) Writes.NotePublished(cmd.Session);
     }
 
     // Publishes what a command of the short path changed, and serves blocked clients; true if its stripe was released for that. It
@@ -489,6 +517,12 @@ internal sealed class CommandExecutor
     private bool PublishAndServe(scoped in CommandContext cmd, long changesBefore, Session session)
     {
         _publisher.Publish(cmd, Metrics.Changes - changesBefore);
+        if (Writes.IsOn)
+        {
+            Writes.NoteShort(session.Own.UnackedOffset != 0, Reply.Length);
+            Writes.NotePublished(session);
+        }
+
         if (session.Tracking is { } tracking) _publisher.NoteTracked(cmd, tracking);
         if (!Invoker.Blocked.HasNoted)
         {
@@ -539,8 +573,10 @@ internal sealed class CommandExecutor
     {
         long now = Meter.BeginIntercepted(cmd, index);
         ReadOnlySpan<ArgumentSlice> arguments = _parser.Arguments(request.First, request.Count);
+        long replied = Reply.Length;
         if (interceptor.Execute(Invoker, ref cmd, request.Command!, arguments, request.Hash, now, isShort: true)) Meter.Advance();
         else Meter.LeaveOut(cmd, index); // a behavior replied in its place
+        if (cmd.Session.Own.UnackedOffset != 0) Writes.NoteInvoked(cmd.Session, replied, Reply.Length);
     }
 
     // Before the execution every key's bucket is prefetched and then, when the buckets have arrived, some keys' entries at a

@@ -94,11 +94,16 @@ internal sealed class Engine : ServerCore
     /// </summary>
     internal long OneReplyBytesMax { get; private set; } = long.MaxValue;
 
-    /// <summary>Notes where what a client has written ends in the append-only file and in the stream for replicas: WAIT and WAITAOF wait for that.</summary>
-    internal void NoteWritten(Session session)
+    /// <summary>
+    /// Notes where what a client has written ends in the append-only file and in the stream for replicas: WAIT and WAITAOF wait for that, and with
+    /// replica-acks the command's reply, unless it has only sent a message or found a key expired. A stripe that it has written is locked.
+    /// </summary>
+    internal void NoteWritten(Session session, bool hasChanged)
     {
         if (SyncedLog.Log is { } log) session.Own.LoggedPosition = log.End;
-        if (Replication.Stream is { HasBacklog: true } stream) session.Own.ReplicatedOffset = stream.Offset;
+        if (Replication.Stream is not { HasBacklog: true } stream) return;
+        session.Own.ReplicatedOffset = stream.Offset;
+        if (hasChanged && Replication.Acks.Term is not null) session.Own.UnackedOffset = session.Own.ReplicatedOffset;
     }
 
     /// <summary>Ends the waits of blocked clients, because the server became a replica: what they wait for may never come to it.</summary>

@@ -16,6 +16,9 @@ internal sealed class ExecutorCore(Engine engine, CommandEnvironment environment
     /// <summary>Where the executor's commands reply, except those of scripts.</summary>
     internal ReplyWriter Reply { get; } = reply;
 
+    /// <summary>The replies that wait for replicas.</summary>
+    internal WriteReplies Writes { get; } = new(engine.Replication.Acks);
+
     /// <summary>Where the executor's commands come from.</summary>
     internal CommandOrigin Origin { get; } = origin;
 

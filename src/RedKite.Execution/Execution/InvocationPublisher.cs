@@ -26,7 +26,7 @@ internal sealed class InvocationPublisher(ExecutorCore core, UnitEffects effects
             bool hasEffects = effects.TakeUnit() || changes > 0;
             if (changes > 0 && !_recording.Effects.ReplacesRequest) PublishRequest(cmd);
             else hasEffects |= effects.PublishEffects(cmd.Arguments.Input);
-            if (hasEffects) _engine.NoteWritten(cmd.Session); // also of a message, and of a key that was found expired
+            if (hasEffects) _engine.NoteWritten(cmd.Session, changes > 0); // also of a message, and of a key that was found expired
         }
 
         PublishChanges();

@@ -137,6 +137,7 @@ internal sealed partial class Invoker
         }
 
         if (replies != ReplyMode.On) DropReply(session, Reply, length);
+        if (session.Own.UnackedOffset != 0) _core.Writes.NoteInvoked(session, length, Reply.Length);
         session.CountKept(_engine.Kept);
         if (command is { BeginsUnit: true } && session.Transaction is { Count: 0 }) UnitStart = request.Start;
         return true;

@@ -16,7 +16,13 @@ internal sealed class BlockedClientDeadlines(EventLoop loop)
     {
         if (!client.HasDeadline) return;
         _clients.Add(client);
-        long waitMs = Math.Max(1, client.DeadlineMs - nowMs);
+        TickIn(client.DeadlineMs - nowMs);
+    }
+
+    /// <summary>Makes the loop tick in a time, unless it does before.</summary>
+    internal void TickIn(long waitMs)
+    {
+        waitMs = Math.Max(1, waitMs);
         long now = Environment.TickCount64;
         if (now + waitMs >= _tickDueMs) return;
         _tickDueMs = now + waitMs;

@@ -34,6 +34,9 @@ internal sealed class LoopBlockedClients(Engine engine, EventLoop loop, CommandE
         return _deadlines.RestMs(nowMs, restMs);
     }
 
+    /// <summary>Makes the loop tick in a time, unless it does before.</summary>
+    internal void TickIn(long waitMs) => _deadlines.TickIn(waitMs);
+
     /// <summary>
     /// Called when a client is no longer blocked: it was served or unblocked, or its deadline has passed. Sends the reply, and continues with the
     /// input that arrived meanwhile.
@@ -82,11 +85,20 @@ internal sealed class LoopBlockedClients(Engine engine, EventLoop loop, CommandE
         {
             executor.Metrics.Writes++;
             client.Reply ??= [Payload.Of(engine.Buffers, client.Block.ReplyAtDeadline(session.Resp3))];
+            if (session.Own.UnackedOffset != 0) AwaitAcks(connection, session, client.Reply);
             foreach (Payload part in client.Reply) session.Deliver(part);
         }
 
         session.Own.LastWait = (client.ServedAt ?? Arrival.Now(), connection.BytesReceived);
         if (session.ClosesAfterReply) connection.CloseAfterSend();
         else connection.ReprocessInput();
+    }
+
+    // The command was executed for the client by another one, or in slices, and has written: its reply is sent next.
+    private void AwaitAcks(Connection connection, Session session, Payload[] reply)
+    {
+        long bytes = 0;
+        foreach (Payload part in reply) bytes += part.Length;
+        executor.Writes.AwaitServed(connection, session, bytes);
     }
 }

@@ -69,6 +69,9 @@ internal sealed class SessionLoop : IConnectionHandler
         Metrics = new LoopMetrics(loop, Executor.Metrics);
         engine.Metrics.Add(Metrics);
         Blocked = new LoopBlockedClients(engine, loop, Executor);
+        Acks = new LoopAcks(loop, engine.Replication.Acks, engine.Settings, () => Executor.Time.SteadyMs, Blocked.TickIn);
+        Executor.Writes.Use(Acks);
+        engine.Replication.Acks.Add(Acks);
         Sliced = new SliceQueue(engine, loop, Executor);
         int firstSwept = index < loops ? index : engine.Keyspace.Stripes.Length; // a reserve loop sweeps none
         _sweep = new BackgroundSweep(engine.Keyspace, firstSwept, loops)
@@ -93,6 +96,9 @@ internal sealed class SessionLoop : IConnectionHandler
 
     /// <summary>Holds the loop's output back until the append-only file has what it may show.</summary>
     internal LoopGate Gate { get; }
+
+    /// <summary>The replies that wait for replicas.</summary>
+    internal LoopAcks Acks { get; }
 
     /// <summary>Called in every iteration of the first loop, with the time.</summary>
     internal Action<long>? Ticked { get; init; }
@@ -213,6 +219,7 @@ internal sealed class SessionLoop : IConnectionHandler
     {
         Executor.Environment.ScriptMutexHold.End();
         Gate.EndIteration();
+        Acks.EndIteration();
         if (_feeder.IsInUse) _feeder.Feed(Executor.Metrics.Reads);
         if (Home is { } home) _loop.MoveIdle(home._loop, MayMove);
     }
@@ -326,7 +333,7 @@ internal sealed class SessionLoop : IConnectionHandler
         long nowMs = Executor.Time.NowMs;
         long steadyMs = Executor.Time.SteadyMs;
         if (_holdsClients && _engine.Pause.EndIfOver(steadyMs) && (_pauseHolds || !_engine.WriteGate.Waits)) ResumePaused(); // the gate resumes its own when it opens
-        if (_engine.Run.IsBackgroundPaused) return Blocked.EndOverdue(steadyMs, PausedRestMs);
+        if (_engine.Run.IsBackgroundPaused) return Blocked.EndOverdue(steadyMs, Acks.EndOverdue(steadyMs, PausedRestMs));
         if (steadyMs >= _nextSecondMs)
         {
             _nextSecondMs = steadyMs + 1000;
@@ -350,6 +357,7 @@ internal sealed class SessionLoop : IConnectionHandler
         _engine.Tracking.Broadcast(Executor.Recording.Changes);
         if (_isFirst) _engine.Tracking.Trim();
         if (_isFirst && _engine.Blocked.Looks.NextMs is var nextMs && nextMs > steadyMs) restMs = (int)Math.Min(restMs, nextMs - steadyMs);
+        restMs = Acks.EndOverdue(steadyMs, restMs);
         restMs = Blocked.EndOverdue(steadyMs, restMicroseconds is null ? restMs : 1);
         if (_defragmentation.Run(nowMs) is { } untilSlice)
         {

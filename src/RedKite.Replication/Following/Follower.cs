@@ -37,6 +37,7 @@ internal sealed class Follower : IDisposable
         void WaitForLoops(CancellationToken cancellation)
         {
             waitForLoops(cancellation);
+            core.Replication.Acks.Retire();
             if (Interlocked.Exchange(ref _endsWaits, false)) services.EndWaits();
         }
     }

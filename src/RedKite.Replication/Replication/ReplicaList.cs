@@ -7,7 +7,10 @@ namespace RedKite.Server.Replication;
 /// </summary>
 internal sealed class ReplicaList(ReplicationState state, ReplicationStream stream, Settings settings)
 {
+    private Func<long>? _append;
     private long _askedOffset = -1; // the stream's end behind the last REPLCONF GETACK
+
+    private static ReadOnlySpan<byte> GetAck => "*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8;
 
     /// <summary>The replicas, in the order in which they came.</summary>
     internal volatile ReplicaClient[] All = [];
@@ -33,8 +36,16 @@ internal sealed class ReplicaList(ReplicationState state, ReplicationStream stre
     /// <summary>Asks all replicas for their offsets, unless they were asked already behind everything that was executed.</summary>
     internal void AskForOffsets()
     {
-        if (All.Length == 0 || IsStopping || state.IsReplica || stream.Offset == Volatile.Read(ref _askedOffset)) return;
-        if (state.AppendAsPrimary(() => stream.Append("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"u8)) is { } end) Volatile.Write(ref _askedOffset, end); // not the stream's end, which others have moved on perhaps
+        if (All.Length > 0 && stream.Offset != Volatile.Read(ref _askedOffset)) Ask();
+    }
+
+    /// <summary>Asks all replicas for their offsets.</summary>
+    /// <returns>The offset for which they were asked: everything that was executed before. Null: the server is no primary, or nothing is appended any more.</returns>
+    internal long? Ask()
+    {
+        if (IsStopping || !stream.HasBacklog || state.AppendAsPrimary(_append ??= () => stream.Append(GetAck)) is not { } end) return null;
+        Volatile.Write(ref _askedOffset, end); // not the stream's end, which others have moved on perhaps
+        return end - GetAck.Length;
     }
 
     /// <summary>The role has changed: nobody was asked in this stream.</summary>

@@ -17,7 +17,7 @@ namespace RedKite.Server.Replication;
 /// <remarks>
 /// Locks: <see cref="_lock"/> guards the lists. It may be taken with stripes locked; nothing is locked with it held but the stream's.
 /// </remarks>
-internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
+internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IAckAsker
 {
     /// <summary>How often a replica's limit is doubled while it synchronizes, because its last synchronizations were too slow for it.</summary>
     internal const int LimitDoublingsMax = 3;
@@ -37,6 +37,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     private readonly BufferPool _buffers;
     private readonly ClientPause _pause;
     private readonly Lock _lock = new();
+    private readonly Lock _asking = new();
     private readonly ConcurrentDictionary<Session, ReplicaClient> _introduced = new();
     private readonly ConcurrentDictionary<EventLoop, ReplicaFeeder> _feederOf = new();
     private readonly Dictionary<string, int> _overflows = []; // by a replica's name: how often its synchronizations in a row were too slow
@@ -69,6 +70,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         Failover = new Failover(_list, host, _pause, _clock, _log);
         Shutdown = new ShutdownWait(_list, host, _pause, _settings, _clock, _log);
         State.Use(Stream);
+        State.Acks.Use(this);
         State.RoleChanged += OnRoleChanged;
         State.HistoryChanged += CloseAll;
     }
@@ -148,7 +150,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     internal long LimitBytes => _list.LimitBytes;
 
     /// <summary>The feeder of a loop, which calls it.</summary>
-    public IReplicaFeeder NewFeeder(EventLoop loop) => _feederOf[loop] = new ReplicaFeeder(loop, Stream, Waits);
+    public IReplicaFeeder NewFeeder(EventLoop loop) => _feederOf[loop] = new ReplicaFeeder(loop, Stream, Waits, State.Acks);
 
     /// <summary>The feeder of the replica's loop.</summary>
     internal ReplicaFeeder FeederOf(ReplicaClient replica) => _feederOf[replica.Connection.Loop];
@@ -180,6 +182,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
             replica.Position = position;
             replica.AcknowledgedMs = _clock.SteadyMs;
             Attach(replica, ReplicaState.Online);
+            AskAgainForAck();
             if (Stream.End.Chain != position.Chain || !ReferenceEquals(State.Ids, ids)) replica.Close(); // before the replica was listed, the backlog was released or the history got another id: it asks again
             _log.Notice(LogEvents.ReplicaContinues, FormattableString.Invariant($"Replica {replica.Name} goes on at offset {offset}, {Stream.Offset - position.Offset} bytes behind."));
             return (replica.Capabilities & ReplicaCapabilities.Psync2) != 0 ? $"+CONTINUE {ids.Id}\r\n" : "+CONTINUE\r\n";
@@ -219,6 +222,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
     internal void Acknowledge(ReplicaClient replica, long offset, long? synced)
     {
         if (replica.State is ReplicaState.None) return;
+        bool wasOnline = replica.State == ReplicaState.Online;
         replica.AcknowledgedMs = _clock.SteadyMs;
         if (replica.State == ReplicaState.Loading || replica is { State: ReplicaState.Streaming, Channel.HasWholeData: true })
         {
@@ -232,6 +236,8 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         // Behind the state: only an online replica's offset counts.
         replica.AcknowledgedOffset = Math.Max(replica.AcknowledgedOffset, offset);
         if (synced is { } syncedOffset) replica.SyncedOffset = Math.Max(replica.SyncedOffset, syncedOffset);
+        AdvanceAcks();
+        if (!wasOnline) AskAgainForAck();
         EndWaits();
         Failover.Advance();
     }
@@ -313,8 +319,9 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         {
             Stream.Begin();
             _changes.RequestEffects(Stream, isOn: !State.IsReplica);
-            _changes.ApplyLocked();
         }
+
+        if (_changes.HasRequests) _changes.ApplyLocked(); // also if replica-acks has just begun the stream
 
         long offset = State.IsReplica ? Stream.Visible : Stream.ForgetDatabase();
         lock (_lock)
@@ -366,7 +373,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         int failed = TooSlow.Select(static slow => slow.Times).DefaultIfEmpty().Max();
         long backlog = Stream.HasBacklog ? (long)Math.Min(_settings.ReplicationBacklogBytes, long.MaxValue) : 0;
         double window = backlog > 0 && Counts.BytesPerSecond > 0 ? backlog / Counts.BytesPerSecond : double.NaN;
-        return new ReplicationFigures(online, lag, 100.0 * behind / LimitBytes, silentMs / 1000.0, offset, backlog, window, failed, _goodReplicas, _gate.LacksReplicas, Counts, LinkNow());
+        return new ReplicationFigures(online, lag, 100.0 * behind / LimitBytes, silentMs / 1000.0, offset, backlog, window, failed, _goodReplicas, _gate.LacksReplicas, State.Acks.Figures(nowMs), Counts, LinkNow());
     }
 
     /// <summary>Replicas that were too slow for their last synchronizations, and for how many in a row.</summary>
@@ -603,7 +610,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
 
     private void EndBacklogIfDue(long nowMs)
     {
-        if (!Stream.HasBacklog || State.IsReplica || _settings.BacklogSeconds == 0 || nowMs - Volatile.Read(ref _withoutReplicasSinceMs) <= _settings.BacklogSeconds * SecondMs) return;
+        if (!Stream.HasBacklog || State.IsReplica || State.Acks.Term is not null || _settings.BacklogSeconds == 0 || nowMs - Volatile.Read(ref _withoutReplicasSinceMs) <= _settings.BacklogSeconds * SecondMs) return;
         if (!_keyspace.TryLockAll(_keyspace.Scripts.Busy, out LockScope locked)) return; // a second later
         using LockScope all = locked;
         lock (_lock)
@@ -626,6 +633,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders
         _list.ForgetAsked();
         Volatile.Write(ref _withoutReplicasSinceMs, _clock.SteadyMs);
         CountGood();
+        ChangeRoleOfAcks();
         if (State.IsReplica)
         {
             EndAllWaits();

@@ -11,11 +11,12 @@ namespace RedKite.Server.Replication;
 /// <param name="FailedSyncsInARow">How many synchronizations of one replica in a row it was too slow for; of the worst replica.</param>
 /// <param name="GoodReplicas">Replicas that have acknowledged within min-replicas-max-lag.</param>
 /// <param name="WritesRefused">Whether writes are refused because those are too few.</param>
+/// <param name="Acks">Replies that wait for replicas.</param>
 /// <param name="Counts">What has happened so far.</param>
 /// <param name="Link">The link to the primary; null: the server is a primary.</param>
 internal readonly record struct ReplicationFigures(
     int Online, long LagBytes, double LagPercent, double LagSeconds, long Offset, long BacklogBytes, double WindowSeconds, int FailedSyncsInARow, int GoodReplicas, bool WritesRefused,
-    ReplicaCounts Counts, LinkFigures? Link);
+    AckFigures Acks, ReplicaCounts Counts, LinkFigures? Link);
 
 /// <summary>A replica's link, for metrics.</summary>
 /// <param name="IsUp">Whether the stream is being received.</param>

@@ -46,7 +46,7 @@ public class StreamTests
         await using ReplicatedServer primary = await ReplicatedServer.StartAsync();
         using var replica = new RawReplica(primary.Server.Port);
         (long offset, _) = replica.Synchronize();
-        replica.Send("REPLCONF ACK 0");
+        replica.BecomeOnline(primary, 0);
         foreach (string command in (string[])["SET a 1", "GET a", "SELECT 3", "INCR n", "MULTI", "SET b 2", "PUBLISH c m", "EXEC", "SPOP missing", "PUBLISH c 2"]) primary.Client.Run(command);
         string expected = Requests("SELECT 0", "SET a 1", "SELECT 3", "INCR n", "MULTI", "SET b 2", "PUBLISH c m", "EXEC", "PUBLISH c 2");
         Assert.Equal(expected, replica.ReadText(expected.Length));
@@ -187,8 +187,7 @@ public class StreamTests
         primary.WaitFor(() => primary.Server.Parts.ReplicaStream.KeptBytes <= 1 << 20, "the release of what they did not read");
         using var last = new RawReplica(primary.Server.Port);
         (long offset, _) = last.Synchronize();
-        last.Send($"REPLCONF ACK {offset}");
-        primary.WaitForOnline(1);
+        last.BecomeOnline(primary, offset);
         Assert.Empty(primary.Server.Parts.Replicas.TooSlow);
     }
 
