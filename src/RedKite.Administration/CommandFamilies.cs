@@ -26,7 +26,8 @@ internal static class CommandFamilies
     /// <summary>The families of one server.</summary>
     /// <param name="parts">The parts that administrative commands report on and change.</param>
     /// <param name="libraries">The libraries of functions.</param>
-    internal static CommandFamily[] Of(ServerParts parts, FunctionLibraries libraries) =>
+    /// <param name="cluster">What is done as a node of a cluster.</param>
+    internal static CommandFamily[] Of(ServerParts parts, FunctionLibraries libraries, ClusterCommands cluster) =>
     [
         StringCommands.Family,
         ConditionalStringCommands.Family,
@@ -95,9 +96,9 @@ internal static class CommandFamilies
         }, parts.Core.Timeline, parts.Core.Attention).Family,
         IntrospectionCommands.Family,
         new DiagnosticsCommands(parts.Core.SlowLog, parts.Core.LatencyMonitor, () => parts.Core.Metrics, parts.Findings, new DebugCommand(parts.Core.Run, parts.Core.Keyless, parts.Core.Replication, parts.Core.Log, new PackageCommand(parts), new DebugReload(parts))).Family,
-        StandaloneCommands.ClusterFamily,
-        ClusterCommands.Family,
-        ClusterCommands.SlotFamily,
+        cluster.ClientFamily,
+        cluster.Family,
+        cluster.SlotFamily,
         new StandaloneCommands(parts.Core.Log, new ReplicationInfo(parts.Core.Replication, parts.Replicas, parts.Core.Configuration, parts.Core.Clock)).Family,
         new RoleCommands(parts.Core.Replication, parts.Replicas.Failover, parts).Family,
         new PersistenceCommands(parts.Durability).Family,

@@ -1,6 +1,7 @@
 using RedKite.Net.Interop;
 using RedKite.Server.Acl;
 using RedKite.Server.Changes;
+using RedKite.Server.Cluster;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Durability;
@@ -36,6 +37,7 @@ internal abstract class ServerCore
         Monitors = new MonitorFeed(Attention, clock, Buffers);
         HotKeys = new HotKeyTracking(Attention, keyspace, clock, Kept);
         Changes = new ChangePublisher(keyspace, on => Attention.Set(ServerAttention.ChangesRequested, on));
+        Routing = new CurrentRouting(Attention);
         Script = new RunningScript(Attention, keyspace.Scripts);
         Actions = new ActionLog(Timeline, log, clock);
         Messages = new MessageHub(Buffers, Kept);
@@ -97,6 +99,9 @@ internal abstract class ServerCore
 
     /// <summary>Remembers which keys tracking clients have read.</summary>
     internal KeyTracking Tracking { get; }
+
+    /// <summary>Which node has which slot.</summary>
+    internal CurrentRouting Routing { get; }
 
     /// <summary>Channels and their subscribers.</summary>
     internal MessageHub Messages { get; }

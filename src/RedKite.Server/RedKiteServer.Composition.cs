@@ -3,9 +3,11 @@ using RedKite.Net.Interop;
 using RedKite.Persistence.Rdb;
 using RedKite.Server;
 using RedKite.Server.Client;
+using RedKite.Server.Cluster;
 using RedKite.Server.Commands;
 using RedKite.Server.Commands.Connection;
 using RedKite.Server.Commands.Scripting;
+using RedKite.Server.Commands.Server;
 using RedKite.Server.Config;
 using RedKite.Server.Custom;
 using RedKite.Server.Diagnostics;
@@ -43,7 +45,10 @@ public sealed partial class RedKiteServer
         Keyspace? keyspace = null;
         try
         {
-            keyspace = new Keyspace(options.UsesSlots ? StripeSet.StripesMax : StripesOf(settings, _loopCount, ownsProcess), settings.Databases, options.GuardsMemory, new KeyHasher { UsesSlots = options.UsesSlots });
+            bool isClustered = settings.ClusterEnabled;
+            if (isClustered) settings.Databases = 1;
+            bool usesSlots = options.UsesSlots || isClustered;
+            keyspace = new Keyspace(usesSlots ? StripeSet.StripesMax : StripesOf(settings, _loopCount, ownsProcess), settings.Databases, options.GuardsMemory, new KeyHasher { UsesSlots = usesSlots });
             keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);
             // Execution, and the core that every room uses.
             Engine = new Engine(configuration, keyspace, new ServerClock(options.TimeProvider), serverLog)
@@ -86,6 +91,16 @@ public sealed partial class RedKiteServer
                 ShutdownAfterReplicas = TryStopAfterReplicas,
             };
 
+            // As a node of a cluster. What it reads decides whether the server follows a primary.
+            if (isClustered)
+            {
+                Engine.Attention.Set(ServerAttention.Clustered, on: true);
+                if (settings.ReplicaOf.Length > 0) _faults.Add("replicaof directive not allowed in cluster mode");
+                Cluster = new ClusterService(Engine, host, options.Files);
+                if (Cluster.Load() is { } fault) _faults.Add(fault);
+                settings.ReplicaOf = Cluster.Primary is { } primary ? $"{primary.Host} {primary.Port}" : "";
+            }
+
             // The network.
             _quietHugePages = new QuietHugePages(keyspace);
             _newTransport = options.NewTransport ?? (UsesSockets(settings) ? static loop => new SocketsTransport(loop) : static _ => new EpollTransport());
@@ -99,7 +114,7 @@ public sealed partial class RedKiteServer
             _pidFile = new PidFile(settings, serverLog);
 
             // What executes commands beside the loops: callers in the process, and the link to a primary.
-            Engine.UseCommands(NewCommandTable(libraries, options.Families, options.Commands));
+            Engine.UseCommands(NewCommandTable(libraries, new ClusterCommands(Cluster, host, Engine.Replication), options.Families, options.Commands));
             Clients = new ClientParts(Engine);
             _client = new RedKiteClient(Clients);
             _follower = new Follower(Engine, new LinkServices
@@ -188,9 +203,9 @@ public sealed partial class RedKiteServer
         };
     }
 
-    private CommandTable NewCommandTable(FunctionLibraries libraries, IEnumerable<CommandFamily> added, RedKiteCommandSet custom)
+    private CommandTable NewCommandTable(FunctionLibraries libraries, ClusterCommands cluster, IEnumerable<CommandFamily> added, RedKiteCommandSet custom)
     {
-        CommandFamily[] families = [.. CommandFamilies.Of(Parts, libraries), .. added];
+        CommandFamily[] families = [.. CommandFamilies.Of(Parts, libraries, cluster), .. added];
         var commands = new CommandTable(families);
         if (custom.Count > 0)
         {
@@ -218,7 +233,7 @@ public sealed partial class RedKiteServer
     }
 
     /// <summary>What the rooms ask of the server, and tell it.</summary>
-    private sealed class Host(RedKiteServer server) : IDurabilityHost, IReplicationHost
+    private sealed class Host(RedKiteServer server) : IDurabilityHost, IReplicationHost, IClusterHost
     {
         public RdbReplication? Position => server.Parts.Replicas.CurrentPosition();
 
@@ -259,6 +274,18 @@ public sealed partial class RedKiteServer
                 });
             }
         }
+
+        public int Port => server.Port;
+
+        public int TlsPort => server.TlsPort;
+
+        public void SlotsMoved()
+        {
+            server.Engine.RedirectBlocked();
+            server.ForEachLoop(static loop => loop.EndMovedSubscriptions());
+        }
+
+        public Action BeginRoleChange(PrimaryAddress? primary) => server._follower.BeginChange(primary);
 
         public void ChangeRole(PrimaryAddress? primary) => server._follower.Change(primary);
 

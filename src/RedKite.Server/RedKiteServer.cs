@@ -2,6 +2,7 @@ using RedKite.Net;
 using RedKite.Net.Tls;
 using RedKite.Server;
 using RedKite.Server.Acl;
+using RedKite.Server.Cluster;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Export;
@@ -79,6 +80,9 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
 
     /// <summary>What diagnostics and administrative commands report on and change.</summary>
     internal ServerParts Parts { get; }
+
+    /// <summary>This node of a cluster; null: the server is none.</summary>
+    internal ClusterService? Cluster { get; }
 
     /// <summary>Follows a primary.</summary>
     internal Follower Follower => _follower;

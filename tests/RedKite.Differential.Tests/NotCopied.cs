@@ -112,10 +112,34 @@ internal static class NotCopied
             "RedKite can write it",
             _ => false),
         new(
+            "A cluster",
+            "nodes speak to each other over a bus, count others as failed, and vote",
+            "a node's topology is given to it, by CLUSTER on the node or by CLUSTERX SETNODES; CLUSTER MEET and, on a replica, CLUSTER FAILOVER have an error of RedKite's own; CLUSTER LINKS is empty, no node or slot is counted as failing, no messages are counted, and PUBLISH reaches its node's subscribers",
+            "a controller outside decides, and nothing has to agree in between: [cluster.md](../cluster.md)",
+            _ => false),
+        new(
+            "CLUSTER NODES, SHARDS and GETKEYSINSLOT",
+            "in the order of a hash table",
+            "in the order of the topology, and of the keys' hashes",
+            "nothing depends on it",
+            _ => false),
+        new(
+            "CLUSTER RESET of a replica with keys",
+            "removes them",
+            "an error",
+            "no command but FLUSHALL removes all data",
+            _ => false),
+        new(
+            "`nodes.conf`",
+            "lines of text",
+            "JSON, of RedKite's own",
+            "a damaged file is recognized, and it has what a controller has said",
+            _ => false),
+        new(
             "MIGRATE with tls-cluster yes",
             "uses TLS",
             "does not use TLS",
-            "there is no cluster yet",
+            "nodes have no bus that the setting is about",
             _ => false),
         new(
             "AUTH or HELLO AUTH that fails while earlier replies of the connection are unsent",
@@ -418,14 +442,14 @@ internal static class NotCopied
     [
         ("Redis 8.2", "used_memory_peak_time, master_link_up_since_seconds, total_disconnect_time_sec, expired_keys_active, expired_subkeys_active, rdb_saves_consecutive_failures, master_current_sync_attempts and master_total_sync_attempts in INFO"),
         ("Redis 8.2", "io_threaded_total_prefetch_batches and io_threaded_total_prefetch_entries in INFO, which are 0"),
-        ("Redis 8.2", "CLUSTER SLOT-STATS, of a server without a cluster"),
+        ("Redis 8.2", "CLUSTER SLOT-STATS, of a server without a cluster; in a cluster, its error is RedKite's own"),
         ("Redis 8.2", "the events overwritten and type_changed"),
         ("Redis 8.2", "XDELEX, XACKDEL"),
         ("Redis 8.2", "KEEPREF, DELREF and ACKED of XADD and XTRIM, where what ACKED removes counts as deleted for the lag of groups"),
         ("Redis 8.2", "DIFF, DIFF1, ANDOR and ONE of BITOP"),
         ("Redis 8.4", "tot-net-in, tot-net-out and tot-cmds in CLIENT LIST"),
         ("Redis 8.4", "the settings cluster-slot-migration-*, and mem_cluster_slot_migration_* in INFO, of a server without a cluster"),
-        ("Redis 8.4", "CLUSTER MIGRATION, CLUSTER SYNCSLOTS and TRIMSLOTS, of a server without a cluster"),
+        ("Redis 8.4", "CLUSTER MIGRATION, CLUSTER SYNCSLOTS and TRIMSLOTS, of a server without a cluster; in a cluster, their error is RedKite's own"),
         ("Redis 8.4", "DELEX, DIGEST, MSETEX"),
         ("Redis 8.4", "IFEQ, IFNE, IFDEQ and IFDNE of SET, of which a digest of another length with GET is one error where Redis 8.6 also sends the value"),
         ("Redis 8.4", "options of HEXPIRE and its variants, HGETEX and HSETEX behind the fields, with the errors of Redis 8.6"),
@@ -465,8 +489,8 @@ internal static class NotCopied
         ("Valkey 8.1", "CLIENT IMPORT-SOURCE, of a server without the mode for imports"),
         ("Valkey 9.0", "DELIFEQ"),
         ("Valkey 9.0", "NX and XX of HSETEX"),
-        ("Valkey 9.0", "CLUSTER CANCELSLOTMIGRATIONS, FLUSHSLOT, GETSLOTMIGRATIONS and MIGRATESLOTS, of a server without a cluster"),
-        ("Valkey 9.1", "CLUSTERSCAN, of a server without a cluster"),
+        ("Valkey 9.0", "CLUSTER CANCELSLOTMIGRATIONS, FLUSHSLOT, GETSLOTMIGRATIONS and MIGRATESLOTS, of a server without a cluster; in a cluster, their error is RedKite's own"),
+        ("Valkey 9.1", "CLUSTERSCAN, of a server without a cluster; in a cluster, its error is RedKite's own"),
     ];
 
     // The script and the number of its keys come before the arguments, which are a command in streams.

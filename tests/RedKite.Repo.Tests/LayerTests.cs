@@ -8,7 +8,7 @@ public class LayerTests
     // Each folder may name those before it; "" is the project's own folder.
     private static readonly Dictionary<string, string[]> Layers = new()
     {
-        ["src/RedKite.Core"] = ["Config", "Logging", "Changes", "Metrics", "Model", "Durability", "Replication", "Acl", "Sessions", "PubSub", "Tracking", "Diagnostics", ""],
+        ["src/RedKite.Core"] = ["Config", "Logging", "Changes", "Metrics", "Model", "Durability", "Replication", "Cluster", "Acl", "Sessions", "PubSub", "Tracking", "Diagnostics", ""],
         ["src/RedKite.Execution"] = ["Execution", "Loops"],
         ["src/RedKite.Client"] = ["", "Custom"],
         ["src/RedKite.Replication"] = ["Replication", "Following", "Migration"],

@@ -7,7 +7,7 @@ namespace RedKite.TestSupport;
 public static class AddedCommands
 {
     // RedKite's own.
-    private static readonly string[] Own = ["bigkeys", "busykeys", "client|capa", "script|show"];
+    private static readonly string[] Own = ["bigkeys", "busykeys", "client|capa", "clusterx", "script|show"];
 
     private static readonly HashSet<string> Names = new([.. Own, .. Newer()], StringComparer.OrdinalIgnoreCase);
 

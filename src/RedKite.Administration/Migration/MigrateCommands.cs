@@ -59,7 +59,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
             new("2.6.0", "This command actually executes a DUMP+DEL in the source instance, and a RESTORE in the target instance. See the pages of these commands for time complexity. Also an O(N) data transfer between the two instances is performed.", "Sends keys to another server, and removes them here once it has accepted them.", Syntax)
             {
                 History = [("3.0.0", "Adds `COPY` and `REPLACE`."), ("3.0.6", "Adds `KEYS`."), ("4.0.7", "Adds `AUTH`."), ("6.0.0", "Adds `AUTH2`.")],
-            }) { Categories = AclCategory.Dangerous, Tips = ["nondeterministic_output"] },
+            }) { Categories = AclCategory.Dangerous, Tips = ["nondeterministic_output"], MovesKeys = true },
     ]);
 
     // MIGRATE host port <key | ""> destination-db timeout [COPY] [REPLACE] [AUTH password | AUTH2 username password] [KEYS key [key ...]]
@@ -189,7 +189,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
 
         bool replaces = key.WasAccepted || round.Migration.Options.Replaces;
         request.Array(replaces ? 5 : 4);
-        request.Bulk("RESTORE"u8);
+        request.Bulk(cmd.Settings.ClusterEnabled ? "RESTORE-ASKING"u8 : "RESTORE"u8);
         request.Bulk(cmd[key.Argument]);
         request.BulkInteger(expiryMs == Database.NoExpiry ? 0 : Math.Max(1, expiryMs - cmd.NowMs));
         request.Bulk(payload.Written);

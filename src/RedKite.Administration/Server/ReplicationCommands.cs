@@ -197,6 +197,12 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
     // FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]
     private void HandOver(ref CommandContext cmd)
     {
+        if (cmd.Settings.ClusterEnabled)
+        {
+            cmd.Reply.Error("ERR FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead."u8);
+            return;
+        }
+
         long timeoutMs = 0, port = 0;
         string? host = null;
         bool forces = false;

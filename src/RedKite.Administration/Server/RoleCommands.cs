@@ -21,6 +21,12 @@ internal sealed class RoleCommands(ReplicationState state, Failover failover, Se
     // REPLICAOF NO ONE
     private void ReplicaOf(ref CommandContext cmd)
     {
+        if (cmd.Settings.ClusterEnabled)
+        {
+            cmd.Reply.Error("ERR REPLICAOF not allowed in cluster mode."u8);
+            return;
+        }
+
         if (failover.State != FailoverState.None)
         {
             cmd.Reply.Error("ERR REPLICAOF not allowed while failing over."u8);

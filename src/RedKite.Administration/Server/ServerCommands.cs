@@ -72,6 +72,12 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
     // SWAPDB index1 index2
     private static void SwapDb(ref CommandContext cmd)
     {
+        if (cmd.Settings.ClusterEnabled)
+        {
+            cmd.Reply.Error("ERR SWAPDB is not allowed in cluster mode"u8);
+            return;
+        }
+
         if (!TryDatabaseIndex(cmd[1], out int first))
         {
             cmd.Reply.Error("ERR invalid first DB index"u8);

@@ -128,7 +128,7 @@ internal sealed class ServerInfo
         text.Line("redis_git_sha1"u8, "00000000"u8);
         text.Line("redis_git_dirty"u8, 0);
         text.Line("redis_build_id"u8, BuildId);
-        text.Line("redis_mode"u8, "standalone"u8);
+        text.Line("redis_mode"u8, Settings.ClusterEnabled ? "cluster"u8 : "standalone"u8);
         text.Line("os"u8, OperatingSystemName);
         text.Line("arch_bits"u8, nint.Size * 8);
         text.Line("monotonic_clock"u8, OperatingSystem.IsWindows() ? "QueryPerformanceCounter"u8 : "POSIX clock_gettime"u8);
@@ -214,7 +214,7 @@ internal sealed class ServerInfo
     private static void Cluster(scoped in CommandContext cmd, InfoText text)
     {
         text.Section("Cluster"u8);
-        text.Line("cluster_enabled"u8, 0);
+        text.Line("cluster_enabled"u8, cmd.Settings.ClusterEnabled ? 1 : 0);
     }
 
     private void Keyspace(scoped in CommandContext cmd, InfoText text)

@@ -5,18 +5,10 @@ using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
 
-/// <summary>The replies about clusters and modules of a server that has no cluster and loads no modules, and ROLE.</summary>
+/// <summary>The replies about modules of a server that loads none, and ROLE.</summary>
 internal sealed class StandaloneCommands(ServerLog log, ReplicationInfo replication)
 {
     private const CommandFlags ModuleFlags = Admin | NoScript | NoAsyncLoading | Protected;
-    private const CommandFlags ClusterFlags = Loading | Stale | Fast;
-
-    internal static readonly CommandFamily ClusterFamily = new("cluster", "connection",
-    [
-        new("ASKING", 1, Fast, KeySpecs.None, ClusterCommands.ReplyNoCluster, new("3.0.0", "O(1)", "Lets the next command use a slot that is being migrated to this node.")),
-        new("READONLY", 1, ClusterFlags, KeySpecs.None, ClusterCommands.ReplyNoCluster, new("3.0.0", "O(1)", "Allows reads from a replica in a cluster.")),
-        new("READWRITE", 1, ClusterFlags, KeySpecs.None, ClusterCommands.ReplyNoCluster, new("3.0.0", "O(1)", "Ends what READONLY has allowed.")),
-    ]);
 
     internal CommandFamily Family => new("server", "",
     [

@@ -62,6 +62,7 @@ internal static class ClientDescription
         if (session.IsMonitor) flags.Append('O');
         if (session.Type == ClientType.Master) flags.Append('M');
         if (session.Type == ClientType.PubSub) flags.Append('P');
+        if ((session.Attention & SessionAttention.ReadsReplica) != 0) flags.Append('r');
         if (session.Transaction is not null) flags.Append('x');
         if (session.IsPaused || session.Blocked is not null) flags.Append('b');
         if (session.Tracking is { } tracking)

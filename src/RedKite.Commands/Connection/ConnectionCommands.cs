@@ -139,6 +139,10 @@ internal sealed class ConnectionCommands
         {
             cmd.Reply.Error("ERR value is out of range, value must between -2147483648 and 2147483647"u8);
         }
+        else if (index != 0 && cmd.Settings.ClusterEnabled)
+        {
+            cmd.Reply.Error("ERR SELECT is not allowed in cluster mode"u8);
+        }
         else if (index < 0 || index >= cmd.Settings.Databases)
         {
             cmd.Reply.Error("ERR DB index is out of range"u8);
@@ -213,7 +217,7 @@ internal sealed class ConnectionCommands
         reply.Bulk("id"u8);
         reply.Integer(cmd.Session.Id);
         reply.Bulk("mode"u8);
-        reply.Bulk("standalone"u8);
+        reply.Bulk(cmd.Settings.ClusterEnabled ? "cluster"u8 : "standalone"u8);
         reply.Bulk("role"u8);
         reply.Bulk("master"u8);
         reply.Bulk("modules"u8);

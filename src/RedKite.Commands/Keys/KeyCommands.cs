@@ -192,6 +192,12 @@ internal static class KeyCommands
     // MOVE key db
     private static void Move(ref CommandContext cmd)
     {
+        if (cmd.Settings.ClusterEnabled)
+        {
+            cmd.Reply.Error("ERR MOVE is not allowed in cluster mode"u8);
+            return;
+        }
+
         if (!TryDatabaseOrReply(cmd, 2, out Database target)) return;
         if (target == cmd.Database)
         {

@@ -14,7 +14,7 @@ internal sealed class PublishingCommands(MessageHub hub)
     internal CommandFamily Family => new("pubsub", "",
     [
         new("PUBLISH", 3, Usual | Fast | PausedAsWrite, KeySpecs.None, Publish, new("2.0.0", "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client).", "Publishes a message to a channel.", "channel message")),
-        new("SPUBLISH", 3, Usual | Fast | PausedAsWrite, KeySpecs.One(1, KeyFlags.NotKey), PublishToShard, new("7.0.0", "O(N) where N is the number of clients subscribed to the receiving shard channel.", "Publishes a message to a sharded channel.", "shardchannel message")),
+        new("SPUBLISH", 3, Usual | Fast | PausedAsWrite, KeySpecs.One(1, KeyFlags.NotKey), PublishToShard, new("7.0.0", "O(N) where N is the number of clients subscribed to the receiving shard channel.", "Publishes a message to a sharded channel.", "shardchannel message")) { ShardChannels = ShardChannelUse.Uses },
         new("PUBSUB", -2, None, KeySpecs.None, WithoutSubcommand, new("2.8.0", "Depends on subcommand.", "A container for commands on subscriptions."),
         [
             new("CHANNELS", -2, Usual, KeySpecs.None, Channels, new("2.8.0", "O(N) where N is the number of active channels, and assuming constant time pattern matching (relatively short channels and patterns)", "Lists the channels with subscribers.", "pattern:[pattern]")),

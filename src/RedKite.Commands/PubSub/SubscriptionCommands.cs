@@ -18,9 +18,9 @@ internal sealed class SubscriptionCommands(MessageHub hub, BufferPool buffers)
     [
         new("PSUBSCRIBE", -2, Usual | DenyOom, KeySpecs.None, SubscribeToPatterns, new("2.0.0", "O(N) where N is the number of patterns to subscribe to.", "Subscribes to all channels that match patterns.", "pattern [pattern ...]")),
         new("PUNSUBSCRIBE", -1, Usual, KeySpecs.None, UnsubscribeFromPatterns, new("2.0.0", "O(N) where N is the number of patterns to unsubscribe.", "Ends subscriptions to patterns, or all of them.", "[pattern [pattern ...]]")),
-        new("SSUBSCRIBE", -2, Usual | DenyOom, ShardChannels, SubscribeToShardChannels, new("7.0.0", "O(N) where N is the number of shard channels to subscribe to.", "Subscribes to sharded channels.", "shardchannel [shardchannel ...]")),
+        new("SSUBSCRIBE", -2, Usual | DenyOom, ShardChannels, SubscribeToShardChannels, new("7.0.0", "O(N) where N is the number of shard channels to subscribe to.", "Subscribes to sharded channels.", "shardchannel [shardchannel ...]")) { ShardChannels = ShardChannelUse.Uses },
         new("SUBSCRIBE", -2, Usual | DenyOom, KeySpecs.None, SubscribeToChannels, new("2.0.0", "O(N) where N is the number of channels to subscribe to.", "Subscribes to channels.", "channel [channel ...]")),
-        new("SUNSUBSCRIBE", -1, Usual, ShardChannels, UnsubscribeFromShardChannels, new("7.0.0", "O(N) where N is the number of shard channels to unsubscribe.", "Ends subscriptions to sharded channels, or all of them.", "[shardchannel [shardchannel ...]]")),
+        new("SUNSUBSCRIBE", -1, Usual, ShardChannels, UnsubscribeFromShardChannels, new("7.0.0", "O(N) where N is the number of shard channels to unsubscribe.", "Ends subscriptions to sharded channels, or all of them.", "[shardchannel [shardchannel ...]]")) { ShardChannels = ShardChannelUse.Leaves },
         new("UNSUBSCRIBE", -1, Usual, KeySpecs.None, UnsubscribeFromChannels, new("2.0.0", "O(N) where N is the number of channels to unsubscribe.", "Ends subscriptions to channels, or all of them.", "[channel [channel ...]]")),
     ]);
 

@@ -118,7 +118,7 @@ internal sealed class ScriptCommands(ScriptCache cache, ScriptInvocation invocat
     private void Run(ref CommandContext cmd, CachedScript script, int keys, bool readOnly)
     {
         if (script.Flags is { } flags && !IsAllowedOrReply(cmd, flags, readOnly)) return;
-        var callable = new CallableScript(script.Name, IsFunction: false, script.Position, script.Flags ?? ScriptFlags.None, script.OnlyReadsArguments, script.Use);
+        var callable = new CallableScript(script.Name, IsFunction: false, script.Position, script.Flags ?? ScriptFlags.None, script.OnlyReadsArguments, script.Use) { MayCrossSlots = script.Flags is null || (script.Flags & ScriptFlags.AllowCrossSlotKeys) != 0 };
         invocation.Run(cmd, cache.Interpreter(cmd.Settings.ScriptMemoryBytesMax), callable, keys, readOnly);
     }
 

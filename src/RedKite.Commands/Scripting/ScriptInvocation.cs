@@ -13,7 +13,11 @@ namespace RedKite.Server.Commands.Scripting;
 /// <param name="Flags">What it says about itself; none for a script that says nothing.</param>
 /// <param name="OnlyReadsArguments">Whether it cannot change its keys and arguments.</param>
 /// <param name="Use">How it was used; null: nothing is counted.</param>
-internal readonly record struct CallableScript(string Name, bool IsFunction, int Position, ScriptFlags Flags, bool OnlyReadsArguments, ScriptUse? Use);
+internal readonly record struct CallableScript(string Name, bool IsFunction, int Position, ScriptFlags Flags, bool OnlyReadsArguments, ScriptUse? Use)
+{
+    /// <summary>Whether it may use keys of several slots: it says so, or it is a script that says nothing.</summary>
+    internal bool MayCrossSlots { get; init; } = (Flags & ScriptFlags.AllowCrossSlotKeys) != 0;
+}
 
 /// <summary>Runs a script or function for its client: what is registered, begun, ended and counted around it is the same for both.</summary>
 internal sealed class ScriptInvocation(ScriptCallHost host, RunningScript running)
@@ -35,6 +39,7 @@ internal sealed class ScriptInvocation(ScriptCallHost host, RunningScript runnin
         int database = cmd.Session.DatabaseIndex;
         host.Begin(cmd, run, readOnly || (script.Flags & ScriptFlags.NoWrites) != 0, (script.Flags & ScriptFlags.AllowOom) != 0);
         cmd.Environment.Nested.BeginUnit();
+        cmd.Environment.Nested.Admission.BeginScript(cmd, keys, script.MayCrossSlots);
         int parameters = Push(cmd, lua, script, keys);
         long refusals = lua.MemoryRefusals;
         bool returned = ScriptRun.Run(lua, parameters, host, script.Name, cmd.Reply);

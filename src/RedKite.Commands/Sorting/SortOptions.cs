@@ -1,5 +1,6 @@
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Sorting;
 
@@ -7,6 +8,8 @@ namespace RedKite.Server.Commands.Sorting;
 internal struct SortOptions
 {
     private const int FirstOption = 2;
+
+    private int _pattern; // the argument of the last option, if that is BY or GET
 
     /// <summary>DESC.</summary>
     internal bool Descending { get; private set; }
@@ -56,7 +59,7 @@ internal struct SortOptions
                 cmd.ReplySyntaxError();
                 return false;
             }
-            else if (!result.AreKeysAllowedOrReply(cmd))
+            else if (!result.AreKeysHereOrReply(cmd) || !result.AreKeysAllowedOrReply(cmd))
             {
                 return false;
             }
@@ -135,8 +138,31 @@ internal struct SortOptions
         return false;
     }
 
+    // In a cluster, all keys that a pattern may name must be in the slot of the key that is sorted.
+    private readonly bool AreKeysHereOrReply(scoped in CommandContext cmd)
+    {
+        if (!cmd.Settings.ClusterEnabled || _pattern == 0) return true;
+        bool isBy = _pattern == By;
+        ReadOnlySpan<byte> pattern = cmd[_pattern];
+        if (isBy ? !pattern.Contains((byte)'*') : pattern is [(byte)'#']) return true;
+        if (SlotOfPattern(pattern) == KeySlot.Of(cmd[1])) return true;
+        if (isBy) cmd.Reply.Error("ERR BY option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots."u8);
+        else cmd.Reply.Error("ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots."u8);
+        return false;
+    }
+
+    // What an element stands for may have braces, so the tag must be in front of it.
+    private static int SlotOfPattern(ReadOnlySpan<byte> pattern)
+    {
+        int star = pattern.IndexOf((byte)'*');
+        if (star < 0) return KeySlot.Of(pattern);
+        int open = pattern.IndexOf((byte)'{'), length = open < 0 ? -1 : pattern[(open + 1)..].IndexOf((byte)'}');
+        return length > 0 && open + 1 + length < star ? KeySlot.Of(pattern) : KeySlot.None;
+    }
+
     private bool TryTake(ref OptionReader options, scoped in CommandContext cmd, bool mayStore)
     {
+        _pattern = 0;
         if (options.Take("DESC"u8))
         {
             Descending = true;
@@ -151,12 +177,13 @@ internal struct SortOptions
         }
         else if (options.TakeWithValue("BY"u8, out value))
         {
-            By = value;
+            By = _pattern = value;
             KeepsOrder |= !cmd[value].Contains((byte)'*');
         }
         else if (options.TakeWithValue("GET"u8, out value))
         {
             Gets++;
+            _pattern = value;
             if (cmd[value].Contains((byte)'*')) GetBytes += cmd[value].Length;
         }
         else

@@ -25,7 +25,9 @@ internal static class SettingTable
     private const string ArrayForms = "as in Redis 8.8";
     private const string OneForm = "an array has one form: slices of 256 indexes, which take memory for the elements that they have";
     private const string NoTemplates = "hashes do not share the names of their fields; HIMPORT saves their transmission";
-    private const string NoCluster = "there is no cluster mode yet";
+    private const string NoBus = "nodes do not speak to each other: there is no cluster bus";
+    private const string NoVotes = "a node does not fail over by itself: its topology is given to it";
+    private const string MovedByKey = "slots are moved key by key: CLUSTER SETSLOT and MIGRATE";
     private const string AlwaysFreedLater = "the memory of large values is always freed in slices, after the command";
     private const string NoPinning = "threads are not bound to CPUs; use taskset or the service manager";
     private const string NoSyslog = "the log is written to logfile or to standard output only";
@@ -279,32 +281,32 @@ internal static class SettingTable
         Integer("replica-acks-timeout", 0, int.MaxValue, 10_000, s => s.ReplicaAcksTimeoutMs, (s, v) => s.ReplicaAcksTimeoutMs = (int)v).WithRemark("RedKite's own: after how many milliseconds without these acknowledgements the reply is the error `NOREPLICAS`: the write was executed, and a failover may lose it; 0: it waits without end"),
 
         // Cluster
-        Flag("cluster-enabled", false, flags: Immutable).RefusedUnlessDefault(NoCluster + ", so every node would accept every key"),
-        Choice("cluster-slot-stats-enabled", ["no", "cpu", "net", "mem", "yes"], "no").WithRemark("as in Redis 8.6").WithoutEffect(NoCluster),
-        Text("cluster-config-file", "nodes.conf", flags: Immutable).WithoutEffect(NoCluster),
-        Integer("cluster-node-timeout", 0, long.MaxValue, 15000).WithoutEffect(NoCluster),
-        Integer("cluster-ping-interval", 0, long.MaxValue, 0, flags: Hidden).WithoutEffect(NoCluster),
-        Integer("cluster-port", 0, 65535, 0, flags: Immutable).WithoutEffect(NoCluster),
-        Text("cluster-announce-ip", "").WithoutEffect(NoCluster),
-        Text("cluster-announce-hostname", "", parse: SettingParsers.HostName).WithoutEffect(NoCluster),
-        Text("cluster-announce-human-nodename", "", parse: SettingParsers.NodeName).WithoutEffect(NoCluster),
-        Integer("cluster-announce-port", 0, 65535, 0).WithoutEffect(NoCluster),
-        Integer("cluster-announce-tls-port", 0, 65535, 0).WithoutEffect(NoCluster),
-        Integer("cluster-announce-bus-port", 0, 65535, 0).WithoutEffect(NoCluster),
-        Memory("cluster-slot-migration-handoff-max-lag-bytes", 0, LongMax, Megabyte).WithRemark("as in Redis 8.4").WithoutEffect(NoCluster),
-        Integer("cluster-slot-migration-write-pause-timeout", 0, long.MaxValue, 10_000).WithRemark("as in Redis 8.4").WithoutEffect(NoCluster),
-        Integer("cluster-slot-migration-sync-buffer-drain-timeout", 0, long.MaxValue, 60_000, flags: Hidden).WithRemark("as in Redis 8.4").WithoutEffect(NoCluster),
-        Integer("cluster-slot-migration-max-archived-tasks", 1, int.MaxValue, 32, flags: Hidden).WithRemark("as in Redis 8.4").WithoutEffect(NoCluster),
+        Flag("cluster-enabled", false, s => s.ClusterEnabled, (s, v) => s.ClusterEnabled = v, flags: Immutable).WithRemark("the server is a node of a cluster whose topology is given to it: [cluster.md](../cluster.md); there are 64 `stripes` then"),
+        Choice("cluster-slot-stats-enabled", ["no", "cpu", "net", "mem", "yes"], "no").WithRemark("as in Redis 8.6").WithoutEffect("there are no statistics of slots"),
+        FilePath("cluster-config-file", "nodes.conf", s => s.ClusterConfigFile, (s, v) => s.ClusterConfigFile = v, Immutable).WithRemark("the file in `dir` that keeps the topology, in a format of RedKite's own"),
+        Integer("cluster-node-timeout", 0, long.MaxValue, 15000).WithoutEffect(NoBus),
+        Integer("cluster-ping-interval", 0, long.MaxValue, 0, flags: Hidden).WithoutEffect(NoBus),
+        Integer("cluster-port", 0, 65535, 0, s => s.ClusterPort, (s, v) => s.ClusterPort = (int)v, flags: Immutable).WithRemark("announced alone, because clients show it: no node listens on it"),
+        Text("cluster-announce-ip", "", s => s.ClusterAnnounceIp, (s, v) => s.ClusterAnnounceIp = v),
+        Text("cluster-announce-hostname", "", s => s.ClusterAnnounceHostName, (s, v) => s.ClusterAnnounceHostName = v, parse: SettingParsers.HostName),
+        Text("cluster-announce-human-nodename", "", s => s.ClusterAnnounceNodeName, (s, v) => s.ClusterAnnounceNodeName = v, parse: SettingParsers.NodeName),
+        Integer("cluster-announce-port", 0, 65535, 0, s => s.ClusterAnnouncePort, (s, v) => s.ClusterAnnouncePort = (int)v),
+        Integer("cluster-announce-tls-port", 0, 65535, 0, s => s.ClusterAnnounceTlsPort, (s, v) => s.ClusterAnnounceTlsPort = (int)v),
+        Integer("cluster-announce-bus-port", 0, 65535, 0, s => s.ClusterAnnounceBusPort, (s, v) => s.ClusterAnnounceBusPort = (int)v),
+        Memory("cluster-slot-migration-handoff-max-lag-bytes", 0, LongMax, Megabyte).WithRemark("as in Redis 8.4").WithoutEffect(MovedByKey),
+        Integer("cluster-slot-migration-write-pause-timeout", 0, long.MaxValue, 10_000).WithRemark("as in Redis 8.4").WithoutEffect(MovedByKey),
+        Integer("cluster-slot-migration-sync-buffer-drain-timeout", 0, long.MaxValue, 60_000, flags: Hidden).WithRemark("as in Redis 8.4").WithoutEffect(MovedByKey),
+        Integer("cluster-slot-migration-max-archived-tasks", 1, int.MaxValue, 32, flags: Hidden).WithRemark("as in Redis 8.4").WithoutEffect(MovedByKey),
         Integer("cluster-compatibility-sample-ratio", 0, 100, 0).WithoutEffect("commands are not checked for cluster compatibility"),
-        Choice("cluster-preferred-endpoint-type", ["ip", "hostname", "unknown-endpoint"], "ip").WithoutEffect(NoCluster),
-        Flag("cluster-require-full-coverage", true).WithoutEffect(NoCluster),
-        Flag("cluster-replica-no-failover", false, alias: "cluster-slave-no-failover").WithoutEffect(NoCluster),
-        Integer("cluster-replica-validity-factor", 0, int.MaxValue, 10, alias: "cluster-slave-validity-factor").WithoutEffect(NoCluster),
-        Integer("cluster-migration-barrier", 0, int.MaxValue, 1).WithoutEffect(NoCluster),
-        Flag("cluster-allow-replica-migration", true).WithoutEffect(NoCluster),
-        Flag("cluster-allow-reads-when-down", false).WithoutEffect(NoCluster),
-        Flag("cluster-allow-pubsubshard-when-down", true).WithoutEffect(NoCluster),
-        Memory("cluster-link-sendbuf-limit", 0, ulong.MaxValue, 0).WithoutEffect(NoCluster),
+        Choice("cluster-preferred-endpoint-type", ["ip", "hostname", "unknown-endpoint"], "ip", s => (int)s.ClusterEndpointType, (s, v) => s.ClusterEndpointType = (ClusterEndpointType)v),
+        Flag("cluster-require-full-coverage", true, s => s.ClusterRequiresFullCoverage, (s, v) => s.ClusterRequiresFullCoverage = v),
+        Flag("cluster-replica-no-failover", false, alias: "cluster-slave-no-failover").WithoutEffect(NoVotes),
+        Integer("cluster-replica-validity-factor", 0, int.MaxValue, 10, alias: "cluster-slave-validity-factor").WithoutEffect(NoVotes),
+        Integer("cluster-migration-barrier", 0, int.MaxValue, 1).WithoutEffect(NoVotes),
+        Flag("cluster-allow-replica-migration", true).WithoutEffect(NoVotes),
+        Flag("cluster-allow-reads-when-down", false, s => s.ClusterAllowsReadsWhenDown, (s, v) => s.ClusterAllowsReadsWhenDown = v),
+        Flag("cluster-allow-pubsubshard-when-down", true, s => s.ClusterAllowsShardMessagesWhenDown, (s, v) => s.ClusterAllowsShardMessagesWhenDown = v),
+        Memory("cluster-link-sendbuf-limit", 0, ulong.MaxValue, 0).WithoutEffect(NoBus),
 
         // TLS
         Integer("tls-port", 0, 65535, 0, s => s.TlsPort, (s, v) => s.TlsPort = (int)v),
@@ -319,7 +321,7 @@ internal static class SettingTable
         Text("tls-ca-cert-dir", "", s => s.TlsCaCertDirectory, (s, v) => s.TlsCaCertDirectory = v, flags: Reapplied),
         Choice("tls-auth-clients", ["no", "yes", "optional"], "yes", s => (int)s.TlsAuthClients, (s, v) => s.TlsAuthClients = (TlsClientAuthentication)v),
         Flag("tls-replication", false, s => s.TlsReplication, (s, v) => s.TlsReplication = v),
-        Flag("tls-cluster", false).WithoutEffect(NoCluster),
+        Flag("tls-cluster", false).WithoutEffect(NoBus),
         Text("tls-protocols", "", s => s.TlsProtocols, (s, v) => s.TlsProtocols = v).WithRemark("TLSv1.2 and TLSv1.3; older versions are never negotiated"),
         Text("tls-ciphers", "").WithoutEffect("`tls-ciphersuites` names the suites of TLS 1.2 too"),
         Text("tls-ciphersuites", "", s => s.TlsCipherSuites, (s, v) => s.TlsCipherSuites = v).WithRemark("suites by their IANA names, separated by colons; empty: the system's choice; not on Windows"),

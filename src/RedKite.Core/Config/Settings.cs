@@ -38,6 +38,17 @@ internal enum ReplicaLoad
     InPlace,
 }
 
+/// <summary>By which name a node of a cluster sends clients to another one.</summary>
+internal enum ClusterEndpointType
+{
+    Ip,
+
+    HostName,
+
+    /// <summary>By none: the client knows the host.</summary>
+    Unknown,
+}
+
 /// <summary>Which clients may use a guarded command: none, all, or those on this machine.</summary>
 internal enum ProtectedAccess
 {
@@ -122,6 +133,21 @@ internal sealed class Settings
     public string TlsClientKeyFile { get; set; } = "";
     public string TlsClientKeyFilePass { get; set; } = "";
     public bool TlsReplication { get; set; }
+
+    // Cluster.
+    public bool ClusterEnabled { get; set; }
+    public string ClusterConfigFile { get; set; } = "";
+    public int ClusterPort { get; set; }
+    public string ClusterAnnounceIp { get; set; } = "";
+    public string ClusterAnnounceHostName { get; set; } = "";
+    public string ClusterAnnounceNodeName { get; set; } = "";
+    public int ClusterAnnouncePort { get; set; }
+    public int ClusterAnnounceTlsPort { get; set; }
+    public int ClusterAnnounceBusPort { get; set; }
+    public ClusterEndpointType ClusterEndpointType { get; set; }
+    public bool ClusterRequiresFullCoverage { get; set; }
+    public bool ClusterAllowsReadsWhenDown { get; set; }
+    public bool ClusterAllowsShardMessagesWhenDown { get; set; }
 
     /// <summary>"HOST PORT" of the primary; empty: the server is a primary. It changes with REPLICAOF.</summary>
     public string ReplicaOf { get; set; } = "";

@@ -18,6 +18,7 @@ internal static class LogEvents
     private const string Diagnostics = "RedKite.Diagnostics";
     private const string Dashboard = "RedKite.Dashboard";
     private const string Replication = "RedKite.Replication";
+    private const string Cluster = "RedKite.Cluster";
 
     internal static readonly LogEvent Started = new(100, nameof(Started), Server);
     internal static readonly LogEvent Stopped = new(101, nameof(Stopped), Server);
@@ -101,6 +102,8 @@ internal static class LogEvents
     internal static readonly LogEvent StreamError = new(825, nameof(StreamError), Replication, RedKiteLogLevel.Error);
     internal static readonly LogEvent TransferFailed = new(830, nameof(TransferFailed), Replication, RedKiteLogLevel.Error);
 
+    internal static readonly LogEvent ClusterFileUnwritable = new(900, nameof(ClusterFileUnwritable), Cluster, RedKiteLogLevel.Error);
+
     /// <summary>All of them, by number.</summary>
     internal static IReadOnlyList<LogEvent> All { get; } =
     [
@@ -114,5 +117,6 @@ internal static class LogEvents
         DashboardStarted, NoDashboard, DashboardFailed,
         ReplicaSyncWanted, ReplicaSyncSent, ReplicaSyncFailed, ReplicaContinues, ReplicaNeedsAll, ReplicaOnline, ReplicaLost, ReplicaClosed, BacklogReleased, FailoverChanged, ShutdownWaits,
         RoleChanged, LinkConnected, LinkFailed, SyncBegun, PrimaryRefuses, StreamError, TransferFailed,
+        ClusterFileUnwritable,
     ];
 }

@@ -6,6 +6,12 @@ internal enum SessionAttention
 {
     None = 0,
 
+    /// <summary>READONLY: the client reads from a replica in a cluster.</summary>
+    ReadsReplica = 1 << 11,
+
+    /// <summary>ASKING: the client's next command may use a slot that is being imported.</summary>
+    Asks = 1 << 12,
+
     /// <summary>The client is not authenticated.</summary>
     NotAuthenticated = 1 << 0,
 
@@ -78,18 +84,29 @@ internal enum ServerAttention
 
     /// <summary>Consumers of changes were requested while a busy script held stripes: the next command adds them before it executes.</summary>
     ChangesRequested = 1 << 13,
+
+    /// <summary>The server is a node of a cluster: the slots of keys decide where commands execute.</summary>
+    Clustered = 1 << 14,
 }
 
 /// <summary>The server's word of attention flags: read once per batch, changed by any thread.</summary>
 internal sealed class AttentionWord
 {
-    private int _flags;
+    private const int RoutingShift = 32;
 
-    internal ServerAttention Flags => (ServerAttention)Volatile.Read(ref _flags);
+    private long _word; // the flags, and above them how often the routing has changed
+
+    internal ServerAttention Flags => (ServerAttention)(int)Volatile.Read(ref _word);
+
+    /// <summary>The flags with the number of the routing: two that are equal decide the same.</summary>
+    internal long Word => Volatile.Read(ref _word);
 
     internal void Set(ServerAttention flag, bool on)
     {
-        if (on) Interlocked.Or(ref _flags, (int)flag);
-        else Interlocked.And(ref _flags, ~(int)flag);
+        if (on) Interlocked.Or(ref _word, (long)flag);
+        else Interlocked.And(ref _word, ~(long)flag);
     }
+
+    /// <summary>The routing of slots is another one. The flags stay; the number passes over its end.</summary>
+    internal void NoteRouting() => Interlocked.Add(ref _word, 1L << RoutingShift);
 }

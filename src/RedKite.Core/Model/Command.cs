@@ -39,6 +39,18 @@ internal sealed record CommandDoc(string Since, string Complexity, string Summar
     internal bool IsSystemCommand { get; init; }
 }
 
+/// <summary>What a command does with sharded channels.</summary>
+internal enum ShardChannelUse : byte
+{
+    None,
+
+    /// <summary>It publishes to them, or subscribes.</summary>
+    Uses,
+
+    /// <summary>It ends subscriptions: in a cluster that is down, as a command that reads.</summary>
+    Leaves,
+}
+
 /// <summary>
 /// One row of a family's table: the single description of a command. Routing, locking, COMMAND INFO, DOCS and GETKEYS,
 /// access categories and statistics read it.
@@ -170,6 +182,15 @@ internal sealed class Command
 
     /// <summary>Whether CLIENT CACHING still holds for the command behind this one: for subcommands of CLIENT.</summary>
     internal bool KeepsCaching { get; set; }
+
+    /// <summary>Whether what ASKING allows still holds behind it: it is ASKING itself.</summary>
+    internal bool KeepsAsking { get; init; }
+
+    /// <summary>Whether it sends keys to another node, so that it executes whichever of them are here: MIGRATE.</summary>
+    internal bool MovesKeys { get; init; }
+
+    /// <summary>How it uses sharded channels among its arguments, which have slots as keys do.</summary>
+    internal ShardChannelUse ShardChannels { get; init; }
 
     /// <summary>Hints for clients and proxies in COMMAND INFO: "nondeterministic_output", "request_policy:multi_shard", ...</summary>
     internal string[] Tips { get; init; } = [];

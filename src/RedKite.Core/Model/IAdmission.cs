@@ -21,6 +21,12 @@ internal interface IAdmission
     /// <summary>Why a command that a host's command calls may not write; null: it may.</summary>
     string? WriteRefusal { get; }
 
+    /// <summary>Begins a script. In a cluster, the commands that it calls may use the keys of one slot: those that the script declares, or else the first that it uses.</summary>
+    /// <param name="cmd">The command that runs it; its keys begin with its first key.</param>
+    /// <param name="keys">How many keys it has.</param>
+    /// <param name="mayCrossSlots">Whether it may use keys of several slots.</param>
+    void BeginScript(scoped in CommandContext cmd, int keys, bool mayCrossSlots);
+
     /// <summary>Why a script that declares what it does may not begin; null: it may.</summary>
     /// <param name="flags">What it declares.</param>
     /// <param name="isReadOnly">Whether it was called by a command that only reads.</param>

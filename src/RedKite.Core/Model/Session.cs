@@ -141,7 +141,7 @@ internal sealed class Session
 
     /// <summary>Whether commands have set something that decides what later ones do: the database, the user, a transaction, subscriptions, ...</summary>
     internal bool HasOwnState(User initial) =>
-        DatabaseIndex != 0 || User != initial || Resp3 || ReplyMode != ReplyMode.On || IsMonitor || Transaction is not null || Tracking is not null || StateBytes > 0;
+        DatabaseIndex != 0 || User != initial || Resp3 || ReplyMode != ReplyMode.On || IsMonitor || Transaction is not null || Tracking is not null || StateBytes > 0 || (Attention & (SessionAttention.ReadsReplica | SessionAttention.Asks)) != 0;
 
     /// <summary>Memory that the client occupies beside its connection's buffers. A moment old when another thread reads it.</summary>
     internal long KeptBytes => StateBytes + (Transaction?.KeptBytes ?? 0) + (Blocked?.KeptBytes ?? 0) + (Partial?.ArgumentBytes ?? 0) + NamesBytes;
@@ -387,6 +387,12 @@ internal sealed class Session
     /// <summary>Takes notice of a change of the user's permissions. On the session's thread.</summary>
     internal void NoteUser() => SetAttention(SessionAttention.IsRestricted, _user.Permissions is not null);
 
+    /// <summary>READONLY and READWRITE. On the client's thread.</summary>
+    internal void UseReplicas(bool on) => SetAttention(SessionAttention.ReadsReplica, on);
+
+    /// <summary>ASKING, or the end of what it allows. On the client's thread.</summary>
+    internal void Ask(bool on) => SetAttention(SessionAttention.Asks, on);
+
     /// <summary>What RESET does besides the database and the protocol. The library's name stays: it is still the same.</summary>
     internal void Reset(User user, bool authenticated)
     {
@@ -396,6 +402,8 @@ internal sealed class Session
         Authenticated = authenticated;
         Name = "";
         NoEvict = NoTouch = IsMonitor = false;
+        UseReplicas(false);
+        Ask(false);
         Transaction = null;
         FieldSets = null;
         if (ReplyMode != ReplyMode.SkipThis) ReplyMode = ReplyMode.On;

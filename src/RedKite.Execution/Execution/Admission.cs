@@ -21,6 +21,7 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
 
     private readonly Engine _engine = core.Engine;
     private readonly CommandEnvironment _environment = core.Environment;
+    private readonly SlotCheck _slots = new(core);
 
     // The primary's stream may do everything.
     private bool IsReadOnly => _engine.Replication.IsReplica && _engine.Settings.ReplicaReadOnly && !core.IsTrusted;
@@ -53,6 +54,7 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
         {
             cmd.Resolve(command);
             if (!IsPermittedOrReply(cmd)) return false;
+            if (_slots.Refusal(cmd, command) is { } elsewhere) return RejectElsewhere(cmd, command, elsewhere);
             refusal = RefusalOfData(cmd, command, isOutOfMemory) ?? RefusalOfHost(cmd, command) ?? RefusalOfState(cmd, command);
         }
 
@@ -86,8 +88,14 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
         return false;
     }
 
+    public void BeginScript(scoped in CommandContext cmd, int keys, bool mayCrossSlots) => _slots.BeginScript(cmd, keys, mayCrossSlots);
+
+    /// <summary>Why a command may not execute in the script that calls it, which holds its stripes: its keys are elsewhere. Null: it may.</summary>
+    internal string? RefusalOfScripted(scoped in CommandContext cmd) => _slots.RefusalOfScripted(cmd);
+
     public string? RefusalOfScript(ScriptFlags flags, bool isReadOnly)
     {
+        if ((flags & ScriptFlags.NoCluster) != 0 && _engine.Routing.Value is not null) return "ERR Can not run script on cluster, 'no-cluster' flag is set.";
         if ((flags & ScriptFlags.AllowStale) == 0 && RefusesStale) return "MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and 'allow-stale' flag is not set on the script.";
         if ((flags & ScriptFlags.NoWrites) != 0) return null;
         if (IsReadOnly) return "READONLY Can not run script with write flag on readonly replica.";
@@ -115,10 +123,29 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
     internal bool RefusesWrite(scoped in CommandContext cmd, Command command) => IsReadOnly && Writes(cmd, command);
 
     /// <summary>
-    /// The refusal of a command that was admitted and has locked its stripes since: the server has become a replica, or has begun to save its data for the last time. What it
-    /// wrote would be lost. Null: it executes. While the server is neither a replica nor paused there is none.
+    /// Refuses a command that was admitted and has locked its stripes since: the slot of its keys is elsewhere, the server has become a replica, or it has begun to save its data for the
+    /// last time. What it wrote would be lost. False: it executes.
     /// </summary>
-    internal string? RefusalOfLateWrite(scoped in CommandContext cmd, Command command)
+    internal bool RejectsLate(scoped in CommandContext cmd, Command command)
+    {
+        if (_slots.RefusalWithLocks(cmd, command) is { } elsewhere) return !RejectElsewhere(cmd, command, elsewhere);
+        if (RefusalOfLateWrite(cmd, command) is not { } refusal) return false;
+        account.Reject(command, cmd.Reply, refusal);
+        return true;
+    }
+
+    /// <summary>The refusal of a command of the short path, which has come by the slots without this; null: it executes.</summary>
+    internal string? RefusalOfLateShort(scoped in CommandContext cmd, Command command) => _slots.RefusalOfShort(cmd, command) ?? RefusalOfLateWrite(cmd, command);
+
+    // EXEC too replies it as it is, so that its client finds the other node.
+    private bool RejectElsewhere(scoped in CommandContext cmd, Command command, string redirect)
+    {
+        cmd.Reply.Error(redirect);
+        account.NoteRejected(command);
+        return false;
+    }
+
+    private string? RefusalOfLateWrite(scoped in CommandContext cmd, Command command)
     {
         if (RefusesWrite(cmd, command)) return ReadOnlyReplica;
         return _engine.Pause.IsLastSave && !core.IsTrusted && ClientPause.MayWrite(cmd.Session, command) ? LastSave : null;

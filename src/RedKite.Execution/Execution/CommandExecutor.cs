@@ -2,6 +2,7 @@ using System.Runtime.CompilerServices;
 using RedKite.Net.Interop;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
+using RedKite.Server.Cluster;
 using RedKite.Server.Execution.Eviction;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
@@ -28,7 +29,8 @@ internal sealed class CommandExecutor
     private readonly Keyspace _keyspace;
     private readonly CommandTable _commands;
     private readonly AttentionWord _attention;
-    private ServerAttention _pathFlags; // by which the batch's path was decided
+    private long _pathWord; // by which the batch's path was decided
+    private SlotRouting? _slots; // the same; null: slots decide nothing
     private readonly int _heeded = -1; // the server's attention flags that concern this executor
     private readonly RequestParser _parser = new();
     private readonly BatchRequest[] _requests = new BatchRequest[BatchMax];
@@ -46,8 +48,8 @@ internal sealed class CommandExecutor
     internal CommandExecutor(Engine engine, CommandOrigin origin = CommandOrigin.Client)
     {
         Origin = origin;
-        if (origin == CommandOrigin.Log) _heeded = ~(int)(ServerAttention.Loading | ServerAttention.LoadingBeside | ServerAttention.IsReplica);
-        else if (origin == CommandOrigin.Primary) _heeded = ~(int)(ServerAttention.Loading | ServerAttention.LoadingBeside | ServerAttention.IsReplica | ServerAttention.ScriptBusy | ServerAttention.HasBehaviors | ServerAttention.PausedByTest);
+        if (origin == CommandOrigin.Log) _heeded = ~(int)(ServerAttention.Loading | ServerAttention.LoadingBeside | ServerAttention.IsReplica | ServerAttention.Clustered);
+        else if (origin == CommandOrigin.Primary) _heeded = ~(int)(ServerAttention.Loading | ServerAttention.LoadingBeside | ServerAttention.IsReplica | ServerAttention.ScriptBusy | ServerAttention.HasBehaviors | ServerAttention.PausedByTest | ServerAttention.Clustered);
         Engine = engine;
         Reply = new ReplyWriter(engine.Buffers);
         _keyspace = engine.Keyspace;
@@ -366,9 +368,9 @@ internal sealed class CommandExecutor
                         continue;
                     }
 
-                    if (_attention.Flags != _pathFlags)
+                    if (_attention.Word != _pathWord)
                     {
-                        stripe.Exit(); // the role has changed since, or the data is about to be saved for the last time: what this wrote might be lost
+                        stripe.Exit(); // the role or the slots have changed since, or the data is about to be saved for the last time: what this wrote might be lost
                         path = PathOf(session, needsInvoker);
                         Writes.Refresh(Reply.Length);
                         continue;
@@ -538,10 +540,20 @@ internal sealed class CommandExecutor
     private BatchPath PathOf(Session session, bool needsInvoker)
     {
         Time.HidesExpired = false;
-        ServerAttention server = _pathFlags = _attention.Flags;
+        _pathWord = _attention.Word;
+        var server = (ServerAttention)(int)_pathWord;
         if (needsInvoker) return BatchPath.Invoker;
         SessionAttention client = session.Attention;
         if (((int)(client & ~SessionAttention.Tracks) | ((int)server & _heeded)) == 0) return BatchPath.Short; // tracking: PublishAndServe
+        _slots = null;
+        if ((server & ServerAttention.Clustered) != 0 && !IsTrusted)
+        {
+            _slots = Engine.Routing.Value;
+            server &= ~ServerAttention.Clustered;
+            if (server == ServerAttention.None && (client & ~SessionAttention.Tracks) == 0) return BatchPath.Slotted;
+            if (server == ServerAttention.HasBehaviors) return BatchPath.Invoker;
+        }
+
         if (client == SessionAttention.IsRestricted && server == ServerAttention.None) return BatchPath.Permitted;
         if (client != SessionAttention.None) return BatchPath.Invoker;
         if (server == ServerAttention.HasBehaviors && Engine.Interceptor is not null) return BatchPath.Intercepted;
@@ -555,6 +567,8 @@ internal sealed class CommandExecutor
     private bool MayBeShort(BatchPath path, Session session, scoped in CommandContext cmd, in BatchRequest request)
     {
         Command command = request.Command!;
+        if (_slots is { } slots && !slots.Serves(KeyHasher.SlotOf(request.Hash))) return false;
+        if (path == BatchPath.Slotted) return true;
         if (path == BatchPath.Reading) return command.Is(CommandFlags.ReadOnly);
         if (path != BatchPath.Permitted || session.User.Permissions is not { } permissions || request.Count <= command.FirstKey) return false;
         return permissions.AllowsShort(command, cmd.Arguments.At(_parser.Arguments(request.First, request.Count)[command.FirstKey]));
@@ -617,6 +631,9 @@ internal sealed class CommandExecutor
 
         /// <summary>So do those that only read: on a replica, where what has expired is hidden from them.</summary>
         Reading,
+
+        /// <summary>So do those whose key is in a slot that the node serves.</summary>
+        Slotted,
 
         /// <summary>So do those that the permissions of the client's user certainly allow.</summary>
         Permitted,

@@ -23,15 +23,17 @@ internal sealed class DirectRunner(CommandExecutor executor)
     internal bool TryRunShort<THandler>(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments, scoped ref THandler handler)
         where THandler : struct, IShortHandler, allows ref struct
     {
-        if (((int)session.Attention | (int)_engine.Attention.Flags) != 0 || _keyspace.Budget.IsExceeded || _engine.WriteGate.KeyRule is not null) return false;
+        ServerAttention server = _engine.Attention.Flags;
+        if (((int)session.Attention | (int)(server & ~ServerAttention.Clustered)) != 0 || _keyspace.Budget.IsExceeded || _engine.WriteGate.KeyRule is not null) return false;
         if ((!command.IsShort && arguments.Length != command.OneKeyCount) || !command.Accepts(arguments.Length)) return false;
         if (input.Length >= _engine.LargeRequests.Threshold || executor.Time.CallersExpiry == ExpiryPolicy.Hide) return false;
+        ArgumentSlice key = arguments[command.FirstKey];
+        ulong hash = _keyspace.Hash(input.Slice(key.Start, key.Length));
+        if (server != ServerAttention.None && _engine.Routing.Value?.Serves(KeyHasher.SlotOf(hash)) != true) return false;
         long start = BeginTime(handler.ReadsClock);
         ReplyWriter reply = executor.Reply;
         executor.Environment.Accesses.BeginClient(session);
         executor.Recording.Changes.ClientId = session.Id;
-        ArgumentSlice key = arguments[command.FirstKey];
-        ulong hash = _keyspace.Hash(input.Slice(key.Start, key.Length));
         Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
         long waits = stripe.LockWaits;
         var cmd = new CommandContext(executor.Environment, session, input, reply, session.DatabaseIndex);

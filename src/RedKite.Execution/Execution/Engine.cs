@@ -116,6 +116,20 @@ internal sealed class Engine : ServerCore
         }
     }
 
+    /// <summary>
+    /// Ends the waits of clients that are blocked on keys of slots that this node does not serve any more. Behind a change of the routing, when every stripe has been locked since: who blocks
+    /// afterwards was admitted by the new one.
+    /// </summary>
+    internal void RedirectBlocked()
+    {
+        if (Routing.Value is not { } routing) return;
+        foreach (BlockedClient client in Blocked.All)
+        {
+            if (!client.MayBeUnblocked || client.AnyKey is not { } key) continue;
+            if (SlotCheck.RefusalOfWait(routing, KeyHasher.SlotOf(key.Identity.Hash), client) is { } error) Blocked.EndByRedirect(client, error, Buffers);
+        }
+    }
+
     internal void Intercept(ICommandInterceptor interceptor)
     {
         Interceptor = interceptor;

@@ -29,7 +29,7 @@ internal sealed partial class Invoker
             if (IsRefusedAsBusy(cmd.Command)) return;
         }
 
-        if ((_engine.Attention.Flags & (ServerAttention.IsReplica | ServerAttention.Paused)) != 0 && _admission.RefusalOfLateWrite(cmd, cmd.Command) is { } refusal)
+        if ((_engine.Attention.Flags & (ServerAttention.IsReplica | ServerAttention.Paused | ServerAttention.Clustered)) != 0 && _admission.RefusalOfLateShort(cmd, cmd.Command) is { } refusal)
         {
             stripe.Exit();
             Account.Reject(cmd.Command, Reply, refusal);

@@ -139,6 +139,7 @@ internal sealed partial class Invoker
         if (replies != ReplyMode.On) DropReply(session, Reply, length);
         if (session.Own.UnackedOffset != 0) _core.Writes.NoteInvoked(session, length, Reply.Length);
         session.CountKept(_engine.Kept);
+        if ((session.Attention & SessionAttention.Asks) != 0 && session.Transaction is null && command?.KeepsAsking != true) session.Ask(false); // for one command, or transaction
         if (command is { BeginsUnit: true } && session.Transaction is { Count: 0 }) UnitStart = request.Start;
         return true;
     }
@@ -181,11 +182,10 @@ internal sealed partial class Invoker
                 return Waits;
             }
 
-            if (_admission.RefusalOfLateWrite(cmd, command) is { } refusal)
+            if (_admission.RejectsLate(cmd, command))
             {
-                // Callers in the process alone: the role changes behind the loops' commands, and the last save begins behind them.
+                // The keys' slot is elsewhere. Or of callers in the process alone: the role changes behind the loops' commands, and the last save begins behind them.
                 _environment.KeyHashes.Forget();
-                Account.Reject(command, Reply, refusal);
                 AbortTransaction(cmd.Session, command);
                 return start;
             }

@@ -84,9 +84,16 @@ internal sealed class NestedExecutor(ExecutorCore core, CommandRunner runner, In
         if (admission.IsPermittedOrReply(cmd))
         {
             ClaimStripes(cmd);
-            effects.KeptRequest = default; // a script reuses the memory of its arguments
-            _environment.IsScriptBusy = _engine.Script.Current is { IsBusy: true };
-            RunNested(ref cmd);
+            if (admission.RefusalOfScripted(cmd) is { } refusal)
+            {
+                account.Reject(command, reply, refusal);
+            }
+            else
+            {
+                effects.KeptRequest = default; // a script reuses the memory of its arguments
+                _environment.IsScriptBusy = _engine.Script.Current is { IsBusy: true };
+                RunNested(ref cmd);
+            }
         }
 
         _environment.IsInScript = false;

@@ -1,6 +1,8 @@
 using System.Diagnostics;
 using RedKite.Net;
 using RedKite.Net.Interop;
+using RedKite.Protocol;
+using RedKite.Server.Cluster;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Execution;
@@ -375,6 +377,39 @@ internal sealed class SessionLoop : IConnectionHandler
         ResumePaused();
         while (Tick() == 1 && _loop.IsCurrent)
         {
+        }
+    }
+
+    /// <summary>
+    /// Ends the subscriptions of the loop's clients to sharded channels whose slots are elsewhere now, and tells them. Between two iterations, so that whoever subscribed by the routing before is
+    /// found.
+    /// </summary>
+    internal void EndMovedSubscriptions()
+    {
+        if (_engine.Routing.Value is not { } routing || _engine.Messages.ShardChannels.Count == 0) return;
+        foreach (Connection connection in _loop.Connections)
+        {
+            Session session = SessionOf(connection);
+            if (session.Subscriptions is not { } own || own.CountOf(SubscriptionKind.ShardChannel) == 0) continue;
+            var reply = new ReplyWriter(_engine.Buffers) { Resp3 = session.Resp3 };
+            foreach (byte[] name in own.NamesOf(SubscriptionKind.ShardChannel).ToArray())
+            {
+                int owner = routing.OwnerOf(KeySlot.Of(name));
+                if (owner != SlotRouting.NoNode && (owner == routing.Self || owner == routing.Primary)) continue;
+                _engine.Messages.Unsubscribe(session, SubscriptionKind.ShardChannel, name);
+                reply.Push(3);
+                reply.Bulk("sunsubscribe"u8);
+                reply.Bulk(name);
+                reply.Integer(own.CountOf(SubscriptionKind.ShardChannel));
+            }
+
+            foreach (Payload part in Payload.Of(_engine.Buffers, reply))
+            {
+                session.Deliver(part);
+                part.Buffer.Release();
+            }
+
+            reply.Clear();
         }
     }
 

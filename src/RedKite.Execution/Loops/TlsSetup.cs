@@ -20,7 +20,7 @@ internal sealed class TlsSetup
     private readonly ServerLog _log;
     private volatile TlsCertificate? _certificate;
 
-    /// <summary>A setting that needs a certificate and has no effect: there is no cluster yet.</summary>
+    /// <summary>A setting that needs a certificate and has no effect: nodes of a cluster do not speak to each other.</summary>
     internal static readonly string[] UsersWithoutEffect = ["tls-cluster"];
 
     internal TlsSetup(Settings settings, ServerLog log)

@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using System.Runtime.InteropServices;
+using System.Text;
 using RedKite.Net;
 using RedKite.Net.Interop;
 using RedKite.Server.Model;
@@ -121,6 +122,15 @@ internal sealed class BlockedClients(Keyspace keyspace)
             client.Session.CloseAfterReply();
             Finished(client);
         });
+    }
+
+    /// <summary>Ends a wait by an error that sends the client elsewhere. No stripe is locked.</summary>
+    internal void EndByRedirect(BlockedClient client, string error, BufferPool buffers)
+    {
+        if (!client.TryEnd()) return;
+        client.EndWith(Payload.Of(buffers, Encoding.Latin1.GetBytes($"-{error}\r\n")));
+        if (client.Session.Connection is { } connection) EventLoop.Post(connection, () => Finished(client)); // as above
+        else client.Wake();
     }
 
     /// <summary>

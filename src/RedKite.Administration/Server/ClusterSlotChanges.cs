@@ -1,0 +1,268 @@
+using System.Globalization;
+using RedKite.Protocol;
+using RedKite.Server.Cluster;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Commands.Server;
+
+/// <summary>The subcommands of CLUSTER on slots: who has them, which move key by key, and which keys they have here.</summary>
+internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost host)
+{
+    private const string InvalidSlot = "ERR Invalid or out of range slot";
+
+    // CLUSTER ADDSLOTS slot [slot ...]
+    internal void Add(ref CommandContext cmd) => Change(cmd, adds: true, step: 1);
+
+    // CLUSTER DELSLOTS slot [slot ...]
+    internal void Remove(ref CommandContext cmd) => Change(cmd, adds: false, step: 1);
+
+    // CLUSTER ADDSLOTSRANGE start-slot end-slot [start-slot end-slot ...]
+    internal void AddRanges(ref CommandContext cmd) => Change(cmd, adds: true, step: 2);
+
+    // CLUSTER DELSLOTSRANGE start-slot end-slot [start-slot end-slot ...]
+    internal void RemoveRanges(ref CommandContext cmd) => Change(cmd, adds: false, step: 2);
+
+    // CLUSTER FLUSHSLOTS
+    internal void RemoveAll(ref CommandContext cmd)
+    {
+        if (cmd.Database.Count > 0)
+        {
+            cmd.Reply.Error("ERR DB must be empty to perform CLUSTER FLUSHSLOTS."u8);
+            return;
+        }
+
+        ReplyChanged(cmd, host, cluster.Change(static state =>
+        {
+            int self = state.Topology.IndexOf(state.SelfId);
+            List<int> own = [];
+            for (int slot = 0; slot < KeySlot.Count; slot++)
+            {
+                if (state.Topology.Owners[slot] == self) own.Add(slot);
+            }
+
+            return (state.With(state.Topology.WithOwner(own, null)), null);
+        }));
+    }
+
+    // CLUSTER SETSLOT slot <IMPORTING node-id | MIGRATING node-id | NODE node-id | STABLE>
+    internal void SetSlot(ref CommandContext cmd)
+    {
+        if (!cluster.State.Self.IsPrimary)
+        {
+            cmd.Reply.Error("ERR You can use SETSLOT only with masters."u8);
+            return;
+        }
+
+        if (!TrySlot(cmd[2], out int slot))
+        {
+            cmd.Reply.Error(InvalidSlot);
+            return;
+        }
+
+        bool hasNode = cmd.Count == 5;
+        string id = hasNode ? cmd.Text(4) : "", shown = hasNode ? cmd.ShownText(4) : "";
+        string? refusal;
+        if (hasNode && cmd.Is(3, "MIGRATING"u8)) refusal = cluster.Change(state => Migrate(state, slot, id, shown));
+        else if (hasNode && cmd.Is(3, "IMPORTING"u8)) refusal = cluster.Change(state => Import(state, slot, id, shown));
+        else if (cmd.Count == 4 && cmd.Is(3, "STABLE"u8)) refusal = cluster.Change(state => (state.WithMigrating(slot, null).WithImporting(slot, null), null));
+        else if (hasNode && cmd.Is(3, "NODE"u8))
+        {
+            // Nobody adds a key to the slot between its count and the change.
+            int stripe = StripeOf(cmd, slot);
+            if (!cmd.Environment.TryEnterStripe(stripe)) return;
+            refusal = Assign(slot, id, shown, CountLocked(cmd, slot));
+            cmd.Environment.ExitStripe(stripe);
+        }
+        else refusal = "ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP";
+        ReplyChanged(cmd, host, refusal);
+    }
+
+    // CLUSTER COUNTKEYSINSLOT slot
+    internal static void CountKeys(ref CommandContext cmd)
+    {
+        if (!cmd.TryIntegerOrReply(2, out long slot)) return;
+        if (slot is < 0 or >= KeySlot.Count)
+        {
+            cmd.Reply.Error("ERR Invalid slot"u8);
+            return;
+        }
+
+        int stripe = StripeOf(cmd, (int)slot);
+        if (!cmd.Environment.TryEnterStripe(stripe)) return;
+        cmd.Reply.Integer(CountLocked(cmd, (int)slot));
+        cmd.Environment.ExitStripe(stripe);
+    }
+
+    // CLUSTER GETKEYSINSLOT slot count
+    internal static void GetKeys(ref CommandContext cmd)
+    {
+        if (!cmd.TryIntegerOrReply(2, out long slot) || !cmd.TryIntegerOrReply(3, out long max)) return;
+        if (slot is < 0 or >= KeySlot.Count || max < 0)
+        {
+            cmd.Reply.Error("ERR Invalid slot or number of keys"u8);
+            return;
+        }
+
+        var walk = new SlotWalk(cmd.Keyspace, cmd.Database, new SlotRange((int)slot, (int)slot));
+        int stripe = StripeOf(cmd, (int)slot);
+        if (!cmd.Environment.TryEnterStripe(stripe)) return;
+        long left = Math.Min(max, CountLocked(cmd, (int)slot));
+        cmd.Reply.Array((int)left);
+        var entries = new EntryList();
+        while (left > 0 && !walk.IsComplete)
+        {
+            walk.Next(entries);
+            foreach (Entry entry in entries)
+            {
+                if (left-- <= 0) break;
+                cmd.Reply.Bulk(entry.Key);
+            }
+
+            entries.Clear();
+        }
+
+        cmd.Environment.ExitStripe(stripe);
+    }
+
+    /// <summary>Replies about a change. It is in force for new commands; here those end that began before, and then what waits for slots that are elsewhere now.</summary>
+    internal static void ReplyChanged(scoped in CommandContext cmd, IClusterHost host, string? refusal)
+    {
+        if (refusal is not null)
+        {
+            cmd.Reply.Error(refusal);
+            return;
+        }
+
+        CommandEnvironment environment = cmd.Environment;
+        for (int stripe = 0; stripe < cmd.Keyspace.Stripes.Length; stripe++)
+        {
+            // A busy script asks before each of its commands, so it does not have to end.
+            if (environment.TryEnterStripe(stripe)) environment.ExitStripe(stripe);
+            else environment.TakeBusy();
+        }
+
+        host.SlotsMoved();
+        cmd.Reply.Ok();
+    }
+
+    private void Change(scoped in CommandContext cmd, bool adds, int step)
+    {
+        if (step == 2 && cmd.Count % 2 != 0)
+        {
+            cmd.Reply.Error($"ERR wrong number of arguments for '{cmd.Command.FullName}' command");
+            return;
+        }
+
+        // As in Redis: single slots are all read before any is looked at, ranges one after the other.
+        for (int i = 2; step == 1 && i < cmd.Count; i++)
+        {
+            if (TrySlot(cmd[i], out _)) continue;
+            cmd.Reply.Error(InvalidSlot);
+            return;
+        }
+
+        var slots = new HashSet<int>();
+        ClusterTopology topology = cluster.State.Topology;
+        for (int i = 2; i < cmd.Count; i += step)
+        {
+            if (!TrySlot(cmd[i], out int first) || !TrySlot(cmd[i + step - 1], out int last))
+            {
+                cmd.Reply.Error(InvalidSlot);
+                return;
+            }
+
+            if (first > last)
+            {
+                cmd.Reply.Error(string.Create(CultureInfo.InvariantCulture, $"ERR start slot number {first} is greater than end slot number {last}"));
+                return;
+            }
+
+            for (int slot = first; slot <= last; slot++)
+            {
+                string? fault = FaultOf(topology, slot, adds) ?? (slots.Add(slot) ? null : string.Create(CultureInfo.InvariantCulture, $"ERR Slot {slot} specified multiple times"));
+                if (fault is null) continue;
+                cmd.Reply.Error(fault);
+                return;
+            }
+        }
+
+        ReplyChanged(cmd, host, cluster.Change(state =>
+        {
+            foreach (int slot in slots)
+            {
+                if (FaultOf(state.Topology, slot, adds) is { } fault) return (null, fault);
+                if (adds) state = state.WithImporting(slot, null);
+            }
+
+            return (state.With(state.Topology.WithOwner(slots, adds ? state.SelfId : null)), null);
+        }));
+    }
+
+    private static string? FaultOf(ClusterTopology topology, int slot, bool adds)
+    {
+        if (adds == topology.Owners[slot] < 0) return null;
+        return string.Create(CultureInfo.InvariantCulture, $"ERR Slot {slot} is already {(adds ? "busy" : "unassigned")}");
+    }
+
+    private static (ClusterState? Next, string? Refusal) Migrate(ClusterState state, int slot, string id, string shown)
+    {
+        if (state.Topology.OwnerOf(slot)?.Id != state.SelfId) return (null, string.Create(CultureInfo.InvariantCulture, $"ERR I'm not the owner of hash slot {slot}"));
+        return FaultOfTarget(state, id, "I don't know about node " + shown) is { } fault ? (null, fault) : (state.WithMigrating(slot, id), null);
+    }
+
+    private static (ClusterState? Next, string? Refusal) Import(ClusterState state, int slot, string id, string shown)
+    {
+        if (state.Topology.OwnerOf(slot)?.Id == state.SelfId) return (null, string.Create(CultureInfo.InvariantCulture, $"ERR I'm already the owner of hash slot {slot}"));
+        return FaultOfTarget(state, id, "I don't know about node " + shown) is { } fault ? (null, fault) : (state.WithImporting(slot, id), null);
+    }
+
+    private string? Assign(int slot, string id, string shown, long keys)
+    {
+        return cluster.Change(state =>
+        {
+            if (FaultOfTarget(state, id, "Unknown node " + shown) is { } fault) return (null, fault);
+            bool isMine = state.Topology.OwnerOf(slot)?.Id == state.SelfId, becomesMine = id == state.SelfId;
+            if (isMine && !becomesMine && keys > 0) return (null, string.Create(CultureInfo.InvariantCulture, $"ERR Can't assign hashslot {slot} to a different node while I still hold keys for this hash slot."));
+            if (keys == 0 && state.Migrating.ContainsKey(slot)) state = state.WithMigrating(slot, null);
+            ClusterTopology topology = state.Topology;
+            if (becomesMine && state.Importing.ContainsKey(slot))
+            {
+                // As the other nodes of Redis would prefer who imported it, so does whoever compares epochs here.
+                long epoch = Math.Max(topology.Epoch, topology.Nodes.Max(static node => node.Epoch));
+                if (state.Self.Epoch == 0 || state.Self.Epoch != epoch) topology = topology.WithNode(state.SelfId, state.Self with { Epoch = epoch + 1 }).WithEpoch(epoch + 1);
+                state = state.WithImporting(slot, null);
+            }
+
+            return (state.With(topology.WithOwner([slot], id)), null);
+        });
+    }
+
+    private static string? FaultOfTarget(ClusterState state, string id, string unknown) =>
+        state.Topology.Find(id) is not { } node ? "ERR " + unknown : node.IsPrimary ? null : "ERR Target node is not a master";
+
+    private static bool TrySlot(ReadOnlySpan<byte> argument, out int slot)
+    {
+        bool isNumber = RespNumber.TryParseInt64(argument, out long number);
+        slot = (int)number;
+        return isNumber && number is >= 0 and < KeySlot.Count;
+    }
+
+    private static int StripeOf(scoped in CommandContext cmd, int slot) => slot % cmd.Keyspace.Stripes.Length;
+
+    // The other stripes have none of the slot's keys, so the walk does not look into them.
+    private static long CountLocked(scoped in CommandContext cmd, int slot)
+    {
+        var walk = new SlotWalk(cmd.Keyspace, cmd.Database, new SlotRange(slot, slot));
+        var entries = new EntryList();
+        long count = 0;
+        while (!walk.IsComplete)
+        {
+            walk.Next(entries);
+            count += entries.Count;
+            entries.Clear();
+        }
+
+        return count;
+    }
+}

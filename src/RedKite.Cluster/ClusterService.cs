@@ -1,0 +1,201 @@
+using System.Collections.Frozen;
+using RedKite.Persistence.Files;
+using RedKite.Server.Config;
+using RedKite.Server.Logging;
+using RedKite.Server.Replication;
+
+namespace RedKite.Server.Cluster;
+
+/// <summary>
+/// This node of a cluster: its state, the file that keeps it, and the routing that follows from it. A change is checked, written to the file and synced before it is in force, so a node that starts
+/// again knows what it has answered. The node decides nothing by itself: commands and a controller change its state.
+/// </summary>
+internal sealed class ClusterService
+{
+    private readonly ServerCore _core;
+    private readonly IClusterHost _host;
+    private readonly IFiles _files;
+    private readonly Lock _changing = new();
+    private volatile ClusterState _state;
+
+    internal ClusterService(ServerCore core, IClusterHost host, IFiles? files)
+    {
+        _core = core;
+        _host = host;
+        _files = files ?? DiskFiles.Instance;
+        _state = ClusterState.Alone(ClusterNode.NewId(), ClusterNode.NewId());
+        foreach (string name in (string[])["cluster-require-full-coverage", "cluster-allow-reads-when-down", "cluster-allow-pubsubshard-when-down", "cluster-preferred-endpoint-type"])
+        {
+            core.Configuration.OnChange(name, () =>
+            {
+                lock (_changing) Route();
+                _host.SlotsMoved();
+                return null;
+            });
+        }
+    }
+
+    internal ClusterState State => _state;
+
+    /// <summary>Whether this node serves the slots that it has, as far as the topology says.</summary>
+    internal bool IsUp => IsUpBy(_state.Topology);
+
+    /// <summary>The primary that the topology names for this node; null: it is a primary.</summary>
+    internal PrimaryAddress? Primary => PrimaryOf(_state);
+
+    private string FilePath => Path.Combine(_core.Settings.DirectoryPath, _core.Settings.ClusterConfigFile);
+
+    /// <summary>Reads the file at the start; a node without one is new, and writes it.</summary>
+    /// <returns>What is wrong with it, in one line; null: nothing.</returns>
+    internal string? Load()
+    {
+        string path = FilePath;
+        try
+        {
+            if (_files.FileExists(path))
+            {
+                byte[] bytes;
+                using (IOpenFile file = _files.OpenRead(path))
+                {
+                    if (file.Length > ClusterLimits.DocumentBytesMax) return $"the cluster's file '{path}' has more than {ClusterLimits.DocumentBytesMax} bytes";
+                    bytes = new byte[file.Length];
+                    int read = 0;
+                    while (read < bytes.Length && file.Read(read, bytes.AsSpan(read)) is > 0 and int count) read += count;
+                }
+
+                _state = TopologyDocument.Read(bytes);
+            }
+            else
+            {
+                Save(_state);
+            }
+        }
+        catch (TopologyException failure)
+        {
+            return $"the cluster's file '{path}' cannot be used: {failure.Message}";
+        }
+        catch (FileFailure failure)
+        {
+            return $"the cluster's file '{path}' cannot be used: {failure.Message}";
+        }
+
+        lock (_changing) Route();
+        return null;
+    }
+
+    /// <summary>
+    /// Changes the state, unless the change is refused. When this returns, new commands go by it; what was executing may not have ended.
+    /// </summary>
+    /// <param name="change">Returns another state, or why there is none. It may break a rule, which refuses it.</param>
+    /// <returns>Why it was refused, as the error of a reply; null: it is in force.</returns>
+    internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
+    {
+        Action? rest = null;
+        lock (_changing)
+        {
+            try
+            {
+                (ClusterState? next, string? refusal) = change(_state);
+                if (next is null) return refusal;
+                Save(next);
+                _state = next;
+                Route();
+                if (PrimaryOf(next) is var primary && primary != _core.Replication.Primary) rest = _host.BeginRoleChange(primary);
+            }
+            catch (TopologyException failure)
+            {
+                return "ERR " + failure.Message;
+            }
+            catch (FileFailure failure)
+            {
+                _core.Log.Warning(LogEvents.ClusterFileUnwritable, $"The cluster's file cannot be written: {failure.Message}. The change is refused.");
+                return "ERR the cluster's configuration cannot be written";
+            }
+        }
+
+        if (rest is not null) ThreadPool.QueueUserWorkItem(_ => rest()); // it waits for the old link
+        return null;
+    }
+
+    /// <summary>Writes the file again. Returns why that failed; null: it did not.</summary>
+    internal string? SaveAgain() => Change(static state => (state, null));
+
+    private bool IsUpBy(ClusterTopology topology)
+    {
+        int assigned = topology.AssignedSlots;
+        return assigned > 0 && (assigned == topology.Owners.Length || !_core.Settings.ClusterRequiresFullCoverage);
+    }
+
+    private PrimaryAddress? PrimaryOf(ClusterState state)
+    {
+        if (state.Self.PrimaryId is not { } id || state.Topology.Find(id) is not { } node) return null;
+        int port = _core.Settings.TlsReplication && node.TlsPort != 0 ? node.TlsPort : node.Port;
+        return new PrimaryAddress(node.Ip.Length > 0 ? node.Ip : node.HostName, port);
+    }
+
+    private void Save(ClusterState state)
+    {
+        string path = FilePath, temporary = path + ".tmp";
+        byte[] bytes = TopologyDocument.Write(state);
+        if (bytes.Length > ClusterLimits.DocumentBytesMax) throw new TopologyException($"the topology's document would have more than {ClusterLimits.DocumentBytesMax} bytes");
+        using (IOpenFile file = _files.Create(temporary))
+        {
+            file.Write(0, bytes);
+            file.SyncData();
+        }
+
+        _files.Rename(temporary, path);
+        _files.SyncFolder(Path.GetDirectoryName(Path.GetFullPath(path))!);
+    }
+
+    private void Route()
+    {
+        ClusterState state = _state;
+        ClusterTopology topology = state.Topology;
+        Settings settings = _core.Settings;
+        var nodes = new RoutedNode[topology.Nodes.Length];
+        for (int i = 0; i < nodes.Length; i++)
+        {
+            ClusterNode node = topology.Nodes[i];
+            string host = EndpointOf(node, settings);
+            nodes[i] = new RoutedNode($"{host}:{(node.Port != 0 ? node.Port : node.TlsPort)}", $"{host}:{(node.TlsPort != 0 ? node.TlsPort : node.Port)}");
+        }
+
+        int self = topology.IndexOf(state.SelfId);
+        short[] owners = topology.Owners.ToArray();
+        _core.Routing.Use(new SlotRouting(owners, self, IsUpBy(topology), Moves(state.Migrating))
+        {
+            Nodes = nodes,
+            Primary = state.Self.PrimaryId is { } primary ? topology.IndexOf(primary) : SlotRouting.NoNode,
+            Importing = Moves(state.Importing),
+            AllowsReadsWhenDown = settings.ClusterAllowsReadsWhenDown,
+            AllowsShardMessagesWhenDown = settings.ClusterAllowsShardMessagesWhenDown,
+        });
+
+        FrozenDictionary<int, int> Moves(IEnumerable<KeyValuePair<int, string>> moves) => moves.ToFrozenDictionary(static move => move.Key, move => topology.IndexOf(move.Value));
+    }
+
+    /// <summary>A node's host as clients are told it, by `cluster-preferred-endpoint-type`.</summary>
+    internal static string EndpointOf(ClusterNode node, Settings settings) => settings.ClusterEndpointType switch
+    {
+        ClusterEndpointType.HostName => node.HostName.Length > 0 ? node.HostName : "?",
+        ClusterEndpointType.Unknown => "",
+        _ => node.Ip,
+    };
+
+    /// <summary>This node as it announces itself.</summary>
+    internal ClusterNode DescribeSelf(ClusterNode self)
+    {
+        Settings settings = _core.Settings;
+        int port = _host.Port, tlsPort = _host.TlsPort;
+        return self with
+        {
+            Ip = settings.ClusterAnnounceIp.Length > 0 ? settings.ClusterAnnounceIp : self.Ip,
+            Port = settings.ClusterAnnouncePort != 0 ? settings.ClusterAnnouncePort : port != 0 ? port : self.Port,
+            TlsPort = settings.ClusterAnnounceTlsPort != 0 ? settings.ClusterAnnounceTlsPort : tlsPort != 0 ? tlsPort : self.TlsPort,
+            BusPort = settings.ClusterAnnounceBusPort != 0 ? settings.ClusterAnnounceBusPort : settings.ClusterPort,
+            HostName = settings.ClusterAnnounceHostName.Length > 0 ? settings.ClusterAnnounceHostName : self.HostName,
+            Name = settings.ClusterAnnounceNodeName.Length > 0 ? settings.ClusterAnnounceNodeName : self.Name,
+        };
+    }
+}

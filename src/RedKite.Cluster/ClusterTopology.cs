@@ -1,0 +1,147 @@
+using System.Collections.Immutable;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Cluster;
+
+/// <summary>
+/// The nodes of a cluster, their shards, and who has which slot. Immutable, and always whole: the constructor checks that ids are unique, that replicas follow a primary of their own shard and have no
+/// slots, and that each slot has one owner at most, which its table cannot express otherwise.
+/// </summary>
+internal sealed class ClusterTopology
+{
+    private readonly Dictionary<string, int> _index = new(StringComparer.Ordinal);
+    private readonly short[] _owners;
+
+    /// <param name="version">Of the description; it only grows.</param>
+    /// <param name="epoch">The greatest epoch that the cluster has had.</param>
+    /// <param name="nodes">The nodes.</param>
+    /// <param name="owners">The index of each slot's node; negative: none.</param>
+    /// <exception cref="TopologyException">A rule is broken.</exception>
+    internal ClusterTopology(long version, long epoch, ImmutableArray<ClusterNode> nodes, short[] owners)
+    {
+        if (version < 0) throw new TopologyException("a version is negative");
+        if (epoch < 0) throw new TopologyException("an epoch is negative");
+        if (nodes.Length > ClusterLimits.NodesMax) throw new TopologyException($"a cluster has at most {ClusterLimits.NodesMax} nodes");
+        if (owners.Length != KeySlot.Count) throw new TopologyException("the number of slots is wrong");
+        (Version, Epoch, Nodes, _owners) = (version, epoch, nodes, owners);
+        for (int i = 0; i < nodes.Length; i++)
+        {
+            if (!ClusterNode.IsId(nodes[i].Id)) throw new TopologyException($"'{Shown(nodes[i].Id)}' is no id of a node, which has {ClusterNode.IdLength} hexadecimal digits");
+            if (!_index.TryAdd(nodes[i].Id, i)) throw new TopologyException($"the id {nodes[i].Id} is that of two nodes");
+        }
+
+        foreach (ClusterNode node in nodes) Check(node);
+        foreach (short owner in owners)
+        {
+            if (owner >= nodes.Length) throw new TopologyException("a slot has an owner that is no node");
+            if (owner >= 0 && !nodes[owner].IsPrimary) throw new TopologyException($"the node {nodes[owner].Id} has slots and is a replica");
+        }
+    }
+
+    internal long Version { get; }
+
+    internal long Epoch { get; }
+
+    internal ImmutableArray<ClusterNode> Nodes { get; }
+
+    /// <summary>The index of each slot's node. Not changed any more.</summary>
+    internal ReadOnlySpan<short> Owners => _owners;
+
+    internal ClusterNode? Find(string id) => _index.TryGetValue(id, out int index) ? Nodes[index] : null;
+
+    internal int IndexOf(string id) => _index.GetValueOrDefault(id, -1);
+
+    internal ClusterNode? OwnerOf(int slot) => _owners[slot] < 0 ? null : Nodes[_owners[slot]];
+
+    internal IEnumerable<ClusterNode> ReplicasOf(string id) => Nodes.Where(node => node.PrimaryId == id);
+
+    /// <summary>The slots of a node, in order.</summary>
+    internal List<SlotRange> RangesOf(string id)
+    {
+        int index = IndexOf(id);
+        var ranges = new List<SlotRange>();
+        for (int slot = 0; slot < _owners.Length; slot++)
+        {
+            if (_owners[slot] != index) continue;
+            int first = slot;
+            while (slot + 1 < _owners.Length && _owners[slot + 1] == index) slot++;
+            ranges.Add(new SlotRange(first, slot));
+        }
+
+        return ranges;
+    }
+
+    /// <summary>Ranges of slots with one owner, in order; those without are left out.</summary>
+    internal IEnumerable<(SlotRange Range, ClusterNode Owner)> Ranges()
+    {
+        for (int slot = 0; slot < _owners.Length; slot++)
+        {
+            short owner = _owners[slot];
+            if (owner < 0) continue;
+            int first = slot;
+            while (slot + 1 < _owners.Length && _owners[slot + 1] == owner) slot++;
+            yield return (new SlotRange(first, slot), Nodes[owner]);
+        }
+    }
+
+    internal int AssignedSlots => _owners.Count(static owner => owner >= 0);
+
+    /// <summary>Primaries with slots.</summary>
+    internal int Size => _owners.Where(static owner => owner >= 0).Distinct().Count();
+
+    /// <summary>The same with other owners of slots.</summary>
+    /// <param name="slots">The slots.</param>
+    /// <param name="ownerId">Their owner from now on; null: none.</param>
+    internal ClusterTopology WithOwner(IEnumerable<int> slots, string? ownerId)
+    {
+        short owner = ownerId is null ? (short)-1 : (short)IndexOf(ownerId);
+        short[] owners = [.. _owners];
+        foreach (int slot in slots) owners[slot] = owner;
+        return new ClusterTopology(Version, Epoch, Nodes, owners);
+    }
+
+    /// <summary>The same with another description of a node, which is found by its old id.</summary>
+    internal ClusterTopology WithNode(string id, ClusterNode node) => new(Version, Epoch, Nodes.SetItem(IndexOf(id), node), _owners);
+
+    internal ClusterTopology WithEpoch(long epoch) => new(Version, epoch, Nodes, _owners);
+
+    /// <summary>The same without a node and its slots. Its replicas are primaries without slots.</summary>
+    internal ClusterTopology Without(string id)
+    {
+        ImmutableArray<ClusterNode> nodes = [.. Nodes.Where(node => node.Id != id).Select(node => node.PrimaryId == id ? node with { PrimaryId = null, ShardId = ClusterNode.ShardIdOf(node.Id) } : node)];
+        int gone = IndexOf(id);
+        short[] owners = Array.ConvertAll(_owners, owner => owner == gone ? (short)-1 : owner > gone ? (short)(owner - 1) : owner);
+        return new ClusterTopology(Version, Epoch, nodes, owners);
+    }
+
+    /// <summary>No slot has an owner.</summary>
+    internal static short[] NoOwners()
+    {
+        short[] owners = new short[KeySlot.Count];
+        Array.Fill(owners, (short)-1);
+        return owners;
+    }
+
+    private void Check(ClusterNode node)
+    {
+        if (!ClusterNode.IsId(node.ShardId)) throw new TopologyException($"'{Shown(node.ShardId)}' is no id of a shard, which has {ClusterNode.IdLength} hexadecimal digits");
+        CheckText(node, node.Ip, "address");
+        CheckText(node, node.HostName, "host name");
+        CheckText(node, node.Name, "name");
+        CheckText(node, node.Zone, "zone");
+        if (node.Port is < 0 or > ushort.MaxValue || node.TlsPort is < 0 or > ushort.MaxValue || node.BusPort is < 0 or > ushort.MaxValue) throw new TopologyException($"the node {node.Id} has a port that is none");
+        if (node.Epoch < 0) throw new TopologyException($"the node {node.Id} has a negative epoch");
+        if (node.PrimaryId is not { } primaryId) return;
+        if (Find(primaryId) is not { } primary) throw new TopologyException($"the node {node.Id} is a replica of '{Shown(primaryId)}', which is no node");
+        if (!primary.IsPrimary) throw new TopologyException($"the node {node.Id} is a replica of a replica");
+        if (primary.ShardId != node.ShardId) throw new TopologyException($"the node {node.Id} is not of its primary's shard");
+    }
+
+    // They stand in lines of words.
+    private static void CheckText(ClusterNode node, string text, string what)
+    {
+        if (text.Length > ClusterLimits.TextMax || text.AsSpan().IndexOfAnyInRange('\0', ' ') >= 0 || text.Contains(',', StringComparison.Ordinal)) throw new TopologyException($"the node {node.Id} has an invalid {what}");
+    }
+
+    private static string Shown(string id) => id.Length > ClusterNode.IdLength ? id[..ClusterNode.IdLength] + "..." : id;
+}

@@ -1,0 +1,220 @@
+using System.Buffers;
+using System.Collections.Immutable;
+using System.Globalization;
+using System.Text.Json;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Cluster;
+
+/// <summary>
+/// A node's state as a document of JSON:
+/// <code>
+/// {"format": 1, "self": id, "version": n, "epoch": n,
+///  "shards": [{"id": id, "primary": id, "replicas": [id, ...], "slots": [[first, last], ...]}, ...],
+///  "nodes": [{"id": id, "ip": text, "port": n, "tlsPort": n, "busPort": n, "hostName": text, "name": text, "zone": text, "epoch": n}, ...],
+///  "migrating": {"slot": id, ...}, "importing": {"slot": id, ...}}
+/// </code>
+/// A document with an unknown format or member is refused: it may say what this version would lose.
+/// </summary>
+internal static class TopologyDocument
+{
+    internal const int Format = 1;
+
+    private const int DepthMax = 8;
+
+    internal static byte[] Write(ClusterState state)
+    {
+        var bytes = new ArrayBufferWriter<byte>();
+        using (var json = new Utf8JsonWriter(bytes, new JsonWriterOptions { Indented = true }))
+        {
+            json.WriteStartObject();
+            json.WriteNumber("format"u8, Format);
+            json.WriteString("self"u8, state.SelfId);
+            json.WriteNumber("version"u8, state.Topology.Version);
+            json.WriteNumber("epoch"u8, state.Topology.Epoch);
+            WriteShards(json, state.Topology);
+            WriteNodes(json, state.Topology);
+            WriteMoves(json, "migrating", state.Migrating);
+            WriteMoves(json, "importing", state.Importing);
+            json.WriteEndObject();
+        }
+
+        return bytes.WrittenSpan.ToArray();
+    }
+
+    /// <exception cref="TopologyException">It is no such document, or breaks a rule of topologies.</exception>
+    internal static ClusterState Read(ReadOnlyMemory<byte> bytes)
+    {
+        if (bytes.Length > ClusterLimits.DocumentBytesMax) throw new TopologyException($"it has more than {ClusterLimits.DocumentBytesMax} bytes");
+        try
+        {
+            using var document = JsonDocument.Parse(bytes, new JsonDocumentOptions { MaxDepth = DepthMax });
+            return Read(document.RootElement);
+        }
+        catch (JsonException failure)
+        {
+            throw new TopologyException(string.Create(CultureInfo.InvariantCulture, $"it is no JSON, at line {(failure.LineNumber ?? 0) + 1}"));
+        }
+        catch (Exception failure) when (failure is InvalidOperationException or FormatException)
+        {
+            throw new TopologyException("a value has the wrong type"); // of JSON
+        }
+    }
+
+    private static ClusterState Read(JsonElement root)
+    {
+        if (root.ValueKind != JsonValueKind.Object) throw new TopologyException("it is no object");
+        if (!root.TryGetProperty("format", out JsonElement format) || format.ValueKind != JsonValueKind.Number || !format.TryGetInt32(out int number)) throw new TopologyException("it does not name its format");
+        if (number != Format) throw new TopologyException($"its format is {number}, and this version reads {Format}");
+        Expect(root, "format", "self", "version", "epoch", "shards", "nodes", "migrating", "importing");
+        short[] owners = ClusterTopology.NoOwners();
+        Dictionary<string, (string Shard, string? Primary)> places = new(StringComparer.Ordinal);
+        List<(string Primary, SlotRange Range)> ranges = [];
+        foreach (JsonElement shard in Member(root, "shards").EnumerateArray()) ReadShard(shard, places, ranges);
+        var nodes = ImmutableArray.CreateBuilder<ClusterNode>();
+        foreach (JsonElement node in Member(root, "nodes").EnumerateArray())
+        {
+            if (nodes.Count == ClusterLimits.NodesMax) throw new TopologyException($"a cluster has at most {ClusterLimits.NodesMax} nodes");
+            nodes.Add(ReadNode(node, places));
+        }
+
+        if (places.Count != nodes.Select(static node => node.Id).Distinct().Count()) throw new TopologyException("a shard has a node that is not described");
+        Dictionary<string, int> indexes = new(StringComparer.Ordinal);
+        for (int i = 0; i < nodes.Count; i++) indexes[nodes[i].Id] = i;
+        foreach ((string primary, SlotRange range) in ranges)
+        {
+            int index = indexes[primary];
+            for (int slot = range.First; slot <= range.Last; slot++)
+            {
+                if (owners[slot] >= 0) throw new TopologyException($"the slot {slot} has two owners");
+                owners[slot] = (short)index;
+            }
+        }
+
+        var topology = new ClusterTopology(Member(root, "version").GetInt64(), Member(root, "epoch").GetInt64(), nodes.ToImmutable(), owners);
+        string self = Text(root, "self");
+        if (topology.Find(self) is null) throw new TopologyException("it does not describe the node itself");
+        var state = new ClusterState(self, topology);
+        foreach ((int slot, string id) in Moves(root, "migrating", topology)) state = state.WithMigrating(slot, id);
+        foreach ((int slot, string id) in Moves(root, "importing", topology)) state = state.WithImporting(slot, id);
+        return state;
+    }
+
+    private static void ReadShard(JsonElement shard, Dictionary<string, (string Shard, string? Primary)> places, List<(string Primary, SlotRange Range)> ranges)
+    {
+        Expect(shard, "id", "primary", "replicas", "slots");
+        string id = Text(shard, "id"), primary = Text(shard, "primary");
+        if (!places.TryAdd(primary, (id, null))) throw new TopologyException("a node is in two shards");
+        foreach (JsonElement replica in Member(shard, "replicas").EnumerateArray())
+        {
+            if (!places.TryAdd(replica.GetString() ?? "", (id, primary))) throw new TopologyException("a node is in two shards");
+        }
+
+        foreach (JsonElement range in Member(shard, "slots").EnumerateArray())
+        {
+            if (range.GetArrayLength() != 2) throw new TopologyException("a range of slots has no two ends");
+            int first = range[0].GetInt32(), last = range[1].GetInt32();
+            if (first < 0 || last >= KeySlot.Count || first > last) throw new TopologyException($"the range of slots {first} to {last} is invalid");
+            ranges.Add((primary, new SlotRange(first, last)));
+        }
+    }
+
+    private static ClusterNode ReadNode(JsonElement node, Dictionary<string, (string Shard, string? Primary)> places)
+    {
+        Expect(node, "id", "ip", "port", "tlsPort", "busPort", "hostName", "name", "zone", "epoch");
+        string id = Text(node, "id");
+        if (!places.TryGetValue(id, out (string Shard, string? Primary) place)) throw new TopologyException("a node is in no shard");
+        return new ClusterNode(id)
+        {
+            Ip = Text(node, "ip"),
+            Port = Member(node, "port").GetInt32(),
+            TlsPort = Member(node, "tlsPort").GetInt32(),
+            BusPort = Member(node, "busPort").GetInt32(),
+            HostName = Text(node, "hostName"),
+            Name = Text(node, "name"),
+            Zone = Text(node, "zone"),
+            Epoch = Member(node, "epoch").GetInt64(),
+            ShardId = place.Shard,
+            PrimaryId = place.Primary,
+        };
+    }
+
+    private static IEnumerable<(int Slot, string Id)> Moves(JsonElement root, string name, ClusterTopology topology)
+    {
+        foreach (JsonProperty move in Member(root, name).EnumerateObject())
+        {
+            if (!int.TryParse(move.Name, NumberStyles.None, CultureInfo.InvariantCulture, out int slot) || slot >= KeySlot.Count) throw new TopologyException("a slot that moves is none");
+            string id = move.Value.GetString() ?? "";
+            if (topology.Find(id) is null) throw new TopologyException($"the slot {slot} moves to or from what is no node");
+            yield return (slot, id);
+        }
+    }
+
+    private static void Expect(JsonElement element, params ReadOnlySpan<string> names)
+    {
+        foreach (JsonProperty property in element.EnumerateObject())
+        {
+            if (!names.Contains(property.Name)) throw new TopologyException("it has a member that this version does not know");
+        }
+    }
+
+    private static JsonElement Member(JsonElement element, string name) =>
+        element.TryGetProperty(name, out JsonElement member) ? member : throw new TopologyException($"'{name}' is missing");
+
+    private static string Text(JsonElement element, string name) => Member(element, name).GetString() ?? throw new TopologyException($"'{name}' is no text");
+
+    private static void WriteShards(Utf8JsonWriter json, ClusterTopology topology)
+    {
+        json.WriteStartArray("shards"u8);
+        foreach (ClusterNode primary in topology.Nodes.Where(static node => node.IsPrimary))
+        {
+            json.WriteStartObject();
+            json.WriteString("id"u8, primary.ShardId);
+            json.WriteString("primary"u8, primary.Id);
+            json.WriteStartArray("replicas"u8);
+            foreach (ClusterNode replica in topology.ReplicasOf(primary.Id)) json.WriteStringValue(replica.Id);
+            json.WriteEndArray();
+            json.WriteStartArray("slots"u8);
+            foreach (SlotRange range in topology.RangesOf(primary.Id))
+            {
+                json.WriteStartArray();
+                json.WriteNumberValue(range.First);
+                json.WriteNumberValue(range.Last);
+                json.WriteEndArray();
+            }
+
+            json.WriteEndArray();
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+    }
+
+    private static void WriteNodes(Utf8JsonWriter json, ClusterTopology topology)
+    {
+        json.WriteStartArray("nodes"u8);
+        foreach (ClusterNode node in topology.Nodes)
+        {
+            json.WriteStartObject();
+            json.WriteString("id"u8, node.Id);
+            json.WriteString("ip"u8, node.Ip);
+            json.WriteNumber("port"u8, node.Port);
+            json.WriteNumber("tlsPort"u8, node.TlsPort);
+            json.WriteNumber("busPort"u8, node.BusPort);
+            json.WriteString("hostName"u8, node.HostName);
+            json.WriteString("name"u8, node.Name);
+            json.WriteString("zone"u8, node.Zone);
+            json.WriteNumber("epoch"u8, node.Epoch);
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+    }
+
+    private static void WriteMoves(Utf8JsonWriter json, string name, ImmutableSortedDictionary<int, string> moves)
+    {
+        json.WriteStartObject(name);
+        foreach ((int slot, string id) in moves) json.WriteString(slot.ToString(CultureInfo.InvariantCulture), id);
+        json.WriteEndObject();
+    }
+}

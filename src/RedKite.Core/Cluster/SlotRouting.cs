@@ -1,0 +1,66 @@
+using System.Collections.Frozen;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Cluster;
+
+/// <summary>A node as redirects name it.</summary>
+/// <param name="Endpoint">Its host and port.</param>
+/// <param name="TlsEndpoint">The same for clients with TLS.</param>
+internal sealed record RoutedNode(string Endpoint, string TlsEndpoint);
+
+/// <summary>
+/// Which slots this node serves, and where the others are. Immutable: a change of the topology makes another one, which <see cref="CurrentRouting"/> publishes. Nodes are numbers in it.
+/// </summary>
+internal sealed class SlotRouting
+{
+    /// <summary>No node.</summary>
+    internal const int NoNode = -1;
+
+    private const int WordBits = 64;
+
+    private readonly ulong[] _served = new ulong[KeySlot.Count / WordBits];
+    private readonly short[] _owners;
+
+    /// <param name="owners">The node of each slot.</param>
+    /// <param name="self">This node.</param>
+    /// <param name="isUp">Whether the cluster serves.</param>
+    /// <param name="migrating">Slots that leave this node key by key, and where to.</param>
+    internal SlotRouting(short[] owners, int self, bool isUp, FrozenDictionary<int, int> migrating)
+    {
+        (_owners, Self, IsUp, Migrating) = (owners, self, isUp, migrating);
+        if (!isUp) return;
+        for (int slot = 0; slot < owners.Length; slot++)
+        {
+            if (owners[slot] == self && !migrating.ContainsKey(slot)) _served[slot / WordBits] |= 1UL << (slot % WordBits);
+        }
+    }
+
+    internal required IReadOnlyList<RoutedNode> Nodes { get; init; }
+
+    internal int Self { get; }
+
+    /// <summary>The primary that this node follows; <see cref="NoNode"/>: it is a primary itself.</summary>
+    internal required int Primary { get; init; }
+
+    internal bool IsUp { get; }
+
+    internal FrozenDictionary<int, int> Migrating { get; }
+
+    /// <summary>Slots that come to this node key by key, and where from.</summary>
+    internal required FrozenDictionary<int, int> Importing { get; init; }
+
+    /// <summary>Whether commands that only read execute although the cluster is down.</summary>
+    internal required bool AllowsReadsWhenDown { get; init; }
+
+    /// <summary>Whether sharded channels are used although the cluster is down.</summary>
+    internal required bool AllowsShardMessagesWhenDown { get; init; }
+
+    /// <summary>Whether every command on keys of a slot executes here and now: nothing else about it has to be looked at.</summary>
+    internal bool Serves(int slot) => ((_served[slot / WordBits] >> (slot % WordBits)) & 1) != 0;
+
+    /// <summary>The node that has a slot; <see cref="NoNode"/>: none has.</summary>
+    internal int OwnerOf(int slot) => _owners[slot];
+
+    /// <summary>Whether keys of the slot come or go, so that what a command does depends on which of its keys are here.</summary>
+    internal bool IsMoving(int slot) => Migrating.ContainsKey(slot) || Importing.ContainsKey(slot);
+}

@@ -1,0 +1,258 @@
+using System.Globalization;
+using RedKite.Scripting;
+using RedKite.Server.Cluster;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Execution;
+
+/// <summary>
+/// Decides in a node of a cluster whether a command's keys are here, in one core. Before its stripes are locked it decides by slots (<see cref="Refusal"/>); with them locked, where the slot's keys
+/// come or go, by which of the keys are here, and once more by slots if these have changed in between (<see cref="RefusalWithLocks"/>). The order of the rules is Redis's.
+/// </summary>
+internal sealed class SlotCheck(ExecutorCore core)
+{
+    private readonly Engine _engine = core.Engine;
+    private readonly CommandEnvironment _environment = core.Environment;
+    private SlotRouting? _used; // by which the command was admitted
+    private bool _isMoving; // its keys are looked at with its stripes locked
+    private int _scriptSlot = KeySlot.None; // of the keys that the script uses; none yet
+    private bool _scriptMayCross;
+
+    // What the server executed before, or its primary, is not asked again.
+    private SlotRouting? Routing => core.IsTrusted ? null : _engine.Routing.Value;
+
+    /// <summary>Why a request may not execute or be queued here; null: it may. Nothing is locked.</summary>
+    internal string? Refusal(scoped in CommandContext cmd, Command command)
+    {
+        _used = Routing;
+        _isMoving = false;
+        if (_used is not { } routing || !MayHaveKeys(command)) return null;
+        return TextOf(Decide(cmd, command, routing, Admission.IsQueued(cmd, command) ? Look.Locking : Look.No), routing, cmd.Session);
+    }
+
+    /// <summary>The same with the command's stripes locked: what was not known before, or has changed since.</summary>
+    internal string? RefusalWithLocks(scoped in CommandContext cmd, Command command)
+    {
+        SlotRouting? routing = Routing;
+        if (routing is null || (routing == _used && !_isMoving) || !MayHaveKeys(command)) return null;
+        return TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
+    }
+
+    /// <summary>The same for a command of the short path, whose one key is locked.</summary>
+    internal string? RefusalOfShort(scoped in CommandContext cmd, Command command)
+    {
+        if (Routing is not { } routing || routing.Serves(KeyHasher.SlotOf(cmd.HashOf(command.FirstKey)))) return null;
+        return TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
+    }
+
+    internal void BeginScript(scoped in CommandContext cmd, int keys, bool mayCrossSlots)
+    {
+        if (Routing is null) return;
+        _scriptMayCross = mayCrossSlots;
+        _scriptSlot = keys > 0 ? KeySlot.Of(cmd[cmd.Command.FirstKey > 0 ? cmd.Command.FirstKey : cmd.Command.EarlyKey]) : KeySlot.None;
+    }
+
+    /// <summary>Why a script may not execute the command that it calls, whose stripes are locked; null: it may.</summary>
+    internal string? RefusalOfScripted(scoped in CommandContext cmd)
+    {
+        if (Routing is not { } routing || !MayHaveKeys(cmd.Command)) return null;
+        Decision decision = Decide(cmd, cmd.Command, routing, Look.Yes);
+        switch (decision.Verdict)
+        {
+            case Verdict.Executes: break;
+            case Verdict.IsDownForWrites: return "ERR Script attempted to execute a write command while the cluster is down and readonly";
+            case Verdict.IsDown: return "ERR Script attempted to execute a command while the cluster is down";
+            case Verdict.CrossesSlots: return $"ERR Command '{cmd.Command.FullName}' in script attempted to access keys that don't hash to the same slot";
+            case Verdict.IsNotServed: return "ERR Script attempted to access a slot not served";
+            case Verdict.IsUnstable: return $"ERR Unable to execute command '{cmd.Command.FullName}' in script because undeclared keys were accessed during rehashing of the slot";
+            default: return "ERR Script attempted to access a non local key in a cluster node";
+        }
+
+        if (decision.Slot == KeySlot.None || _scriptMayCross) return null;
+        if (_scriptSlot == KeySlot.None) _scriptSlot = decision.Slot;
+        return _scriptSlot == decision.Slot ? null : CrossSlotScript;
+    }
+
+    private const string CrossSlotScript = "ERR Script attempted to access keys that do not hash to the same slot";
+
+    private static bool MayHaveKeys(Command command) => command.Keys.Length > 0 || command.RunsQueued;
+
+    private Decision Decide(scoped in CommandContext cmd, Command command, SlotRouting routing, Look look)
+    {
+        var keys = new KeysSeen { Slot = KeySlot.None };
+        Verdict verdict = Verdict.Executes;
+        bool executesMigrate = false;
+        if (!command.RunsQueued)
+        {
+            executesMigrate = command.MovesKeys;
+            verdict = See(cmd, command, routing, look, ref keys);
+        }
+        else if (cmd.Session.Transaction is { } transaction)
+        {
+            foreach (QueuedCommand queued in transaction.Commands)
+            {
+                var each = new CommandContext(_environment, cmd.Session, queued.Input, cmd.Reply, queued.DatabaseIndex);
+                each.Begin(queued.Command, queued.Arguments, queued.FirstKeyHash);
+                verdict = See(each, queued.Command, routing, look, ref keys);
+                if (verdict != Verdict.Executes) break;
+            }
+        }
+
+        if (verdict == Verdict.Executes && keys.Slot != KeySlot.None) verdict = Conclude(cmd, command, routing, keys, executesMigrate);
+        return new Decision(verdict, keys.Slot);
+    }
+
+    // Adds the keys of one command.
+    private Verdict See(scoped in CommandContext cmd, Command command, SlotRouting routing, Look look, ref KeysSeen keys)
+    {
+        if (command.ShardChannels != ShardChannelUse.None)
+        {
+            keys.HasShardChannels |= command.ShardChannels == ShardChannelUse.Uses;
+            int end = command.Keys[0].Last < 0 ? cmd.Count : command.Keys[0].Last + 1;
+            for (int i = command.Keys[0].First; i < end; i++)
+            {
+                Verdict verdict = See(cmd[i], routing, ref keys);
+                if (verdict != Verdict.Executes) return verdict;
+            }
+
+            return Verdict.Executes;
+        }
+
+        var extraction = new KeyExtraction(command);
+        while (extraction.MoveNext(cmd))
+        {
+            ReadOnlySpan<byte> key = cmd[extraction.Argument];
+            Verdict verdict = See(key, routing, ref keys);
+            if (verdict != Verdict.Executes) return verdict;
+            if (!routing.IsMoving(keys.Slot)) continue;
+            _isMoving = true;
+            ulong hash = cmd.Keyspace.Hash(key);
+            keys.AreSeveral |= keys.FirstHash != 0 && keys.FirstHash != hash;
+            if (keys.FirstHash == 0) keys.FirstHash = hash;
+            if (look == Look.No) continue;
+            if (IsHere(cmd, key, hash, look)) keys.HasPresent = true;
+            else keys.HasMissing = true;
+        }
+
+        return Verdict.Executes;
+    }
+
+    private static Verdict See(ReadOnlySpan<byte> name, SlotRouting routing, ref KeysSeen keys)
+    {
+        int slot = KeySlot.Of(name);
+        if (keys.Slot != KeySlot.None) return slot == keys.Slot ? Verdict.Executes : Verdict.CrossesSlots;
+        keys.Slot = slot;
+        return routing.OwnerOf(slot) == SlotRouting.NoNode ? Verdict.IsNotServed : Verdict.Executes;
+    }
+
+    // Without a trace: nothing expires by it.
+    private bool IsHere(scoped in CommandContext cmd, ReadOnlySpan<byte> key, ulong hash, Look look)
+    {
+        var clock = new ExpiryClock(cmd.NowMs, ExpiryPolicy.Hide);
+        if (look == Look.Yes) return cmd.Database.Find(key, hash, clock).Exists;
+        if (!cmd.Keyspace.TryLock(StripeSet.Of(cmd.Keyspace.StripeOf(hash)), _environment.GivesUpWaiting, out LockScope locked)) return true; // a script is busy: EXEC looks again
+        using (locked) return cmd.Database.Find(key, hash, clock).Exists;
+    }
+
+    private static Verdict Conclude(scoped in CommandContext cmd, Command command, SlotRouting routing, in KeysSeen keys, bool executesMigrate)
+    {
+        bool writes = Admission.Writes(cmd, command) || (command.ScriptFlagsOf?.Invoke(cmd) is { } flags && (flags & ScriptFlags.NoWrites) == 0);
+        if (!routing.IsUp)
+        {
+            if (keys.HasShardChannels)
+            {
+                if (!routing.AllowsShardMessagesWhenDown) return Verdict.IsDown;
+            }
+            else if (!routing.AllowsReadsWhenDown)
+            {
+                return Verdict.IsDown;
+            }
+            else if (writes)
+            {
+                return Verdict.IsDownForWrites;
+            }
+        }
+
+        bool isMigrating = routing.Migrating.ContainsKey(keys.Slot), isImporting = !isMigrating && routing.Importing.ContainsKey(keys.Slot);
+        if ((isMigrating || isImporting) && executesMigrate) return Verdict.Executes;
+        if (isMigrating && keys.HasMissing) return keys.HasPresent ? Verdict.IsUnstable : Verdict.Asks;
+        if (isImporting && ((cmd.Session.Attention & SessionAttention.Asks) != 0 || command.Is(CommandFlags.Asking)))
+        {
+            return keys is { AreSeveral: true, HasMissing: true } ? Verdict.IsUnstable : Verdict.Executes;
+        }
+
+        int owner = routing.OwnerOf(keys.Slot);
+        if (owner == routing.Self) return Verdict.Executes;
+        bool mayReadHere = keys.HasShardChannels || (cmd.Session.Attention & SessionAttention.ReadsReplica) != 0;
+        return mayReadHere && owner == routing.Primary && !writes ? Verdict.Executes : Verdict.IsElsewhere;
+    }
+
+    private static string? TextOf(Decision decision, SlotRouting routing, Session session)
+    {
+        switch (decision.Verdict)
+        {
+            case Verdict.Executes: return null;
+            case Verdict.CrossesSlots: return "CROSSSLOT Keys in request don't hash to the same slot";
+            case Verdict.IsUnstable: return "TRYAGAIN Multiple keys request during rehashing of slot";
+            case Verdict.IsDown: return "CLUSTERDOWN The cluster is down";
+            case Verdict.IsDownForWrites: return "CLUSTERDOWN The cluster is down and only accepts read commands";
+            case Verdict.IsNotServed: return "CLUSTERDOWN Hash slot not served";
+            case Verdict.Asks: return Redirect("ASK", routing.Migrating[decision.Slot]);
+            default: return Redirect("MOVED", routing.OwnerOf(decision.Slot));
+        }
+
+        string Redirect(string word, int node) => RedirectText(word, decision.Slot, routing.Nodes[node], session);
+    }
+
+    /// <summary>Why a client may not wait any longer for the keys of a slot here; null: it may.</summary>
+    internal static string? RefusalOfWait(SlotRouting routing, int slot, BlockedClient client)
+    {
+        int owner = routing.OwnerOf(slot);
+        if (!routing.IsUp) return TextOf(new Decision(Verdict.IsDown, slot), routing, client.Session);
+        if (owner == routing.Self || routing.Importing.ContainsKey(slot)) return null;
+        if (owner == routing.Primary && owner != SlotRouting.NoNode && (client.Session.Attention & SessionAttention.ReadsReplica) != 0 && !client.Request.Command.Is(CommandFlags.Write)) return null;
+        return TextOf(new Decision(owner == SlotRouting.NoNode ? Verdict.IsNotServed : Verdict.IsElsewhere, slot), routing, client.Session);
+    }
+
+    // The reply that sends a client to another node.
+    private static string RedirectText(string word, int slot, RoutedNode node, Session session) =>
+        string.Create(CultureInfo.InvariantCulture, $"{word} {slot} {(session.Connection is { HasLayer: true } ? node.TlsEndpoint : node.Endpoint)}");
+
+    private enum Verdict
+    {
+        Executes,
+        CrossesSlots,
+        IsNotServed,
+        IsDown,
+        IsDownForWrites,
+        IsUnstable,
+        Asks,
+        IsElsewhere,
+    }
+
+    // Whether keys of a moving slot are looked up.
+    private enum Look
+    {
+        /// <summary>Later, with the command's stripes locked.</summary>
+        No,
+
+        /// <summary>They are locked.</summary>
+        Yes,
+
+        /// <summary>Each with its stripe locked for that: the command is queued.</summary>
+        Locking,
+    }
+
+    private readonly record struct Decision(Verdict Verdict, int Slot);
+
+    private struct KeysSeen
+    {
+        internal int Slot;
+        internal ulong FirstHash; // of the first key, in a moving slot
+        internal bool AreSeveral;
+        internal bool HasPresent;
+        internal bool HasMissing;
+        internal bool HasShardChannels;
+    }
+}

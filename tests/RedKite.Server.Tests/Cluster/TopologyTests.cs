@@ -1,0 +1,112 @@
+using System.Collections.Immutable;
+using System.Text;
+using RedKite.Server.Cluster;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Tests.Cluster;
+
+/// <summary>A topology keeps its rules, whatever it is made from.</summary>
+public sealed class TopologyTests
+{
+    private static readonly string A = new('a', 40);
+    private static readonly string B = new('b', 40);
+    private static readonly string C = new('c', 40);
+
+    [Fact]
+    public void A_document_has_all_that_a_node_knows()
+    {
+        ClusterTopology topology = NodeList.Read($"{A} 10.0.0.1 7001 master - 0-5460 9000\n{B} 10.0.0.2 7002 master - 5461-8999\n{C} 10.0.0.3 7003 slave {A}\n", version: 7, Empty());
+        topology = topology.WithNode(B, topology.Find(B)! with { HostName = "b.example", Name = "second", Zone = "east", TlsPort = 7102, BusPort = 1, Epoch = 5 });
+        ClusterState state = new ClusterState(A, topology).WithMigrating(3, B).WithImporting(6000, B);
+        byte[] document = TopologyDocument.Write(state);
+        ClusterState read = TopologyDocument.Read(document);
+        Assert.Equal(Encoding.UTF8.GetString(document), Encoding.UTF8.GetString(TopologyDocument.Write(read)));
+        Assert.Equal(7, read.Topology.Version);
+        Assert.Equal([new SlotRange(0, 5460), new SlotRange(9000, 9000)], read.Topology.RangesOf(A));
+        Assert.Equal(A, read.Topology.Find(C)!.PrimaryId);
+        Assert.Equal(read.Topology.Find(A)!.ShardId, read.Topology.Find(C)!.ShardId);
+        Assert.Equal("east", read.Topology.Find(B)!.Zone);
+        Assert.Equal(B, read.Migrating[3]);
+        Assert.Equal(B, read.Importing[6000]);
+    }
+
+    [Theory]
+    [InlineData("", "no JSON")]
+    [InlineData("[]", "no object")]
+    [InlineData("{}", "format")]
+    [InlineData("{\"format\": 2}", "its format is 2")]
+    [InlineData("{\"format\": \"1\"}", "format")]
+    [InlineData("{\"format\": 1, \"other\": 1}", "does not know")]
+    [InlineData("{\"format\": 1}", "'shards' is missing")]
+    [InlineData("{\"format\": 1, \"shards\": 3}", "wrong type")]
+    public void A_broken_document_is_refused(string document, string reason) =>
+        Assert.Contains(reason, Assert.Throws<TopologyException>(() => TopologyDocument.Read(Encoding.UTF8.GetBytes(document))).Message, StringComparison.Ordinal);
+
+    // Each place of a good document once torn off, and each of its numbers and ids replaced: it reads as before, or it is refused in one line.
+    [Fact]
+    public void Any_damage_is_refused_or_reads_as_a_whole_topology()
+    {
+        byte[] good = TopologyDocument.Write(new ClusterState(A, NodeList.Read($"{A} 10.0.0.1 7001 master - 0-100\n{B} 10.0.0.2 7002 slave {A}", version: 7, Empty())));
+        var random = new Random(20261128);
+        for (int i = 0; i < 600; i++)
+        {
+            byte[] bytes = [.. good];
+            if (i % 3 == 0) bytes = bytes[..random.Next(bytes.Length)];
+            else for (int changes = random.Next(1, 4); changes > 0; changes--) bytes[random.Next(bytes.Length)] = (byte)"0123456789abc\"{}[],:- "[random.Next(21)];
+            try
+            {
+                ClusterState state = TopologyDocument.Read(bytes);
+                Assert.NotNull(state.Self);
+            }
+            catch (TopologyException failure)
+            {
+                Assert.DoesNotContain('\n', failure.Message);
+            }
+        }
+    }
+
+    [Theory]
+    [InlineData("", "no node")]
+    [InlineData("x", "too few words")]
+    [InlineData("x 10.0.0.1 7001 master -", "no id of a node")]
+    [InlineData("@a 10.0.0.1 0 master -", "port")]
+    [InlineData("@a 10.0.0.1 70000 master -", "port")]
+    [InlineData("@a 10.0.0.1 7001 boss -", "role")]
+    [InlineData("@a 10.0.0.1 7001 master @b", "of its own")]
+    [InlineData("@a 10.0.0.1 7001 slave @b", "which is no node")]
+    [InlineData("@a 10.0.0.1 7001 slave @a", "replica of a replica")]
+    [InlineData("@a 10.0.0.1 7001 slave @b 1-2\n@b 10.0.0.2 7001 master -", "a replica has slots")]
+    [InlineData("@a 10.0.0.1 7001 master - 1-x", "range of slots")]
+    [InlineData("@a 10.0.0.1 7001 master - 5-1", "range of slots")]
+    [InlineData("@a 10.0.0.1 7001 master - 16384", "range of slots")]
+    [InlineData("@a 10.0.0.1 7001 master - -1", "range of slots")]
+    [InlineData("@a 10.0.0.1 7001 master - 1-5 5", "two owners")]
+    [InlineData("@a 10.0.0.1 7001 master - 1-5\n@b 10.0.0.2 7001 master - 5", "two owners")]
+    [InlineData("@a 10.0.0.1 7001 master -\n@a 10.0.0.2 7001 master -", "two nodes")]
+    [InlineData("@a 10.0.0.1,x 7001 master -", "address")]
+    public void A_wrong_list_is_refused(string list, string reason)
+    {
+        list = list.Replace("@a", A, StringComparison.Ordinal).Replace("@b", B, StringComparison.Ordinal);
+        Assert.Contains(reason, Assert.Throws<TopologyException>(() => NodeList.Read(list, 1, Empty())).Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_node_that_goes_takes_its_slots_along()
+    {
+        ClusterTopology topology = NodeList.Read($"{A} h 1 master - 0-10\n{B} h 2 master - 11-20\n{C} h 3 slave {A}", version: 1, Empty()).Without(A);
+        Assert.Equal([B, C], topology.Nodes.Select(static node => node.Id));
+        Assert.Equal(10, topology.AssignedSlots);
+        Assert.Equal(B, topology.OwnerOf(15)!.Id);
+        Assert.True(topology.Find(C)!.IsPrimary);
+    }
+
+    [Fact]
+    public void There_are_no_more_nodes_than_the_limit()
+    {
+        ImmutableArray<ClusterNode> nodes = [.. Enumerable.Range(0, ClusterLimits.NodesMax + 1).Select(static i => new ClusterNode(i.ToString("x40", null)) { ShardId = new string('0', 40) })];
+        Assert.Throws<TopologyException>(() => new ClusterTopology(0, 0, nodes, ClusterTopology.NoOwners()));
+        Assert.NotNull(new ClusterTopology(0, 0, nodes.RemoveAt(0), ClusterTopology.NoOwners()));
+    }
+
+    private static ClusterTopology Empty() => new(0, 0, [], ClusterTopology.NoOwners());
+}
