@@ -48,7 +48,7 @@ internal sealed record Options
                                   guards: users,tls,handshakes,hitrates,eviction
                                   diagnostics: cost,package,hotkeys
                                   durability: always,everysec,snapshot,load, and 100,000,000 keys: largest
-                                  replication: primary,apply,fullsync,away,failover
+                                  replication: primary,apply,fullsync,away,failover,acks
           --quick                 types and messages: shorter rounds and smaller values (half an hour without it)
           --minutes 60            churn: its length
           --away-seconds 60       replication: how long a replica is away

@@ -13,6 +13,7 @@ internal static class ReplicationScenario
         (FullSyncCost.Name, FullSyncCost.Measure),
         (AwayReplica.Name, AwayReplica.Measure),
         (FailoverTime.Name, FailoverTime.Measure),
+        (AcknowledgedWrites.Name, AcknowledgedWrites.Measure),
     ];
 
     /// <summary>The parts that --only accepts.</summary>

@@ -1,5 +1,4 @@
 using System.Globalization;
-using RedKite.Server.Replication;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Replication;
@@ -318,6 +317,43 @@ public class ReplicaAcksTests
             WaitForWaiting(primary, 1);
             Acknowledge(primary, replica);
             Assert.Equal(["+PONG", "+OK", "$" + i.ToString(CultureInfo.InvariantCulture)], Read(client, 3));
+        }
+    }
+
+    // What a wait takes is the connection's, or the loop keeps it: a cycle's own objects are those of the acknowledgement.
+    [Fact]
+    public async Task Waiting_allocates_nothing_per_command()
+    {
+        const int Commands = 500, Cycles = 20, BytesPerCycleMax = 4096;
+        await using ReplicatedServer primary = await ReplicatedServer.StartAsync("replica-acks", "1", "replica-acks-timeout", "0", "loops", "1");
+        using RawReplica replica = Online(primary);
+        byte[] requests = [.. Enumerable.Repeat(CommandLine.Encode(CommandLine.Split("SET key value")), Commands).SelectMany(static bytes => bytes)];
+        long waiting = BytesPerCycle(waits: true);
+        primary.Client.Run("CONFIG SET replica-acks 0").IsOk();
+        long others = BytesPerCycle(waits: false); // what receiving them and acknowledging takes
+        Assert.True(waiting - others <= BytesPerCycleMax, $"{waiting} bytes, {others} of them without waiting");
+
+        long BytesPerCycle(bool waits)
+        {
+            for (int i = 0; i < Cycles; i++) RunCycle(waits);
+            long before = Allocated();
+            for (int i = 0; i < Cycles; i++) RunCycle(waits);
+            return (Allocated() - before) / Cycles;
+        }
+
+        void RunCycle(bool waits)
+        {
+            primary.Client.Send(requests);
+            if (waits) WaitForWaiting(primary, Commands);
+            Acknowledge(primary, replica);
+            for (int i = 0; i < Commands; i++) primary.Client.Read().IsOk();
+        }
+
+        long Allocated()
+        {
+            var bytes = new TaskCompletionSource<long>();
+            primary.Server.Loops[0].Loop.Post(() => bytes.SetResult(GC.GetAllocatedBytesForCurrentThread()));
+            return bytes.Task.GetAwaiter().GetResult();
         }
     }
 
