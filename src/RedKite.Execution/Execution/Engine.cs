@@ -106,13 +106,21 @@ internal sealed class Engine : ServerCore
         if (hasChanged && Replication.Acks.Term is not null) session.Own.UnackedOffset = session.Own.ReplicatedOffset;
     }
 
-    /// <summary>Ends the waits of blocked clients, because the server became a replica: what they wait for may never come to it.</summary>
-    internal void EndWaitsForRole()
+    /// <summary>
+    /// Ends the waits of blocked clients, because the server became a replica: what they wait for may never come to it. Reads in slices, which Redis executes
+    /// at once, go on.
+    /// </summary>
+    /// <param name="isAgain">
+    /// Whether it is for those that were admitted before the role changed and have blocked since: who waits for what a replica has may have come to the replica.
+    /// </param>
+    internal void EndWaitsForRole(bool isAgain)
     {
         Interlocked.MemoryBarrier(); // the role, and then the clients: who blocks afterwards sees the role
         foreach (BlockedClient client in Blocked.All)
         {
-            if (!client.Block.IsCertain) Blocked.EndForRole(client, Buffers);
+            if (client.Block.IsCertain) continue;
+            bool isOfPrimary = client.Request.Command.Is(CommandFlags.Write) || client.Block.Late is not null;
+            if (isOfPrimary || (client.Block.Work is null && !isAgain)) Blocked.EndForRole(client, Buffers);
         }
     }
 

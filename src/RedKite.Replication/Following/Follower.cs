@@ -38,7 +38,7 @@ internal sealed class Follower : IDisposable
         {
             waitForLoops(cancellation);
             core.Replication.Acks.Retire();
-            if (Interlocked.Exchange(ref _endsWaits, false)) services.EndWaits();
+            if (Interlocked.Exchange(ref _endsWaits, false)) services.EndWaits(true);
         }
     }
 
@@ -142,7 +142,7 @@ internal sealed class Follower : IDisposable
         if (wasPrimary) _history.IsKnown = _services.Replicas.Stream.HasBacklog; // without one its offset stood still
         _core.Settings.ReplicaOf = string.Create(CultureInfo.InvariantCulture, $"{primary.Host} {primary.Port}");
         TakeRole(primary);
-        if (wasPrimary) _services.EndWaits();
+        if (wasPrimary) _services.EndWaits(false);
         _endsWaits = wasPrimary;
         _services.Replicas.CloseAll();
         BeginLink(primary);

@@ -28,7 +28,7 @@ internal sealed record LinkServices
     internal required Func<int> Port { get; init; }
 
     /// <summary>Ends the waits of blocked clients by an error: what they wait for may never come to a replica.</summary>
-    internal required Action EndWaits { get; init; }
+    internal required Action<bool> EndWaits { get; init; }
 
     /// <summary>The offset up to which the append-only file has what the stream did, as far as it is known; null: there is no such file.</summary>
     internal Func<long, long?> SyncedOffset { get; init; } = static _ => null;

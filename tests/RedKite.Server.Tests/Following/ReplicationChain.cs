@@ -161,7 +161,12 @@ internal sealed class ChainNode : IAsyncDisposable
         return Client.Run("PEXPIRETIME"u8.ToArray(), key) + " " + string.Join(' ', lines);
     }
 
-    internal string Field(string name, string section = "replication") => Replication.ReplicatedServer.Field(Client.Run("INFO " + section).Text, name);
+    internal string Field(string name, string section = "replication")
+    {
+        RespValue info = Client.Run("INFO " + section);
+        Assert.True(info.Text.Length > 0, $"INFO replies {info}, {Log}");
+        return Replication.ReplicatedServer.Field(info.Text, name);
+    }
 
     internal string Log
     {

@@ -51,6 +51,38 @@ public class RoleChangeTests
         Assert.Equal("1", client.Run("EVAL \"return '1'\" 0").Text);
     }
 
+    // Redis executes it at once. Its client would get an error, and be closed.
+    [Fact]
+    public async Task A_read_in_slices_goes_on_when_the_role_changes()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "");
+        using RespConnection client = RespConnection.Connect(disk.Server.Port);
+        client.Run("DEBUG POPULATE 20000 key 100").IsOk();
+        client.Run("SADD other m");
+        client.SendCommand("DEBUG DIGEST");
+        disk.WaitFor(() => disk.Server.Engine.Blocked.All.Any() || client.AvailableBytes > 0, "the slices");
+        disk.Run("REPLICAOF 127.0.0.1 1");
+        Assert.Equal(40, client.Read().Text.Length);
+        client.Run("PING").IsSimple("PONG");
+    }
+
+    // The second look is for what was admitted before; a replica has what others wait for.
+    [Fact]
+    public async Task Who_reads_a_replica_waits_on_when_its_link_begins()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "");
+        disk.Run("XADD s 1-1 f v");
+        disk.Run("REPLICAOF 127.0.0.1 1");
+        using RespConnection client = RespConnection.Connect(disk.Server.Port);
+        client.SendCommand("XREAD BLOCK 0 STREAMS s 1-1");
+        disk.WaitFor(() => disk.Server.Engine.Blocked.Count == 1, "the wait");
+        disk.Server.Engine.EndWaitsForRole(isAgain: true);
+        Assert.Equal(1, disk.Server.Engine.Blocked.Count);
+        disk.Run("REPLICAOF NO ONE");
+        disk.Run("XADD s 1-2 f v");
+        Assert.Equal("1-2", client.Read().Items[0].Items[1].Items[0].Items[0].Text);
+    }
+
     [Fact]
     public async Task What_precedes_a_malformed_request_is_executed_once()
     {
