@@ -45,7 +45,7 @@ internal sealed class ClusterService
 
     private string FilePath => Path.Combine(_core.Settings.DirectoryPath, _core.Settings.ClusterConfigFile);
 
-    /// <summary>Reads the file at the start; a node without one is new, and writes it.</summary>
+    /// <summary>Reads the file at the start; a node without one is new.</summary>
     /// <returns>What is wrong with it, in one line; null: nothing.</returns>
     internal string? Load()
     {
@@ -65,10 +65,6 @@ internal sealed class ClusterService
 
                 _state = TopologyDocument.Read(bytes);
             }
-            else
-            {
-                Save(_state);
-            }
         }
         catch (TopologyException failure)
         {
@@ -81,6 +77,20 @@ internal sealed class ClusterService
 
         lock (_changing) Route();
         return null;
+    }
+
+    /// <summary>Writes the file of a new node, when nothing else hinders the start.</summary>
+    /// <exception cref="RedKiteConfigException">It cannot be written.</exception>
+    internal void Begin()
+    {
+        try
+        {
+            if (!_files.FileExists(FilePath)) Save(_state);
+        }
+        catch (FileFailure failure)
+        {
+            throw new RedKiteConfigException($"the cluster's file '{FilePath}' cannot be written: {failure.Message}");
+        }
     }
 
     /// <summary>

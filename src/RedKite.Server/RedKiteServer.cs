@@ -254,6 +254,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
                 () => _clientLimit.ApplyAtStart(_loopCount), () => _tls.Apply(), Parts.Durability.CheckAtStart,
             ];
             foreach (Action check in checks) Check(check);
+            if (_faults.Count == 0 && Cluster is { } cluster) Check(cluster.Begin);
             if (_faults.Count == 0) Check(_endpoints.Open); // otherwise the addresses may not be those that are meant
             if (_faults.Count > 0) throw new RedKiteConfigException(_faults);
         }

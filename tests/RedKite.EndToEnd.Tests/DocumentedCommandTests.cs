@@ -30,6 +30,7 @@ public sealed partial class DocumentedCommandTests(DocumentedServers here) : ICl
     private static readonly (string Page, string Begins, string What)[] Texts =
     [
         ("docs/architecture.md", "Host  ", "a list of layers"),
+        ("docs/cluster.md", "CLUSTERX SETNODES", "a command with the ids of nodes; ClusterNodeTests has the like"),
         ("docs/exports.md", "histogram_quantile", "an expression of Prometheus"),
         ("docs/hosting.md", "configuration RedKite:Port", "two messages"),
         ("docs/memory.md", "header: ", "a layout of bytes"),

@@ -47,7 +47,7 @@ public sealed class ProgramTests
     [InlineData("--maxmemory-policy", "nosuch")]
     [InlineData("--databases", "0")]
     [InlineData("--transport", "carrier-pigeon")]
-    [InlineData("--cluster-enabled", "yes")]
+    [InlineData("--preload-file", "x")]
     [InlineData("--logfile", "/nosuch/folder/server.log")]
     public void Invalid_option_is_one_line_of_error_that_names_it(string option, string value)
     {

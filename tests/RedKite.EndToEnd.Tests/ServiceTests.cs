@@ -126,11 +126,11 @@ public class ServiceTests
     [Fact]
     public void Every_fault_is_a_line_and_names_no_file_that_a_user_lacks()
     {
-        (int status, string output, string error) = Run("--maxmemroy", "1gb", "--port", "nosuch", "--cluster-enabled", "yes");
+        (int status, string output, string error) = Run("--maxmemroy", "1gb", "--port", "nosuch", "--preload-file", "x");
         Assert.Equal((1, ""), (status, output));
         string[] lines = error.TrimEnd('\n').Split('\n');
         Assert.Equal(["arguments: maxmemroy: unknown directive; did you mean maxmemory?", "arguments: port 'nosuch': expected an integer from 0 to 65535"], lines[..2]);
-        Assert.StartsWith("arguments: cluster-enabled 'yes': ", Assert.Single(lines[2..]), StringComparison.Ordinal);
+        Assert.StartsWith("arguments: preload-file 'x': ", Assert.Single(lines[2..]), StringComparison.Ordinal);
         Assert.DoesNotContain(".md", error, StringComparison.Ordinal);
     }
 

@@ -61,7 +61,7 @@ public sealed class RedKiteOptionsTests : IDisposable
             Port = 70_000,
             Loops = 5_000,
             Persistence = RedKitePersistence.Log,
-            Settings = { { "cluster-enabled", "yes" }, { "rename-command", "nosuch other" }, { "user", "alice +nosuch" }, { "user", "bob nosuch" } },
+            Settings = { { "preload-file", "x" }, { "rename-command", "nosuch other" }, { "user", "alice +nosuch" }, { "user", "bob nosuch" } },
         };
         RedKiteConfigException failure = await Assert.ThrowsAsync<RedKiteConfigException>(() => RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken));
         Assert.Equal(string.Join('\n', failure.Faults), failure.Message);
@@ -76,7 +76,7 @@ public sealed class RedKiteOptionsTests : IDisposable
                 "options: loops '5000': expected an integer from 0 to 1024",
             ],
             failure.Faults.Take(7));
-        Assert.Equal(["options: rename-command nosuch other", "options: user 'alice'", "options: user 'bob'", "options: cluster-enabled 'yes'"], failure.Faults.Skip(7).Select(fault => string.Join(':', fault.Split(':')[..2])));
+        Assert.Equal(["options: rename-command nosuch other", "options: user 'alice'", "options: user 'bob'", "options: preload-file 'x'"], failure.Faults.Skip(7).Select(fault => string.Join(':', fault.Split(':')[..2])));
     }
 
     [Fact]

@@ -33,7 +33,7 @@ internal sealed partial class ClusterPair : IAsyncDisposable
         {
             pair.StartOracles();
             for (int i = 0; i < Nodes; i++) pair._servers.Add(await pair.StartNodeAsync(i));
-            pair.GiveTopology();
+            pair.GiveTopology(version: 3);
             return pair;
         }
         catch
@@ -64,6 +64,19 @@ internal sealed partial class ClusterPair : IAsyncDisposable
         text = Messages().Replace(text, "");
         text = Epochs().Replace(text, "$1");
         return Pings().Replace(text, " $1 $2 0 0 0 connected");
+    }
+
+    /// <summary>Gives the nodes of RedKite the slots that they had at the start, without keys, and without those that move.</summary>
+    public void GiveTopology(int version)
+    {
+        string list = string.Join('\n', Enumerable.Range(0, Nodes).Select(i => $"{Ids[i]} 127.0.0.1 {Port(i)} master - {Ranges[i].Replace(' ', '-')}"));
+        for (int i = 0; i < Nodes; i++)
+        {
+            Assert.Equal("OK", _servers[i].Execute("FLUSHALL").Text);
+            foreach (string slot in (string[])["5", "3168", "3300", "6000"]) _servers[i].Execute("CLUSTER", "SETSLOT", slot, "STABLE");
+            Assert.Equal("OK", _servers[i].Execute("CLUSTERX", "SETNODEID", Ids[i]).Text);
+            Assert.Equal("OK", _servers[i].Execute("CLUSTERX", "SETNODES", list, $"{version}").Text);
+        }
     }
 
     public async ValueTask DisposeAsync()
@@ -119,16 +132,6 @@ internal sealed partial class ClusterPair : IAsyncDisposable
         }
 
         return await RedKiteServer.StartAsync(options);
-    }
-
-    private void GiveTopology()
-    {
-        string list = string.Join('\n', Enumerable.Range(0, Nodes).Select(i => $"{Ids[i]} 127.0.0.1 {Port(i)} master - {Ranges[i].Replace(' ', '-')}"));
-        for (int i = 0; i < Nodes; i++)
-        {
-            Assert.Equal("OK", _servers[i].Execute("CLUSTERX", "SETNODEID", Ids[i]).Text);
-            Assert.Equal("OK", _servers[i].Execute("CLUSTERX", "SETNODES", list, "3").Text);
-        }
     }
 
     [GeneratedRegex(@">@\d+")]

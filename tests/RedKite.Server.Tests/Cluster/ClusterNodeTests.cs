@@ -175,6 +175,7 @@ public sealed class ClusterNodeTests : IDisposable
     {
         RedKiteConfigException failure = await Assert.ThrowsAsync<RedKiteConfigException>(() => StartAsync(settings: ("replicaof", "127.0.0.1 1")));
         Assert.Contains("replicaof directive not allowed in cluster mode", failure.Message, StringComparison.Ordinal);
+        Assert.Empty(Directory.GetFiles(_folder.Path, "nodes.conf*"));
     }
 
     // Keys that were changed.

@@ -47,7 +47,7 @@ public class ConfigurationTests
     }
 
     [Theory]
-    [InlineData("cluster-enabled yes", "cluster-enabled 'yes': there is no cluster mode yet, so every node would accept every key")]
+    [InlineData("preload-file x", "preload-file 'x': the server would begin without that data; copy the files of a backup into the folder `appenddirname` instead")]
     public void Dangerous_settings_are_refused_at_the_start_in_one_line(string lines, string message)
     {
         Load(lines);
