@@ -124,6 +124,12 @@ internal static class NotCopied
             "nothing depends on it",
             _ => false),
         new(
+            "Keys of a slot that another node gets by a new topology",
+            "are removed from the node that had it",
+            "stay, out of reach, until the slot comes back or FLUSHALL",
+            "a controller's mistake must not remove data",
+            _ => false),
+        new(
             "CLUSTER RESET of a replica with keys",
             "removes them",
             "an error",

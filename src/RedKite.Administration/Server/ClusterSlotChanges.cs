@@ -50,7 +50,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
     {
         if (!cluster.State.Self.IsPrimary)
         {
-            cmd.Reply.Error("ERR You can use SETSLOT only with masters."u8);
+            cmd.Reply.Error("ERR Please use SETSLOT only with masters."u8);
             return;
         }
 

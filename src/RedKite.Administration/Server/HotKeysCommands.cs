@@ -128,7 +128,7 @@ internal sealed class HotKeysCommands(ServerParts parts)
             }
             else if (reader.Take("SLOTS"u8))
             {
-                return Error(cmd, "ERR SLOTS parameter cannot be used in non-cluster mode"u8);
+                return cmd.Settings.ClusterEnabled ? Error(cmd, "ERR SLOTS parameter is not supported"u8) : Error(cmd, "ERR SLOTS parameter cannot be used in non-cluster mode"u8);
             }
             else
             {

@@ -251,7 +251,7 @@ internal static class SettingTable
         Integer("acllog-max-len", 0, long.MaxValue, 128, s => s.AclLogMaxLength, (s, v) => s.AclLogMaxLength = v),
 
         // Replication
-        Special("replicaof", "", SettingParsers.ReplicaOf, s => s.ReplicaOf, (s, v) => s.ReplicaOf = v, alias: "slaveof", flags: Immutable | MultipleArguments, toLines: SettingParsers.ReplicaOfLines),
+        Special("replicaof", "", SettingParsers.ReplicaOf, s => s.ClusterEnabled ? "" : s.ReplicaOf, (s, v) => s.ReplicaOf = v, alias: "slaveof", flags: Immutable | MultipleArguments, toLines: SettingParsers.ReplicaOfLines),
         Text("masterauth", "", s => s.MasterAuth, (s, v) => s.MasterAuth = v, flags: Sensitive, parse: SettingParsers.AnyBytes),
         Text("masteruser", "", s => s.MasterUser, (s, v) => s.MasterUser = v, flags: Sensitive),
         Flag("replica-serve-stale-data", true, s => s.ReplicaServeStaleData, (s, v) => s.ReplicaServeStaleData = v, alias: "slave-serve-stale-data"),

@@ -54,7 +54,7 @@ internal sealed partial class ClusterPair : IAsyncDisposable
     /// <summary>A reply or request with what differs between the sides replaced: ports, and what gossip has counted.</summary>
     public string Normalized(string text, bool isOracle)
     {
-        for (int i = 0; i < Nodes; i++)
+        for (int i = 0; i < Ids.Length; i++)
         {
             int port = isOracle ? OraclePort(i) : Port(i);
             text = text.Replace(port.ToString(CultureInfo.InvariantCulture), $"<port{i}>", StringComparison.Ordinal);
@@ -66,13 +66,47 @@ internal sealed partial class ClusterPair : IAsyncDisposable
         return Pings().Replace(text, " $1 $2 0 0 0 connected");
     }
 
+    /// <summary>Adds a replica of the first node on each side, and waits until it has the data.</summary>
+    public async Task AddReplicaAsync()
+    {
+        int busPort = LoopbackPort.Next();
+        _oracles.Add(ServerProcess.Start(OracleProgram.Redis8!, "--cluster-enabled", "yes", "--cluster-port", busPort.ToString(CultureInfo.InvariantCulture), "--cluster-node-timeout", "60000", "--repl-diskless-sync-delay", "0"));
+        _servers.Add(await StartNodeAsync(Nodes));
+        using RespConnection oracle = _oracles[^1].Connect(), first = _oracles[0].Connect();
+        string id = oracle.Run("CLUSTER MYID").Text;
+        first.Run($"CLUSTER MEET 127.0.0.1 {OraclePort(Nodes)} {busPort}").IsOk();
+        WaitFor(() => !oracle.Run("CLUSTER REPLICATE " + Ids[0]).IsError, "the replica does not know its primary");
+        Ids = [.. Ids, id];
+        GiveTopology(version: 20);
+        first.Run("SET b 1").IsOk();
+        Assert.Equal("OK", _servers[0].Execute("SET", "b", "1").Text);
+        WaitFor(() => oracle.Run("DBSIZE").Text == "1" && _servers[^1].Execute("DBSIZE") is { IsError: false, Integer: 1 }, "a replica has no data");
+        foreach (ServerProcess node in _oracles)
+        {
+            using RespConnection connection = node.Connect();
+            WaitFor(() => connection.Run("CLUSTER NODES").Text.Contains($"slave {Ids[0]}", StringComparison.Ordinal), "a node of Redis does not know the replica");
+            WaitFor(() => connection.Run("CLUSTER INFO").Text.Contains("cluster_state:ok", StringComparison.Ordinal), "the cluster of Redis is down");
+        }
+    }
+
+    private static void WaitFor(Func<bool> condition, string fault)
+    {
+        Stopwatch clock = Stopwatch.StartNew();
+        while (!condition())
+        {
+            if (clock.ElapsedMilliseconds > PatienceMs) throw new TimeoutException(fault);
+            Thread.Sleep(20);
+        }
+    }
+
     /// <summary>Gives the nodes of RedKite the slots that they had at the start, without keys, and without those that move.</summary>
     public void GiveTopology(int version)
     {
         string list = string.Join('\n', Enumerable.Range(0, Nodes).Select(i => $"{Ids[i]} 127.0.0.1 {Port(i)} master - {Ranges[i].Replace(' ', '-')}"));
-        for (int i = 0; i < Nodes; i++)
+        if (Ids.Length > Nodes) list += $"\n{Ids[Nodes]} 127.0.0.1 {Port(Nodes)} slave {Ids[0]}";
+        for (int i = 0; i < Ids.Length; i++)
         {
-            Assert.Equal("OK", _servers[i].Execute("FLUSHALL").Text);
+            _servers[i].Execute("FLUSHALL");
             foreach (string slot in (string[])["5", "3168", "3300", "6000"]) _servers[i].Execute("CLUSTER", "SETSLOT", slot, "STABLE");
             Assert.Equal("OK", _servers[i].Execute("CLUSTERX", "SETNODEID", Ids[i]).Text);
             Assert.Equal("OK", _servers[i].Execute("CLUSTERX", "SETNODES", list, $"{version}").Text);
@@ -207,7 +241,7 @@ internal sealed class ClusterConnection(ClusterPair pair, RespConnection oracle,
     private byte[][] For(IEnumerable<byte[]> arguments, bool isOracle) => [.. arguments.Select(argument =>
     {
         string text = System.Text.Encoding.Latin1.GetString(argument);
-        for (int i = 0; i < ClusterPair.Nodes; i++)
+        for (int i = 0; i < pair.Ids.Length; i++)
         {
             text = text.Replace($"{{id{i}}}", pair.Ids[i], StringComparison.Ordinal)
                 .Replace($"{{port{i}}}", (isOracle ? pair.OraclePort(i) : pair.Port(i)).ToString(CultureInfo.InvariantCulture), StringComparison.Ordinal);

@@ -141,6 +141,7 @@ public sealed class ClusterNodeTests : IDisposable
         Assert.StartsWith("MOVED", client.Run("GET foo").Text, StringComparison.Ordinal);
         Assert.Contains("slave " + A, client.Run("CLUSTER NODES").Text, StringComparison.Ordinal);
         Assert.Equal("ERR REPLICAOF not allowed in cluster mode.", client.Run("REPLICAOF NO ONE").Text);
+        Assert.Equal("", client.Run("CONFIG GET replicaof").Items[1].Text); // whom it follows is in its own file, and CONFIG REWRITE leaves it there
 
         // The controller promotes it: on every node.
         string promoted = $"{A} 127.0.0.1 {primary.Port} slave {B}\n{B} 127.0.0.1 {replica.Port} master - 0-16383";
