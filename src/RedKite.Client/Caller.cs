@@ -338,6 +338,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     private void WaitForLog(ISyncedLog? log, long failures)
     {
         if (log is null || SkipsLogWait || log.WaitUntilSynced(failures)) return;
+        if (Reply.Tail.StartsWith("-MISCONF "u8)) return; // refused behind a wait, in which the log failed: nothing was executed
         Reply.Clear();
         throw new IOException($"The command was executed, but the append-only file cannot be written: {log.FailureText ?? "it failed meanwhile"}");
     }
