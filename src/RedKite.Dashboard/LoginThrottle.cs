@@ -26,7 +26,7 @@ internal sealed class LoginThrottle(TimeProvider time)
     private readonly Dictionary<string, Source> _sources = [];
     private int _waiting;
 
-    /// <summary>The number of sources that are remembered.</summary>
+    /// <summary>The number of sources that are remembered. For tests.</summary>
     internal int SourceCount
     {
         get

@@ -47,7 +47,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, ISyncedLog, IDisposable
             Synced = OnSynced,
             Failed = OnFailed,
             Recovered = OnRecovered,
-            WriteTimed = totals.NoteWrite,
+            WriteTimed = OnWritten,
             SyncTimed = totals.NoteSync,
         };
     }
@@ -181,6 +181,8 @@ internal sealed class AppendOnlyLog : IEffectConsumer, ISyncedLog, IDisposable
             _gate.Open(Hold);
         }
     }
+
+    private void OnWritten(long bytes, TimeSpan elapsed) => _totals.NoteWrite(bytes, elapsed, Writer.Syncs);
 
     private void OnRecovered()
     {

@@ -16,15 +16,15 @@ internal sealed class DurabilityEvents
     private const int SlowSyncMs = 1000;
     private const int SlowAlwaysSyncMs = 100; // every reply waits for it
 
-    private readonly DurabilityService _durability;
+    private readonly SavingLocks _locks;
     private readonly Settings _settings;
     private readonly Timeline _timeline;
     private readonly LatencyMonitor _latency;
     private readonly ServerClock _clock;
 
-    internal DurabilityEvents(DurabilityService durability, ServerCore core)
+    internal DurabilityEvents(ServerCore core, SavingLocks locks)
     {
-        _durability = durability;
+        _locks = locks;
         _settings = core.Settings;
         _timeline = core.Timeline;
         _latency = core.LatencyMonitor;
@@ -77,11 +77,11 @@ internal sealed class DurabilityEvents
         if (elapsed.TotalNanoseconds >= Timeline.NoticeableNs) Add(TimelineKind.SnapshotPoint, elapsed);
     }
 
-    internal void OnWritten(TimeSpan elapsed)
+    internal void OnWritten(TimeSpan elapsed, LogSyncFigures syncs)
     {
         if (elapsed.TotalNanoseconds < _latency.ThresholdNs) return;
-        bool isSyncing = _durability.Log.Log?.Writer.Syncs.Current > TimeSpan.Zero;
-        AddLatency(isSyncing ? "aof-write-pending-fsync" : _durability.IsSaving ? "aof-write-active-child" : "aof-write-alone", elapsed);
+        bool isSyncing = syncs.Current > TimeSpan.Zero;
+        AddLatency(isSyncing ? "aof-write-pending-fsync" : _locks.AreHeld ? "aof-write-active-child" : "aof-write-alone", elapsed);
         AddLatency("aof-write", elapsed);
     }
 

@@ -86,7 +86,7 @@ internal sealed partial class DurabilityService
         EnterSaving(cancellation);
         try
         {
-            _dumping.Wait(cancellation);
+            _locks.Dumping.Wait(cancellation);
             try
             {
                 _isReceiving = true;
@@ -98,7 +98,7 @@ internal sealed partial class DurabilityService
             {
                 _isReceiving = false;
                 if (isLoaded || mayLeaveOtherData) NoteOtherData(); // before a rewrite can begin, whose base has the data; also of a load that failed within it
-                _dumping.Release();
+                _locks.Dumping.Release();
             }
         }
         finally

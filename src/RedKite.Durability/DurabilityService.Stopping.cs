@@ -23,9 +23,9 @@ internal sealed partial class DurabilityService
         // What uses the data on another thread ends first. Threads that still come, for a log that was switched off or a shutdown that waited for
         // replicas, find that the end has come.
         EnterSaving(CancellationToken.None);
-        _dumping.Wait();
+        _locks.Dumping.Wait();
         Log.Stop(); // one that a rewrite has begun meanwhile
-        _dumping.Release();
+        _locks.Dumping.Release();
         ReleaseSaving();
     }
 
@@ -83,9 +83,9 @@ internal sealed partial class DurabilityService
         _stops = true;
         Interlocked.MemoryBarrier();
         _running?.Abort();
-        bool saves = WaitsUnlessScript(_saving.Wait); // whose holder may wait for the stripes of a script
+        bool saves = WaitsUnlessScript(_locks.Saving.Wait); // whose holder may wait for the stripes of a script
         if (saves) _use = SavingUse.Other;
-        bool dumps = saves && WaitsUnlessScript(_dumping.Wait);
+        bool dumps = saves && WaitsUnlessScript(_locks.Dumping.Wait);
         _stops = false; // if saving fails, the server goes on
         try
         {
@@ -102,7 +102,7 @@ internal sealed partial class DurabilityService
         }
         finally
         {
-            if (dumps) _dumping.Release();
+            if (dumps) _locks.Dumping.Release();
             if (saves) ReleaseSaving();
         }
     }

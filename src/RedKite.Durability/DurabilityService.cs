@@ -15,13 +15,10 @@ namespace RedKite.Server.Durability;
 /// What a server keeps on the disk: it loads the data at the start, saves it to the dump file, and owns the append-only file.
 /// </summary>
 /// <remarks>
-/// One snapshot in the background at a time: <see cref="_saving"/> is held while it is written, whatever it is for. <see cref="_dumping"/> is held
-/// by what writes the dump file: a snapshot, or SAVE, which also works while the append-only file is rewritten. Files change in an order that
-/// leaves a loadable state at each moment (<see cref="FileReplacement"/>, <see cref="AofFolder"/>).
+/// One snapshot in the background at a time (<see cref="SavingLocks"/>). Files change in an order that leaves a loadable state at each moment
+/// (<see cref="FileReplacement"/>, <see cref="AofFolder"/>).
 /// </remarks>
-#pragma warning disable CA1001 // The semaphores have nothing to release, and threads may still come to them after the end.
 internal sealed partial class DurabilityService : IReplicatedData
-#pragma warning restore CA1001
 {
     internal const int ScriptPollMs = 20;
     private const int SavePollMs = 1;
@@ -40,9 +37,8 @@ internal sealed partial class DurabilityService : IReplicatedData
     private readonly WriteGate _gate;
     private readonly KeylessData _keyless;
     private readonly DataLoader _loader;
-    private readonly SemaphoreSlim _saving = new(1, 1);
-    private volatile SavingUse _use; // what holds the semaphore above
-    private readonly SemaphoreSlim _dumping = new(1, 1); // taken inside the other
+    private readonly SavingLocks _locks = new();
+    private volatile SavingUse _use; // what holds the lock Saving
     private string? _dumpToLoad; // at the start; null: none
     private volatile bool _isReceiving; // the data is replaced by a primary's
     private readonly Lock _committing = new();
@@ -69,7 +65,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         _clock = core.Clock;
         _log = core.Log;
         _replication = core.Replication;
-        _events = new DurabilityEvents(this, core);
+        _events = new DurabilityEvents(core, _locks);
         _keyless = core.Keyless;
         Files = files ?? DiskFiles.Instance;
         Log = new LogKeeper(core, host, _events, Files);
@@ -252,7 +248,7 @@ internal sealed partial class DurabilityService : IReplicatedData
     {
         failure = null;
         if (_use == SavingUse.Synchronization) return false; // as in Redis, whose child writes an RDB file for the replicas
-        while (!_dumping.Wait(SavePollMs))
+        while (!_locks.Dumping.Wait(SavePollMs))
         {
             if (_dumpsInBackground && Saves.BeganMs != 0) return false; // if INFO already shows the end, the lock is about to be released
             if (givesUp()) return true;
@@ -267,7 +263,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         }
         finally
         {
-            _dumping.Release();
+            _locks.Dumping.Release();
         }
     }
 
@@ -347,7 +343,7 @@ internal sealed partial class DurabilityService : IReplicatedData
             return BackgroundStart.Scheduled;
         }
 
-        if (!_dumping.Wait(0))
+        if (!_locks.Dumping.Wait(0))
         {
             ReleaseSaving();
             return BackgroundStart.SaveInProgress;
@@ -360,7 +356,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         {
             Save((file, atSnapshotPoint) => WriteInBackground(file.Writer, atSnapshotPoint), isInBackground: true);
             _dumpsInBackground = false;
-            _dumping.Release();
+            _locks.Dumping.Release();
         });
         return BackgroundStart.Started;
     }
@@ -381,7 +377,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         return SaveCancellation.Unscheduled;
     }
 
-    /// <summary>Whether the snapshot in progress ends without a file.</summary>
+    /// <summary>Whether the snapshot in progress ends without a file. For tests.</summary>
     internal bool AbortsSave => _running is { IsAborted: true };
 
     /// <summary>Begins to rewrite the append-only file on another thread; without one in use, to begin one if the settings want it.</summary>
@@ -404,12 +400,12 @@ internal sealed partial class DurabilityService : IReplicatedData
     private bool TryTakeSaving(SavingUse use, out SavingUse other, int waitMsMax = ReleaseMsMax)
     {
         other = SavingUse.Other;
-        for (int waitedMs = 0; !_saving.Wait(0); waitedMs += SavePollMs)
+        for (int waitedMs = 0; !_locks.Saving.Wait(0); waitedMs += SavePollMs)
         {
             other = _use;
             if (other != SavingUse.Changing || waitedMs >= waitMsMax) return false;
             SavingPolls++;
-            if (_saving.Wait(SavePollMs)) break;
+            if (_locks.Saving.Wait(SavePollMs)) break;
         }
 
         _use = use;
@@ -421,7 +417,7 @@ internal sealed partial class DurabilityService : IReplicatedData
     // Not on a loop's thread: waits for whatever holds it.
     private void EnterSaving(CancellationToken cancellation)
     {
-        _saving.Wait(cancellation);
+        _locks.Saving.Wait(cancellation);
         _use = SavingUse.Other;
     }
 
@@ -429,7 +425,7 @@ internal sealed partial class DurabilityService : IReplicatedData
     private void ReleaseSaving()
     {
         _use = SavingUse.Changing;
-        _saving.Release();
+        _locks.Saving.Release();
     }
 
     // Before INFO shows the end of what holds the semaphore: what is asked for behind that is not refused because of it.
@@ -610,7 +606,7 @@ internal sealed partial class DurabilityService : IReplicatedData
     internal bool RewriteIsScheduled => _rewriteIsScheduled;
 
     /// <summary>Whether a snapshot is being written.</summary>
-    internal bool IsSaving => _saving.CurrentCount == 0 || _dumping.CurrentCount == 0;
+    internal bool IsSaving => _locks.AreHeld;
 
     private DumpOptions Options => new(_settings.RdbCompression, _settings.RdbChecksum, _settings.RdbSaveIncrementalFsync);
 

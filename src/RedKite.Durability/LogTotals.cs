@@ -1,4 +1,5 @@
 using RedKite.Net;
+using RedKite.Persistence.Log;
 
 namespace RedKite.Server.Durability;
 
@@ -22,11 +23,14 @@ internal sealed class LogTotals(DurabilityEvents? events = null)
     /// <summary>How often commands that write waited because a sync took long: aof_delayed_fsync.</summary>
     internal long DelayedSyncs => Volatile.Read(ref _delayedSyncs);
 
-    internal void NoteWrite(long bytes, TimeSpan elapsed)
+    /// <param name="bytes">What was written.</param>
+    /// <param name="elapsed">How long it took.</param>
+    /// <param name="syncs">The syncs of the same file.</param>
+    internal void NoteWrite(long bytes, TimeSpan elapsed, LogSyncFigures syncs)
     {
         Volatile.Write(ref _bytes, _bytes + bytes);
         Volatile.Write(ref _writes, _writes + 1);
-        events?.OnWritten(elapsed);
+        events?.OnWritten(elapsed, syncs);
     }
 
     internal void NoteSync(TimeSpan elapsed)

@@ -29,7 +29,7 @@ internal sealed class UnicodeNames<TValue>
 
     internal int Count => _names.Count;
 
-    /// <summary>The number of known spellings.</summary>
+    /// <summary>The number of known spellings. For tests.</summary>
     internal int SpellingCount => SpellingsMax - _spellings.AsSpan().Count((Spelling?)null);
 
     internal bool TryGetValue(ReadOnlySpan<byte> utf8Name, [MaybeNullWhen(false)] out TValue value)

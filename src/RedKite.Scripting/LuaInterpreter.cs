@@ -62,14 +62,13 @@ internal sealed partial class LuaInterpreter : IDisposable
     private int _sharedArguments;
     private bool _sharesArguments; // KEYS and ARGV are the shared tables
     private FunctionRegistration? _registration;
-    private long _textRefusals;
 
     /// <param name="bytesMax">The maximum memory of scripts.</param>
     /// <param name="libraries">Adds functions beyond those of every script; they are in the table `redis`.</param>
     internal LuaInterpreter(long bytesMax, Action<LuaInterpreter>? libraries = null)
     {
         BytesMax = bytesMax;
-        _output = new ScriptOutput(this);
+        _output = new ScriptOutput(_allocator);
         _self = GCHandle.Alloc(this);
         _state = Lua.NewState(_allocator, _self);
         Lua.OpenLibrary(_state, "_G\0"u8, "luaopen_base");
@@ -81,7 +80,7 @@ internal sealed partial class LuaInterpreter : IDisposable
         libraries?.Invoke(this);
         RunPrelude();
         Lua.CollectByGenerations(_state);
-        Reply = new ReplyToLua(this);
+        Reply = new ReplyToLua(_allocator);
     }
 
     /// <summary>The bytes that the interpreter has allocated.</summary>
@@ -91,7 +90,7 @@ internal sealed partial class LuaInterpreter : IDisposable
     internal long Compilations { get; private set; }
 
     /// <summary>How often a script was refused memory. A refusal may succeed on retry, because Lua collects garbage.</summary>
-    internal long MemoryRefusals => _allocator.Refusals + _textRefusals;
+    internal long MemoryRefusals => _allocator.Refusals;
 
     /// <summary>The maximum memory of scripts, at most <see cref="ScriptSize.MemoryBytesMax"/>.</summary>
     internal long BytesMax
@@ -297,7 +296,7 @@ internal sealed partial class LuaInterpreter : IDisposable
             if (_input.Length > KeptBytesMax) _input = new byte[4096];
             if (_reply.Overflowed)
             {
-                _textRefusals++;
+                _allocator.NoteRefusal();
                 return PushError(state, "ERR The command's reply is too large for a script");
             }
 
@@ -309,7 +308,7 @@ internal sealed partial class LuaInterpreter : IDisposable
                 return 0;
             }
 
-            if (!Reply.TryPush(state, written, out bool isError)) return PushError(state, _allocator.Used > _allocator.BytesMax ? "ERR not enough memory" : "ERR The command's reply is nested too deeply for a script");
+            if (!Reply.TryPush(state, written, Resp3, out bool isError)) return PushError(state, _allocator.Used > _allocator.BytesMax ? "ERR not enough memory" : "ERR The command's reply is nested too deeply for a script");
             if (_reply.IsChained) _reply.Clear();
             if (!isError) return 1;
             Lua.Push(state, true);
@@ -336,7 +335,7 @@ internal sealed partial class LuaInterpreter : IDisposable
 
     private int FailWithoutMemory(nint state)
     {
-        _textRefusals++;
+        _allocator.NoteRefusal();
         return Fail(state, "not enough memory");
     }
 
@@ -482,12 +481,8 @@ internal sealed partial class LuaInterpreter : IDisposable
         if (_interrupt.IsRaised && Tick() is { } ending) throw new LuaException(ending);
     }
 
-    /// <summary>Counts a refusal of memory that managed code needs for a script.</summary>
-    internal LuaException OutOfMemory()
-    {
-        _textRefusals++;
-        return new LuaException("not enough memory");
-    }
+    /// <inheritdoc cref="LuaAllocator.OutOfMemory"/>
+    internal LuaException OutOfMemory() => _allocator.OutOfMemory();
 
     /// <summary>
     /// The largest buffer that managed code may fill for a script. Buffers double, and Lua copies the result: three times as many bytes.
@@ -581,7 +576,7 @@ internal sealed partial class LuaInterpreter : IDisposable
         if (bytes < 0) return "Lua redis lib command arguments must be strings or integers";
         if (bytes > Math.Min(_allocator.BytesMax - _allocator.Used, Array.MaxLength) && bytes > BufferBytesMin)
         {
-            _textRefusals++;
+            _allocator.NoteRefusal();
             return "The command's arguments are too large for a script";
         }
 

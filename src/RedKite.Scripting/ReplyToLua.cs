@@ -4,17 +4,24 @@ using RedKite.Scripting.Interop;
 namespace RedKite.Scripting;
 
 /// <summary>Converts replies of commands into Lua values.</summary>
-internal sealed class ReplyToLua(LuaInterpreter owner)
+internal sealed class ReplyToLua(LuaAllocator memory)
 {
     private const int DepthMax = 128;
+
+    private bool _resp3; // of the reply that is pushed
 
     /// <summary>The field of an error that counts as a command's; scripts see it, as in Redis.</summary>
     internal static ReadOnlySpan<byte> CountedField => "ignore_error_stats_update"u8;
 
     /// <summary>Pushes a reply.</summary>
+    /// <param name="state">Lua's state.</param>
+    /// <param name="reply">The reply.</param>
+    /// <param name="resp3">Whether the script gets replies of protocol 3.</param>
+    /// <param name="isError">Whether the reply is an error.</param>
     /// <returns>False if it is nested too deeply, or larger than the script's memory.</returns>
-    internal bool TryPush(nint state, ReadOnlySpan<byte> reply, out bool isError)
+    internal bool TryPush(nint state, ReadOnlySpan<byte> reply, bool resp3, out bool isError)
     {
+        _resp3 = resp3;
         int at = 0;
         isError = reply.Length > 0 && reply[0] == '-';
         return TryPush(state, reply, ref at, 0);
@@ -66,7 +73,7 @@ internal sealed class ReplyToLua(LuaInterpreter owner)
 
     private bool TryPush(nint state, ReadOnlySpan<byte> reply, ref int at, int depth)
     {
-        if (owner.UsedBytes > owner.BytesMax) return false;
+        if (memory.Used > memory.BytesMax) return false;
 
         // Lua guarantees a function the stack space for the reply itself.
         if (depth > 0 && (depth > DepthMax || !Lua.EnsureStack(state, 8))) return false;
@@ -122,7 +129,7 @@ internal sealed class ReplyToLua(LuaInterpreter owner)
         long count = Number(Line(reply, ref at));
         if (count < 0)
         {
-            if (owner.Resp3) Lua.PushNil(state);
+            if (_resp3) Lua.PushNil(state);
             else Lua.Push(state, false);
             return true;
         }

@@ -1,10 +1,12 @@
+using RedKite.Scripting.Interop;
+
 namespace RedKite.Scripting;
 
 /// <summary>
 /// The result of a managed function for a script, while it is written. It counts as the script's memory: what does not fit is refused.
 /// One per interpreter, because managed functions do not nest.
 /// </summary>
-internal sealed class ScriptOutput(LuaInterpreter owner)
+internal sealed class ScriptOutput(LuaAllocator memory)
 {
     private const int InitialBytes = 256;
     private const int KeptBytesMax = 1024 * 1024;
@@ -43,7 +45,7 @@ internal sealed class ScriptOutput(LuaInterpreter owner)
     private void Grow(int bytes)
     {
         long needed = (long)Length + bytes;
-        if (needed > _bytesMax) throw owner.OutOfMemory();
+        if (needed > _bytesMax) throw memory.OutOfMemory();
         Array.Resize(ref _bytes, (int)Math.Min(Math.Max(needed, _bytes.Length * 2L), Math.Max(_bytesMax, needed)));
     }
 }

@@ -18,16 +18,16 @@ public sealed class RedKiteFaults
 
     internal RedKiteFaults(RedKiteTestClock clock) => _clock = clock;
 
-    /// <summary>The server whose port and held clients it changes. Set when it has started.</summary>
-    internal RedKiteTestServer? Host { get; set; }
+    /// <summary>The port that it changes, and that of the clients it holds. Set when the server has started.</summary>
+    internal TestPort? Port { get; set; }
 
     /// <summary>Refuses new connections, as if there were no server, until the result is disposed.</summary>
     public IDisposable RefuseConnections()
     {
-        if (Interlocked.Increment(ref _refusals) == 1) Host!.Listen(false);
+        if (Interlocked.Increment(ref _refusals) == 1) Port!.Listen(false);
         return new RedKiteFault(FaultKind.Refusal, int.MaxValue, _ =>
         {
-            if (Interlocked.Decrement(ref _refusals) == 0) Host!.Listen(true);
+            if (Interlocked.Decrement(ref _refusals) == 0) Port!.Listen(true);
         });
     }
 
@@ -82,7 +82,7 @@ public sealed class RedKiteFaults
         }
 
         Volatile.Write(ref _frozenUntilTicks, 0);
-        Host?.Server.RunDue();
+        Port?.RunDue();
     }
 
     /// <summary>Whether a command must wait now.</summary>
@@ -157,7 +157,7 @@ public sealed class RedKiteFaults
     private void Remove(RedKiteFault fault)
     {
         lock (_changing) _faults = [.. _faults.Where(other => other != fault)];
-        if (fault.Kind == FaultKind.Delay) Host?.Server.RunDue();
+        if (fault.Kind == FaultKind.Delay) Port?.RunDue();
     }
 }
 

@@ -19,25 +19,25 @@ namespace RedKite.Testing;
 public sealed class RedKiteTestServer : IAsyncDisposable
 {
     private readonly Recorder _recorder;
-    private readonly int _port;
+    private readonly TestPort _port;
 
     private RedKiteTestServer(RedKiteServer server, RedKiteTestClock clock, Recorder recorder)
     {
         Server = server;
         Clock = clock;
         _recorder = recorder;
-        _port = server.Port;
+        _port = new TestPort(server);
         Client = server.CreateClient();
-        Faults.Host = this;
+        Faults.Port = _port;
         server.Engine.HoldForTest(Faults.Holds);
         clock.Server = server;
     }
 
     /// <summary>Where client libraries connect: "127.0.0.1:port".</summary>
-    public string ConnectionString => string.Create(CultureInfo.InvariantCulture, $"127.0.0.1:{_port}");
+    public string ConnectionString => string.Create(CultureInfo.InvariantCulture, $"127.0.0.1:{_port.Number}");
 
     /// <summary>The port; 0 without one.</summary>
-    public int Port => _port;
+    public int Port => _port.Number;
 
     /// <summary>The clock of expiries, timeouts and delays.</summary>
     public RedKiteTestClock Clock { get; }
@@ -90,21 +90,6 @@ public sealed class RedKiteTestServer : IAsyncDisposable
     {
         Clock.Server = null;
         await Server.DisposeAsync().ConfigureAwait(false);
-    }
-
-    // Opens or closes the port.
-    internal void Listen(bool on)
-    {
-        // First the port that the system chose becomes the server's: then port 0 is none.
-        string port = _port.ToString(CultureInfo.InvariantCulture);
-        SetPort(port);
-        if (!on) SetPort("0");
-    }
-
-    private void SetPort(string port)
-    {
-        RedKiteReply reply = Server.Execute("CONFIG", "SET", "port", port);
-        if (reply.IsError) throw new InvalidOperationException($"The port cannot be opened or closed: {reply.Text}");
     }
 
     // The outermost behavior: it sees each command of a connection first.

@@ -13,8 +13,8 @@ public class ParameterTests
     // Rows of a table: each column is a parameter.
     private static readonly string[] Rows = ["Setting.Integer", "Setting.Memory", "Setting.Choice", "Setting.Special"];
 
-    // What is left. The list may only become shorter.
-    private static readonly string[] Left = ["Database.WriteValue", "EntryBlock.Initialize", "StreamAppender..ctor", "Table.Expire"];
+    // What is left: both are in SET's short path, where a group would be one more copy on the stack unless the JIT takes it apart. The list may only become shorter.
+    private static readonly string[] Left = ["Database.WriteValue", "EntryBlock.Initialize"];
 
     [Fact]
     public void Methods_have_few_parameters()

@@ -53,8 +53,14 @@ internal static class MemberScan
         reply.MoveToFront(start, end);
     }
 
-    /// <summary>The reply for a missing key.</summary>
-    internal static void ReplyNone(ReplyWriter reply) => WriteHead(reply, cursor: 0, count: 0);
+    /// <summary>Reads the options. A missing key is replied at once: as in Redis, its options are not checked.</summary>
+    internal static bool TryBeginOrReply(scoped in CommandContext cmd, bool keyExists, out MemberScanOptions options, bool haveValues = false, bool haveScores = false)
+    {
+        if (keyExists) return MemberScanOptions.TryParseOrReply(cmd, out options, haveValues, haveScores);
+        options = default;
+        WriteHead(cmd.Reply, cursor: 0, count: 0);
+        return false;
+    }
 
     // A cursor is an unsigned number. One beyond the signed range was not issued by this server, but it is accepted.
     private static void WriteHead(ReplyWriter reply, ulong cursor, int count)

@@ -188,14 +188,7 @@ internal static class HashScanCommands
     {
         if (!CursorArgument.TryReadOrReply(cmd, 2, out ulong cursor)) return;
         if (!cmd.OpenToReadHashOrReply(1, out HashValue hash)) return;
-        if (!hash.Exists)
-        {
-            // As in Redis, the options are not validated.
-            MemberScan.ReplyNone(cmd.Reply);
-            return;
-        }
-
-        if (!MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options, haveValues: true)) return;
+        if (!MemberScan.TryBeginOrReply(cmd, hash.Exists, out MemberScanOptions options, haveValues: true)) return;
         MemberScan.Reply(cmd.Reply, cursor, options, new ScannedHash(hash));
     }
 

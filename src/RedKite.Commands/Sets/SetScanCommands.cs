@@ -100,13 +100,8 @@ internal static class SetScanCommands
     {
         if (!CursorArgument.TryReadOrReply(cmd, 2, out ulong cursor)) return;
         Entry entry = cmd.Find(1);
-        if (!entry.Exists)
-        {
-            MemberScan.ReplyNone(cmd.Reply);
-            return;
-        }
-
-        if (!cmd.IsTypeOrReply(entry, DataType.Set) || !MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options)) return;
+        if (entry.Exists && !cmd.IsTypeOrReply(entry, DataType.Set)) return;
+        if (!MemberScan.TryBeginOrReply(cmd, entry.Exists, out MemberScanOptions options)) return;
         MemberScan.Reply(cmd.Reply, cursor, options, new ScannedSet(SetAccess.Looking(cmd, entry)));
     }
 

@@ -120,14 +120,7 @@ internal static class SortedSetScanCommands
     {
         if (!CursorArgument.TryReadOrReply(cmd, 2, out ulong cursor)) return;
         if (!cmd.OpenToReadSortedSetOrReply(1, out SortedSetValue set)) return;
-        if (!set.Exists)
-        {
-            // As in Redis, the options of a missing key are not checked.
-            MemberScan.ReplyNone(cmd.Reply);
-            return;
-        }
-
-        if (!MemberScanOptions.TryParseOrReply(cmd, out MemberScanOptions options, haveScores: true)) return;
+        if (!MemberScan.TryBeginOrReply(cmd, set.Exists, out MemberScanOptions options, haveScores: true)) return;
         MemberScan.Reply(cmd.Reply, cursor, options, new ScannedSortedSet(set));
     }
 

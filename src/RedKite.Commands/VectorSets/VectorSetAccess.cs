@@ -112,7 +112,7 @@ internal static class VectorSetAccess
         {
             ReadOnlySpan<byte> bytes = cmd[at + 1];
             if (bytes.IsEmpty || bytes.Length % sizeof(float) != 0) return false;
-            vector = VectorScratch.Current.Floats(Math.Min(bytes.Length / sizeof(float), VectorSetLimits.DimensionsMax + 1));
+            vector = VectorSearch.Scratch.Floats(Math.Min(bytes.Length / sizeof(float), VectorSetLimits.DimensionsMax + 1));
             if (BitConverter.IsLittleEndian) bytes[..(vector.Length * sizeof(float))].CopyTo(MemoryMarshal.AsBytes(vector));
             else for (int i = 0; i < vector.Length; i++) vector[i] = BinaryPrimitives.ReadSingleLittleEndian(bytes[(i * sizeof(float))..]);
             at += 2;
@@ -120,7 +120,7 @@ internal static class VectorSetAccess
         }
 
         if (!cmd.Is(at, "VALUES"u8) || !RespNumber.TryParseInt64(cmd[at + 1], out long count) || count < 1 || count > cmd.Count - at - 2) return false;
-        vector = VectorScratch.Current.Floats((int)count);
+        vector = VectorSearch.Scratch.Floats((int)count);
         for (int i = 0; i < vector.Length; i++)
         {
             if (!FloatText.TryParse(cmd[at + 2 + i], out double component)) return false;

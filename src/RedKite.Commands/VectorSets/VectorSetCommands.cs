@@ -168,7 +168,7 @@ internal static class VectorSetCommands
 
     private static void ReplyVector(ReplyWriter reply, int dimensions, VectorElement element)
     {
-        Span<float> vector = VectorScratch.Current.Floats(dimensions);
+        Span<float> vector = VectorSearch.Scratch.Floats(dimensions);
         element.Read(vector);
         reply.Array(dimensions);
         foreach (float component in vector) reply.Double(component);

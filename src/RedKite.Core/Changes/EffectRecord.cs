@@ -49,7 +49,7 @@ internal readonly ref struct EffectRecord
         }
     }
 
-    /// <summary>Whether a stream frames the commands with MULTI and EXEC, so that they stay together.</summary>
+    /// <summary>Whether a stream frames the commands with MULTI and EXEC, so that they stay together. For tests.</summary>
     internal bool IsFramed => Count > 1;
 
     internal EffectCommand this[int index] =>

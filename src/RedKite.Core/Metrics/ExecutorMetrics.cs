@@ -62,7 +62,7 @@ internal sealed class ExecutorMetrics
     /// <summary>Those of them that had been used within the last minute.</summary>
     internal long EvictedYoungKeys { get; set; }
 
-    internal long ErrorReplies { get; set; }
+    internal long ErrorReplies { get; private set; }
 
     internal long UnexpectedErrorReplies { get; set; }
 

@@ -126,7 +126,7 @@ internal sealed class BlockedClient : IDisposable
     internal bool DropsReply { get; set; }
 
     /// <summary>The class of the error by which the server ended the wait, to be counted with the call; null: none, or it is counted already.</summary>
-    internal string? EndedByError { get; set; }
+    internal string? EndedByError { get; private set; }
 
     /// <summary>Sets the keys, which are in the order of the arguments.</summary>
     internal void SetKeys(ReadOnlySpan<AwaitedKey> keys)

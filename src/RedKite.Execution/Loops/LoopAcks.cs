@@ -41,7 +41,7 @@ internal sealed class LoopAcks(EventLoop loop, ReplicaAcks acks, Settings settin
 
     public (long Count, long Microseconds) Waits => (Volatile.Read(ref _waits), Volatile.Read(ref _waitTicks) / TimeSpan.TicksPerMicrosecond);
 
-    /// <summary>What is remembered of connections.</summary>
+    /// <summary>What is remembered of connections. For tests.</summary>
     internal int Batches => _batches.Count;
 
     /// <summary>Makes replies wait that the connection is sent next.</summary>

@@ -136,7 +136,7 @@ internal static class RdbStreamReader
         // repeat their names, or start another node if the names are long.
         bool hasNodeNames = sameNames && node.HasNames;
         bool repeats = sameNames && !node.HasNames && nameBytes <= RepeatedNameBytesMax;
-        StreamAppender entry = stream.AppendRead(id, pairs, nameBytes, valueBytes, node.Begins || (sameNames && !node.HasNames && !repeats), hasNodeNames);
+        StreamAppender entry = stream.AppendRead(id, pairs, new StreamReadTexts(nameBytes, valueBytes, node.Begins || (sameNames && !node.HasNames && !repeats), hasNodeNames));
         if (entry.IsNewNode) node.HasNames = sameNames;
         node.Begins = false;
         Append(ref entry, texts, sameNames ? node.Names : texts, pairs, sameNames, announcesNames: entry.IsNewNode || !hasNodeNames);

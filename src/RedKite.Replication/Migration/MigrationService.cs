@@ -51,7 +51,7 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate, Server
     /// <summary>Commands that have their ticket.</summary>
     internal int Running => Volatile.Read(ref _running);
 
-    /// <summary>Keys that commands have claimed, which others wait for.</summary>
+    /// <summary>Keys that commands have claimed, which others wait for. For tests.</summary>
     internal int ClaimedKeys
     {
         get

@@ -127,12 +127,6 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
         Volatile.Write(ref _streamedAtReset, StreamedBytes);
     }
 
-    /// <summary>Full synchronizations that replicas have got or wait for.</summary>
-    internal long FullSynchronizations => Counts.Full;
-
-    /// <summary>Replicas that went on with what was kept.</summary>
-    internal long PartialSynchronizations => Counts.Partial;
-
     /// <summary>Replicas that were closed because they were too far behind.</summary>
     internal long Overflows => Counts.Overflows;
 

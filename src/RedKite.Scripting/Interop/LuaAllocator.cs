@@ -57,6 +57,16 @@ internal sealed unsafe class LuaAllocator : IDisposable
     /// <summary>The function while a state is created.</summary>
     internal static delegate* unmanaged[Cdecl]<nint, nint, nuint, nuint, nint> FirstFunction => &AllocateFirst;
 
+    /// <summary>Counts a refusal of memory that managed code needs for a script.</summary>
+    internal void NoteRefusal() => _heap->Refusals++;
+
+    /// <summary>As <see cref="NoteRefusal"/>, with the error that ends the script.</summary>
+    internal LuaException OutOfMemory()
+    {
+        NoteRefusal();
+        return new LuaException("not enough memory");
+    }
+
     /// <summary>Releases all memory. The interpreter is closed.</summary>
     public void Dispose()
     {

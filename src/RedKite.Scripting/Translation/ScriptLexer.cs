@@ -25,7 +25,7 @@ internal readonly record struct Token(TokenKind Kind, string Text, int Start, in
 }
 
 /// <summary>
-/// Splits a script into Lua 5.1's tokens, and notes in <see cref="Edits"/> what Lua 5.4 reads differently: numbers, escapes in strings.
+/// Splits a script into Lua 5.1's tokens, and notes as edits what Lua 5.4 reads differently: numbers, escapes in strings.
 /// The source is bytes, one character each.
 /// </summary>
 internal sealed class ScriptLexer(string source, string chunkName, List<SourceEdit> edits)
@@ -47,8 +47,6 @@ internal sealed class ScriptLexer(string source, string chunkName, List<SourceEd
     private int _at;
 
     internal int Line { get; private set; } = 1;
-
-    internal List<SourceEdit> Edits => edits;
 
     internal ScriptSyntaxException TooManyEdits() =>
         new($"{chunkName}:{Line}: more than {ScriptSize.EditsMax} operators, calls and escapes, the limit by the memory that the process may use");

@@ -204,7 +204,7 @@ internal sealed class Keyspace : IDisposable
     /// <summary>Regions of 2 MiB whose ordinary pages were replaced by a huge one after they were filled.</summary>
     internal long RegionsMadeHuge => _source.RegionsMadeHuge;
 
-    /// <summary>Whether another thread is at it.</summary>
+    /// <summary>Whether another thread is at it. For tests.</summary>
     internal bool IsMakingHuge => _source.HasIdleWork;
 
     /// <summary>CPU time that this took.</summary>

@@ -64,7 +64,7 @@ internal sealed unsafe class Stripe : IDisposable
     /// <summary>The number of times that a thread waited so long for the lock that it slept.</summary>
     internal long LockParks => _lock.Parks;
 
-    /// <summary>How many threads sleep until they get the lock.</summary>
+    /// <summary>How many threads sleep until they get the lock. For tests.</summary>
     internal int LockParked => _lock.Parked;
 
     /// <summary>The total time that threads waited for the lock.</summary>

@@ -372,7 +372,7 @@ internal sealed unsafe partial class Table
                 if (!Segment.Expires(value)) continue;
                 byte* entry = Segment.Entry(value);
                 long expiry = FieldExpiry.NextOf(entry);
-                if (expiry <= nowMs) expiry = Expire(bucket, slot, entry, nowMs, database, stripe, ref fieldWork, ref result);
+                if (expiry <= nowMs) expiry = Expire(bucket, slot, nowMs, database, stripe, ref fieldWork, ref result);
                 earliest = Math.Min(earliest, expiry);
             }
         }
@@ -389,8 +389,9 @@ internal sealed unsafe partial class Table
     }
 
     // Removes an entry that is due, or its fields that are; returns when something of what is left expires.
-    private long Expire(byte* bucket, int slot, byte* entry, long nowMs, Database database, Stripe stripe, ref int fieldWork, ref ExpiryResult result)
+    private long Expire(byte* bucket, int slot, long nowMs, Database database, Stripe stripe, ref int fieldWork, ref ExpiryResult result)
     {
+        byte* entry = Segment.Entry(Segment.Slot(bucket, slot));
         bool isKeyDue = EntryBlock.Expires(entry) && EntryBlock.Expiry(entry) <= nowMs;
         if (!isKeyDue && fieldWork <= 0) return nowMs;
         var position = new EntryPosition(bucket, slot, entry, _hasher.HashKey(EntryBlock.Key(entry)));

@@ -22,6 +22,7 @@ internal sealed unsafe class ArenaGuard : IDisposable
     private readonly Queue<(nint Block, long Bytes)> _quarantine = new();
     private readonly ConcurrentQueue<(nint Block, long Bytes)> _returned = new();
 
+    /// <summary>Blocks in use. For tests.</summary>
     internal int LiveBlocks => _live.Count;
 
     /// <summary>Whether other arenas have freed blocks of this one.</summary>

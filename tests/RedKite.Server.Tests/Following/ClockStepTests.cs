@@ -93,7 +93,7 @@ public sealed class ClockStepTests : IAsyncLifetime
         _here.Jump(-100 * HourMs);
         Primary("SET further a");
         AssertSame();
-        Assert.Equal((1L, 0L), (_primary.Parts.Replicas.FullSynchronizations, _primary.Parts.Replicas.Overflows));
+        Assert.Equal((1L, 0L), (_primary.Parts.Replicas.Counts.Full, _primary.Parts.Replicas.Overflows));
         Assert.Contains(",lag=0\r\n", _primary.Execute("INFO", "replication").Text!, StringComparison.Ordinal);
         Assert.Equal(0, _replica.Engine.Replication.LinkCounts.Breaks);
     }

@@ -137,7 +137,7 @@ public class RestartTests
             WaitForReplica(1);
             primary.Execute("SET", "third", "value");
             Assert.True(SpinWait.SpinUntil(() => replica.RunText("GET", "third") == "value", TimeSpan.FromSeconds(60)));
-            Assert.Equal((0, 1), (primary.Parts.Replicas.FullSynchronizations, primary.Parts.Replicas.PartialSynchronizations));
+            Assert.Equal((0, 1), (primary.Parts.Replicas.Counts.Full, primary.Parts.Replicas.Counts.Partial));
         }
         finally
         {

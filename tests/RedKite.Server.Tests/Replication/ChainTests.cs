@@ -43,15 +43,15 @@ public class ChainTests
             Assert.Equal(id, ReplicatedServer.Field(follower.RunText("INFO", "replication"), "master_replid"));
         }
 
-        Assert.Equal(3, middle.Server.Parts.Replicas.FullSynchronizations);
+        Assert.Equal(3, middle.Server.Parts.Replicas.Counts.Full);
 
         // The middle one is promoted: its replicas go on with the new history.
         middle.Client.Run("REPLICAOF NO ONE").IsOk();
-        middle.WaitFor(() => middle.Server.Parts.Replicas.PartialSynchronizations == 3, "their return");
+        middle.WaitFor(() => middle.Server.Parts.Replicas.Counts.Partial == 3, "their return");
         middle.WaitForOnline(3);
         middle.Client.Run("SET promoted 1").IsOk();
         foreach (Oracle follower in followers) middle.AssertEqual(follower);
-        Assert.Equal(3, middle.Server.Parts.Replicas.FullSynchronizations);
+        Assert.Equal(3, middle.Server.Parts.Replicas.Counts.Full);
         Assert.Equal(id, middle.Info("master_replid2"));
     }
 }

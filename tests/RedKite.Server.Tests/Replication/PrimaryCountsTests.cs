@@ -25,11 +25,11 @@ public class PrimaryCountsTests
         string[] fields = ["sync_full", "sync_partial_ok", "total_forks", "total_net_repl_output_bytes"];
         primary.WaitFor(() => fields.All(field => primary.Info(field, "stats") != "0"), "the counts");
         Assert.Equal("1", primary.Info("rdb_saves", "persistence"));
-        long full = primary.Server.Parts.Replicas.FullSynchronizations;
+        long full = primary.Server.Parts.Replicas.Counts.Full;
         primary.Client.Run("CONFIG RESETSTAT").IsOk();
         foreach (string field in (string[])[.. fields, "sync_partial_err"]) Assert.Equal("0", primary.Info(field, "stats"));
         Assert.Equal("0", primary.Info("rdb_saves", "persistence"));
-        Assert.Equal(full, primary.Server.Parts.Replicas.FullSynchronizations); // metrics never go back
+        Assert.Equal(full, primary.Server.Parts.Replicas.Counts.Full); // metrics never go back
     }
 
     [Fact]

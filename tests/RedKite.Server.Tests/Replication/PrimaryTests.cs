@@ -55,7 +55,7 @@ public class PrimaryTests
             primary.Client.Run("SET while " + i).IsOk();
             primary.Client.Run("SELECT 0").IsOk();
             int expected = i;
-            primary.WaitFor(() => primary.Server.Parts.Replicas.PartialSynchronizations == expected, "the replica's return");
+            primary.WaitFor(() => primary.Server.Parts.Replicas.Counts.Partial == expected, "the replica's return");
             primary.AssertEqual(replica);
         }
 
@@ -77,7 +77,7 @@ public class PrimaryTests
         string value = new('x', 10_000);
         for (int i = 0; i < 60; i++) primary.Client.Run($"SET large:{i} {value}").IsOk();
         replica.Run("REPLICAOF", "127.0.0.1", primary.Server.Port.ToString(System.Globalization.CultureInfo.InvariantCulture));
-        primary.WaitFor(() => primary.Server.Parts.Replicas.FullSynchronizations == 2, "the second synchronization");
+        primary.WaitFor(() => primary.Server.Parts.Replicas.Counts.Full == 2, "the second synchronization");
         primary.WaitForOnline(1);
         primary.AssertEqual(replica);
         Assert.Equal("1", primary.Info("sync_partial_err", "stats"));

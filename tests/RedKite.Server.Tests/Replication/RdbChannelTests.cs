@@ -97,7 +97,7 @@ public class RdbChannelTests
         for (int i = 0; i < 300 || !primary.Server.Parts.Replicas.Replicas.Any(static each => each.State == ReplicaState.Online); i++) primary.Client.Run($"INCR n:{i % 7}");
         primary.AssertEqual(replica);
         Assert.Equal(channel == "yes", primary.Log.Contains("on a second connection", StringComparison.Ordinal));
-        Assert.Equal(1, primary.Server.Parts.Replicas.FullSynchronizations);
+        Assert.Equal(1, primary.Server.Parts.Replicas.Counts.Full);
     }
 
     [Theory]

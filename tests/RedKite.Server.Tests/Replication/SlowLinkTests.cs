@@ -51,10 +51,10 @@ public class SlowLinkTests
 
         // From here on it waits, however much is written.
         Wait(() => primary.Parts.Replicas.Replicas is [{ State: ReplicaState.Waiting }], "the replica to wait");
-        long full = primary.Parts.Replicas.FullSynchronizations;
+        long full = primary.Parts.Replicas.Counts.Full;
         for (int i = 0; i < 64; i++) Write(client);
         Assert.True(primary.Parts.Replicas.Replicas is [{ State: ReplicaState.Waiting }]);
-        Assert.Equal((full, (long)SyncsWithoutPause), (primary.Parts.Replicas.FullSynchronizations, primary.Parts.Replicas.Counts.OverflowsInSync));
+        Assert.Equal((full, (long)SyncsWithoutPause), (primary.Parts.Replicas.Counts.Full, primary.Parts.Replicas.Counts.OverflowsInSync));
         Wait(() => primary.Parts.ReplicaStream.KeptBytes <= 2 * LimitBytes, "the release of what it has not read");
         lock (_lines)
         {

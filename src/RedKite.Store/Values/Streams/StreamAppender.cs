@@ -37,14 +37,11 @@ internal unsafe ref struct StreamAppender
     /// <param name="data">The stream.</param>
     /// <param name="id">An id higher than all ids of the stream.</param>
     /// <param name="pairs">The number of pairs that follow.</param>
-    /// <param name="nameBytes">Bytes of all names.</param>
-    /// <param name="valueBytes">Bytes of all values.</param>
-    /// <param name="beginsNode">Whether a node starts here in the dump.</param>
-    /// <param name="hasNodeNames">Whether the names are those of the last node; they are then passed only if <see cref="IsNewNode"/>.</param>
-    internal StreamAppender(Arena arena, StreamData* data, in StreamId id, int pairs, long nameBytes, long valueBytes, bool beginsNode, bool hasNodeNames)
-        : this(arena, data, id, pairs, BytesToRead(data, nameBytes, valueBytes, beginsNode, hasNodeNames, out bool isNewNode), isNewNode)
+    /// <param name="texts">The texts of the pairs. Node names are passed only if <see cref="IsNewNode"/>.</param>
+    internal StreamAppender(Arena arena, StreamData* data, in StreamId id, int pairs, in StreamReadTexts texts)
+        : this(arena, data, id, pairs, BytesToRead(data, texts, out bool isNewNode), isNewNode)
     {
-        if (hasNodeNames) _ownNames = false;
+        if (texts.HasNodeNames) _ownNames = false;
     }
 
     /// <param name="arena">The stream's arena.</param>
@@ -194,18 +191,18 @@ internal unsafe ref struct StreamAppender
     }
 
     // A node read from a dump may have entries as long as its names, so that names are never repeated without need.
-    private static long BytesToRead(StreamData* data, long nameBytes, long valueBytes, bool beginsNode, bool hasNodeNames, out bool isNewNode)
+    private static long BytesToRead(StreamData* data, in StreamReadTexts texts, out bool isNewNode)
     {
         byte* tail = StreamData.FindTail(data);
-        long textBytes = hasNodeNames ? valueBytes : nameBytes + valueBytes;
-        isNewNode = beginsNode || tail == null;
+        long textBytes = texts.HasNodeNames ? texts.ValueBytes : texts.NameBytes + texts.ValueBytes;
+        isNewNode = texts.BeginsNode || tail == null;
         if (!isNewNode)
         {
             int namesEnd = StreamNode.EntriesAt(tail);
             isNewNode = StreamNode.Bytes(tail) - namesEnd + textBytes > Math.Max(NodeBytesMax, namesEnd);
         }
 
-        return isNewNode ? nameBytes + valueBytes : textBytes;
+        return isNewNode ? texts.NameBytes + texts.ValueBytes : textBytes;
     }
 
     private void BeginBody()
@@ -235,3 +232,10 @@ internal unsafe ref struct StreamAppender
         Varint.Write(_bodyLength, (ulong)bytes);
     }
 }
+
+/// <summary>What is known of an entry's texts before it is read from a dump.</summary>
+/// <param name="NameBytes">Bytes of all names.</param>
+/// <param name="ValueBytes">Bytes of all values.</param>
+/// <param name="BeginsNode">Whether a node starts here in the dump.</param>
+/// <param name="HasNodeNames">Whether the names are those of the last node.</param>
+internal readonly record struct StreamReadTexts(long NameBytes, long ValueBytes, bool BeginsNode, bool HasNodeNames);

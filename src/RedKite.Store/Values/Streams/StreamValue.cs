@@ -90,8 +90,8 @@ internal readonly unsafe ref struct StreamValue
         new(_arena, _data, id, pairs, textBytes, nodeBytesMax, nodeEntriesMax);
 
     /// <summary>Begins an entry of a stream that is read from a dump. For the parameters see <see cref="StreamAppender"/>.</summary>
-    internal StreamAppender AppendRead(in StreamId id, int pairs, long nameBytes, long valueBytes, bool beginsNode, bool hasNodeNames) =>
-        new(_arena, _data, id, pairs, nameBytes, valueBytes, beginsNode, hasNodeNames);
+    internal StreamAppender AppendRead(in StreamId id, int pairs, in StreamReadTexts texts) =>
+        new(_arena, _data, id, pairs, texts);
 
     /// <summary>Deletes an entry; false if there is none.</summary>
     internal bool Delete(in StreamId id) => StreamData.Delete(_data, _arena, id);

@@ -4,7 +4,7 @@ using System.Runtime.InteropServices;
 namespace RedKite.Store.Values.VectorSets;
 
 /// <summary>
-/// A thread's memory for searching and changing vector sets: what is to be visited, what was found, a bit for each visited node. It is kept
+/// A thread's memory for searching and changing vector sets, which its search has: what is to be visited, what was found, a bit for each visited node. It is kept
 /// from one command to the next unless it became large.
 /// </summary>
 internal sealed unsafe class VectorScratch
@@ -13,9 +13,6 @@ internal sealed unsafe class VectorScratch
 
     // Where more than so many times the wanted results were found, sorting all would take longer than choosing.
     private const int SortedShare = 4;
-
-    [ThreadStatic]
-    private static VectorScratch? _current;
 
     private ulong[] _visited = new ulong[64];
     private readonly int[] _marked = new int[1024]; // words of visited that are not 0
@@ -29,14 +26,7 @@ internal sealed unsafe class VectorScratch
     private ulong[] _keys = new ulong[64];
     private ulong[] _near = new ulong[256];
 
-    private VectorScratch() => Search = new VectorSearch(this);
-
     ~VectorScratch() => NativeMemory.Free(_query);
-
-    internal static VectorScratch Current => _current ??= new VectorScratch();
-
-    /// <summary>The search that uses it.</summary>
-    internal VectorSearch Search { get; }
 
     /// <summary>The bytes of vectors that a change of a graph may still read.</summary>
     internal long ChangeWork { get; set; }
@@ -109,15 +99,6 @@ internal sealed unsafe class VectorScratch
         int words = (nodes + 63) >> 6;
         if (_visited.Length < words) Array.Resize(ref _visited, words + (words / 4));
     }
-
-    /// <summary>Takes the memory from the thread for a search that goes on later; the thread gets another one.</summary>
-    internal void Detach()
-    {
-        if (_current == this) _current = null;
-    }
-
-    /// <summary>Gives the memory to the thread, unless it has some.</summary>
-    internal void Attach() => _current ??= this;
 
     /// <summary>Releases everything but the vector that is searched.</summary>
     internal void Trim()

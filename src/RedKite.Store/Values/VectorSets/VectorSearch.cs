@@ -10,19 +10,21 @@ internal readonly record struct VectorSearchBounds(int Count, int Effort, Vector
 
 /// <summary>
 /// A search for what is near a vector, in parts: between them its stripe is free, and the set may change. It begins in its thread's scratch
-/// memory, which it takes along if it stops.
+/// memory, which it takes along if it stops; the thread then gets another search and memory.
 /// </summary>
 /// <remarks>
 /// What a search has reached are numbers and distances. An element that is removed meanwhile is passed over, or dropped at the end; so is one whose
 /// number has another vector by then. An element that is added meanwhile is found if the search still comes to it.
 /// </remarks>
-/// <param name="scratch">The scratch memory, which has one search at a time.</param>
-internal sealed unsafe class VectorSearch(VectorScratch scratch)
+internal sealed unsafe class VectorSearch
 {
     // What filtering the results again may take, where the set has changed meanwhile: as much as a command in a transaction. The farther ones are left out.
     private const long FilteredAgainBytes = 64L << 20;
 
-    private readonly VectorScratch _scratch = scratch;
+    [ThreadStatic]
+    private static VectorSearch? _current;
+
+    private readonly VectorScratch _scratch = new();
     private VectorSearchBounds _bounds;
     private long _examined;
     private long _changes;
@@ -30,6 +32,16 @@ internal sealed unsafe class VectorSearch(VectorScratch scratch)
     private int _level;
     private bool _hasBegun;
     private bool _hasStopped;
+
+    private VectorSearch()
+    {
+    }
+
+    /// <summary>The thread's scratch memory.</summary>
+    internal static VectorScratch Scratch => Current._scratch;
+
+    /// <summary>The thread's search: one at a time.</summary>
+    internal static VectorSearch Current => _current ??= new VectorSearch();
 
     /// <summary>Whether it is complete.</summary>
     internal bool IsComplete { get; private set; }
@@ -104,7 +116,7 @@ internal sealed unsafe class VectorSearch(VectorScratch scratch)
     internal void Stop()
     {
         _hasStopped = true;
-        _scratch.Detach();
+        if (_current == this) _current = null;
     }
 
     /// <summary>Forgets what was found, so that the search needs no memory but its vector's; it begins again.</summary>
@@ -144,10 +156,10 @@ internal sealed unsafe class VectorSearch(VectorScratch scratch)
         Buffer.MemoryCopy(VectorNode.Vector(_scratch.QueryNode), VectorNode.Vector(node), vectorBytes, vectorBytes);
     }
 
-    /// <summary>Gives the memory back that <see cref="Stop"/> has kept.</summary>
+    /// <summary>Gives the memory that <see cref="Stop"/> has kept to the thread, unless it has some.</summary>
     internal void Release()
     {
-        if (_hasStopped) _scratch.Attach();
+        if (_hasStopped) _current ??= this;
         _hasStopped = false;
     }
 }
@@ -156,16 +168,16 @@ internal sealed unsafe class VectorSearch(VectorScratch scratch)
 internal readonly ref struct VectorQuery
 {
     private readonly VectorSetValue _set;
-    private readonly VectorScratch _scratch;
+    private readonly VectorSearch _search;
 
-    internal VectorQuery(VectorSetValue set, VectorScratch scratch)
+    internal VectorQuery(VectorSetValue set, VectorSearch search)
     {
         _set = set;
-        _scratch = scratch;
+        _search = search;
     }
 
     /// <summary>A search that may be done in parts. The thread's next search takes its place, unless it has stopped (<see cref="VectorSearch.Stop"/>).</summary>
-    internal VectorSearch Begin(VectorSearchBounds bounds) => _scratch.Search.Begin(bounds);
+    internal VectorSearch Begin(VectorSearchBounds bounds) => _search.Begin(bounds);
 
     /// <summary>Searches by the graph.</summary>
     /// <param name="effort">EF: results, of which the nearest are of use.</param>

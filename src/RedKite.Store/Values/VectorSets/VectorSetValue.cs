@@ -78,7 +78,7 @@ internal readonly unsafe ref struct VectorSetValue
 
     private MemberTable<VectorNode> Table => new(_arena, _database.Hasher, _data->Table);
 
-    private VectorGraph Graph => new(_data, VectorScratch.Current);
+    private VectorGraph Graph => new(_data, VectorSearch.Scratch);
 
     /// <summary>The element with a name; one that does not exist if there is none.</summary>
     internal VectorElement Find(ReadOnlySpan<byte> name) =>
@@ -124,7 +124,7 @@ internal readonly unsafe ref struct VectorSetValue
     internal bool Add(ReadOnlySpan<byte> name, VectorSearch neighbours, int effort, ReadOnlySpan<byte> attributes, bool keepsAttributes)
     {
         // Copied, because what follows searches, too; and before any number is taken or freed.
-        Span<ulong> near = _data->Entry == VectorSetData.NoNode ? [] : VectorScratch.Current.Near(neighbours.Results(this));
+        Span<ulong> near = _data->Entry == VectorSetData.NoNode ? [] : VectorSearch.Scratch.Near(neighbours.Results(this));
         MemberTable<VectorNode> table = Table;
         ulong hash = table.Hash(name);
         bool isNew = !table.TryFind(name, hash, out MemberPosition position);
@@ -179,26 +179,26 @@ internal readonly unsafe ref struct VectorSetValue
     internal VectorQuery Query(Span<float> vector)
     {
         Span<float> stored = vector.Length == _data->ProjectedFrom ? Stored(vector) : vector;
-        byte* query = VectorScratch.Current.Query(_data->VectorBytes);
+        byte* query = VectorSearch.Scratch.Query(_data->VectorBytes);
         float norm = VectorCodec.Normalize(stored);
         VectorCodec.Encode(_data->Quantization, stored, norm, query);
-        return new VectorQuery(this, VectorScratch.Current);
+        return new VectorQuery(this, VectorSearch.Current);
     }
 
     /// <summary>Prepares a search for what is near an element.</summary>
     internal VectorQuery Query(VectorElement element)
     {
-        Span<float> vector = VectorScratch.Current.Floats(_data->Dimensions);
+        Span<float> vector = VectorSearch.Scratch.Floats(_data->Dimensions);
         VectorCodec.Decode(_data->Quantization, element.Node, vector);
-        byte* query = VectorScratch.Current.Query(_data->VectorBytes);
+        byte* query = VectorSearch.Scratch.Query(_data->VectorBytes);
         VectorCodec.Encode(_data->Quantization, vector, VectorCodec.Normalize(vector), query);
-        return new VectorQuery(this, VectorScratch.Current);
+        return new VectorQuery(this, VectorSearch.Current);
     }
 
     private Span<float> Stored(Span<float> vector)
     {
         if (_data->ProjectedFrom == 0) return vector;
-        Span<float> projected = VectorScratch.Current.Projected(_data->Dimensions);
+        Span<float> projected = VectorSearch.Scratch.Projected(_data->Dimensions);
         VectorProjection.Apply(_data, vector, projected);
         return projected;
     }

@@ -187,7 +187,7 @@ public sealed class VectorSetValueTests
         for (int i = 0; i < Elements; i++)
         {
             world.Add(VectorSetWorld.Name(i), Axis(i), effort: 1_000);
-            left = Math.Min(left, VectorScratch.Current.ChangeWork);
+            left = Math.Min(left, VectorSearch.Scratch.ChangeWork);
         }
 
         Assert.InRange(left, -Dimensions * sizeof(float), 0);
