@@ -58,8 +58,9 @@ public class LocalExpiryTests
         await using DiskServer replica = await DiskServer.StartAsync("replica-read-only", "no", "save", "", "replicaof", $"127.0.0.1 {primary.Port}");
         replica.WaitFor(() => replica.Server.Engine.Replication.LinkStatus is { State: ReplicaLinkState.Connected }, "the data");
         Assert.Equal("OK", replica.Run("SET own value PX 1").Text);
-        replica.WaitFor(() => replica.Server.Engine.LocalExpiries.Count == 0, "the expiry of the local key");
-        Assert.Equal(1, replica.Server.Engine.Keyspace.Databases[0].Count);
+
+        // A sweep forgets a key while it looks at it: only without the key it is over.
+        replica.WaitFor(() => replica.Server.Engine.Keyspace.Databases[0].Count == 1 && replica.Server.Engine.LocalExpiries.Count == 0, "the expiry of the local key");
         Assert.Equal(0, replica.Run("EXISTS key").Integer);
         primary.Run("GET", "key");
         replica.WaitFor(() => replica.Server.Engine.Keyspace.Databases[0].Count == 0, "the primary's DEL");
