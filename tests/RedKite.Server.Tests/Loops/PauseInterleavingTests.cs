@@ -52,7 +52,15 @@ public sealed class PauseInterleavingTests
 
         try
         {
-            SteppedClient[] clients = [.. Enumerable.Range(0, 5).Select(_ => loops.Connect())];
+            // A loop that stood still for long gets none for a while.
+            List<SteppedClient> connected = [];
+            for (int i = 0; i < 5 || (i < 1000 && connected.DistinctBy(static client => client.Connection.Loop).Count() < 2); i++)
+            {
+                connected.Add(loops.Connect());
+                RunAll(loops);
+            }
+
+            SteppedClient[] clients = [.. connected.TakeLast(5)];
             SteppedClient control = loops.Connect();
             RunAll(loops);
             Assert.Equal(2, clients.Select(static client => client.Connection.Loop).Distinct().Count());
