@@ -120,6 +120,16 @@ internal sealed partial class ClusterPair : IAsyncDisposable
         _folder.Dispose();
     }
 
+    /// <summary>Waits until the nodes of Redis know their own addresses: each learns its own, also after cluster-announce-ip was set, from the first one that calls it.</summary>
+    public void WaitForAddresses()
+    {
+        foreach (ServerProcess oracle in _oracles)
+        {
+            using RespConnection node = oracle.Connect();
+            WaitFor(() => node.Run("CLUSTER NODES").Text.Contains($" 127.0.0.1:{oracle.Port}@", StringComparison.Ordinal), "a node of Redis does not know its address");
+        }
+    }
+
     private void StartOracles()
     {
         List<int> busPorts = [];
@@ -149,6 +159,7 @@ internal sealed partial class ClusterPair : IAsyncDisposable
             }
         }
 
+        WaitForAddresses();
         Ids = [.. _oracles.Select(static oracle =>
         {
             using RespConnection node = oracle.Connect();
