@@ -1,5 +1,7 @@
 using System.Globalization;
+using System.Text.RegularExpressions;
 using Microsoft.Playwright;
+using RedKite.TestSupport;
 
 namespace RedKite.Dashboard.Tests;
 
@@ -39,6 +41,36 @@ public sealed class ReplicationViewTests(Browser browser)
         {
             await primary.DisposeAsync();
         }
+    }
+
+    [Fact]
+    public async Task Replies_that_wait_for_replicas_are_shown()
+    {
+        await using PageServer primary = await PageServer.StartAsync("repl-diskless-sync-delay", "0", "replica-acks", "1", "replica-acks-timeout", "0");
+        await using RedKiteServer replica = await StartAsync();
+        await using PageUnderTest tab = await browser.OpenAsync(primary.Address, "/#replication");
+        await tab.ReadyAsync("replication");
+        await tab.Page.GetByText("Writes cannot be acknowledged: 0 of 1 replica (replica-acks) get the stream.").WaitForAsync();
+        using RespConnection client = RespConnection.Connect(primary.Server.Port);
+        client.SendCommand("SET key value");
+        await tab.Page.Locator("dd", new PageLocatorOptions { HasTextRegex = new Regex("^1, the oldest for .*no write was answered NOREPLICAS \\(replica-acks 1\\)$") }).WaitForAsync();
+        await Chart("Replies that wait for replicas").Locator("b", new LocatorLocatorOptions { HasTextRegex = new Regex("^1$") }).WaitForAsync();
+        await tab.Page.Locator("tr", new PageLocatorOptions { HasText = "replica-acks-timeout" }).WaitForAsync();
+        await tab.AssertAccessibleAsync("replication");
+        await tab.ShootAsync("replication-acks");
+        replica.Execute("REPLICAOF", "127.0.0.1", Text(primary.Server.Port));
+        await tab.Page.GetByText("This server is a primary: 1 replica gets the stream.").WaitForAsync();
+        client.Read().IsOk();
+        await tab.Page.Locator("dd", new PageLocatorOptions { HasTextRegex = new Regex("^none; a client has waited for .* ms on average, no write was answered NOREPLICAS") }).WaitForAsync();
+        await Chart("Replies that wait for replicas").Locator("b", new LocatorLocatorOptions { HasTextRegex = new Regex("^0$") }).WaitForAsync();
+        client.Run("CONFIG SET replica-acks 2 replica-acks-timeout 1").IsOk();
+        await tab.Page.GetByText("Writes cannot be acknowledged: 1 of 2 replicas (replica-acks) gets the stream.").WaitForAsync();
+        client.Run("SET key other").IsError("NOREPLICAS The write was executed, but too few replicas have acknowledged it within replica-acks-timeout: a failover may lose it");
+        await tab.Page.Locator("dd", new PageLocatorOptions { HasText = "1 write was answered NOREPLICAS (replica-acks 2)" }).WaitForAsync();
+        await Chart("Answered NOREPLICAS, per second").Locator("b").WaitForAsync();
+        Assert.Empty(tab.Complaints);
+
+        ILocator Chart(string title) => tab.Page.Locator("figure.chart", new PageLocatorOptions { Has = tab.Page.Locator("h3", new PageLocatorOptions { HasTextRegex = new Regex($"^{Regex.Escape(title)}$") }) });
     }
 
     private static string Text(int port) => port.ToString(CultureInfo.InvariantCulture);

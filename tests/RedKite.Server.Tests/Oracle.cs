@@ -75,6 +75,15 @@ public sealed class Oracle : IDisposable
 
     public string RunText(params string[] words) => (string)Run(words)!;
 
+    /// <summary>Stops its process until <see cref="GoOn"/>: it keeps its connections, and answers nothing.</summary>
+    internal void Pause()
+    {
+        Signal("STOP");
+        SpinWait.SpinUntil(() => File.ReadAllText($"/proc/{_process.Id}/stat").Contains(") T ", StringComparison.Ordinal), StartLimit);
+    }
+
+    internal void GoOn() => Signal("CONT");
+
     public List<string> RunList(params string[] words) => ((List<object?>)Run(words)!).ConvertAll(item => (string)item!);
 
     public void Dispose()
@@ -85,6 +94,12 @@ public sealed class Oracle : IDisposable
         _process.WaitForExit();
         _process.Dispose();
         Directory.Delete(Folder, recursive: true);
+    }
+
+    private void Signal(string name)
+    {
+        using Process kill = Process.Start("kill", ["-" + name, _process.Id.ToString(CultureInfo.InvariantCulture)]);
+        kill.WaitForExit();
     }
 
     private static Process Start(string program, string[] arguments) => Process.Start(new ProcessStartInfo(program, arguments)

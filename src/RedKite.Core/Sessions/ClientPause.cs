@@ -115,6 +115,7 @@ internal sealed class ClientPause(AttentionWord attention)
     {
         if (EndIfOver(nowMs)) return false;
         if (session.Connection is null) return (_reasons & (PauseReason.Handover | PauseReason.LastSave)) != 0 && MayWrite(session, command);
+        if (session.Type == ClientType.Replica && !MayWrite(session, command)) return false; // its acknowledgements may be what others wait for
         if (command.Is(CommandFlags.AllowBusy) && _current is null) return false; // SCRIPT KILL, SHUTDOWN NOSAVE: the last save may wait for a script
         return HoldsAll(nowMs) || MayWrite(session, command);
     }

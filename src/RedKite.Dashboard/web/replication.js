@@ -8,7 +8,7 @@ import { table } from './table.js';
 
 const drawnMax = 12; // replicas in the picture; the table has all
 const settingNames = ['replicaof', 'repl-backlog-size', 'repl-backlog-ttl', 'client-output-buffer-limit', 'repl-timeout', 'repl-ping-replica-period', 'repl-diskless-sync-delay',
-  'min-replicas-to-write', 'min-replicas-max-lag', 'replica-read-only', 'replica-serve-stale-data', 'replica-priority', 'replica-announce-ip', 'replica-announce-port'];
+  'min-replicas-to-write', 'min-replicas-max-lag', 'replica-acks', 'replica-acks-timeout', 'replica-read-only', 'replica-serve-stale-data', 'replica-priority', 'replica-announce-ip', 'replica-announce-port'];
 
 const bytes = value => format.text(format.bytes(value));
 const seconds = value => format.text(format.seconds(value));

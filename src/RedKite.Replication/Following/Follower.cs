@@ -140,7 +140,6 @@ internal sealed class Follower : IDisposable
         bool wasPrimary = _isPrimary;
         _isPrimary = false;
         if (wasPrimary) _history.IsKnown = _services.Replicas.Stream.HasBacklog; // without one its offset stood still
-        _core.Settings.ReplicaOf = string.Create(CultureInfo.InvariantCulture, $"{primary.Host} {primary.Port}");
         TakeRole(primary);
         if (wasPrimary) _services.EndWaits(false);
         _endsWaits = wasPrimary;
@@ -150,6 +149,7 @@ internal sealed class Follower : IDisposable
 
     private void TakeRole(PrimaryAddress primary)
     {
+        _core.Settings.ReplicaOf = string.Create(CultureInfo.InvariantCulture, $"{primary.Host} {primary.Port}"); // a transaction that changes the role may go on with CONFIG REWRITE
         _core.Attention.Set(ServerAttention.IsReplica, on: true);
         _core.Replication.FollowNew(primary.Host, primary.Port);
     }

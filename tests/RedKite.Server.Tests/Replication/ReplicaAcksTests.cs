@@ -6,8 +6,8 @@ namespace RedKite.Server.Tests.Replication;
 /// <summary>replica-acks: replies to commands that wrote wait for replicas. A replica that acknowledges only what it is told to makes that visible without a race.</summary>
 public class ReplicaAcksTests
 {
-    private const string Unacknowledged = "-NOREPLICAS The write was executed, but too few replicas have acknowledged it within replica-acks-timeout: a failover may lose it";
-    private const string RoleLost = "-NOREPLICAS The write was executed, but this server became a replica before enough replicas had acknowledged it: it may be lost";
+    internal const string Unacknowledged = "-NOREPLICAS The write was executed, but too few replicas have acknowledged it within replica-acks-timeout: a failover may lose it";
+    internal const string RoleLost = "-NOREPLICAS The write was executed, but this server became a replica before enough replicas had acknowledged it: it may be lost";
 
     [Fact]
     public async Task A_write_is_answered_when_a_replica_has_acknowledged_it()
@@ -372,7 +372,7 @@ public class ReplicaAcksTests
         Assert.Equal(0, primary.Server.Engine.Replication.Acks.FailedReplies);
     }
 
-    private static RawReplica Online(ReplicatedServer primary, int replicas = 1)
+    internal static RawReplica Online(ReplicatedServer primary, int replicas = 1)
     {
         var replica = new RawReplica(primary.Server.Port);
         (long offset, _) = replica.Synchronize(replicas);
@@ -380,7 +380,7 @@ public class ReplicaAcksTests
         return replica;
     }
 
-    private static void Acknowledge(ReplicatedServer primary, RawReplica replica) =>
+    internal static void Acknowledge(ReplicatedServer primary, RawReplica replica) =>
         replica.Send("REPLCONF ACK " + primary.Server.Parts.ReplicaStream.Offset.ToString(CultureInfo.InvariantCulture));
 
     private static void AwaitAcknowledged(ReplicatedServer primary, int replicas)
@@ -392,10 +392,10 @@ public class ReplicaAcksTests
     private static long Waiting(ReplicatedServer primary) => primary.Server.Loops.Sum(static loop => loop.Acks.Replies);
 
     // And they are seen by those who acknowledge.
-    private static void WaitForWaiting(ReplicatedServer primary, int replies) =>
+    internal static void WaitForWaiting(ReplicatedServer primary, int replies) =>
         primary.WaitFor(() => Waiting(primary) == replies && Array.TrueForAll(primary.Server.Loops, static loop => loop.Acks.Replies == 0 || loop.Acks.Awaited > 0), $"{replies} replies that wait");
 
-    private static void Send(RespConnection client, params string[] lines) => client.Send([.. lines.SelectMany(static line => CommandLine.Encode(CommandLine.Split(line)))]);
+    internal static void Send(RespConnection client, params string[] lines) => client.Send([.. lines.SelectMany(static line => CommandLine.Encode(CommandLine.Split(line)))]);
 
-    private static string[] Read(RespConnection client, int replies) => [.. Enumerable.Range(0, replies).Select(_ => client.Read().ToString()!)];
+    internal static string[] Read(RespConnection client, int replies) => [.. Enumerable.Range(0, replies).Select(_ => client.Read().ToString()!)];
 }

@@ -30,7 +30,8 @@ internal sealed class ReplicatedServer : IAsyncDisposable
         foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("loops", "2"), ("diagnostics", "no"), ("enable-debug-command", "yes"), ("repl-diskless-sync-delay", "0"), ("repl-ping-replica-period", "3600"), ("save", ""), ("dir", replicated._folder.Path)]) options.Settings[name] = value;
         for (int i = 0; i < settings.Length; i += 2)
         {
-            if (settings[i] == "port") options.Port = int.Parse(settings[i + 1], CultureInfo.InvariantCulture);
+            if (settings[i] == "config-file") options.ConfigFile = settings[i + 1];
+            else if (settings[i] == "port") options.Port = int.Parse(settings[i + 1], CultureInfo.InvariantCulture);
             else options.Settings[settings[i]] = settings[i + 1];
         }
 

@@ -18,7 +18,7 @@ public class DebugPackageTests
     [Fact]
     public async Task Every_part_exists_without_an_error()
     {
-        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0 }, TestContext.Current.CancellationToken);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["replica-acks"] = "1" } }, TestContext.Current.CancellationToken);
         server.Engine.Log.Notice(LogEvents.ClientMessage, "A line of the log");
         Dictionary<string, byte[]> entries = Entries(Build(server, PackageOptions.WithoutWatching));
         using JsonDocument manifest = JsonDocument.Parse(entries["manifest.json"]);
@@ -34,6 +34,9 @@ public class DebugPackageTests
         Assert.Contains("# Commandstats", Encoding.UTF8.GetString(entries["info.txt"]), StringComparison.Ordinal);
         Assert.Contains("# Findings", Encoding.UTF8.GetString(entries["info.txt"]), StringComparison.Ordinal);
         Assert.StartsWith("unix_seconds,total_commands_processed,", Encoding.UTF8.GetString(entries["history/seconds.csv"]), StringComparison.Ordinal);
+        foreach (string field in (string[])["", "_offset", "_waiting_replies", "_waiting_ms", "_waits", "_wait_usec", "_errors"]) Assert.Contains($"\nreplica_acks{field}:", Encoding.UTF8.GetString(entries["info.txt"]), StringComparison.Ordinal);
+        Assert.Empty(((string[])["unacknowledged_replies", "unacknowledged_seconds", "replica_ack_waits", "replica_ack_wait_microseconds", "unacknowledged_errors"]).Except(Encoding.UTF8.GetString(entries["history/seconds.csv"]).Split('\n')[0].Trim().Split(',')));
+        Assert.Contains("\"acks\":{\"replicas\":1,", Encoding.UTF8.GetString(entries["reports/replication.json"]), StringComparison.Ordinal);
         using JsonDocument runtime = JsonDocument.Parse(entries["runtime.json"]);
         Assert.True(runtime.RootElement.GetProperty("collections").TryGetProperty("Any", out _));
         if (!OperatingSystem.IsLinux()) return;
