@@ -17,6 +17,7 @@ internal sealed class ClusterService
     private readonly IFiles _files;
     private readonly Lock _changing = new();
     private volatile ClusterState _state;
+    private PrimaryAddress? _primary; // the one that was asked for last; the role may follow later
 
     internal ClusterService(ServerCore core, IClusterHost host, IFiles? files)
     {
@@ -75,6 +76,7 @@ internal sealed class ClusterService
             return $"the cluster's file '{path}' cannot be used: {failure.Message}";
         }
 
+        _primary = PrimaryOf(_state);
         lock (_changing) Route();
         return null;
     }
@@ -110,7 +112,11 @@ internal sealed class ClusterService
                 Save(next);
                 _state = next;
                 Route();
-                if (PrimaryOf(next) is var primary && primary != _core.Replication.Primary) rest = _host.BeginRoleChange(primary);
+                if (PrimaryOf(next) is var primary && primary != _primary)
+                {
+                    _primary = primary;
+                    rest = _host.BeginRoleChange(primary);
+                }
             }
             catch (TopologyException failure)
             {
@@ -123,8 +129,22 @@ internal sealed class ClusterService
             }
         }
 
-        if (rest is not null) ThreadPool.QueueUserWorkItem(_ => rest()); // it waits for the old link
+        if (rest is not null) ThreadPool.QueueUserWorkItem(_ => ChangeRole(rest)); // it waits for the old link
         return null;
+    }
+
+    private void ChangeRole(Action rest)
+    {
+        try
+        {
+            rest();
+        }
+#pragma warning disable CA1031 // On a thread of the pool it would end the process.
+        catch (Exception failure)
+#pragma warning restore CA1031
+        {
+            _core.Log.Warning(LogEvents.ClusterFileUnwritable, $"A bug: this node's role could not be changed as the topology says. {failure}");
+        }
     }
 
     /// <summary>Writes the file again. Returns why that failed; null: it did not.</summary>

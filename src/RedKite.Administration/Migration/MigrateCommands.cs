@@ -160,6 +160,9 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         return true;
     }
 
+    // The payload of an empty string, in a version of RDB that every server reads which has a cluster of this kind.
+    internal static readonly byte[] EmptyString = [0x00, 0x00, 0x09, 0x00, 0x8D, 0x69, 0x0D, 0x8C, 0x5B, 0xF9, 0xC1, 0x6B];
+
     private static void AddAgain(scoped in CommandContext cmd, MigrationRound round, ReplyWriter request, MigratedKey key)
     {
         if (AddKey(cmd, round, request, key)) return;
@@ -167,9 +170,22 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         // The target has what is no longer here: a client has removed it, so it is removed there, too. What has expired does so there by itself.
         if (!key.WasAccepted || (key.ExpiryMs != Database.NoExpiry && cmd.Expiry.HasPassed(key.ExpiryMs))) return;
         round.Add(key with { IsRemoval = true });
-        request.Array(2);
-        request.Bulk("DEL"u8);
+        if (!cmd.Settings.ClusterEnabled)
+        {
+            request.Array(2);
+            request.Bulk("DEL"u8);
+            request.Bulk(cmd[key.Argument]);
+            return;
+        }
+
+        // The target imports the slot, and executes nothing else for it: what has expired when it is restored removes what is there.
+        request.Array(6);
+        request.Bulk("RESTORE-ASKING"u8);
         request.Bulk(cmd[key.Argument]);
+        request.Bulk("1"u8);
+        request.Bulk(EmptyString);
+        request.Bulk("REPLACE"u8);
+        request.Bulk("ABSTTL"u8);
     }
 
     // False if there is no such key.

@@ -134,6 +134,9 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
         return true;
     }
 
+    /// <summary>The refusal of a command that has worked in slices, and now executes; null: it does.</summary>
+    internal string? RefusalOfWorked(scoped in CommandContext cmd, Command command) => _slots.RefusalOfWorked(cmd, command);
+
     /// <summary>The refusal of a command of the short path, which has come by the slots without this; null: it executes.</summary>
     internal string? RefusalOfLateShort(scoped in CommandContext cmd, Command command) => _slots.RefusalOfShort(cmd, command) ?? RefusalOfLateWrite(cmd, command);
 

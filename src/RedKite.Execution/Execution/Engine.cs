@@ -1,5 +1,6 @@
 using RedKite.Net;
 using RedKite.Protocol;
+using RedKite.Server.Cluster;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Actions;
 using RedKite.Server.Execution.Blocking;
@@ -133,9 +134,20 @@ internal sealed class Engine : ServerCore
         if (Routing.Value is not { } routing) return;
         foreach (BlockedClient client in Blocked.All)
         {
-            if (!client.MayBeUnblocked || client.AnyKey is not { } key) continue;
-            if (SlotCheck.RefusalOfWait(routing, KeyHasher.SlotOf(key.Identity.Hash), client) is { } error) Blocked.EndByRedirect(client, error, Buffers);
+            RedirectIfMoved(routing, client);
         }
+    }
+
+    /// <summary>The same for a client that has just blocked: it may have been admitted before the routing changed, and have blocked behind that look.</summary>
+    internal void RedirectIfMoved(BlockedClient client)
+    {
+        if (Routing.Value is { } routing) RedirectIfMoved(routing, client);
+    }
+
+    private void RedirectIfMoved(SlotRouting routing, BlockedClient client)
+    {
+        if (!client.MayBeUnblocked || client.AnyKey is not { } key) return;
+        if (SlotCheck.RefusalOfWait(routing, KeyHasher.SlotOf(key.Identity.Hash), client) is { } error) Blocked.EndByRedirect(client, error, Buffers);
     }
 
     internal void Intercept(ICommandInterceptor interceptor)

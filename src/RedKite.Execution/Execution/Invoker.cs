@@ -225,6 +225,7 @@ internal sealed partial class Invoker
         {
             _engine.Blocked.NoteBegun(blocked, _engine.Buffers);
             if (_admission.RefusesWrite(cmd, command)) _engine.Blocked.EndForRole(blocked, _engine.Buffers); // a replica since it was admitted: who changed the role did not see it
+            else _engine.RedirectIfMoved(blocked);
         }
 
         _environment.Accesses.BeginClient(cmd.Session);

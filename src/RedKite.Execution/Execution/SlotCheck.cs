@@ -39,6 +39,13 @@ internal sealed class SlotCheck(ExecutorCore core)
         return TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
     }
 
+    /// <summary>The same for a command that has worked in slices, and now executes: its slot may have gone in between. MIGRATE, which moves it, goes on.</summary>
+    internal string? RefusalOfWorked(scoped in CommandContext cmd, Command command)
+    {
+        if (Routing is not { } routing || command.MovesKeys || !command.Is(CommandFlags.Write) || !MayHaveKeys(command)) return null;
+        return TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
+    }
+
     /// <summary>The same for a command of the short path, whose one key is locked.</summary>
     internal string? RefusalOfShort(scoped in CommandContext cmd, Command command)
     {

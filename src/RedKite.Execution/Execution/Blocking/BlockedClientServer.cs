@@ -173,7 +173,8 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
         long errors = _reply.Errors;
         bool isPermitted = admission.IsPermittedOrReply(cmd); // the user may have lost the permission while the client was blocked
         session.BeginServing();
-        if (isPermitted && client.Work is { TakesTooLong: true }) _reply.Error("ERR the command takes too long"u8);
+        if (isPermitted && client.Work is not null && admission.RefusalOfWorked(cmd, request.Command) is { } elsewhere) _reply.Error(elsewhere);
+        else if (isPermitted && client.Work is { TakesTooLong: true }) _reply.Error("ERR the command takes too long"u8);
         else if (isPermitted) runner.Run(ref cmd, held);
         if (isPermitted && _reply.Errors != errors) account.NoteError(request.Command, _reply);
         _recording.Clear(); // what it recorded is published
