@@ -7,8 +7,8 @@ namespace RedKite.Fuzz.Tests;
 
 /// <summary>
 /// Requests whose arguments are at borders (numbers of 31 and 63 bits, hostile patterns, expressions and filters, the same key again and again), for every
-/// command, alone, in transactions and in scripts: each is answered, another client's PING, too, and none allocates more than a bound or takes more
-/// than a unit may take. <c>./dev fuzz attack</c> runs it for longer.
+/// command, alone, in transactions and in scripts: each is answered, another client's PING, too, and none allocates more than a bound.
+/// <c>./dev fuzz attack</c> runs it for longer.
 /// </summary>
 public class AttackTests
 {
