@@ -92,7 +92,7 @@ internal sealed class ClusterCommands
         new("CLUSTERX", -2, None, KeySpecs.None, ReplyNoCluster, new("0.1.0", "Depends on subcommand.", "A container for what a controller tells the nodes of a cluster, in the form of Kvrocks."),
         [
             new("MYID", 2, Admin | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.MyId(ref cmd)), new("0.1.0", "O(1)", "Returns this node's id.")),
-            new("SETNODEID", 3, Changes | NoScript, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.SetNodeId(ref cmd)), new("0.1.0", "O(N) where N is the number of nodes", "Gives this node its id.", "node-id")),
+            new("SETNODEID", 3, Changes | NoScript, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.SetNodeId(ref cmd)), new("0.1.0", "O(N) where N is the number of nodes", "Gives this node its id.", "node-id")) { ChangesRole = true },
             new("SETNODES", -4, ChangesSlots | NoScript, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.SetNodes(ref cmd)), new("0.1.0", "O(N) where N is the number of nodes and slots", "Gives this node a topology, unless it has a newer one.", "nodes:string version:integer [FORCE]")) { ChangesRole = true },
             new("VERSION", 2, Admin | Stale, KeySpecs.None, Node(Version), new("0.1.0", "O(1)", "Returns the version of this node's topology.")),
         ]),

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using RedKite.Server.Metrics;
+using RedKite.Server.Tests.Migration;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Cluster;
@@ -214,6 +215,70 @@ public sealed class ClusterNodeTests : IDisposable
         session.Execute("CLUSTER", "GETKEYSINSLOT", "12182", "1");
         Assert.Equal(3, session.Execute("EXEC").Items!.Count);
         Assert.StartsWith("CLUSTERDOWN", server.Execute("GET", "bar").Text, StringComparison.Ordinal);
+    }
+
+    // The target redirects what does not ask while it imports the slot, so the removal asks.
+    [Fact]
+    public async Task A_key_that_is_deleted_while_it_moves_is_deleted_at_the_importing_target()
+    {
+        await using RedKiteServer source = await StartAsync("source");
+        await using RedKiteServer target = await StartAsync("target");
+        source.Execute("CLUSTERX", "SETNODEID", A);
+        target.Execute("CLUSTERX", "SETNODEID", B);
+        string list = $"{A} 127.0.0.1 {source.Port} master - 0-16383\n{B} 127.0.0.1 {target.Port} master -";
+        foreach (RedKiteServer server in (RedKiteServer[])[source, target]) Assert.Equal("OK", server.Execute("CLUSTERX", "SETNODES", list, "1").Text);
+        Assert.Equal("OK", source.Execute("SET", "foo", "bar").Text);
+        Assert.Equal("OK", target.Execute("CLUSTER", "SETSLOT", "12182", "IMPORTING", A).Text);
+        Assert.Equal("OK", source.Execute("CLUSTER", "SETSLOT", "12182", "MIGRATING", B).Text);
+        using var held = new HeldTarget(target.Port) { Holds = true, HeldName = "RESTORE-ASKING" };
+        using RespConnection mover = RespConnection.Connect(source.Port);
+        mover.SendCommand($"MIGRATE 127.0.0.1 {held.Port} foo 0 60000");
+        held.WaitUntilHeld();
+        Assert.Equal(1, source.Execute("DEL", "foo").Integer);
+        held.Holds = false;
+        held.GoOn();
+        Assert.Equal("OK", mover.Read().Text);
+        using RespConnection client = RespConnection.Connect(target.Port);
+        client.Run("ASKING").IsOk();
+        Assert.Equal(0, client.Run("EXISTS foo").Number);
+    }
+
+    // Each in a transaction and in a script that has locked one key's stripe before: it is executed or refused, and the server goes on.
+    [Fact]
+    public async Task No_command_of_the_cluster_ends_the_server_in_a_transaction_or_a_script()
+    {
+        await using RedKiteServer server = await StartAsync();
+        string[] commands =
+        [
+            "CLUSTER ADDSLOTS 5", "CLUSTER ADDSLOTSRANGE 5 6", "CLUSTER BUMPEPOCH", "CLUSTER COUNT-FAILURE-REPORTS @id", "CLUSTER COUNTKEYSINSLOT 5", "CLUSTER DELSLOTS 5", "CLUSTER DELSLOTSRANGE 6 7",
+            "CLUSTER FAILOVER", "CLUSTER FLUSHSLOTS", "CLUSTER FORGET " + B, "CLUSTER GETKEYSINSLOT 12182 5", "CLUSTER HELP", "CLUSTER INFO", "CLUSTER KEYSLOT foo", "CLUSTER LINKS", "CLUSTER MEET 127.0.0.1 7002",
+            "CLUSTER MYID", "CLUSTER MYSHARDID", "CLUSTER NODES", "CLUSTER REPLICAS @id", "CLUSTER REPLICATE @id", "CLUSTER SAVECONFIG", "CLUSTER SET-CONFIG-EPOCH 5", "CLUSTER SETSLOT 9 NODE @id",
+            "CLUSTER SHARDS", "CLUSTER SLAVES @id", "CLUSTER SLOTS", "CLUSTERX MYID", "CLUSTERX SETNODEID @id", "CLUSTERX SETNODES @id\u00a0127.0.0.1\u00a07001\u00a0master\u00a0-\u00a00-16383 1 FORCE", "CLUSTERX VERSION",
+            "CLUSTER RESET SOFT", "CLUSTER RESET HARD",
+        ];
+        using RedKiteSession session = server.CreateSession();
+        foreach (bool scripts in (bool[])[false, true])
+        {
+            foreach (string command in commands.OrderBy(static command => command.StartsWith("CLUSTER SET-CONFIG-EPOCH", StringComparison.Ordinal) ? 0 : 1))
+            {
+                string id = server.Execute("CLUSTER", "MYID").Text!;
+                Assert.Equal("OK", server.Execute("CLUSTERX", "SETNODES", $"{id} 127.0.0.1 7001 master - 0-16383", "1", "FORCE").Text);
+                string[] words = [.. command.Replace("@id", id, StringComparison.Ordinal).Split(' ').Select(static word => word.Replace('\u00a0', ' '))];
+                if (scripts)
+                {
+                    session.Execute(["EVAL", "redis.call('set', 'foo', '1'); return redis.pcall(unpack(ARGV))", "0", .. words]);
+                }
+                else
+                {
+                    session.Execute("MULTI");
+                    session.Execute("SET", "foo", "1");
+                    session.Execute(words);
+                    session.Execute("EXEC");
+                }
+
+                Assert.Equal("PONG", session.Execute("PING").Text);
+            }
+        }
     }
 
     [Fact]
