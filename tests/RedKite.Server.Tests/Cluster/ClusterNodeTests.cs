@@ -46,35 +46,6 @@ public sealed class ClusterNodeTests : IDisposable
         Assert.Equal(content, await File.ReadAllTextAsync(_folder.File("nodes.conf"), TestContext.Current.CancellationToken));
     }
 
-    // What walks all stripes must have them, or the process would end.
-    [Fact]
-    public async Task Every_command_of_the_cluster_is_answered_in_transactions_and_scripts()
-    {
-        await using RedKiteServer server = await StartAsync();
-        using RespConnection client = RespConnection.Connect(server.Port);
-        string id = server.Execute("CLUSTER", "MYID").Text!;
-        foreach (string command in (string[])["CLUSTER", "CLUSTERX"])
-        {
-            foreach (string name in Subcommands(client, command))
-            {
-                foreach (string arguments in (string[])["", "5", "1 2", id, $"5 NODE {id}", "HARD", $"\"{id} 127.0.0.1 7001 master - 0-16383\" 1000 FORCE"])
-                {
-                    string line = $"{command} {name} {arguments}";
-                    client.Run("MULTI").IsOk();
-                    client.Run("SET k v");
-                    client.Run(line);
-                    client.Run("EXEC");
-                    client.Send(CommandLine.Encode([.. ((string[])["EVAL", "return redis.pcall(unpack(ARGV))", "0"]).Select(Encoding.Latin1.GetBytes), .. CommandLine.Split(line)]));
-                    client.Read();
-                    client.Run("PING").IsSimple("PONG");
-                }
-            }
-        }
-    }
-
-    private static IEnumerable<string> Subcommands(RespConnection client, string command) =>
-        client.Run("COMMAND INFO " + command).Items[0].Items[9].Items.Select(static row => row.Items[0].Text.Split('|')[1]);
-
     // As MIGRATE removes what the target of a slot has accepted and the source has lost since.
     [Fact]
     public async Task What_is_restored_behind_its_time_removes_the_key_of_a_slot_that_comes()
