@@ -21,7 +21,7 @@ export const kinds = {
   settingchanged: ['a setting was changed', 'configuration'], started: ['the server started', 'log'], action: ['the server acted by itself', 'configuration'],
   savebegan: ['a save began', 'durability'], saved: ['the data was saved', 'durability'], savefailed: ['the data could not be saved', 'durability'],
   rewritebegan: ['a rewrite of the append-only file began', 'durability'], rewritten: ['the append-only file was rewritten', 'durability'],
-  rewritefailed: ['the append-only file could not be rewritten', 'durability'], cut: ['a snapshot’s beginning locked all keys', 'durability'],
+  rewritefailed: ['the append-only file could not be rewritten', 'durability'], snapshotpoint: ['a snapshot’s beginning locked all keys', 'durability'],
   logbegan: ['the append-only file began', 'durability'], logended: ['the append-only file ended', 'durability'],
   logfailed: ['the append-only file could not be written', 'durability'], logrecovered: ['the append-only file can be written again', 'durability'],
   slowsync: ['a sync of the append-only file took long', 'durability'], writesrefused: ['commands that write are refused', 'durability'],
