@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Diagnostics;
+using RedKite.Net;
 using RedKite.Protocol;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Durability;
@@ -194,6 +195,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
                 if (_origin == CommandOrigin.Primary) break;
                 WaitToRetry(session);
                 int before = consumed;
+                _executor.Writes.Continue();
                 consumed += _executor.Run(session, request[consumed..]);
                 if (_executor.UnitStart >= 0) UnitStart = before + _executor.UnitStart;
             }
@@ -349,7 +351,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         ReplicaAcks acks = _engine.Replication.Acks;
         long offset = _session.Own.UnackedOffset;
         _session.Own.UnackedOffset = 0;
-        if (_origin != CommandOrigin.Client || acks.TermOf(begun) is not { } term) return;
+        if (_origin != CommandOrigin.Client || EventLoop.IsOnLoop || acks.TermOf(begun) is not { } term) return; // a loop that waited could not receive the acknowledgement
         ReadOnlySpan<byte> error = acks.Wait(term, offset, AckTimeoutMs);
         if (error.IsEmpty) return;
         Reply.Clear();
@@ -363,7 +365,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         ReplicaAcks acks = _engine.Replication.Acks;
         long offset = Math.Max(writes.LastOffset, session.Own.UnackedOffset);
         if (offset == 0) return;
-        if (acks.TermOf(begun) is { } term)
+        if (!EventLoop.IsOnLoop && acks.TermOf(begun) is { } term)
         {
             if (session.Own.UnackedOffset != 0) writes.NoteLast(session, _blockedReplyStart, Reply.Length);
             ReadOnlySpan<byte> error = acks.Wait(term, offset, AckTimeoutMs);

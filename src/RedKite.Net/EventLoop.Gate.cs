@@ -29,6 +29,9 @@ internal sealed partial class EventLoop
     /// <summary>Whether output is held or awaits a position. On the loop's thread.</summary>
     public bool HasGatedOutput => _gating.Count > 0 || _awaiting.Count > 0;
 
+    /// <summary>Whether output was held in this iteration, whose end hands it to the gate. On the loop's thread.</summary>
+    public bool HasGatingOutput => _gating.Count > 0;
+
     /// <summary>Whether the loop only polls between its iterations, because further iterations may add to what it is about to send.</summary>
     public bool IsGathering => Transport.Gathers;
 

@@ -60,6 +60,9 @@ internal sealed partial class EventLoop : IDisposable
     private long _cyclesCountedMs;
     private volatile bool _stopping;
     private volatile bool _hasEnded;
+    [ThreadStatic]
+    private static bool _isOnLoop;
+
     private volatile bool _isDrained; // the mailbox was emptied for the last time
 
     /// <param name="name">The thread's name.</param>
@@ -235,6 +238,9 @@ internal sealed partial class EventLoop : IDisposable
     /// </summary>
     public void Post(Action action, SharedBuffer buffer) => Post(new Message(action, null, buffer, 0, 0));
 
+    /// <summary>Whether the current thread is one of any event loop, which must not wait for what loops do.</summary>
+    public static bool IsOnLoop => _isOnLoop;
+
     /// <summary>Whether the caller is the loop's own thread.</summary>
     public bool IsCurrent => Thread.CurrentThread == _thread;
 
@@ -398,6 +404,7 @@ internal sealed partial class EventLoop : IDisposable
 
     private void Run()
     {
+        _isOnLoop = true;
         try
         {
             Tick();

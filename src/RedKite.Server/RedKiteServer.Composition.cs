@@ -270,7 +270,11 @@ public sealed partial class RedKiteServer
             {
                 loop.Loop.PostOrRun(() =>
                 {
-                    if (Interlocked.Decrement(ref left) == 0) server.ForEachLoop(each => each.Gate.Abandon(log, failure));
+                    if (Interlocked.Decrement(ref left) == 0) server.ForEachLoop(each =>
+                    {
+                        each.Gate.Abandon(log, failure);
+                        each.Acks.CloseAll(); // what replicas acknowledge from here on would pass the gate
+                    });
                 });
             }
         }

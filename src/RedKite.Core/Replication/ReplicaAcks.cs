@@ -178,12 +178,18 @@ internal sealed class ReplicaAcks
     }
 
     /// <summary>Ends the wait: replies leave. The setting is 0.</summary>
-    internal void LetGo()
+    /// <param name="isPrimary">Whether the server is a primary, whose commands are in no term that was lost.</param>
+    internal void LetGo(bool isPrimary)
     {
         lock (_lock)
         {
             _replicas = 0;
-            if (_term is not { IsOpen: true } term) return;
+            if (_term is not { IsOpen: true } term)
+            {
+                if (isPrimary) _term = null;
+                return;
+            }
+
             term.EndByLettingGo();
             _term = null;
         }

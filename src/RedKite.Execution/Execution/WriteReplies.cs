@@ -20,7 +20,7 @@ internal interface IUnackedReplies
 /// Short commands are told apart by where the reply before ended (<see cref="SkipTo"/>). Those that are logged together get the offset behind the last of
 /// them. Messages to the client itself stand between replies, and belong to none.
 /// </remarks>
-internal sealed class WriteReplies(ReplicaAcks acks)
+internal sealed class WriteReplies(ReplicaAcks acks, Func<long> streamOffset)
 {
     private WriteReply[] _replies = new WriteReply[64];
     private int _count;
@@ -29,6 +29,7 @@ internal sealed class WriteReplies(ReplicaAcks acks)
     private long _pushed; // bytes behind the reply that is being noted
     private AckTerm? _term;
     private bool _isRunning;
+    private bool _continues;
     private IUnackedReplies? _loop; // receives them when they are sent; null: a caller in the process takes them itself
 
     /// <summary>Whether replies of short commands are noted.</summary>
@@ -54,14 +55,26 @@ internal sealed class WriteReplies(ReplicaAcks acks)
         if (acks.Term is { } term) _loop?.Add(connection, term, [new WriteReply(0, bytes, offset)]);
     }
 
+    /// <summary>The next requests are the rest of a caller's, which have waited: what was noted of those before stays.</summary>
+    internal void Continue() => _continues = true;
+
     /// <summary>Before requests of a client are executed.</summary>
     internal void Begin(Session session)
     {
         _isRunning = true;
+        if (_continues)
+        {
+            _continues = false;
+            if (_count == 0) _term = acks.Term; // nothing was written before the pause
+            IsOn = _term is not null;
+            return;
+        }
+
         _term = acks.Term;
         IsOn = _term is not null;
         Clear();
         if (!IsOn || session.Own.UnackedOffset == 0) return;
+        session.Own.UnackedOffset = Math.Min(session.Own.UnackedOffset, streamOffset()); // of an older history, perhaps
         Add(default); // it has written without a reply: the next one waits
         NotePublished(session);
     }

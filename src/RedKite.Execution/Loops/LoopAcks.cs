@@ -23,7 +23,8 @@ internal sealed class LoopAcks(EventLoop loop, ReplicaAcks acks, Settings settin
     private Action? _release;
     private int _sweepCount = SweepCountMin;
     private long _awaited; // the lowest offset that is waited for; 0: none
-    private long _last; // the largest
+    private AckTerm? _lastTerm;
+    private long _last; // the largest in that term
     private long _asked;
     private long _replies;
     private long _waits;
@@ -52,9 +53,16 @@ internal sealed class LoopAcks(EventLoop loop, ReplicaAcks acks, Settings settin
         connection.AwaitAcks(replies);
         if (_batches.Count >= _sweepCount) Sweep();
         int count = 0;
-        foreach (WriteReply reply in replies) count += reply.Bytes > 0 ? 1 : 0;
-        _last = replies[^1].Offset;
-        _batches.Enqueue(new Batch(connection, term, _last, count, steadyMs(), Stopwatch.GetTimestamp()));
+        long offset = 0; // one that was left without a reply may be the largest
+        foreach (WriteReply reply in replies)
+        {
+            count += reply.Bytes > 0 ? 1 : 0;
+            offset = Math.Max(offset, reply.Offset);
+        }
+
+        if (term != _lastTerm) (_lastTerm, _last) = (term, 0);
+        _last = Math.Max(_last, offset);
+        _batches.Enqueue(new Batch(connection, term, offset, count, steadyMs(), Stopwatch.GetTimestamp()));
         Volatile.Write(ref _replies, _replies + count);
         if (_batches.Count == 1 && settings.ReplicaAcksTimeoutMs is > 0 and int timeoutMs) tickIn(timeoutMs);
     }
@@ -62,11 +70,12 @@ internal sealed class LoopAcks(EventLoop loop, ReplicaAcks acks, Settings settin
     /// <summary>At the end of an iteration: asks for the acknowledgement of what was executed in it, and looks whether that has come already.</summary>
     internal void EndIteration()
     {
+        // Also if nothing waits any more: a connection must not stay listed when it moves.
+        foreach (Connection connection in _prefixed) connection.Acknowledge(0);
+        _prefixed.Clear();
         if (_batches.Count == 0) return;
         Interlocked.Exchange(ref _awaited, _batches.Peek().Offset); // who acknowledges sees it, or is seen below
         if (_last != _asked) acks.Ask(_asked = _last);
-        foreach (Connection connection in _prefixed) connection.Acknowledge(0);
-        _prefixed.Clear();
         Release();
     }
 
@@ -81,7 +90,7 @@ internal sealed class LoopAcks(EventLoop loop, ReplicaAcks acks, Settings settin
         }
 
         NoteFirst();
-        if (loop.HasGatedOutput) loop.Post(static () => { }); // for the log's gate, which needs the end of another iteration
+        if (loop.HasGatingOutput) loop.Post(static () => { }); // for the log's gate, which needs the end of another iteration
     }
 
     /// <summary>As <see cref="Release"/>, and makes errors of replies that have waited for too long.</summary>
@@ -108,6 +117,15 @@ internal sealed class LoopAcks(EventLoop loop, ReplicaAcks acks, Settings settin
 
         NoteFirst();
         return restMs;
+    }
+
+    /// <summary>Closes the connections whose replies wait, because the log may never have what they tell of. On the loop's thread.</summary>
+    internal void CloseAll()
+    {
+        foreach (Batch batch in _batches)
+        {
+            if (!batch.Connection.IsClosing) batch.Connection.Close();
+        }
     }
 
     /// <summary>Has the loop look at its replies. From any thread.</summary>

@@ -72,7 +72,7 @@ internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream, Ac
             StreamedBytes += sent;
         }
 
-        if (more || loop.HasGatedOutput)
+        if (more || loop.HasGatingOutput)
         {
             Volatile.Write(ref _isAwake, 1);
             loop.Post(static () => { }); // another iteration, after the other clients; held output is handled at its end

@@ -31,7 +31,7 @@ internal sealed partial class ReplicaService
         lock (_asking)
         {
             int replicas = _settings.ReplicaAcks;
-            if (replicas == 0) State.Acks.LetGo();
+            if (replicas == 0) State.Acks.LetGo(isPrimary: !State.IsReplica);
             else if (!State.IsReplica) State.Acks.Begin(replicas);
         }
 
@@ -76,11 +76,11 @@ internal sealed partial class ReplicaService
         long best = 0;
         foreach (ReplicaClient candidate in all)
         {
-            if (candidate.State != ReplicaState.Online || candidate.AcknowledgedOffset <= best) continue;
+            if (candidate is not { State: ReplicaState.Online, IsConnected: true } || candidate.AcknowledgedOffset <= best) continue;
             int count = 0;
             foreach (ReplicaClient other in all)
             {
-                if (other.State == ReplicaState.Online && other.AcknowledgedOffset >= candidate.AcknowledgedOffset) count++;
+                if (other is { State: ReplicaState.Online, IsConnected: true } && other.AcknowledgedOffset >= candidate.AcknowledgedOffset) count++;
             }
 
             if (count >= replicas) best = candidate.AcknowledgedOffset;

@@ -27,6 +27,34 @@ public class ReplicaAcksTests
         Assert.Equal(0, Waiting(primary));
     }
 
+    // On the loop's thread, which receives the acknowledgement: it would wait for itself.
+    [Fact]
+    public async Task A_behavior_that_writes_does_not_wait()
+    {
+        var writer = new WritingBehavior();
+        var options = new RedKiteOptions { Port = 0, Settings = { ["loops"] = "1", ["replica-acks"] = "1", ["replica-acks-timeout"] = "0", ["save"] = "", ["diagnostics"] = "no" }, Behaviors = { writer } };
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
+        writer.Client = server.CreateClient();
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("GET key").IsBulk("of the behavior");
+    }
+
+    private sealed class WritingBehavior : Behavior
+    {
+        internal RedKiteClient? Client { get; set; }
+
+        public override void Invoke(ref CommandCall call)
+        {
+            if (Client is { } client)
+            {
+                Client = null; // not around its own command
+                client.Set("key", "of the behavior");
+            }
+
+            Next.Invoke(ref call);
+        }
+    }
+
     [Fact]
     public async Task What_comes_before_the_write_in_a_pipeline_is_answered_at_once()
     {
