@@ -437,7 +437,7 @@ internal sealed partial class EventLoop : IDisposable
             HandleMessages(int.MaxValue);
             _isDrained = true;
             Interlocked.MemoryBarrier();
-            ReleaseMessages(); // those that came in between; who posts from here on sees the flag
+            ReleaseMessages(); // those posted in between; later posters see the flag
             foreach (Connection connection in _connections) connection.Close();
             EndClosing();
             foreach (Connection connection in _lingering.Keys) EndLingering(connection);

@@ -68,7 +68,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         else if (cmd.Count == 4 && cmd.Is(3, "STABLE"u8)) refusal = cluster.Change(state => (state.WithMigrating(slot, null).WithImporting(slot, null), null));
         else if (hasNode && cmd.Is(3, "NODE"u8))
         {
-            // Nobody adds a key to the slot between its count and the change.
+            // The stripe stays locked from the count to the change, so that no key is added to the slot in between.
             int stripe = StripeOf(cmd, slot);
             if (!cmd.Environment.TryEnterStripe(stripe)) return;
             refusal = Assign(slot, id, shown, CountLocked(cmd, slot));
@@ -228,7 +228,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
             ClusterTopology topology = state.Topology;
             if (becomesMine && state.Importing.ContainsKey(slot))
             {
-                // As the other nodes of Redis would prefer who imported it, so does whoever compares epochs here.
+                // As in Redis, the importing node gets the greatest epoch: by that, other nodes prefer it as the slot's owner.
                 long epoch = Math.Max(topology.Epoch, topology.Nodes.Max(static node => node.Epoch));
                 if (state.Self.Epoch == 0 || state.Self.Epoch != epoch) topology = topology.WithNode(state.SelfId, state.Self with { Epoch = epoch + 1 }).WithEpoch(epoch + 1);
                 state = state.WithImporting(slot, null);

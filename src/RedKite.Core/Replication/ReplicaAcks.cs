@@ -98,8 +98,8 @@ internal sealed class AckTerm
 /// leaves when that many replicas have its offset. From any thread.
 /// </summary>
 /// <remarks>
-/// Who waits says so first (<see cref="IWaitingReplies.Awaited"/>) and then looks at the position once more; who acknowledges sets the position first and then
-/// looks for those that wait. So one of both sees the other.
+/// A waiter first publishes what it waits for (<see cref="IWaitingReplies.Awaited"/>) and then reads the position once more; an acknowledgement first sets the
+/// position and then looks for waiters. So at least one of the two sees the other.
 /// </remarks>
 internal sealed class ReplicaAcks
 {

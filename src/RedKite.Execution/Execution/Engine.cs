@@ -112,7 +112,7 @@ internal sealed class Engine : ServerCore
     /// at once, go on.
     /// </summary>
     /// <param name="isAgain">
-    /// Whether it is for those that were admitted before the role changed and have blocked since: who waits for what a replica has may have come to the replica.
+    /// Whether this is the second look, for clients admitted before the role changed that blocked after the first. Reads that block are left alone then: their clients may have connected to the replica.
     /// </param>
     internal void EndWaitsForRole(bool isAgain)
     {

@@ -74,7 +74,7 @@ internal sealed class LoopAcks(EventLoop loop, ReplicaAcks acks, Settings settin
         foreach (Connection connection in _prefixed) connection.Acknowledge(0);
         _prefixed.Clear();
         if (_batches.Count == 0) return;
-        Interlocked.Exchange(ref _awaited, _batches.Peek().Offset); // who acknowledges sees it, or is seen below
+        Interlocked.Exchange(ref _awaited, _batches.Peek().Offset); // an acknowledgement sees this, or the look below sees the acknowledgement
         if (_last != _asked) acks.Ask(_asked = _last);
         Release();
     }

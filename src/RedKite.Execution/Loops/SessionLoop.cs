@@ -381,8 +381,8 @@ internal sealed class SessionLoop : IConnectionHandler
     }
 
     /// <summary>
-    /// Ends the subscriptions of the loop's clients to sharded channels whose slots are elsewhere now, and tells them. Between two iterations, so that whoever subscribed by the routing before is
-    /// found.
+    /// Ends the subscriptions of the loop's clients to sharded channels whose slots have moved to another node, with a message to each client. Runs between two
+    /// iterations, when every subscription admitted by the old routing is listed.
     /// </summary>
     internal void EndMovedSubscriptions()
     {

@@ -295,7 +295,7 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate, Server
             Keep(connection);
             return true;
         }
-#pragma warning disable CA1031 // A transfer never fails otherwise than by its result: whoever reads that has stripes locked.
+#pragma warning disable CA1031 // A transfer fails only through its result: the thread that reads the result holds stripes, where an exception would end the process.
         catch (Exception failure)
 #pragma warning restore CA1031
         {

@@ -635,7 +635,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
         }
     }
 
-    // The role is set before: who waits from here on sees it.
+    // The role is set first, so later waits see it.
     private void EndAllWaits()
     {
         foreach (AckWait wait in Waits.TakeAll()) End(wait, "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n"u8.ToArray());
