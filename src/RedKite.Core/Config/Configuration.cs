@@ -173,7 +173,10 @@ internal sealed class Configuration(Settings settings)
         {
             List<string> faults = [.. SettingTable.Rows.Where(row => row.Refusal?.Applies(Settings) == true).Select(row => $"{LineOf(row)}: {row.Refusal!.Reason}")];
             if (faults.Count > 0) throw new RedKiteConfigException(faults);
-            foreach (Setting row in SettingTable.Rows) WarnIfWithoutEffect(row, LineOf(row));
+            foreach (Setting row in SettingTable.Rows)
+            {
+                if (HasNoEffect(row)) WarnOf(row, LineOf(row));
+            }
         }
     }
 
@@ -212,16 +215,15 @@ internal sealed class Configuration(Settings settings)
         for (int i = 0; i < rows.Length; i++)
         {
             _lines.Remove(rows[i]);
-            if (rows[i].Read(Settings) != oldTexts[i]) WarnIfWithoutEffect(rows[i], "CONFIG SET " + LineOf(rows[i]));
+            if (rows[i].Read(Settings) != oldTexts[i] && HasNoEffect(rows[i])) WarnOf(rows[i], "CONFIG SET " + LineOf(rows[i]));
         }
 
         return null;
     }
 
-    private void WarnIfWithoutEffect(Setting row, string line)
-    {
-        if (row.NoEffect is { } reason && row.Read(Settings) != row.DefaultText) Warn?.Invoke($"{line}: no effect: {reason}");
-    }
+    private bool HasNoEffect(Setting row) => row.NoEffect is not null && row.Read(Settings) != row.DefaultText;
+
+    private void WarnOf(Setting row, string line) => Warn?.Invoke($"{line}: no effect: {row.NoEffect}");
 
     /// <summary>Whether a line of the file or an argument has set a setting.</summary>
     internal bool IsGiven(string name) => _lines.ContainsKey(Row(name));
