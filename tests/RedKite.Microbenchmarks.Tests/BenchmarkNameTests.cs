@@ -78,7 +78,7 @@ public class BenchmarkNameTests
         "ListCopy", "ListNodes", "ListType", "ListValue", "MemberTableCopy", "PackedSortedSet", "ReleasedValues", "ScoredSource", "SetEnumerator", "SetExpiry", "SetLimits",
         "SetSelection", "SetTable", "SetType", "SetValue", "SetView", "SortedSetBuilder", "SortedSetCopy", "SortedSetCursor", "SortedSetMember", "SortedSetStructure",
         "SortedSetType", "SortedSetValue", "StoredType", "StoredTypes", "StreamCopy", "StreamGroup", "StreamListPacks", "StreamProgress", "StreamType", "StreamValue", "StringLimits",
-        "StringType", "StructureCopy", "ValueRoot", "VectorProjection", "VectorSetLimits", "VectorSetType", "VectorSetValue",
+        "StringType", "StructureCopy", "ValueRoot", "VectorProjection", "VectorSetDraft", "VectorSetLimits", "VectorSetType", "VectorSetValue",
     ];
 
     [Fact]

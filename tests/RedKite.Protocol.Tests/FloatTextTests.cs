@@ -19,6 +19,20 @@ public class FloatTextTests
         }).Check(Config.QuickThrowOnFailure.WithMaxTest(20_000));
     }
 
+    // Up to 15 digits are read without double.Parse, more with it.
+    [Fact]
+    public void Decimal_numbers_are_those_of_the_runtime()
+    {
+        var random = new Random(9);
+        for (int i = 0; i < 20_000; i++)
+        {
+            string digits = random.NextInt64(0, (long)Math.Pow(10, random.Next(1, 19))).ToString(CultureInfo.InvariantCulture).PadLeft(random.Next(1, 19), '0');
+            string text = (i % 3 == 0 ? "-" : "") + digits.Insert(random.Next(digits.Length + 1), ".");
+            Assert.True(FloatText.TryParse(Encoding.ASCII.GetBytes(text), out double read));
+            Assert.Equal(BitConverter.DoubleToInt64Bits(double.Parse(text, CultureInfo.InvariantCulture)), BitConverter.DoubleToInt64Bits(read));
+        }
+    }
+
     [Theory]
     [InlineData("0", 0)]
     [InlineData("-0", -0.0)]

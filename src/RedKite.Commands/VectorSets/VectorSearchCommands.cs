@@ -27,7 +27,7 @@ internal static class VectorSearchCommands
 
         if (!TryQueryOrReply(cmd, set, out int at, out VectorElement element, out Span<float> vector)) return;
         if (!VectorSearchOptions.TryReadOrReply(cmd, at, out VectorSearchOptions options)) return;
-        VectorSearch search = cmd.CompleteSearch() ?? Begin(set, element, vector, options);
+        VectorSearch search = cmd.CompleteSearch()?.Search ?? Begin(set, element, vector, options);
         if (!cmd.TryComplete(set, search)) return;
         ReadOnlySpan<ulong> found = search.Results(set);
         int near = 0;

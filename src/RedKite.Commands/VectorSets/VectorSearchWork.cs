@@ -4,7 +4,10 @@ using RedKite.Store.Values.VectorSets;
 
 namespace RedKite.Server.Commands.VectorSets;
 
-/// <summary>The search of a command in slices, each of which finds the key's set again. It is stale when the key has another set or none.</summary>
+/// <summary>
+/// The search of a command in slices, each of which finds the key's set again. It is stale when the key has another set or none; or, where VADD makes a set
+/// with a projection, once the key has a value.
+/// </summary>
 internal sealed class VectorSearchWork : SlicedWork
 {
     /// <summary>
@@ -17,8 +20,8 @@ internal sealed class VectorSearchWork : SlicedWork
     internal const int BytesPerStep = 8;
 
     /// <summary>
-    /// So many searches keep what they have found between slices. Any more begin when one of them has ended, and until then keep their
-    /// vector alone.
+    /// So many searches keep what they have found, or the projection that they make, between slices. Any more begin when one of them has ended, and until then
+    /// keep their vector alone.
     /// </summary>
     internal const int StoppedMax = 64;
 
@@ -27,6 +30,7 @@ internal sealed class VectorSearchWork : SlicedWork
     private readonly Database _database;
     private readonly ulong _key;
     private readonly long _set;
+    private readonly VectorSetDraft? _draft;
     private bool _isStopped;
     private bool _hasEnded;
 
@@ -35,10 +39,14 @@ internal sealed class VectorSearchWork : SlicedWork
         _database = database;
         _key = key;
         _set = set.Id;
+        _draft = set.IsDraft ? VectorSetDraft.Of(database, key, set) : null;
         Search = search;
     }
 
     internal VectorSearch Search { get; }
+
+    /// <summary>Whether the search is that of a new set's first element.</summary>
+    internal bool IsOfNewSet => _draft is not null;
 
     /// <summary>The steps that a search may take in all, which tests lower.</summary>
     internal long StepsMax { get; set; } = UnitWork.WaitingStepsMax;
@@ -47,15 +55,21 @@ internal sealed class VectorSearchWork : SlicedWork
     internal void Stop()
     {
         Search.Stop();
-        if (!TryKeep()) Search.Forget();
+        if (TryKeep()) return;
+        Search.Forget();
+        _draft?.Discard();
     }
+
+    /// <summary>The new set, complete; the caller attaches it to the key.</summary>
+    internal VectorSetValue TakeNewSet() => _draft!.Take();
 
     internal override bool RunSlice()
     {
-        VectorSetValue set = FindSet();
-        IsStale = !set.Exists || set.Id != _set;
+        Entry entry = _database.FindByHash(_key);
+        VectorSetValue set = entry.Exists && entry.Type == DataType.VectorSet ? VectorSetValue.Of(_database, entry) : default;
+        IsStale = _draft is not null ? entry.Exists : !set.Exists || set.Id != _set;
         if (IsStale || !TryKeep()) return false;
-        IsComplete = Search.Run(set, SliceBytes);
+        IsComplete = Search.Run(_draft is not null ? _draft.Open() : set, SliceBytes);
         TakesTooLong = !IsComplete && Search.BytesRead / BytesPerStep >= StepsMax;
         return IsComplete;
     }
@@ -64,6 +78,7 @@ internal sealed class VectorSearchWork : SlicedWork
     {
         if (_isStopped) Interlocked.Decrement(ref _stopped);
         _isStopped = false;
+        _draft?.Discard();
         if (!_hasEnded) Search.Release();
         _hasEnded = true;
     }
@@ -74,11 +89,5 @@ internal sealed class VectorSearchWork : SlicedWork
         _isStopped = Interlocked.Increment(ref _stopped) <= StoppedMax;
         if (!_isStopped) Interlocked.Decrement(ref _stopped);
         return _isStopped;
-    }
-
-    private VectorSetValue FindSet()
-    {
-        Entry entry = _database.FindByHash(_key);
-        return entry.Exists && entry.Type == DataType.VectorSet ? VectorSetValue.Of(_database, entry) : default;
     }
 }

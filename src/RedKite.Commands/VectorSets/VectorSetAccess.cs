@@ -22,7 +22,7 @@ internal static class VectorSetAccess
     /// again, and gets it complete.
     /// </summary>
     /// <param name="search">The search that has begun; where the client has waited, the one that is complete.</param>
-    /// <returns>False: the client waits, and the handler must not reply.</returns>
+    /// <returns>False: the client waits, or has got an error; the handler must not reply, and a draft is not its own any more.</returns>
     internal static bool TryComplete(this scoped in CommandContext cmd, VectorSetValue set, VectorSearch search)
     {
         if (search.IsComplete) return EndOrReply(cmd, search);
@@ -39,11 +39,14 @@ internal static class VectorSetAccess
 
         long before = search.BytesRead;
         isComplete = search.Run(set, cmd.StepsAtOnce() * VectorSearchWork.BytesPerStep);
+        if (!isComplete && set.IsDraft) set.Discard();
         return cmd.EndAtOnceOrReply((search.BytesRead - before) / VectorSearchWork.BytesPerStep, isComplete) && EndOrReply(cmd, search);
     }
 
     /// <summary>The search that the client has waited for, if it is complete; otherwise null.</summary>
-    internal static VectorSearch? CompleteSearch(this scoped in CommandContext cmd) => (cmd.Environment.Blocking.CompleteWork as VectorSearchWork)?.Search;
+    /// <param name="isNewSet">Whether it is that of a new set's first element.</param>
+    internal static VectorSearchWork? CompleteSearch(this scoped in CommandContext cmd, bool isNewSet = false) =>
+        cmd.Environment.Blocking.CompleteWork is VectorSearchWork work && work.IsOfNewSet == isNewSet ? work : null;
 
     /// <summary>Whether there are not too many arguments; otherwise replies that there are, with the name as Redis's module has it.</summary>
     internal static bool IsCountOrReply(this scoped in CommandContext cmd, string name, int max)

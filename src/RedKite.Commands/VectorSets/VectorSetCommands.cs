@@ -45,6 +45,7 @@ internal static class VectorSetCommands
     {
         if (!VectorAddOptions.TryReadOrReply(cmd, out VectorAddOptions options, out Span<float> vector)) return;
         if (!cmd.OpenToWriteVectorSetOrReply(out VectorSetValue set)) return;
+        VectorSearchWork? complete = cmd.CompleteSearch(isNewSet: !set.Exists);
         if (set.Exists)
         {
             if (!options.FitOrReply(cmd, set.Form, vector.Length)) return;
@@ -52,11 +53,12 @@ internal static class VectorSetCommands
         else
         {
             if (!options.TryFormOrReply(cmd, vector.Length, out VectorSetForm form)) return;
-            set = VectorSetValue.Create(cmd.Database, cmd[1], cmd.HashOf(1), cmd.Accesses.NewClock, form);
+            set = complete is null ? VectorSetValue.Draft(cmd.Database, cmd.HashOf(1), form) : complete.TakeNewSet();
         }
 
-        VectorSearch neighbours = cmd.CompleteSearch() ?? set.BeginAdding(vector, options.Effort);
+        VectorSearch neighbours = complete?.Search ?? set.BeginAdding(vector, options.Effort);
         if (!cmd.TryComplete(set, neighbours)) return;
+        if (set.IsDraft) set = set.Attach(cmd[1], cmd.HashOf(1), cmd.Accesses.NewClock);
         ReadOnlySpan<byte> attributes = options.Attributes > 0 ? cmd[options.Attributes] : default;
         bool isNew = set.Add(cmd[options.Element], neighbours, options.Effort, attributes, keepsAttributes: options.Attributes == 0);
         cmd.Changed(1, KeyEvent.Silent);

@@ -30,6 +30,8 @@ internal sealed unsafe class VectorSearch
     private long _changes;
     private int _next;
     private int _level;
+    private int _projected; // dimensions of the vector in the scratch memory that is to be projected; 0: none is
+    private int _row;
     private bool _hasBegun;
     private bool _hasStopped;
 
@@ -61,15 +63,48 @@ internal sealed unsafe class VectorSearch
         return this;
     }
 
+    /// <summary>Sets the vector that is searched.</summary>
+    /// <param name="vector">As many components as vectors of the set are stored with; overwritten.</param>
+    internal void SetQuery(VectorSetValue set, Span<float> vector)
+    {
+        byte* query = _scratch.Query(set.VectorBytes);
+        float norm = VectorCodec.Normalize(vector);
+        VectorCodec.Encode(set.Form.Quantization, vector, norm, query);
+        _projected = 0;
+    }
+
+    /// <summary>Sets a vector that the search projects first.</summary>
+    internal void Project(ReadOnlySpan<float> vector)
+    {
+        vector.CopyTo(_scratch.Floats(vector.Length)); // where it mostly is already
+        _projected = vector.Length;
+        _row = 0;
+    }
+
     /// <summary>Goes on until it is complete or has read so many bytes.</summary>
     /// <param name="set">The set, which is the same as before.</param>
     /// <param name="bytes">The bytes; it stops behind the element that exceeds them.</param>
     /// <returns>Whether it is complete.</returns>
     internal bool Run(VectorSetValue set, long bytes)
     {
+        long budget = bytes;
+        IsComplete = (_projected == 0 || TryProject(set, ref bytes)) && Run(set, ref bytes);
+        BytesRead += budget - bytes;
+        return IsComplete;
+    }
+
+    private bool TryProject(VectorSetValue set, ref long bytes)
+    {
+        Span<float> projected = _scratch.Projected(set.Form.Dimensions);
+        if (!VectorProjection.TryApply(set.Data, _scratch.Floats(_projected), projected, ref _row, ref bytes)) return false;
+        SetQuery(set, projected);
+        return true;
+    }
+
+    private bool Run(VectorSetValue set, ref long bytes)
+    {
         var graph = new VectorGraph(set.Data, _scratch);
         byte* query = _scratch.QueryNode;
-        long budget = bytes;
         if (!_hasBegun)
         {
             _hasBegun = true;
@@ -85,11 +120,9 @@ internal sealed unsafe class VectorSearch
             _scratch.Continue(set.Numbers);
         }
 
-        IsComplete = _scratch.HasFailed || (_bounds.IsExact
+        return _scratch.HasFailed || (_bounds.IsExact
             ? graph.Scan(query, _bounds.Count, _bounds.Filter, ref _next, ref bytes)
             : RunLevels(set, graph, ref bytes));
-        BytesRead += budget - bytes;
-        return IsComplete;
     }
 
     // From the highest level down to the lowest, where the results are.
@@ -123,6 +156,7 @@ internal sealed unsafe class VectorSearch
     internal void Forget()
     {
         _hasBegun = false;
+        _row = 0;
         _scratch.Trim();
     }
 

@@ -23,6 +23,7 @@ internal unsafe struct VectorSetData
     internal nint Table;        // MemberTable<VectorNode>
     internal byte** Nodes;      // of a free number: the next free number, shifted, with the lowest bit set
     internal float* Projection; // Dimensions rows of ProjectedFrom floats, or null
+    internal long ProjectionMade; // of these floats; all, once the set is a key's
     internal long BlockBytes;   // of nodes with what belongs to them
     internal long WithAttributes;
     internal ulong RandomState;

@@ -21,30 +21,53 @@ internal readonly unsafe ref struct VectorSetValue
     private readonly Arena _arena;
     private readonly VectorSetData* _data;
 
-    private VectorSetValue(Database database, Entry entry, VectorSetData* data)
+    private VectorSetValue(Database database, Entry entry, Arena arena, VectorSetData* data)
     {
         _database = database;
         _entry = entry;
-        _arena = database.ArenaOf(entry);
+        _arena = arena;
         _data = data;
     }
 
     /// <summary>The set of an entry; an entry that is missing has none.</summary>
     internal static VectorSetValue Of(Database database, Entry entry) =>
-        entry.Exists ? new(database, entry, (VectorSetData*)entry.Root.Structure) : default;
+        entry.Exists ? new(database, entry, database.ArenaOf(entry), (VectorSetData*)entry.Root.Structure) : default;
 
     /// <summary>Creates an empty set at a missing key. The caller adds an element at once.</summary>
-    internal static VectorSetValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock, VectorSetForm form)
+    internal static VectorSetValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock, VectorSetForm form) =>
+        Draft(database, hash, form).Attach(key, hash, accessClock);
+
+    /// <summary>An empty set that no key has until <see cref="Attach"/>. What its first vector is projected by is made with that.</summary>
+    internal static VectorSetValue Draft(Database database, ulong hash, VectorSetForm form)
     {
-        Entry entry = database.WriteValue(key, hash, default, DataType.VectorSet, ValueEncoding.VectorSet, ValueRoot.Bytes, Database.NoExpiry, accessClock);
-        Arena arena = database.ArenaOf(entry);
+        Arena arena = database.ArenaOf(hash);
         VectorSetData* data = VectorSetData.Create(arena, form.Dimensions, form.Links, form.Quantization);
-        entry.Root = new ValueRoot { Structure = (byte*)data };
-        if (form.ProjectedFrom > 0) VectorProjection.Create(data, arena, form.ProjectedFrom);
-        return new VectorSetValue(database, entry, data);
+        if (form.ProjectedFrom > 0) VectorProjection.Allocate(data, arena, form.ProjectedFrom);
+        return OfDraft(database, hash, data);
+    }
+
+    internal static VectorSetValue OfDraft(Database database, ulong hash, VectorSetData* data) => new(database, default, database.ArenaOf(hash), data);
+
+    /// <summary>Gives a draft to a missing key. The caller adds an element at once.</summary>
+    internal VectorSetValue Attach(ReadOnlySpan<byte> key, ulong hash, uint accessClock)
+    {
+        Entry entry = _database.WriteValue(key, hash, default, DataType.VectorSet, ValueEncoding.VectorSet, ValueRoot.Bytes, Database.NoExpiry, accessClock);
+        entry.Root = new ValueRoot { Structure = (byte*)_data };
+        return new VectorSetValue(_database, entry, _arena, _data);
+    }
+
+    /// <summary>Frees a draft.</summary>
+    internal void Discard()
+    {
+        while (VectorSetData.FreeSlice(_data, _arena, int.MaxValue))
+        {
+        }
     }
 
     internal bool Exists => _data != null;
+
+    /// <summary>Whether no key has the set yet.</summary>
+    internal bool IsDraft => _data != null && !_entry.Exists;
 
     internal VectorSetData* Data => _data;
 
@@ -64,8 +87,11 @@ internal readonly unsafe ref struct VectorSetValue
     internal ReadOnlySpan<byte> Projection => new(_data->Projection, (int)_data->ProjectionBytes);
 
     /// <summary>Gives a set that is read its projection.</summary>
-    internal void SetProjection(int projectedFrom, ReadOnlySpan<byte> floats) =>
+    internal void SetProjection(int projectedFrom, ReadOnlySpan<byte> floats)
+    {
         floats.CopyTo(new Span<byte>(VectorProjection.Allocate(_data, _arena, projectedFrom), floats.Length));
+        _data->ProjectionMade = floats.Length / sizeof(float);
+    }
 
     /// <summary>Elements that have attributes.</summary>
     internal long WithAttributes => _data->WithAttributes;
@@ -175,13 +201,11 @@ internal readonly unsafe ref struct VectorSetValue
     internal void SetAttributes(VectorElement element, ReadOnlySpan<byte> attributes) => VectorSetData.SetAttributes(_data, _arena, element.Node, attributes);
 
     /// <summary>Prepares a search for what is near a vector, of as many dimensions as the set's vectors are given or stored with.</summary>
-    /// <param name="vector">Overwritten.</param>
+    /// <param name="vector">Overwritten. One that is projected first may be long: the search does that.</param>
     internal VectorQuery Query(Span<float> vector)
     {
-        Span<float> stored = vector.Length == _data->ProjectedFrom ? Stored(vector) : vector;
-        byte* query = VectorSearch.Scratch.Query(_data->VectorBytes);
-        float norm = VectorCodec.Normalize(stored);
-        VectorCodec.Encode(_data->Quantization, stored, norm, query);
+        if (vector.Length == _data->ProjectedFrom) VectorSearch.Current.Project(vector);
+        else VectorSearch.Current.SetQuery(this, vector);
         return new VectorQuery(this, VectorSearch.Current);
     }
 
@@ -190,16 +214,7 @@ internal readonly unsafe ref struct VectorSetValue
     {
         Span<float> vector = VectorSearch.Scratch.Floats(_data->Dimensions);
         VectorCodec.Decode(_data->Quantization, element.Node, vector);
-        byte* query = VectorSearch.Scratch.Query(_data->VectorBytes);
-        VectorCodec.Encode(_data->Quantization, vector, VectorCodec.Normalize(vector), query);
+        VectorSearch.Current.SetQuery(this, vector);
         return new VectorQuery(this, VectorSearch.Current);
-    }
-
-    private Span<float> Stored(Span<float> vector)
-    {
-        if (_data->ProjectedFrom == 0) return vector;
-        Span<float> projected = VectorSearch.Scratch.Projected(_data->Dimensions);
-        VectorProjection.Apply(_data, vector, projected);
-        return projected;
     }
 }

@@ -8,6 +8,7 @@ using RedKite.Store.Values.VectorSets;
 namespace RedKite.Server.Tests.Commands.VectorSets;
 
 /// <summary>What filters may do with attributes that are both as long as clients like: counted in steps and in allocated bytes.</summary>
+[Collection("Searches that have stopped")] // one number of the process bounds them
 public sealed class FilterBoundsTests
 {
     private const int Megabyte = 1 << 20;

@@ -10,6 +10,7 @@ using RedKite.Store.Values.VectorSets;
 namespace RedKite.Server.Tests.Commands.VectorSets;
 
 /// <summary>Searches and additions that take several slices: commands of other clients in between are steps of the test.</summary>
+[Collection("Searches that have stopped")] // one number of the process bounds them
 public sealed class SlicedSearchTests : IAsyncDisposable
 {
     private const int Elements = 300;

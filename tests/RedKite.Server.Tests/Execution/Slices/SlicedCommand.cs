@@ -2,6 +2,7 @@ using System.Text;
 using RedKite.Server.Execution;
 using RedKite.Server.Execution.Slices;
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Execution.Slices;
@@ -13,13 +14,17 @@ internal sealed class SlicedCommand : IDisposable
     private readonly SliceRunner _runner;
     private bool _waits = true;
 
-    internal SlicedCommand(Engine engine, string[] command)
+    /// <param name="engine">The server.</param>
+    /// <param name="command">The command, which waits.</param>
+    /// <param name="wasAccepted">Whether it is of a log or of a primary's stream.</param>
+    internal SlicedCommand(Engine engine, string[] command, bool wasAccepted = false)
     {
         _engine = engine;
         CommandExecutor executor = engine.NewExecutor();
         _runner = new SliceRunner(engine, executor);
         Session session = engine.Clients.Add(null, engine.Clock.NowMs, engine.Users.InProcess, authenticated: true);
         byte[] request = CommandLine.Encode([.. command.Select(Encoding.Latin1.GetBytes)]);
+        if (wasAccepted) executor.Time.CallersExpiry = ExpiryPolicy.Keep;
         executor.Time.Read();
         Assert.Equal(request.Length, executor.Run(session, request));
         Assert.Equal(0, executor.Reply.Length);

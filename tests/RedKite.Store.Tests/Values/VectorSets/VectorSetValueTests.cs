@@ -65,6 +65,42 @@ public sealed class VectorSetValueTests
         }
     }
 
+    // However it is divided into parts, and whoever makes the projection. Of whole numbers and a size of a half, a quarter and so on, no sum is rounded in any order.
+    [Theory]
+    [InlineData(1, 4, 1)]
+    [InlineData(48, 64, 1)]
+    [InlineData(7, 256, 3_000)]
+    [InlineData(100, 1_024, 20_000)]
+    [InlineData(64, 16_384, 1)]
+    [InlineData(64, 16_384, 4 << 20)]
+    public void Projected_values_are_those_of_a_plain_loop(int dimensions, int from, long bytes) => Randomness.Run(random =>
+    {
+        using var world = new VectorSetWorld(new VectorSetForm(dimensions, from, 4, VectorQuantization.None), guarded: from < 1_000);
+        float[] vector = [.. Enumerable.Range(0, from).Select(_ => (float)random.Next(-8, 9))];
+        for (int round = 0; round < 2; round++)
+        {
+            VectorSetValue set = world.OpenOrCreate();
+            VectorSearch search = set.BeginAdding([.. vector], 10);
+            int parts = 1;
+            for (; !search.Run(set, bytes); parts++) search.Stop();
+            Assert.InRange(parts, dimensions / (1 + (bytes / (from * sizeof(float)))), dimensions + 1);
+            Assert.True(set.Add(Encoding.ASCII.GetBytes($"e{round}"), search, 10, default, keepsAttributes: false));
+            search.Release();
+
+            ReadOnlySpan<float> matrix = System.Runtime.InteropServices.MemoryMarshal.Cast<byte, float>(set.Projection);
+            float[] projected = new float[dimensions];
+            for (int row = 0; row < dimensions; row++)
+            {
+                for (int i = 0; i < from; i++) projected[row] += matrix[(row * from) + i] * vector[i];
+            }
+
+            float norm = VectorCodec.Normalize(projected);
+            VectorElement element = set.Find(Encoding.ASCII.GetBytes($"e{round}"));
+            Assert.Equal(norm, element.Norm);
+            Assert.Equal(System.Runtime.InteropServices.MemoryMarshal.AsBytes<float>(projected), element.Stored);
+        }
+    });
+
     [Fact]
     public void Exact_search_finds_the_nearest_in_order() => Randomness.Run(random =>
     {

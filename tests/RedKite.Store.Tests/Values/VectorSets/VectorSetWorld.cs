@@ -34,10 +34,11 @@ internal sealed unsafe class VectorSetWorld : IDisposable
 
     internal VectorSetValue Set => VectorSetValue.Of(Store.Databases[0], Store.Databases[0].Find(Key, Store.Hash(Key), ExpiryClock.Never));
 
+    internal VectorSetValue OpenOrCreate() => Set.Exists ? Set : VectorSetValue.Create(Store.Databases[0], Key, Store.Hash(Key), 0, _form);
+
     internal bool Add(string name, float[] vector, int effort = VectorSetLimits.AddingEffortDefault, string? attributes = null)
     {
-        Database database = Store.Databases[0];
-        VectorSetValue set = Set.Exists ? Set : VectorSetValue.Create(database, Key, Store.Hash(Key), 0, _form);
+        VectorSetValue set = OpenOrCreate();
         bool isNew = set.Add(Encoding.ASCII.GetBytes(name), [.. vector], effort, Encoding.ASCII.GetBytes(attributes ?? ""), keepsAttributes: attributes is null);
         _model[name] = (vector, attributes ?? (isNew ? "" : _model[name].Attributes));
         return isNew;
