@@ -119,7 +119,7 @@ internal sealed class MemoryClusterData : IDisposable
         {
             EndLeasesLocked();
             if (!_leases.TryGetValue(id, out Lease? lease)) return null;
-            lease.Deadline = DeadlineAfter(lease.Time);
+            lease.EndAt(DeadlineAfter(lease.Time));
             return lease.Time;
         }
     }
@@ -279,8 +279,10 @@ internal sealed class MemoryClusterData : IDisposable
     {
         internal TimeSpan Time => time;
 
-        internal long Deadline { get; set; } = deadline;
+        internal long Deadline { get; private set; } = deadline;
 
         internal HashSet<string> Keys { get; } = [];
+
+        internal void EndAt(long later) => Deadline = later;
     }
 }
