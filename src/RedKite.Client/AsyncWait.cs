@@ -1,5 +1,4 @@
 using RedKite.Server.Model;
-using RedKite.Server.Replication;
 
 namespace RedKite.Server.Client;
 
@@ -28,9 +27,6 @@ internal sealed class AsyncWait : IThreadPoolWorkItem
         Session = waits.Engine.Clients.AddCaller(waits.Engine.Clock.SteadyMs, waits.Engine.Users.InProcess, () => ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false));
         Session.DatabaseIndex = database;
     }
-
-    /// <summary>In which its command began.</summary>
-    internal AckTerm? Term { get; init; }
 
     internal long DeadlineMs => _blocked!.DeadlineMs;
 
@@ -94,7 +90,7 @@ internal sealed class AsyncWait : IThreadPoolWorkItem
             caller.End();
         }
 
-        ValueTask<RedKiteReply> acknowledged = _waits.AfterAcks(reply, Session, Term);
+        ValueTask<RedKiteReply> acknowledged = _waits.AfterAcks(reply, Session);
         if (acknowledged.IsCompletedSuccessfully) _result.TrySetResult(acknowledged.Result);
         else _ = Finish();
 

@@ -37,9 +37,9 @@ internal sealed class AsyncWaits(Engine engine, CallerPool callers)
         try
         {
             cancellation.ThrowIfCancellationRequested();
-            var wait = new AsyncWait(this, database, cancellation) { Term = engine.Replication.Acks.Term };
+            var wait = new AsyncWait(this, database, cancellation);
             caller.ExecuteFor(wait.Session);
-            if (wait.Session.Blocked is not { } blocked) return AfterAcks(RedKiteReply.Parse(caller.Reply), wait.Session, wait.Term);
+            if (wait.Session.Blocked is not { } blocked) return AfterAcks(RedKiteReply.Parse(caller.Reply), wait.Session);
             Task<RedKiteReply> reply = wait.Begin(blocked); // before the call ends: the server's end waits for calls, and then for waits
             if (blocked.Work is not null) Work(caller, blocked);
             return new ValueTask<RedKiteReply>(reply);
@@ -62,11 +62,11 @@ internal sealed class AsyncWaits(Engine engine, CallerPool callers)
     internal void Join() => SpinWait.SpinUntil(() => _waits.IsEmpty && Volatile.Read(ref _working) == 0);
 
     /// <summary>The reply when enough replicas have acknowledged what the command has written; an error if they have not.</summary>
-    internal ValueTask<RedKiteReply> AfterAcks(RedKiteReply reply, Session session, AckTerm? begun)
+    internal ValueTask<RedKiteReply> AfterAcks(RedKiteReply reply, Session session)
     {
         long offset = session.Own.UnackedOffset;
         ReplicaAcks acks = engine.Replication.Acks;
-        return offset == 0 || acks.TermOf(begun) is not { } term ? new ValueTask<RedKiteReply>(reply) : Wait();
+        return offset == 0 || session.Own.UnackedTerm is not { } term ? new ValueTask<RedKiteReply>(reply) : Wait();
 
         async ValueTask<RedKiteReply> Wait()
         {

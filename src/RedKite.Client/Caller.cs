@@ -130,7 +130,6 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         int database = _session.DatabaseIndex;
         ISyncedLog? log = _engine.SyncedLog.Log;
         long failures = log?.Failures ?? 0;
-        AckTerm? term = _engine.Replication.Acks.Term;
         Command? command = Find(_engine.Commands);
         RowHandler handler = default;
         if (command is null || !_direct.TryRunShort(_session, command, Request.Bytes, Request.Slices, ref handler))
@@ -140,7 +139,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         }
 
         if (log is not null) WaitForLog(log, failures);
-        if (_session.Own.UnackedOffset != 0) WaitForAcks(term);
+        if (_session.Own.UnackedOffset != 0) WaitForAcks();
     }
 
     /// <summary>Executes a GET that copies the value straight from the store to where the caller wants it.</summary>
@@ -180,7 +179,6 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     {
         ISyncedLog? log = _engine.SyncedLog.Log;
         long failures = log?.Failures ?? 0;
-        AckTerm? term = _engine.Replication.Acks.Term;
         Reply.BytesMax = bytesMax;
         _executor.Time.Read();
         session.NoteUser(); // there is no loop that could
@@ -193,9 +191,10 @@ internal sealed class Caller : CallTarget, IStreamExecutor
             {
                 // The link waits itself: it holds a lock here. When it ends, it must know what was executed: nothing is thrown.
                 if (_origin == CommandOrigin.Primary) break;
+                _executor.Environment.ScriptMutexHold.End();
+                if (_origin == CommandOrigin.Client) WaitForAcks(session); // of what was executed: the role may change in the pause
                 WaitToRetry(session);
                 int before = consumed;
-                _executor.Writes.Continue();
                 consumed += _executor.Run(session, request[consumed..]);
                 if (_executor.UnitStart >= 0) UnitStart = before + _executor.UnitStart;
             }
@@ -209,7 +208,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         if (_origin == CommandOrigin.Client)
         {
             WaitForLog(log, failures);
-            WaitForAcks(session, term);
+            WaitForAcks(session);
         }
 
         if (_origin != CommandOrigin.Primary) CheckOverflow(bytesMax);
@@ -346,33 +345,28 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     }
 
     // Of the request, whose reply becomes an error if too few replicas have acknowledged it.
-    private void WaitForAcks(AckTerm? begun)
+    private void WaitForAcks()
     {
-        ReplicaAcks acks = _engine.Replication.Acks;
         long offset = _session.Own.UnackedOffset;
         _session.Own.UnackedOffset = 0;
-        if (_origin != CommandOrigin.Client || EventLoop.IsOnLoop || acks.TermOf(begun) is not { } term) return; // a loop that waited could not receive the acknowledgement
-        ReadOnlySpan<byte> error = acks.Wait(term, offset, AckTimeoutMs);
+        if (_origin != CommandOrigin.Client || EventLoop.IsOnLoop || _session.Own.UnackedTerm is not { } term) return; // a loop that waited could not receive the acknowledgement
+        ReadOnlySpan<byte> error = _engine.Replication.Acks.Wait(term, offset, AckTimeoutMs);
         if (error.IsEmpty) return;
         Reply.Clear();
         Reply.Raw(error);
     }
 
     // Of the requests of a buffer: only the replies of those become errors that have written what was not acknowledged. One that was blocked is the last.
-    private void WaitForAcks(Session session, AckTerm? begun)
+    private void WaitForAcks(Session session)
     {
         WriteReplies writes = _executor.Writes;
-        ReplicaAcks acks = _engine.Replication.Acks;
-        long offset = Math.Max(writes.LastOffset, session.Own.UnackedOffset);
-        if (offset == 0) return;
-        if (!EventLoop.IsOnLoop && acks.TermOf(begun) is { } term)
+        if (session.Own.UnackedOffset != 0) writes.NoteLast(session, _blockedReplyStart, Reply.Length);
+        if (writes.Count > 0 && writes.Term is { } term && !EventLoop.IsOnLoop)
         {
-            if (session.Own.UnackedOffset != 0) writes.NoteLast(session, _blockedReplyStart, Reply.Length);
-            ReadOnlySpan<byte> error = acks.Wait(term, offset, AckTimeoutMs);
+            ReadOnlySpan<byte> error = _engine.Replication.Acks.Wait(term, writes.LastOffset, AckTimeoutMs);
             if (!error.IsEmpty) writes.Fail(Reply, term.Position, error);
         }
 
-        session.Own.UnackedOffset = 0;
         writes.Clear();
     }
 

@@ -16,6 +16,8 @@ internal sealed class OutputQueue(BufferPool pool, int firstBlockBytes = OutputQ
     // Less than this is copied if the last block has room: that costs less than one more piece to send.
     private const int SharedBytesMin = 256;
 
+    private const int SegmentBytes = 24;
+
     private Segment[] _segments = new Segment[4]; // a ring
     private int _first;
     private int _count;
@@ -31,6 +33,9 @@ internal sealed class OutputQueue(BufferPool pool, int firstBlockBytes = OutputQ
 
     /// <summary>Whether its first block has the usual size.</summary>
     internal bool IsOrdinary => firstBlockBytes == FirstBlockBytes;
+
+    /// <summary>Memory that it takes when it is empty.</summary>
+    internal int EmptyBytes => _segments.Length * SegmentBytes;
 
     /// <summary>Pieces that wait.</summary>
     internal int Count => _count;

@@ -18,9 +18,6 @@ internal sealed class UnackedOutput(BufferPool pool) : IDisposable
     // What a reply that waits costs beside its bytes.
     private const int ReplyOverheadBytes = 24;
 
-    // A larger one is not kept for reuse.
-    private const int KeptRepliesMax = 1024;
-
     private readonly OutputQueue _output = new(pool, OutputQueue.FirstGatedBytes);
     private WriteReply[] _replies = new WriteReply[8]; // a ring, by ascending offsets; starts are counted from the object's first byte
     private int _first;
@@ -37,7 +34,8 @@ internal sealed class UnackedOutput(BufferPool pool) : IDisposable
 
     internal long Blocks => _output.Count;
 
-    internal bool MayBeKept => _replies.Length <= KeptRepliesMax;
+    /// <inheritdoc cref="OutputQueue.EmptyBytes"/>
+    internal int EmptyBytes => (_replies.Length * ReplyOverheadBytes) + _output.EmptyBytes;
 
     /// <summary>Notes replies of which the bytes are appended next.</summary>
     internal void Add(ReadOnlySpan<WriteReply> replies)

@@ -16,6 +16,6 @@ internal sealed class CurrentRouting(AttentionWord attention)
     internal void Use(SlotRouting routing)
     {
         _routing = routing;
-        attention.NoteRouting(); // behind it: who sees the new word sees the new routing
+        attention.NoteChange(); // behind it: who sees the new word sees the new routing
     }
 }

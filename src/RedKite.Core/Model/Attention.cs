@@ -92,13 +92,13 @@ internal enum ServerAttention
 /// <summary>The server's word of attention flags: read once per batch, changed by any thread.</summary>
 internal sealed class AttentionWord
 {
-    private const int RoutingShift = 32;
+    private const int ChangesShift = 32;
 
-    private long _word; // the flags, and above them how often the routing has changed
+    private long _word; // the flags, and above them how often something else has changed that commands are decided by
 
     internal ServerAttention Flags => (ServerAttention)(int)Volatile.Read(ref _word);
 
-    /// <summary>The flags with the number of the routing: two that are equal decide the same.</summary>
+    /// <summary>The flags with the number of changes: two that are equal decide the same.</summary>
     internal long Word => Volatile.Read(ref _word);
 
     internal void Set(ServerAttention flag, bool on)
@@ -107,6 +107,6 @@ internal sealed class AttentionWord
         else Interlocked.And(ref _word, ~(long)flag);
     }
 
-    /// <summary>The routing of slots is another one. The flags stay; the number passes over its end.</summary>
-    internal void NoteRouting() => Interlocked.Add(ref _word, 1L << RoutingShift);
+    /// <summary>The routing of slots is another one, or replies wait for replicas or do not any more. The flags stay; the number passes over its end.</summary>
+    internal void NoteChange() => Interlocked.Add(ref _word, 1L << ChangesShift);
 }

@@ -13,6 +13,9 @@ internal struct SessionOwn
     /// <summary>No earlier than the end of what the client's last command has written, while replies wait for replicas; 0: it has written nothing. Who makes the reply wait takes it.</summary>
     internal long UnackedOffset;
 
+    /// <summary>The term in which that was written, if it was.</summary>
+    internal AckTerm? UnackedTerm;
+
     /// <summary>Bytes of the connection's buffers as its loop last counted them.</summary>
     internal long CountedBufferBytes;
 

@@ -1,3 +1,5 @@
+using RedKite.Server.Model;
+
 namespace RedKite.Server.Replication;
 
 /// <summary>Replies that wait for replicas on one loop. From any thread, a moment old.</summary>
@@ -34,64 +36,6 @@ internal interface IAckAsker
 /// <param name="Failed">Replies that became the error NOREPLICAS.</param>
 /// <param name="Position">The offset that enough replicas have acknowledged; -1: nothing waits.</param>
 internal readonly record struct AckFigures(long Replies, long OldestMs, long Waits, long Microseconds, long Failed, long Position);
-
-/// <summary>What becomes of a reply that waits for replicas.</summary>
-internal enum AckState
-{
-    /// <summary>It waits.</summary>
-    Waits,
-
-    /// <summary>Enough replicas have acknowledged its offset, or none have to any more.</summary>
-    Leaves,
-
-    /// <summary>No acknowledgement will come: it becomes <see cref="AckTerm.Error"/>.</summary>
-    Fails,
-}
-
-/// <summary>
-/// The time in which a server is a primary and replies wait for replicas (replica-acks). Offsets of different terms are of different histories, so what
-/// waits names its term.
-/// </summary>
-/// <remarks>The position and the end change under <see cref="ReplicaAcks"/>' lock; any thread reads them. Once a term has ended its position stands still.</remarks>
-internal sealed class AckTerm
-{
-    private const int Open = 0;
-    private const int LetGo = 1;
-    private const int Lost = 2;
-
-    private int _end;
-    private long _position;
-    private byte[] _error = [];
-
-    /// <summary>The largest offset that enough replicas have acknowledged.</summary>
-    internal long Position => Volatile.Read(ref _position);
-
-    internal bool IsOpen => Volatile.Read(ref _end) == Open;
-
-    /// <summary>Whether it ended because the setting is 0: what waits leaves.</summary>
-    internal bool IsLetGo => Volatile.Read(ref _end) == LetGo;
-
-    /// <summary>The line by which replies are replaced that were not acknowledged before it ended.</summary>
-    internal ReadOnlySpan<byte> Error => _error;
-
-    /// <summary>What becomes of a reply that waits for an offset. The end is read first: the position that is read behind it is then the last one.</summary>
-    internal AckState StateOf(long offset)
-    {
-        int end = Volatile.Read(ref _end);
-        if (end == LetGo || offset <= Position) return AckState.Leaves;
-        return end == Lost ? AckState.Fails : AckState.Waits;
-    }
-
-    internal void Advance(long position) => Volatile.Write(ref _position, position);
-
-    internal void EndByLettingGo() => Volatile.Write(ref _end, LetGo);
-
-    internal void EndByLosing(byte[] error)
-    {
-        _error = error;
-        Volatile.Write(ref _end, Lost);
-    }
-}
 
 /// <summary>
 /// The offset that enough replicas have acknowledged, as those see it whose replies wait for it: with replica-acks, a reply to a command that wrote
@@ -231,9 +175,6 @@ internal sealed class ReplicaAcks
 
     internal void NoteFailed(int replies) => Interlocked.Add(ref _failedReplies, replies);
 
-    /// <summary>The term in which a command has written that began in one, perhaps none, and has ended now; null: it waits for nothing.</summary>
-    internal AckTerm? TermOf(AckTerm? begun) => begun is null or { IsLetGo: true } ? _term : begun;
-
     /// <summary>Waits until enough replicas have acknowledged what a caller in the process has written.</summary>
     /// <param name="term">The term in which it was written.</param>
     /// <param name="offset">Its offset.</param>
@@ -242,7 +183,7 @@ internal sealed class ReplicaAcks
     internal ReadOnlySpan<byte> Wait(AckTerm term, long offset, Func<long> timeoutMs)
     {
         long begun = Environment.TickCount64;
-        Ask(offset);
+        if (term.IsOpen) Ask(offset); // another term's offsets are of another history
         Interlocked.Increment(ref _callers);
         try
         {
@@ -272,7 +213,7 @@ internal sealed class ReplicaAcks
     internal async ValueTask<ReadOnlyMemory<byte>> WhenAckedAsync(AckTerm term, long offset, Func<long> timeoutMs)
     {
         long begun = Environment.TickCount64;
-        Ask(offset);
+        if (term.IsOpen) Ask(offset); // another term's offsets are of another history
         Interlocked.Increment(ref _callers);
         try
         {

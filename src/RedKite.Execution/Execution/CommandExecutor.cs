@@ -511,6 +511,7 @@ internal sealed class CommandExecutor
         _loggedEnd = 0;
         Engine.NoteWritten(cmd.Session, hasChanged: true);
         if (Writes.IsOn) Writes.NotePublished(cmd.Session);
+        else if (cmd.Session.Own.UnackedOffset != 0) Writes.NoteBegun(cmd.Session, Reply.Length);
     }
 
     // Publishes what a command of the short path changed, and serves blocked clients; true if its stripe was released for that. It
@@ -523,6 +524,10 @@ internal sealed class CommandExecutor
         {
             Writes.NoteShort(session.Own.UnackedOffset != 0, Reply.Length);
             Writes.NotePublished(session);
+        }
+        else if (session.Own.UnackedOffset != 0)
+        {
+            Writes.NoteBegun(session, Reply.Length);
         }
 
         if (session.Tracking is { } tracking) _publisher.NoteTracked(cmd, tracking);

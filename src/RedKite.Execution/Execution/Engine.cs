@@ -104,7 +104,7 @@ internal sealed class Engine : ServerCore
         if (SyncedLog.Log is { } log) session.Own.LoggedPosition = log.End;
         if (Replication.Stream is not { HasBacklog: true } stream) return;
         session.Own.ReplicatedOffset = stream.Offset;
-        if (hasChanged && Replication.Acks.Term is not null) session.Own.UnackedOffset = session.Own.ReplicatedOffset;
+        if (hasChanged && Replication.Acks.Term is { } term) (session.Own.UnackedOffset, session.Own.UnackedTerm) = (session.Own.ReplicatedOffset, term);
     }
 
     /// <summary>

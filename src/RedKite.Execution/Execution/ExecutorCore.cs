@@ -17,7 +17,7 @@ internal sealed class ExecutorCore(Engine engine, CommandEnvironment environment
     internal ReplyWriter Reply { get; } = reply;
 
     /// <summary>The replies that wait for replicas.</summary>
-    internal WriteReplies Writes { get; } = new(engine.Replication.Acks, () => engine.Replication.Stream?.Offset ?? 0);
+    internal WriteReplies Writes { get; } = new(engine.Replication.Acks);
 
     /// <summary>Where the executor's commands come from.</summary>
     internal CommandOrigin Origin { get; } = origin;

@@ -20,7 +20,7 @@ internal interface IUnackedReplies
 /// Short commands are told apart by where the reply before ended (<see cref="SkipTo"/>). Those that are logged together get the offset behind the last of
 /// them. Messages to the client itself stand between replies, and belong to none.
 /// </remarks>
-internal sealed class WriteReplies(ReplicaAcks acks, Func<long> streamOffset)
+internal sealed class WriteReplies(ReplicaAcks acks)
 {
     private WriteReply[] _replies = new WriteReply[64];
     private int _count;
@@ -29,7 +29,6 @@ internal sealed class WriteReplies(ReplicaAcks acks, Func<long> streamOffset)
     private long _pushed; // bytes behind the reply that is being noted
     private AckTerm? _term;
     private bool _isRunning;
-    private bool _continues;
     private IUnackedReplies? _loop; // receives them when they are sent; null: a caller in the process takes them itself
 
     /// <summary>Whether replies of short commands are noted.</summary>
@@ -52,30 +51,17 @@ internal sealed class WriteReplies(ReplicaAcks acks, Func<long> streamOffset)
     {
         long offset = session.Own.UnackedOffset;
         session.Own.UnackedOffset = 0;
-        if (acks.Term is { } term) _loop?.Add(connection, term, [new WriteReply(0, bytes, offset)]);
+        if (session.Own.UnackedTerm is { } term) _loop?.Add(connection, term, [new WriteReply(0, bytes, offset)]); // not the term of now: the role may have changed since
     }
-
-    /// <summary>The next requests are the rest of a caller's, which have waited: what was noted of those before stays.</summary>
-    internal void Continue() => _continues = true;
 
     /// <summary>Before requests of a client are executed.</summary>
     internal void Begin(Session session)
     {
         _isRunning = true;
-        if (_continues)
-        {
-            _continues = false;
-            if (_count == 0) _term = acks.Term; // nothing was written before the pause
-            IsOn = _term is not null;
-            return;
-        }
-
-        _term = acks.Term;
-        IsOn = _term is not null;
         Clear();
-        if (!IsOn || session.Own.UnackedOffset == 0) return;
-        session.Own.UnackedOffset = Math.Min(session.Own.UnackedOffset, streamOffset()); // of an older history, perhaps
-        Add(default); // it has written without a reply: the next one waits
+        TakeTerm();
+        if (session.Own.UnackedOffset == 0) return;
+        if (session.Own.UnackedTerm == _term) Add(default); // it has written without a reply: the next one waits
         NotePublished(session);
     }
 
@@ -113,6 +99,7 @@ internal sealed class WriteReplies(ReplicaAcks acks, Func<long> streamOffset)
         long offset = session.Own.UnackedOffset;
         session.Own.UnackedOffset = 0;
         if (offset == 0) _count = _published; // without an effect
+        else if (_count > 0 && (_published == 0 || _term is null or { IsLetGo: true })) _term = session.Own.UnackedTerm; // perhaps one that has ended since
         for (; _published < _count; _published++) _replies[_published] = _replies[_published] with { Offset = offset };
     }
 
@@ -120,10 +107,18 @@ internal sealed class WriteReplies(ReplicaAcks acks, Func<long> streamOffset)
     internal void NoteInvoked(Session session, long start, long end)
     {
         if (!_isRunning) return;
-        _term = acks.TermOf(_term);
-        IsOn = _term is not null;
+        TakeTerm();
         Add(new WriteReply(start, Math.Max(0, end - start), 0));
         NotePublished(session);
+    }
+
+    /// <summary>Short commands have written in a term that has begun since they were begun. Their replies were not told apart and leave; what follows them waits.</summary>
+    internal void NoteBegun(Session session, long position)
+    {
+        Add(new WriteReply(position, 0, 0));
+        NotePublished(session);
+        SkipTo(position);
+        IsOn = _term is not null;
     }
 
     /// <summary>As <see cref="NoteInvoked"/> for the last command of a caller, which has waited.</summary>
@@ -137,8 +132,7 @@ internal sealed class WriteReplies(ReplicaAcks acks, Func<long> streamOffset)
     internal void Refresh(long position)
     {
         SkipTo(position);
-        _term = acks.TermOf(_term);
-        IsOn = _term is not null;
+        TakeTerm();
     }
 
     /// <summary>Makes the replies wait that the connection is sent next.</summary>
@@ -178,6 +172,13 @@ internal sealed class WriteReplies(ReplicaAcks acks, Func<long> streamOffset)
     {
         _count = _published = 0;
         _start = _pushed = 0;
+    }
+
+    // What was noted in a term that was lost stays in it, and what follows with it.
+    private void TakeTerm()
+    {
+        if (_count == 0 || _term is null or { IsLetGo: true }) _term = acks.Term;
+        IsOn = _term is not null;
     }
 
     private void Add(in WriteReply reply)

@@ -2,6 +2,7 @@ using System.Diagnostics;
 using RedKite.Net;
 using RedKite.Server.Config;
 using RedKite.Server.Execution;
+using RedKite.Server.Model;
 using RedKite.Server.Replication;
 
 namespace RedKite.Server.Loops;

@@ -33,6 +33,7 @@ internal sealed partial class ReplicaService
             int replicas = _settings.ReplicaAcks;
             if (replicas == 0) State.Acks.LetGo(isPrimary: !State.IsReplica);
             else if (!State.IsReplica) State.Acks.Begin(replicas);
+            _attention.NoteChange(); // behind it: batches look again
         }
 
         AdvanceAcks();
@@ -63,7 +64,7 @@ internal sealed partial class ReplicaService
             if (replicas <= _countedReplicas) position = Math.Max(position, term.Position); // of a replica that has left since
             _countedReplicas = replicas;
             State.Acks.Advance(term, position);
-            asks = _wanted > State.Acks.Asked && State.Acks.Asked <= position;
+            asks = _wanted > Math.Max(State.Acks.Asked, position) && State.Acks.Asked <= position; // a question that is not needed would still move the stream on
         }
 
         if (asks) AskForAck(0);
@@ -96,8 +97,8 @@ internal sealed partial class ReplicaService
         lock (_asking)
         {
             if (State.Acks.Term is not { IsOpen: true } term) return;
-            _wanted = Math.Max(_wanted, offset);
-            if (_wanted <= State.Acks.Asked || State.Acks.Asked > term.Position) return;
+            _wanted = Math.Max(_wanted, Math.Min(offset, Stream.Offset)); // of an older history, perhaps
+            if (_wanted <= Math.Max(State.Acks.Asked, term.Position) || State.Acks.Asked > term.Position) return;
             Ask();
         }
     }

@@ -29,6 +29,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
     private readonly Settings _settings;
     private readonly Keyspace _keyspace;
     private readonly ChangePublisher _changes;
+    private readonly AttentionWord _attention;
     private readonly ServerClock _clock;
     private readonly ServerLog _log;
     private readonly WriteGate _gate;
@@ -57,6 +58,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
         _settings = core.Settings;
         _keyspace = core.Keyspace;
         _changes = core.Changes;
+        _attention = core.Attention;
         _clock = core.Clock;
         _log = core.Log;
         _gate = core.WriteGate;
@@ -280,7 +282,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
         int count = 0;
         foreach (ReplicaClient replica in _list.All)
         {
-            if (replica.State == ReplicaState.Online && (onDisk ? replica.SyncedOffset : replica.AcknowledgedOffset) >= offset) count++;
+            if (replica is { State: ReplicaState.Online, IsConnected: true } && (onDisk ? replica.SyncedOffset : replica.AcknowledgedOffset) >= offset) count++;
         }
 
         return count;
@@ -607,15 +609,19 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
         if (!Stream.HasBacklog || State.IsReplica || State.Acks.Term is not null || _settings.BacklogSeconds == 0 || nowMs - Volatile.Read(ref _withoutReplicasSinceMs) <= _settings.BacklogSeconds * SecondMs) return;
         if (!_keyspace.TryLockAll(_keyspace.Scripts.Busy, out LockScope locked)) return; // a second later
         using LockScope all = locked;
-        lock (_lock)
+        lock (_asking) // replica-acks begins with it
         {
-            if (_list.All.Length > 0) return;
+            if (State.IsReplica || _settings.ReplicaAcks > 0 || State.Acks.Term is not null) return;
+            lock (_lock)
+            {
+                if (_list.All.Length > 0) return;
 
-            // Offsets stand still from here on, so this history must not be known any more.
-            State.ChangeId();
-            _changes.RequestEffects(Stream, isOn: false);
-            _changes.ApplyLocked();
-            Stream.Release();
+                // Offsets stand still from here on, so this history must not be known any more.
+                State.ChangeId();
+                _changes.RequestEffects(Stream, isOn: false);
+                _changes.ApplyLocked();
+                Stream.Release();
+            }
         }
 
         _log.Notice(LogEvents.BacklogReleased, $"The replication backlog is released: there were no replicas for {_settings.BacklogSeconds} seconds (repl-backlog-ttl).");

@@ -54,6 +54,12 @@ internal sealed class SteppedLoops
         }
     }
 
+    /// <summary>Lets the loops go on until they have nothing to do.</summary>
+    internal void Drain()
+    {
+        while (_transports.Find(static loop => loop.HasWork) is { } ready) Step(ready);
+    }
+
     /// <summary>Stops the current thread until the test lets it go on; a thread that is no loop's goes on.</summary>
     internal void Stop()
     {

@@ -1,5 +1,6 @@
 using System.Globalization;
 using RedKite.Server.Loops;
+using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using RedKite.Server.Tests.Loops;
 
@@ -20,12 +21,68 @@ public sealed class AckInterleavingTests
     [Fact]
     public async Task A_gate_that_opens_one_step_early_is_found() => await Assert.ThrowsAnyAsync<Xunit.Sdk.XunitException>(static () => Run(opensEarly: true));
 
+    // A client that another one serves while its own loop does something else: the role is lost and comes back, and the new term's replicas acknowledge, at any step.
+    [Fact]
+    public async Task A_served_client_is_told_what_became_of_its_own_term()
+    {
+        var loops = new SteppedLoops();
+        await using RedKiteServer server = await StartAsync(loops);
+        try
+        {
+            ReplicaAcks acks = server.Engine.Replication.Acks;
+            ReplicationStream stream = server.Parts.ReplicaStream;
+            acks.Use(new SteppedAsker(server.Parts.Replicas, loops));
+            SteppedClient popper = loops.Connect(), pusher = loops.Connect();
+            loops.Drain();
+            int failed = 0;
+            for (int seed = 0; seed < Schedules; seed++)
+            {
+                var random = new Random(seed);
+                popper.Send("BLPOP list 0");
+                loops.Drain();
+                AckTerm? written = null; // the term in which the push and the pop were
+                long begin = stream.Offset;
+                pusher.Send("RPUSH list element");
+                int losesAt = random.Next(StepsMax);
+                for (int step = 0; step < StepsMax; step++)
+                {
+                    if (step == losesAt)
+                    {
+                        acks.Lose();
+                        acks.Begin(1);
+                        acks.Advance(acks.Term!, stream.Offset);
+                    }
+                    else if (loops.Loops.Where(static loop => loop.HasWork).ToArray() is { Length: > 0 } ready)
+                    {
+                        AckTerm term = acks.Term!;
+                        loops.Step(ready[random.Next(ready.Length)]);
+                        if (stream.Offset > begin) written ??= term;
+                    }
+                }
+
+                loops.Drain();
+                bool isAcknowledged = written!.IsOpen; // a term that was lost was acknowledged only up to the writes before it
+                acks.Advance(acks.Term!, stream.Offset);
+                loops.Drain();
+                string reply = popper.TakeReplies();
+                if (isAcknowledged) Assert.StartsWith("*2", reply, StringComparison.Ordinal);
+                else Assert.True(reply.StartsWith("-NOREPLICAS ", StringComparison.Ordinal), FormattableString.Invariant($"schedule {seed}: {reply.Trim()}"));
+                failed += isAcknowledged ? 0 : 1;
+                Assert.NotEqual("", pusher.TakeReplies());
+            }
+
+            Assert.InRange(failed, 1, Schedules - 1);
+        }
+        finally
+        {
+            loops.End();
+        }
+    }
+
     private static async Task Run(bool opensEarly)
     {
         var loops = new SteppedLoops();
-        var options = new RedKiteOptions { Port = 0, TimeProvider = new ManualClock(), NewTransport = loops.New };
-        foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("loops", "2"), ("diagnostics", "no"), ("save", ""), ("appendonly", "no"), ("replica-acks", "1"), ("replica-acks-timeout", "0")]) options.Settings[name] = value;
-        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
+        await using RedKiteServer server = await StartAsync(loops);
         try
         {
             ReplicaAcks acks = server.Engine.Replication.Acks;
@@ -33,7 +90,7 @@ public sealed class AckInterleavingTests
             server.Parts.ReplicaStream.Readers = writes;
             acks.Use(new SteppedAsker(server.Parts.Replicas, loops));
             SteppedClient[] clients = [loops.Connect(), loops.Connect()];
-            Drain();
+            loops.Drain();
             for (int seed = 0; seed < Schedules; seed++) RunOne(clients, seed, new Random(seed));
 
             void RunOne(SteppedClient[] clients, int seed, Random random)
@@ -65,9 +122,9 @@ public sealed class AckInterleavingTests
                 }
 
                 acknowledged = isLost ? acknowledged : long.MaxValue;
-                Drain();
+                loops.Drain();
                 acks.Advance(term, server.Parts.ReplicaStream.Offset);
-                Drain();
+                loops.Drain();
                 Check();
                 foreach (SteppedClient client in clients) Assert.NotEqual("", client.TakeReplies());
                 foreach (SessionLoop loop in server.Loops) Assert.Equal((0, 0), (loop.Acks.Replies, loop.Acks.Awaited));
@@ -90,11 +147,13 @@ public sealed class AckInterleavingTests
         {
             loops.End();
         }
+    }
 
-        void Drain()
-        {
-            while (loops.Loops.FirstOrDefault(static loop => loop.HasWork) is { } ready) loops.Step(ready);
-        }
+    private static Task<RedKiteServer> StartAsync(SteppedLoops loops)
+    {
+        var options = new RedKiteOptions { Port = 0, TimeProvider = new ManualClock(), NewTransport = loops.New };
+        foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("loops", "2"), ("diagnostics", "no"), ("save", ""), ("appendonly", "no"), ("replica-acks", "1"), ("replica-acks-timeout", "0")]) options.Settings[name] = value;
+        return RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
     }
 
     // A loop notes that it waits, asks, and looks: it stops in between.
