@@ -37,7 +37,7 @@ internal abstract class ServerCore
         Monitors = new MonitorFeed(Attention, clock, Buffers);
         HotKeys = new HotKeyTracking(Attention, keyspace, clock, Kept);
         Changes = new ChangePublisher(keyspace, on => Attention.Set(ServerAttention.ChangesRequested, on));
-        Routing = new CurrentRouting(Attention);
+        Routing = new CurrentRouting(Attention, keyspace);
         Script = new RunningScript(Attention, keyspace.Scripts);
         Actions = new ActionLog(Timeline, log, clock);
         Messages = new MessageHub(Buffers, Kept);

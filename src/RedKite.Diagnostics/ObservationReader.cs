@@ -70,7 +70,7 @@ internal sealed class ObservationReader : IDisposable
         double stale = 0;
         foreach (Database database in keyspace.Databases)
         {
-            keys += database.Count;
+            keys += database.VisibleCount;
             expiring += database.Expiring;
             stale += database.StaleKeys;
         }

@@ -347,6 +347,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         }
 
         Engine.Memory.Apply(Engine.Metrics, reports: true);
+        Engine.Routing.Hidden.RemoveForeign();
         _isLoaded = true;
         Interlocked.MemoryBarrier(); // who changes the setting sets it, and then looks at the field
         if (Engine.Settings.AppendOnly != Parts.Durability.BeginsLog) Parts.Durability.ApplyAppendOnly();

@@ -71,7 +71,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
             // The stripe stays locked from the count to the change, so that no key is added to the slot in between.
             int stripe = StripeOf(cmd, slot);
             if (!cmd.Environment.TryEnterStripe(stripe)) return;
-            refusal = Assign(slot, id, shown, CountLocked(cmd, slot));
+            refusal = Assign(slot, id, shown, CountVisible(cmd, slot));
             cmd.Environment.ExitStripe(stripe);
         }
         else refusal = "ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP";
@@ -88,10 +88,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
             return;
         }
 
-        int stripe = StripeOf(cmd, (int)slot);
-        if (!cmd.Environment.TryEnterStripe(stripe)) return;
-        cmd.Reply.Integer(CountLocked(cmd, (int)slot));
-        cmd.Environment.ExitStripe(stripe);
+        cmd.Reply.Integer(CountVisible(cmd, (int)slot));
     }
 
     // CLUSTER GETKEYSINSLOT slot count
@@ -107,7 +104,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         var walk = new SlotWalk(cmd.Keyspace, cmd.Database, new SlotRange((int)slot, (int)slot));
         int stripe = StripeOf(cmd, (int)slot);
         if (!cmd.Environment.TryEnterStripe(stripe)) return;
-        long left = Math.Min(max, CountLocked(cmd, (int)slot));
+        long left = Math.Min(max, CountVisible(cmd, (int)slot));
         cmd.Reply.Array((int)left);
         var entries = new EntryList();
         while (left > 0 && !walk.IsComplete)
@@ -250,19 +247,5 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
 
     private static int StripeOf(scoped in CommandContext cmd, int slot) => slot % cmd.Keyspace.Stripes.Length;
 
-    // The other stripes have none of the slot's keys, so the walk does not look into them.
-    private static long CountLocked(scoped in CommandContext cmd, int slot)
-    {
-        var walk = new SlotWalk(cmd.Keyspace, cmd.Database, new SlotRange(slot, slot));
-        var entries = new EntryList();
-        long count = 0;
-        while (!walk.IsComplete)
-        {
-            walk.Next(entries);
-            count += entries.Count;
-            entries.Clear();
-        }
-
-        return count;
-    }
+    private static long CountVisible(scoped in CommandContext cmd, int slot) => cmd.Keyspace.HiddenSlots?.Contains(slot) == true ? 0 : cmd.Database.CountOfSlot(slot);
 }

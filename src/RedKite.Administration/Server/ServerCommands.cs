@@ -33,7 +33,7 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
     ]);
 
     // DBSIZE
-    private static void DbSize(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Database.Count);
+    private static void DbSize(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Database.VisibleCount);
 
     // FLUSHALL [ASYNC | SYNC]
     private void FlushAll(ref CommandContext cmd)

@@ -222,8 +222,8 @@ internal sealed class ServerInfo
         text.Section("Keyspace"u8);
         foreach (Database database in Metrics.Keyspace.Databases)
         {
-            long keys = database.Count;
-            if (keys > 0) text.Line(string.Create(CultureInfo.InvariantCulture, $"db{database.Index}:keys={keys},expires={database.Expiring},avg_ttl={database.AverageTtlMs},subexpiry={database.FieldsExpiring}"));
+            long keys = database.VisibleCount;
+            if (keys > 0) text.Line(string.Create(CultureInfo.InvariantCulture, $"db{database.Index}:keys={keys},expires={Math.Min(keys, database.Expiring)},avg_ttl={database.AverageTtlMs},subexpiry={database.FieldsExpiring}"));
         }
     }
 

@@ -50,7 +50,7 @@ internal static class ScanCommands
             {
                 entries.Clear();
                 more = table.NextSegment(ref prefix, entries);
-                count += ReplyMatching(reply, entries, filter);
+                count += ReplyMatching(reply, entries, filter, cmd.Keyspace.HiddenSlots);
             }
             while (more && !reply.Overflowed && !filter.Patterns.IsUsedUp);
         }
@@ -93,7 +93,7 @@ internal static class ScanCommands
             int stripe = cursor.Stripe;
             if (!cmd.Environment.TryEnterStripe(stripe)) return;
             CollectSlice(cmd.Database, ref cursor, entries, countMin - seen, ref bucketsLeft);
-            count += ReplyMatching(reply, entries, filter, expired, cmd.Metrics);
+            count += ReplyMatching(reply, entries, filter, cmd.Keyspace.HiddenSlots, expired, cmd.Metrics);
             RemoveExpired(cmd, expired);
             cmd.Environment.ExitStripe(stripe);
             seen += entries.Count;
@@ -138,14 +138,50 @@ internal static class ScanCommands
             if (TryReplySample(ref cmd, stripe, expiry)) return;
         }
 
+        if (cmd.Keyspace.HiddenSlots is not null && TryReplyVisible(ref cmd, expiry)) return;
         cmd.Reply.Null();
+    }
+
+    // Samples meet hidden keys when there are many: a slot that clients see, and its first key.
+    private static bool TryReplyVisible(ref CommandContext cmd, ExpiryClock expiry)
+    {
+#pragma warning disable CA5394 // Not a secret: a sample.
+        int first = SamplingRandom.Current.Next(KeySlot.Count);
+#pragma warning restore CA5394
+        var entries = new EntryList();
+        for (int i = 0; i < KeySlot.Count; i++)
+        {
+            int slot = (first + i) % KeySlot.Count;
+            if (cmd.Database.CountOfSlot(slot) == 0 || cmd.Keyspace.HiddenSlots?.Contains(slot) == true) continue;
+            int stripe = slot % cmd.Keyspace.Stripes.Length;
+            if (!cmd.Environment.TryEnterStripe(stripe)) return true; // the command ends
+            bool isFound = false;
+            var walk = new SlotWalk(cmd.Keyspace, cmd.Database, new SlotRange(slot, slot));
+            while (!isFound && !walk.IsComplete && walk.Stripe <= stripe)
+            {
+                walk.Next(entries);
+                foreach (Entry entry in entries)
+                {
+                    if (isFound || (entry.Expires && expiry.HasPassed(entry.ExpiryMs))) continue;
+                    cmd.Reply.Bulk(entry.Key);
+                    isFound = true;
+                }
+
+                entries.Clear();
+            }
+
+            cmd.Environment.ExitStripe(stripe);
+            if (isFound) return true;
+        }
+
+        return false;
     }
 
     private static bool TryReplySample(ref CommandContext cmd, int stripe, ExpiryClock expiry)
     {
         if (!cmd.Environment.TryEnterStripe(stripe)) return true; // the command ends
         Entry entry = cmd.Database.Pick(stripe, SamplingRandom.Current, expiry);
-        bool exists = entry.Exists;
+        bool exists = entry.Exists && !cmd.Keyspace.Hides(entry.Key);
         if (exists) cmd.Reply.Bulk(entry.Key);
         cmd.Environment.ExitStripe(stripe);
         return exists;
@@ -164,11 +200,12 @@ internal static class ScanCommands
         if (!more) cursor = new DatabaseCursor(cursor.Stripe + 1, default);
     }
 
-    private static int ReplyMatching(ReplyWriter reply, EntryList entries, in KeyFilter filter, List<byte[]>? expired = null, ExecutorMetrics? metrics = null)
+    private static int ReplyMatching(ReplyWriter reply, EntryList entries, in KeyFilter filter, SlotSet? hidden, List<byte[]>? expired = null, ExecutorMetrics? metrics = null)
     {
         int count = 0;
         foreach (Entry entry in entries)
         {
+            if (hidden?.Contains(KeySlot.Of(entry.Key)) == true) continue;
             filter.CountLookup(entry, metrics);
             if (filter.Accepts(entry))
             {

@@ -42,6 +42,10 @@ internal sealed class ChangeRecorder(ChangeList changes, EffectWriter expiries, 
                 changes.Add(KeyEvent.Evicted, database.Index, hash, key);
                 expiries.Begin(database.Index, 2, "DEL"u8, slot: database.SlotOf(hash)).Argument(key);
                 break;
+            case UnlinkReason.Moved:
+                changes.Add(KeyEvent.Silent, database.Index, hash, key);
+                expiries.Begin(database.Index, 2, "DEL"u8, slot: database.SlotOf(hash)).Argument(key);
+                break;
             case UnlinkReason.Overwritten:
                 if (_changingHash == hash) changes.NoteOverwritten(database, hash, _changingType);
                 break;

@@ -343,6 +343,7 @@ internal sealed class SessionLoop : IConnectionHandler
             Executor.Waits.AdaptSampling();
             Executor.Meter.AdaptSampling();
             if (_isFirst) _engine.Messages.ReleaseIdle();
+            if (_isFirst) _engine.Routing.Hidden.Tidy();
             if (_isFirst) _engine.Watched.RemoveEnded();
             if (_isFirst) _engine.Tracking.ReleaseIdle();
         }

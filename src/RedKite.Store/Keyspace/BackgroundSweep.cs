@@ -4,7 +4,7 @@ using RedKite.Store.Memory;
 namespace RedKite.Store.Keyspace;
 
 /// <summary>
-/// One loop's share of the background work: it frees dropped data (after FLUSHALL, for example), removes expired keys and fields
+/// One loop's share of the background work: it frees dropped data (after FLUSHALL, for example), removes keys of slots that are another node's now, removes expired keys and fields
 /// that no command accesses, converts nodes of long lists to compact lists, and releases unused memory. It works in
 /// short slices under one stripe's lock at a time, and stops at a deadline. It never waits for a stripe: one that is locked by a
 /// long command is skipped until the next pass.
@@ -34,6 +34,7 @@ internal sealed class BackgroundSweep
     }
 
     private readonly Keyspace _keyspace;
+    private readonly SlotRemoval _removal;
     private readonly int _firstStripe;
     private readonly int _step;
     private int _stripe;
@@ -52,6 +53,7 @@ internal sealed class BackgroundSweep
         _keyspace = keyspace;
         _firstStripe = firstStripe;
         _step = step;
+        _removal = new SlotRemoval(keyspace, firstStripe, step);
     }
 
     /// <summary>Called with each stripe that was just locked.</summary>
@@ -84,6 +86,7 @@ internal sealed class BackgroundSweep
     {
         ExpiryTicks = 0;
         if (FreeDropped(deadline)) return true;
+        if (expire && _keyspace.RemovedSlots is not null && _removal.Run(deadline, TryEnter, Exit)) return true;
         if (_phase == Phase.Expiring)
         {
             if (Expire(nowMs, deadline, expire)) return true;

@@ -47,6 +47,9 @@ internal sealed class KeyHasher
     /// <summary>The slot that a hash of <see cref="HashKey"/> has in it, with slots.</summary>
     internal static int SlotOf(ulong hash) => ((int)(hash >> UpperShift) << StripeBits) | ((int)(hash >> StripeShift) & ((1 << StripeBits) - 1));
 
+    /// <summary>How many slots a stripe has.</summary>
+    internal const int SlotsOfStripe = KeySlot.Count >> StripeBits;
+
     /// <summary>The part of a slot that is the upper end of the hash.</summary>
     internal static int UpperOfSlot(int slot) => slot >> StripeBits;
 

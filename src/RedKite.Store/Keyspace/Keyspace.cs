@@ -68,6 +68,17 @@ internal sealed class Keyspace : IDisposable
         if (IsReplacing) database.SwapWith(_replacement![database.Index]);
     }
 
+    /// <summary>
+    /// Slots whose keys clients do not see, although they are here: those that are being removed, or received. Null: none. Whoever removes keys by <see cref="RemovedSlots"/> reads it with the stripe locked.
+    /// </summary>
+    internal volatile SlotSet? HiddenSlots;
+
+    /// <summary>Slots whose keys the background sweep removes; null: none. They are hidden, too.</summary>
+    internal volatile SlotSet? RemovedSlots;
+
+    /// <summary>Whether a key is of a slot that clients do not see.</summary>
+    internal bool Hides(ReadOnlySpan<byte> key) => HiddenSlots is { } hidden && hidden.Contains(KeySlot.Of(key));
+
     /// <summary>Admits one script at a time.</summary>
     internal ScriptMutex Scripts { get; }
 

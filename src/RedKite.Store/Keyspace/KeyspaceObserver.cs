@@ -48,6 +48,9 @@ internal enum UnlinkReason : byte
 
     /// <summary>The value gets another key, or the key another database.</summary>
     Renamed,
+
+    /// <summary>The key's slot is another node's.</summary>
+    Moved,
 }
 
 /// <summary>

@@ -44,6 +44,7 @@ internal sealed unsafe partial class Table
         _values = values;
         _pool = pool;
         _hasher = hasher;
+        _slotKeys = hasher.UsesSlots ? new int[KeyHasher.SlotsOfStripe] : null;
         byte* first = pool.Take();
         Segment.Initialize(first, prefix: 0, depth: 0);
         Segments = 1;
@@ -113,6 +114,7 @@ internal sealed unsafe partial class Table
         byte* segment = MakeRoom(hash);
         Segment.Add(segment, hash, entry, out byte* bucket, out int slot);
         Count++;
+        CountSlot(hash, 1);
         CountExpiry(entry, 1);
         return new EntryPosition(bucket, slot, entry, hash);
     }
@@ -140,6 +142,7 @@ internal sealed unsafe partial class Table
     {
         Segment.Remove(position.Segment, position.Hash, position.Bucket, position.Slot, _hasher);
         Count--;
+        CountSlot(position.Hash, -1);
         CountExpiry(position.Entry, -1);
     }
 
@@ -395,6 +398,7 @@ internal sealed unsafe partial class Table
         bool isKeyDue = EntryBlock.Expires(entry) && EntryBlock.Expiry(entry) <= nowMs;
         if (!isKeyDue && fieldWork <= 0) return nowMs;
         var position = new EntryPosition(bucket, slot, entry, _hasher.HashKey(EntryBlock.Key(entry)));
+        if (database.Hides(position.Hash)) return nowMs + 1; // removed otherwise, or by the node that sends it
         if (isKeyDue)
         {
             result.Expired++;
@@ -524,12 +528,6 @@ internal sealed unsafe partial class Table
         Pinned += ((flags & EntryBlock.Pinned) - (oldFlags & EntryBlock.Pinned)) / EntryBlock.Pinned;
         PinnedExpiring += ((flags & Both) == Both ? 1 : 0) - ((oldFlags & Both) == Both ? 1 : 0);
     }
-
-    /// <summary>The first prefix of hashes that begin with eight bits.</summary>
-    internal static uint FirstPrefix(int upper) => Prefix((ulong)upper << 56);
-
-    /// <summary>The last one.</summary>
-    internal static uint LastPrefix(int upper) => Prefix(((ulong)upper << 56) | (ulong.MaxValue >> 8));
 
     // x + x(1-x)/4 in 32-bit fixed point, see the remarks above.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

@@ -39,6 +39,13 @@ public class SlotTests
         int slot = KeySlot.Of("t"u8);
         Assert.Equal(4, SlotWalk.Count(with.Engine.Keyspace, with.Engine.Keyspace.Databases[0], new SlotRange(slot, slot)));
         Assert.Equal(0, SlotWalk.Count(with.Engine.Keyspace, with.Engine.Keyspace.Databases[0], new SlotRange(slot + 1, slot + 1)));
+        Database data = with.Engine.Keyspace.Databases[0];
+        for (int each = 0; each < KeySlot.Count; each++)
+        {
+            if (data.CountOfSlot(each) > 0 || each % 500 == 0) Assert.Equal(SlotWalk.Count(with.Engine.Keyspace, data, new SlotRange(each, each)), data.CountOfSlot(each));
+        }
+
+        Assert.Equal(data.Count, data.CountOf(SlotSet.Of([new SlotRange(0, KeySlot.Count - 1)])));
         Assert.Equal(with.Execute("DBSIZE").Integer, SlotWalk.Count(with.Engine.Keyspace, with.Engine.Keyspace.Databases[0], new SlotRange(0, KeySlot.Count - 1)));
     }
 

@@ -1,0 +1,111 @@
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Cluster;
+
+/// <summary>
+/// Which slots have keys here that clients do not see, and which of them the background removes: those that another node has now, and those that are received from one. On a replica that is every slot that its
+/// primary does not have: only the primary removes.
+/// </summary>
+/// <remarks>
+/// A slot that comes back leaves the removed ones before the new routing is in force, so no command writes to a slot whose keys are removed. A slot without an owner keeps its keys, as in Redis.
+/// </remarks>
+internal sealed class HiddenSlots(Keyspace keyspace)
+{
+    private readonly Lock _changing = new();
+    private SlotSet _removed = SlotSet.Empty;
+    private SlotSet _received = SlotSet.Empty;
+    private SlotSet _elsewhere = SlotSet.Empty; // on a replica
+    private SlotRouting? _routing;
+
+    /// <summary>Another routing is about to be in force.</summary>
+    internal void Prepare(SlotRouting next)
+    {
+        lock (_changing)
+        {
+            SlotRouting? old = _routing;
+            _routing = next;
+            SlotSet gone = SlotSet.Of(slot => old is not null && old.OwnerOf(slot) == old.Self && old.OwnerOf(slot) != SlotRouting.NoNode && IsElsewhere(next, slot));
+            _removed = _removed.With(gone).Without(SlotSet.Of(slot => !IsElsewhere(next, slot)));
+            _received = _received.Without(SlotSet.Of(slot => next.OwnerOf(slot) == next.Self));
+            if (next.Primary != SlotRouting.NoNode) _removed = SlotSet.Empty;
+            else if (old is { Primary: not SlotRouting.NoNode }) _removed = _removed.With(Foreign(next));
+            _elsewhere = next.Primary == SlotRouting.NoNode ? SlotSet.Empty : SlotSet.Of(slot => next.OwnerOf(slot) is var owner && owner != SlotRouting.NoNode && owner != next.Primary && owner != next.Self);
+            Apply();
+        }
+    }
+
+    /// <summary>Has the keys removed that were loaded and are of other nodes' slots.</summary>
+    internal void RemoveForeign()
+    {
+        lock (_changing)
+        {
+            if (_routing is not { Primary: SlotRouting.NoNode } routing) return;
+            _removed = _removed.With(Foreign(routing));
+            Apply();
+        }
+    }
+
+    /// <summary>Begins to receive slots, unless some of their keys are here.</summary>
+    internal bool BeginReceiving(SlotSet slots)
+    {
+        lock (_changing)
+        {
+            if (_received.Overlaps(slots)) return false;
+            _removed = WithKeys(_removed);
+            if (_removed.Overlaps(slots) || !WithKeys(slots).IsEmpty) return false;
+            _received = _received.With(slots);
+            Apply();
+            return true;
+        }
+    }
+
+    /// <summary>Ends that. What was received of slots that have not become this node's is removed.</summary>
+    internal void EndReceiving(SlotSet slots)
+    {
+        lock (_changing)
+        {
+            SlotSet left = SlotSet.Of(slot => slots.Contains(slot) && _received.Contains(slot)); // not those that are this node's now
+            _received = _received.Without(left);
+            if (_routing is { Primary: SlotRouting.NoNode }) _removed = _removed.With(left);
+            Apply();
+        }
+    }
+
+    /// <summary>Forgets the slots whose keys are all removed.</summary>
+    internal void Tidy()
+    {
+        if (keyspace.RemovedSlots is null) return;
+        lock (_changing)
+        {
+            _removed = WithKeys(_removed);
+            Apply();
+        }
+    }
+
+    // Slots that come key by key, by SETSLOT, are seen as in Redis.
+    private static bool IsElsewhere(SlotRouting routing, int slot) => routing.OwnerOf(slot) is var owner && owner != SlotRouting.NoNode && owner != routing.Self && !routing.Importing.ContainsKey(slot);
+
+    private SlotSet Foreign(SlotRouting routing) => WithKeys(SlotSet.Of(slot => IsElsewhere(routing, slot)));
+
+    private SlotSet WithKeys(SlotSet slots)
+    {
+        if (slots.IsEmpty) return slots;
+        return SlotSet.Of(slot =>
+        {
+            if (!slots.Contains(slot)) return false;
+            foreach (Database database in keyspace.Databases)
+            {
+                if (database.CountOfSlot(slot) > 0) return true;
+            }
+
+            return false;
+        });
+    }
+
+    private void Apply()
+    {
+        SlotSet hidden = _removed.With(_received).With(_elsewhere);
+        keyspace.RemovedSlots = _removed.IsEmpty ? null : _removed;
+        keyspace.HiddenSlots = hidden.IsEmpty ? null : hidden;
+    }
+}

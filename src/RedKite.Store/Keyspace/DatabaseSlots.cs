@@ -1,0 +1,37 @@
+namespace RedKite.Store.Keyspace;
+
+/// <summary>The slots of a database's keys, in a keyspace with slots. Counting needs no lock.</summary>
+internal sealed partial class Database
+{
+    /// <summary>The number of keys that clients see: those of <see cref="Keyspace.HiddenSlots"/> do not count.</summary>
+    internal long VisibleCount
+    {
+        get
+        {
+            long count = Count;
+            if (count > 0 && _keyspace.HiddenSlots is { } hidden) count -= CountOf(hidden);
+            return Math.Max(0, count);
+        }
+    }
+
+    /// <summary>Whether a key is of a slot that clients do not see, by its hash.</summary>
+    internal bool Hides(ulong hash) => _keyspace.HiddenSlots is { } hidden && hidden.Contains(KeyHasher.SlotOf(hash));
+
+    /// <summary>The number of keys of a slot.</summary>
+    internal int CountOfSlot(int slot) => _tables[slot % _tables.Length]?.CountOfSlot(slot) ?? 0;
+
+    /// <summary>The number of keys of some slots.</summary>
+    internal long CountOf(SlotSet slots)
+    {
+        long count = 0;
+        foreach (int slot in slots.Slots()) count += CountOfSlot(slot);
+        return count;
+    }
+
+    /// <summary>Removes a key of a slot that is not this node's any more. Its stripe is locked.</summary>
+    internal void UnlinkMoved(ReadOnlySpan<byte> key, ulong hash)
+    {
+        Entry entry = Find(key, hash, ExpiryClock.Never);
+        if (entry.Exists) Unlink(entry, UnlinkReason.Moved);
+    }
+}
