@@ -83,7 +83,7 @@ internal sealed class SlotSet
 
     private SlotSet Combine(SlotSet others, Func<ulong, ulong, ulong> combine)
     {
-        ulong[] words = new ulong[_words.Length];
+        ulong[] words = new ulong[KeySlot.Count / WordBits];
         for (int i = 0; i < words.Length; i++) words[i] = combine(_words[i], others._words[i]);
         return new SlotSet(words);
     }
