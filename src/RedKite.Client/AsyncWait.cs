@@ -6,7 +6,7 @@ namespace RedKite.Server.Client;
 /// A command of the host that waits without a thread: for a key, a time, or the end of the server. What ends the wait (another client's command, the deadline,
 /// the caller's token, the server's end) is whoever sets the blocked client's state first; the thread pool then takes over the reply.
 /// </summary>
-internal sealed class AsyncWait : IThreadPoolWorkItem
+internal sealed class AsyncWait : IThreadPoolWorkItem, IEndableWait
 {
     // How often a deadline by a clock that is no timer's is looked at.
     private static readonly TimeSpan LookAgain = TimeSpan.FromMilliseconds(100);
@@ -28,7 +28,8 @@ internal sealed class AsyncWait : IThreadPoolWorkItem
         Session.DatabaseIndex = database;
     }
 
-    internal long DeadlineMs => _blocked!.DeadlineMs;
+    /// <inheritdoc/>
+    public long DeadlineMs => _blocked!.DeadlineMs;
 
     /// <summary>The client whose command waits.</summary>
     internal Session Session { get; }
@@ -45,8 +46,8 @@ internal sealed class AsyncWait : IThreadPoolWorkItem
         return _result.Task;
     }
 
-    /// <summary>Ends the wait with the server.</summary>
-    internal void Stop()
+    /// <inheritdoc/>
+    public void Stop()
     {
         if (_blocked!.TryEnd()) ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
     }

@@ -5,10 +5,16 @@ using RedKite.Server.Replication;
 
 namespace RedKite.Server.Client;
 
+/// <summary>A wait that ends with the server, and may be over its deadline.</summary>
+internal interface IEndableWait : IEndsWithServer
+{
+    long DeadlineMs { get; }
+}
+
 /// <summary>The commands of a server's host that wait without a thread.</summary>
 internal sealed class AsyncWaits(Engine engine, CallerPool callers)
 {
-    private readonly ConcurrentDictionary<AsyncWait, bool> _waits = new();
+    private readonly ConcurrentDictionary<IEndableWait, bool> _waits = new();
     private volatile bool _ended;
     private int _working;
 
@@ -54,7 +60,7 @@ internal sealed class AsyncWaits(Engine engine, CallerPool callers)
     internal void End()
     {
         _ended = true;
-        foreach (AsyncWait wait in _waits.Keys) wait.Stop();
+        foreach (IEndableWait wait in _waits.Keys) wait.Stop();
         Join();
     }
 
@@ -75,9 +81,9 @@ internal sealed class AsyncWaits(Engine engine, CallerPool callers)
         }
     }
 
-    internal void Add(AsyncWait wait) => _waits[wait] = true;
+    internal void Add(IEndableWait wait) => _waits[wait] = true;
 
-    internal void Remove(AsyncWait wait) => _waits.TryRemove(wait, out _);
+    internal void Remove(IEndableWait wait) => _waits.TryRemove(wait, out _);
 
     // Slices of work are run on the call's thread, as those of a synchronous call. While it is pending outside of the data, no thread has it.
     private void Work(Caller caller, BlockedClient blocked)

@@ -28,7 +28,6 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     private readonly CommandExecutor _executor;
     private readonly DirectRunner _direct;
     private readonly SliceRunner _slices;
-    private readonly CallerPool? _pool;
     private readonly bool _onlyLooks;
     private readonly CommandOrigin _origin;
     private Session _session;
@@ -37,13 +36,11 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     private long _blockedReplyStart; // in the replies of the last run
 
     /// <param name="engine">The server.</param>
-    /// <param name="pool">Where it returns to after each call of a client; null: a session owns it.</param>
     /// <param name="onlyLooks">Whether its commands leave access times alone and are not counted as calls, hits or key uses.</param>
     /// <param name="origin">Where its commands come from.</param>
-    internal Caller(Engine engine, CallerPool? pool = null, bool onlyLooks = false, CommandOrigin origin = CommandOrigin.Client)
+    internal Caller(Engine engine, bool onlyLooks = false, CommandOrigin origin = CommandOrigin.Client)
     {
         _engine = engine;
-        _pool = pool;
         _onlyLooks = onlyLooks;
         _origin = origin;
         _executor = new CommandExecutor(engine, origin);
@@ -77,8 +74,11 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     /// <summary>The request's command, as spans name it.</summary>
     internal string CommandName => Find(_engine.Commands)?.FullName ?? CommandSpans.Unknown;
 
-    /// <summary>Whether it is for one call only.</summary>
-    internal bool IsTemporary { get; init; }
+    /// <summary>Whether any call of a client may take it; otherwise a session owns it.</summary>
+    internal bool IsPooled { get; init; }
+
+    /// <summary>What removes it after its call; null: it is for more than one call.</summary>
+    internal ITemporaryCallers? Temporary { get; init; }
 
     /// <summary>Whether calls return before the append-only file has what they changed, whatever its policy is. Of the call in progress.</summary>
     internal bool SkipsLogWait { get; set; }
@@ -89,14 +89,12 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     /// <summary>Takes it for a call. From any thread.</summary>
     internal bool TryTake() => Volatile.Read(ref _isTaken) == 0 && Interlocked.CompareExchange(ref _isTaken, 1, 0) == 0;
 
-    /// <summary>Returns it after a call.</summary>
-    internal void Release() => Volatile.Write(ref _isTaken, 0);
-
     internal override void End()
     {
         _executor.Reply.Clear();
         Request.Clear();
-        _pool!.Return(this);
+        Temporary?.Remove(this);
+        Volatile.Write(ref _isTaken, 0);
     }
 
     /// <summary>Whether the last request has set something that only later ones of the same connection would notice, and that is forgotten.</summary>
@@ -325,7 +323,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         session.NoteUser();
 
         // The host's writes may have been those of any session of the pool: WAIT and WAITAOF wait for all that was written so far.
-        if (_pool is not null && command?.Is(CommandFlags.Blocking) == true) _engine.NoteWritten(session, hasChanged: false);
+        if (IsPooled && command?.Is(CommandFlags.Blocking) == true) _engine.NoteWritten(session, hasChanged: false);
         try
         {
             while (!_direct.TryRun(session, command, Request.Bytes, Request.Slices)) WaitToRetry(session);

@@ -2,11 +2,18 @@ using RedKite.Server.Execution;
 
 namespace RedKite.Server.Client;
 
+/// <summary>Has callers that are for one call each.</summary>
+internal interface ITemporaryCallers
+{
+    /// <summary>Removes a caller after its call.</summary>
+    void Remove(Caller caller);
+}
+
 /// <summary>
 /// The callers of a server's clients, one for each call that executes at the same time. A thread finds the one that it has used last without a
 /// shared counter; if another call has it, the next one. Beyond the kept ones, a call gets one of its own.
 /// </summary>
-internal sealed class CallerPool(Engine engine)
+internal sealed class CallerPool(Engine engine) : ITemporaryCallers
 {
     /// <summary>What has been disposed when a call comes too late.</summary>
     internal static ObjectDisposedException ServerStopped() => new("RedKiteServer");
@@ -45,13 +52,6 @@ internal sealed class CallerPool(Engine engine)
         return caller;
     }
 
-    /// <summary>Takes a caller back.</summary>
-    internal void Return(Caller caller)
-    {
-        if (caller.IsTemporary) Remove(caller);
-        caller.Release();
-    }
-
     /// <summary>Ends all callers with the server: waits for calls in progress, and later ones throw.</summary>
     internal void End()
     {
@@ -72,7 +72,7 @@ internal sealed class CallerPool(Engine engine)
     /// <summary>Makes the thread's next call look whether it may be made.</summary>
     internal static void ForgetThread() => _hint = 0;
 
-    private void Remove(Caller caller)
+    void ITemporaryCallers.Remove(Caller caller)
     {
         lock (_adding) _others.Remove(caller);
         caller.Remove();
@@ -96,7 +96,7 @@ internal sealed class CallerPool(Engine engine)
             {
                 if (_ended) throw ServerStopped();
                 if (_kept[index] is not null) continue;
-                var caller = new Caller(engine, this);
+                var caller = new Caller(engine) { IsPooled = true };
                 caller.TryTake();
                 _kept[index] = caller;
                 return caller;
@@ -106,7 +106,7 @@ internal sealed class CallerPool(Engine engine)
         lock (_adding)
         {
             if (_ended) throw ServerStopped();
-            var caller = new Caller(engine, this) { IsTemporary = true };
+            var caller = new Caller(engine) { IsPooled = true, Temporary = this };
             _others.Add(caller);
             return caller;
         }

@@ -23,7 +23,7 @@ public sealed record RedKiteMessage(string Channel, string? Pattern, ReadOnlyMem
 /// What is not read yet is kept, up to the hard limit of `client-output-buffer-limit pubsub` (32 MiB if that has none): beyond it the subscription ends, and reading
 /// on throws a <see cref="RedKiteException"/> of the class OVERFLOW.
 /// </remarks>
-public sealed class RedKiteSubscription : IAsyncEnumerable<RedKiteMessage>, IDisposable
+public sealed class RedKiteSubscription : IAsyncEnumerable<RedKiteMessage>, IDisposable, IEndsWithServer
 {
     private const long PendingBytesDefault = 32L << 20;
 
@@ -88,8 +88,7 @@ public sealed class RedKiteSubscription : IAsyncEnumerable<RedKiteMessage>, IDis
         _arrived.Release();
     }
 
-    /// <summary>Ends the subscription with the server.</summary>
-    internal void Stop()
+    void IEndsWithServer.Stop()
     {
         _serverStopped = true;
         End();
@@ -136,25 +135,32 @@ public sealed class RedKiteSubscription : IAsyncEnumerable<RedKiteMessage>, IDis
     }
 }
 
+/// <summary>What ends with the server at the latest.</summary>
+internal interface IEndsWithServer
+{
+    /// <summary>Ends it with the server.</summary>
+    void Stop();
+}
+
 /// <summary>The subscriptions of a server's host.</summary>
 internal sealed class SubscriptionRegistry
 {
-    private readonly ConcurrentDictionary<RedKiteSubscription, bool> _subscriptions = new();
+    private readonly ConcurrentDictionary<IEndsWithServer, bool> _subscriptions = new();
     private volatile bool _ended;
 
     internal int Count => _subscriptions.Count;
 
-    internal void Add(RedKiteSubscription subscription)
+    internal void Add(IEndsWithServer subscription)
     {
         _subscriptions[subscription] = true;
         if (_ended) subscription.Stop();
     }
 
-    internal void Remove(RedKiteSubscription subscription) => _subscriptions.TryRemove(subscription, out _);
+    internal void Remove(IEndsWithServer subscription) => _subscriptions.TryRemove(subscription, out _);
 
     internal void End()
     {
         _ended = true;
-        foreach (RedKiteSubscription subscription in _subscriptions.Keys) subscription.Stop();
+        foreach (IEndsWithServer subscription in _subscriptions.Keys) subscription.Stop();
     }
 }

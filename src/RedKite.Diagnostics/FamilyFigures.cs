@@ -17,7 +17,7 @@ internal sealed class FamilyReader(IReadOnlyList<Command> commands)
     internal FamilyFigures[] Read(ExecutorMetrics[] executors) => [.. _families.Select(family => family.Read(executors))];
 
     private static Family[] FamiliesOf(IReadOnlyList<Command> commands, LatencyInterval.Scratch scratch) =>
-        [.. CommandFamily.Groups.Select(group => new Family([.. commands.Where(command => command.Family.Group == group).Select(command => command.Index)], scratch))];
+        [.. CommandFamily.Groups.Select(group => new Family([.. commands.Where(command => command.Group == group).Select(command => command.Index)], scratch))];
 
     private sealed class Family(int[] commands, LatencyInterval.Scratch scratch)
     {

@@ -60,7 +60,7 @@ internal abstract class ByteLayer : IDisposable
     internal PeerAddress RemoteAddress => _connection!.RemoteAddress;
 
     /// <summary>Where the connection comes from.</summary>
-    internal string Source => _connection!.RemoteAddress.Source;
+    public string Source => _connection!.RemoteAddress.Source;
 
     internal void Attach(Connection connection) => _connection = connection;
 

@@ -22,7 +22,7 @@ internal static class CommandDocumentation
             + One(doc.History.Length > 0) + One(arguments.Length > 0) + One(command.Subcommands.Length > 0));
         WriteField(reply, "summary", doc.Summary);
         WriteField(reply, "since", doc.Since);
-        WriteField(reply, "group", command.Family.Group);
+        WriteField(reply, "group", command.Group);
         if (command.IsOfModule) WriteField(reply, "module", VectorModule.NameText);
         if (hasComplexity) WriteField(reply, "complexity", doc.Complexity);
         if (flagged)

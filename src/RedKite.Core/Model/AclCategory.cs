@@ -69,7 +69,7 @@ internal static class AclCategories
     {
         if (command.IsOfModule) return AclCategory.None;
         AclCategory categories = command.Categories;
-        if (command.Subcommands.Length == 0) categories |= Named(command.Family.Category);
+        if (command.Subcommands.Length == 0) categories |= Named(command.Category);
         if (command.Is(CommandFlags.Write)) categories |= AclCategory.Write;
 
         // A script that is declared read-only is still a script: it does not count as a read command.

@@ -113,8 +113,11 @@ internal sealed class Command
 
     internal Command? Parent { get; private set; }
 
-    /// <summary>The family, which has the group of COMMAND DOCS and an access category.</summary>
-    internal CommandFamily Family { get; set; } = null!;
+    /// <summary>The group of COMMAND DOCS: its family's.</summary>
+    internal string Group { get; private set; } = "";
+
+    /// <summary>Its family's access category; empty: none.</summary>
+    internal string Category { get; private set; } = "";
 
     /// <summary>The setting that opens a protected command; null: nothing does.</summary>
     internal Func<Settings, ProtectedAccess>? Gate { get; init; }
@@ -230,6 +233,13 @@ internal sealed class Command
 
     internal bool Is(CommandFlags flags) => (Flags & flags) != 0;
 
+    /// <summary>Makes it and its subcommands part of a family.</summary>
+    internal void Join(string group, string category)
+    {
+        (Group, Category) = (group, category);
+        foreach (Command subcommand in Subcommands) subcommand.Join(group, category);
+    }
+
     internal bool Accepts(int argumentCount) => Arity >= 0 ? argumentCount == Arity : argumentCount >= -Arity;
 }
 
@@ -250,11 +260,7 @@ internal sealed class CommandFamily
         Group = group;
         Category = category;
         Commands = commands;
-        foreach (Command command in commands)
-        {
-            command.Family = this;
-            foreach (Command subcommand in command.Subcommands) subcommand.Family = this;
-        }
+        foreach (Command command in commands) command.Join(group, category);
     }
 
     internal string Group { get; }

@@ -3,7 +3,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Model;
 
 /// <summary>The keys that a client watches (WATCH), and whether one of them has changed.</summary>
-internal sealed class ClientWatch
+internal sealed class ClientWatch : IKeyWatcher
 {
     // The watched key with its name's array, its places in this list and set, and in the server's dictionary, which have doubled.
     private const int KeyBytes = 208;
@@ -17,15 +17,14 @@ internal sealed class ClientWatch
     /// <summary>The stripes of the keys.</summary>
     internal StripeSet Stripes { get; private set; }
 
-    /// <summary>Whether a key has changed since it was watched. Set with the key's stripe locked, from any thread.</summary>
-    internal bool IsDirty
-    {
-        get => _isDirty;
-        set => _isDirty = value;
-    }
+    /// <summary>Whether a key has changed since it was watched.</summary>
+    internal bool IsDirty => _isDirty;
 
     /// <summary>Memory of the keys, roughly.</summary>
     internal long Bytes { get; private set; }
+
+    /// <inheritdoc/>
+    public void NoteChange() => _isDirty = true;
 
     internal bool Contains(KeyIdentity identity) => _identities.Contains(identity);
 
@@ -43,19 +42,26 @@ internal sealed class ClientWatch
         _identities.Clear();
         Bytes = 0;
         Stripes = StripeSet.Empty;
-        IsDirty = false;
+        _isDirty = false;
     }
 }
 
+/// <summary>Learns that a key that it watches has changed.</summary>
+internal interface IKeyWatcher
+{
+    /// <summary>Notes the change. With the key's stripe locked, from any thread.</summary>
+    void NoteChange();
+}
+
 /// <summary>A key that a client watches, and its neighbours among the watches of the same key.</summary>
-/// <param name="client">The client's side.</param>
+/// <param name="watcher">The client's side.</param>
 /// <param name="identity">The key's database and hash.</param>
 /// <param name="stripe">The key's stripe.</param>
 /// <param name="name">The key's name.</param>
 /// <param name="existed">Whether the key existed when it was watched.</param>
-internal sealed class WatchedKey(ClientWatch client, KeyIdentity identity, int stripe, byte[] name, bool existed)
+internal sealed class WatchedKey(IKeyWatcher watcher, KeyIdentity identity, int stripe, byte[] name, bool existed)
 {
-    internal ClientWatch Client => client;
+    internal IKeyWatcher Watcher => watcher;
 
     internal KeyIdentity Identity => identity;
 

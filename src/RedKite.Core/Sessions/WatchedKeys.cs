@@ -101,7 +101,10 @@ internal sealed class WatchedKeys(Keyspace keyspace)
     private void Note(KeyIdentity identity, KeyEvent what)
     {
         WatchedKey? key = _keys[keyspace.StripeOf(identity.Hash)].GetValueOrDefault(identity);
-        for (; key is not null; key = key.Next) key.Client.IsDirty |= key.Existed || what != KeyEvent.Expired;
+        for (; key is not null; key = key.Next)
+        {
+            if (key.Existed || what != KeyEvent.Expired) key.Watcher.NoteChange();
+        }
     }
 
     // A key that is missing before and after has not changed.
@@ -113,7 +116,10 @@ internal sealed class WatchedKeys(Keyspace keyspace)
             {
                 if (identity.Database != database.Index) continue;
                 bool exists = database.Find(first.Name, identity.Hash, expiry).Exists;
-                for (WatchedKey? key = first; key is not null; key = key.Next) key.Client.IsDirty |= key.Existed || exists;
+                for (WatchedKey? key = first; key is not null; key = key.Next)
+                {
+                    if (key.Existed || exists) key.Watcher.NoteChange();
+                }
             }
         }
     }

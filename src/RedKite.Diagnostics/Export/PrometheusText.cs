@@ -53,7 +53,7 @@ internal static class PrometheusText
     private static void WriteCommands(StringBuilder text, ServerParts parts)
     {
         (string Labels, CommandMetrics[] Counts)[] called =
-            [.. ExportedMetrics.CalledCommands(parts).Select(each => ($"family=\"{each.Command.Family.Group}\",command=\"{Escape(each.Command.FullName)}\"", each.Counts))];
+            [.. ExportedMetrics.CalledCommands(parts).Select(each => ($"family=\"{each.Command.Group}\",command=\"{Escape(each.Command.FullName)}\"", each.Counts))];
 
         Head(text, ExportedMetrics.Calls);
         foreach ((string labels, CommandMetrics[] counts) in called) Sample(text, ExportedMetrics.Calls.PrometheusName, labels, counts.Sum(each => each.Calls));

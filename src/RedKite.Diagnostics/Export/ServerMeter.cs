@@ -72,7 +72,7 @@ internal sealed class ServerMeter : IDisposable
     {
         foreach ((Command command, CommandMetrics[] counts) in ExportedMetrics.CalledCommands(_parts))
         {
-            yield return new Measurement<double>(counts.Sum(read), [Tag("family", command.Family.Group), Tag("db.operation.name", CommandSpans.OperationOf(command.FullName)), .. more]);
+            yield return new Measurement<double>(counts.Sum(read), [Tag("family", command.Group), Tag("db.operation.name", CommandSpans.OperationOf(command.FullName)), .. more]);
         }
     }
 

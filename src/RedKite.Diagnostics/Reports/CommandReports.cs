@@ -20,7 +20,7 @@ internal static class CommandReports
             if (sum.Calls + sum.Rejected + sum.Failed == 0) continue;
             json.WriteStartObject();
             json.WriteString("name", command.FullName);
-            json.WriteString("family", command.Family.Group);
+            json.WriteString("family", command.Group);
             WriteSum(report, sum);
             json.WriteEndObject();
         }
@@ -38,7 +38,7 @@ internal static class CommandReports
             foreach (ExecutorMetrics executor in executors)
             {
                 if (executor.Peek(command.Index) is not { } metrics) continue;
-                if (!sums.TryGetValue(command.Family.Group, out CommandMetrics? sum)) sums.Add(command.Family.Group, sum = new CommandMetrics());
+                if (!sums.TryGetValue(command.Group, out CommandMetrics? sum)) sums.Add(command.Group, sum = new CommandMetrics());
                 sum.Add(metrics);
             }
         }

@@ -13,7 +13,7 @@ namespace RedKite.Net.Tls;
 /// SslStream's shutdown takes no lock: beside a read or a write on another thread it damages the heap of the process. Here nothing
 /// else runs then: it is called on the loop, after the handshake.
 /// </remarks>
-internal sealed class TlsLayer : ByteLayer
+internal sealed class TlsLayer : ByteLayer, IHandshake, IWireOwner
 {
     private const int RecordBytesMax = 16 * 1024; // of plain text
     private const int UnreadBytesMax = 64 * 1024; // during the handshake: more stay in the socket
@@ -164,19 +164,18 @@ internal sealed class TlsLayer : ByteLayer
         }
     }
 
-    internal void ToWire(ReadOnlySpan<byte> bytes) => SendToWire(bytes);
+    void IWireOwner.ToWire(ReadOnlySpan<byte> bytes) => SendToWire(bytes);
 
-    internal void NoteProgress() => Progressed();
+    void IWireOwner.NoteProgress() => Progressed();
 
-    /// <summary>Gives up the handshake: the loop closes the connection. From any thread.</summary>
-    internal void Shed()
+    /// <inheritdoc/>
+    public void Shed()
     {
         _isShed = true;
         Progressed();
     }
 
-    /// <summary>Called when the handshake has taken some of the received bytes. From any thread.</summary>
-    internal void NoteTaken(int unread)
+    void IWireOwner.NoteTaken(int unread)
     {
         if (_isPaused && unread <= UnreadBytesMax) Progressed();
     }

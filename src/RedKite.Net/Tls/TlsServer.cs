@@ -2,6 +2,16 @@ using System.Net.Security;
 
 namespace RedKite.Net.Tls;
 
+/// <summary>A handshake in progress.</summary>
+internal interface IHandshake
+{
+    /// <summary>Where its connection is from.</summary>
+    string Source { get; }
+
+    /// <summary>Gives it up: the loop closes the connection. From any thread.</summary>
+    void Shed();
+}
+
 /// <summary>The state that the connections of a TLS listener share: certificate and rules, the number of handshakes, and the counters.</summary>
 internal sealed class TlsServer
 {
@@ -10,7 +20,7 @@ internal sealed class TlsServer
     private long _failed;
     private long _refused;
     private readonly Lock _lock = new();
-    private readonly HandshakeQueue<TlsLayer> _inProgress = new();
+    private readonly HandshakeQueue<IHandshake> _inProgress = new();
     private int _handshakesMax = int.MaxValue;
 
     /// <summary>Handshakes that may be in progress at the same time. Beyond them, the oldest one of the address that has most is given up.</summary>
@@ -55,7 +65,7 @@ internal sealed class TlsServer
     public ByteLayer NewLayer() => new TlsLayer(this);
 
     /// <summary>Begins a handshake; false: there is no certificate.</summary>
-    internal bool TryBegin(TlsLayer layer)
+    internal bool TryBegin(IHandshake handshake)
     {
         if (_options is null)
         {
@@ -63,11 +73,11 @@ internal sealed class TlsServer
             return false;
         }
 
-        TlsLayer? shed = null;
+        IHandshake? shed = null;
         lock (_lock)
         {
             if (_inProgress.Count >= HandshakesMax) shed = _inProgress.TakeOldestOfMost();
-            _inProgress.Add(layer.Source, layer);
+            _inProgress.Add(handshake.Source, handshake);
         }
 
         if (shed is null) return true;
@@ -79,11 +89,11 @@ internal sealed class TlsServer
     internal void NoteUnexpected(Exception failure) => Unexpected?.Invoke(failure);
 
     /// <summary>Ends a handshake; false: it was given up before.</summary>
-    internal bool End(TlsLayer layer, TlsFailure? failure)
+    internal bool End(IHandshake handshake, TlsFailure? failure)
     {
         lock (_lock)
         {
-            if (!_inProgress.Remove(layer)) return false;
+            if (!_inProgress.Remove(handshake)) return false;
         }
 
         Interlocked.Increment(ref failure is null ? ref _completed : ref _failed);

@@ -4,6 +4,19 @@ using System.Threading.Tasks.Sources;
 
 namespace RedKite.Net.Tls;
 
+/// <summary>The connection's side of a <see cref="TlsWire"/>.</summary>
+internal interface IWireOwner
+{
+    /// <summary>Sends bytes. On the loop's thread.</summary>
+    void ToWire(ReadOnlySpan<byte> bytes);
+
+    /// <summary>Called when there are bytes to be sent. From any thread.</summary>
+    void NoteProgress();
+
+    /// <summary>Called when the handshake has taken some of the received bytes. From any thread.</summary>
+    void NoteTaken(int unread);
+}
+
 /// <summary>
 /// The stream below <see cref="System.Net.Security.SslStream"/>: takes from what the loop has received, never more than the rest of one
 /// record at a time, so that what is not decrypted yet is known here; and hands over what is to be sent.
@@ -12,7 +25,7 @@ namespace RedKite.Net.Tls;
 /// The handshake runs on the thread pool, beside the loop: until <see cref="Open"/> everything is under a lock, and what is to be sent
 /// is kept for the loop. From then on only the loop's thread is here.
 /// </remarks>
-internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
+internal sealed class TlsWire(IWireOwner owner) : Stream, IValueTaskSource<int>
 {
     private const int HeaderBytes = 5;
     private const int FirstContentType = 20; // change_cipher_spec
@@ -66,7 +79,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
         {
             if (TryTake(buffer, out int count) || _hasEnded)
             {
-                if (!_isOpen) layer.NoteTaken(Received);
+                if (!_isOpen) owner.NoteTaken(Received);
                 return new ValueTask<int>(count);
             }
 
@@ -81,7 +94,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
     {
         if (_isOpen)
         {
-            layer.ToWire(buffer);
+            owner.ToWire(buffer);
             return;
         }
 
@@ -92,7 +105,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
             _keptLength += buffer.Length;
         }
 
-        layer.NoteProgress();
+        owner.NoteProgress();
     }
 
     public override void Write(byte[] buffer, int offset, int count) => Write(buffer.AsSpan(offset, count));
@@ -167,7 +180,7 @@ internal sealed class TlsWire(TlsLayer layer) : Stream, IValueTaskSource<int>
         lock (_lock)
         {
             if (_keptLength == 0) return;
-            layer.ToWire(_kept.AsSpan(0, _keptLength));
+            owner.ToWire(_kept.AsSpan(0, _keptLength));
             _keptLength = 0;
         }
     }

@@ -39,7 +39,7 @@ public class CommandsPageTests
             string name = command.FullName.ToUpperInvariant().Replace('|', ' ');
             string flags = string.Join(' ', CommandInfo.NamesOf(command.Flags));
             string since = (command.Doc.IsOfValkey ? "Valkey " : "") + command.Doc.Since;
-            page.Append($"| {name} | {command.Family.Group} | {command.Arity} | {flags} | {since} |\n");
+            page.Append($"| {name} | {command.Group} | {command.Arity} | {flags} | {since} |\n");
         }
 
         if (AbsentCommands.ByGroup.Count > 0) AppendAbsent(page, commands);
@@ -49,7 +49,7 @@ public class CommandsPageTests
 
     private static void AppendAbsent(StringBuilder page, Command[] commands)
     {
-        IEnumerable<string> complete = commands.Select(command => command.Family.Group).Distinct().Except(AbsentCommands.ByGroup.Keys).Order(StringComparer.Ordinal);
+        IEnumerable<string> complete = commands.Select(command => command.Group).Distinct().Except(AbsentCommands.ByGroup.Keys).Order(StringComparer.Ordinal);
         page.Append("\n## Not implemented\n\n");
         page.Append($"These groups have every command of Redis 8.0.2: {string.Join(", ", complete)}.\nThe others lack:\n\n");
         page.Append("| Group | Commands |\n");

@@ -80,7 +80,7 @@ public class TimeSplitTests
     public async Task Every_command_belongs_to_a_family_with_metrics()
     {
         await using LiveServer server = await LiveServer.StartAsync();
-        Assert.Equal(CommandFamily.Groups.Order(), server.Server.Engine.Commands.All.Select(command => command.Family.Group).Distinct().Order());
+        Assert.Equal(CommandFamily.Groups.Order(), server.Server.Engine.Commands.All.Select(command => command.Group).Distinct().Order());
     }
 
     // A caller in the process waits for no other client.
