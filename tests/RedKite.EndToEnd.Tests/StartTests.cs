@@ -25,12 +25,14 @@ public sealed class StartTests
         using var folder = new TemporaryFolder();
         string compiled = Path.Combine(folder.Path, "compiled");
         using ServerProcess server = ServerProcess.StartIn($"DOTNET_JitStdOutFile={compiled} DOTNET_JitDisasmSummary=1 exec {{server}} --diagnostics no --admin-port 0");
-        string[] loaded = [.. File.ReadLines($"/proc/{server.Id}/maps").Select(static line => Path.GetFileName(line)).Where(static name => name.EndsWith(".dll", StringComparison.Ordinal) && name.StartsWith("redkite", StringComparison.OrdinalIgnoreCase)).Distinct()];
+        string[] all = [.. File.ReadLines($"/proc/{server.Id}/maps").Select(static line => Path.GetFileName(line)).Where(static name => name.EndsWith(".dll", StringComparison.Ordinal)).Distinct()];
+        string[] loaded = [.. all.Where(static name => name.StartsWith("redkite", StringComparison.OrdinalIgnoreCase))];
         using (RespConnection client = server.Connect()) client.SendCommand("SHUTDOWN NOSAVE");
         Assert.Equal(0, server.WaitForExit(ExitTimeoutMs));
         string[] left = [.. File.ReadLines(compiled).Where(static line => line.Contains("RedKite", StringComparison.Ordinal))];
         Assert.Contains("redkite.r2r.dll", loaded);
         Assert.True(loaded.Length <= AssembliesMax, string.Join('\n', loaded));
+        Assert.DoesNotContain(all, static name => name.Contains("etcd", StringComparison.OrdinalIgnoreCase) || name.StartsWith("Grpc", StringComparison.Ordinal) || name.StartsWith("Google", StringComparison.Ordinal));
         Assert.NotEmpty(left);
         Assert.True(left.Length <= MethodsLeftMax, $"{left.Length} methods are left to the JIT:\n{string.Join('\n', left)}");
     }

@@ -16,7 +16,7 @@ public sealed class PackageTests : IDisposable
         _feed.Pack("RedKite.Server");
         Assert.Equal(["RedKite"], _feed.Names);
         IEnumerable<XElement> dependencies = _feed.Nuspec("RedKite").Descendants().Where(element => element.Name.LocalName == "dependency");
-        Assert.Equal(["KeraLua", "System.IO.Hashing"], dependencies.Select(dependency => (string?)dependency.Attribute("id")));
+        Assert.Equal(["dotnet-etcd", "KeraLua", "System.IO.Hashing"], dependencies.Select(dependency => (string?)dependency.Attribute("id")));
         string folder = _feed.NewProject("console", _feed.Project("Microsoft.NET.Sdk", "RedKite"), ("Program.cs", """
             using RedKite;
 

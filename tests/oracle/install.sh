@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Sets up the servers that the tests compare RedKite with: redis-server 8.0 (8.0.2 with the fixes of Debian 13.8) and
 # valkey-server 8.1 of Debian trixie, valkey-server 9.1 of forky, which is not released yet, and redis-server 8.6 of
-# experimental; beside a Debian of another release, without a chroot and without root. The packages come from the mirror that this machine's apt uses, through an apt
+# experimental; and etcd, in which clusters keep their topology; beside a Debian of another release, without a chroot and without root. The packages come from the mirror that this machine's apt uses, through an apt
 # whose sources, lists, cache and package database are in the target folder: the system's own stay as they are. apt checks the
 # signatures of the release and its packages as ever. The programs run with the loader and the libraries of their own release.
 #
 #   tests/oracle/install.sh <folder>    leaves <folder>/bin/{redis,valkey}-{server,cli,benchmark} and redis-check-{rdb,aof},
-#                                       <folder>/valkey9/bin/valkey-{server,cli},
+#                                       <folder>/valkey9/bin/valkey-{server,cli}, <folder>/etcd/bin/etcd,
 #                                       and <folder>/redis8.6/bin/redis-{server,cli,benchmark} and redis-check-{rdb,aof}
 #
 # The folders are kept between runs. Where the servers cannot be set up, one line says why, and the exit status is 1; it is 0 where
-# only Valkey 9 or Redis 8.6 cannot be.
+# only Valkey 9, etcd or Redis 8.6 cannot be.
 set -euo pipefail
 
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -22,6 +22,8 @@ main() {
 
     # The small packages stand for systemd, which the programs do not need.
     (set_up "$target/valkey9" "Valkey 9" forky "valkey-server systemd-standalone-tmpfiles systemd-standalone-sysusers" "valkey-server valkey-cli") || true
+    # What clusters keep their topology in.
+    (set_up "$target/etcd" "etcd" trixie "etcd-server" "etcd") || true
     # Its libraries come from Debian's unstable release. Its version is not pinned: tests that need one look at what it is.
     (set_up "$target/redis8.6" "Redis 8.6" "sid experimental" "redis-server systemd-standalone-tmpfiles systemd-standalone-sysusers" \
         "redis-server redis-cli redis-benchmark redis-check-rdb redis-check-aof") || true

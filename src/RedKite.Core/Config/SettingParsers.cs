@@ -11,6 +11,9 @@ namespace RedKite.Server.Config;
 internal static partial class SettingParsers
 {
     private const int BindAddressesMax = 16;
+    private const int EtcdAddressesMax = 16;
+    private const int EtcdPort = 2379;
+    private const int EtcdPrefixLengthMax = 200;
     private const int HostNameLengthMax = 255;
     private const string KeyspaceEventClasses = "g$lshzxetd";
     private const string FurtherEventClasses = "noc"; // which 'A' leaves out
@@ -294,6 +297,35 @@ internal static partial class SettingParsers
         return canonical.AsSpan().ContainsAny(NodeNameForbidden)
             ? "Announced human node name contained invalid character"
             : null;
+    }
+
+    /// <summary>Addresses of etcd's members with commas between them; the canonical text has the port of each. A password in one would be seen in logs.</summary>
+    internal static string? EtcdAddresses(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = "";
+        if (words[0].Length == 0) return null;
+        string[] texts = words[0].Split(',', StringSplitOptions.TrimEntries);
+        if (texts.Length > EtcdAddressesMax) return $"argument has more than {EtcdAddressesMax} addresses";
+        var addresses = new List<string>();
+        foreach (string text in texts)
+        {
+            if (text.Contains('@', StringComparison.Ordinal)) return "argument must not contain a user or a password: set cluster-etcd-user and cluster-etcd-password";
+            if (!Uri.TryCreate(text, UriKind.Absolute, out Uri? address) || address.Scheme is not ("http" or "https") || address.Host.Length == 0 || address.PathAndQuery != "/" || address.Fragment.Length > 0)
+                return "argument must be addresses that begin with http:// or https:// and have a host and a port alone, with commas between them";
+            bool hasPort = text.TrimEnd('/').EndsWith(FormattableString.Invariant($":{address.Port}"), StringComparison.Ordinal);
+            addresses.Add(FormattableString.Invariant($"{address.Scheme}://{address.Host}:{(hasPort ? address.Port : EtcdPort)}"));
+        }
+
+        canonical = string.Join(',', addresses);
+        return null;
+    }
+
+    /// <summary>What keys begin with: with a slash at its end, so that no cluster's keys begin with those of another.</summary>
+    internal static string? EtcdPrefix(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = words[0];
+        if (canonical.Length is 0 or > EtcdPrefixLengthMax || canonical[^1] != '/') return $"argument must end with a slash and have at most {EtcdPrefixLengthMax} characters";
+        return canonical.All(static c => c is > ' ' and < '\x7F') ? null : "argument must be printable characters of ASCII without blanks";
     }
 
     /// <summary>A locale in which text compares by its bytes, the only order that SORT ALPHA knows.</summary>

@@ -148,6 +148,17 @@ internal sealed class Settings
     public bool ClusterRequiresFullCoverage { get; set; }
     public bool ClusterAllowsReadsWhenDown { get; set; }
     public bool ClusterAllowsShardMessagesWhenDown { get; set; }
+    public string ClusterEtcd { get; set; } = "";
+    public string ClusterEtcdPrefix { get; set; } = "";
+    public string ClusterEtcdUser { get; set; } = "";
+    public string ClusterEtcdPassword { get; set; } = "";
+    public string ClusterEtcdCaFile { get; set; } = "";
+    public string ClusterEtcdCertFile { get; set; } = "";
+    public string ClusterEtcdKeyFile { get; set; } = "";
+    public int ClusterLeaseMs { get; set; }
+    public bool ClusterAutoJoin { get; set; }
+    public bool ClusterController { get; set; }
+    public string ClusterAnnounceZone { get; set; } = "";
 
     /// <summary>"HOST PORT" of the primary; empty: the server is a primary. It changes with REPLICAOF.</summary>
     public string ReplicaOf { get; set; } = "";
