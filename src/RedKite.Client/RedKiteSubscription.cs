@@ -1,7 +1,10 @@
 using System.Collections.Concurrent;
+using System.Globalization;
 using System.Text;
 using RedKite.Server.Client;
+using RedKite.Server.Cluster;
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 
 namespace RedKite;
 
@@ -35,6 +38,8 @@ public sealed class RedKiteSubscription : IAsyncEnumerable<RedKiteMessage>, IDis
     private volatile bool _overflowed;
     private volatile bool _serverStopped;
     private volatile bool _disposed;
+    private readonly int[] _slots; // of sharded channels
+    private volatile string? _moved; // the error, since one of them is elsewhere
 
     internal RedKiteSubscription(ClientParts parts, ReadOnlySpan<byte> command, ReadOnlySpan<string> names)
     {
@@ -55,11 +60,13 @@ public sealed class RedKiteSubscription : IAsyncEnumerable<RedKiteMessage>, IDis
             caller.End();
         }
 
+        _slots = command.StartsWith("SSUBSCRIBE"u8) ? SlotsOf(names) : [];
         parts.Subscriptions.Add(this);
+        if (parts.Engine.Routing.Value is { } routing) EndIfMoved(routing); // it may have changed in between
     }
 
     /// <summary>The messages from now on, without end: until the subscription is disposed of, which ends the enumeration.</summary>
-    /// <exception cref="RedKiteException">OVERFLOW: too much was kept for the reader.</exception>
+    /// <exception cref="RedKiteException">OVERFLOW: too much was kept for the reader. MOVED, CLUSTERDOWN: the slot of a sharded channel is another node's, or no node's.</exception>
     /// <exception cref="ObjectDisposedException">The server has stopped.</exception>
     public async IAsyncEnumerator<RedKiteMessage> GetAsyncEnumerator(CancellationToken cancellationToken = default)
     {
@@ -72,6 +79,7 @@ public sealed class RedKiteSubscription : IAsyncEnumerable<RedKiteMessage>, IDis
 
             if (_disposed) yield break;
             if (_overflowed) throw new RedKiteException("OVERFLOW", "OVERFLOW the subscription's reader is too slow, see client-output-buffer-limit pubsub");
+            if (_moved is { } moved) throw new RedKiteException(moved[..moved.IndexOf(' ', StringComparison.Ordinal)], moved);
             if (_serverStopped) throw CallerPool.ServerStopped();
             await _arrived.WaitAsync(cancellationToken).ConfigureAwait(false);
         }
@@ -94,6 +102,27 @@ public sealed class RedKiteSubscription : IAsyncEnumerable<RedKiteMessage>, IDis
         End();
         while (_session.TryTakeDelivery(out Payload payload)) payload.Buffer.Release();
         _arrived.Release();
+    }
+
+    /// <summary>Ends the subscription if the slot of one of its sharded channels is elsewhere.</summary>
+    internal void EndIfMoved(SlotRouting routing)
+    {
+        foreach (int slot in _slots)
+        {
+            if (_moved is not null) return;
+            int owner = routing.OwnerOf(slot);
+            if (owner != SlotRouting.NoNode && (owner == routing.Self || owner == routing.Primary)) continue;
+            _moved = owner == SlotRouting.NoNode ? "CLUSTERDOWN Hash slot not served" : string.Create(CultureInfo.InvariantCulture, $"MOVED {slot} {routing.Nodes[owner].Endpoint}");
+            End();
+            _arrived.Release();
+        }
+    }
+
+    private static int[] SlotsOf(ReadOnlySpan<string> names)
+    {
+        int[] slots = new int[names.Length];
+        for (int i = 0; i < slots.Length; i++) slots[i] = KeySlot.Of(Encoding.UTF8.GetBytes(names[i]));
+        return slots;
     }
 
     private void End() => _session.Subscriptions?.End(_session);
@@ -154,6 +183,12 @@ internal sealed class SubscriptionRegistry
     {
         _subscriptions[subscription] = true;
         if (_ended) subscription.Stop();
+    }
+
+    /// <summary>Ends those to sharded channels whose slots are elsewhere.</summary>
+    internal void EndMoved(SlotRouting routing)
+    {
+        foreach (RedKiteSubscription subscription in _subscriptions.Keys.OfType<RedKiteSubscription>()) subscription.EndIfMoved(routing);
     }
 
     internal void Remove(IEndsWithServer subscription) => _subscriptions.TryRemove(subscription, out _);

@@ -10,11 +10,12 @@ namespace RedKite.Server.Cluster;
 /// This node of a cluster: its state, the file that keeps it, and the routing that follows from it. A change is checked, written to the file and synced before it is in force, so a node that starts
 /// again knows what it has answered. The node decides nothing by itself: commands and a controller change its state.
 /// </summary>
-internal sealed class ClusterService
+internal sealed class ClusterService : IDisposable
 {
     private readonly ServerCore _core;
     private readonly IClusterHost _host;
-    private readonly IFiles _files;
+    private readonly ClusterFile _file;
+    private readonly List<(int Slot, string To)> _giving = []; // slots that leave as soon as their keys are counted
     private readonly Lock _changing = new();
     private volatile ClusterState _state;
     private PrimaryAddress? _primary; // the one that was asked for last; the role may follow later
@@ -23,7 +24,7 @@ internal sealed class ClusterService
     {
         _core = core;
         _host = host;
-        _files = files ?? DiskFiles.Instance;
+        _file = new ClusterFile(core.Settings, files ?? DiskFiles.Instance);
         _state = ClusterState.Alone(ClusterNode.NewId(), ClusterNode.NewId());
         foreach (string name in (string[])["cluster-require-full-coverage", "cluster-allow-reads-when-down", "cluster-allow-pubsubshard-when-down", "cluster-preferred-endpoint-type"])
         {
@@ -44,36 +45,17 @@ internal sealed class ClusterService
     /// <summary>The primary that the topology names for this node; null: it is a primary.</summary>
     internal PrimaryAddress? Primary => PrimaryOf(_state);
 
-    private string FilePath => Path.Combine(_core.Settings.DirectoryPath, _core.Settings.ClusterConfigFile);
-
     /// <summary>Reads the file at the start; a node without one is new.</summary>
     /// <returns>What is wrong with it, in one line; null: nothing.</returns>
     internal string? Load()
     {
-        string path = FilePath;
         try
         {
-            if (_files.FileExists(path))
-            {
-                byte[] bytes;
-                using (IOpenFile file = _files.OpenRead(path))
-                {
-                    if (file.Length > ClusterLimits.DocumentBytesMax) return $"the cluster's file '{path}' has more than {ClusterLimits.DocumentBytesMax} bytes";
-                    bytes = new byte[file.Length];
-                    int read = 0;
-                    while (read < bytes.Length && file.Read(read, bytes.AsSpan(read)) is > 0 and int count) read += count;
-                }
-
-                _state = TopologyDocument.Read(bytes);
-            }
+            _state = _file.Read() ?? _state;
         }
-        catch (TopologyException failure)
+        catch (Exception failure) when (failure is TopologyException or FileFailure)
         {
-            return $"the cluster's file '{path}' cannot be used: {failure.Message}";
-        }
-        catch (FileFailure failure)
-        {
-            return $"the cluster's file '{path}' cannot be used: {failure.Message}";
+            return $"the cluster's file '{_file.Name}' cannot be used: {failure.Message}";
         }
 
         _primary = PrimaryOf(_state);
@@ -87,13 +69,16 @@ internal sealed class ClusterService
     {
         try
         {
-            if (!_files.FileExists(FilePath)) Save(_state);
+            _file.Begin(_state);
         }
-        catch (FileFailure failure)
+        catch (Exception failure) when (failure is TopologyException or FileFailure)
         {
-            throw new RedKiteConfigException($"the cluster's file '{FilePath}' cannot be written: {failure.Message}");
+            throw new RedKiteConfigException($"the cluster's file '{_file.Name}' cannot be written: {failure.Message}");
         }
     }
+
+    /// <summary>Lets another server use the folder.</summary>
+    public void Dispose() => _file.Dispose();
 
     /// <summary>
     /// Changes the state, unless the change is refused. When this returns, new commands go by it; what was executing may not have ended.
@@ -102,20 +87,32 @@ internal sealed class ClusterService
     /// <returns>Why it was refused, as the error of a reply; null: it is in force.</returns>
     internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
     {
-        Action? rest = null;
+        string? refusal = Change(change, out Func<string?>? rest);
+        if (rest is not null) ThreadPool.QueueUserWorkItem(_ => rest());
+        return refusal;
+    }
+
+    /// <inheritdoc cref="Change(Func{ClusterState, ValueTuple{ClusterState, string}})"/>
+    /// <param name="change">See there.</param>
+    /// <param name="rest">The rest of a change of this node's role, for a thread that serves no clients: it waits for the old link. Returns what went wrong; null: nothing.</param>
+    internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, out Func<string?>? rest)
+    {
+        rest = null;
         lock (_changing)
         {
             try
             {
+                if (_file.MayHaveRefused) _file.Save(_state, _state);
                 (ClusterState? next, string? refusal) = change(_state);
                 if (next is null) return refusal;
-                Save(next);
+                _file.Save(next, _state);
                 _state = next;
                 Route();
                 if (PrimaryOf(next) is var primary && primary != _primary)
                 {
                     _primary = primary;
-                    rest = _host.BeginRoleChange(primary);
+                    Action begun = _host.BeginRoleChange(primary);
+                    rest = () => EndRoleChange(begun);
                 }
             }
             catch (TopologyException failure)
@@ -124,26 +121,50 @@ internal sealed class ClusterService
             }
             catch (FileFailure failure)
             {
-                _core.Log.Warning(LogEvents.ClusterFileUnwritable, $"The cluster's file cannot be written: {failure.Message}. The change is refused.");
-                return "ERR the cluster's configuration cannot be written";
+                string inFile = _file.MayHaveRefused ? ", and the file may have the refused change until it can be written" : "";
+                _core.Log.Warning(LogEvents.ClusterFileUnwritable, $"The cluster's file cannot be written: {failure.Message}. The change is refused{inFile}.");
+                return "ERR the cluster's configuration cannot be written" + inFile;
             }
         }
 
-        if (rest is not null) ThreadPool.QueueUserWorkItem(_ => ChangeRole(rest)); // it waits for the old link
         return null;
     }
 
-    private void ChangeRole(Action rest)
+    /// <summary>
+    /// From here on this node adds no key to a slot that it has: those are sent to another node. So its keys can be counted before it gives the slot away, with nothing locked from there on.
+    /// </summary>
+    internal void BeginGiving(int slot, string to)
+    {
+        lock (_changing)
+        {
+            if (_state.Topology.Find(to) is null) return;
+            _giving.Add((slot, to));
+            Route();
+        }
+    }
+
+    /// <summary>Behind <see cref="BeginGiving"/>: the slot is given away, or stays.</summary>
+    internal void EndGiving(int slot, string to)
+    {
+        lock (_changing)
+        {
+            if (_giving.Remove((slot, to))) Route();
+        }
+    }
+
+    private string? EndRoleChange(Action begun)
     {
         try
         {
-            rest();
+            begun();
+            return null;
         }
 #pragma warning disable CA1031 // On a thread of the pool it would end the process.
         catch (Exception failure)
 #pragma warning restore CA1031
         {
-            _core.Log.Warning(LogEvents.ClusterFileUnwritable, $"A bug: this node's role could not be changed as the topology says. {failure}");
+            _core.Log.Warning(LogEvents.ClusterRoleFailed, $"A bug: this node's role could not be changed as the topology says. {failure}");
+            return "ERR the topology is in force, but this node's role could not be changed: its log says why";
         }
     }
 
@@ -163,31 +184,21 @@ internal sealed class ClusterService
         return new PrimaryAddress(node.Ip.Length > 0 ? node.Ip : node.HostName, port);
     }
 
-    private void Save(ClusterState state)
-    {
-        string path = FilePath, temporary = path + ".tmp";
-        byte[] bytes = TopologyDocument.Write(state);
-        if (bytes.Length > ClusterLimits.DocumentBytesMax) throw new TopologyException($"the topology's document would have more than {ClusterLimits.DocumentBytesMax} bytes");
-        using (IOpenFile file = _files.Create(temporary))
-        {
-            file.Write(0, bytes);
-            file.SyncData();
-        }
-
-        _files.Rename(temporary, path);
-        _files.SyncFolder(Path.GetDirectoryName(Path.GetFullPath(path))!);
-    }
-
     private void Route()
     {
         ClusterState state = _state;
+        foreach ((int slot, string to) in _giving)
+        {
+            if (state.Topology.OwnerOf(slot)?.Id == state.SelfId && state.Topology.Find(to) is not null) state = state.WithMigrating(slot, to);
+        }
+
         ClusterTopology topology = state.Topology;
         Settings settings = _core.Settings;
         var nodes = new RoutedNode[topology.Nodes.Length];
         for (int i = 0; i < nodes.Length; i++)
         {
             ClusterNode node = topology.Nodes[i];
-            string host = EndpointOf(node, settings);
+            string host = EndpointOf(node, settings.ClusterEndpointType);
             nodes[i] = new RoutedNode($"{host}:{(node.Port != 0 ? node.Port : node.TlsPort)}", $"{host}:{(node.TlsPort != 0 ? node.TlsPort : node.Port)}");
         }
 
@@ -206,7 +217,7 @@ internal sealed class ClusterService
     }
 
     /// <summary>A node's host as clients are told it, by `cluster-preferred-endpoint-type`.</summary>
-    internal static string EndpointOf(ClusterNode node, Settings settings) => settings.ClusterEndpointType switch
+    internal static string EndpointOf(ClusterNode node, ClusterEndpointType type) => type switch
     {
         ClusterEndpointType.HostName => node.HostName.Length > 0 ? node.HostName : "?",
         ClusterEndpointType.Unknown => "",

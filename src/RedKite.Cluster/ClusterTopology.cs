@@ -11,6 +11,7 @@ internal sealed class ClusterTopology
 {
     private readonly Dictionary<string, int> _index = new(StringComparer.Ordinal);
     private readonly short[] _owners;
+    private List<SlotRange>[]? _ranges; // of each node, when they are first asked for
 
     /// <param name="version">Of the description; it only grows.</param>
     /// <param name="epoch">The greatest epoch that the cluster has had.</param>
@@ -56,19 +57,10 @@ internal sealed class ClusterTopology
     internal IEnumerable<ClusterNode> ReplicasOf(string id) => Nodes.Where(node => node.PrimaryId == id);
 
     /// <summary>The slots of a node, in order.</summary>
-    internal List<SlotRange> RangesOf(string id)
+    internal IReadOnlyList<SlotRange> RangesOf(string id)
     {
-        int index = IndexOf(id);
-        var ranges = new List<SlotRange>();
-        for (int slot = 0; slot < _owners.Length; slot++)
-        {
-            if (_owners[slot] != index) continue;
-            int first = slot;
-            while (slot + 1 < _owners.Length && _owners[slot + 1] == index) slot++;
-            ranges.Add(new SlotRange(first, slot));
-        }
-
-        return ranges;
+        List<SlotRange>[] ranges = _ranges ??= RangesOfAll();
+        return IndexOf(id) is >= 0 and int index ? ranges[index] : [];
     }
 
     /// <summary>Ranges of slots with one owner, in order; those without are left out.</summary>
@@ -82,6 +74,14 @@ internal sealed class ClusterTopology
             while (slot + 1 < _owners.Length && _owners[slot + 1] == owner) slot++;
             yield return (new SlotRange(first, slot), Nodes[owner]);
         }
+    }
+
+    private List<SlotRange>[] RangesOfAll()
+    {
+        var ranges = new List<SlotRange>[Nodes.Length];
+        for (int i = 0; i < ranges.Length; i++) ranges[i] = [];
+        foreach ((SlotRange range, ClusterNode owner) in Ranges()) ranges[IndexOf(owner.Id)].Add(range);
+        return ranges;
     }
 
     internal int AssignedSlots => _owners.Count(static owner => owner >= 0);

@@ -287,6 +287,7 @@ public sealed partial class RedKiteServer
         {
             server.Engine.RedirectBlocked();
             server.ForEachLoop(static loop => loop.EndMovedSubscriptions());
+            if (server.Engine.Routing.Value is { } routing) server.Clients.Subscriptions.EndMoved(routing);
         }
 
         public Action BeginRoleChange(PrimaryAddress? primary) => server._follower.BeginChange(primary);

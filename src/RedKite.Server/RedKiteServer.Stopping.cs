@@ -218,6 +218,7 @@ public sealed partial class RedKiteServer
         Engine.Script.Dispose();
         Engine.Buffers.Dispose();
         Engine.WriteGate.Dispose();
+        Cluster?.Dispose();
         _loadCancellation.Dispose();
     }
 

@@ -315,6 +315,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         Watching?.Dispose();
         _endpoints?.Dispose();
         keyspace?.Dispose();
+        Cluster?.Dispose();
         if (Engine is null) return;
         Engine.Script.Dispose();
         Engine.Messages.Release();

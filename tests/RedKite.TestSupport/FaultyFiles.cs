@@ -46,6 +46,7 @@ internal sealed class FaultyFiles : IFiles
     private readonly Dictionary<string, Node> _durableNames = [];
     private readonly List<(string Folder, string Name, Node? Node)> _pendingNames = [];
     private readonly HashSet<string> _folders = [""];
+    private readonly HashSet<string> _held = [];
 
     /// <summary>Decides about each call; null: it succeeds. It may block, which stalls the call.</summary>
     internal Func<FileCall, FileFault?>? Plan { get; set; }
@@ -85,6 +86,20 @@ internal sealed class FaultyFiles : IFiles
             CheckFolder("open", path);
             if (!_names.TryGetValue(path, out Node? node)) Name(path, node = new Node());
             return new FaultyFile(this, path, node);
+        }
+    }
+
+    public IDisposable? TryHold(string path)
+    {
+        Call("lock", path);
+        lock (_lock) return _held.Add(path) ? new Held(this, path) : null;
+    }
+
+    private sealed class Held(FaultyFiles files, string path) : IDisposable
+    {
+        public void Dispose()
+        {
+            lock (files._lock) files._held.Remove(path);
         }
     }
 

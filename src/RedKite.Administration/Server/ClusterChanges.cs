@@ -43,8 +43,8 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
             return topology.Find(state.SelfId) is not null
                 ? (state.With(topology), null)
                 : (null, $"ERR the list does not name this node, {state.SelfId}: CLUSTERX SETNODEID gives it another id");
-        });
-        ReplyChanged(cmd, refusal);
+        }, out Func<string?>? rest);
+        ReplyChanged(cmd, refusal, rest);
     }
 
     // CLUSTERX SETNODEID node-id
@@ -76,8 +76,8 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
             if (state.Self.IsPrimary && (hasKeys || topology.RangesOf(state.SelfId).Count > 0)) return (null, "ERR To set a master the node must be empty and without assigned slots.");
             if (primary.Ip.Length == 0 && primary.HostName.Length == 0) return (null, "ERR the address of the node is not known");
             return (state.With(topology.WithNode(state.SelfId, state.Self with { PrimaryId = id, ShardId = primary.ShardId })), null);
-        });
-        ReplyChanged(cmd, refusal);
+        }, out Func<string?>? rest);
+        ReplyChanged(cmd, refusal, rest);
     }
 
     // CLUSTER FORGET node-id
@@ -122,8 +122,8 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
                 Epoch = isHard ? 0 : old.Epoch,
             };
             return (new ClusterState(self.Id, new ClusterTopology(version: 0, epoch, [self], ClusterTopology.NoOwners())), null);
-        });
-        ReplyChanged(cmd, refusal);
+        }, out Func<string?>? rest);
+        ReplyChanged(cmd, refusal, rest);
     }
 
     // CLUSTER MEET ip port [cluster-bus-port]: as Redis says what is wrong with the arguments, and then what it would take.
@@ -202,7 +202,7 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
     }
 
     /// <summary>Replies about a change, once it is in force for every command that began before.</summary>
-    private void ReplyChanged(scoped in CommandContext cmd, string? refusal) => ClusterSlotChanges.ReplyChanged(cmd, host, refusal);
+    private void ReplyChanged(scoped in CommandContext cmd, string? refusal, Func<string?>? rest = null) => ClusterSlotChanges.ReplyChanged(cmd, host, refusal, rest);
 
     private static bool HasKeys(scoped in CommandContext cmd)
     {

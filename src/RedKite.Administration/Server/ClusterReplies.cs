@@ -14,6 +14,9 @@ internal sealed class ClusterReplies(ClusterService cluster, ReplicationState re
 {
     private const int BusPortDistance = 10_000;
 
+    // The last reply to CLUSTER SLOTS, with and without TLS, in each protocol: all clients ask for it when the slots change.
+    private readonly SlotsReply?[] _slots = new SlotsReply?[4];
+
     // CLUSTER MYID
     internal void MyId(ref CommandContext cmd) => cmd.Reply.Bulk(cluster.State.SelfId);
 
@@ -72,17 +75,44 @@ internal sealed class ClusterReplies(ClusterService cluster, ReplicationState re
     internal void Slots(ref CommandContext cmd)
     {
         ClusterState state = cluster.State;
+        bool tls = UsesTls(cmd), resp3 = cmd.Reply.Resp3;
+        var basis = new SlotsBasis(state, cluster.DescribeSelf(state.Self), cmd.Settings.ClusterEndpointType);
+        int form = (tls ? 1 : 0) + (resp3 ? 2 : 0);
+        if (_slots[form] is not { } prepared || prepared.Basis != basis)
+        {
+            prepared = new SlotsReply(basis, SlotsOf(basis, tls, new ReplyWriter(cmd.Environment.Buffers) { Resp3 = resp3 }));
+            Volatile.Write(ref _slots[form], prepared);
+        }
+
+        cmd.Reply.Raw(prepared.Bytes);
+    }
+
+    private static byte[] SlotsOf(SlotsBasis basis, bool tls, ReplyWriter reply)
+    {
+        ClusterState state = basis.State;
         (SlotRange Range, ClusterNode Owner)[] ranges = [.. state.Topology.Ranges()];
         ILookup<string?, ClusterNode> replicas = state.Topology.Nodes.ToLookup(static node => node.PrimaryId);
-        cmd.Reply.Array(ranges.Length);
+        reply.Array(ranges.Length);
         foreach ((SlotRange range, ClusterNode owner) in ranges)
         {
             ClusterNode[] nodes = [owner, .. replicas[owner.Id]];
-            cmd.Reply.Array(2 + nodes.Length);
-            cmd.Reply.Integer(range.First);
-            cmd.Reply.Integer(range.Last);
-            foreach (ClusterNode node in nodes) ReplySlotsNode(cmd, Described(node, state));
+            reply.Array(2 + nodes.Length);
+            reply.Integer(range.First);
+            reply.Integer(range.Last);
+            foreach (ClusterNode node in nodes) WriteSlotsNode(reply, node.Id == state.SelfId ? basis.Self : node, basis.EndpointType, tls);
         }
+
+        byte[] bytes = new byte[reply.Length];
+        int length = 0;
+        foreach (ReplyChunk chunk in reply.Chunks)
+        {
+            chunk.Bytes.CopyTo(bytes.AsSpan(length));
+            length += chunk.Length;
+        }
+
+        reply.Tail.CopyTo(bytes.AsSpan(length));
+        reply.Clear();
+        return bytes;
     }
 
     // CLUSTER SHARDS
@@ -95,7 +125,7 @@ internal sealed class ClusterReplies(ClusterService cluster, ReplicationState re
         reply.Array(primaries.Length);
         foreach (ClusterNode primary in primaries)
         {
-            List<SlotRange> ranges = state.Topology.RangesOf(primary.Id);
+            IReadOnlyList<SlotRange> ranges = state.Topology.RangesOf(primary.Id);
             reply.Map(2);
             reply.Bulk("slots"u8);
             reply.Array(ranges.Count * 2);
@@ -155,14 +185,12 @@ internal sealed class ClusterReplies(ClusterService cluster, ReplicationState re
         return line.ToString();
     }
 
-    private static void ReplySlotsNode(scoped in CommandContext cmd, ClusterNode node)
+    private static void WriteSlotsNode(ReplyWriter reply, ClusterNode node, ClusterEndpointType type, bool tls)
     {
-        ReplyWriter reply = cmd.Reply;
-        ClusterEndpointType type = cmd.Settings.ClusterEndpointType;
         reply.Array(4);
         if (type == ClusterEndpointType.Unknown) reply.Null();
-        else reply.Bulk(ClusterService.EndpointOf(node, cmd.Settings));
-        reply.Integer(PortOf(node, UsesTls(cmd)));
+        else reply.Bulk(ClusterService.EndpointOf(node, type));
+        reply.Integer(PortOf(node, tls));
         reply.Bulk(node.Id);
         bool hasIp = type != ClusterEndpointType.Ip, hasHostName = type != ClusterEndpointType.HostName && node.HostName.Length > 0;
         reply.Map((hasIp ? 1 : 0) + (hasHostName ? 1 : 0));
@@ -198,7 +226,7 @@ internal sealed class ClusterReplies(ClusterService cluster, ReplicationState re
         reply.Bulk("ip"u8);
         reply.Bulk(node.Ip);
         reply.Bulk("endpoint"u8);
-        reply.Bulk(ClusterService.EndpointOf(node, cmd.Settings));
+        reply.Bulk(ClusterService.EndpointOf(node, cmd.Settings.ClusterEndpointType));
         if (node.HostName.Length > 0)
         {
             reply.Bulk("hostname"u8);
@@ -212,4 +240,14 @@ internal sealed class ClusterReplies(ClusterService cluster, ReplicationState re
         reply.Bulk("health"u8);
         reply.Bulk("online"u8);
     }
+
+    // What the reply to CLUSTER SLOTS follows from.
+    private sealed record SlotsBasis(ClusterState State, ClusterNode Self, ClusterEndpointType EndpointType)
+    {
+        public bool Equals(SlotsBasis? other) => other is not null && ReferenceEquals(State, other.State) && Self == other.Self && EndpointType == other.EndpointType;
+
+        public override int GetHashCode() => Self.GetHashCode();
+    }
+
+    private sealed record SlotsReply(SlotsBasis Basis, byte[] Bytes);
 }

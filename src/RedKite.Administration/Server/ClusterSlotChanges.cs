@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Cluster;
 using RedKite.Server.Model;
@@ -68,11 +69,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         else if (cmd.Count == 4 && cmd.Is(3, "STABLE"u8)) refusal = cluster.Change(state => (state.WithMigrating(slot, null).WithImporting(slot, null), null));
         else if (hasNode && cmd.Is(3, "NODE"u8))
         {
-            // The stripe stays locked from the count to the change, so that no key is added to the slot in between.
-            int stripe = StripeOf(cmd, slot);
-            if (!cmd.Environment.TryEnterStripe(stripe)) return;
-            refusal = Assign(slot, id, shown, CountVisible(cmd, slot));
-            cmd.Environment.ExitStripe(stripe);
+            if (!TryAssign(cmd, slot, id, shown, out refusal)) return;
         }
         else refusal = "ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP";
         ReplyChanged(cmd, host, refusal);
@@ -104,26 +101,35 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         var walk = new SlotWalk(cmd.Keyspace, cmd.Database, new SlotRange((int)slot, (int)slot));
         int stripe = StripeOf(cmd, (int)slot);
         if (!cmd.Environment.TryEnterStripe(stripe)) return;
-        long left = Math.Min(max, CountVisible(cmd, (int)slot));
-        cmd.Reply.Array((int)left);
-        var entries = new EntryList();
-        while (left > 0 && !walk.IsComplete)
+        try
         {
-            walk.Next(entries);
-            foreach (Entry entry in entries)
+            long left = Math.Min(max, CountVisible(cmd, (int)slot));
+            cmd.Reply.Array((int)left);
+            var entries = new EntryList();
+            while (left > 0 && !walk.IsComplete)
             {
-                if (left-- <= 0) break;
-                cmd.Reply.Bulk(entry.Key);
+                walk.Next(entries);
+                foreach (Entry entry in entries)
+                {
+                    if (left-- <= 0) break;
+                    cmd.Reply.Bulk(entry.Key);
+                }
+
+                entries.Clear();
             }
-
-            entries.Clear();
         }
-
-        cmd.Environment.ExitStripe(stripe);
+        finally
+        {
+            cmd.Environment.ExitStripe(stripe);
+        }
     }
 
     /// <summary>Replies about a change. It is in force for new commands; here those end that began before, and then what waits for slots that are elsewhere now.</summary>
-    internal static void ReplyChanged(scoped in CommandContext cmd, IClusterHost host, string? refusal)
+    /// <param name="cmd">The command.</param>
+    /// <param name="host">The server.</param>
+    /// <param name="refusal">Why nothing has changed; null: it has.</param>
+    /// <param name="rest">What is left of a change of the role. The reply follows it, but in a transaction, whose keys it may wait for.</param>
+    internal static void ReplyChanged(scoped in CommandContext cmd, IClusterHost host, string? refusal, Func<string?>? rest = null)
     {
         if (refusal is not null)
         {
@@ -140,6 +146,12 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         }
 
         host.SlotsMoved();
+        if (rest is not null)
+        {
+            if (cmd.DoElsewhere(host.ReplyLater, () => rest() is { } failure ? Encoding.ASCII.GetBytes($"-{failure}\r\n") : "+OK\r\n"u8.ToArray())) return;
+            ThreadPool.QueueUserWorkItem(_ => rest());
+        }
+
         cmd.Reply.Ok();
     }
 
@@ -214,6 +226,24 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         return FaultOfTarget(state, id, "I don't know about node " + shown) is { } fault ? (null, fault) : (state.WithImporting(slot, id), null);
     }
 
+    // Its keys are counted when no new one can be added to it, so that the stripe is not locked while the file is written. False: a script is busy.
+    private bool TryAssign(scoped in CommandContext cmd, int slot, string id, string shown, out string? refusal)
+    {
+        refusal = null;
+        bool mayGive = id != cluster.State.SelfId;
+        if (mayGive) cluster.BeginGiving(slot, id);
+        try
+        {
+            if (!TryCount(cmd, slot, out long keys)) return false;
+            refusal = Assign(slot, id, shown, keys);
+            return true;
+        }
+        finally
+        {
+            if (mayGive) cluster.EndGiving(slot, id);
+        }
+    }
+
     private string? Assign(int slot, string id, string shown, long keys)
     {
         return cluster.Change(state =>
@@ -248,4 +278,21 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
     private static int StripeOf(scoped in CommandContext cmd, int slot) => slot % cmd.Keyspace.Stripes.Length;
 
     private static long CountVisible(scoped in CommandContext cmd, int slot) => cmd.Keyspace.HiddenSlots?.Contains(slot) == true ? 0 : cmd.Database.CountOfSlot(slot);
+
+    // False: a script is busy, which is the reply. What had begun to add keys before the stripe was free has ended.
+    private static bool TryCount(scoped in CommandContext cmd, int slot, out long keys)
+    {
+        keys = 0;
+        int stripe = StripeOf(cmd, slot);
+        if (!cmd.Environment.TryEnterStripe(stripe)) return false;
+        try
+        {
+            keys = CountVisible(cmd, slot);
+            return true;
+        }
+        finally
+        {
+            cmd.Environment.ExitStripe(stripe);
+        }
+    }
 }

@@ -1,4 +1,5 @@
 using RedKite.Persistence.Rdb;
+using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Config;
@@ -36,8 +37,22 @@ internal sealed class DumpCommands(ServerRun run, Func<int> streamVersion)
     internal CommandFamily ClusterFamily => new("server", "keyspace",
     [
         new("RESTORE-ASKING", -4, Write | DenyOom | Asking, Restored, Restore,
-            new("3.0.0", RestoreComplexity, "Creates a key from a serialized value while a cluster migrates the key's slot.", RestoreSyntax) { IsSystemCommand = true, History = RestoreHistory }) { Categories = AclCategory.Dangerous },
+            new("3.0.0", RestoreComplexity, "Creates a key from a serialized value while a cluster migrates the key's slot.", RestoreSyntax) { IsSystemCommand = true, History = RestoreHistory }) { Categories = AclCategory.Dangerous, NeedsNoMemory = OnlyRemoves },
     ]);
+
+    // As MIGRATE removes what was removed at the source since: what has expired when it is restored replaces the key by nothing.
+    private static bool OnlyRemoves(scoped in CommandContext cmd)
+    {
+        if (!RespNumber.TryParseInt64(cmd[2], out long expiryMs) || expiryMs <= 0 || expiryMs > cmd.NowMs) return false;
+        bool replaces = false, isAbsolute = false;
+        for (int i = 4; i < cmd.Count; i++)
+        {
+            replaces |= cmd.Is(i, "REPLACE"u8);
+            isAbsolute |= cmd.Is(i, "ABSTTL"u8);
+        }
+
+        return replaces && isAbsolute;
+    }
 
     [ThreadStatic]
     private static RdbOutput? _output;

@@ -1,3 +1,4 @@
+using RedKite.Server.Model;
 using RedKite.Server.Replication;
 
 namespace RedKite.Server.Cluster;
@@ -19,4 +20,7 @@ internal interface IClusterHost
 
     /// <summary>Begins to follow a primary, or to become one: null. Returns the rest, for a thread that serves no clients.</summary>
     Action BeginRoleChange(PrimaryAddress? primary);
+
+    /// <summary>Ends the wait of a command that is done elsewhere (<see cref="CommandBlocking.DoElsewhere"/>), by its reply.</summary>
+    void ReplyLater(Session session, LateReply wait, byte[] reply);
 }

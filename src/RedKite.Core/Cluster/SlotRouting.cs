@@ -58,6 +58,9 @@ internal sealed class SlotRouting
     /// <summary>Whether every command on keys of a slot executes here and now: nothing else about it has to be looked at.</summary>
     internal bool Serves(int slot) => ((_served[slot / WordBits] >> (slot % WordBits)) & 1) != 0;
 
+    /// <summary>The same for commands that only read, of a client that reads from replicas (READONLY): the slot is that of the primary that this node follows.</summary>
+    internal bool ServesReads(int slot) => IsUp && Primary != NoNode && _owners[slot] == Primary;
+
     /// <summary>The node that has a slot; <see cref="NoNode"/>: none has.</summary>
     internal int OwnerOf(int slot) => _owners[slot];
 

@@ -103,6 +103,7 @@ internal static class LogEvents
     internal static readonly LogEvent TransferFailed = new(830, nameof(TransferFailed), Replication, RedKiteLogLevel.Error);
 
     internal static readonly LogEvent ClusterFileUnwritable = new(900, nameof(ClusterFileUnwritable), Cluster, RedKiteLogLevel.Error);
+    internal static readonly LogEvent ClusterRoleFailed = new(901, nameof(ClusterRoleFailed), Cluster, RedKiteLogLevel.Error);
 
     /// <summary>All of them, by number.</summary>
     internal static IReadOnlyList<LogEvent> All { get; } =
@@ -117,6 +118,6 @@ internal static class LogEvents
         DashboardStarted, NoDashboard, DashboardFailed,
         ReplicaSyncWanted, ReplicaSyncSent, ReplicaSyncFailed, ReplicaContinues, ReplicaNeedsAll, ReplicaOnline, ReplicaLost, ReplicaClosed, BacklogReleased, FailoverChanged, ShutdownWaits,
         RoleChanged, LinkConnected, LinkFailed, SyncBegun, PrimaryRefuses, StreamError, TransferFailed,
-        ClusterFileUnwritable,
+        ClusterFileUnwritable, ClusterRoleFailed,
     ];
 }

@@ -162,6 +162,9 @@ internal sealed class Command
     /// </summary>
     internal RequestRule? NeedsMemory { get; init; }
 
+    /// <summary>Whether a request needs no memory although its row says that the command may; null: none.</summary>
+    internal RequestRule? NeedsNoMemory { get; init; }
+
     /// <summary>The flags that the script of a request states; null: the command runs none.</summary>
     internal StatedFlags? ScriptFlagsOf { get; init; }
 

@@ -49,13 +49,12 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
             return false;
         }
 
-        refusal ??= RefusalOfServer(cmd, command);
         if (refusal is null)
         {
             cmd.Resolve(command);
             if (!IsPermittedOrReply(cmd)) return false;
             if (_slots.Refusal(cmd, command) is { } elsewhere) return RejectElsewhere(cmd, command, elsewhere);
-            refusal = RefusalOfData(cmd, command, isOutOfMemory) ?? RefusalOfHost(cmd, command) ?? RefusalOfState(cmd, command);
+            refusal = RefusalOfServer(cmd, command) ?? RefusalOfData(cmd, command, isOutOfMemory) ?? RefusalOfHost(cmd, command) ?? RefusalOfState(cmd, command);
         }
 
         if (refusal is null) return core.Origin == CommandOrigin.Client || KeepsRoleOrReply(cmd);
@@ -64,7 +63,8 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
     }
 
     /// <summary>Whether EXEC may execute a command that was queued; otherwise replies why not, and counts it. The rest was asked when it was queued, or of EXEC.</summary>
-    internal bool AdmitsQueuedOrReply(scoped in CommandContext cmd) => KeepsRoleOrReply(cmd) && IsPermittedOrReply(cmd);
+    internal bool AdmitsQueuedOrReply(scoped in CommandContext cmd) =>
+        KeepsRoleOrReply(cmd) && IsPermittedOrReply(cmd) && (_slots.RefusalOfQueued(cmd) is not { } elsewhere || RejectElsewhere(cmd, cmd.Command, elsewhere));
 
     /// <summary>
     /// Whether the client's user may execute a request; otherwise replies the error, and logs and counts the denial. Asked again of what was
@@ -189,7 +189,7 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
     // Memory, disk, replicas and role.
     private string? RefusalOfData(scoped in CommandContext cmd, Command command, bool isOutOfMemory)
     {
-        if (isOutOfMemory && (HasOrQueues(cmd, command, CommandFlags.DenyOom) || command.NeedsMemory?.Invoke(cmd) == true))
+        if (isOutOfMemory && (HasOrQueues(cmd, command, CommandFlags.DenyOom) || command.NeedsMemory?.Invoke(cmd) == true) && command.NeedsNoMemory?.Invoke(cmd) != true)
         {
             _engine.MemoryRefusals.Note((cmd.Session.Id, cmd.Session.Name), _engine.Clock.SteadyMs);
             return OutOfMemory;

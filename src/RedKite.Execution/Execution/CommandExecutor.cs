@@ -31,6 +31,7 @@ internal sealed class CommandExecutor
     private readonly AttentionWord _attention;
     private long _pathWord; // by which the batch's path was decided
     private SlotRouting? _slots; // the same; null: slots decide nothing
+    private bool _readsReplica; // the same: the client has said READONLY
     private readonly int _heeded = -1; // the server's attention flags that concern this executor
     private readonly RequestParser _parser = new();
     private readonly BatchRequest[] _requests = new BatchRequest[BatchMax];
@@ -555,7 +556,9 @@ internal sealed class CommandExecutor
         {
             _slots = Engine.Routing.Value;
             server &= ~ServerAttention.Clustered;
-            if (server == ServerAttention.None && (client & ~SessionAttention.Tracks) == 0) return BatchPath.Slotted;
+            _readsReplica = (client & SessionAttention.ReadsReplica) != 0;
+            if (server == ServerAttention.None && (client & ~(SessionAttention.Tracks | SessionAttention.ReadsReplica)) == 0) return BatchPath.Slotted;
+            if (server == ServerAttention.IsReplica) client &= ~SessionAttention.ReadsReplica; // it reads
             if (server == ServerAttention.HasBehaviors) return BatchPath.Invoker;
         }
 
@@ -572,7 +575,7 @@ internal sealed class CommandExecutor
     private bool MayBeShort(BatchPath path, Session session, scoped in CommandContext cmd, in BatchRequest request)
     {
         Command command = request.Command!;
-        if (_slots is { } slots && !slots.Serves(KeyHasher.SlotOf(request.Hash))) return false;
+        if (_slots is { } slots && !slots.Serves(KeyHasher.SlotOf(request.Hash)) && !(path == BatchPath.Reading && _readsReplica && slots.ServesReads(KeyHasher.SlotOf(request.Hash)))) return false;
         if (path == BatchPath.Slotted) return true;
         if (path == BatchPath.Reading) return command.Is(CommandFlags.ReadOnly);
         if (path != BatchPath.Permitted || session.User.Permissions is not { } permissions || request.Count <= command.FirstKey) return false;

@@ -39,6 +39,14 @@ internal sealed class SlotCheck(ExecutorCore core)
         return TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
     }
 
+    /// <summary>The same for a command of a transaction, which EXEC has been admitted for as a whole: the slots may have changed while it executes, behind a script in it.</summary>
+    internal string? RefusalOfQueued(scoped in CommandContext cmd)
+    {
+        SlotRouting? routing = Routing;
+        if (routing is null || routing == _used || !MayHaveKeys(cmd.Command)) return null;
+        return TextOf(Decide(cmd, cmd.Command, routing, Look.Yes), routing, cmd.Session);
+    }
+
     /// <summary>The same for a command that has worked in slices, and now executes: its slot may have gone in between. MIGRATE, which moves it, goes on.</summary>
     internal string? RefusalOfWorked(scoped in CommandContext cmd, Command command)
     {

@@ -11,6 +11,11 @@ internal sealed class DiskFiles : IFiles
     // Other programs, such as a backup, may read, rename and delete the files.
     private const FileShare Shared = FileShare.ReadWrite | FileShare.Delete;
 
+    // How the runtime reports that another one has locked a file: the code of the system.
+    private const int SharingViolation = unchecked((int)0x80070020);
+    private const int LinuxTryAgain = 11;
+    private const int MacTryAgain = 35;
+
     // As Linux: a path that leads through more links is a circle.
     private const int LinksMax = 40;
 
@@ -23,6 +28,22 @@ internal sealed class DiskFiles : IFiles
     public IOpenFile Create(string path) => Open("create", path, FileMode.Create, FileAccess.ReadWrite);
 
     public IOpenFile OpenWrite(string path) => Open("open", path, FileMode.OpenOrCreate, FileAccess.ReadWrite);
+
+    public IDisposable? TryHold(string path)
+    {
+        try
+        {
+            return new FileStream(path, FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None, bufferSize: 0);
+        }
+        catch (IOException failure) when (failure.HResult is SharingViolation or LinuxTryAgain or MacTryAgain)
+        {
+            return null;
+        }
+        catch (Exception failure) when (FileFailure.Covers(failure))
+        {
+            throw FileFailure.Of("lock", path, failure);
+        }
+    }
 
     public bool FileExists(string path) => File.Exists(path);
 

@@ -30,6 +30,12 @@ internal interface IFiles
     /// <summary>Creates a folder; an existing one is no error.</summary>
     void CreateFolder(string path);
 
+    /// <summary>
+    /// Holds a file that only one holder has at a time, in this process and in others, until it is disposed of or the process ends; the file is created if it is missing, and stays. Null: another one
+    /// holds it.
+    /// </summary>
+    IDisposable? TryHold(string path);
+
     /// <summary>Renames a file within its file system; an existing target is replaced atomically.</summary>
     void Rename(string from, string to);
 

@@ -25,6 +25,8 @@ public sealed class ClusterServers : IAsyncLifetime
 
     internal void WaitUntilUp(int node) => WaitForText(node, "CLUSTER INFO", "cluster_state:ok");
 
+    internal void WaitUntilBusy(int node) => WaitForText(node, "PING", "BUSY");
+
     private void WaitForText(int node, string command, string text)
     {
         foreach (int port in (int[])[Pair.OraclePort(node), Pair.Port(node)])

@@ -220,6 +220,23 @@ public sealed class ClusterTranscriptTests(ClusterServers servers) : IClassFixtu
     }
 
     [Fact]
+    public void A_busy_script_is_told_behind_permissions_and_slots()
+    {
+        using ClusterConnection node = servers.Pair.Open(0), restricted = servers.Pair.Open(0), busy = servers.Pair.Open(0);
+        node.Run("ACL SETUSER u on nopass ~* +@all -get");
+        restricted.Run("AUTH u x");
+        node.Run("CONFIG SET busy-reply-threshold 1");
+        busy.Send("EVAL \"while true do end\" 0");
+        servers.WaitUntilBusy(0);
+        foreach (string line in (string[])["get a", "get b", "mget a b", "mget b {b}2", "nosuch", "get", "ping", "select 1", "spublish a m", "spublish b m", "multi", "get a", "get b", "exec", "discard", "subscribe x"]) Run(node, line);
+        foreach (string line in (string[])["get a", "get b", "set a 1", "set b 1"]) Run(restricted, line);
+        node.Run("SCRIPT KILL");
+        busy.Read();
+        node.Run("CONFIG SET busy-reply-threshold 5000");
+        node.Run("ACL DELUSER u");
+    }
+
+    [Fact]
     public void A_node_does_not_forget_itself()
     {
         using ClusterConnection node = servers.Pair.Open(0);
