@@ -10,7 +10,7 @@ namespace RedKite.Server.Cluster;
 /// This node of a cluster: its state, the file that keeps it, and the routing that follows from it. A change is checked, written to the file and synced before it is in force, so a node that starts
 /// again knows what it has answered. The node decides nothing by itself: commands and a controller change its state.
 /// </summary>
-internal sealed class ClusterService : IDisposable
+internal sealed partial class ClusterService : IDisposable
 {
     private readonly ServerCore _core;
     private readonly IClusterHost _host;
@@ -59,6 +59,7 @@ internal sealed class ClusterService : IDisposable
         }
 
         _primary = PrimaryOf(_state);
+        _doubts = _state.Giving.Count > 0; // it died while it gave them
         lock (_changing) Route();
         return null;
     }
@@ -180,6 +181,11 @@ internal sealed class ClusterService : IDisposable
     private PrimaryAddress? PrimaryOf(ClusterState state)
     {
         if (state.Self.PrimaryId is not { } id || state.Topology.Find(id) is not { } node) return null;
+        return AddressOf(node);
+    }
+
+    private PrimaryAddress AddressOf(ClusterNode node)
+    {
         int port = _core.Settings.TlsReplication && node.TlsPort != 0 ? node.TlsPort : node.Port;
         return new PrimaryAddress(node.Ip.Length > 0 ? node.Ip : node.HostName, port);
     }
@@ -204,7 +210,12 @@ internal sealed class ClusterService : IDisposable
 
         int self = topology.IndexOf(state.SelfId);
         short[] owners = topology.Owners.ToArray();
-        _core.Routing.Use(new SlotRouting(owners, self, IsUpBy(topology), Moves(state.Migrating))
+        if (_doubts)
+        {
+            foreach (int slot in state.Giving.Keys) owners[slot] = SlotRouting.NoNode;
+        }
+
+        _core.Routing.Use(new SlotRouting(owners, self, IsUpBy(topology), Moves(state.Migrating), _held)
         {
             Nodes = nodes,
             Primary = state.Self.PrimaryId is { } primary ? topology.IndexOf(primary) : SlotRouting.NoNode,

@@ -11,6 +11,9 @@ internal sealed record ClusterState(string SelfId, ClusterTopology Topology)
     /// <summary>Slots that come to this node, and the node that they come from.</summary>
     internal ImmutableSortedDictionary<int, string> Importing { get; private init; } = ImmutableSortedDictionary<int, string>.Empty;
 
+    /// <summary>Slots that this node gives to another one as a whole, and which: whether that has taken them is not known, unless this node is giving them now.</summary>
+    internal ImmutableSortedDictionary<int, string> Giving { get; private init; } = ImmutableSortedDictionary<int, string>.Empty;
+
     internal ClusterNode Self => Topology.Find(SelfId)!;
 
     /// <summary>A node that knows no other.</summary>
@@ -18,6 +21,8 @@ internal sealed record ClusterState(string SelfId, ClusterTopology Topology)
         new(id, new ClusterTopology(version: 0, epoch: 0, [new ClusterNode(id) { ShardId = shardId }], ClusterTopology.NoOwners()));
 
     internal ClusterState WithMigrating(int slot, string? to) => this with { Migrating = to is null ? Migrating.Remove(slot) : Migrating.SetItem(slot, to) };
+
+    internal ClusterState WithGiving(IEnumerable<int> slots, string? to) => this with { Giving = to is null ? Giving.RemoveRange(slots) : Giving.SetItems(slots.Select(slot => KeyValuePair.Create(slot, to))) };
 
     internal ClusterState WithImporting(int slot, string? from) => this with { Importing = from is null ? Importing.Remove(slot) : Importing.SetItem(slot, from) };
 
@@ -29,6 +34,7 @@ internal sealed record ClusterState(string SelfId, ClusterTopology Topology)
         {
             Topology = topology,
             Migrating = Migrating.RemoveRange(Migrating.Where(move => topology.Find(move.Value) is not { IsPrimary: true } || topology.OwnerOf(move.Key)?.Id != id).Select(static move => move.Key)),
+            Giving = Giving.RemoveRange(Giving.Where(move => topology.Find(move.Value) is not { IsPrimary: true } || topology.OwnerOf(move.Key)?.Id != id).Select(static move => move.Key)),
             Importing = Importing.RemoveRange(Importing.Where(move => topology.Find(move.Value) is null || topology.OwnerOf(move.Key)?.Id == id).Select(static move => move.Key)),
         };
     }

@@ -12,7 +12,7 @@ namespace RedKite.Server.Cluster;
 /// {"format": 1, "self": id, "version": n, "epoch": n,
 ///  "shards": [{"id": id, "primary": id, "replicas": [id, ...], "slots": [[first, last], ...]}, ...],
 ///  "nodes": [{"id": id, "ip": text, "port": n, "tlsPort": n, "busPort": n, "hostName": text, "name": text, "zone": text, "epoch": n}, ...],
-///  "migrating": {"slot": id, ...}, "importing": {"slot": id, ...}}
+///  "migrating": {"slot": id, ...}, "importing": {"slot": id, ...}, "giving": {"slot": id, ...}}
 /// </code>
 /// A document with an unknown format or member is refused: it may say what this version would lose.
 /// </summary>
@@ -36,6 +36,7 @@ internal static class TopologyDocument
             WriteNodes(json, state.Topology);
             WriteMoves(json, "migrating", state.Migrating);
             WriteMoves(json, "importing", state.Importing);
+            if (state.Giving.Count > 0) WriteMoves(json, "giving", state.Giving);
             json.WriteEndObject();
         }
 
@@ -66,7 +67,7 @@ internal static class TopologyDocument
         if (root.ValueKind != JsonValueKind.Object) throw new TopologyException("it is no object");
         if (!root.TryGetProperty("format", out JsonElement format) || format.ValueKind != JsonValueKind.Number || !format.TryGetInt32(out int number)) throw new TopologyException("it does not name its format");
         if (number != Format) throw new TopologyException($"its format is {number}, and this version reads {Format}");
-        Expect(root, "format", "self", "version", "epoch", "shards", "nodes", "migrating", "importing");
+        Expect(root, "format", "self", "version", "epoch", "shards", "nodes", "migrating", "importing", "giving");
         short[] owners = ClusterTopology.NoOwners();
         Dictionary<string, (string Shard, string? Primary)> places = new(StringComparer.Ordinal);
         List<(string Primary, SlotRange Range)> ranges = [];
@@ -97,6 +98,8 @@ internal static class TopologyDocument
         var state = new ClusterState(self, topology);
         foreach ((int slot, string id) in Moves(root, "migrating", topology)) state = state.WithMigrating(slot, id);
         foreach ((int slot, string id) in Moves(root, "importing", topology)) state = state.WithImporting(slot, id);
+        if (!root.TryGetProperty("giving", out _)) return state;
+        foreach ((int slot, string id) in Moves(root, "giving", topology)) state = state.WithGiving([slot], id);
         return state;
     }
 

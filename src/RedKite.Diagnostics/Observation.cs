@@ -51,6 +51,9 @@ internal sealed record Observation
 
     internal required MigrationFigures Migrations { get; init; }
 
+    /// <summary>Moves of slots as a whole.</summary>
+    internal required SlotMoveFigures SlotMoves { get; init; }
+
     internal required int WatchingClients { get; init; }
 
     internal required int WatchedKeys { get; init; }

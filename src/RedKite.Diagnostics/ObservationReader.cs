@@ -96,6 +96,7 @@ internal sealed class ObservationReader : IDisposable
             ConnectedClients = _parts.Core.Clients.Count,
             Messages = new MessageFigures(_parts.Core.Messages, _parts.Core.Tracking),
             Migrations = new MigrationFigures(_parts.Migrations),
+            SlotMoves = _parts.SlotMoves() is { } moves ? new SlotMoveFigures(moves.Completed, moves.Failed, moves.WaitingBytes) : default,
             WatchingClients = _parts.Core.Watched.Clients,
             WatchedKeys = _parts.Core.Watched.Count,
             TransactionsExecuted = _parts.Core.Transactions.Executed,

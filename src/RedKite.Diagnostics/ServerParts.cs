@@ -3,6 +3,7 @@ using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Migration;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
+using RedKite.Server.SlotMoves;
 
 namespace RedKite.Server.Diagnostics;
 
@@ -26,6 +27,9 @@ internal sealed class ServerParts
 
     /// <summary>What MIGRATE sends to other servers.</summary>
     internal required MigrationService Migrations { get; init; }
+
+    /// <summary>Moves of slots as a whole; null: the server is no node of a cluster.</summary>
+    internal required Func<SlotMoveService?> SlotMoves { get; init; }
 
     /// <summary>What the server's replicas receive.</summary>
     internal ReplicationStream ReplicaStream => Replicas.Stream;

@@ -43,6 +43,22 @@ internal sealed partial class DurabilityService
         WriteInBackground(writer, atSnapshotPoint, range: range);
     }
 
+    /// <inheritdoc/>
+    public void WriteSlots(RdbFileWriter writer, SlotSet slots, Action atSnapshotPoint) =>
+        WriteRange(writer, new SnapshotRange { Keys = key => slots.Contains(KeySlot.Of(key)) }, atSnapshotPoint);
+
+    /// <inheritdoc/>
+    public bool TryBarrier(Func<bool> givesUp)
+    {
+        if (!TryEnterWhole(givesUp, out ScriptMutexHold hold)) return false;
+        using (_keyspace.LockAll())
+        {
+        }
+
+        ExitWhole(hold);
+        return true;
+    }
+
     /// <summary>Begins to write all data to replicas on another thread, unless a snapshot is being written.</summary>
     public bool TryBeginSynchronization(Action work)
     {

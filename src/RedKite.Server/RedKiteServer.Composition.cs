@@ -23,6 +23,7 @@ using RedKite.Server.Migration;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using RedKite.Server.Sessions;
+using RedKite.Server.SlotMoves;
 using RedKite.Store.Keyspace;
 
 namespace RedKite;
@@ -77,6 +78,7 @@ public sealed partial class RedKiteServer
                 Backup = new BackupService(settings, durability, Engine.Changes, Engine.WriteGate, serverLog, Engine.Clock),
                 Replicas = new ReplicaService(Engine, durability, host),
                 Migrations = new MigrationService(Engine.Clock, Engine.WriteGate, serverLog),
+                SlotMoves = () => _slotMoves,
                 KeySurvey = () => Watching?.Diagnostics.Survey.Latest,
                 Listening = () => new ListeningFigures(_endpoints!.Port, [.. _endpoints.Describe()]),
                 Tls = () => _tls!.Figures(),
@@ -114,7 +116,7 @@ public sealed partial class RedKiteServer
             _pidFile = new PidFile(settings, serverLog);
 
             // What executes commands beside the loops: callers in the process, and the link to a primary.
-            Engine.UseCommands(NewCommandTable(libraries, new ClusterCommands(Cluster, host, Engine.Replication), options.Families, options.Commands));
+            Engine.UseCommands(NewCommandTable(libraries, new ClusterCommands(Cluster, host, Engine.Replication, () => _slotMoves!), options.Families, options.Commands));
             Clients = new ClientParts(Engine);
             _client = new RedKiteClient(Clients);
             _follower = new Follower(Engine, new LinkServices
@@ -127,6 +129,19 @@ public sealed partial class RedKiteServer
                 Port = () => _endpoints.Port,
                 EndWaits = Engine.EndWaitsForRole,
             });
+
+            if (Cluster is not null)
+            {
+                _slotMoves = new SlotMoveService(new SlotMoveParts
+                {
+                    Core = Engine,
+                    Data = durability,
+                    Ownership = Cluster,
+                    Tls = _tls.ClientOptions,
+                    SlotsMoved = host.SlotsMoved,
+                    ResumePaused = ResumePaused,
+                });
+            }
 
             // Events, in the order in which they are told.
             Engine.WriteGate.Opened += ResumePaused;

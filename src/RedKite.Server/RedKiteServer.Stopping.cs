@@ -139,6 +139,7 @@ public sealed partial class RedKiteServer
             Do(() => Watching?.Dispose());
             Do(Engine.Script.EndForStop);
             Do(_arrivals.Dispose);
+            Do(() => Parts.SlotMoves()?.Stop());
             Do(Parts.Migrations.Stop); // while there are loops, which its transfers wake
             Do(Engine.Replication.Acks.Stop); // the loops send what becomes of their replies before they end
             foreach (SessionLoop loop in _loops) loop.Loop.Post(loop.Loop.StopListening);

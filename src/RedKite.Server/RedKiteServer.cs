@@ -16,6 +16,7 @@ using RedKite.Server.Loops;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
+using RedKite.Server.SlotMoves;
 using RedKite.Store.Keyspace;
 
 namespace RedKite;
@@ -45,6 +46,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private readonly Func<EventLoop, Transport> _newTransport;
     private readonly Lazy<ServerWatch>? _watch; // null: the setting `diagnostics` is off
     private readonly Follower _follower;
+    private readonly SlotMoveService? _slotMoves; // of a node of a cluster
     private readonly Lock _savingToStop = new();
     private readonly bool _loads;
     private volatile SessionLoop[] _loops = []; // a new array with each change: any thread may read
@@ -423,6 +425,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         {
             Parts.Backup.Tick(nowMs);
             Parts.Migrations.Tick();
+            Parts.SlotMoves()?.ResolveSoon();
             Parts.Durability.Tick(nowMs);
         }
 

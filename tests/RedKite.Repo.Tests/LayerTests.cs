@@ -11,7 +11,7 @@ public class LayerTests
         ["src/RedKite.Core"] = ["Config", "Logging", "Changes", "Metrics", "Model", "Durability", "Replication", "Cluster", "Acl", "Sessions", "PubSub", "Tracking", "Diagnostics", ""],
         ["src/RedKite.Execution"] = ["Execution", "Loops"],
         ["src/RedKite.Client"] = ["", "Custom"],
-        ["src/RedKite.Replication"] = ["Replication", "Following", "Migration"],
+        ["src/RedKite.Replication"] = ["Replication", "Following", "Migration", "SlotMoves"],
     };
 
     // The version is a pair of constants that hosts read too.

@@ -3,6 +3,7 @@ using RedKite.Server.Cluster;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
+using RedKite.Server.SlotMoves;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
@@ -28,17 +29,20 @@ internal sealed class ClusterCommands
     private readonly ClusterReplies? _replies;
     private readonly ClusterChanges? _changes;
     private readonly ClusterSlotChanges? _slots;
+    private readonly SlotMoveCommands? _moves;
 
     /// <param name="cluster">The node; null: the server is none.</param>
     /// <param name="host">Its server.</param>
     /// <param name="replication">Which primary it follows.</param>
-    internal ClusterCommands(ClusterService? cluster, IClusterHost host, ReplicationState replication)
+    /// <param name="moves">What moves slots as a whole.</param>
+    internal ClusterCommands(ClusterService? cluster, IClusterHost host, ReplicationState replication, Func<SlotMoveService>? moves = null)
     {
         _cluster = cluster;
         if (cluster is null) return;
         _replies = new ClusterReplies(cluster, replication);
         _changes = new ClusterChanges(cluster, host);
         _slots = new ClusterSlotChanges(cluster, host);
+        _moves = new SlotMoveCommands(moves!, cluster);
     }
 
     /// <summary>READONLY, READWRITE and ASKING.</summary>
@@ -56,7 +60,7 @@ internal sealed class ClusterCommands
             new("ADDSLOTS", -3, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.Add(ref cmd)), new("3.0.0", PerSlotArgument, "Gives hash slots to this node.", "slot:integer [slot:integer ...]")),
             new("ADDSLOTSRANGE", -4, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.AddRanges(ref cmd)), new("7.0.0", PerSlot, "Gives ranges of hash slots to this node.", Ranges)),
             new("BUMPEPOCH", 2, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.BumpEpoch(ref cmd)), new("3.0.0", "O(1)", "Raises the epoch of the cluster's configuration.")) { Tips = Varies },
-            new("CANCELSLOTMIGRATIONS", 2, Changes, KeySpecs.None, Node(Refuse), new("9.0.0", "O(N) where N is the number of slot migrations.", "Cancels the migrations of hash slots.") { IsOfValkey = true }),
+            new("CANCELSLOTMIGRATIONS", 2, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _moves!.CancelMigrations(ref cmd)), new("9.0.0", "O(N) where N is the number of slot migrations.", "Cancels the migrations of hash slots.") { IsOfValkey = true }),
             new("COUNT-FAILURE-REPORTS", 3, Admin | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.CountFailureReports(ref cmd)), new("3.0.0", "O(N) where N is the number of failure reports", "Counts the reports that a node has failed.", "node-id")) { Tips = Varies },
             new("COUNTKEYSINSLOT", 3, Stale | WalksStripes, KeySpecs.None, Node(ClusterSlotChanges.CountKeys), new("3.0.0", "O(1)", "Counts the keys of a hash slot.", "slot:integer")),
             new("DELSLOTS", -3, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.Remove(ref cmd)), new("3.0.0", PerSlotArgument, "Takes hash slots from the node that has them.", "slot:integer [slot:integer ...]")),
@@ -66,14 +70,14 @@ internal sealed class ClusterCommands
             new("FLUSHSLOTS", 2, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.RemoveAll(ref cmd)), new("3.0.0", "O(1)", "Takes all hash slots from this node.")),
             new("FORGET", 3, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.Forget(ref cmd)), new("3.0.0", "O(1)", "Removes a node from this node's table.", "node-id")),
             new("GETKEYSINSLOT", 4, Stale | WalksStripes, KeySpecs.None, Node(ClusterSlotChanges.GetKeys), new("3.0.0", "O(N) where N is the number of requested keys", "Lists keys of a hash slot.", "slot:integer count:integer")) { Tips = Varies },
-            new("GETSLOTMIGRATIONS", 2, Admin | Stale, KeySpecs.None, Node(Refuse), new("9.0.0", "O(N) where N is the number of slot migrations.", "Lists the migrations of hash slots.") { IsOfValkey = true }) { Tips = Varies },
+            new("GETSLOTMIGRATIONS", 2, Admin | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _moves!.GetMigrations(ref cmd)), new("9.0.0", "O(N) where N is the number of slot migrations.", "Lists the migrations of hash slots.") { IsOfValkey = true }) { Tips = Varies },
             new("HELP", 2, Loading | Stale, KeySpecs.None, Node(Help), new("5.0.0", "O(1)", "Lists the subcommands, in a cluster.")),
             new("INFO", 2, Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Info(ref cmd)), new("3.0.0", "O(1)", "Describes the state of this node.")) { Tips = Varies },
             new("KEYSLOT", 3, Stale, KeySpecs.None, Node(ClusterReplies.KeySlotOf), new("3.0.0", "O(N) where N is the number of bytes in the key", "Computes the hash slot of a key.", "key:string")),
             new("LINKS", 2, Stale, KeySpecs.None, Node(ClusterReplies.Links), new("7.0.0", PerNode, "Lists the connections to and from other nodes.")) { Tips = Varies },
             new("MEET", -4, Changes, KeySpecs.None, Node(ClusterChanges.Meet), new("3.0.0", "O(1)", "Introduces this node to another one.", "ip:string port:integer [cluster-bus-port:integer@4.0.0]") { History = [("4.0.0", "Accepts the port of the cluster bus.")] }),
-            new("MIGRATESLOTS", -7, Changes, KeySpecs.None, Node(Refuse), new("9.0.0", "O(N) where N is the number of hash slots.", "Moves ranges of hash slots to another node.", "<SLOTSRANGE start-slot:integer end-slot:integer> <NODE node-id:string>") { IsOfValkey = true }),
-            new("MIGRATION", -4, Changes, KeySpecs.None, Node(Refuse), new("8.4.0", PerSlot, "Starts, cancels or describes the import of hash slots.", "subcommand:<IMPORT import:(start-slot:integer end-slot:integer ...) | CANCEL cancel:<ID task-id | ALL> | STATUS status:<[ID task-id] | [ALL]>>")),
+            new("MIGRATESLOTS", -7, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _moves!.MigrateSlots(ref cmd)), new("9.0.0", "O(N) where N is the number of hash slots.", "Moves ranges of hash slots to another node.", "<SLOTSRANGE start-slot:integer end-slot:integer> <NODE node-id:string>") { IsOfValkey = true }),
+            new("MIGRATION", -4, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _moves!.Migration(ref cmd)), new("8.4.0", PerSlot, "Starts, cancels or describes the import of hash slots.", "subcommand:<IMPORT import:(start-slot:integer end-slot:integer ...) | CANCEL cancel:<ID task-id | ALL> | STATUS status:<[ID task-id] | [ALL]>>")),
             new("MYID", 2, Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.MyId(ref cmd)), new("3.0.0", "O(1)", "Returns this node's id.")),
             new("MYSHARDID", 2, Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.MyShardId(ref cmd)), new("7.2.0", "O(1)", "Returns the id of this node's shard.")) { Tips = Varies },
             new("NODES", 2, Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Nodes(ref cmd)), new("3.0.0", PerNode, "Lists the nodes that this node knows.")) { Tips = Varies },
@@ -87,7 +91,7 @@ internal sealed class ClusterCommands
             new("SLAVES", 3, Admin | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Replicas(ref cmd)), new("3.0.0", PerReplica, "Lists the replicas of a primary.", "node-id") { DeprecatedSince = "5.0.0", ReplacedBy = "`CLUSTER REPLICAS`" }) { Tips = Varies },
             new("SLOT-STATS", -4, Loading | Stale, KeySpecs.None, Node(Refuse), new("8.2.0", "O(N) where N is the number of hash slots; O(N*log(N)) with ORDERBY.", "Returns statistics of hash slots.", "filter:<SLOTSRANGE slotsrange:(start-slot:integer end-slot:integer) | ORDERBY orderby:(metric [LIMIT limit] order:[ASC | DESC])>")) { Tips = [.. Varies, "request_policy:all_shards"] },
             new("SLOTS", 2, Loading | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Slots(ref cmd)), new("3.0.0", PerNode, "Lists the hash slots with their nodes.") { DeprecatedSince = "7.0.0", ReplacedBy = "`CLUSTER SHARDS`", History = [("4.0.0", "Includes node ids."), ("7.0.0", "Includes further network data.")] }) { Tips = Varies },
-            new("SYNCSLOTS", -3, Changes, KeySpecs.None, Node(Refuse), new("8.4.0", "O(1)", "Moves hash slots, between nodes.", "subcommand:<SYNC sync:(task-id slot-range:(start-slot:integer end-slot:integer ...)) | RDBCHANNEL task-id | SNAPSHOT-EOF | STREAM-EOF | ACK ack:(state offset) | FAIL error | CONF conf:(option [option ...] value [value ...])>")) { Tips = Varies },
+            new("SYNCSLOTS", -3, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _moves!.Sync(ref cmd)), new("8.4.0", "O(1)", "Moves hash slots, between nodes.", "subcommand:<SYNC sync:(task-id slot-range:(start-slot:integer end-slot:integer ...)) | RDBCHANNEL task-id | SNAPSHOT-EOF | STREAM-EOF | ACK ack:(state offset) | FAIL error | CONF conf:(option [option ...] value [value ...])>")) { Tips = Varies },
         ]),
         new("CLUSTERX", -2, None, KeySpecs.None, ReplyNoCluster, new("0.1.0", "Depends on subcommand.", "A container for what a controller tells the nodes of a cluster, in the form of Kvrocks."),
         [
@@ -110,8 +114,8 @@ internal sealed class ClusterCommands
 
     private static void ReplyNoCluster(ref CommandContext cmd) => cmd.Reply.Error("ERR This instance has cluster support disabled"u8);
 
-    // What belongs to a move of whole slots, and to statistics, that no node has.
-    private static void Refuse(ref CommandContext cmd) => cmd.Reply.Error($"ERR '{cmd.Command.FullName}' is not supported: slots move key by key, by CLUSTER SETSLOT and MIGRATE");
+    // Statistics of slots, a scan of a cluster, and what removes keys of slots by hand.
+    private static void Refuse(ref CommandContext cmd) => cmd.Reply.Error($"ERR '{cmd.Command.FullName}' is not supported");
 
     // ASKING
     private static void Ask(ref CommandContext cmd)
@@ -160,6 +164,10 @@ internal sealed class ClusterCommands
         "SET-CONFIG-EPOCH <epoch>", "    Sets the epoch of a new node.",
         "SETSLOT <slot> (IMPORTING <node-id>|MIGRATING <node-id>|STABLE|NODE <node-id>)", "    Changes the state of a slot.",
         "SAVECONFIG", "    Writes the topology to the node's file.",
+        "MIGRATESLOTS SLOTSRANGE <start slot> <end slot> [<start slot> <end slot> ...] NODE <node-id> [SLOTSRANGE ...]", "    Moves ranges of slots from this node to another one.",
+        "GETSLOTMIGRATIONS", "    Lists the moves of slots from and to this node.",
+        "CANCELSLOTMIGRATIONS", "    Cancels the moves from this node.",
+        "MIGRATION IMPORT <start slot> <end slot> [<start slot> <end slot> ...] | STATUS <ID <id> | ALL> | CANCEL <ID <id> | ALL>", "    Moves ranges of slots to this node, lists moves, cancels them.",
         "LINKS", "    Lists the connections to other nodes, of which there are none.");
 
     // CLUSTERX VERSION

@@ -42,15 +42,17 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
         foreach (Database database in cmd.Keyspace.Databases) Flush(cmd, database);
         if (!cmd.Keyspace.IsReplacing) parts.Core.Keyless.KeysFlushed();
         parts.Durability.NoteFlushed();
+        parts.SlotMoves()?.NoteFlushed();
         cmd.EffectRequest(); // as in Redis, even if there was no key
         cmd.Reply.Ok();
     }
 
     // FLUSHDB [ASYNC | SYNC]
-    private static void FlushDb(ref CommandContext cmd)
+    private void FlushDb(ref CommandContext cmd)
     {
         if (!IsFlushModeOrReply(cmd)) return;
         Flush(cmd, cmd.Database);
+        parts.SlotMoves()?.NoteFlushed();
         cmd.EffectRequest();
         cmd.Reply.Ok();
     }

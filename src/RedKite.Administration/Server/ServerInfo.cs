@@ -211,10 +211,15 @@ internal sealed class ServerInfo
         return (usage.UserTime, usage.PrivilegedTime);
     }
 
-    private static void Cluster(scoped in CommandContext cmd, InfoText text)
+    private void Cluster(scoped in CommandContext cmd, InfoText text)
     {
         text.Section("Cluster"u8);
         text.Line("cluster_enabled"u8, cmd.Settings.ClusterEnabled ? 1 : 0);
+        if (_parts.SlotMoves() is not { } moves) return;
+        text.Line("cluster_slot_moves_active"u8, moves.Active);
+        text.Line("cluster_slot_moves_completed"u8, moves.Completed);
+        text.Line("cluster_slot_moves_failed"u8, moves.Failed);
+        text.Line("cluster_slot_moves_waiting_bytes"u8, moves.WaitingBytes);
     }
 
     private void Keyspace(scoped in CommandContext cmd, InfoText text)

@@ -20,18 +20,20 @@ internal sealed class SlotRouting
 
     private readonly ulong[] _served = new ulong[KeySlot.Count / WordBits];
     private readonly short[] _owners;
+    private readonly SlotSet? _held;
 
     /// <param name="owners">The node of each slot.</param>
     /// <param name="self">This node.</param>
     /// <param name="isUp">Whether the cluster serves.</param>
     /// <param name="migrating">Slots that leave this node key by key, and where to.</param>
-    internal SlotRouting(short[] owners, int self, bool isUp, FrozenDictionary<int, int> migrating)
+    /// <param name="held">Slots that are about to be given to another node; null: none.</param>
+    internal SlotRouting(short[] owners, int self, bool isUp, FrozenDictionary<int, int> migrating, SlotSet? held = null)
     {
-        (_owners, Self, IsUp, Migrating) = (owners, self, isUp, migrating);
+        (_owners, Self, IsUp, Migrating, _held) = (owners, self, isUp, migrating, held);
         if (!isUp) return;
         for (int slot = 0; slot < owners.Length; slot++)
         {
-            if (owners[slot] == self && !migrating.ContainsKey(slot)) _served[slot / WordBits] |= 1UL << (slot % WordBits);
+            if (owners[slot] == self && !migrating.ContainsKey(slot) && !IsHeld(slot)) _served[slot / WordBits] |= 1UL << (slot % WordBits);
         }
     }
 
@@ -63,6 +65,9 @@ internal sealed class SlotRouting
 
     /// <summary>The node that has a slot; <see cref="NoNode"/>: none has.</summary>
     internal int OwnerOf(int slot) => _owners[slot];
+
+    /// <summary>Whether the slot is about to be given to another node: what would write to it and began before that is refused.</summary>
+    internal bool IsHeld(int slot) => _held is { } held && held.Contains(slot);
 
     /// <summary>Whether keys of the slot come or go, so that what a command does depends on which of its keys are here.</summary>
     internal bool IsMoving(int slot) => Migrating.ContainsKey(slot) || Importing.ContainsKey(slot);

@@ -104,6 +104,7 @@ internal static class LogEvents
 
     internal static readonly LogEvent ClusterFileUnwritable = new(900, nameof(ClusterFileUnwritable), Cluster, RedKiteLogLevel.Error);
     internal static readonly LogEvent ClusterRoleFailed = new(901, nameof(ClusterRoleFailed), Cluster, RedKiteLogLevel.Error);
+    internal static readonly LogEvent SlotsMoved = new(902, nameof(SlotsMoved), Cluster, RedKiteLogLevel.Information);
 
     /// <summary>All of them, by number.</summary>
     internal static IReadOnlyList<LogEvent> All { get; } =
@@ -118,6 +119,6 @@ internal static class LogEvents
         DashboardStarted, NoDashboard, DashboardFailed,
         ReplicaSyncWanted, ReplicaSyncSent, ReplicaSyncFailed, ReplicaContinues, ReplicaNeedsAll, ReplicaOnline, ReplicaLost, ReplicaClosed, BacklogReleased, FailoverChanged, ShutdownWaits,
         RoleChanged, LinkConnected, LinkFailed, SyncBegun, PrimaryRefuses, StreamError, TransferFailed,
-        ClusterFileUnwritable, ClusterRoleFailed,
+        ClusterFileUnwritable, ClusterRoleFailed, SlotsMoved,
     ];
 }

@@ -12,6 +12,9 @@ internal enum SessionAttention
     /// <summary>ASKING: the client's next command may use a slot that is being imported.</summary>
     Asks = 1 << 12,
 
+    /// <summary>The client is another node that sends slots.</summary>
+    ReceivesSlots = 1 << 13,
+
     /// <summary>The client is not authenticated.</summary>
     NotAuthenticated = 1 << 0,
 

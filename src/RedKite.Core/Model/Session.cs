@@ -393,6 +393,16 @@ internal sealed class Session
     /// <summary>ASKING, or the end of what it allows. On the client's thread.</summary>
     internal void Ask(bool on) => SetAttention(SessionAttention.Asks, on);
 
+    /// <summary>What is received of the slots of another node, which is the client; null: it is none that sends some.</summary>
+    internal SlotReception? Reception => _extras?.Reception;
+
+    /// <summary>Makes the client one that sends slots. On the client's thread.</summary>
+    internal void Receive(SlotReception reception)
+    {
+        Other.Reception = reception;
+        SetAttention(SessionAttention.ReceivesSlots, on: true);
+    }
+
     /// <summary>What RESET does besides the database and the protocol. The library's name stays: it is still the same.</summary>
     internal void Reset(User user, bool authenticated)
     {
@@ -448,6 +458,8 @@ internal sealed class Session
         }
 
         internal ClientSubscriptions? Subscriptions { get; set; }
+
+        internal SlotReception? Reception;
 
         internal ClientFieldSets? FieldSets { get; set; }
 

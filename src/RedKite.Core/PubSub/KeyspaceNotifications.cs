@@ -1,6 +1,7 @@
 using System.Buffers;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.PubSub;
 
@@ -9,7 +10,7 @@ namespace RedKite.Server.PubSub;
 /// <c>__keyevent@0__:event</c> the key; and for hashes, to four kinds of channels the fields that an event concerns. It is called with the key's
 /// stripe locked, so subscribers get the events of a key in their order.
 /// </summary>
-internal sealed class KeyspaceNotifications(MessageHub hub) : IChangeConsumer
+internal sealed class KeyspaceNotifications(MessageHub hub, Keyspace keyspace) : IChangeConsumer
 {
     private const int ChannelBytesOnStack = 512;
     private const string ClassesOfAll = "g$lshzxetd";
@@ -35,6 +36,7 @@ internal sealed class KeyspaceNotifications(MessageHub hub) : IChangeConsumer
         for (int i = 0; i < changes.Count; i++)
         {
             Change change = changes[i];
+            if (keyspace.HiddenSlots is { } hidden && hidden.Contains(keyspace.SlotOf(change.Hash))) continue;
             KeyEventClass eventClass = KeyEvents.Class(change.Event);
             if (selected.Has(eventClass)) Publish(selected, change, changes.KeyOf(change));
             if (change.FieldCount > 0 && selected.HasFieldsOf(eventClass)) PublishFields(selected, changes, change, changes.KeyOf(change));

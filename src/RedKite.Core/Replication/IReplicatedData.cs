@@ -26,6 +26,17 @@ internal interface IReplicatedData
     /// <param name="version">The version of the form.</param>
     void WriteKeylessForReplicas(RdbFileWriter writer, bool withRecords, Func<RdbReplication> atSnapshotPoint, int version);
 
+    /// <summary>Writes the keys of some slots, on the thread of <see cref="TryBeginSynchronization"/>. The caller ends it.</summary>
+    /// <param name="writer">Receives the data.</param>
+    /// <param name="slots">The slots.</param>
+    /// <param name="atSnapshotPoint">Called with all stripes locked.</param>
+    void WriteSlots(RdbFileWriter writer, SlotSet slots, Action atSnapshotPoint);
+
+    /// <summary>Waits until every command and script has ended that holds stripes now.</summary>
+    /// <param name="givesUp">Whether to wait no longer for a script.</param>
+    /// <returns>False: it has given up.</returns>
+    bool TryBarrier(Func<bool> givesUp);
+
     /// <summary>Whether commands wait for the snapshot that is being written.</summary>
     bool SnapshotIsAwaited { get; }
 

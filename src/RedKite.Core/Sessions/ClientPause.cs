@@ -16,6 +16,9 @@ internal enum PauseReason
 
     /// <summary>The data is saved for the last time: all commands wait.</summary>
     LastSave = 4,
+
+    /// <summary>Slots are given to another node.</summary>
+    SlotMove = 8,
 }
 
 /// <summary>
@@ -100,6 +103,10 @@ internal sealed class ClientPause(AttentionWord attention)
             // As in Redis, a pause is for a replica's primary, too; what the server itself waits for is not.
             if (_current is null || EndIfOver(nowMs) || _current is not { } running || (running.WritesOnly && !MayWrite(session, command))) return false;
         }
+        else if ((session.Attention & SessionAttention.ReceivesSlots) != 0 && _current is null && _reasons == PauseReason.SlotMove)
+        {
+            return false; // two nodes that give each other slots would wait for each other
+        }
         else if (!isOfClient || !IsHolding(session, command, nowMs))
         {
             return false;
@@ -114,7 +121,7 @@ internal sealed class ClientPause(AttentionWord attention)
     internal bool IsHolding(Session session, Command command, long nowMs)
     {
         if (EndIfOver(nowMs)) return false;
-        if (session.Connection is null) return (_reasons & (PauseReason.Handover | PauseReason.LastSave)) != 0 && MayWrite(session, command);
+        if (session.Connection is null) return (_reasons & (PauseReason.Handover | PauseReason.LastSave | PauseReason.SlotMove)) != 0 && MayWrite(session, command);
         if (session.Type == ClientType.Replica && !MayWrite(session, command)) return false; // its acknowledgements may be what others wait for
         if (command.Is(CommandFlags.AllowBusy) && _current is null) return false; // SCRIPT KILL, SHUTDOWN NOSAVE: the last save may wait for a script
         return HoldsAll(nowMs) || MayWrite(session, command);

@@ -64,6 +64,7 @@ internal static class ExportedMetrics
         ["redkite.latency"] = "Percentiles of how long the last second's commands executed, waited for their turn on the loop, and were sent (the last two are sampled).",
         ["redkite.eventloop.utilization"] = "Share of its time for which an event loop worked.",
         ["redkite.pubsub.channels"] = "Channels with subscribers, those of all messages and sharded ones.",
+        ["redkite.cluster.moves"] = "Moves of slots as a whole from and to this node, by how they ended.",
         ["redkite.transactions"] = "Transactions that EXEC executed or refused.",
         ["redkite.clients.closed"] = "Clients closed at a limit: of their output, of one request, or of the memory of all clients.",
         ["redkite.acl.denied"] = "Failed logins, and commands, keys and channels that users may not use.",

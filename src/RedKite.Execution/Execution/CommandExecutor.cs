@@ -128,11 +128,24 @@ internal sealed class CommandExecutor
         Recording.Changes.ClientId = session.Id;
         Waits.ForgetUnsent();
         Writes.Begin(session);
-        int consumed = ExecuteInput(session, input);
+        int consumed = (session.Attention & SessionAttention.ReceivesSlots) == 0 ? ExecuteInput(session, input) : ExecuteReceived(session, input);
         if (Engine.Tracking.HasBroadcast) Broadcast(session);
         session.IsExecuting = false;
         Recording.Changes.ClientId = 0;
         Writes.End(session, Reply.Length > 0);
+        return consumed;
+    }
+
+    // From the node that has these slots still: what expires is its to remove, and of the replies that are switched off the first error is kept.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private int ExecuteReceived(Session session, Span<byte> input)
+    {
+        ExpiryPolicy policy = Time.CallersExpiry;
+        Time.CallersExpiry = ExpiryPolicy.Keep;
+        long errors = Reply.Errors;
+        int consumed = ExecuteInput(session, input);
+        Time.CallersExpiry = policy;
+        if (Reply.Errors != errors && session.ReplyMode != ReplyMode.On) session.Reception!.Fail("the destination has refused a command");
         return consumed;
     }
 

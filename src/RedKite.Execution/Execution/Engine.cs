@@ -32,7 +32,7 @@ internal sealed class Engine : ServerCore
         Hogs = new HogClosing(Settings, Actions);
         ClientEviction = new ClientEviction(Settings, Clients, log) { Evicting = NoteEvicted };
         DangerousCommands = new DangerousCommands(Settings, Actions);
-        Notifications = new KeyspaceNotifications(Messages);
+        Notifications = new KeyspaceNotifications(Messages, keyspace);
         Replication.RoleChanged += () =>
         {
             if (Metrics is not null) Memory.Apply(Metrics, reports: false);

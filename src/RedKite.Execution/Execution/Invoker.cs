@@ -365,6 +365,7 @@ internal sealed partial class Invoker
     {
         // A command that turns replies on is answered.
         if (session.ReplyMode == ReplyMode.On) return;
+        if ((session.Attention & SessionAttention.ReceivesSlots) != 0 && !reply.IsChained && length < reply.Length) session.Reception!.NoteReply(reply.Tail[(int)length..]);
         if (length < reply.Length) reply.Truncate(length);
         if (session.ReplyMode == ReplyMode.SkipThis) session.ReplyMode = ReplyMode.On;
     }

@@ -18,6 +18,7 @@ internal sealed class SlotCheck(ExecutorCore core)
     private bool _isMoving; // its keys are looked at with its stripes locked
     private int _scriptSlot = KeySlot.None; // of the keys that the script uses; none yet
     private bool _scriptMayCross;
+    private SlotRouting? _scriptsRouting; // by which the script began
 
     // What the server executed before, or its primary, is not asked again.
     private SlotRouting? Routing => core.IsTrusted ? null : _engine.Routing.Value;
@@ -65,6 +66,7 @@ internal sealed class SlotCheck(ExecutorCore core)
     {
         if (Routing is null) return;
         _scriptMayCross = mayCrossSlots;
+        _scriptsRouting = Routing;
         _scriptSlot = keys > 0 ? KeySlot.Of(cmd[cmd.Command.FirstKey > 0 ? cmd.Command.FirstKey : cmd.Command.EarlyKey]) : KeySlot.None;
     }
 
@@ -80,7 +82,8 @@ internal sealed class SlotCheck(ExecutorCore core)
             case Verdict.IsDown: return "ERR Script attempted to execute a command while the cluster is down";
             case Verdict.CrossesSlots: return $"ERR Command '{cmd.Command.FullName}' in script attempted to access keys that don't hash to the same slot";
             case Verdict.IsNotServed: return "ERR Script attempted to access a slot not served";
-            case Verdict.IsUnstable: return $"ERR Unable to execute command '{cmd.Command.FullName}' in script because undeclared keys were accessed during rehashing of the slot";
+            case Verdict.IsHeld when _scriptsRouting?.IsHeld(decision.Slot) != true: break; // it is waited for
+            case Verdict.IsHeld or Verdict.IsUnstable: return $"ERR Unable to execute command '{cmd.Command.FullName}' in script because undeclared keys were accessed during rehashing of the slot";
             default: return "ERR Script attempted to access a non local key in a cluster node";
         }
 
@@ -114,7 +117,7 @@ internal sealed class SlotCheck(ExecutorCore core)
             }
         }
 
-        if (verdict == Verdict.Executes && keys.Slot != KeySlot.None) verdict = Conclude(cmd, command, routing, keys, executesMigrate);
+        if (verdict == Verdict.Executes && keys.Slot != KeySlot.None) verdict = Conclude(cmd, command, routing, keys, executesMigrate, look);
         return new Decision(verdict, keys.Slot);
     }
 
@@ -170,8 +173,9 @@ internal sealed class SlotCheck(ExecutorCore core)
         using (locked) return cmd.Database.Find(key, hash, clock).Exists;
     }
 
-    private static Verdict Conclude(scoped in CommandContext cmd, Command command, SlotRouting routing, in KeysSeen keys, bool executesMigrate)
+    private static Verdict Conclude(scoped in CommandContext cmd, Command command, SlotRouting routing, in KeysSeen keys, bool executesMigrate, Look look)
     {
+        if ((cmd.Session.Attention & SessionAttention.ReceivesSlots) != 0 && cmd.Session.Reception!.Slots.Contains(keys.Slot)) return Verdict.Executes;
         bool writes = Admission.Writes(cmd, command) || (command.ScriptFlagsOf?.Invoke(cmd) is { } flags && (flags & ScriptFlags.NoWrites) == 0);
         if (!routing.IsUp)
         {
@@ -198,7 +202,7 @@ internal sealed class SlotCheck(ExecutorCore core)
         }
 
         int owner = routing.OwnerOf(keys.Slot);
-        if (owner == routing.Self) return Verdict.Executes;
+        if (owner == routing.Self) return look == Look.Yes && writes && routing.IsHeld(keys.Slot) ? Verdict.IsHeld : Verdict.Executes;
         bool mayReadHere = keys.HasShardChannels || (cmd.Session.Attention & SessionAttention.ReadsReplica) != 0;
         return mayReadHere && owner == routing.Primary && !writes ? Verdict.Executes : Verdict.IsElsewhere;
     }
@@ -210,6 +214,7 @@ internal sealed class SlotCheck(ExecutorCore core)
             case Verdict.Executes: return null;
             case Verdict.CrossesSlots: return "CROSSSLOT Keys in request don't hash to the same slot";
             case Verdict.IsUnstable: return "TRYAGAIN Multiple keys request during rehashing of slot";
+            case Verdict.IsHeld: return "TRYAGAIN The slot is being given to another node";
             case Verdict.IsDown: return "CLUSTERDOWN The cluster is down";
             case Verdict.IsDownForWrites: return "CLUSTERDOWN The cluster is down and only accepts read commands";
             case Verdict.IsNotServed: return "CLUSTERDOWN Hash slot not served";
@@ -242,6 +247,7 @@ internal sealed class SlotCheck(ExecutorCore core)
         IsDown,
         IsDownForWrites,
         IsUnstable,
+        IsHeld,
         Asks,
         IsElsewhere,
     }

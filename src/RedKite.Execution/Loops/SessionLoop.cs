@@ -312,6 +312,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Blocked.Closed(session);
         if (session.IsMonitor) _engine.Monitors.Remove(session);
         _replicas.Closed(session);
+        session.Reception?.End("the source has closed the connection");
         int channelCount = session.IsClosedByServer ? session.Subscriptions?.Count ?? 0 : 0;
         IReadOnlyList<byte[]> channels = channelCount > 0 ? session.Subscriptions!.First(DepartedClients.ChannelsMax) : [];
         _engine.Messages.EndAll(session);

@@ -17,8 +17,9 @@ internal static class CommandBase
     /// <param name="file">The RDB file.</param>
     /// <param name="output">Receives the commands. The caller flushes it.</param>
     /// <param name="requestOf">Returns the requests of what is no key.</param>
+    /// <param name="converted">Called with positions of the file that are not read again; null: nobody wants to know.</param>
     /// <exception cref="FileFailure">The file cannot be read, or a value cannot be written.</exception>
-    internal static void Convert(IOpenFile file, CommandOutput output, RequestOfKeyless requestOf)
+    internal static void Convert(IOpenFile file, CommandOutput output, RequestOfKeyless requestOf, Action<long>? converted = null)
     {
         using RdbFileReader reader = RdbFileReader.Open(file, new RdbReadOptions());
         using var keyspace = new Keyspace(1, 1);
@@ -39,6 +40,8 @@ internal static class CommandBase
                 if (item.Database != selected) output.Select(selected = item.Database);
                 Convert(batch, item, keyspace, values, scratch);
             }
+
+            converted?.Invoke(reader.Position);
         }
     }
 

@@ -26,6 +26,7 @@ internal sealed class PrimaryConnection : IDisposable
     private readonly byte[] _received = GC.AllocateUninitializedArray<byte>(ReceivedBytes);
     private int _start; // of what is received and not taken
     private int _end;
+    private Task<int>? _pending; // a read that WaitForInput has not seen the end of; nothing else reads then
     private long _lastReceivedMs = Environment.TickCount64;
     private volatile bool _isClosed;
     private volatile StreamBuffer? _buffer; // before what is received
@@ -212,6 +213,26 @@ internal sealed class PrimaryConnection : IDisposable
             foreach (string argument in arguments) RequestText.AddArgument(_request, Encoding.Latin1.GetBytes(argument));
             Write(_request.WrittenSpan);
         }
+    }
+
+    /// <summary>Sends requests in the protocol's form. From any thread.</summary>
+    /// <exception cref="IOException">The connection has ended.</exception>
+    internal void SendBytes(ReadOnlySpan<byte> requests)
+    {
+        lock (_sending) Write(requests);
+    }
+
+    /// <summary>Whether something has been received within a time. Then alone what is received is taken.</summary>
+    /// <exception cref="IOException">The connection has ended.</exception>
+    internal bool WaitForInput(int milliseconds)
+    {
+        if (_start != _end) return true;
+        _pending ??= _stream.ReadAsync(_received).AsTask(); // not a poll of the socket, which does not know what TLS has decrypted
+        if (Task.WaitAny([_pending], milliseconds) < 0) return false;
+        Task<int> read = _pending;
+        (_pending, _start) = (null, 0);
+        _end = read.GetAwaiter().GetResult();
+        return _end > 0 ? true : throw new IOException("the connection was closed");
     }
 
     /// <summary>Sends an empty line: a sign of life while data is loaded. From any thread.</summary>

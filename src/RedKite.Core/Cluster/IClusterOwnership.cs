@@ -1,0 +1,55 @@
+using RedKite.Server.Replication;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Cluster;
+
+/// <summary>How an attempt to give slots to another node has ended.</summary>
+internal enum GiveOutcome
+{
+    /// <summary>They are its now.</summary>
+    Given,
+
+    /// <summary>They are still this node's.</summary>
+    Refused,
+
+    /// <summary>It is not known: nobody may serve them here until it is.</summary>
+    Unknown,
+}
+
+/// <summary>Who has which slot, for what moves slots as a whole.</summary>
+internal interface IClusterOwnership
+{
+    string SelfId { get; }
+
+    bool IsPrimary { get; }
+
+    /// <summary>The id of a slot's node; null: it has none.</summary>
+    string? OwnerOf(int slot);
+
+    /// <summary>Whether a node is known, and whether it is a primary.</summary>
+    bool IsKnown(string id, out bool isPrimary);
+
+    /// <summary>Where a node is reached by other nodes; null: that is not known.</summary>
+    PrimaryAddress? AddressOf(string id);
+
+    /// <summary>Slots of which it is not known whether they were given, and to which node; empty: none.</summary>
+    IReadOnlyDictionary<int, string> Doubtful { get; }
+
+    /// <summary>Has commands that write to some slots refused with their stripes locked; null: no more. Those that begin wait by a pause.</summary>
+    void Hold(SlotSet? slots);
+
+    /// <summary>
+    /// Gives slots to another node: the one step by which their owner changes. Without a store, the other node changes its topology first, and then this one; both keep it in their files.
+    /// </summary>
+    /// <param name="slots">The slots, which are held.</param>
+    /// <param name="fromId">This node.</param>
+    /// <param name="toId">The other one, which has all of their data.</param>
+    /// <param name="take">Has the other node take them.</param>
+    GiveOutcome TryGive(SlotSet slots, string fromId, string toId, Func<GiveOutcome> take);
+
+    /// <summary>Takes slots whose data is here. Returns why not, as the error of a reply; null: they are this node's.</summary>
+    string? Take(SlotSet slots, string fromId);
+
+    /// <summary>Ends a doubt.</summary>
+    void Resolve(SlotSet slots, string toId, bool areGiven);
+}

@@ -1,0 +1,277 @@
+using System.Globalization;
+using RedKite.Persistence.Aof;
+using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
+using RedKite.Server.Cluster;
+using RedKite.Server.Following;
+using RedKite.Server.Sessions;
+
+namespace RedKite.Server.SlotMoves;
+
+/// <summary>
+/// Moves slots from this node to another one: it sends their keys as of one moment, then the effects on them since, and when little is left it holds the writes, waits until the other node has everything, and has the slots
+/// given to it. Until then this node owns them, whatever ends; after it the other one does.
+/// </summary>
+/// <remarks>
+/// <para>All of it is commands, which the other node's connection executes and passes on to its own replicas and log: a large value is sent as many small ones (<see cref="CommandBase"/>). Replies are switched off, but for those
+/// that this asks for.</para>
+/// <para>Writes that begin wait by the pause of clients. Those that had begun meet a routing that holds the slots: they are refused with their keys locked, so once every stripe has been locked, and no script runs, nothing is
+/// written to the slots behind what was sent.</para>
+/// <para>On a thread of its own.</para>
+/// </remarks>
+internal sealed class SlotExport(SlotMoveService service, SlotMove move)
+{
+    private const int RetryMs = 100;
+
+    private readonly ServerCore _core = service.Parts.Core;
+    private readonly IClusterOwnership _ownership = service.Parts.Ownership;
+    private readonly SlotStream _stream = new(move.Slots, SlotMoveLimits.WaitingBytesMax);
+    private PrimaryConnection? _connection;
+    private SlotRouting? _checked; // by which the slots are this node's
+    private string? _refusal;
+    private long _acks;
+
+    private PrimaryConnection Connection => _connection!;
+
+    private long NowMs => _core.Clock.NowMs;
+
+    internal void Run()
+    {
+        try
+        {
+            move.NoteStarted(NowMs);
+            SendAndHandOver();
+        }
+        catch (SlotDoubtException)
+        {
+            // The service asks.
+        }
+        catch (Exception failure) when (failure is IOException or System.Net.Sockets.SocketException or ObjectDisposedException or OperationCanceledException)
+        {
+            move.End(move.IsCanceled ? SlotMoveState.Canceled : SlotMoveState.Failed, move.IsCanceled ? "" : move.Reason ?? (_stream.IsOver ? "more waited for the destination than may" : failure.Message), NowMs);
+        }
+        finally
+        {
+            move.CloseBy(null);
+            _core.Changes.UnsubscribeFromEffects(_stream);
+            _connection?.Dispose();
+        }
+    }
+
+    private void SendAndHandOver()
+    {
+        move.Enter(SlotMoveState.Connecting, NowMs);
+        _connection = SlotRequest.Connect(service.Parts, move.TargetId, move.Cancellation);
+        move.CloseBy(_connection.Close);
+        Establish();
+        service.Step("established");
+        SendSnapshot();
+        service.Step("snapshot");
+        move.Enter(SlotMoveState.Streaming, NowMs);
+        for (int attempt = 0; attempt < SlotMoveLimits.HandoversMax; attempt++)
+        {
+            CatchUp();
+            service.Step("caught-up");
+            if (TryHandOver()) return;
+            move.NoteRetry();
+            Thread.Sleep(RetryMs);
+        }
+
+        throw new IOException("the destination did not have everything within cluster-move-pause-ms");
+    }
+
+    private void Establish()
+    {
+        long startMs = _core.Clock.SteadyMs;
+        while (true)
+        {
+            string reply = SlotRequest.Ask(Connection, SlotRequest.WithRanges(move.Slots, "CLUSTER", "SYNCSLOTS", "ESTABLISH", move.Id, move.SourceId));
+            if (reply[0] == '+') break;
+            if (!reply.StartsWith("-TRYAGAIN", StringComparison.Ordinal) || _core.Clock.SteadyMs - startMs > SlotMoveLimits.RemovalMsMax) throw new IOException(reply.TrimStart('-'));
+            Thread.Sleep(RetryMs);
+            Check();
+        }
+
+        Connection.Send("CLIENT", "REPLY", "OFF");
+    }
+
+    private void SendSnapshot()
+    {
+        var pipe = new SlotPipe(service.Parts.Data);
+        while (!service.Parts.Data.TryBeginSynchronization(() => Walk(pipe)))
+        {
+            Thread.Sleep(RetryMs); // another snapshot is being written
+            Check();
+        }
+
+        move.Enter(SlotMoveState.Snapshot, NowMs);
+        try
+        {
+            ArrivingFile? file = null;
+            file = new ArrivingFile("the slots' snapshot", () => pipe.Receive(piece => file!.Add(piece)));
+            var output = new CommandOutput(bytes =>
+            {
+                Check();
+                Connection.SendBytes(bytes);
+            });
+            CommandBase.Convert(file, output, static (RdbBatch _, in RdbItem _) => null, file.Release);
+            output.Flush();
+            file.Drain();
+        }
+        finally
+        {
+            pipe.Abandon();
+        }
+    }
+
+    // On the thread of snapshots.
+    private void Walk(SlotPipe pipe)
+    {
+        try
+        {
+            using var writer = new RdbFileWriter(pipe.Add, compresses: false, sums: false);
+            service.Parts.Data.WriteSlots(writer, move.Slots, () =>
+            {
+                _core.Changes.RequestEffects(_stream, isOn: true);
+                _core.Changes.ApplyLocked();
+            });
+            writer.End();
+            pipe.End(null);
+        }
+        catch (FileFailure failure)
+        {
+            pipe.End(new IOException(failure.Message, failure));
+        }
+    }
+
+    // Until little is left: each round sends what has come while the destination answered for the one before.
+    private void CatchUp()
+    {
+        while (true)
+        {
+            SendWaiting();
+            AwaitAck(RequestAck(), SlotMoveLimits.AnswerMsMax, isNeeded: true);
+            if (_stream.WaitingBytes < SlotMoveLimits.CaughtUpBytes) return;
+        }
+    }
+
+    private void SendWaiting()
+    {
+        while (true)
+        {
+            Check();
+            move.NoteWaiting(_stream.WaitingBytes);
+            int bytes = _stream.Take(out byte[] chunk);
+            if (bytes == 0) return;
+            CheckOwner(); // behind it: what was taken may be the removal of keys whose slots have gone elsewhere
+            Connection.SendBytes(chunk.AsSpan(0, bytes));
+            SlotStream.Return(chunk);
+        }
+    }
+
+    private long RequestAck()
+    {
+        Connection.Send("CLUSTER", "SYNCSLOTS", "ACK", (++_acks).ToString(CultureInfo.InvariantCulture));
+        Connection.Send("CLIENT", "REPLY", "OFF");
+        return _acks;
+    }
+
+    // An answer to an earlier request may come first: the pause in which it was awaited is over.
+    private bool AwaitAck(long number, long waitMs, bool isNeeded = false)
+    {
+        long startMs = _core.Clock.SteadyMs;
+        while (true)
+        {
+            long leftMs = waitMs - (_core.Clock.SteadyMs - startMs);
+            if (leftMs <= 0 || !Connection.WaitForInput((int)leftMs)) return !isNeeded ? false : throw new IOException("the destination does not answer");
+            string reply = Connection.ReceiveLine();
+            if (reply[0] == '-') throw new IOException(reply[1..]);
+            move.NoteAcknowledged(NowMs);
+            if (reply == ":" + number.ToString(CultureInfo.InvariantCulture)) return true;
+        }
+    }
+
+    private bool TryHandOver()
+    {
+        int pauseMs = _core.Settings.ClusterMovePauseMs;
+        long startMs = _core.Clock.SteadyMs;
+        move.Enter(SlotMoveState.Handover, NowMs);
+        _core.Pause.Hold(PauseReason.SlotMove);
+        try
+        {
+            _ownership.Hold(move.Slots);
+            service.Step("held");
+            if (!service.Parts.Data.TryBarrier(() => _core.Clock.SteadyMs - startMs >= pauseMs)) return false;
+            SendWaiting();
+            long leftMs = pauseMs - (_core.Clock.SteadyMs - startMs);
+            if (leftMs <= 0 || !AwaitAck(RequestAck(), leftMs)) return false;
+            service.Step("acknowledged");
+            Check();
+            if (_core.Replication.IsReplica) throw new IOException("the source has become a replica");
+            return Give();
+        }
+        finally
+        {
+            _ownership.Hold(null);
+            if (move.State is SlotMoveState.Completed) service.Barrier();
+            _core.Pause.Release(PauseReason.SlotMove);
+            service.Parts.ResumePaused();
+            move.NotePause(_core.Clock.SteadyMs - startMs);
+            if (move.State == SlotMoveState.Handover) move.Enter(SlotMoveState.Streaming, NowMs);
+        }
+    }
+
+    private bool Give()
+    {
+        switch (_ownership.TryGive(move.Slots, move.SourceId, move.TargetId, Take))
+        {
+            case GiveOutcome.Given:
+                move.End(SlotMoveState.Completed, "", NowMs);
+                break;
+            case GiveOutcome.Unknown:
+                move.Enter(SlotMoveState.InDoubt, NowMs);
+                throw new SlotDoubtException();
+            default:
+                throw new IOException(_refusal ?? "the slots could not be given to the destination");
+        }
+
+        service.Step("given");
+        return true;
+    }
+
+    private GiveOutcome Take()
+    {
+        try
+        {
+            Connection.Send("CLUSTER", "SYNCSLOTS", "TAKE", move.Id);
+            service.Step("taking");
+            if (!Connection.WaitForInput(SlotMoveLimits.TakeMsMax)) return GiveOutcome.Unknown;
+            string reply = Connection.ReceiveLine();
+            if (reply[0] == '+') return GiveOutcome.Given;
+            _refusal = reply[1..];
+            return GiveOutcome.Refused;
+        }
+        catch (Exception failure) when (failure is IOException or System.Net.Sockets.SocketException or ObjectDisposedException)
+        {
+            return GiveOutcome.Unknown;
+        }
+    }
+
+    private void CheckOwner()
+    {
+        SlotRouting? routing = _core.Routing.Value;
+        if (routing == _checked) return;
+        foreach (int slot in move.Slots.Slots())
+        {
+            if (_ownership.OwnerOf(slot) != move.SourceId) throw new IOException("the source does not own the slots any more");
+        }
+
+        _checked = routing;
+    }
+
+    private void Check()
+    {
+        if (move.Reason is { } reason) throw new IOException(reason);
+        if (_stream.IsOver) throw new IOException("more waited for the destination than may");
+    }
+}

@@ -1,0 +1,310 @@
+using System.Security.Cryptography;
+using RedKite.Server.Cluster;
+using RedKite.Server.Following;
+using RedKite.Server.Logging;
+using RedKite.Server.Model;
+using RedKite.Server.Replication;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.SlotMoves;
+
+/// <summary>What moving slots needs of the server around it.</summary>
+internal sealed record SlotMoveParts
+{
+    internal required ServerCore Core { get; init; }
+
+    internal required IReplicatedData Data { get; init; }
+
+    /// <summary>Who has which slot.</summary>
+    internal required IClusterOwnership Ownership { get; init; }
+
+    internal required ClientTls Tls { get; init; }
+
+    /// <summary>What waits for slots that are elsewhere now is sent there. No stripe is locked.</summary>
+    internal required Action SlotsMoved { get; init; }
+
+    /// <summary>Resumes the clients whose commands wait.</summary>
+    internal required Action ResumePaused { get; init; }
+}
+
+/// <summary>
+/// The moves of slots as a whole, from this node and to it, one at a time in each direction: a walk of a snapshot is all that runs at a time, and the others wait. It remembers the last ones. From any thread.
+/// </summary>
+internal sealed class SlotMoveService(SlotMoveParts parts)
+{
+    private const int IdBytes = 20;
+    private const int RetryMs = 200;
+
+    private readonly Lock _lock = new();
+    private readonly List<SlotMove> _moves = []; // the newest first
+    private readonly List<SlotReception> _receptions = [];
+    private readonly CancellationTokenSource _stopping = new();
+    private volatile Action<string>? _stepped;
+    private bool _isExporting;
+    private bool _isResolving;
+
+    internal SlotMoveParts Parts => parts;
+
+    internal long Completed { get; private set; }
+
+    internal long Failed { get; private set; }
+
+    /// <summary>All moves that are remembered, the newest first.</summary>
+    internal SlotMove[] Moves
+    {
+        get
+        {
+            lock (_lock) return [.. _moves];
+        }
+    }
+
+    /// <summary>Moves that have not ended.</summary>
+    internal int Active => Moves.Count(static move => !move.HasEnded);
+
+    /// <summary>Bytes of effects that wait for destinations.</summary>
+    internal long WaitingBytes => Moves.Sum(static move => move.WaitingBytes);
+
+    internal static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(IdBytes));
+
+    /// <summary>Whether a slot is about to leave this node.</summary>
+    internal SlotMove? ExportOf(int slot) => Array.Find(Moves, move => !move.HasEnded && move.IsExport && move.Slots.Contains(slot));
+
+    /// <summary>Begins moves from this node; they run one after the other.</summary>
+    internal void Export(params ReadOnlySpan<SlotMove> moves)
+    {
+        lock (_lock)
+        {
+            foreach (SlotMove move in moves) Remember(move);
+            if (_isExporting) return;
+            _isExporting = true;
+        }
+
+        new Thread(() => Guarded(RunExports)) { Name = "redkite-slot-move", IsBackground = true }.Start();
+    }
+
+    /// <summary>Has the node that has some slots move them to this one.</summary>
+    internal void Import(SlotMove move)
+    {
+        lock (_lock) Remember(move);
+        new Thread(() => Guarded(() => SlotRequest.Run(this, move, _stopping.Token))) { Name = "redkite-slot-request", IsBackground = true }.Start();
+    }
+
+    /// <summary>Begins to receive slots over a connection.</summary>
+    /// <returns>Why not, as the error of a reply; null: it has begun.</returns>
+    internal string? Receive(SlotReception reception)
+    {
+        long nowMs = parts.Core.Clock.NowMs;
+        if (!parts.Ownership.IsPrimary) return "ERR a replica receives no slots";
+        foreach (int slot in reception.Slots.Slots())
+        {
+            if (parts.Ownership.OwnerOf(slot) != reception.SourceId) return "ERR the source is not the owner of the slots here: give both nodes the same topology first";
+        }
+
+        lock (_lock)
+        {
+            if (_moves.Exists(move => move.Id == reception.Id && !move.IsExport && move.HasEnded)) return "ERR the destination has ended the move";
+            if (_receptions.Count > 0) return "ERR this node is receiving slots: one move at a time";
+            if (!parts.Core.Routing.Hidden.BeginReceiving(reception.Slots)) return "TRYAGAIN keys of the slots are still here, and being removed";
+            _receptions.Add(reception);
+            SlotMove? move = _moves.Find(move => move.Id == reception.Id && !move.IsExport);
+            if (move is null) Remember(move = new SlotMove(reception.Id, isExport: false, reception.Slots, reception.SourceId, parts.Ownership.SelfId, nowMs));
+            move.Enter(SlotMoveState.Snapshot, nowMs);
+        }
+
+        return null;
+    }
+
+    /// <summary>A reception has ended without the slots: what was received is removed.</summary>
+    internal void NoteEnded(SlotReception reception)
+    {
+        parts.Core.Routing.Hidden.EndReceiving(reception.Slots);
+        NoteReceived(reception, isTaken: false);
+    }
+
+    /// <summary>The slots of a reception are this node's.</summary>
+    internal void NoteTaken(SlotReception reception) => NoteReceived(reception, isTaken: true);
+
+    /// <summary>Ends what is received under an id, unless it is taken. Returns false if that is being decided.</summary>
+    internal bool EndReception(string id, string reason)
+    {
+        SlotReception[] all;
+        lock (_lock) all = [.. _receptions.Where(reception => reception.Id == id)];
+        bool hasEnded = true;
+        foreach (SlotReception reception in all) hasEnded &= reception.End(reason);
+        return hasEnded;
+    }
+
+    /// <summary>Ends what is received of some slots from a node, unless it is taken. Returns false if that is being decided.</summary>
+    internal bool EndReceptionsOf(string sourceId, SlotSet slots)
+    {
+        SlotReception[] all;
+        lock (_lock) all = [.. _receptions.Where(reception => reception.SourceId == sourceId && reception.Slots.Overlaps(slots))];
+        bool haveEnded = true;
+        foreach (SlotReception reception in all) haveEnded &= reception.End("the source has asked whether the slots were taken");
+        return haveEnded;
+    }
+
+    /// <summary>Ends moves by a client's wish.</summary>
+    /// <returns>How many.</returns>
+    internal int Cancel(Func<SlotMove, bool> isMeant)
+    {
+        int count = 0;
+        foreach (SlotMove move in Moves)
+        {
+            if (move.HasEnded || !isMeant(move)) continue;
+            bool isStopped = move.Stop("Cancelled due to user request", isCanceled: true);
+            if (!move.IsExport) isStopped &= EndReception(move.Id, "the destination has canceled the move");
+            if (isStopped) count++;
+        }
+
+        return count;
+    }
+
+    /// <summary>All keys were flushed: no move goes on from there. All stripes are locked.</summary>
+    internal void NoteFlushed()
+    {
+        foreach (SlotMove move in Moves)
+        {
+            if (move.IsExport) move.Stop("the keys of the source were flushed", closes: false);
+        }
+
+        SlotReception[] all;
+        lock (_lock) all = [.. _receptions];
+        foreach (SlotReception reception in all) reception.Fail("the keys of the destination were flushed");
+    }
+
+    /// <summary>Ends everything, because the server stops.</summary>
+    internal void Stop()
+    {
+        _stopping.Cancel();
+        foreach (SlotMove move in Moves) move.Stop("the node stops");
+    }
+
+    /// <summary>Asks whether slots were given, until that is known: at the start, and when a destination has not answered.</summary>
+    internal void ResolveSoon()
+    {
+        lock (_lock)
+        {
+            if (_isResolving || parts.Ownership.Doubtful.Count == 0) return;
+            _isResolving = true;
+        }
+
+        new Thread(() => Guarded(Resolve)) { Name = "redkite-slot-doubt", IsBackground = true }.Start();
+    }
+
+    /// <summary>Has each step of a move from this node told, by its name; null: no more. For tests.</summary>
+    internal void WatchSteps(Action<string>? stepped) => _stepped = stepped;
+
+    internal void Step(string name) => _stepped?.Invoke(name);
+
+    private void Guarded(Action run)
+    {
+        try
+        {
+            run();
+        }
+#pragma warning disable CA1031 // On a thread of its own it would end the process.
+        catch (Exception failure)
+#pragma warning restore CA1031
+        {
+            parts.Core.Log.Warning(LogEvents.SlotsMoved, $"A bug: a move of slots has failed. {failure}");
+        }
+    }
+
+    private void RunExports()
+    {
+        while (true)
+        {
+            SlotMove? next;
+            lock (_lock)
+            {
+                next = _moves.FindLast(static move => move.IsExport && move.State == SlotMoveState.Waiting);
+                if (next is null || _stopping.IsCancellationRequested)
+                {
+                    _isExporting = false;
+                    return;
+                }
+            }
+
+            new SlotExport(this, next).Run();
+            ResolveSoon();
+            if (!next.HasEnded) continue; // in doubt
+            if (next.State == SlotMoveState.Completed) Completed++;
+            else Failed++;
+            Log(next);
+        }
+    }
+
+    private void Resolve()
+    {
+        while (!_stopping.IsCancellationRequested)
+        {
+            IReadOnlyDictionary<int, string> doubtful = parts.Ownership.Doubtful;
+            if (doubtful.Count == 0) break;
+            string id = doubtful.First().Value;
+            SlotSet slots = SlotSet.Of(slot => doubtful.TryGetValue(slot, out string? to) && to == id);
+            try
+            {
+                if (SlotRequest.AskOwner(this, id, slots, _stopping.Token) is { } areGiven)
+                {
+                    parts.Ownership.Resolve(slots, id, areGiven);
+                    if (areGiven) Barrier();
+                    SlotMove? move = Array.Find(Moves, move => move.State == SlotMoveState.InDoubt && move.Slots.Overlaps(slots));
+                    move?.End(areGiven ? SlotMoveState.Completed : SlotMoveState.Failed, areGiven ? "" : "the destination did not take the slots", parts.Core.Clock.NowMs);
+                    parts.Core.Log.Notice(LogEvents.SlotsMoved, areGiven ? $"The slots that may have been given to node {id} were." : $"The slots that may have been given to node {id} were not: they are served here.");
+                    continue;
+                }
+            }
+            catch (IOException)
+            {
+                // It is asked again.
+            }
+
+            _stopping.Token.WaitHandle.WaitOne(RetryMs);
+        }
+
+        lock (_lock) _isResolving = false;
+    }
+
+    /// <summary>Lets the commands end that began by an older routing, and sends what waits for slots of others there.</summary>
+    internal void Barrier()
+    {
+        using (parts.Core.Keyspace.LockAll())
+        {
+        }
+
+        parts.SlotsMoved();
+    }
+
+    private void NoteReceived(SlotReception reception, bool isTaken)
+    {
+        SlotMove? move;
+        lock (_lock)
+        {
+            _receptions.Remove(reception);
+            move = _moves.Find(move => move.Id == reception.Id && !move.IsExport);
+        }
+
+        if (move is null || move.HasEnded) return;
+        move.End(isTaken ? SlotMoveState.Completed : move.IsCanceled ? SlotMoveState.Canceled : SlotMoveState.Failed, isTaken ? "" : move.Reason ?? reception.Failure ?? "", parts.Core.Clock.NowMs);
+        if (isTaken) Completed++;
+        else Failed++;
+        Log(move);
+    }
+
+    private void Log(SlotMove move)
+    {
+        string text = $"Move {move.Id} of {move.Slots.Count} slots {(move.IsExport ? $"to node {move.TargetId}" : $"from node {move.SourceId}")}: {move.State}{(move.Message.Length > 0 ? $", {move.Message}" : "")}";
+        if (move.State == SlotMoveState.Completed) parts.Core.Log.Notice(LogEvents.SlotsMoved, text);
+        else parts.Core.Log.Warning(LogEvents.SlotsMoved, text);
+    }
+
+    private void Remember(SlotMove move)
+    {
+        _moves.Insert(0, move);
+        for (int i = _moves.Count - 1; _moves.Count > SlotMoveLimits.MovesKept && i > 0; i--)
+        {
+            if (_moves[i].HasEnded) _moves.RemoveAt(i);
+        }
+    }
+}
