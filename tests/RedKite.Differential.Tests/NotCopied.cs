@@ -125,9 +125,9 @@ internal static class NotCopied
             _ => false),
         new(
             "Keys of a slot that another node gets by a new topology",
-            "are removed from the node that had it",
-            "stay, out of reach, until the slot comes back or FLUSHALL",
-            "a controller's mistake must not remove data",
+            "are removed at once, while every client waits",
+            "are hidden at once and removed in slices, by a DEL for each in the log and the stream; a slot that comes back meanwhile keeps what is left",
+            "other clients go on",
             _ => false),
         new(
             "CLUSTER RESET of a replica with keys",
@@ -455,7 +455,7 @@ internal static class NotCopied
         ("Redis 8.2", "DIFF, DIFF1, ANDOR and ONE of BITOP"),
         ("Redis 8.4", "tot-net-in, tot-net-out and tot-cmds in CLIENT LIST"),
         ("Redis 8.4", "the settings cluster-slot-migration-*, and mem_cluster_slot_migration_* in INFO, of a server without a cluster"),
-        ("Redis 8.4", "CLUSTER MIGRATION, CLUSTER SYNCSLOTS and TRIMSLOTS, of a server without a cluster; in a cluster, their error is RedKite's own"),
+        ("Redis 8.4", "CLUSTER MIGRATION, between nodes of RedKite; CLUSTER SYNCSLOTS is what they say to each other, and TRIMSLOTS has an error of RedKite's own in a cluster"),
         ("Redis 8.4", "DELEX, DIGEST, MSETEX"),
         ("Redis 8.4", "IFEQ, IFNE, IFDEQ and IFDNE of SET, of which a digest of another length with GET is one error where Redis 8.6 also sends the value"),
         ("Redis 8.4", "options of HEXPIRE and its variants, HGETEX and HSETEX behind the fields, with the errors of Redis 8.6"),
@@ -495,7 +495,7 @@ internal static class NotCopied
         ("Valkey 8.1", "CLIENT IMPORT-SOURCE, of a server without the mode for imports"),
         ("Valkey 9.0", "DELIFEQ"),
         ("Valkey 9.0", "NX and XX of HSETEX"),
-        ("Valkey 9.0", "CLUSTER CANCELSLOTMIGRATIONS, FLUSHSLOT, GETSLOTMIGRATIONS and MIGRATESLOTS, of a server without a cluster; in a cluster, their error is RedKite's own"),
+        ("Valkey 9.0", "CLUSTER MIGRATESLOTS, GETSLOTMIGRATIONS and CANCELSLOTMIGRATIONS, between nodes of RedKite; CLUSTER FLUSHSLOT has an error of RedKite's own in a cluster"),
         ("Valkey 9.1", "CLUSTERSCAN, of a server without a cluster; in a cluster, its error is RedKite's own"),
     ];
 

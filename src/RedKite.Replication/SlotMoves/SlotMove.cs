@@ -19,7 +19,9 @@ internal enum SlotMoveState
 }
 
 /// <summary>A move of slots from this node or to it. Its thread changes it; others read it, where a value may be a moment old.</summary>
+#pragma warning disable CA1001 // What waits by the token may do so for a moment longer than the move; without a timer there is nothing to release.
 internal sealed class SlotMove(string id, bool isExport, SlotSet slots, string sourceId, string targetId, long nowMs)
+#pragma warning restore CA1001
 {
     private readonly Lock _changing = new();
     private readonly CancellationTokenSource _cancellation = new();

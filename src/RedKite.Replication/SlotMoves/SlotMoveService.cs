@@ -30,7 +30,9 @@ internal sealed record SlotMoveParts
 /// <summary>
 /// The moves of slots as a whole, from this node and to it, one at a time in each direction: a walk of a snapshot is all that runs at a time, and the others wait. It remembers the last ones. From any thread.
 /// </summary>
+#pragma warning disable CA1001 // Its threads may end a moment later than the server; without a timer there is nothing to release.
 internal sealed class SlotMoveService(SlotMoveParts parts)
+#pragma warning restore CA1001
 {
     private const int IdBytes = 20;
     private const int RetryMs = 200;

@@ -50,7 +50,7 @@ internal sealed class RowRequestGenerator
     /// <summary>Commands that prepare the keys, and then a request of the row: the last command.</summary>
     internal Episode Next(Command row)
     {
-        int ofFamily = Array.FindIndex(Types, type => type.Name == row.Family.Group);
+        int ofFamily = Array.FindIndex(Types, type => type.Name == row.Group);
         _type = ofFamily >= 0 && !_random.Chance(20) ? ofFamily : _random.Below(Types.Length);
         _own = row.Keys.Length == 0 ? [.. Words, .. _payloads, Library] : Types[_type].Words.Split(' ');
         List<string> keys = [];

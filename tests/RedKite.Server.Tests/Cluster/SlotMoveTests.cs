@@ -201,6 +201,26 @@ public sealed class SlotMoveTests : IDisposable
         Assert.Equal(before, DigestsOf(pair.A));
     }
 
+    [Fact]
+    public async Task Replicas_of_both_follow_and_hide_what_is_not_their_primarys()
+    {
+        await using Pair pair = await StartAsync();
+        Fill(pair.A);
+        Dictionary<string, string> before = DigestsOf(pair.A);
+        await using RedKiteServer a = await pair.StartAsync("ra", 0), b = await pair.StartAsync("rb", 0);
+        RedKiteServer[] all = [pair.A, pair.B, a, b];
+        pair.SetNodes(2, all, slotsOfA: "0-16383", slotsOfB: "");
+        foreach (RedKiteServer replica in (RedKiteServer[])[a, b]) Assert.True(SpinWait.SpinUntil(() => replica.Execute("INFO", "replication").Text!.Contains("master_link_status:up", StringComparison.Ordinal), WaitMs));
+        Assert.True(SpinWait.SpinUntil(() => a.Execute("DBSIZE").Integer == before.Count, WaitMs));
+        pair.Move();
+        Assert.True(SpinWait.SpinUntil(() => Held(b) == before.Count && Held(a) == 0, WaitMs), $"{Held(b)} {Held(a)}");
+        Assert.Equal(0, b.Execute("DBSIZE").Integer);
+        Assert.Empty(b.Execute("SCAN", "0", "COUNT", "100000").Items[1].Items);
+        pair.SetNodes(3, all, slotsOfA: "", slotsOfB: "0-16383");
+        Assert.Equal(before, DigestsOf(b));
+        Assert.Equal(before, DigestsOf(pair.B));
+    }
+
     // The clock of the destination is ahead: what the source has still is not removed there.
     [Fact]
     public async Task What_expires_while_it_moves_is_removed_by_its_source()
@@ -417,6 +437,13 @@ public sealed class SlotMoveTests : IDisposable
             foreach (RedKiteServer server in (RedKiteServer[])[A, B]) Assert.Equal("OK", server.Execute("CLUSTERX", "SETNODES", list, "1").Text);
         }
 
+        internal void SetNodes(int version, RedKiteServer[] nodes, string slotsOfA, string slotsOfB)
+        {
+            string list = $"{Id(0)} 127.0.0.1 {nodes[0].Port} master - {slotsOfA}\n{Id(1)} 127.0.0.1 {nodes[1].Port} master - {slotsOfB}\n{Id(2)} 127.0.0.1 {nodes[2].Port} slave {Id(0)}\n{Id(3)} 127.0.0.1 {nodes[3].Port} slave {Id(1)}";
+            foreach (RedKiteServer node in nodes) Assert.Equal("OK", node.Execute("CLUSTERX", "SETNODES", list, version.ToString(CultureInfo.InvariantCulture)).Text);
+            string Id(int node) => nodes[node].Cluster!.SelfId;
+        }
+
         internal void Move()
         {
             SlotMove move = MoveToEnd();
@@ -450,12 +477,12 @@ public sealed class SlotMoveTests : IDisposable
             await B.DisposeAsync();
         }
 
-        private async Task<RedKiteServer> StartAsync(string name, int port)
+        internal async Task<RedKiteServer> StartAsync(string name, int port)
         {
             string path = folder.File(name);
             Directory.CreateDirectory(path);
             var options = new RedKiteOptions { Port = port };
-            foreach ((string setting, string value) in (ReadOnlySpan<(string, string)>)[("cluster-enabled", "yes"), ("dir", path), ("loops", "2"), ("save", ""), ("diagnostics", "no"), ("enable-debug-command", "yes"), ("cluster-move-pause-ms", "30000"), ("appendonly", appendOnly ? "yes" : "no")]) options.Settings[setting] = value;
+            foreach ((string setting, string value) in (ReadOnlySpan<(string, string)>)[("cluster-enabled", "yes"), ("dir", path), ("loops", "2"), ("save", ""), ("repl-diskless-sync-delay", "0"), ("diagnostics", "no"), ("enable-debug-command", "yes"), ("cluster-move-pause-ms", "30000"), ("appendonly", appendOnly ? "yes" : "no")]) options.Settings[setting] = value;
             return await RedKiteServer.StartAsync(options);
         }
     }

@@ -1,4 +1,3 @@
-using RedKite.Net;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
