@@ -1,5 +1,3 @@
-using RedKite.TestSupport;
-
 namespace RedKite.Net.Tests;
 
 /// <summary>What a loop keeps for reuse is bounded by its memory, however large the queues have become.</summary>

@@ -1,6 +1,4 @@
 using System.Globalization;
-using RedKite.Server.Cluster;
-using RedKite.Server.Execution;
 using RedKite.Server.Model;
 using RedKite.Server.Tests.Durability;
 using RedKite.Store.Keyspace;
@@ -69,12 +67,19 @@ public sealed class ClusterChangeTests
             return null;
         };
         Task<RedKiteReply> gives = Task.Run(() => disk.Server.Execute("CLUSTER", "SETSLOT", "12182", "NODE", Other), TestContext.Current.CancellationToken);
-        disk.WaitFor(() => Volatile.Read(ref waiting) == 1, "the disk");
         using RespConnection client = RespConnection.Connect(disk.Server.Port);
-        Assert.Equal("ASK 12182 127.0.0.1:7002", client.Run("SET foo 1").Text); // no new key
-        int stripe = 12182 % disk.Server.Engine.Keyspace.Stripes.Length;
-        Assert.Empty(client.Run($"CLUSTER GETKEYSINSLOT {stripe} 1").Items); // a slot of the same stripe
-        isFree.Set();
+        try
+        {
+            disk.WaitFor(() => Volatile.Read(ref waiting) == 1, "the disk");
+            Assert.Equal("ASK 12182 127.0.0.1:7002", client.Run("SET foo 1").Text); // no new key
+            int stripe = 12182 % disk.Server.Engine.Keyspace.Stripes.Length;
+            Assert.Empty(client.Run($"CLUSTER GETKEYSINSLOT {stripe} 1").Items); // a slot of the same stripe
+        }
+        finally
+        {
+            isFree.Set();
+        }
+
         Assert.Equal("OK", (await gives.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken)).Text);
         Assert.Equal("MOVED 12182 127.0.0.1:7002", client.Run("SET foo 1").Text);
     }
@@ -174,7 +179,7 @@ public sealed class ClusterChangeTests
         using RedKiteSubscription subscription = server.CreateClient().SubscribeSharded("foo"), stays = server.CreateClient().SubscribeSharded("bar");
         Assert.Equal("OK", server.Execute("CLUSTERX", "SETNODES", $"{id} 127.0.0.1 7001 master - 0-12181 12183-16383\n{Other} 127.0.0.1 7002 master - 12182", "2").Text);
         await using IAsyncEnumerator<RedKiteMessage> messages = subscription.GetAsyncEnumerator(TestContext.Current.CancellationToken), others = stays.GetAsyncEnumerator(TestContext.Current.CancellationToken);
-        RedKiteException failure = await Assert.ThrowsAsync<RedKiteException>(async () => await messages.MoveNextAsync());
+        RedKiteException failure = await Assert.ThrowsAsync<RedKiteException>(async () => await messages.MoveNextAsync().AsTask().WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken));
         Assert.Equal("MOVED 12182 127.0.0.1:7002", failure.Message);
         Assert.Equal(1, server.Execute("SPUBLISH", "bar", "message").Integer);
         Assert.True(await others.MoveNextAsync());
