@@ -3,6 +3,7 @@ using RedKite.Persistence.Files;
 using RedKite.Server.Config;
 using RedKite.Server.Logging;
 using RedKite.Server.Replication;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Cluster;
 
@@ -220,6 +221,7 @@ internal sealed partial class ClusterService : IDisposable
             Nodes = nodes,
             Primary = state.Self.PrimaryId is { } primary ? topology.IndexOf(primary) : SlotRouting.NoNode,
             Importing = Moves(state.Importing),
+            Doubtful = _doubts ? SlotSet.Of(state.Giving.ContainsKey) : null,
             AllowsReadsWhenDown = settings.ClusterAllowsReadsWhenDown,
             AllowsShardMessagesWhenDown = settings.ClusterAllowsShardMessagesWhenDown,
         });

@@ -24,7 +24,7 @@ internal sealed class HiddenSlots(Keyspace keyspace)
         {
             SlotRouting? old = _routing;
             _routing = next;
-            SlotSet gone = SlotSet.Of(slot => old is not null && old.OwnerOf(slot) == old.Self && old.OwnerOf(slot) != SlotRouting.NoNode && IsElsewhere(next, slot));
+            SlotSet gone = SlotSet.Of(slot => old is not null && Had(old, slot) && IsElsewhere(next, slot));
             _removed = _removed.With(gone).Without(SlotSet.Of(slot => !IsElsewhere(next, slot)));
             _received = _received.Without(SlotSet.Of(slot => next.OwnerOf(slot) == next.Self));
             if (next.Primary != SlotRouting.NoNode) _removed = SlotSet.Empty;
@@ -81,6 +81,8 @@ internal sealed class HiddenSlots(Keyspace keyspace)
             Apply();
         }
     }
+
+    private static bool Had(SlotRouting routing, int slot) => (routing.OwnerOf(slot) is var owner && owner != SlotRouting.NoNode && owner == routing.Self) || routing.Doubtful?.Contains(slot) == true;
 
     // Slots that come key by key, by SETSLOT, are seen as in Redis.
     private static bool IsElsewhere(SlotRouting routing, int slot) => routing.OwnerOf(slot) is var owner && owner != SlotRouting.NoNode && owner != routing.Self && !routing.Importing.ContainsKey(slot);

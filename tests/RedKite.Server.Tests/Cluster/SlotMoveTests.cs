@@ -161,10 +161,13 @@ public sealed class SlotMoveTests : IDisposable
         Assert.Equal(SlotMoveState.Completed, move.State);
         Assert.StartsWith("MOVED ", pair.A.Execute("GET", "string").Text, StringComparison.Ordinal);
         Assert.Equal(before, DigestsOf(pair.B));
+        Assert.True(SpinWait.SpinUntil(() => Held(pair.A) == 0, WaitMs));
     }
 
-    [Fact]
-    public async Task A_source_that_starts_again_asks_whether_the_slots_were_taken()
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_source_that_starts_again_asks_whether_the_slots_were_taken(bool areTaken)
     {
         await using Pair pair = await StartAsync(appendOnly: true);
         Fill(pair.A);
@@ -172,9 +175,11 @@ public sealed class SlotMoveTests : IDisposable
         SlotSet all = SlotSet.Of([new SlotRange(0, KeySlot.Count - 1)]);
         Assert.Equal(RedKite.Server.Cluster.GiveOutcome.Unknown, pair.A.Cluster!.TryGive(all, pair.A.Cluster.SelfId, pair.B.Cluster!.SelfId, static () => RedKite.Server.Cluster.GiveOutcome.Unknown));
         Assert.StartsWith("CLUSTERDOWN", pair.A.Execute("GET", "string").Text, StringComparison.Ordinal);
+        if (areTaken) Assert.Null(pair.B.Cluster.Take(all, pair.A.Cluster.SelfId));
         await pair.RestartAAsync();
         Assert.True(SpinWait.SpinUntil(() => pair.A.Cluster!.Doubtful.Count == 0, WaitMs));
-        Assert.Equal(before, DigestsOf(pair.A));
+        if (areTaken) Assert.True(SpinWait.SpinUntil(() => Held(pair.A) == 0, WaitMs));
+        Assert.Equal(areTaken ? [] : before, DigestsOf(pair.A));
     }
 
     // Writes wait no longer than the setting says; the move tries again, and then gives up.
