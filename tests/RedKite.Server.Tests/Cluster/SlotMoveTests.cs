@@ -387,7 +387,7 @@ public sealed class SlotMoveTests : IDisposable
         Run("SET string value", "SET number 12345", "SET expiring value PX 100000000", "SETRANGE bits 100 x", "RPUSH list a b c", "SADD set a b c", "SADD ints 1 2 3", "ZADD sorted 1 a 2 b", "HSET hash a 1 b 2",
             "HSET fields a 1 b 2", "HPEXPIRE fields 100000000 FIELDS 1 a", "XADD stream 1-1 a 1", "XADD stream 2-1 a 1", "XGROUP CREATE stream group 0", "XREADGROUP GROUP group me COUNT 1 STREAMS stream >", "PFADD log a b c",
             "VADD vectors VALUES 2 1 2 element", "ARSET array 5 x", "SADDEX expiringset PX 100000000 MEMBERS 1 a");
-        for (int i = 0; i < 3000; i += 50)
+        for (int i = 0; i < 1500; i += 50)
         {
             string[] elements = [.. Enumerable.Range(i, 50).Select(static n => $"element-{n}-{new string('y', 40)}")];
             server.Execute(["RPUSH", "biglist", .. elements]);
