@@ -20,6 +20,8 @@ internal sealed partial class ClusterService : IDisposable
     private readonly Lock _changing = new();
     private volatile ClusterState _state;
     private PrimaryAddress? _primary; // the one that was asked for last; the role may follow later
+    private ClusterAgreement? _agreement; // null: nothing but commands changes the topology
+    private bool _mayServe = true;
 
     internal ClusterService(ServerCore core, IClusterHost host, IFiles? files)
     {
@@ -41,7 +43,10 @@ internal sealed partial class ClusterService : IDisposable
     internal ClusterState State => _state;
 
     /// <summary>Whether this node serves the slots that it has, as far as the topology says.</summary>
-    internal bool IsUp => IsUpBy(_state.Topology);
+    internal bool IsUp => IsUpBy(_state.Topology) && _core.Routing.Lease is not { HasEnded: true };
+
+    /// <summary>What it agrees on with other nodes by a store; null: the topology is given to it.</summary>
+    internal ClusterAgreement? Agreement => _agreement;
 
     /// <summary>The primary that the topology names for this node; null: it is a primary.</summary>
     internal PrimaryAddress? Primary => PrimaryOf(_state);
@@ -82,22 +87,89 @@ internal sealed partial class ClusterService : IDisposable
     /// <summary>Lets another server use the folder.</summary>
     public void Dispose() => _file.Dispose();
 
+    /// <summary>Goes by a store from now on. Before the server is in use; it serves when the agreement says so.</summary>
+    internal void Use(ClusterAgreement agreement)
+    {
+        (_agreement, _mayServe) = (agreement, false);
+        _core.Routing.Use(agreement.Deadline);
+        lock (_changing) Route();
+    }
+
     /// <summary>
-    /// Changes the state, unless the change is refused. When this returns, new commands go by it; what was executing may not have ended.
+    /// Goes by the topology of the store. When this returns, nothing that executes goes by another one, and the role is what it says. On a thread that serves no clients and has no stripe locked.
+    /// </summary>
+    /// <param name="topology">The topology; one that is not newer changes nothing but what follows.</param>
+    /// <param name="serves">Whether this node's slots are served.</param>
+    /// <exception cref="TopologyException">It cannot be kept.</exception>
+    internal void Apply(ClusterTopology topology, bool serves)
+    {
+        Action? rest = null;
+        lock (_changing)
+        {
+            _mayServe = serves;
+            try
+            {
+                if (topology.Find(_state.SelfId) is not null && (topology.Version > _state.Topology.Version || topology.Terms.ClusterId != _state.Topology.Terms.ClusterId))
+                {
+                    ClusterState next = _state.With(topology);
+                    _file.Save(next, _state);
+                    _state = next;
+                }
+            }
+            catch (FileFailure failure)
+            {
+                _mayServe = false;
+                throw new TopologyException($"the cluster's file cannot be written: {failure.Message}");
+            }
+            finally
+            {
+                Route();
+            }
+
+            if (PrimaryOf(_state) is var primary && primary != _primary)
+            {
+                _primary = primary;
+                rest = _host.BeginRoleChange(primary);
+            }
+        }
+
+        EndCommandsBegunBefore();
+        rest?.Invoke();
+        _host.SlotsMoved();
+    }
+
+    // A command that was admitted before looks again with its stripes locked. A busy script asks before each of its commands, so it does not have to end.
+    private void EndCommandsBegunBefore()
+    {
+        foreach (RedKite.Store.Keyspace.Stripe stripe in _core.Keyspace.Stripes)
+        {
+            if (stripe.EnterOrGiveWay(_core.Keyspace.Scripts.Busy)) stripe.Exit();
+        }
+    }
+
+    /// <summary>
+    /// Changes the state, unless the change is refused. When this returns, new commands go by it; what was executing may not have ended. With a store, all of it is the rest: the topology is changed
+    /// there, and then here.
     /// </summary>
     /// <param name="change">Returns another state, or why there is none. It may break a rule, which refuses it.</param>
+    /// <param name="rest">What is left to do, for a thread that serves no clients: a change of this node's role waits for the old link. Returns what went wrong, as the error of a reply; null: nothing.</param>
     /// <returns>Why it was refused, as the error of a reply; null: it is in force.</returns>
-    internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
+    internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, out Func<string?>? rest)
     {
-        string? refusal = Change(change, out Func<string?>? rest);
+        if (_agreement is not { } agreement) return ChangeHere(change, out rest);
+        rest = () => agreement.Change(change);
+        return null;
+    }
+
+    /// <summary>Changes what this node alone keeps.</summary>
+    internal string? ChangeHere(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
+    {
+        string? refusal = ChangeHere(change, out Func<string?>? rest);
         if (rest is not null) ThreadPool.QueueUserWorkItem(_ => rest());
         return refusal;
     }
 
-    /// <inheritdoc cref="Change(Func{ClusterState, ValueTuple{ClusterState, string}})"/>
-    /// <param name="change">See there.</param>
-    /// <param name="rest">The rest of a change of this node's role, for a thread that serves no clients: it waits for the old link. Returns what went wrong; null: nothing.</param>
-    internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, out Func<string?>? rest)
+    private string? ChangeHere(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, out Func<string?>? rest)
     {
         rest = null;
         lock (_changing)
@@ -171,21 +243,19 @@ internal sealed partial class ClusterService : IDisposable
     }
 
     /// <summary>Writes the file again. Returns why that failed; null: it did not.</summary>
-    internal string? SaveAgain() => Change(static state => (state, null));
+    internal string? SaveAgain() => ChangeHere(static state => (state, null));
 
     private bool IsUpBy(ClusterTopology topology)
     {
+        if (!_mayServe && _state.Self.IsPrimary) return false;
         int assigned = topology.AssignedSlots;
         return assigned > 0 && (assigned == topology.Owners.Length || !_core.Settings.ClusterRequiresFullCoverage);
     }
 
-    private PrimaryAddress? PrimaryOf(ClusterState state)
-    {
-        if (state.Self.PrimaryId is not { } id || state.Topology.Find(id) is not { } node) return null;
-        return AddressOf(node);
-    }
+    private PrimaryAddress? PrimaryOf(ClusterState state) => state.Self.PrimaryId is { } id && state.Topology.Find(id) is { } node ? AddressOf(node) : null;
 
-    private PrimaryAddress AddressOf(ClusterNode node)
+    /// <summary>Where replicas reach a node.</summary>
+    internal PrimaryAddress AddressOf(ClusterNode node)
     {
         int port = _core.Settings.TlsReplication && node.TlsPort != 0 ? node.TlsPort : node.Port;
         return new PrimaryAddress(node.Ip.Length > 0 ? node.Ip : node.HostName, port);
@@ -237,6 +307,22 @@ internal sealed partial class ClusterService : IDisposable
         _ => node.Ip,
     };
 
+    // That of the route to the store, which other nodes reach, too.
+    private static string OwnAddress(Settings settings)
+    {
+        Uri? store = settings.ClusterEtcd.Length > 0 ? new Uri(settings.ClusterEtcd.Split(',')[0]) : null;
+        if (store is null) return "";
+        try
+        {
+            using var probe = new System.Net.Sockets.UdpClient(store.Host, store.Port); // sends nothing
+            return ((System.Net.IPEndPoint)probe.Client.LocalEndPoint!).Address is { IsIPv4MappedToIPv6: true } mapped ? mapped.MapToIPv4().ToString() : ((System.Net.IPEndPoint)probe.Client.LocalEndPoint!).Address.ToString();
+        }
+        catch (System.Net.Sockets.SocketException)
+        {
+            return "";
+        }
+    }
+
     /// <summary>This node as it announces itself.</summary>
     internal ClusterNode DescribeSelf(ClusterNode self)
     {
@@ -244,12 +330,13 @@ internal sealed partial class ClusterService : IDisposable
         int port = _host.Port, tlsPort = _host.TlsPort;
         return self with
         {
-            Ip = settings.ClusterAnnounceIp.Length > 0 ? settings.ClusterAnnounceIp : self.Ip,
+            Ip = settings.ClusterAnnounceIp.Length > 0 ? settings.ClusterAnnounceIp : self.Ip.Length > 0 || _agreement is null ? self.Ip : OwnAddress(settings),
             Port = settings.ClusterAnnouncePort != 0 ? settings.ClusterAnnouncePort : port != 0 ? port : self.Port,
             TlsPort = settings.ClusterAnnounceTlsPort != 0 ? settings.ClusterAnnounceTlsPort : tlsPort != 0 ? tlsPort : self.TlsPort,
             BusPort = settings.ClusterAnnounceBusPort != 0 ? settings.ClusterAnnounceBusPort : settings.ClusterPort,
             HostName = settings.ClusterAnnounceHostName.Length > 0 ? settings.ClusterAnnounceHostName : self.HostName,
             Name = settings.ClusterAnnounceNodeName.Length > 0 ? settings.ClusterAnnounceNodeName : self.Name,
+            Zone = settings.ClusterAnnounceZone.Length > 0 ? settings.ClusterAnnounceZone : self.Zone,
         };
     }
 }

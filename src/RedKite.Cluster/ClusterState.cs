@@ -44,6 +44,6 @@ internal sealed record ClusterState(string SelfId, ClusterTopology Topology)
     {
         ClusterNode self = Self;
         ImmutableArray<ClusterNode> nodes = [.. Topology.Nodes.Select(node => node.Id == SelfId ? self with { Id = id } : node.PrimaryId == SelfId ? node with { PrimaryId = id } : node)];
-        return this with { SelfId = id, Topology = new ClusterTopology(Topology.Version, Topology.Epoch, nodes, Topology.Owners.ToArray()) };
+        return this with { SelfId = id, Topology = new ClusterTopology(Topology.Version, Topology.Epoch, nodes, Topology.Owners.ToArray(), Topology.Terms) };
     }
 }

@@ -17,14 +17,15 @@ internal sealed class ClusterTopology
     /// <param name="epoch">The greatest epoch that the cluster has had.</param>
     /// <param name="nodes">The nodes.</param>
     /// <param name="owners">The index of each slot's node; negative: none.</param>
+    /// <param name="terms">What is agreed by a store; null: nothing.</param>
     /// <exception cref="TopologyException">A rule is broken.</exception>
-    internal ClusterTopology(long version, long epoch, ImmutableArray<ClusterNode> nodes, short[] owners)
+    internal ClusterTopology(long version, long epoch, ImmutableArray<ClusterNode> nodes, short[] owners, ClusterTerms? terms = null)
     {
         if (version < 0) throw new TopologyException("a version is negative");
         if (epoch < 0) throw new TopologyException("an epoch is negative");
         if (nodes.Length > ClusterLimits.NodesMax) throw new TopologyException($"a cluster has at most {ClusterLimits.NodesMax} nodes");
         if (owners.Length != KeySlot.Count) throw new TopologyException("the number of slots is wrong");
-        (Version, Epoch, Nodes, _owners) = (version, epoch, nodes, owners);
+        (Version, Epoch, Nodes, _owners, Terms) = (version, epoch, nodes, owners, terms ?? ClusterTerms.None);
         for (int i = 0; i < nodes.Length; i++)
         {
             if (!ClusterNode.IsId(nodes[i].Id)) throw new TopologyException($"'{Shown(nodes[i].Id)}' is no id of a node, which has {ClusterNode.IdLength} hexadecimal digits");
@@ -47,6 +48,8 @@ internal sealed class ClusterTopology
 
     /// <summary>The index of each slot's node. Not changed any more.</summary>
     internal ReadOnlySpan<short> Owners => _owners;
+
+    internal ClusterTerms Terms { get; }
 
     internal ClusterNode? Find(string id) => _index.TryGetValue(id, out int index) ? Nodes[index] : null;
 
@@ -97,13 +100,39 @@ internal sealed class ClusterTopology
         short owner = ownerId is null ? (short)-1 : (short)IndexOf(ownerId);
         short[] owners = [.. _owners];
         foreach (int slot in slots) owners[slot] = owner;
-        return new ClusterTopology(Version, Epoch, Nodes, owners);
+        return new ClusterTopology(Version, Epoch, Nodes, owners, Terms);
     }
 
     /// <summary>The same with another description of a node, which is found by its old id.</summary>
-    internal ClusterTopology WithNode(string id, ClusterNode node) => new(Version, Epoch, Nodes.SetItem(IndexOf(id), node), _owners);
+    internal ClusterTopology WithNode(string id, ClusterNode node) => new(Version, Epoch, Nodes.SetItem(IndexOf(id), node), _owners, Terms);
 
-    internal ClusterTopology WithEpoch(long epoch) => new(Version, epoch, Nodes, _owners);
+    internal ClusterTopology WithEpoch(long epoch) => new(Version, epoch, Nodes, _owners, Terms);
+
+    internal ClusterTopology WithVersion(long version) => new(version, Epoch, Nodes, _owners, Terms);
+
+    internal ClusterTopology WithTerms(ClusterTerms terms) => new(Version, Epoch, Nodes, _owners, terms);
+
+    /// <summary>The same with other terms of a shard.</summary>
+    internal ClusterTopology WithTerms(string shardId, ShardTerms terms) => WithTerms(Terms with { Shards = Terms.Shards.SetItem(shardId, terms) });
+
+    /// <summary>The same with one more node.</summary>
+    internal ClusterTopology With(ClusterNode node) => new(Version, Epoch, Nodes.Add(node), _owners, Terms);
+
+    /// <summary>The same with a replica as the primary of its shard, whose nodes follow it. The slots are its.</summary>
+    /// <param name="id">The replica; or the primary, which stays it.</param>
+    /// <param name="epoch">Its epoch, which becomes the greatest.</param>
+    internal ClusterTopology WithPrimary(string id, long epoch)
+    {
+        ClusterNode next = Find(id)!;
+        string before = next.PrimaryId ?? id;
+        int from = IndexOf(before);
+        short to = (short)IndexOf(id);
+        ImmutableArray<ClusterNode> nodes =
+        [
+            .. Nodes.Select(node => node.Id == id ? node with { PrimaryId = null, Epoch = epoch } : node.Id == before || node.PrimaryId == before ? node with { PrimaryId = id } : node),
+        ];
+        return new ClusterTopology(Version, epoch, nodes, Array.ConvertAll(_owners, owner => owner == from ? to : owner), Terms);
+    }
 
     /// <summary>The same without a node and its slots. Its replicas are primaries without slots.</summary>
     internal ClusterTopology Without(string id)
@@ -111,7 +140,7 @@ internal sealed class ClusterTopology
         ImmutableArray<ClusterNode> nodes = [.. Nodes.Where(node => node.Id != id).Select(node => node.PrimaryId == id ? node with { PrimaryId = null, ShardId = ClusterNode.ShardIdOf(node.Id) } : node)];
         int gone = IndexOf(id);
         short[] owners = Array.ConvertAll(_owners, owner => owner == gone ? (short)-1 : owner > gone ? (short)(owner - 1) : owner);
-        return new ClusterTopology(Version, Epoch, nodes, owners);
+        return new ClusterTopology(Version, Epoch, nodes, owners, Terms);
     }
 
     /// <summary>No slot has an owner.</summary>

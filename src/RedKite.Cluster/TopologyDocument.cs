@@ -10,10 +10,11 @@ namespace RedKite.Server.Cluster;
 /// A node's state as a document of JSON:
 /// <code>
 /// {"format": 1, "self": id, "version": n, "epoch": n,
-///  "shards": [{"id": id, "primary": id, "replicas": [id, ...], "slots": [[first, last], ...]}, ...],
+///  "shards": [{"id": id, "primary": id, "replicas": [id, ...], "slots": [[first, last], ...], "terms": {...}}, ...],
 ///  "nodes": [{"id": id, "ip": text, "port": n, "tlsPort": n, "busPort": n, "hostName": text, "name": text, "zone": text, "epoch": n}, ...],
 ///  "migrating": {"slot": id, ...}, "importing": {"slot": id, ...}, "giving": {"slot": id, ...}}
 /// </code>
+/// What nodes share by a store is the same without "self" and what moves, and with "cluster": id, "removed": [id, ...].
 /// A document with an unknown format or member is refused: it may say what this version would lose.
 /// </summary>
 internal static class TopologyDocument
@@ -22,21 +23,37 @@ internal static class TopologyDocument
 
     private const int DepthMax = 8;
 
-    internal static byte[] Write(ClusterState state)
+    internal static byte[] Write(ClusterState state) => Write(state.Topology, isIndented: true, json =>
+    {
+        json.WriteString("self"u8, state.SelfId);
+        WriteMoves(json, "migrating", state.Migrating);
+        WriteMoves(json, "importing", state.Importing);
+        if (state.Giving.Count > 0) WriteMoves(json, "giving", state.Giving);
+    });
+
+    /// <summary>The document that nodes share.</summary>
+    internal static byte[] WriteShared(ClusterTopology topology) => Write(topology, isIndented: false, static _ => { });
+
+    private static byte[] Write(ClusterTopology topology, bool isIndented, Action<Utf8JsonWriter> writeRest)
     {
         var bytes = new ArrayBufferWriter<byte>();
-        using (var json = new Utf8JsonWriter(bytes, new JsonWriterOptions { Indented = true }))
+        using (var json = new Utf8JsonWriter(bytes, new JsonWriterOptions { Indented = isIndented }))
         {
             json.WriteStartObject();
             json.WriteNumber("format"u8, Format);
-            json.WriteString("self"u8, state.SelfId);
-            json.WriteNumber("version"u8, state.Topology.Version);
-            json.WriteNumber("epoch"u8, state.Topology.Epoch);
-            WriteShards(json, state.Topology);
-            WriteNodes(json, state.Topology);
-            WriteMoves(json, "migrating", state.Migrating);
-            WriteMoves(json, "importing", state.Importing);
-            if (state.Giving.Count > 0) WriteMoves(json, "giving", state.Giving);
+            if (topology.Terms.ClusterId.Length > 0) json.WriteString("cluster"u8, topology.Terms.ClusterId);
+            json.WriteNumber("version"u8, topology.Version);
+            json.WriteNumber("epoch"u8, topology.Epoch);
+            WriteShards(json, topology);
+            WriteNodes(json, topology);
+            if (!topology.Terms.Removed.IsEmpty)
+            {
+                json.WriteStartArray("removed"u8);
+                foreach (string id in topology.Terms.Removed) json.WriteStringValue(id);
+                json.WriteEndArray();
+            }
+
+            writeRest(json);
             json.WriteEndObject();
         }
 
@@ -44,13 +61,31 @@ internal static class TopologyDocument
     }
 
     /// <exception cref="TopologyException">It is no such document, or breaks a rule of topologies.</exception>
-    internal static ClusterState Read(ReadOnlyMemory<byte> bytes)
+    internal static ClusterState Read(ReadOnlyMemory<byte> bytes) => Parse(bytes, static root =>
+    {
+        ClusterTopology topology = ReadTopology(root, "self", "migrating", "importing", "giving");
+        string self = Text(root, "self");
+        if (topology.Find(self) is null) throw new TopologyException("it does not describe the node itself");
+        var state = new ClusterState(self, topology);
+        foreach ((int slot, string id) in Moves(root, "migrating", topology)) state = state.WithMigrating(slot, id);
+        foreach ((int slot, string id) in Moves(root, "importing", topology)) state = state.WithImporting(slot, id);
+        if (!root.TryGetProperty("giving", out _)) return state;
+        foreach ((int slot, string id) in Moves(root, "giving", topology)) state = state.WithGiving([slot], id);
+        return state;
+    });
+
+    /// <summary>Reads the document that nodes share.</summary>
+    /// <exception cref="TopologyException">It is no such document, or breaks a rule of topologies.</exception>
+    internal static ClusterTopology ReadShared(ReadOnlyMemory<byte> bytes) => Parse(bytes, static root => ReadTopology(root));
+
+    /// <exception cref="TopologyException">It is no JSON, or the reader finds it wrong.</exception>
+    internal static T Parse<T>(ReadOnlyMemory<byte> bytes, Func<JsonElement, T> read)
     {
         if (bytes.Length > ClusterLimits.DocumentBytesMax) throw new TopologyException($"it has more than {ClusterLimits.DocumentBytesMax} bytes");
         try
         {
             using var document = JsonDocument.Parse(bytes, new JsonDocumentOptions { MaxDepth = DepthMax });
-            return Read(document.RootElement);
+            return read(document.RootElement);
         }
         catch (JsonException failure)
         {
@@ -62,16 +97,19 @@ internal static class TopologyDocument
         }
     }
 
-    private static ClusterState Read(JsonElement root)
+    private static ClusterTopology ReadTopology(JsonElement root, params ReadOnlySpan<string> others)
     {
-        if (root.ValueKind != JsonValueKind.Object) throw new TopologyException("it is no object");
-        if (!root.TryGetProperty("format", out JsonElement format) || format.ValueKind != JsonValueKind.Number || !format.TryGetInt32(out int number)) throw new TopologyException("it does not name its format");
-        if (number != Format) throw new TopologyException($"its format is {number}, and this version reads {Format}");
-        Expect(root, "format", "self", "version", "epoch", "shards", "nodes", "migrating", "importing", "giving");
+        CheckFormat(root, [.. (string[])["cluster", "version", "epoch", "shards", "nodes", "removed"], .. others]);
         short[] owners = ClusterTopology.NoOwners();
         Dictionary<string, (string Shard, string? Primary)> places = new(StringComparer.Ordinal);
         List<(string Primary, SlotRange Range)> ranges = [];
-        foreach (JsonElement shard in Member(root, "shards").EnumerateArray()) ReadShard(shard, places, ranges);
+        ClusterTerms terms = ReadTerms(root);
+        foreach (JsonElement shard in Member(root, "shards").EnumerateArray())
+        {
+            ReadShard(shard, places, ranges);
+            if (shard.TryGetProperty("terms", out JsonElement of)) terms = terms with { Shards = terms.Shards.SetItem(Text(shard, "id"), ReadTermsOfShard(of)) };
+        }
+
         var nodes = ImmutableArray.CreateBuilder<ClusterNode>();
         foreach (JsonElement node in Member(root, "nodes").EnumerateArray())
         {
@@ -92,20 +130,46 @@ internal static class TopologyDocument
             }
         }
 
-        var topology = new ClusterTopology(Member(root, "version").GetInt64(), Member(root, "epoch").GetInt64(), nodes.ToImmutable(), owners);
-        string self = Text(root, "self");
-        if (topology.Find(self) is null) throw new TopologyException("it does not describe the node itself");
-        var state = new ClusterState(self, topology);
-        foreach ((int slot, string id) in Moves(root, "migrating", topology)) state = state.WithMigrating(slot, id);
-        foreach ((int slot, string id) in Moves(root, "importing", topology)) state = state.WithImporting(slot, id);
-        if (!root.TryGetProperty("giving", out _)) return state;
-        foreach ((int slot, string id) in Moves(root, "giving", topology)) state = state.WithGiving([slot], id);
-        return state;
+        return new ClusterTopology(Member(root, "version").GetInt64(), Member(root, "epoch").GetInt64(), nodes.ToImmutable(), owners, terms);
     }
+
+    /// <summary>Checks that a document has this version's format, and only members that it knows.</summary>
+    internal static void CheckFormat(JsonElement root, params ReadOnlySpan<string> members)
+    {
+        if (root.ValueKind != JsonValueKind.Object) throw new TopologyException("it is no object");
+        if (!root.TryGetProperty("format", out JsonElement format) || format.ValueKind != JsonValueKind.Number || !format.TryGetInt32(out int number)) throw new TopologyException("it does not name its format");
+        if (number != Format) throw new TopologyException($"its format is {number}, and this version reads {Format}");
+        Expect(root, [.. members, "format"]);
+    }
+
+    private static ClusterTerms ReadTerms(JsonElement root)
+    {
+        ClusterTerms terms = ClusterTerms.None;
+        if (root.TryGetProperty("cluster", out _)) terms = terms with { ClusterId = IdOf(Text(root, "cluster"), "the cluster's id") };
+        if (root.TryGetProperty("removed", out JsonElement removed)) terms = terms with { Removed = terms.Removed.Union(removed.EnumerateArray().Select(static id => IdOf(id.GetString() ?? "", "a removed node"))) };
+        return terms;
+    }
+
+    private static ShardTerms ReadTermsOfShard(JsonElement terms)
+    {
+        Expect(terms, "incarnation", "acks", "history", "sealedAt", "handoverTo", "acceptsLoss", "takenOverAt");
+        return new ShardTerms
+        {
+            Incarnation = Text(terms, "incarnation"),
+            Acks = Member(terms, "acks").GetInt32(),
+            History = Text(terms, "history"),
+            SealedAt = Member(terms, "sealedAt").GetInt64(),
+            HandoverTo = Text(terms, "handoverTo"),
+            AcceptsLoss = Member(terms, "acceptsLoss").GetBoolean(),
+            TakenOverAt = Member(terms, "takenOverAt").GetInt64(),
+        };
+    }
+
+    private static string IdOf(string text, string what) => ClusterNode.IsId(text) ? text : throw new TopologyException($"{what} is no id, which has {ClusterNode.IdLength} hexadecimal digits");
 
     private static void ReadShard(JsonElement shard, Dictionary<string, (string Shard, string? Primary)> places, List<(string Primary, SlotRange Range)> ranges)
     {
-        Expect(shard, "id", "primary", "replicas", "slots");
+        Expect(shard, "id", "primary", "replicas", "slots", "terms");
         string id = Text(shard, "id"), primary = Text(shard, "primary");
         if (!places.TryAdd(primary, (id, null))) throw new TopologyException("a node is in two shards");
         foreach (JsonElement replica in Member(shard, "replicas").EnumerateArray())
@@ -122,12 +186,18 @@ internal static class TopologyDocument
         }
     }
 
-    private static ClusterNode ReadNode(JsonElement node, Dictionary<string, (string Shard, string? Primary)> places)
+    private static ClusterNode ReadNode(JsonElement element, Dictionary<string, (string Shard, string? Primary)> places)
+    {
+        ClusterNode node = ReadNode(element);
+        if (!places.TryGetValue(node.Id, out (string Shard, string? Primary) place)) throw new TopologyException("a node is in no shard");
+        return node with { ShardId = place.Shard, PrimaryId = place.Primary };
+    }
+
+    /// <summary>A node without its place among the others.</summary>
+    internal static ClusterNode ReadNode(JsonElement node)
     {
         Expect(node, "id", "ip", "port", "tlsPort", "busPort", "hostName", "name", "zone", "epoch");
-        string id = Text(node, "id");
-        if (!places.TryGetValue(id, out (string Shard, string? Primary) place)) throw new TopologyException("a node is in no shard");
-        return new ClusterNode(id)
+        return new ClusterNode(Text(node, "id"))
         {
             Ip = Text(node, "ip"),
             Port = Member(node, "port").GetInt32(),
@@ -137,8 +207,7 @@ internal static class TopologyDocument
             Name = Text(node, "name"),
             Zone = Text(node, "zone"),
             Epoch = Member(node, "epoch").GetInt64(),
-            ShardId = place.Shard,
-            PrimaryId = place.Primary,
+            ShardId = "",
         };
     }
 
@@ -161,10 +230,10 @@ internal static class TopologyDocument
         }
     }
 
-    private static JsonElement Member(JsonElement element, string name) =>
+    internal static JsonElement Member(JsonElement element, string name) =>
         element.TryGetProperty(name, out JsonElement member) ? member : throw new TopologyException($"'{name}' is missing");
 
-    private static string Text(JsonElement element, string name) => Member(element, name).GetString() ?? throw new TopologyException($"'{name}' is no text");
+    internal static string Text(JsonElement element, string name) => Member(element, name).GetString() ?? throw new TopologyException($"'{name}' is no text");
 
     private static void WriteShards(Utf8JsonWriter json, ClusterTopology topology)
     {
@@ -187,31 +256,47 @@ internal static class TopologyDocument
             }
 
             json.WriteEndArray();
+            if (topology.Terms.Shards.TryGetValue(primary.ShardId, out ShardTerms? terms)) WriteTerms(json, terms);
             json.WriteEndObject();
         }
 
         json.WriteEndArray();
     }
 
+    private static void WriteTerms(Utf8JsonWriter json, ShardTerms terms)
+    {
+        json.WriteStartObject("terms"u8);
+        json.WriteString("incarnation"u8, terms.Incarnation);
+        json.WriteNumber("acks"u8, terms.Acks);
+        json.WriteString("history"u8, terms.History);
+        json.WriteNumber("sealedAt"u8, terms.SealedAt);
+        json.WriteString("handoverTo"u8, terms.HandoverTo);
+        json.WriteBoolean("acceptsLoss"u8, terms.AcceptsLoss);
+        json.WriteNumber("takenOverAt"u8, terms.TakenOverAt);
+        json.WriteEndObject();
+    }
+
     private static void WriteNodes(Utf8JsonWriter json, ClusterTopology topology)
     {
         json.WriteStartArray("nodes"u8);
-        foreach (ClusterNode node in topology.Nodes)
-        {
-            json.WriteStartObject();
-            json.WriteString("id"u8, node.Id);
-            json.WriteString("ip"u8, node.Ip);
-            json.WriteNumber("port"u8, node.Port);
-            json.WriteNumber("tlsPort"u8, node.TlsPort);
-            json.WriteNumber("busPort"u8, node.BusPort);
-            json.WriteString("hostName"u8, node.HostName);
-            json.WriteString("name"u8, node.Name);
-            json.WriteString("zone"u8, node.Zone);
-            json.WriteNumber("epoch"u8, node.Epoch);
-            json.WriteEndObject();
-        }
-
+        foreach (ClusterNode node in topology.Nodes) WriteNode(json, name: null, node);
         json.WriteEndArray();
+    }
+
+    internal static void WriteNode(Utf8JsonWriter json, string? name, ClusterNode node)
+    {
+        if (name is null) json.WriteStartObject();
+        else json.WriteStartObject(name);
+        json.WriteString("id"u8, node.Id);
+        json.WriteString("ip"u8, node.Ip);
+        json.WriteNumber("port"u8, node.Port);
+        json.WriteNumber("tlsPort"u8, node.TlsPort);
+        json.WriteNumber("busPort"u8, node.BusPort);
+        json.WriteString("hostName"u8, node.HostName);
+        json.WriteString("name"u8, node.Name);
+        json.WriteString("zone"u8, node.Zone);
+        json.WriteNumber("epoch"u8, node.Epoch);
+        json.WriteEndObject();
     }
 
     private static void WriteMoves(Utf8JsonWriter json, string name, ImmutableSortedDictionary<int, string> moves)

@@ -132,6 +132,9 @@ public sealed class RedKiteOptions
     /// <summary>Whether keys are kept by their slots.</summary>
     internal bool UsesSlots { get; init; }
 
+    /// <summary>Opens the store that a node agrees on its cluster by; null: the one that the settings name, if they do.</summary>
+    internal Func<Server.Cluster.Store.IClusterStore>? ClusterStore { get; init; }
+
     /// <summary>Further data that is no key.</summary>
     internal IReadOnlyList<IKeylessData> Keyless { get; init; } = [];
 

@@ -4,6 +4,7 @@ using RedKite.Persistence.Rdb;
 using RedKite.Server;
 using RedKite.Server.Client;
 using RedKite.Server.Cluster;
+using RedKite.Server.Cluster.Store;
 using RedKite.Server.Commands;
 using RedKite.Server.Commands.Connection;
 using RedKite.Server.Commands.Scripting;
@@ -100,6 +101,15 @@ public sealed partial class RedKiteServer
                 if (settings.ReplicaOf.Length > 0) _faults.Add("replicaof directive not allowed in cluster mode");
                 Cluster = new ClusterService(Engine, host, options.Files);
                 if (Cluster.Load() is { } fault) _faults.Add(fault);
+                try
+                {
+                    if ((options.ClusterStore?.Invoke() ?? ClusterStores.Open(settings)) is { } store) Cluster.Use(new ClusterAgreement(Engine, host, Cluster, store));
+                }
+                catch (StoreException failure)
+                {
+                    _faults.Add(failure.Message);
+                }
+
                 settings.ReplicaOf = Cluster.Primary is { } primary ? $"{primary.Host} {primary.Port}" : "";
             }
 
@@ -190,8 +200,10 @@ public sealed partial class RedKiteServer
             Quietly(() =>
             {
                 if (_isLoaded) Parts.Replicas.ApplyAcks(mayWait: false);
+                Cluster?.Agreement?.LookAgain();
             }),
             "replica-acks");
+        if (Cluster?.Agreement is { } agreement) OnChange(Quietly(agreement.LookAgain), "cluster-announce-ip", "cluster-announce-port", "cluster-announce-tls-port", "cluster-announce-hostname", "cluster-announce-human-nodename", "cluster-announce-zone");
         OnChange(Quietly(Parts.Durability.Log.ApplySettings), "appendfsync", "no-appendfsync-on-rewrite", "aof-timestamp-enabled");
         OnChange(
             Quietly(() =>
@@ -306,6 +318,20 @@ public sealed partial class RedKiteServer
         }
 
         public Action BeginRoleChange(PrimaryAddress? primary) => server._follower.BeginChange(primary);
+
+        (string History, long Offset)? IClusterHost.Position => server._follower.Position;
+
+        public void Detach() => server._follower.Suspend();
+
+        public void Attach() => server._follower.Resume();
+
+        public bool PrepareHandover(PrimaryAddress replica, CancellationToken cancellation) => server.Parts.Replicas.PrepareHandover(replica, server.EndCommandsBegunBefore, cancellation);
+
+        public void EndHandover()
+        {
+            server.Engine.Pause.Release(PauseReason.Handover);
+            server.ResumePaused();
+        }
 
         public void ChangeRole(PrimaryAddress? primary) => server._follower.Change(primary);
 

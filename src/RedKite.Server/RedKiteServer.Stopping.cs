@@ -137,6 +137,7 @@ public sealed partial class RedKiteServer
             if (Volatile.Read(ref _isBegun) == 1) _opened.Wait(); // its loops are stopped, too
             Do(_loadCancellation.Cancel);
             Do(() => Watching?.Dispose());
+            if (Cluster?.Agreement is { } agreement) Do(agreement.Dispose); // another node may take over from now on
             Do(Engine.Script.EndForStop);
             Do(_arrivals.Dispose);
             Do(() => Parts.SlotMoves()?.Stop());

@@ -358,6 +358,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         _loaded.Set();
         Engine.Attention.Set(ServerAttention.Loading, on: false);
         _follower.Begin();
+        Cluster?.Agreement?.Begin();
     }
 
     // Until every loop has ended the commands that it executes now.
@@ -367,6 +368,13 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         var done = new CountdownEvent(loops.Length); // not disposed of: a loop may still signal it
         foreach (SessionLoop loop in loops) loop.Loop.PostOrRun(() => done.Signal());
         done.Wait(cancellation);
+    }
+
+    // Until everything has ended that was admitted before: loops by their iterations, callers in the process by the stripes that they hold.
+    private void EndCommandsBegunBefore(CancellationToken cancellation)
+    {
+        WaitForLoops(cancellation);
+        Engine.Keyspace.LockAll().Dispose();
     }
 
     private void ForEachLoop(Action<SessionLoop> action)

@@ -33,6 +33,12 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
             return;
         }
 
+        if (cluster.Agreement is not null)
+        {
+            cmd.Reply.Error("ERR the topology is the one in the cluster's store"u8);
+            return;
+        }
+
         string list = ArgumentText(cmd[2]);
         bool forces = cmd.Count == 5;
         string? refusal = cluster.Change(state =>
@@ -57,7 +63,7 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
             return;
         }
 
-        string? refusal = cluster.Change(state => id == state.SelfId ? (null, null) : (state.WithSelf(id), null));
+        string? refusal = cluster.Agreement is not null ? "ERR the node keeps its id: its cluster has a store" : cluster.ChangeHere(state => id == state.SelfId ? (null, null) : (state.WithSelf(id), null));
         if (refusal is null) cmd.Reply.Ok();
         else cmd.Reply.Error(refusal);
     }
@@ -88,8 +94,14 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
             state.Topology.Find(id) is null ? (null, "ERR Unknown node " + shown)
             : id == state.SelfId ? (null, "ERR I tried hard but I can't forget myself...")
             : id == state.Self.PrimaryId ? (null, "ERR Can't forget my master!")
-            : (state.With(state.Topology.Without(id)), null));
-        ReplyChanged(cmd, refusal);
+            : (state.With(WithoutForGood(state.Topology, id)), null), out Func<string?>? rest);
+        ReplyChanged(cmd, refusal, rest);
+    }
+
+    private static ClusterTopology WithoutForGood(ClusterTopology topology, string id)
+    {
+        topology = topology.Without(id);
+        return topology.Terms.ClusterId.Length == 0 ? topology : topology.WithTerms(topology.Terms with { Removed = topology.Terms.Removed.Add(id) });
     }
 
     // CLUSTER RESET [HARD | SOFT]
@@ -108,8 +120,14 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
             return;
         }
 
+        if (cluster.Agreement is { HasThisNode: true })
+        {
+            cmd.Reply.Error("ERR this node is one of its cluster: CLUSTER FORGET takes it out, on another node"u8);
+            return;
+        }
+
         bool hasKeys = HasKeys(cmd);
-        string? refusal = cluster.Change(state =>
+        string? refusal = cluster.ChangeHere(state =>
         {
             if (hasKeys) return (null, state.Self.IsPrimary ? "ERR CLUSTER RESET can't be called with master nodes containing keys" : "ERR CLUSTER RESET does not remove the keys of a replica: make it a primary, and FLUSHALL");
             long epoch = isHard ? 0 : state.Topology.Epoch;
@@ -122,12 +140,12 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
                 Epoch = isHard ? 0 : old.Epoch,
             };
             return (new ClusterState(self.Id, new ClusterTopology(version: 0, epoch, [self], ClusterTopology.NoOwners())), null);
-        }, out Func<string?>? rest);
-        ReplyChanged(cmd, refusal, rest);
+        });
+        ReplyChanged(cmd, refusal);
     }
 
     // CLUSTER MEET ip port [cluster-bus-port]: as Redis says what is wrong with the arguments, and then what it would take.
-    internal static void Meet(ref CommandContext cmd)
+    internal void Meet(ref CommandContext cmd)
     {
         if (cmd.Count > 5)
         {
@@ -154,6 +172,13 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
             return;
         }
 
+        if (cluster.Agreement is { } agreement)
+        {
+            string address = cmd.Text(2);
+            ClusterSlotChanges.ReplyChanged(cmd, host, refusal: null, () => agreement.Meet(address, (int)port));
+            return;
+        }
+
         cmd.Reply.Error("ERR CLUSTER MEET needs a cluster bus, which nodes of RedKite do not have: CLUSTERX SETNODES names the nodes to each of them"u8);
     }
 
@@ -163,14 +188,30 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
         if (cmd.Count > 3) ReplyWrongCount(cmd);
         else if (cmd.Count == 3 && !cmd.Is(2, "FORCE"u8) && !cmd.Is(2, "TAKEOVER"u8)) cmd.ReplySyntaxError();
         else if (cluster.State.Self.IsPrimary) cmd.Reply.Error("ERR You should send CLUSTER FAILOVER to a replica"u8);
+        else if (cluster.Agreement is not null) ReplyChanged(cmd, cluster.Change(WithHandover(cmd.Count == 3), out Func<string?>? rest), rest);
         else cmd.Reply.Error("ERR CLUSTER FAILOVER needs a vote of primaries, which nodes of RedKite do not hold: CLUSTERX SETNODES makes this replica the primary on every node"u8);
     }
+
+    // The primary hands its role over when it sees this. One that is gone cannot: then it is for the controller, and FORCE and TAKEOVER say that what was acknowledged may be lost.
+    private static Func<ClusterState, (ClusterState? Next, string? Refusal)> WithHandover(bool acceptsLoss) => state =>
+    {
+        if (state.Self.IsPrimary) return (null, "ERR You should send CLUSTER FAILOVER to a replica");
+        ShardTerms terms = state.Topology.Terms.Of(state.Self.ShardId);
+        if (terms.IsSealed && !acceptsLoss) return (null, "ERR Master is down or failed, please use CLUSTER FAILOVER FORCE");
+        return (state.With(state.Topology.WithTerms(state.Self.ShardId, terms.IsSealed ? terms with { AcceptsLoss = true } : terms with { HandoverTo = state.SelfId })), null);
+    };
 
     // CLUSTER BUMPEPOCH
     internal void BumpEpoch(ref CommandContext cmd)
     {
+        if (cluster.Agreement is not null)
+        {
+            cmd.Reply.Error("ERR epochs are given by the cluster's store"u8);
+            return;
+        }
+
         (bool isBumped, long epoch) = (false, 0);
-        string? refusal = cluster.Change(state =>
+        string? refusal = cluster.ChangeHere(state =>
         {
             long greatest = Math.Max(state.Topology.Epoch, state.Topology.Nodes.Max(static node => node.Epoch));
             (isBumped, epoch) = (state.Self.Epoch == 0 || state.Self.Epoch != greatest, state.Self.Epoch);
@@ -190,8 +231,8 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
             epoch < 0 ? (null, string.Create(CultureInfo.InvariantCulture, $"ERR Invalid config epoch specified: {epoch}"))
             : state.Topology.Nodes.Length > 1 ? (null, "ERR The user can assign a config epoch only when the node does not know any other node.")
             : state.Self.Epoch != 0 ? (null, "ERR Node config epoch is already non-zero")
-            : (state.With(state.Topology.WithNode(state.SelfId, state.Self with { Epoch = epoch }).WithEpoch(Math.Max(state.Topology.Epoch, epoch))), null));
-        ReplyChanged(cmd, refusal);
+            : (state.With(state.Topology.WithNode(state.SelfId, state.Self with { Epoch = epoch }).WithEpoch(Math.Max(state.Topology.Epoch, epoch))), null), out Func<string?>? rest);
+        ReplyChanged(cmd, refusal, rest);
     }
 
     // CLUSTER SAVECONFIG

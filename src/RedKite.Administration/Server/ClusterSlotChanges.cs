@@ -33,7 +33,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
             return;
         }
 
-        ReplyChanged(cmd, host, cluster.Change(static state =>
+        string? refusal = cluster.Change(static state =>
         {
             int self = state.Topology.IndexOf(state.SelfId);
             List<int> own = [];
@@ -43,7 +43,8 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
             }
 
             return (state.With(state.Topology.WithOwner(own, null)), null);
-        }));
+        }, out Func<string?>? rest);
+        ReplyChanged(cmd, host, refusal, rest);
     }
 
     // CLUSTER SETSLOT slot <IMPORTING node-id | MIGRATING node-id | NODE node-id | STABLE>
@@ -64,15 +65,16 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         bool hasNode = cmd.Count == 5;
         string id = hasNode ? cmd.Text(4) : "", shown = hasNode ? cmd.ShownText(4) : "";
         string? refusal;
-        if (hasNode && cmd.Is(3, "MIGRATING"u8)) refusal = cluster.Change(state => Migrate(state, slot, id, shown));
-        else if (hasNode && cmd.Is(3, "IMPORTING"u8)) refusal = cluster.Change(state => Import(state, slot, id, shown));
-        else if (cmd.Count == 4 && cmd.Is(3, "STABLE"u8)) refusal = cluster.Change(state => (state.WithMigrating(slot, null).WithImporting(slot, null), null));
+        Func<string?>? rest = null;
+        if (hasNode && cmd.Is(3, "MIGRATING"u8)) refusal = cluster.ChangeHere(state => Migrate(state, slot, id, shown));
+        else if (hasNode && cmd.Is(3, "IMPORTING"u8)) refusal = cluster.ChangeHere(state => Import(state, slot, id, shown));
+        else if (cmd.Count == 4 && cmd.Is(3, "STABLE"u8)) refusal = cluster.ChangeHere(state => (state.WithMigrating(slot, null).WithImporting(slot, null), null));
         else if (hasNode && cmd.Is(3, "NODE"u8))
         {
-            if (!TryAssign(cmd, slot, id, shown, out refusal)) return;
+            if (!TryAssign(cmd, slot, id, shown, out refusal, out rest)) return;
         }
         else refusal = "ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP";
-        ReplyChanged(cmd, host, refusal);
+        ReplyChanged(cmd, host, refusal, rest);
     }
 
     // CLUSTER COUNTKEYSINSLOT slot
@@ -128,7 +130,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
     /// <param name="cmd">The command.</param>
     /// <param name="host">The server.</param>
     /// <param name="refusal">Why nothing has changed; null: it has.</param>
-    /// <param name="rest">What is left of a change of the role. The reply follows it, but in a transaction, whose keys it may wait for.</param>
+    /// <param name="rest">What is left of the change. The reply follows it, but in a transaction, whose keys it may wait for.</param>
     internal static void ReplyChanged(scoped in CommandContext cmd, IClusterHost host, string? refusal, Func<string?>? rest = null)
     {
         if (refusal is not null)
@@ -196,7 +198,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
             }
         }
 
-        ReplyChanged(cmd, host, cluster.Change(state =>
+        string? refusal = cluster.Change(state =>
         {
             foreach (int slot in slots)
             {
@@ -205,7 +207,8 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
             }
 
             return (state.With(state.Topology.WithOwner(slots, adds ? state.SelfId : null)), null);
-        }));
+        }, out Func<string?>? rest);
+        ReplyChanged(cmd, host, refusal, rest);
     }
 
     private static string? FaultOf(ClusterTopology topology, int slot, bool adds)
@@ -227,24 +230,37 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
     }
 
     // Its keys are counted when no new one can be added to it, so that the stripe is not locked while the file is written. False: a script is busy.
-    private bool TryAssign(scoped in CommandContext cmd, int slot, string id, string shown, out string? refusal)
+    private bool TryAssign(scoped in CommandContext cmd, int slot, string id, string shown, out string? refusal, out Func<string?>? rest)
     {
-        refusal = null;
+        (refusal, rest) = (null, null);
         bool mayGive = id != cluster.State.SelfId;
         if (mayGive) cluster.BeginGiving(slot, id);
+        Func<string?>? assign = null;
         try
         {
             if (!TryCount(cmd, slot, out long keys)) return false;
-            refusal = Assign(slot, id, shown, keys);
-            return true;
+            refusal = Assign(slot, id, shown, keys, out assign);
         }
         finally
         {
-            if (mayGive) cluster.EndGiving(slot, id);
+            if (mayGive && assign is null) cluster.EndGiving(slot, id);
         }
+
+        rest = assign is null || !mayGive ? assign : () =>
+        {
+            try
+            {
+                return assign();
+            }
+            finally
+            {
+                cluster.EndGiving(slot, id);
+            }
+        };
+        return true;
     }
 
-    private string? Assign(int slot, string id, string shown, long keys)
+    private string? Assign(int slot, string id, string shown, long keys, out Func<string?>? rest)
     {
         return cluster.Change(state =>
         {
@@ -262,7 +278,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
             }
 
             return (state.With(topology.WithOwner([slot], id)), null);
-        });
+        }, out rest);
     }
 
     private static string? FaultOfTarget(ClusterState state, string id, string unknown) =>

@@ -5,14 +5,20 @@ namespace RedKite.Server.Cluster;
 
 /// <summary>
 /// The routing that is in force. Commands decide by it before they lock, and look again with their stripes locked if it is another one by then. So once each stripe has been locked after
-/// <see cref="Use"/>, nothing is written by the routing before.
+/// <see cref="Use(SlotRouting)"/>, nothing is written by the routing before.
 /// </summary>
 internal sealed class CurrentRouting(AttentionWord attention, Keyspace keyspace)
 {
     private volatile SlotRouting? _routing;
 
-    /// <summary>Null: the server is no node of a cluster.</summary>
-    internal SlotRouting? Value => _routing;
+    /// <summary>Null: the server is no node of a cluster. Behind the lease's deadline, nothing is served by it.</summary>
+    internal SlotRouting? Value => _routing is { } routing ? Lease is { HasEnded: true } ? routing.WhenDown : routing : null;
+
+    /// <summary>Until when the node may serve; null: without a limit, as nothing but a command or a controller outside gives its slots to another node.</summary>
+    internal LeaseDeadline? Lease { get; private set; }
+
+    /// <summary>Serves by a lease from now on. Before the server is in use.</summary>
+    internal void Use(LeaseDeadline lease) => Lease = lease;
 
     /// <summary>The slots with keys here that clients do not see.</summary>
     internal HiddenSlots Hidden { get; } = new(keyspace);

@@ -23,4 +23,22 @@ internal interface IClusterHost
 
     /// <summary>Ends the wait of a command that is done elsewhere (<see cref="CommandBlocking.DoElsewhere"/>), by its reply.</summary>
     void ReplyLater(Session session, LateReply wait, byte[] reply);
+
+    /// <summary>The replication history of the data, and the offset in it; null: the data is not whole, or of no history.</summary>
+    (string History, long Offset)? Position { get; }
+
+    /// <summary>Stops following the primary, if there is one, until <see cref="Attach"/> or another role. The thread has no stripe locked.</summary>
+    void Detach();
+
+    /// <summary>Follows the primary again.</summary>
+    void Attach();
+
+    /// <summary>
+    /// Has commands that write wait, until <see cref="EndHandover"/>, and returns when a replica has everything that was executed. The thread has no stripe locked.
+    /// </summary>
+    /// <returns>False: it does not catch up in time, or is not there. Nothing waits then.</returns>
+    bool PrepareHandover(PrimaryAddress replica, CancellationToken cancellation);
+
+    /// <summary>What waited goes on.</summary>
+    void EndHandover();
 }

@@ -21,6 +21,7 @@ internal sealed class SlotRouting
     private readonly ulong[] _served = new ulong[KeySlot.Count / WordBits];
     private readonly short[] _owners;
     private readonly SlotSet? _held;
+    private SlotRouting? _whenDown;
 
     /// <param name="owners">The node of each slot.</param>
     /// <param name="self">This node.</param>
@@ -59,6 +60,16 @@ internal sealed class SlotRouting
 
     /// <summary>Whether sharded channels are used although the cluster is down.</summary>
     internal required bool AllowsShardMessagesWhenDown { get; init; }
+
+    /// <summary>The same while the cluster does not serve. Made once.</summary>
+    internal SlotRouting WhenDown => !IsUp ? this : _whenDown ??= new SlotRouting(_owners, Self, isUp: false, Migrating)
+    {
+        Nodes = Nodes,
+        Primary = Primary,
+        Importing = Importing,
+        AllowsReadsWhenDown = AllowsReadsWhenDown,
+        AllowsShardMessagesWhenDown = AllowsShardMessagesWhenDown,
+    };
 
     /// <summary>Whether every command on keys of a slot executes here and now: nothing else about it has to be looked at.</summary>
     internal bool Serves(int slot) => ((_served[slot / WordBits] >> (slot % WordBits)) & 1) != 0;

@@ -156,6 +156,7 @@ internal sealed class Settings
     public string ClusterEtcdCaFile { get; set; } = "";
     public string ClusterEtcdCertFile { get; set; } = "";
     public string ClusterEtcdKeyFile { get; set; } = "";
+    public bool ClusterReplicaNoFailover { get; set; }
     public int ClusterLeaseMs { get; set; }
     public bool ClusterAutoJoin { get; set; }
     public bool ClusterController { get; set; }

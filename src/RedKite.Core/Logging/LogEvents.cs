@@ -105,6 +105,9 @@ internal static class LogEvents
     internal static readonly LogEvent ClusterFileUnwritable = new(900, nameof(ClusterFileUnwritable), Cluster, RedKiteLogLevel.Error);
     internal static readonly LogEvent ClusterRoleFailed = new(901, nameof(ClusterRoleFailed), Cluster, RedKiteLogLevel.Error);
     internal static readonly LogEvent SlotsMoved = new(902, nameof(SlotsMoved), Cluster, RedKiteLogLevel.Information);
+    internal static readonly LogEvent ClusterChanged = new(903, nameof(ClusterChanged), Cluster);
+    internal static readonly LogEvent ClusterStoreAway = new(904, nameof(ClusterStoreAway), Cluster);
+    internal static readonly LogEvent ClusterRefused = new(905, nameof(ClusterRefused), Cluster, RedKiteLogLevel.Error);
 
     /// <summary>All of them, by number.</summary>
     internal static IReadOnlyList<LogEvent> All { get; } =
@@ -119,6 +122,6 @@ internal static class LogEvents
         DashboardStarted, NoDashboard, DashboardFailed,
         ReplicaSyncWanted, ReplicaSyncSent, ReplicaSyncFailed, ReplicaContinues, ReplicaNeedsAll, ReplicaOnline, ReplicaLost, ReplicaClosed, BacklogReleased, FailoverChanged, ShutdownWaits,
         RoleChanged, LinkConnected, LinkFailed, SyncBegun, PrimaryRefuses, StreamError, TransferFailed,
-        ClusterFileUnwritable, ClusterRoleFailed, SlotsMoved,
+        ClusterFileUnwritable, ClusterRoleFailed, SlotsMoved, ClusterChanged, ClusterStoreAway, ClusterRefused,
     ];
 }

@@ -135,6 +135,10 @@ internal sealed class Follower : IDisposable
         : _link is null ? new RdbReplication(_history.Database, _core.Replication.Id, _services.Replicas.Stream.Offset)
         : _core.Replication.Applying.IsHeldByCurrentThread ? new RdbReplication(_core.Replication.StreamDatabase, _core.Replication.Id, _services.Replicas.Stream.Offset) : null;
 
+    /// <summary>The history of the data, and the offset in it; null: it is not whole, or of no history. As a replica, of what was executed: it moves on.</summary>
+    internal (string History, long Offset)? Position =>
+        _core.Replication.IsReplica && (!_history.IsKnown || _history.IsIncomplete) ? null : (_core.Replication.Id, _services.Replicas.Stream.Offset);
+
     private void Follow(PrimaryAddress primary)
     {
         bool wasPrimary = _isPrimary;

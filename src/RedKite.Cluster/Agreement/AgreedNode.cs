@@ -1,0 +1,59 @@
+using RedKite.Server.Logging;
+using RedKite.Server.Replication;
+
+namespace RedKite.Server.Cluster.Agreement;
+
+/// <summary>This server as the node that an agent keeps in agreement. What takes time runs on threads of the pool.</summary>
+internal sealed class AgreedNode(ServerCore core, IClusterHost host, ClusterService cluster) : INode
+{
+    private static readonly TimeSpan HandoverLimit = TimeSpan.FromSeconds(5);
+
+    private bool _isSealed;
+
+    public string Id => cluster.State.SelfId;
+
+    public string Incarnation { get; } = ClusterNode.NewId();
+
+    public ClusterTopology Topology => cluster.State.Topology;
+
+    public int Acks => core.Settings.ReplicaAcks;
+
+    public bool IsNoSuccessor => core.Settings.ClusterReplicaNoFailover;
+
+    public DataPosition Position => host.Position is { } position ? new DataPosition(position.History, position.Offset) : DataPosition.None;
+
+    public ClusterNode Describe() => cluster.DescribeSelf(cluster.State.Self with { BusPort = 0 });
+
+    public Task Apply(ClusterTopology topology, bool serves) => Task.Run(() =>
+    {
+        PrimaryAddress? before = cluster.Primary;
+        cluster.Apply(topology, serves);
+        if (!_isSealed || cluster.State.Topology.Terms.Of(cluster.State.Self.ShardId).IsSealed) return;
+        _isSealed = false;
+        if (cluster.Primary is { } primary && primary == before) host.Attach(); // another role attaches by itself
+    });
+
+    public Task<DataPosition> Seal() => Task.Run(() =>
+    {
+        _isSealed = true;
+        host.Detach();
+        return Position;
+    });
+
+    public Task<bool> PrepareHandover(ClusterNode replica, CancellationToken cancellation) => Task.Run(
+        () =>
+        {
+            using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
+            limit.CancelAfter(HandoverLimit);
+            return host.PrepareHandover(cluster.AddressOf(replica), limit.Token);
+        },
+        cancellation);
+
+    public void EndHandover() => host.EndHandover();
+
+    public void Log(AgreementEvent what, string text)
+    {
+        if (what == AgreementEvent.Changed) core.Log.Notice(LogEvents.ClusterChanged, text);
+        else core.Log.Warning(what == AgreementEvent.StoreAway ? LogEvents.ClusterStoreAway : LogEvents.ClusterRefused, text);
+    }
+}

@@ -1,0 +1,59 @@
+namespace RedKite.Server.Cluster.Agreement;
+
+/// <summary>What the agent asks of the node that it keeps in agreement with the others.</summary>
+internal interface INode
+{
+    string Id { get; }
+
+    /// <summary>The life of the node's process.</summary>
+    string Incarnation { get; }
+
+    /// <summary>The topology that the node goes by.</summary>
+    ClusterTopology Topology { get; }
+
+    /// <summary>The number of replicas that acknowledge a write here before its reply leaves.</summary>
+    int Acks { get; }
+
+    /// <summary>Whether it never becomes a primary by itself.</summary>
+    bool IsNoSuccessor { get; }
+
+    /// <summary>How far its data is. It moves on.</summary>
+    DataPosition Position { get; }
+
+    /// <summary>The node as it announces itself.</summary>
+    ClusterNode Describe();
+
+    /// <summary>
+    /// Goes by a topology from now on. The slots of this node are served only if <paramref name="serves"/>; when this returns, nothing that executes goes by another topology.
+    /// </summary>
+    /// <exception cref="TopologyException">It cannot be kept.</exception>
+    Task Apply(ClusterTopology topology, bool serves);
+
+    /// <summary>Stops following a primary, so that the position does not move any more.</summary>
+    Task<DataPosition> Seal();
+
+    /// <summary>
+    /// Makes commands that write wait, and returns when a replica has everything that was executed. They wait until <see cref="EndHandover"/>.
+    /// </summary>
+    /// <returns>Whether the replica has everything; otherwise nothing waits any more.</returns>
+    Task<bool> PrepareHandover(ClusterNode replica, CancellationToken cancellation);
+
+    /// <summary>What waited goes on, by the topology of now.</summary>
+    void EndHandover();
+
+    /// <summary>Says what has happened, in one line.</summary>
+    void Log(AgreementEvent what, string text);
+}
+
+/// <summary>What a node tells of its agreement with others.</summary>
+internal enum AgreementEvent
+{
+    /// <summary>Something has changed as it should.</summary>
+    Changed,
+
+    /// <summary>The store is not reached or refuses. Tried again.</summary>
+    StoreAway,
+
+    /// <summary>Somebody has to do something about it: two nodes with one id, another cluster's data, a document that cannot be read.</summary>
+    Refused,
+}

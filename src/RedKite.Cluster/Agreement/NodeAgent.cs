@@ -1,0 +1,377 @@
+using RedKite.Server.Cluster.Store;
+
+namespace RedKite.Server.Cluster.Agreement;
+
+/// <summary>
+/// Keeps a node in agreement with its cluster by the store: holds its lease, says how far it is, goes by the topology, and does what the topology asks of it. It decides nothing about other nodes.
+/// </summary>
+/// <remarks>
+/// A node serves until its deadline, which counts from when the last renewal was sent that the store answered. Its key in the store ends with the lease, and another node is made the primary of its
+/// shard only when that key is gone. A node that registers again reads the topology behind that, before it has a deadline: it has learned what was decided while its key was away.
+/// All work but renewing the lease is done by one task, one step after the other.
+/// </remarks>
+internal sealed class NodeAgent
+{
+    /// <summary>By how much less than its lease a node serves, in parts of the lease: the clocks of a node and the store may run at different rates.</summary>
+    internal const int MarginDivisor = 20;
+
+    private const int RenewalsPerLease = 3;
+
+    private static readonly TimeSpan Retry = TimeSpan.FromMilliseconds(500);
+
+    private readonly IClusterStore _store;
+    private readonly INode _node;
+    private readonly LeaseDeadline _deadline;
+    private readonly TimeProvider _time;
+    private readonly TimeSpan _lease;
+    private readonly Wake _wake;
+    private readonly Wake _wakeRenewal;
+    private SharedTopology? _latest; // that was read or watched
+    private (long Version, bool Serves) _applied = (-1, false);
+    private NodeStatus? _reported;
+    private long _reportedRevision;
+    private long _reportedAt;
+    private long _leaseId;
+    private string _lastFault = "";
+
+    internal NodeAgent(IClusterStore store, INode node, LeaseDeadline deadline, TimeProvider time, TimeSpan lease)
+    {
+        (_store, _node, _deadline, _time, _lease) = (store, node, deadline, time, lease);
+        (_wake, _wakeRenewal) = (new Wake(time), new Wake(time));
+    }
+
+    /// <summary>How often a position is reported that has moved, while nothing waits for it.</summary>
+    internal static TimeSpan ReportEvery { get; } = TimeSpan.FromSeconds(5);
+
+    /// <summary>The topology in the store as it was last seen; null: none was.</summary>
+    internal SharedTopology? Latest => Volatile.Read(ref _latest);
+
+    /// <summary>Why the node does not serve as it should, in one line; empty: nothing is wrong.</summary>
+    internal string Fault => Volatile.Read(ref _lastFault);
+
+    /// <summary>The lease of its registration.</summary>
+    internal long Lease => Volatile.Read(ref _leaseId);
+
+    /// <summary>Has it look again at what it is to do, and renew its lease. From any thread.</summary>
+    internal void LookAgain()
+    {
+        _wake.Set();
+        _wakeRenewal.Set();
+    }
+
+    /// <summary>Works until it is cancelled.</summary>
+    internal async Task Run(CancellationToken cancellation)
+    {
+        while (!cancellation.IsCancellationRequested)
+        {
+            try
+            {
+                await Live(cancellation);
+            }
+            catch (OperationCanceledException) when (cancellation.IsCancellationRequested)
+            {
+                return;
+            }
+            catch (StoreException failure)
+            {
+                Note(AgreementEvent.StoreAway, failure.Message);
+            }
+            catch (TopologyException failure)
+            {
+                Note(AgreementEvent.Refused, failure.Message);
+            }
+
+            try
+            {
+                await Wake.Delay(_time, Retry, cancellation);
+            }
+            catch (OperationCanceledException)
+            {
+                return;
+            }
+        }
+    }
+
+    // One registration, up to its end.
+    private async Task Live(CancellationToken cancellation)
+    {
+        long sent = _time.GetTimestamp();
+        (_leaseId, TimeSpan valid) = await _store.Grant(_lease, cancellation);
+        using var life = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
+        Task[] tasks = [];
+        try
+        {
+            await Register(cancellation);
+            StoreSnapshot snapshot = await _store.Read(StoreKeys.Topology, cancellation); // behind the registration
+            _latest = TopologyIn(snapshot);
+            await Look(cancellation);
+            Extend(sent, valid);
+            tasks = [Renew(life.Token), Follow(snapshot.Revision, life.Token), Work(life.Token)];
+            await await Task.WhenAny(tasks);
+        }
+        finally
+        {
+            _deadline.End();
+            life.Cancel();
+            foreach (Task task in tasks) await task.ContinueWith(static _ => { }, CancellationToken.None, TaskContinuationOptions.ExecuteSynchronously, TaskScheduler.Default);
+            await GiveBack();
+        }
+    }
+
+    private async Task Register(CancellationToken cancellation)
+    {
+        string key = StoreKeys.Node(_node.Id);
+        StoreSnapshot before = await _store.Read(key, cancellation);
+        if (before.Entries.FirstOrDefault(entry => entry.Key == key) is { } other) throw new TopologyException($"the id {_node.Id} is registered already{AddressIn(other)}: that is this node's life before, whose lease ends by itself, or another node with the same id");
+        _reported = StatusOfNow(sealedAt: 0, DataPosition.None);
+        long? revision = await _store.TryCommit([StoreCondition.Absent(key)], [new StorePut(key, _reported.Write(), _leaseId)], cancellation);
+        _reportedRevision = revision ?? throw new TopologyException($"the id {_node.Id} was registered by another node at the same time");
+        _reportedAt = _time.GetTimestamp();
+    }
+
+    private static string AddressIn(StoreEntry entry)
+    {
+        try
+        {
+            ClusterNode node = NodeStatus.Read(entry.Value).Node;
+            return $" at {(node.Ip.Length > 0 ? node.Ip : node.HostName)}:{(node.Port != 0 ? node.Port : node.TlsPort)}";
+        }
+        catch (TopologyException)
+        {
+            return "";
+        }
+    }
+
+    private async Task Renew(CancellationToken cancellation)
+    {
+        TimeSpan rest = _lease / RenewalsPerLease;
+        while (true)
+        {
+            await _wakeRenewal.Wait(rest, cancellation);
+            long sent = _time.GetTimestamp();
+            try
+            {
+                if (await _store.Renew(_leaseId, cancellation) is not { } valid) throw new TopologyException("the lease has ended: the store was not reached for too long, or the node stood still");
+                Extend(sent, valid);
+                rest = _lease / RenewalsPerLease;
+            }
+            catch (StoreException failure)
+            {
+                rest = Retry;
+                Note(AgreementEvent.StoreAway, failure.Message); // the deadline comes nearer; the lease may last nevertheless
+            }
+        }
+    }
+
+    private void Extend(long sent, TimeSpan valid) => _deadline.Extend(sent, valid - valid / MarginDivisor);
+
+    // Sees every change of the topology, or reads it anew.
+    private async Task Follow(long revision, CancellationToken cancellation)
+    {
+        while (true)
+        {
+            try
+            {
+                await foreach (StoreEvent change in _store.Watch(StoreKeys.Topology, revision, cancellation))
+                {
+                    revision = change.Revision;
+                    if (change.Key == StoreKeys.Topology) See(change.Entry is { } entry ? SharedTopology.Of(entry) : null);
+                }
+            }
+            catch (StoreException failure)
+            {
+                Note(AgreementEvent.StoreAway, failure.Message);
+                await Wake.Delay(_time, Retry, cancellation);
+                revision = await ReadAgain(revision, cancellation);
+            }
+        }
+    }
+
+    private async Task<long> ReadAgain(long revision, CancellationToken cancellation)
+    {
+        try
+        {
+            StoreSnapshot snapshot = await _store.Read(StoreKeys.Topology, cancellation);
+            See(TopologyIn(snapshot));
+            return snapshot.Revision;
+        }
+        catch (StoreException)
+        {
+            return revision; // the watch fails again
+        }
+    }
+
+    private static SharedTopology? TopologyIn(StoreSnapshot snapshot) =>
+        snapshot.Entries.FirstOrDefault(static entry => entry.Key == StoreKeys.Topology) is { } entry ? SharedTopology.Of(entry) : null;
+
+    private void See(SharedTopology? seen)
+    {
+        if (seen is not null && _latest is { } latest && seen.Revision <= latest.Revision) return;
+        Volatile.Write(ref _latest, seen);
+        _wake.Set();
+    }
+
+    private async Task Work(CancellationToken cancellation)
+    {
+        while (true)
+        {
+            await _wake.Wait(_lease / RenewalsPerLease, cancellation);
+            await Step(cancellation);
+        }
+    }
+
+    // Does everything that is due.
+    private async Task Step(CancellationToken cancellation)
+    {
+        ShardTerms terms = await Look(cancellation);
+        if (terms.HandoverTo.Length > 0 && !terms.IsSealed && _applied.Serves) await HandOver(terms.HandoverTo, cancellation);
+        Note(AgreementEvent.Changed, "");
+    }
+
+    // Goes by the topology, and says how far the node is.
+    private async Task<ShardTerms> Look(CancellationToken cancellation)
+    {
+        bool isOwn = false;
+        ShardTerms terms = ShardTerms.None;
+        if (_latest is { } latest)
+        {
+            Check(latest.Topology);
+            latest = await Claim(latest, cancellation);
+            if (latest.Topology.Find(_node.Id) is { } self)
+            {
+                isOwn = true;
+                terms = latest.Topology.Terms.Of(self.ShardId);
+                await Apply(latest.Topology, self.IsPrimary && Fits(terms));
+            }
+        }
+
+        if (!isOwn && _applied.Serves) await Apply(_node.Topology, serves: false); // it was taken out
+        if (!terms.IsSealed) await Report(StatusOfNow(sealedAt: 0, _node.Position), cancellation);
+        else if (_reported?.SealedAt != terms.SealedAt) await Report(StatusOfNow(terms.SealedAt, await _node.Seal()), cancellation);
+        return terms;
+    }
+
+    private void Check(ClusterTopology topology)
+    {
+        ClusterTopology own = _node.Topology;
+        if (own.Terms.ClusterId.Length > 0 && own.Terms.ClusterId != topology.Terms.ClusterId) throw new TopologyException($"the store has the cluster {topology.Terms.ClusterId}, and this node's data is of the cluster {own.Terms.ClusterId}");
+        if (own.Terms.ClusterId.Length > 0 && topology.Version < own.Version) throw new TopologyException($"the topology in the store has the version {topology.Version}, and this node has seen {own.Version}: the store has lost changes");
+    }
+
+    private bool Fits(ShardTerms terms) => !terms.IsSealed && terms.Incarnation == _node.Incarnation && terms.Acks >= _node.Acks && terms.History == _node.Position.History;
+
+    // What was sent by a registration that has ended may arrive when the node serves by the next one, and must not hold then.
+    private StoreCondition OfThisLife => new(StoreKeys.Node(_node.Id), _reportedRevision);
+
+    // Puts into the topology what only this node knows: its addresses, and as a primary the terms on which it serves.
+    private async Task<SharedTopology> Claim(SharedTopology latest, CancellationToken cancellation)
+    {
+        if (latest.Topology.Find(_node.Id) is not { } self) return latest;
+        ClusterTopology next = latest.Topology;
+        ClusterNode described = _node.Describe() with { ShardId = self.ShardId, PrimaryId = self.PrimaryId, Epoch = self.Epoch };
+        if (described != self) next = next.WithNode(self.Id, described);
+        ShardTerms terms = next.Terms.Of(self.ShardId);
+        if (self.IsPrimary && !terms.IsSealed && (terms.Incarnation.Length == 0 || terms.Incarnation == _node.Incarnation) && _node.Topology.Find(_node.Id) is { IsPrimary: true })
+        {
+            ShardTerms wanted = terms with { Incarnation = _node.Incarnation, Acks = _node.Acks, History = _node.Position.History };
+            if (wanted != terms) next = next.WithTerms(self.ShardId, wanted);
+        }
+
+        if (next == latest.Topology) return latest;
+        if (await latest.TryReplace(_store, next, [OfThisLife], cancellation) is not { } replaced) return latest; // the watch brings what is there now
+        Volatile.Write(ref _latest, replaced);
+        return replaced;
+    }
+
+    private async Task Apply(ClusterTopology topology, bool serves)
+    {
+        if (_applied == (topology.Version, serves)) return;
+        await _node.Apply(topology, serves);
+        _applied = (topology.Version, serves);
+        _wake.Set(); // the role may have changed, and with it what there is to claim
+    }
+
+    private NodeStatus StatusOfNow(long sealedAt, DataPosition position) =>
+        new() { Node = _node.Describe() with { ShardId = "" }, Incarnation = _node.Incarnation, Version = _applied.Version, SealedAt = sealedAt, Position = position, IsNoSuccessor = _node.IsNoSuccessor };
+
+    private async Task Report(NodeStatus status, CancellationToken cancellation)
+    {
+        bool isDue = _time.GetElapsedTime(_reportedAt) >= ReportEvery;
+        if (status == _reported || (!isDue && status with { Position = _reported!.Position } == _reported && status.SealedAt == 0)) return;
+        string key = StoreKeys.Node(_node.Id);
+        long? revision = await _store.TryCommit([new StoreCondition(key, _reportedRevision)], [new StorePut(key, status.Write(), _leaseId)], cancellation);
+        _reportedRevision = revision ?? throw new TopologyException("this node's key in the store was removed or written by another one");
+        (_reported, _reportedAt) = (status, _time.GetTimestamp());
+    }
+
+    // The role goes to a replica that has everything. Nothing is written from before the change until this node knows what came of it.
+    private async Task HandOver(string to, CancellationToken cancellation)
+    {
+        SharedTopology latest = _latest!;
+        ClusterNode self = latest.Topology.Find(_node.Id)!;
+        ShardTerms terms = latest.Topology.Terms.Of(self.ShardId) with { HandoverTo = "" };
+        ClusterTopology next = latest.Topology.WithTerms(self.ShardId, terms);
+        if (latest.Topology.Find(to) is not { } replica || replica.PrimaryId != self.Id || await IncarnationOf(to, cancellation) is not { } incarnation || !await _node.PrepareHandover(replica, cancellation))
+        {
+            _node.Log(AgreementEvent.Changed, $"The role is not handed over to {to}, which is not there or does not catch up.");
+            await Replace(latest, next, cancellation);
+            return;
+        }
+
+        try
+        {
+            next = next.WithTerms(self.ShardId, terms with { Incarnation = incarnation, TakenOverAt = _node.Position.Offset }).WithPrimary(to, Math.Max(next.Epoch, next.Nodes.Max(static node => node.Epoch)) + 1);
+            await Replace(latest, next, cancellation);
+            if (_latest is { } now && now.Topology.Find(_node.Id) is { IsPrimary: false }) await Apply(now.Topology, serves: false);
+        }
+        finally
+        {
+            _node.EndHandover();
+        }
+    }
+
+    // Until it is known what the store has: otherwise this node would serve by what may not be true any more.
+    private async Task Replace(SharedTopology latest, ClusterTopology next, CancellationToken cancellation)
+    {
+        while (true)
+        {
+            try
+            {
+                SharedTopology? now = await latest.TryReplace(_store, next, [OfThisLife], cancellation) ?? await SharedTopology.Read(_store, cancellation);
+                See(now);
+                return;
+            }
+            catch (StoreException failure)
+            {
+                Note(AgreementEvent.StoreAway, failure.Message);
+                await Wake.Delay(_time, Retry, cancellation);
+            }
+        }
+    }
+
+    private async Task<string?> IncarnationOf(string id, CancellationToken cancellation)
+    {
+        string key = StoreKeys.Node(id);
+        return (await _store.Read(key, cancellation)).Entries.FirstOrDefault(entry => entry.Key == key) is { } entry ? NodeStatus.Read(entry.Value).Incarnation : null;
+    }
+
+    private async Task GiveBack()
+    {
+        try
+        {
+            await _store.Revoke(_leaseId, CancellationToken.None);
+        }
+        catch (StoreException)
+        {
+            // It ends by itself.
+        }
+    }
+
+    // Once for each fault.
+    private void Note(AgreementEvent what, string text)
+    {
+        if (text == _lastFault) return;
+        Volatile.Write(ref _lastFault, text);
+        if (text.Length > 0) _node.Log(what, text);
+    }
+}

@@ -1,0 +1,16 @@
+namespace RedKite.Server.Cluster.Agreement;
+
+/// <summary>The keys that a cluster has in its store.</summary>
+internal static class StoreKeys
+{
+    /// <summary>The topology: one document, which only a compare-and-swap changes.</summary>
+    internal const string Topology = "topology";
+
+    /// <summary>The active controller. It ends with that controller's lease.</summary>
+    internal const string Controller = "controller";
+
+    /// <summary>What nodes say of themselves. Each key ends with its node's lease.</summary>
+    internal const string Nodes = "nodes/";
+
+    internal static string Node(string id) => Nodes + id;
+}

@@ -1,0 +1,104 @@
+using RedKite.Server.Cluster.Store;
+
+namespace RedKite.Server.Cluster.Agreement;
+
+/// <summary>A change of the topology that a controller makes.</summary>
+/// <param name="Next">The topology, whose version follows.</param>
+/// <param name="Conditions">What must hold beside the topology's revision.</param>
+/// <param name="Text">What it does, in one line.</param>
+internal sealed record PlannedChange(ClusterTopology Next, IReadOnlyList<StoreCondition> Conditions, string Text);
+
+/// <summary>
+/// What a controller does about nodes that are gone and new ones: a pure function of what the store has.
+/// </summary>
+/// <remarks>
+/// A primary is gone when the store says that its lease has ended. The shard is sealed first, under the condition that the primary's key is absent: a node that registers behind that reads that it may
+/// not serve, and replicas let go of it and say how far they are. An acknowledged write is on `replica-acks` replicas of the shard, so when all but fewer than that many have told their positions, one
+/// of them has all such writes, and the greatest position is it.
+/// </remarks>
+internal static class Succession
+{
+    /// <summary>How long a choice waits for nodes that are there and have not told their position, when those that have would do.</summary>
+    internal static TimeSpan Grace { get; } = TimeSpan.FromSeconds(1);
+
+    /// <summary>The next change; null: there is none now.</summary>
+    /// <param name="topology">The topology of now.</param>
+    /// <param name="alive">The nodes whose leases last.</param>
+    /// <param name="sealedFor">How long a shard has been sealed, by its id.</param>
+    /// <param name="joins">Whether new nodes become replicas.</param>
+    internal static PlannedChange? Next(ClusterTopology topology, IReadOnlyDictionary<string, NodeStatus> alive, Func<string, TimeSpan> sealedFor, bool joins)
+    {
+        foreach (ClusterNode primary in topology.Nodes.Where(static node => node.IsPrimary))
+        {
+            ShardTerms terms = topology.Terms.Of(primary.ShardId);
+            if ((terms.IsSealed ? Choose(topology, primary, terms, alive, sealedFor(primary.ShardId)) : Seal(topology, primary, terms, alive)) is { } change) return change;
+        }
+
+        return joins ? Join(topology, alive) : null;
+    }
+
+    /// <summary>Why no primary is chosen for a sealed shard, in one line; null: one is.</summary>
+    internal static string? Hindrance(ClusterTopology topology, ClusterNode primary, IReadOnlyDictionary<string, NodeStatus> alive)
+    {
+        ShardTerms terms = topology.Terms.Of(primary.ShardId);
+        List<NodeStatus> told = Told(topology, primary, terms, alive);
+        (int have, int need) = Counts(topology, primary, terms, told);
+        return !terms.IsSealed || have >= need ? null : $"{have} of {need} replicas that are needed have told how far they are: acknowledged writes could be missing";
+    }
+
+    private static PlannedChange? Seal(ClusterTopology topology, ClusterNode primary, ShardTerms terms, IReadOnlyDictionary<string, NodeStatus> alive)
+    {
+        bool isGone = !alive.TryGetValue(primary.Id, out NodeStatus? status);
+        if (!isGone && (terms.Incarnation.Length == 0 || terms.Incarnation == status!.Incarnation)) return null;
+        ClusterTopology next = topology.WithTerms(primary.ShardId, terms with { SealedAt = topology.Version + 1, HandoverTo = "" });
+        return new PlannedChange(next, isGone ? [StoreCondition.Absent(StoreKeys.Node(primary.Id))] : [], $"The shard {primary.ShardId} is sealed: its primary {primary.Id} {(isGone ? "is gone" : "was started again")}.");
+    }
+
+    private static PlannedChange? Choose(ClusterTopology topology, ClusterNode primary, ShardTerms terms, IReadOnlyDictionary<string, NodeStatus> alive, TimeSpan sealedFor)
+    {
+        List<NodeStatus> told = Told(topology, primary, terms, alive);
+        NodeStatus? best = told.Find(status => status.Node.Id == primary.Id && status.Incarnation == terms.Incarnation); // nothing is missing there
+        if (best is null)
+        {
+            (int have, int need) = Counts(topology, primary, terms, told);
+            if (have < need) return null;
+            bool mayComeMore = topology.Nodes.Any(node => node.ShardId == primary.ShardId && alive.TryGetValue(node.Id, out NodeStatus? status) && status.SealedAt != terms.SealedAt);
+            if (mayComeMore && sealedFor < Grace) return null;
+            best = told.Where(static status => !status.IsNoSuccessor && status.Position.Offset >= 0)
+                .OrderByDescending(status => status.Position.History == terms.History)
+                .ThenByDescending(static status => status.Position.Offset)
+                .ThenBy(static status => status.Node.Id, StringComparer.Ordinal)
+                .FirstOrDefault();
+            if (best is null || (terms.Acks > 0 && !terms.AcceptsLoss && topology.ReplicasOf(primary.Id).Any() && best.Position.History != terms.History)) return null;
+        }
+
+        long epoch = Math.Max(topology.Epoch, topology.Nodes.Max(static node => node.Epoch)) + 1;
+        ClusterTopology next = topology.WithPrimary(best.Node.Id, epoch).WithTerms(primary.ShardId, terms with { SealedAt = 0, Incarnation = best.Incarnation, AcceptsLoss = false, TakenOverAt = best.Position.Offset });
+        return new PlannedChange(next, [], $"{best.Node.Id} is the primary of the shard {primary.ShardId}, at the offset {best.Position.Offset}.");
+    }
+
+    // The nodes of a sealed shard that do not move any more.
+    private static List<NodeStatus> Told(ClusterTopology topology, ClusterNode primary, ShardTerms terms, IReadOnlyDictionary<string, NodeStatus> alive) =>
+        [.. topology.Nodes.Where(node => node.ShardId == primary.ShardId).Select(node => alive.GetValueOrDefault(node.Id)).OfType<NodeStatus>().Where(status => terms.IsSealed && status.SealedAt == terms.SealedAt)];
+
+    private static (int Have, int Need) Counts(ClusterTopology topology, ClusterNode primary, ShardTerms terms, List<NodeStatus> told)
+    {
+        int replicas = topology.ReplicasOf(primary.Id).Count();
+        if (terms.Acks == 0 || terms.AcceptsLoss || replicas == 0) return (told.Count, 1);
+        return (told.Count(status => status.Node.Id != primary.Id && status.Position.Offset >= 0 && status.Position.History == terms.History), Math.Max(1, replicas - terms.Acks + 1));
+    }
+
+    // A new node becomes a replica of the shard with the fewest, in a zone where the shard has no node.
+    private static PlannedChange? Join(ClusterTopology topology, IReadOnlyDictionary<string, NodeStatus> alive)
+    {
+        NodeStatus? joining = alive.Values.Where(status => topology.Find(status.Node.Id) is null && !topology.Terms.Removed.Contains(status.Node.Id)).MinBy(static status => status.Node.Id, StringComparer.Ordinal);
+        if (joining is null || topology.Nodes.Length >= ClusterLimits.NodesMax || topology.AssignedSlots < topology.Owners.Length) return null; // a cluster that is being made gives its nodes their places itself
+        ClusterNode? primary = topology.Nodes.Where(node => node.IsPrimary && topology.Owners.Contains((short)topology.IndexOf(node.Id)))
+            .OrderBy(node => topology.ReplicasOf(node.Id).Count())
+            .ThenBy(node => topology.Nodes.Count(other => other.ShardId == node.ShardId && other.Zone == joining.Node.Zone))
+            .ThenBy(static node => node.Id, StringComparer.Ordinal)
+            .FirstOrDefault();
+        if (primary is null) return null;
+        return new PlannedChange(topology.With(joining.Node with { ShardId = primary.ShardId, PrimaryId = primary.Id, Epoch = 0 }), [], $"The new node {joining.Node.Id} is a replica of {primary.Id}.");
+    }
+}

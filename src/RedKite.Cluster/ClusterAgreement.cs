@@ -1,0 +1,178 @@
+using RedKite.Server.Cluster.Agreement;
+using RedKite.Server.Cluster.Store;
+using RedKite.Server.Logging;
+
+namespace RedKite.Server.Cluster;
+
+/// <summary>A node's agreement with its cluster by a store: its agent, and its controller, if it may be one.</summary>
+internal sealed class ClusterAgreement : IDisposable
+{
+    private const int AttemptsMax = 20; // to replace a topology that others replace, too
+    private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
+
+    private readonly ServerCore _core;
+    private readonly ClusterService _cluster;
+    private readonly IClusterStore _store;
+    private readonly NodeAgent _agent;
+    private readonly ClusterController? _controller;
+    private readonly CancellationTokenSource _stop = new();
+    private Task _work = Task.CompletedTask;
+
+    /// <param name="core">The server.</param>
+    /// <param name="host">What the server does for it.</param>
+    /// <param name="cluster">The node.</param>
+    /// <param name="store">The store, which this owns.</param>
+    internal ClusterAgreement(ServerCore core, IClusterHost host, ClusterService cluster, IClusterStore store)
+    {
+        (_core, _cluster, _store) = (core, cluster, store);
+        var lease = TimeSpan.FromMilliseconds(core.Settings.ClusterLeaseMs);
+        TimeProvider time = TimeProvider.System;
+        Deadline = new LeaseDeadline(time);
+        Node = new AgreedNode(core, host, cluster);
+        _agent = new NodeAgent(store, Node, Deadline, time, lease);
+        if (core.Settings.ClusterController) _controller = new ClusterController(store, Node.Id, time, lease, () => core.Settings.ClusterAutoJoin, Node.Log);
+    }
+
+    internal LeaseDeadline Deadline { get; }
+
+    internal AgreedNode Node { get; }
+
+    /// <summary>Whether the topology in the store has this node, as it was last seen.</summary>
+    internal bool HasThisNode => _agent.Latest?.Topology.Find(Node.Id) is not null;
+
+    /// <summary>Whether this node's controller is the active one.</summary>
+    internal bool IsController => _controller?.IsActive == true;
+
+    /// <summary>The leases that it holds: the node's and its controller's.</summary>
+    internal IEnumerable<long> Leases => [_agent.Lease, _controller?.Lease ?? 0];
+
+    /// <summary>Why the node does not serve as it should, in one line; empty: nothing is wrong.</summary>
+    internal string Fault => _agent.Fault;
+
+    /// <summary>Begins, when the data is loaded.</summary>
+    internal void Begin() => _work = Task.WhenAll(Task.Run(() => Observe(_agent.Run(_stop.Token))), Task.Run(() => Observe(_controller?.Run(_stop.Token) ?? Task.CompletedTask)));
+
+    /// <summary>Has the agent look again at what it is to do: a setting has changed.</summary>
+    internal void LookAgain() => _agent.LookAgain();
+
+    /// <summary>
+    /// Changes the topology in the store, unless the change is refused, and waits until this node goes by it. What the change does beside the topology holds in this node alone.
+    /// </summary>
+    /// <returns>Why it was refused, as the error of a reply; null: it is in force.</returns>
+    internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
+    {
+        using var limit = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
+        limit.CancelAfter(AnswerLimit);
+        try
+        {
+            return Change(change, limit.Token).GetAwaiter().GetResult();
+        }
+        catch (OperationCanceledException)
+        {
+            return "ERR the cluster's store does not answer: the change may have happened";
+        }
+        catch (StoreException failure)
+        {
+            return $"ERR the cluster's store is not reached: {failure.Message}. The change may have happened";
+        }
+        catch (TopologyException failure)
+        {
+            return "ERR " + failure.Message;
+        }
+    }
+
+    private async Task<string?> Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, CancellationToken cancellation)
+    {
+        for (int i = 0; i < AttemptsMax; i++)
+        {
+            SharedTopology? shared = await SharedTopology.Read(_store, cancellation);
+            ClusterState own = _cluster.State;
+            ClusterTopology before = shared?.Topology ?? Founded(own);
+            if (before.Find(own.SelfId) is null) before = Joined(before, own.Self with { Ip = Node.Describe().Ip });
+            (ClusterState? next, string? refusal) = change(own.With(before));
+            if (next is null) return refusal;
+            long version = before.Version;
+            if (next.Topology != before || shared is null)
+            {
+                ClusterTopology wanted = next.Topology.WithTerms(before.Terms with { Shards = next.Topology.Terms.Shards, Removed = next.Topology.Terms.Removed });
+                SharedTopology? replaced = shared is null ? await TryFound(wanted, cancellation) : await shared.TryReplace(_store, wanted, [], cancellation);
+                if (replaced is null) continue;
+                version = replaced.Topology.Version;
+            }
+
+            while (_cluster.State.Topology.Version < version) await Task.Delay(TimeSpan.FromMilliseconds(2), cancellation);
+            return _cluster.ChangeHere(state => (next with { Topology = state.Topology }, null));
+        }
+
+        return "ERR the topology is changed by others all the time";
+    }
+
+    // The first change makes the cluster.
+    private static ClusterTopology Founded(ClusterState own) =>
+        own.Topology.WithVersion(own.Topology.Version).WithTerms(own.Topology.Terms.ClusterId.Length > 0 ? own.Topology.Terms : own.Topology.Terms with { ClusterId = ClusterNode.NewId() });
+
+    private async Task<SharedTopology?> TryFound(ClusterTopology topology, CancellationToken cancellation)
+    {
+        topology = topology.WithVersion(topology.Version + 1);
+        long? revision = await _store.TryCommit([StoreCondition.Absent(StoreKeys.Topology)], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(topology))], cancellation);
+        return revision is { } written ? new SharedTopology(topology, written) : null;
+    }
+
+    /// <summary>Makes a node, which the store knows by its address, one of the cluster: a primary without slots.</summary>
+    /// <returns>Why it was refused, as the error of a reply; null: it is one.</returns>
+    internal string? Meet(string host, int port)
+    {
+        try
+        {
+            using var limit = new CancellationTokenSource(AnswerLimit);
+            StoreSnapshot snapshot = _store.Read(StoreKeys.Nodes, limit.Token).GetAwaiter().GetResult();
+            ClusterNode? found = snapshot.Entries.Select(static entry => NodeStatus.Read(entry.Value).Node).FirstOrDefault(node => (node.Ip == host || node.HostName == host) && (node.Port == port || node.TlsPort == port));
+            if (found is null) return "ERR no node with this address is registered in the cluster's store";
+            return Change(state => state.Topology.Find(found.Id) is not null ? (state, null) : (state.With(Joined(state.Topology, found)), null));
+        }
+        catch (OperationCanceledException)
+        {
+            return "ERR the cluster's store does not answer";
+        }
+        catch (StoreException failure)
+        {
+            return $"ERR the cluster's store is not reached: {failure.Message}";
+        }
+        catch (TopologyException failure)
+        {
+            return "ERR " + failure.Message;
+        }
+    }
+
+    private static ClusterTopology Joined(ClusterTopology topology, ClusterNode node) =>
+        topology.With(node with { PrimaryId = null, ShardId = ClusterNode.ShardIdOf(node.Id) }).WithTerms(topology.Terms with { Removed = topology.Terms.Removed.Remove(node.Id) });
+
+    private async Task Observe(Task work)
+    {
+        try
+        {
+            await work;
+        }
+#pragma warning disable CA1031 // It would end in silence.
+        catch (Exception failure) when (!_stop.IsCancellationRequested)
+#pragma warning restore CA1031
+        {
+            Deadline.End();
+            _core.Log.Warning(LogEvents.ClusterRefused, $"A bug ended the agreement with the cluster, and this node does not serve any more. {failure}");
+        }
+        catch (Exception failure) when (failure is OperationCanceledException or StoreException or ObjectDisposedException)
+        {
+            // It is stopped.
+        }
+    }
+
+    /// <summary>Ends it: the node does not serve any more, and gives its lease back.</summary>
+    public void Dispose()
+    {
+        Deadline.End();
+        _stop.Cancel();
+        _work.Wait(AnswerLimit);
+        _store.DisposeAsync().AsTask().Wait(AnswerLimit);
+        _stop.Dispose();
+    }
+}

@@ -1,0 +1,49 @@
+using System.Collections.Immutable;
+
+namespace RedKite.Server.Cluster;
+
+/// <summary>What the nodes of a cluster agree on by a store, beside the nodes and their slots.</summary>
+internal sealed record ClusterTerms
+{
+    internal static readonly ClusterTerms None = new();
+
+    /// <summary>The cluster's own id, so that no node of another one is taken for its; empty: the topology is not one of a store.</summary>
+    internal string ClusterId { get; init; } = "";
+
+    /// <summary>By the id of the shard.</summary>
+    internal ImmutableSortedDictionary<string, ShardTerms> Shards { get; init; } = ImmutableSortedDictionary.Create<string, ShardTerms>(StringComparer.Ordinal);
+
+    /// <summary>Nodes that were taken out, which do not join again by themselves.</summary>
+    internal ImmutableSortedSet<string> Removed { get; init; } = ImmutableSortedSet.Create<string>(StringComparer.Ordinal);
+
+    internal ShardTerms Of(string shardId) => Shards.GetValueOrDefault(shardId, ShardTerms.None);
+}
+
+/// <summary>On which terms the primary of a shard serves, and what is being done about it.</summary>
+internal sealed record ShardTerms
+{
+    internal static readonly ShardTerms None = new();
+
+    /// <summary>The life of the primary's process in which it serves: another one may have lost data, and has to be chosen again. Empty: any.</summary>
+    internal string Incarnation { get; init; } = "";
+
+    /// <summary>How many replicas acknowledge a write before its reply leaves (`replica-acks`).</summary>
+    internal int Acks { get; init; }
+
+    /// <summary>The replication history of the primary; empty: not known.</summary>
+    internal string History { get; init; } = "";
+
+    /// <summary>The topology's version since which no node of the shard serves or follows, because a primary is chosen; 0: none is.</summary>
+    internal long SealedAt { get; init; }
+
+    /// <summary>The replica that the primary hands its role to; empty: none.</summary>
+    internal string HandoverTo { get; init; } = "";
+
+    /// <summary>Whether a primary may be chosen although acknowledged writes may be missing there: an operator said so.</summary>
+    internal bool AcceptsLoss { get; init; }
+
+    /// <summary>The offset in the history before with which the primary took over; -1: it did not, or it is not known.</summary>
+    internal long TakenOverAt { get; init; } = -1;
+
+    internal bool IsSealed => SealedAt != 0;
+}
