@@ -273,7 +273,7 @@ public sealed class ClusterChangeTests
     }
 
     // Gives the slot of "foo" to the other one, without waiting for anything.
-    private static void Take(RedKiteServer server) => Assert.Null(server.Cluster!.Change(static state => (state.With(state.Topology.WithOwner([12182], Other)), null)));
+    private static void Take(RedKiteServer server) => Assert.Null(server.Cluster!.ChangeHere(static state => (state.With(state.Topology.WithOwner([12182], Other)), null)));
 
     private static Task<DiskServer> StartDiskAsync() => DiskServer.StartAsync("cluster-enabled", "yes", "save", "");
 
