@@ -10,13 +10,13 @@ namespace RedKite.Testing;
 public sealed class RedKiteTestClusterOptions
 {
     /// <summary>The number of shards, which have about as many slots each.</summary>
-    public int Shards { get; set; } = 3;
+    public int Shards { get; init; } = 3;
 
     /// <summary>The number of replicas of each shard.</summary>
-    public int ReplicasPerShard { get; set; }
+    public int ReplicasPerShard { get; init; }
 
     /// <summary>Changes a node's options, such as a password or `replica-acks`; null: nothing.</summary>
-    public Action<RedKiteOptions>? Configure { get; set; }
+    public Action<RedKiteOptions>? Configure { get; init; }
 }
 
 /// <summary>

@@ -50,7 +50,7 @@ public sealed class RedKiteTestNode
     /// <summary>It reaches the store again.</summary>
     public void Reconnect()
     {
-        Store.IsCutOff = false;
+        Store.Reconnect();
         _server?.Cluster!.Agreement!.LookAgain();
     }
 
@@ -58,14 +58,14 @@ public sealed class RedKiteTestNode
     public async Task KillAsync()
     {
         if (Interlocked.Exchange(ref _server, null) is not { } server) return;
-        Store.IsCutOff = true; // it does not say that it ends
+        Store.CutOff(); // it does not say that it ends
         await server.DisposeAsync().ConfigureAwait(false);
         EndLeases(server.Cluster!.Agreement!);
     }
 
     internal void CutOff(bool endsLease)
     {
-        Store.IsCutOff = true;
+        Store.CutOff();
         if (_server?.Cluster!.Agreement is not { } agreement) return;
         agreement.Deadline.End(); // first, as the node's time is shorter
         if (endsLease) EndLeases(agreement);
@@ -105,15 +105,18 @@ internal sealed class CutStore(IClusterStore store) : IClusterStore
     private volatile bool _isCutOff;
     private CancellationTokenSource _cut = new();
 
-    internal bool IsCutOff
+    internal bool IsCutOff => _isCutOff;
+
+    internal void CutOff()
     {
-        get => _isCutOff;
-        set
-        {
-            _isCutOff = value;
-            if (value) _cut.Cancel();
-            else _cut = new CancellationTokenSource();
-        }
+        _isCutOff = true;
+        _cut.Cancel();
+    }
+
+    internal void Reconnect()
+    {
+        _cut = new CancellationTokenSource();
+        _isCutOff = false;
     }
 
     public Task<StoreSnapshot> Read(string keysFrom, CancellationToken cancellation) => Reach(() => store.Read(keysFrom, cancellation));
