@@ -46,8 +46,8 @@ internal sealed partial class ClusterService : IClusterOwnership
 
     public GiveOutcome TryGive(SlotSet slots, string fromId, string toId, Func<GiveOutcome> take)
     {
-        if (_doubts) return GiveOutcome.Refused; // one at a time
-        string? refusal = Change(state => FaultOf(state, slots, fromId, toId) is { } fault ? (null, fault) : (state.WithGiving(slots.Slots(), toId), null));
+        if (_doubts || _agreement is not null) return GiveOutcome.Refused; // one at a time
+        string? refusal = ChangeHere(state => FaultOf(state, slots, fromId, toId) is { } fault ? (null, fault) : (state.WithGiving(slots.Slots(), toId), null));
         if (refusal is not null) return GiveOutcome.Refused;
         GiveOutcome outcome = take();
         if (outcome == GiveOutcome.Unknown)
@@ -65,7 +65,7 @@ internal sealed partial class ClusterService : IClusterOwnership
         return outcome;
     }
 
-    public string? Take(SlotSet slots, string fromId) => Change(state =>
+    public string? Take(SlotSet slots, string fromId) => _agreement is not null ? "ERR slots are given by the store" : ChangeHere(state =>
     {
         if (FaultOf(state, slots, fromId, state.SelfId) is { } fault) return (null, fault);
         ClusterTopology topology = state.Topology.WithOwner(slots.Slots(), state.SelfId);
@@ -75,7 +75,7 @@ internal sealed partial class ClusterService : IClusterOwnership
 
     public void Resolve(SlotSet slots, string toId, bool areGiven)
     {
-        string? refusal = Change(state =>
+        string? refusal = ChangeHere(state =>
         {
             ClusterState next = state.WithGiving(slots.Slots(), null);
             return (areGiven && state.Topology.Find(toId) is { IsPrimary: true } ? next.With(next.Topology.WithOwner(slots.Slots().Where(slot => state.Giving.ContainsKey(slot)), toId)) : next, null);

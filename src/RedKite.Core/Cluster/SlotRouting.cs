@@ -62,7 +62,7 @@ internal sealed class SlotRouting
     internal required bool AllowsShardMessagesWhenDown { get; init; }
 
     /// <summary>The same while the cluster does not serve. Made once.</summary>
-    internal SlotRouting WhenDown => !IsUp ? this : _whenDown ??= new SlotRouting(_owners, Self, isUp: false, Migrating)
+    internal SlotRouting WhenDown => !IsUp ? this : _whenDown ??= new SlotRouting(_owners, Self, isUp: false, Migrating, _held)
     {
         Nodes = Nodes,
         Primary = Primary,
