@@ -20,7 +20,7 @@ internal static class StreamAccess
     internal static StreamValue CreateStream(this scoped in CommandContext cmd, int argument)
     {
         Entry entry = cmd.Database.WriteValue(
-            cmd[argument], cmd.HashOf(argument), default, DataType.Stream, ValueEncoding.Stream, ValueRoot.Bytes, Database.NoExpiry, cmd.Accesses.NewClock);
+            cmd[argument], cmd.HashOf(argument), default, new ValueHeader(DataType.Stream, ValueEncoding.Stream, cmd.Accesses.NewClock), ValueRoot.Bytes, Database.NoExpiry);
         return StreamValue.Create(cmd.Database, entry);
     }
 

@@ -18,7 +18,7 @@ internal static class RdbStreamReader
     internal static bool TryRead(RdbType type, ref RdbInput input, in RdbTarget target, RdbScratch scratch)
     {
         Entry entry = target.Database.WriteValue(
-            target.Key, target.Hash, default, DataType.Stream, ValueEncoding.Stream, ValueRoot.Bytes, Database.NoExpiry, target.AccessClock);
+            target.Key, target.Hash, default, new ValueHeader(DataType.Stream, ValueEncoding.Stream, target.AccessClock), ValueRoot.Bytes, Database.NoExpiry);
         StreamValue stream = StreamValue.Create(target.Database, entry);
         if (!input.TryCount(out long nodes)) return false;
         bool hasNodes = nodes > 0;

@@ -90,15 +90,14 @@ internal sealed unsafe partial class Database
     /// <param name="existing">The result of <see cref="Find"/> for the key, just before.</param>
     internal Entry WriteString(
         ReadOnlySpan<byte> key, ulong hash, Entry existing, int valueLength, ValueEncoding encoding, long expiryMs, uint accessClock) =>
-        WriteValue(key, hash, existing, DataType.String, encoding, valueLength, expiryMs, accessClock);
+        WriteValue(key, hash, existing, new ValueHeader(DataType.String, encoding, accessClock), valueLength, expiryMs);
 
     /// <summary>
     /// Replaces a key's value. <paramref name="valueLength"/> bytes of the new one are in the entry's block: all of it, or a
     /// <see cref="ValueRoot"/>. The caller fills them in.
     /// </summary>
     /// <param name="existing">The result of <see cref="Find"/> for the key, just before.</param>
-    internal Entry WriteValue(
-        ReadOnlySpan<byte> key, ulong hash, Entry existing, DataType type, ValueEncoding encoding, int valueLength, long expiryMs, uint accessClock)
+    internal Entry WriteValue(ReadOnlySpan<byte> key, ulong hash, Entry existing, ValueHeader header, int valueLength, long expiryMs)
     {
         Stripe stripe = _keyspace.Stripes[_keyspace.StripeOf(hash)];
         bool expires = expiryMs != NoExpiry;
@@ -112,7 +111,7 @@ internal sealed unsafe partial class Database
 
         byte oldFlags = old != null ? EntryBlock.CountedFlags(old) : (byte)0;
         if (old != null && !inPlace && !isTaken) _tables[_keyspace.StripeOf(hash)]!.FreeEntry(old);
-        EntryBlock.Initialize(block, type, encoding, accessClock, key.Length, valueLength, expires, stripe.Epoch);
+        EntryBlock.Initialize(block, header, key.Length, valueLength, expires, stripe.Epoch);
         if (expires) EntryBlock.WriteExpiry(block, expiryMs);
         if ((oldFlags & EntryBlock.Pinned) != 0) EntryBlock.MarkPinned(block, isPinned: true);
         byte* keyStart = EntryBlock.KeyStart(block);
@@ -172,9 +171,7 @@ internal sealed unsafe partial class Database
         {
             // The short form reserves no bytes for an expiry.
             byte* moved = table.Arena.Allocate(EntryBlock.BytesFor(EntryBlock.KeyLength(block), EntryBlock.ValueLength(block), expires));
-            EntryBlock.Initialize(
-                moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block),
-                EntryBlock.KeyLength(block), EntryBlock.ValueLength(block), expires, EntryBlock.Epoch(block));
+            EntryBlock.Initialize(moved, EntryBlock.Header(block), EntryBlock.KeyLength(block), EntryBlock.ValueLength(block), expires, EntryBlock.Epoch(block));
             EntryBlock.MarkFieldsExpire(moved, EntryBlock.FieldsExpire(block));
             EntryBlock.MarkPinned(moved, EntryBlock.IsPinned(block));
             EntryBlock.Key(block).CopyTo(new Span<byte>(EntryBlock.KeyStart(moved), EntryBlock.KeyLength(block)));

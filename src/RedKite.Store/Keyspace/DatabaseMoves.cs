@@ -20,7 +20,7 @@ internal sealed unsafe partial class Database
         }
 
         ReadOnlySpan<byte> value = source.Value;
-        Entry written = target.WriteValue(key, hash, existing, source.Type, source.Encoding, value.Length, source.ExpiryMs, accessClock);
+        Entry written = target.WriteValue(key, hash, existing, new ValueHeader(source.Type, source.Encoding, accessClock), value.Length, source.ExpiryMs);
         if (existing.Exists) target.NoteNewKey(key, hash);
         value.CopyTo(written.Value);
         if (source.FieldsExpire) target.NoteFieldExpiry(written, expire: true);
@@ -54,7 +54,7 @@ internal sealed unsafe partial class Database
         {
             BeforeHandOver(StripeOf(sourceHash, out Table from), from, source.Position);
             ReadOnlySpan<byte> root = source.Value;
-            Entry renamed = WriteValue(key, hash, existing, source.Type, source.Encoding, root.Length, source.ExpiryMs, source.AccessClock);
+            Entry renamed = WriteValue(key, hash, existing, source.Header, root.Length, source.ExpiryMs);
             if (existing.Exists) NoteNewKey(key, hash);
             root.CopyTo(renamed.Value);
             if (source.Type == DataType.List && _keyspace.StripeOf(sourceHash) != _keyspace.StripeOf(hash))

@@ -15,6 +15,9 @@ internal readonly unsafe ref struct Entry
 
     internal bool Exists => _position.Entry != null;
 
+    /// <summary>Type, encoding and access clock together.</summary>
+    internal ValueHeader Header => EntryBlock.Header(_position.Entry);
+
     internal DataType Type => EntryBlock.Type(_position.Entry);
 
     internal ValueEncoding Encoding => EntryBlock.Encoding(_position.Entry);

@@ -7,7 +7,7 @@ namespace RedKite.Store.Keyspace;
 /// <summary>
 /// The bytes of an entry: one block that holds a key's header, expiry, name and (for a string) value.
 /// <code>
-///  0  u32  type (4 bits) | encoding (4) | access clock (24)
+///  0  u32  type (4 bits) | encoding (4) | access clock (24): the <see cref="ValueHeader"/>
 ///  4  u8   flags: 1 = has an expiry, 2 = long form, 4 = a hash with expiring fields, a set with expiring members, or a stream that remembers ids of producers, 8 = the epoch (<see cref="Keyspace.BeginEpoch"/>)
 ///          16 = the key must not be evicted; 32, 64 and 128 are free
 ///  short form (key up to 255 bytes, value up to 65,535):
@@ -70,9 +70,9 @@ internal static unsafe class EntryBlock
         key.CopyTo(new Span<byte>(KeyStart(block), key.Length));
     }
 
-    internal static void Initialize(byte* block, DataType type, ValueEncoding encoding, uint accessClock, int keyLength, int valueLength, bool expires, byte epoch)
+    internal static void Initialize(byte* block, ValueHeader header, int keyLength, int valueLength, bool expires, byte epoch)
     {
-        *(uint*)block = (uint)type | ((uint)encoding << 4) | (accessClock << 8);
+        *(ValueHeader*)block = header;
         byte flags = expires ? (byte)(HasExpiry | epoch) : epoch;
         if (IsLong(keyLength, valueLength))
         {
@@ -84,6 +84,8 @@ internal static unsafe class EntryBlock
 
         *(uint*)(block + 4) = flags | ((uint)keyLength << 8) | ((uint)valueLength << 16);
     }
+
+    internal static ValueHeader Header(byte* block) => *(ValueHeader*)block;
 
     internal static DataType Type(byte* block) => (DataType)(block[0] & 15);
 

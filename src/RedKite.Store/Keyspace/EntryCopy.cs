@@ -47,7 +47,7 @@ internal sealed unsafe class EntryCopy : SlicedWork
         ReadOnlySpan<byte> value = source.Value;
         Arena arena = _targetStripe.Arena;
         _block = arena.Allocate(EntryBlock.BytesFor(key.Length, value.Length, source.Expires));
-        EntryBlock.Initialize(_block, source.Type, source.Encoding, accessClock: 0, key.Length, value.Length, source.Expires, epoch: 0);
+        EntryBlock.Initialize(_block, new ValueHeader(source.Type, source.Encoding, accessClock: 0), key.Length, value.Length, source.Expires, epoch: 0);
         EntryBlock.MarkFieldsExpire(_block, source.FieldsExpire);
         if (source.Expires) EntryBlock.WriteExpiry(_block, source.ExpiryMs);
         key.CopyTo(new Span<byte>(EntryBlock.KeyStart(_block), key.Length));

@@ -197,7 +197,7 @@ internal sealed unsafe partial class Table
         else
         {
             moved = _arena.Allocate(newBytes);
-            EntryBlock.Initialize(moved, EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block), keyLength, valueLength, expires, EntryBlock.Epoch(block));
+            EntryBlock.Initialize(moved, EntryBlock.Header(block), keyLength, valueLength, expires, EntryBlock.Epoch(block));
             EntryBlock.MarkFieldsExpire(moved, EntryBlock.FieldsExpire(block));
             EntryBlock.MarkPinned(moved, EntryBlock.IsPinned(block));
             if (expires) EntryBlock.WriteExpiry(moved, EntryBlock.Expiry(block));

@@ -267,7 +267,7 @@ internal sealed class ValueWorld : IDisposable
 
     private void MakeStream(byte[] name, ulong hash, int count, Random random)
     {
-        Entry entry = Database.WriteValue(name, hash, default, DataType.Stream, ValueEncoding.Stream, ValueRoot.Bytes, Database.NoExpiry, 0);
+        Entry entry = Database.WriteValue(name, hash, default, new ValueHeader(DataType.Stream, ValueEncoding.Stream, 0), ValueRoot.Bytes, Database.NoExpiry);
         StreamValue stream = StreamValue.Create(Database, entry);
         ulong ms = 1_000;
         List<StreamId> ids = [];

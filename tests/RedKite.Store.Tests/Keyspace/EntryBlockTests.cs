@@ -31,7 +31,7 @@ public unsafe class EntryBlockTests
         long used = 0;
         long bytes = EntryBlock.BytesFor(keyLength, valueLength, expires);
         byte* block = guard.Allocate(bytes, ref used);
-        EntryBlock.Initialize(block, DataType.Stream, ValueEncoding.Raw, 0xABCDEF, keyLength, valueLength, expires, epoch: 0);
+        EntryBlock.Initialize(block, new ValueHeader(DataType.Stream, ValueEncoding.Raw, 0xABCDEF), keyLength, valueLength, expires, epoch: 0);
         if (expires) EntryBlock.WriteExpiry(block, 0x0123456789ABCDEF);
         key.CopyTo(new Span<byte>(EntryBlock.KeyStart(block), keyLength));
         value.CopyTo(EntryBlock.Value(block));
@@ -70,7 +70,7 @@ public unsafe class EntryBlockTests
         using var guard = new ArenaGuard();
         long used = 0;
         byte* block = guard.Allocate(EntryBlock.BytesFor(keyLength, Math.Max(valueLength, newLength), true), ref used);
-        EntryBlock.Initialize(block, DataType.String, ValueEncoding.Raw, 1, keyLength, valueLength, true, epoch: 0);
+        EntryBlock.Initialize(block, new ValueHeader(DataType.String, ValueEncoding.Raw, 1), keyLength, valueLength, true, epoch: 0);
         EntryBlock.WriteExpiry(block, 5);
         EntryBlock.WriteValueLength(block, newLength);
         Assert.Equal(newLength, EntryBlock.ValueLength(block));
@@ -96,7 +96,7 @@ public unsafe class EntryBlockTests
         using var guard = new ArenaGuard();
         long used = 0;
         byte* block = guard.Allocate(EntryBlock.BytesFor(keyLength, valueLength, false), ref used);
-        EntryBlock.Initialize(block, DataType.String, ValueEncoding.Raw, 5, keyLength, valueLength, false, epoch: 0);
+        EntryBlock.Initialize(block, new ValueHeader(DataType.String, ValueEncoding.Raw, 5), keyLength, valueLength, false, epoch: 0);
         random.Bytes(keyLength).CopyTo(new Span<byte>(EntryBlock.KeyStart(block), keyLength));
         value.CopyTo(EntryBlock.Value(block));
         Assert.Equal(fits, EntryBlock.CanHoldKey(block, newKeyLength));
@@ -124,7 +124,7 @@ public unsafe class EntryBlockTests
             {
                 foreach (uint clock in new uint[] { 0, 1, 0xFFFFFF })
                 {
-                    EntryBlock.Initialize(block, type, encoding, clock, 3, 4, false, epoch: 0);
+                    EntryBlock.Initialize(block, new ValueHeader(type, encoding, clock), 3, 4, false, epoch: 0);
                     Assert.Equal((type, encoding, clock), (EntryBlock.Type(block), EntryBlock.Encoding(block), EntryBlock.AccessClock(block)));
                 }
             }

@@ -151,7 +151,7 @@ public sealed unsafe class SegmentTests : IDisposable
             while ((Segment.Home(hash) + (homes / 2)) % Segment.Buckets >= homes);
 
             var block = (byte*)NativeMemory.AllocZeroed((nuint)EntryBlock.BytesFor(KeyBytes, 0, expires: false));
-            EntryBlock.Initialize(block, DataType.String, ValueEncoding.Raw, 0, KeyBytes, 0, expires: false, epoch: 0);
+            EntryBlock.Initialize(block, new ValueHeader(DataType.String, ValueEncoding.Raw, 0), KeyBytes, 0, expires: false, epoch: 0);
             key.CopyTo(new Span<byte>(EntryBlock.KeyStart(block), KeyBytes));
             _blocks.Add((nint)block);
             return (hash, (nint)block);

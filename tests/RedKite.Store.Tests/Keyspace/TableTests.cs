@@ -243,7 +243,7 @@ public sealed unsafe class TableTests
             byte[] name = Name(key);
             ulong hash = _hasher.Hash(name);
             byte* block = _arena.Allocate(EntryBlock.BytesFor(name.Length, sizeof(int), expiry.HasValue));
-            EntryBlock.Initialize(block, DataType.String, ValueEncoding.Raw, 0, name.Length, sizeof(int), expiry.HasValue, epoch: 0);
+            EntryBlock.Initialize(block, new ValueHeader(DataType.String, ValueEncoding.Raw, 0), name.Length, sizeof(int), expiry.HasValue, epoch: 0);
             if (expiry.HasValue) EntryBlock.WriteExpiry(block, expiry.Value);
             name.CopyTo(new Span<byte>(EntryBlock.KeyStart(block), name.Length));
             BitConverter.TryWriteBytes(EntryBlock.Value(block), value);

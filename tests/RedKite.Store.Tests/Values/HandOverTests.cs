@@ -190,7 +190,7 @@ public sealed class HandOverTests
             default:
                 StreamValue stream = entry.Exists
                     ? StreamValue.Of(database, entry)
-                    : StreamValue.Create(database, database.WriteValue(key, hash, default, DataType.Stream, ValueEncoding.Stream, ValueRoot.Bytes, Database.NoExpiry, 0));
+                    : StreamValue.Create(database, database.WriteValue(key, hash, default, new ValueHeader(DataType.Stream, ValueEncoding.Stream, 0), ValueRoot.Bytes, Database.NoExpiry));
                 StreamAppender added = stream.Append(new StreamId((ulong)number + 1, 0), 1, text.Length + 1, 4096, 10);
                 added.Name("f"u8);
                 added.Pair("f"u8, text);

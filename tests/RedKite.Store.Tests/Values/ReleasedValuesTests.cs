@@ -304,7 +304,7 @@ public sealed class ReleasedValuesTests
         {
             StreamValue stream = Entry.Exists
                 ? StreamValue.Of(Database, Entry)
-                : StreamValue.Create(Database, Database.WriteValue(Key, _hash, default, DataType.Stream, ValueEncoding.Stream, ValueRoot.Bytes, Database.NoExpiry, 0));
+                : StreamValue.Create(Database, Database.WriteValue(Key, _hash, default, new ValueHeader(DataType.Stream, ValueEncoding.Stream, 0), ValueRoot.Bytes, Database.NoExpiry));
             StreamAppender added = stream.Append(new StreamId((ulong)id, 0), 1, text.Length + 1, 4096, 10);
             added.Name("f"u8);
             added.Pair("f"u8, text);

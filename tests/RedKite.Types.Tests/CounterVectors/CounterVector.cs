@@ -25,7 +25,7 @@ internal readonly unsafe ref struct CounterVector
     /// <summary>Adds to a counter. The vector grows if it has none with that index, and is created if there is no entry.</summary>
     internal static long Add(Database database, ReadOnlySpan<byte> key, ulong hash, Entry entry, uint accessClock, int index, long increment)
     {
-        if (!entry.Exists) entry = database.WriteValue(key, hash, default, CounterVectorType.Instance.Number, ValueEncoding.Own, 0, Database.NoExpiry, accessClock);
+        if (!entry.Exists) entry = database.WriteValue(key, hash, default, new ValueHeader(CounterVectorType.Instance.Number, ValueEncoding.Own, accessClock), 0, Database.NoExpiry);
         var vector = new CounterVector(entry);
         if (index >= vector.Count) vector = vector.Grown(database, index + 1);
         long sum = vector[index] + increment;

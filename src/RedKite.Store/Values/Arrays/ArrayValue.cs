@@ -33,7 +33,7 @@ internal readonly unsafe ref struct ArrayValue
     /// <summary>Creates an empty array at a missing key. The caller adds an element at once.</summary>
     internal static ArrayValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock)
     {
-        Entry entry = database.WriteValue(key, hash, default, DataType.Array, ValueEncoding.SlicedArray, ValueRoot.Bytes, Database.NoExpiry, accessClock);
+        Entry entry = database.WriteValue(key, hash, default, new ValueHeader(DataType.Array, ValueEncoding.SlicedArray, accessClock), ValueRoot.Bytes, Database.NoExpiry);
         ArrayData* data = ArrayData.Create(database.ArenaOf(entry));
         entry.Root = new ValueRoot { Structure = (byte*)data };
         return new ArrayValue(database, entry, data);

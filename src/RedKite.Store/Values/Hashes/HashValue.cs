@@ -104,7 +104,7 @@ internal unsafe ref struct HashValue : IExpiringElements
     /// <summary>Creates an empty hash at a missing key. The caller must add fields.</summary>
     internal static HashValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, uint accessClock, ExpiryClock expiry)
     {
-        Entry entry = database.WriteValue(key, hash, default, DataType.Hash, ValueEncoding.ListPack, PackedList.EmptyBytes, Database.NoExpiry, accessClock);
+        Entry entry = database.WriteValue(key, hash, default, new ValueHeader(DataType.Hash, ValueEncoding.ListPack, accessClock), PackedList.EmptyBytes, Database.NoExpiry);
         PackedList.Initialize(EntryBlock.ValueStart(entry.Position.Entry));
         return new HashValue(database, entry, expiry);
     }

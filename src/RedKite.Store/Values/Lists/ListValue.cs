@@ -42,7 +42,7 @@ internal unsafe ref struct ListValue
     /// <summary>Creates a list for a key and replaces any value. The caller adds elements at once.</summary>
     internal static ListValue Create(Database database, ReadOnlySpan<byte> key, ulong hash, ListLimits limits, uint accessClock, Entry existing = default)
     {
-        Entry entry = database.WriteValue(key, hash, existing, DataType.List, ValueEncoding.ListPack, PackedList.EmptyBytes, Database.NoExpiry, accessClock);
+        Entry entry = database.WriteValue(key, hash, existing, new ValueHeader(DataType.List, ValueEncoding.ListPack, accessClock), PackedList.EmptyBytes, Database.NoExpiry);
         var list = new ListValue(database, entry, limits);
         PackedList.Initialize(list.Packed);
         return list;

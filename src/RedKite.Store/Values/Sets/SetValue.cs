@@ -52,7 +52,7 @@ internal unsafe ref struct SetValue : IExpiringElements
         bool isIntegers = count <= limits.IntegersMax && CanonicalInteger.TryParse(first, out _);
         ValueEncoding encoding = isIntegers ? ValueEncoding.IntSet : ValueEncoding.ListPack;
         int bytes = isIntegers ? IntSet.EmptyBytes : PackedList.EmptyBytes;
-        Entry entry = database.WriteValue(key, hash, default, DataType.Set, encoding, bytes, Database.NoExpiry, accessClock);
+        Entry entry = database.WriteValue(key, hash, default, new ValueHeader(DataType.Set, encoding, accessClock), bytes, Database.NoExpiry);
         SetValue set = Open(database, entry, limits, ExpiryClock.Never);
         if (isIntegers) IntSet.Initialize(set.Run);
         else PackedList.Initialize(set.Run);
@@ -236,7 +236,7 @@ internal unsafe ref struct SetValue : IExpiringElements
     internal readonly void AttachTo(scoped ReadOnlySpan<byte> key, ulong hash, Entry existing, uint accessClock)
     {
         bool isTable = _ownEncoding == ValueEncoding.HashTable;
-        Entry entry = _database.WriteValue(key, hash, existing, DataType.Set, _ownEncoding, isTable ? ValueRoot.Bytes : _runBytes, Database.NoExpiry, accessClock);
+        Entry entry = _database.WriteValue(key, hash, existing, new ValueHeader(DataType.Set, _ownEncoding, accessClock), isTable ? ValueRoot.Bytes : _runBytes, Database.NoExpiry);
         if (isTable)
         {
             entry.Root = new ValueRoot { Structure = _table, Word = SetExpiry.NoWord };

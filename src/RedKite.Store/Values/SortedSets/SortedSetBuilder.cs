@@ -72,13 +72,13 @@ internal unsafe ref struct SortedSetBuilder
     {
         if (Count <= limits.MembersMax && _memberBytesMax <= limits.MemberBytesMax && limits.Admit(Count, _memberBytesMax, PackedBytes()))
         {
-            Entry packed = database.WriteValue(key, hash, existing, DataType.SortedSet, ValueEncoding.ListPack, (int)PackedBytes(), Database.NoExpiry, accessClock);
+            Entry packed = database.WriteValue(key, hash, existing, new ValueHeader(DataType.SortedSet, ValueEncoding.ListPack, accessClock), (int)PackedBytes(), Database.NoExpiry);
             Pack(EntryBlock.ValueStart(packed.Position.Entry));
             Free();
             return;
         }
 
-        Entry entry = database.WriteValue(key, hash, existing, DataType.SortedSet, ValueEncoding.SkipList, ValueRoot.Bytes, Database.NoExpiry, accessClock);
+        Entry entry = database.WriteValue(key, hash, existing, new ValueHeader(DataType.SortedSet, ValueEncoding.SkipList, accessClock), ValueRoot.Bytes, Database.NoExpiry);
         entry.Root = _structure.Root;
     }
 

@@ -83,7 +83,7 @@ internal unsafe ref struct SortedSetValue
     {
         int bytes = packed ? PackedList.EmptyBytes : ValueRoot.Bytes;
         ValueEncoding encoding = packed ? ValueEncoding.ListPack : ValueEncoding.SkipList;
-        Entry entry = database.WriteValue(key, hash, existing, DataType.SortedSet, encoding, bytes, Database.NoExpiry, accessClock);
+        Entry entry = database.WriteValue(key, hash, existing, new ValueHeader(DataType.SortedSet, encoding, accessClock), bytes, Database.NoExpiry);
         if (packed) PackedList.Initialize(EntryBlock.ValueStart(entry.Position.Entry));
         else entry.Root = SortedSetStructure.Create(database.ArenaOf(entry), database.Hasher).Root;
         return new SortedSetValue(database, entry);

@@ -51,7 +51,7 @@ internal readonly unsafe ref struct VectorSetValue
     /// <summary>Gives a draft to a missing key. The caller adds an element at once.</summary>
     internal VectorSetValue Attach(ReadOnlySpan<byte> key, ulong hash, uint accessClock)
     {
-        Entry entry = _database.WriteValue(key, hash, default, DataType.VectorSet, ValueEncoding.VectorSet, ValueRoot.Bytes, Database.NoExpiry, accessClock);
+        Entry entry = _database.WriteValue(key, hash, default, new ValueHeader(DataType.VectorSet, ValueEncoding.VectorSet, accessClock), ValueRoot.Bytes, Database.NoExpiry);
         entry.Root = new ValueRoot { Structure = (byte*)_data };
         return new VectorSetValue(_database, entry, _arena, _data);
     }
