@@ -87,8 +87,8 @@ internal sealed class ClusterAgreement : IDisposable
         {
             SharedTopology? shared = await SharedTopology.Read(_store, cancellation);
             ClusterState own = _cluster.State;
-            ClusterTopology before = shared?.Topology ?? Founded(own);
-            if (before.Find(own.SelfId) is null) before = Joined(before, own.Self with { Ip = Node.Describe().Ip });
+            ClusterTopology before = shared?.Topology ?? Founded(own.Topology.WithNode(own.SelfId, Node.Describe()));
+            if (before.Find(own.SelfId) is null) before = Joined(before, Node.Describe());
             (ClusterState? next, string? refusal) = change(own.With(before));
             if (next is null) return refusal;
             long version = before.Version;
@@ -108,8 +108,7 @@ internal sealed class ClusterAgreement : IDisposable
     }
 
     // The first change makes the cluster.
-    private static ClusterTopology Founded(ClusterState own) =>
-        own.Topology.WithVersion(own.Topology.Version).WithTerms(own.Topology.Terms.ClusterId.Length > 0 ? own.Topology.Terms : own.Topology.Terms with { ClusterId = ClusterNode.NewId() });
+    private static ClusterTopology Founded(ClusterTopology own) => own.WithTerms(own.Terms.ClusterId.Length > 0 ? own.Terms : own.Terms with { ClusterId = ClusterNode.NewId() });
 
     private async Task<SharedTopology?> TryFound(ClusterTopology topology, CancellationToken cancellation)
     {

@@ -33,6 +33,9 @@ internal sealed record ShardTerms
     /// <summary>The replication history of the primary; empty: not known.</summary>
     internal string History { get; init; } = "";
 
+    /// <summary>The replicas that may be the ones which acknowledged a write: those that have been in step with the primary. Their ids in order, with commas between them.</summary>
+    internal string InStep { get; init; } = "";
+
     /// <summary>The topology's version since which no node of the shard serves or follows, because a primary is chosen; 0: none is.</summary>
     internal long SealedAt { get; init; }
 
@@ -46,4 +49,8 @@ internal sealed record ShardTerms
     internal long TakenOverAt { get; init; } = -1;
 
     internal bool IsSealed => SealedAt != 0;
+
+    internal IEnumerable<string> ReplicasInStep => InStep.Split(',', StringSplitOptions.RemoveEmptyEntries);
+
+    internal ShardTerms WithInStep(IEnumerable<string> ids) => this with { InStep = string.Join(',', ids.Distinct().Order(StringComparer.Ordinal)) };
 }

@@ -152,12 +152,13 @@ internal static class TopologyDocument
 
     private static ShardTerms ReadTermsOfShard(JsonElement terms)
     {
-        Expect(terms, "incarnation", "acks", "history", "sealedAt", "handoverTo", "acceptsLoss", "takenOverAt");
+        Expect(terms, "incarnation", "acks", "history", "inStep", "sealedAt", "handoverTo", "acceptsLoss", "takenOverAt");
         return new ShardTerms
         {
             Incarnation = Text(terms, "incarnation"),
             Acks = Member(terms, "acks").GetInt32(),
             History = Text(terms, "history"),
+            InStep = Text(terms, "inStep"),
             SealedAt = Member(terms, "sealedAt").GetInt64(),
             HandoverTo = Text(terms, "handoverTo"),
             AcceptsLoss = Member(terms, "acceptsLoss").GetBoolean(),
@@ -269,6 +270,7 @@ internal static class TopologyDocument
         json.WriteString("incarnation"u8, terms.Incarnation);
         json.WriteNumber("acks"u8, terms.Acks);
         json.WriteString("history"u8, terms.History);
+        json.WriteString("inStep"u8, terms.InStep);
         json.WriteNumber("sealedAt"u8, terms.SealedAt);
         json.WriteString("handoverTo"u8, terms.HandoverTo);
         json.WriteBoolean("acceptsLoss"u8, terms.AcceptsLoss);

@@ -321,6 +321,8 @@ public sealed partial class RedKiteServer
 
         (string History, long Offset)? IClusterHost.Position => server._follower.Position;
 
+        public IEnumerable<PrimaryAddress> ReplicasInStep => server.Parts.Replicas.InStep;
+
         public void Detach() => server._follower.Suspend();
 
         public void Attach() => server._follower.Resume();

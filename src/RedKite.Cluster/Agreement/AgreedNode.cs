@@ -20,6 +20,22 @@ internal sealed class AgreedNode(ServerCore core, IClusterHost host, ClusterServ
 
     public bool IsNoSuccessor => core.Settings.ClusterReplicaNoFailover;
 
+    // One that is known here by another address is told by its port, if no other replica has it.
+    public IEnumerable<string> ReplicasInStep
+    {
+        get
+        {
+            ClusterNode[] replicas = [.. Topology.ReplicasOf(Id)];
+            return [.. host.ReplicasInStep.Select(address => Find(replicas, address)).OfType<ClusterNode>().Select(static node => node.Id)];
+        }
+    }
+
+    private ClusterNode? Find(ClusterNode[] replicas, PrimaryAddress address)
+    {
+        ClusterNode[] atPort = [.. replicas.Where(node => cluster.AddressOf(node).Port == address.Port)];
+        return Array.Find(atPort, node => address.Host.Equals(cluster.AddressOf(node).Host, StringComparison.OrdinalIgnoreCase)) ?? (atPort.Length == 1 ? atPort[0] : null);
+    }
+
     public DataPosition Position => host.Position is { } position ? new DataPosition(position.History, position.Offset) : DataPosition.None;
 
     public ClusterNode Describe() => cluster.DescribeSelf(cluster.State.Self with { BusPort = 0 });

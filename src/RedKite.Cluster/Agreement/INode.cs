@@ -20,6 +20,9 @@ internal interface INode
     /// <summary>How far its data is. It moves on.</summary>
     DataPosition Position { get; }
 
+    /// <summary>The ids of its replicas that follow its stream now.</summary>
+    IEnumerable<string> ReplicasInStep { get; }
+
     /// <summary>The node as it announces itself.</summary>
     ClusterNode Describe();
 

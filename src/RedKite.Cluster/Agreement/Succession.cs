@@ -13,8 +13,9 @@ internal sealed record PlannedChange(ClusterTopology Next, IReadOnlyList<StoreCo
 /// </summary>
 /// <remarks>
 /// A primary is gone when the store says that its lease has ended. The shard is sealed first, under the condition that the primary's key is absent: a node that registers behind that reads that it may
-/// not serve, and replicas let go of it and say how far they are. An acknowledged write is on `replica-acks` replicas of the shard, so when all but fewer than that many have told their positions, one
-/// of them has all such writes, and the greatest position is it.
+/// not serve, and replicas let go of it and say how far they are. An acknowledged write is on `replica-acks` replicas that were in step with the primary, so when fewer than
+/// that many of those have not told their positions, one that has told has all such writes, and the greatest position is it. A replica that has just come may have acknowledged one before the terms name it:
+/// every node that is there is waited for.
 /// </remarks>
 internal static class Succession
 {
@@ -42,8 +43,7 @@ internal static class Succession
     {
         ShardTerms terms = topology.Terms.Of(primary.ShardId);
         List<NodeStatus> told = Told(topology, primary, terms, alive);
-        (int have, int need) = Counts(topology, primary, terms, told);
-        return !terms.IsSealed || have >= need ? null : $"{have} of {need} replicas that are needed have told how far they are: acknowledged writes could be missing";
+        return !terms.IsSealed || IsEnough(topology, primary, terms, told) ? null : $"{told.Count} nodes of the shard have told how far they are, and acknowledged writes could be missing there";
     }
 
     private static PlannedChange? Seal(ClusterTopology topology, ClusterNode primary, ShardTerms terms, IReadOnlyDictionary<string, NodeStatus> alive)
@@ -60,10 +60,9 @@ internal static class Succession
         NodeStatus? best = told.Find(status => status.Node.Id == primary.Id && status.Incarnation == terms.Incarnation); // nothing is missing there
         if (best is null)
         {
-            (int have, int need) = Counts(topology, primary, terms, told);
-            if (have < need) return null;
+            if (!IsEnough(topology, primary, terms, told)) return null;
             bool mayComeMore = topology.Nodes.Any(node => node.ShardId == primary.ShardId && alive.TryGetValue(node.Id, out NodeStatus? status) && status.SealedAt != terms.SealedAt);
-            if (mayComeMore && sealedFor < Grace) return null;
+            if (mayComeMore && (NeedsAll(topology, primary, terms) || sealedFor < Grace)) return null;
             best = told.Where(static status => !status.IsNoSuccessor && status.Position.Offset >= 0)
                 .OrderByDescending(status => status.Position.History == terms.History)
                 .ThenByDescending(static status => status.Position.Offset)
@@ -73,7 +72,7 @@ internal static class Succession
         }
 
         long epoch = Math.Max(topology.Epoch, topology.Nodes.Max(static node => node.Epoch)) + 1;
-        ClusterTopology next = topology.WithPrimary(best.Node.Id, epoch).WithTerms(primary.ShardId, terms with { SealedAt = 0, Incarnation = best.Incarnation, AcceptsLoss = false, TakenOverAt = best.Position.Offset });
+        ClusterTopology next = topology.WithPrimary(best.Node.Id, epoch).WithTerms(primary.ShardId, terms.WithInStep(terms.ReplicasInStep.Where(id => id != best.Node.Id)) with { SealedAt = 0, Incarnation = best.Incarnation, AcceptsLoss = false, TakenOverAt = best.Position.Offset });
         return new PlannedChange(next, [], $"{best.Node.Id} is the primary of the shard {primary.ShardId}, at the offset {best.Position.Offset}.");
     }
 
@@ -81,11 +80,14 @@ internal static class Succession
     private static List<NodeStatus> Told(ClusterTopology topology, ClusterNode primary, ShardTerms terms, IReadOnlyDictionary<string, NodeStatus> alive) =>
         [.. topology.Nodes.Where(node => node.ShardId == primary.ShardId).Select(node => alive.GetValueOrDefault(node.Id)).OfType<NodeStatus>().Where(status => terms.IsSealed && status.SealedAt == terms.SealedAt)];
 
-    private static (int Have, int Need) Counts(ClusterTopology topology, ClusterNode primary, ShardTerms terms, List<NodeStatus> told)
+    // Whether acknowledged writes are to be kept that may be on any replica.
+    private static bool NeedsAll(ClusterTopology topology, ClusterNode primary, ShardTerms terms) => terms.Acks > 0 && !terms.AcceptsLoss && topology.ReplicasOf(primary.Id).Any();
+
+    private static bool IsEnough(ClusterTopology topology, ClusterNode primary, ShardTerms terms, List<NodeStatus> told)
     {
-        int replicas = topology.ReplicasOf(primary.Id).Count();
-        if (terms.Acks == 0 || terms.AcceptsLoss || replicas == 0) return (told.Count, 1);
-        return (told.Count(status => status.Node.Id != primary.Id && status.Position.Offset >= 0 && status.Position.History == terms.History), Math.Max(1, replicas - terms.Acks + 1));
+        if (!NeedsAll(topology, primary, terms)) return told.Count > 0;
+        HashSet<string> current = [.. told.Where(status => status.Node.Id != primary.Id && status.Position.Offset >= 0 && status.Position.History == terms.History).Select(static status => status.Node.Id)];
+        return current.Count > 0 && terms.ReplicasInStep.Count(id => topology.Find(id) is not null && !current.Contains(id)) < terms.Acks;
     }
 
     // A new node becomes a replica of the shard with the fewest, in a zone where the shard has no node.
@@ -93,7 +95,7 @@ internal static class Succession
     {
         NodeStatus? joining = alive.Values.Where(status => topology.Find(status.Node.Id) is null && !topology.Terms.Removed.Contains(status.Node.Id)).MinBy(static status => status.Node.Id, StringComparer.Ordinal);
         if (joining is null || topology.Nodes.Length >= ClusterLimits.NodesMax || topology.AssignedSlots < topology.Owners.Length) return null; // a cluster that is being made gives its nodes their places itself
-        ClusterNode? primary = topology.Nodes.Where(node => node.IsPrimary && topology.Owners.Contains((short)topology.IndexOf(node.Id)))
+        ClusterNode? primary = topology.Nodes.Where(node => node.IsPrimary && !topology.Terms.Of(node.ShardId).IsSealed && topology.Owners.Contains((short)topology.IndexOf(node.Id)))
             .OrderBy(node => topology.ReplicasOf(node.Id).Count())
             .ThenBy(node => topology.Nodes.Count(other => other.ShardId == node.ShardId && other.Zone == joining.Node.Zone))
             .ThenBy(static node => node.Id, StringComparer.Ordinal)

@@ -27,6 +27,9 @@ internal interface IClusterHost
     /// <summary>The replication history of the data, and the offset in it; null: the data is not whole, or of no history.</summary>
     (string History, long Offset)? Position { get; }
 
+    /// <summary>Where the replicas are that follow the stream now.</summary>
+    IEnumerable<PrimaryAddress> ReplicasInStep { get; }
+
     /// <summary>Stops following the primary, if there is one, until <see cref="Attach"/> or another role. The thread has no stripe locked.</summary>
     void Detach();
 

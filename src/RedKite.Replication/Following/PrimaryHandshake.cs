@@ -34,7 +34,8 @@ internal sealed class PrimaryHandshake(PrimaryConnection connection, Settings se
 
         Authenticate();
         AskOptional("REPLCONF", "listening-port", Port);
-        if (settings.ReplicaAnnounceIp.Length > 0) AskOptional("REPLCONF", "ip-address", settings.ReplicaAnnounceIp);
+        string address = settings.ReplicaAnnounceIp.Length > 0 || !settings.ClusterEnabled ? settings.ReplicaAnnounceIp : settings.ClusterAnnounceIp; // by which the topology names it
+        if (address.Length > 0) AskOptional("REPLCONF", "ip-address", address);
         if (settings.ReplicaRdbChannel) AskOptional("REPLCONF", "capa", "eof", "capa", "psync2", "capa", "rdb-channel-repl");
         else AskOptional("REPLCONF", "capa", "eof", "capa", "psync2");
 

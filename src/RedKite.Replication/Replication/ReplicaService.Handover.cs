@@ -36,6 +36,9 @@ internal sealed partial class ReplicaService
         }
     }
 
+    /// <summary>Where the replicas are that follow the stream now.</summary>
+    internal IEnumerable<PrimaryAddress> InStep => _list.All.Where(static replica => replica.State == ReplicaState.Online).Select(static replica => new PrimaryAddress(replica.Host, replica.ListeningPort));
+
     private ReplicaClient? OnlineAt(PrimaryAddress address)
     {
         ReplicaClient[] atPort = [.. _list.All.Where(replica => replica.State == ReplicaState.Online && replica.ListeningPort == address.Port)];

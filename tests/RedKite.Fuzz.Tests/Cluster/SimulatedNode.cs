@@ -49,6 +49,8 @@ internal sealed class SimulatedNode : INode
 
     public bool IsNoSuccessor => false;
 
+    public IEnumerable<string> ReplicasInStep => _acknowledged.Keys;
+
     internal string History { get; private set; }
 
     /// <summary>What it has.</summary>
@@ -166,7 +168,7 @@ internal sealed class SimulatedNode : INode
         _simulation.Send(this, primary, other => other.Synchronize(this, link));
         _simulation.Time.After(TimeSpan.FromMilliseconds(400), Process, () =>
         {
-            if (link == _link && !_isConnected) Connect(primary, link);
+            if (link == _link && !_isConnected) Follow(primary); // by another connection
         });
     }
 
@@ -186,7 +188,7 @@ internal sealed class SimulatedNode : INode
 
     private void Begin(SimulatedNode primary, long link, WriteList data, string history)
     {
-        if (link != _link) return;
+        if (link != _link || _isConnected) return;
         _isConnected = true;
         bool isPrefix = data.BeginsWith(Data);
         _isSynchronizing = !isPrefix;

@@ -13,7 +13,8 @@ namespace RedKite.Fuzz.Tests.Cluster;
 /// </summary>
 internal sealed class Simulation
 {
-    private const int Nodes = 3;
+    private const int Nodes = 4; // the last one joins at some time, or never
+    private const int Founders = 3;
     private static readonly TimeSpan Lease = TimeSpan.FromSeconds(10);
 
     private readonly SimulatedNode[] _nodes = new SimulatedNode[Nodes];
@@ -30,9 +31,11 @@ internal sealed class Simulation
         Random = new Random(seed);
         Store = new SimulatedStore(Time, Random);
         _acks = Random.Next(3) == 0 ? 0 : 1;
-        for (int i = 0; i < Nodes; i++) Start(i);
+        for (int i = 0; i < Founders; i++) Start(i);
         Create();
     }
+
+    private int Count { get; set; } = Founders;
 
     internal VirtualTime Time { get; } = new();
 
@@ -81,7 +84,7 @@ internal sealed class Simulation
 
     internal void Send(SimulatedNode from, SimulatedNode to, Action<SimulatedNode> received)
     {
-        if (_cut.Contains((IndexOf(from.Id), IndexOf(to.Id))) || _nodes[IndexOf(to.Id)] != to) return;
+        if (to is null || _cut.Contains((IndexOf(from.Id), IndexOf(to.Id))) || _nodes[IndexOf(to.Id)] != to) return;
         Time.After(TimeSpan.FromTicks(1 + Random.Next(30_000)), to.Process, () => received(to));
     }
 
@@ -112,7 +115,7 @@ internal sealed class Simulation
         string shard = ClusterNode.ShardIdOf(IdOf(0));
         short[] owners = new short[KeySlot.Count];
         var topology = new ClusterTopology(1, 1,
-            [.. Enumerable.Range(0, Nodes).Select(i => new ClusterNode(IdOf(i)) { ShardId = shard, PrimaryId = i == 0 ? null : IdOf(0), Epoch = i == 0 ? 1 : 0 })], owners,
+            [.. Enumerable.Range(0, Founders).Select(i => new ClusterNode(IdOf(i)) { ShardId = shard, PrimaryId = i == 0 ? null : IdOf(0), Epoch = i == 0 ? 1 : 0 })], owners,
             new ClusterTerms { ClusterId = new string('c', 40) });
         Store.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(topology))]);
     }
@@ -124,7 +127,7 @@ internal sealed class Simulation
         while (Time.Now < end)
         {
             Time.Run(TimeSpan.FromMilliseconds(Random.Next(1, 60)));
-            SimulatedNode node = _nodes[Random.Next(Nodes)];
+            SimulatedNode node = _nodes[Random.Next(Count)];
             if (node.Process.IsDead) continue;
             int write = ++_writes;
             Time.After(TimeSpan.FromTicks(1), node.Process, () => node.Write(write));
@@ -133,9 +136,9 @@ internal sealed class Simulation
 
     private void DoHarm()
     {
-        int index = Random.Next(Nodes);
+        int index = Random.Next(Count);
         SimulatedNode node = _nodes[index];
-        int kind = Random.Next(9);
+        int kind = Random.Next(10);
         Note($"harm {kind} to {node.Incarnation}");
         switch (kind)
         {
@@ -157,7 +160,7 @@ internal sealed class Simulation
                 node.Store.LosesAnswers = true;
                 break;
             case 5:
-                int other = Random.Next(Nodes);
+                int other = Random.Next(Count);
                 _cut.Add((index, other));
                 if (Random.Next(2) == 0) _cut.Add((other, index));
                 break;
@@ -166,6 +169,9 @@ internal sealed class Simulation
                 break;
             case 7:
                 HandOver(IdOf(index));
+                break;
+            case 8:
+                if (Count < Nodes) Start(Count++);
                 break;
             default:
                 HealNetwork();
@@ -184,7 +190,7 @@ internal sealed class Simulation
     private void HealNetwork()
     {
         _cut.Clear();
-        foreach (SimulatedNode node in _nodes)
+        foreach (SimulatedNode node in _nodes.Take(Count))
         {
             (node.Store.LosesRequests, node.Store.LosesAnswers) = (false, false);
             node.Store.DelayMax = TimeSpan.FromMilliseconds(20);
@@ -194,7 +200,7 @@ internal sealed class Simulation
     private void Heal()
     {
         HealNetwork();
-        for (int i = 0; i < Nodes; i++)
+        for (int i = 0; i < Count; i++)
         {
             _nodes[i].Process.Continue();
             if (_nodes[i].Process.IsDead) Start(i);
@@ -203,7 +209,7 @@ internal sealed class Simulation
 
     private void CheckEnd()
     {
-        SimulatedNode[] serving = [.. _nodes.Where(static node => node.Serves)];
+        SimulatedNode[] serving = [.. _nodes.Take(Count).Where(static node => node.Serves)];
         ClusterTopology topology = SharedTopology.Of(Store.Find(StoreKeys.Topology)!).Topology;
         if (serving.Length == 0 && _acks > 0)
         {
