@@ -33,7 +33,8 @@ internal sealed record ShardTerms
     /// <summary>The replication history of the primary; empty: not known.</summary>
     internal string History { get; init; } = "";
 
-    /// <summary>The replicas that may be the ones which acknowledged a write: those that have been in step with the primary. Their ids in order, with commas between them.</summary>
+    /// <summary>The replicas that may be the ones which acknowledged a write: those that have been in step with the primary. One that has become the primary is among them until it
+    /// claims its role: until then, what it has is that of a replica. Their ids in order, with commas between them.</summary>
     internal string InStep { get; init; } = "";
 
     /// <summary>The topology's version since which no node of the shard serves or follows, because a primary is chosen; 0: none is.</summary>

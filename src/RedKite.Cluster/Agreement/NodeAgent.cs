@@ -274,7 +274,7 @@ internal sealed class NodeAgent
         if (self.IsPrimary && !terms.IsSealed && (terms.Incarnation.Length == 0 || terms.Incarnation == _node.Incarnation) && _node.Topology.Find(_node.Id) is { IsPrimary: true })
         {
             IEnumerable<string> inStep = _node.ReplicasInStep.Where(id => next.Find(id)?.PrimaryId == self.Id);
-            ShardTerms wanted = terms.WithInStep([.. terms.ReplicasInStep, .. inStep]) with { Incarnation = _node.Incarnation, Acks = _node.Acks, History = _node.Position.History };
+            ShardTerms wanted = terms.WithInStep([.. terms.ReplicasInStep.Where(id => id != self.Id), .. inStep]) with { Incarnation = _node.Incarnation, Acks = _node.Acks, History = _node.Position.History };
             if (wanted != terms) next = next.WithTerms(self.ShardId, wanted);
         }
 
@@ -321,7 +321,7 @@ internal sealed class NodeAgent
 
         try
         {
-            next = next.WithTerms(self.ShardId, terms.WithInStep(terms.ReplicasInStep.Where(id => id != to)) with { Incarnation = incarnation, TakenOverAt = _node.Position.Offset }).WithPrimary(to, Math.Max(next.Epoch, next.Nodes.Max(static node => node.Epoch)) + 1);
+            next = next.WithTerms(self.ShardId, terms.WithInStep([.. terms.ReplicasInStep, self.Id]) with { Incarnation = incarnation, TakenOverAt = _node.Position.Offset }).WithPrimary(to, Math.Max(next.Epoch, next.Nodes.Max(static node => node.Epoch)) + 1);
             await Replace(latest, next, cancellation);
             if (_latest is { } now && now.Topology.Find(_node.Id) is { IsPrimary: false }) await Apply(now.Topology, serves: false);
         }

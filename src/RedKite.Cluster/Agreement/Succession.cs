@@ -72,7 +72,7 @@ internal static class Succession
         }
 
         long epoch = Math.Max(topology.Epoch, topology.Nodes.Max(static node => node.Epoch)) + 1;
-        ClusterTopology next = topology.WithPrimary(best.Node.Id, epoch).WithTerms(primary.ShardId, terms.WithInStep(terms.ReplicasInStep.Where(id => id != best.Node.Id)) with { SealedAt = 0, Incarnation = best.Incarnation, AcceptsLoss = false, TakenOverAt = best.Position.Offset });
+        ClusterTopology next = topology.WithPrimary(best.Node.Id, epoch).WithTerms(primary.ShardId, terms with { SealedAt = 0, Incarnation = best.Incarnation, AcceptsLoss = false, TakenOverAt = best.Position.Offset });
         return new PlannedChange(next, [], $"{best.Node.Id} is the primary of the shard {primary.ShardId}, at the offset {best.Position.Offset}.");
     }
 
@@ -86,8 +86,9 @@ internal static class Succession
     private static bool IsEnough(ClusterTopology topology, ClusterNode primary, ShardTerms terms, List<NodeStatus> told)
     {
         if (!NeedsAll(topology, primary, terms)) return told.Count > 0;
-        HashSet<string> current = [.. told.Where(status => status.Node.Id != primary.Id && status.Position.Offset >= 0 && status.Position.History == terms.History).Select(static status => status.Node.Id)];
-        return current.Count > 0 && terms.ReplicasInStep.Count(id => topology.Find(id) is not null && !current.Contains(id)) < terms.Acks;
+        HashSet<string> inStep = [.. terms.ReplicasInStep.Where(id => topology.Find(id) is not null)];
+        HashSet<string> current = [.. told.Where(status => (status.Node.Id != primary.Id || inStep.Contains(primary.Id)) && status.Position.Offset >= 0 && status.Position.History == terms.History).Select(static status => status.Node.Id)];
+        return current.Count > 0 && inStep.Count(id => !current.Contains(id)) < terms.Acks;
     }
 
     // A new node becomes a replica of the shard with the fewest, in a zone where the shard has no node.
