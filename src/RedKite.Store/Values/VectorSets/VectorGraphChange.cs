@@ -13,7 +13,7 @@ namespace RedKite.Store.Values.VectorSets;
 /// with less than half of its links that way, or what is far from everything could not be found any more.
 ///
 /// A change reads at most <see cref="VectorSetLimits.ChangeBytesMax"/> of vectors, and a few more for its last step. Beyond that it links what it has
-/// found already, without comparing it, and gives up no other links.
+/// found already, or what has room, without comparing it, and gives up no other links.
 ///
 /// Rejected: links in one direction, where the others of a removed node can only be found by reading all nodes.
 /// </remarks>
@@ -61,7 +61,7 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
 
     private ReadOnlySpan<ulong> SearchLevel(byte* query, int from, int level, int effort)
     {
-        long work = Scratch.ChangeWork;
+        long work = Scratch.ChangeWork - Data->VectorBytes; // of the first node
         ReadOnlySpan<ulong> found = _graph.SearchLevel(query, from, level, effort, ref work);
         Scratch.ChangeWork = work;
         return found;
@@ -247,13 +247,15 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
         return false;
     }
 
-    // Each of the nodes has lost a link: the nearest pairs that are not linked yet get one, and no node more than two.
+    // Each of the nodes has lost a link: the nearest pairs that are not linked yet get one, and no node more than two unless that connects what is not connected otherwise.
     private void Repair(ReadOnlySpan<int> nodes, int level)
     {
         VectorSetData* data = Data;
         int count = Math.Min(nodes.Length, RepairedMax);
         if (count > 1)
         {
+            Span<byte> part = stackalloc byte[count]; // of a node: a number for all that are linked with it
+            for (int i = 0; i < count; i++) part[i] = (byte)i;
             Span<ulong> pairs = Scratch.Keys(count * (count - 1) / 2);
             int pairCount = 0;
             for (int i = 0; i < count; i++)
@@ -262,7 +264,8 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
                 var links = new ReadOnlySpan<int>(data->LinksOf(node, level) + 1, data->LinksOf(node, level)[0]);
                 for (int j = i + 1; j < count && Scratch.ChangeWork > 0; j++)
                 {
-                    if (!links.Contains(nodes[j])) pairs[pairCount++] = DistanceKey.Of(Distance(node, data->Node(nodes[j])), (i << 16) | j);
+                    if (links.Contains(nodes[j])) Join(part, i, j);
+                    else pairs[pairCount++] = DistanceKey.Of(Distance(node, data->Node(nodes[j])), (i << 16) | j);
                 }
             }
 
@@ -273,16 +276,48 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
             {
                 int i = DistanceKey.Number(pair) >> 16;
                 int j = DistanceKey.Number(pair) & 0xFFFF;
-                if (added[i] >= 2 || added[j] >= 2 || !TryLink(data, data->Node(nodes[i]), data->Node(nodes[j]), level)) continue;
+                if (part[i] == part[j] && (added[i] >= 2 || added[j] >= 2)) continue;
+                if (!TryLink(data, data->Node(nodes[i]), data->Node(nodes[j]), level)) continue;
                 added[i]++;
                 added[j]++;
+                Join(part, i, j);
             }
         }
 
-        foreach (int number in nodes)
+        // Where searches begin comes first, because the others are linked with what a search finds.
+        int next = 0;
+        int entry = nodes.IndexOf(data->Entry);
+        if (entry >= 0 && data->LinksOf(data->Node(data->Entry), level)[0] == 0) TryLinkToOther(data->Node(data->Entry), nodes, level, ref next);
+
+        // What has lost its last link gets others by a search; beyond what the change may read, one of the others that have room now. So does what has few links and
+        // was not compared: together with those that it still has, it might not be found any more.
+        for (int i = 0; i < nodes.Length; i++)
         {
-            if (data->LinksOf(data->Node(number), level)[0] == 0) Reconnect(data->Node(number), level);
+            byte* node = data->Node(nodes[i]);
+            int* links = data->LinksOf(node, level);
+            if (links[0] == 0 && Scratch.ChangeWork > 0) Reconnect(node, level);
+            bool isNeeded = links[0] == 0;
+            bool isWanted = isNeeded || (i >= count && links[0] < data->LinksMaxAt(level) / 2);
+            if (isWanted && !TryLinkToOther(node, nodes, level, ref next) && isNeeded) Reconnect(node, level);
         }
+    }
+
+    private static void Join(Span<byte> part, int first, int second) => part.Replace(part[second], part[first]);
+
+    // Links a node with the next one of some that has links, and room.
+    private bool TryLinkToOther(byte* node, ReadOnlySpan<int> nodes, int level, ref int next)
+    {
+        VectorSetData* data = Data;
+        for (int tried = 0; tried < nodes.Length; tried++)
+        {
+            byte* other = data->Node(nodes[next]);
+            int* links = data->LinksOf(other, level);
+            bool isUseful = other != node && links[0] > 0 && !new ReadOnlySpan<int>(links + 1, links[0]).Contains(VectorNode.Head(node).Number);
+            if (isUseful && TryLink(data, node, other, level)) return true;
+            next = next + 1 < nodes.Length ? next + 1 : 0;
+        }
+
+        return false;
     }
 
     // A node that has lost its last link.

@@ -240,6 +240,109 @@ public sealed class VectorSetValueTests
         }
     }
 
+    // A vector is a 256th of what a change may read, and all links are taken: whoever adds an element must make room, on each level and for each link.
+    [Fact]
+    public void Change_among_full_elements_reads_no_more_than_its_limit() => Randomness.Run(random =>
+    {
+        const int Dimensions = VectorSetLimits.DimensionsMax;
+        const int Links = VectorSetLimits.LinksMin;
+        const int Bytes = Dimensions * sizeof(float);
+        int elements = TestScale.Of(72, 300);
+        using var world = new VectorSetWorld(new VectorSetForm(Dimensions, 0, Links, VectorQuantization.None), guarded: false);
+        long least = long.MaxValue;
+        for (int i = 0; i < elements; i++)
+        {
+            world.Add(VectorSetWorld.Name(i), Sparse(random), effort: 1_000);
+            least = Math.Min(least, VectorSearch.Scratch.ChangeWork);
+        }
+
+        Assert.InRange(least, -4 * Links * Bytes, 0);
+        Assert.True(Full(world) > elements / 2, "the elements are not full");
+        for (int i = 0; i < elements / 2; i++)
+        {
+            if (i % 2 == 0) world.Add(VectorSetWorld.Name(i), Sparse(random), effort: 1_000); // removes it first, in the same change
+            else world.Remove(VectorSetWorld.Name(i));
+            Assert.InRange(VectorSearch.Scratch.ChangeWork, -4 * Links * Bytes, VectorSetLimits.ChangeBytesMax);
+        }
+
+        world.Check();
+
+        static float[] Sparse(Random random)
+        {
+            float[] vector = new float[Dimensions];
+            for (int i = 0; i < 50; i++) vector[random.Next(200)] = random.NextSingle();
+            return vector;
+        }
+
+        static int Full(VectorSetWorld world)
+        {
+            int full = 0;
+            for (int i = 0; i < world.Set.Numbers; i++) full += world.Set.AtOrNone(i).Links(0).Length == Links * 2 ? 1 : 0;
+            return full;
+        }
+    });
+
+    // With EF 1 each element is linked to the nearest alone, which all have in common. When that is removed, none has a link.
+    [Theory]
+    [InlineData(VectorSetLimits.LinksMax, 2_048, 8_192)]
+    [InlineData(512, 16_384, 600)]
+    [InlineData(512, VectorSetLimits.DimensionsMax, 1_000)]
+    public void Removal_of_what_holds_all_others_reads_no_more_than_its_limit(int links, int dimensions, int elements)
+    {
+        elements = Math.Min(elements, TestScale.Of((4 << 20) / dimensions, 10_000));
+        using var world = new VectorSetWorld(new VectorSetForm(dimensions, 0, links, VectorQuantization.Int8), guarded: false);
+        float[] hub = new float[dimensions];
+        Array.Fill(hub, 1);
+        world.Add("hub", hub);
+        var random = new Random(17);
+        for (int i = 0; i < elements; i++) world.Add(VectorSetWorld.Name(i), Half(random, dimensions), effort: 1);
+        Assert.InRange(world.Set.Find("hub"u8).Links(0).Length, elements * 9 / 10, links * 2);
+        world.Remove("hub");
+        int levels = world.Set.TopLevel + 1;
+        Assert.InRange(VectorSearch.Scratch.ChangeWork, -30L * levels * dimensions, dimensions * (long)elements < VectorSetLimits.ChangeBytesMax ? VectorSetLimits.ChangeBytesMax : 0);
+        world.Check();
+        Assert.Equal(elements, world.Search(hub, elements, effort: elements).Count); // from where searches begin, all are reached
+
+        // Half of the components, the first one always: nearer to the hub than to each other.
+        static float[] Half(Random random, int dimensions)
+        {
+            float[] vector = new float[dimensions];
+            for (int i = 0; i < dimensions; i++) vector[i] = random.Next(2);
+            vector[0] = 1;
+            return vector;
+        }
+    }
+
+    // From 2,400 dimensions on, an addition may come to what a change reads: of 4,000 of these as floats, 210 did, and as signed bytes none.
+    [Theory]
+    [InlineData(VectorQuantizationName.None)]
+    [InlineData(VectorQuantizationName.Int8)]
+    public void Recall_of_vectors_that_are_linked_up_to_the_limit(VectorQuantizationName quantization)
+    {
+        const int Dimensions = 6_144;
+        int elements = TestScale.Of(150, 4_000);
+        const int Queries = 50;
+        var random = new Random(23);
+        using var world = new VectorSetWorld(new VectorSetForm(Dimensions, 0, 16, (VectorQuantization)quantization), guarded: false);
+        float[][] centers = [.. Enumerable.Range(0, Math.Max(1, elements / 100)).Select(_ => VectorSetWorld.Vector(random, Dimensions))];
+        int limited = 0;
+        for (int i = 0; i < elements; i++)
+        {
+            world.Add(VectorSetWorld.Name(i), Near(random, centers));
+            if (VectorSearch.Scratch.ChangeWork <= 0) limited++;
+        }
+
+        int found = 0;
+        for (int i = 0; i < Queries; i++)
+        {
+            float[] query = Near(random, centers);
+            found += world.Scan(query, 10).Intersect(world.Search(query, 10, effort: 100)).Count();
+        }
+
+        TestContext.Current.TestOutputHelper?.WriteLine($"{found} of {Queries * 10} were found; {limited} of {elements} additions came to the limit.");
+        Assert.True(found >= Queries * 10 * 0.95, $"{found} of {Queries * 10} were found.");
+    }
+
     // Each new element has one link, to one that soon has no room.
     [Fact]
     public void Additions_that_look_at_one_element_leave_none_alone() => Randomness.Run(random =>
