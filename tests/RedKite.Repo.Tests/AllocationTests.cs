@@ -17,7 +17,7 @@ public sealed class AllocationTests
     private static readonly Regex Allocation = new(
         @"new [\w.<>?]+\[(?<size>[^;=\[\]]+(?:\[[^\]]*\])?[^;=\]]*)\]" +
         @"|(?:stackalloc \w+)\[(?<size>[^\]]+)\]" +
-        @"|(?:Shared\.Rent|NativeMemory\.\w*[aA]lloc\w*|Array\.Resize|GC\.Allocate\w+<\w+>|EnsureCapacity|new string|new (?:List|Dictionary|HashSet|Stack|Queue|StringBuilder|MemoryStream|ArrayBufferWriter|BitArray)(?:<[^;()]*?>)?)\((?<size>(?>[^()]+|\((?<depth>)|\)(?<-depth>))*(?(depth)(?!)))\)");
+        @"|(?:Shared\.Rent|NativeMemory\.\w*[aA]lloc\w*|Array\.Resize|GC\.Allocate\w+<\w+>|EnsureCapacity|new string|new (?:List|NativeList|Dictionary|HashSet|Stack|Queue|StringBuilder|MemoryStream|ArrayBufferWriter|BitArray)(?:<[^;()]*?>)?)\((?<size>(?>[^()]+|\((?<depth>)|\)(?<-depth>))*(?(depth)(?!)))\)");
 
     // A variable, a field or a property of one: constants begin with a capital letter.
     private static readonly Regex Computed = new(@"(?<![\w.])(?!(?:sizeof|int|uint|long|ulong|byte|nuint|nint|checked|ref|pinned|true|false|static|default)\b)[a-z_]\w*");
@@ -40,6 +40,7 @@ public sealed class AllocationTests
     [InlineData("Span<byte> name = stackalloc byte[length];", "stackalloc byte[length]")]
     [InlineData("Array.Resize(ref _keys, _count * 2);", "Array.Resize(ref _keys, _count * 2)")]
     [InlineData("var names = new List<byte[]>(count);", "new List<byte[]>(count)")]
+    [InlineData("using var drawn = new NativeList<nint>((int)count);", "new NativeList<nint>((int)count)")]
     [InlineData("_at = (byte*)NativeMemory.Realloc(_at, (nuint)bytes);", "NativeMemory.Realloc(_at, (nuint)bytes)")]
     [InlineData("var text = new StringBuilder(pattern.Length * 2);", "new StringBuilder(pattern.Length * 2)")]
     [InlineData("byte[] fixedSize = new byte[BytesMax]; // new byte[length]", null)]

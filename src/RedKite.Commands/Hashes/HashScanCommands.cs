@@ -1,7 +1,7 @@
-using System.Buffers;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
+using RedKite.Store.Memory;
 using RedKite.Store.Values.Hashes;
 using static RedKite.Server.Model.KeyFlags;
 
@@ -114,6 +114,13 @@ internal static class HashScanCommands
     private static void ReplyDrawn(ReplyWriter reply, scoped in HashValue hash, long count, bool withValues)
     {
         if (!reply.TryBeginRepeating(count, withValues ? 2 : 1)) return;
+        bool isListed = hash.HasExpired || !hash.IsTable;
+        if (isListed && !NativeList<nint>.HasRoom(hash.LivingCount))
+        {
+            reply.Error("ERR Insufficient memory, failed allocating transient memory for HRANDFIELD"u8);
+            return;
+        }
+
         WriteDrawnHead(reply, (int)count, withValues);
         if (hash.HasExpired)
         {
@@ -128,31 +135,28 @@ internal static class HashScanCommands
         }
 
         var fields = (int)hash.Count;
-        int[] fieldIndexes = ArrayPool<int>.Shared.Rent(fields);
-        hash.FindFields(fieldIndexes);
-        for (long i = 0; i < count && reply.MayRepeat(); i++) ReplyPair(reply, hash.FieldAt(fieldIndexes[Below(fields)]), withValues);
-        ArrayPool<int>.Shared.Return(fieldIndexes);
+        using var fieldIndexes = new NativeList<int>(fields);
+        hash.FindFields(fieldIndexes.Items);
+        for (long i = 0; i < count && reply.MayRepeat(); i++) ReplyPair(reply, hash.FieldAt(fieldIndexes.Items[Below(fields)]), withValues);
     }
 
     // Where reads may not modify, a table keeps its expired fields: those that are alive are listed once, not drawn until one is hit.
     private static void ReplyLiving(ReplyWriter reply, scoped in HashValue hash, long count, bool withValues)
     {
         var fields = (int)hash.LivingCount;
-        nint[] living = ArrayPool<nint>.Shared.Rent(fields);
-        hash.FindLiving(living);
-        for (long i = 0; i < count && reply.MayRepeat(); i++) ReplyPair(reply, HashValue.OfDrawn(living[Below(fields)]), withValues);
-        ArrayPool<nint>.Shared.Return(living);
+        using var living = new NativeList<nint>(fields);
+        hash.FindLiving(living.Items);
+        for (long i = 0; i < count && reply.MayRepeat(); i++) ReplyPair(reply, HashValue.OfDrawn(living.Items[Below(fields)]), withValues);
     }
 
     private static void ReplyDistinct(ReplyWriter reply, scoped in HashValue hash, int count, bool withValues)
     {
         WriteDrawnHead(reply, count, withValues);
-        if (hash.IsTable && !hash.HasExpired && count <= hash.Count / SampleShare)
+        if (hash.IsTable && !hash.HasExpired && count <= hash.Count / SampleShare && HashValue.HasRoomToDraw(count))
         {
-            nint[] drawn = ArrayPool<nint>.Shared.Rent(count);
-            hash.DrawDistinct(SamplingRandom.Current, drawn.AsSpan(0, count));
-            for (int i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, HashValue.OfDrawn(drawn[i]), withValues);
-            ArrayPool<nint>.Shared.Return(drawn);
+            using var drawn = new NativeList<nint>(count);
+            hash.DrawDistinct(SamplingRandom.Current, drawn.Items);
+            for (int i = 0; i < count && !reply.Overflowed; i++) ReplyPair(reply, HashValue.OfDrawn(drawn.Items[i]), withValues);
             return;
         }
 

@@ -3,6 +3,7 @@ using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
 using RedKite.Store.Values.Lists;
 
 namespace RedKite.Server.Commands.Lists;
@@ -127,10 +128,10 @@ internal static class ListBlockMoves
 
     private static ReadOnlySpan<byte> Name(bool last) => last ? "RIGHT"u8 : "LEFT"u8;
 
-    /// <summary>Elements on their way, in a rented buffer.</summary>
+    /// <summary>Elements on their way: no more than a portion, or one that is longer, outside the managed heap.</summary>
     private ref struct Portion
     {
-        private byte[] _bytes = ArrayPool<byte>.Shared.Rent(PortionBytes);
+        private NativeList<byte> _bytes = new(PortionBytes);
         private readonly int[] _ends = ArrayPool<int>.Shared.Rent(PortionElements);
 
         public Portion()
@@ -149,8 +150,8 @@ internal static class ListBlockMoves
             {
                 ReadOnlySpan<byte> element = elements.Current;
                 int end = End;
-                if (end + element.Length > _bytes.Length) Grow(end, end + element.Length);
-                element.CopyTo(_bytes.AsSpan(end));
+                if (end + element.Length > _bytes.Count) Grow(end, end + element.Length);
+                element.CopyTo(_bytes.Items[end..]);
                 _ends[Count++] = end + element.Length;
             }
         }
@@ -173,9 +174,9 @@ internal static class ListBlockMoves
             for (int i = 0; i < Count; i++) effect.Argument(this[i]);
         }
 
-        internal readonly void Release()
+        internal void Release()
         {
-            ArrayPool<byte>.Shared.Return(_bytes);
+            _bytes.Dispose();
             ArrayPool<int>.Shared.Return(_ends);
         }
 
@@ -184,15 +185,15 @@ internal static class ListBlockMoves
             get
             {
                 int start = index == 0 ? 0 : _ends[index - 1];
-                return _bytes.AsSpan(start, _ends[index] - start);
+                return _bytes.Items[start.._ends[index]];
             }
         }
 
         private void Grow(int used, int needed)
         {
-            byte[] larger = ArrayPool<byte>.Shared.Rent(needed);
-            _bytes.AsSpan(0, used).CopyTo(larger);
-            ArrayPool<byte>.Shared.Return(_bytes);
+            var larger = new NativeList<byte>(needed);
+            _bytes.Items[..used].CopyTo(larger.Items);
+            _bytes.Dispose();
             _bytes = larger;
         }
     }

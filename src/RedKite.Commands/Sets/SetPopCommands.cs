@@ -79,6 +79,12 @@ internal static class SetPopCommands
 
     private static void PopSome(scoped in CommandContext cmd, ref SetValue set, int count)
     {
+        if (!SetSample.HasRoom(count))
+        {
+            cmd.Reply.Error("ERR Insufficient memory, failed allocating transient memory for SPOP"u8);
+            return;
+        }
+
         var sample = new SetSample(set.View, count);
         cmd.Reply.Set(count);
         sample.Reply(cmd.Reply);

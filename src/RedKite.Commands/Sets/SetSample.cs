@@ -1,7 +1,7 @@
-using System.Buffers;
 using System.Numerics;
 using RedKite.Protocol;
 using RedKite.Server.Model;
+using RedKite.Store.Memory;
 using RedKite.Store.Values.Sets;
 
 namespace RedKite.Server.Commands.Sets;
@@ -18,9 +18,11 @@ internal readonly ref struct SetSample
     // Up to this count, a new position is compared with each earlier one; beyond, it is looked up in a table.
     private const int ComparedMax = 256;
 
+    // Slots of that table for each member, at most.
+    private const int LookedUpSlots = 4;
+
     private readonly SetView _set;
-    private readonly nint[] _positions;
-    private readonly int _count;
+    private readonly NativeList<nint> _positions;
 
     /// <summary>Chooses members.</summary>
     /// <param name="set">The set.</param>
@@ -28,28 +30,31 @@ internal readonly ref struct SetSample
     internal SetSample(SetView set, int count)
     {
         _set = set;
-        _count = count;
-        _positions = ArrayPool<nint>.Shared.Rent(count);
-        Span<nint> positions = _positions.AsSpan(0, count);
+        _positions = new NativeList<nint>(count);
+        Span<nint> positions = _positions.Items;
         if (!set.IsTable || set.Hides || count > set.Count / PickedShare) ChooseInOnePass(set, positions);
         else if (count <= ComparedMax) PickAndCompare(set, positions);
         else PickAndLookUp(set, positions);
     }
+
+    /// <summary>Whether there is memory for so many members: their positions, and a table of those that are looked up.</summary>
+    internal static bool HasRoom(long count) => NativeList<nint>.HasRoom(count * (1 + LookedUpSlots));
 
     /// <summary>Replies the members.</summary>
     internal void Reply(ReplyWriter reply)
     {
         if (_set.IsTable)
         {
-            foreach (nint block in _positions.AsSpan(0, _count)) reply.Bulk(SetView.MemberAt(block));
+            foreach (nint block in _positions.Items) reply.Bulk(SetView.MemberAt(block));
             return;
         }
 
         SetEnumerator members = _set.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
+        Span<nint> positions = _positions.Items;
         int next = 0;
-        for (int index = 0; next < _count && members.MoveNext(); index++)
+        for (int index = 0; next < positions.Length && members.MoveNext(); index++)
         {
-            if (index != _positions[next]) continue;
+            if (index != positions[next]) continue;
             reply.Bulk(members.Current);
             next++;
         }
@@ -60,9 +65,9 @@ internal readonly ref struct SetSample
     /// <param name="set">The set as it is now.</param>
     /// <param name="number">Where a number's text is written: <see cref="SetEnumerator.NumberBytesMax"/> bytes.</param>
     internal ReadOnlySpan<byte> Member(int index, SetView set, Span<byte> number) =>
-        set.IsTable ? SetView.MemberAt(_positions[index]) : set.MemberAt((int)_positions[index], number);
+        set.IsTable ? SetView.MemberAt(_positions.Items[index]) : set.MemberAt((int)_positions.Items[index], number);
 
-    internal void Release() => ArrayPool<nint>.Shared.Return(_positions);
+    internal void Release() => _positions.Dispose();
 
     // Each member in turn is taken with the probability that completes the sample.
     private static void ChooseInOnePass(SetView set, Span<nint> positions)
@@ -93,16 +98,14 @@ internal readonly ref struct SetSample
     private static void PickAndLookUp(SetView set, Span<nint> positions)
     {
         int capacity = (int)BitOperations.RoundUpToPowerOf2((uint)positions.Length * 2);
-        nint[] rented = ArrayPool<nint>.Shared.Rent(capacity);
-        Span<nint> seen = rented.AsSpan(0, capacity);
+        using var table = new NativeList<nint>(capacity);
+        Span<nint> seen = table.Items;
         seen.Clear();
         for (int picked = 0; picked < positions.Length;)
         {
             set.Pick(SamplingRandom.Current, default, out nint position);
             if (TryAdd(seen, position)) positions[picked++] = position;
         }
-
-        ArrayPool<nint>.Shared.Return(rented);
     }
 
     // A hash table that is at most half full; false if it has the position.

@@ -1,8 +1,8 @@
-using System.Buffers;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
 using RedKite.Store.Values.Sets;
 using static RedKite.Server.Model.KeyFlags;
 
@@ -57,6 +57,12 @@ internal static class SetScanCommands
     private static void ReplyRepeatedly(ReplyWriter reply, SetView set, long count)
     {
         if (!reply.TryBeginRepeating(count)) return;
+        if (set.Hides && !NativeList<nint>.HasRoom(set.Count))
+        {
+            reply.Error("ERR Insufficient memory, failed allocating transient memory for SRANDMEMBER"u8);
+            return;
+        }
+
         Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
         reply.Array((int)count);
         if (set.Hides)
@@ -71,14 +77,13 @@ internal static class SetScanCommands
     // Among members that have expired and cannot be removed now: the others are looked for once.
     private static void ReplyOfLiving(ReplyWriter reply, SetView set, long count)
     {
-        nint[] living = ArrayPool<nint>.Shared.Rent((int)set.Count);
+        using var living = new NativeList<nint>((int)set.Count);
         int found = 0;
         SetEnumerator members = set.Enumerate(default);
-        while (members.MoveNext()) living[found++] = members.Block;
+        while (members.MoveNext()) living.Items[found++] = members.Block;
 #pragma warning disable CA5394 // Not a secret: a sample.
-        for (long i = 0; i < count && reply.MayRepeat(); i++) reply.Bulk(SetView.MemberAt(living[SamplingRandom.Current.Next(found)]));
+        for (long i = 0; i < count && reply.MayRepeat(); i++) reply.Bulk(SetView.MemberAt(living.Items[SamplingRandom.Current.Next(found)]));
 #pragma warning restore CA5394
-        ArrayPool<nint>.Shared.Return(living);
     }
 
     private static void ReplyDistinct(ReplyWriter reply, SetView set, long count)
@@ -90,9 +95,30 @@ internal static class SetScanCommands
             return;
         }
 
+        if (!SetSample.HasRoom(count))
+        {
+            ReplyInOnePass(reply, set, count);
+            return;
+        }
+
         var sample = new SetSample(set, (int)count);
         sample.Reply(reply);
         sample.Release();
+    }
+
+    // Each member in turn is replied with the probability that completes the sample: that needs no memory.
+    private static void ReplyInOnePass(ReplyWriter reply, SetView set, long count)
+    {
+        long left = set.Count;
+        SetEnumerator members = set.Enumerate(stackalloc byte[SetEnumerator.NumberBytesMax]);
+        for (; count > 0 && members.MoveNext() && !reply.Overflowed; left--)
+        {
+#pragma warning disable CA5394 // Not a secret: a sample.
+            if (SamplingRandom.Current.NextInt64(left) >= count) continue;
+#pragma warning restore CA5394
+            reply.Bulk(members.Current);
+            count--;
+        }
     }
 
     // SSCAN key cursor [MATCH pattern] [COUNT count]

@@ -1,8 +1,8 @@
 using RedKite.Store.Values.Members;
-using System.Buffers;
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
+using RedKite.Store.Memory;
 using RedKite.Store.Values.SortedSets;
 using static RedKite.Server.Model.KeyFlags;
 
@@ -70,17 +70,17 @@ internal static class SortedSetScanCommands
     {
         reply.MembersHead(count, withScores);
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
-        if (count <= set.Count / RankedShare)
+        if (count <= set.Count / RankedShare && NativeList<long>.HasRoom(count))
         {
-            long[] ranks = ArrayPool<long>.Shared.Rent((int)count);
-            ChooseRanks(ranks.AsSpan(0, (int)count), set.Count);
+            using var chosen = new NativeList<long>((int)count);
+            Span<long> ranks = chosen.Items;
+            ChooseRanks(ranks, set.Count);
             for (int i = 0; i < count && !reply.Overflowed; i++)
             {
                 SortedSetCursor cursor = set.At(ranks[i], digits);
                 reply.Member(cursor.Member, cursor.Score, withScores);
             }
 
-            ArrayPool<long>.Shared.Return(ranks);
             return;
         }
 

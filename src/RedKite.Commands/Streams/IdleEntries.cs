@@ -1,32 +1,32 @@
-using System.Buffers;
+using RedKite.Store.Memory;
 using RedKite.Store.Values.Streams;
 
 namespace RedKite.Server.Commands.Streams;
 
-/// <summary>The entries of a group that have been pending for a time, those that have for longest first, in a rented array.</summary>
+/// <summary>The entries of a group that have been pending for a time, those that have for longest first.</summary>
 /// <remarks>
 /// Pending entries are in the order of ids, so all are looked at. The group notes the earliest delivery, and a read looks only if
 /// an entry may be idle for long enough.
 /// </remarks>
 internal ref struct IdleEntries
 {
-    private const int FirstCapacity = 64;
+    // There may be twice as many as are wanted, in a list that doubles.
+    private const int RoomForEach = 4;
 
-    private IdleEntry[]? _entries;
-    private int _count;
+    private NativeList<IdleEntry> _entries;
 
-    private IdleEntries(int capacity) => _entries = ArrayPool<IdleEntry>.Shared.Rent(capacity);
-
-    internal readonly ReadOnlySpan<IdleEntry> Entries => _entries.AsSpan(0, _count);
+    internal readonly ReadOnlySpan<IdleEntry> Entries => _entries.Items;
 
     /// <summary>Finds the entries that were delivered at a time or before. Those that were deleted stay pending, but cannot be delivered again.</summary>
     /// <param name="stream">The stream.</param>
     /// <param name="group">The group.</param>
     /// <param name="deliveredMsMax">The time.</param>
-    /// <param name="countMax">The maximum number of entries; 0: all.</param>
+    /// <param name="countMax">The maximum number of entries; 0: as many as there is memory for.</param>
     internal static IdleEntries Find(StreamValue stream, StreamGroup group, long deliveredMsMax, long countMax)
     {
-        var found = new IdleEntries(FirstCapacity);
+        var found = new IdleEntries();
+        long roomFor = NativeList<IdleEntry>.CountMax / RoomForEach;
+        countMax = countMax == 0 ? roomFor : Math.Min(countMax, roomFor);
         if (!group.MayHavePendingSince(deliveredMsMax)) return found;
         long earliest = long.MaxValue;
         PendingCursor cursor = group.Pending(default);
@@ -44,31 +44,19 @@ internal ref struct IdleEntries
         return found;
     }
 
-    /// <summary>Returns the array.</summary>
-    public readonly void Dispose()
-    {
-        if (_entries is not null) ArrayPool<IdleEntry>.Shared.Return(_entries);
-    }
+    public void Dispose() => _entries.Dispose();
 
     // Those beyond the maximum are dropped whenever there are twice as many.
     private void Add(in IdleEntry entry, long countMax)
     {
-        if (countMax > 0 && _count >= countMax * 2) Sort(countMax);
-        if (_count == _entries!.Length)
-        {
-            IdleEntry[] larger = ArrayPool<IdleEntry>.Shared.Rent(_entries.Length * 2);
-            _entries.CopyTo(larger, 0);
-            Dispose();
-            _entries = larger;
-        }
-
-        _entries[_count++] = entry;
+        if (_entries.Count >= countMax * 2) Sort(countMax);
+        _entries.Add(entry);
     }
 
     private void Sort(long countMax)
     {
-        _entries.AsSpan(0, _count).Sort();
-        if (countMax > 0) _count = (int)Math.Min(_count, countMax);
+        _entries.Items.Sort();
+        _entries.Truncate((int)Math.Min(int.MaxValue, countMax));
     }
 }
 

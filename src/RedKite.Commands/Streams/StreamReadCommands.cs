@@ -276,6 +276,7 @@ internal static class StreamReadCommands
         int count = 0;
         foreach (IdleEntry entry in idle)
         {
+            if (!deliveries.HasRoom) break;
             if (!stream.TryFind(entry.Id, out StreamFields fields)) continue;
             long start = cmd.Reply.Length;
             StreamReplies.Claimed(cmd.Reply, entry.Id, fields, scratch, Math.Max(0, cmd.NowMs - entry.DeliveredMs), group.FindPending(entry.Id).Deliveries);
@@ -295,7 +296,7 @@ internal static class StreamReadCommands
         int count = claimed;
         group.LastId.TryNext(out StreamId low);
         StreamCursor cursor = stream.Range(low, StreamId.Max);
-        while ((options.CountMax == 0 || count < options.CountMax) && !budget.IsSpent && cursor.MoveNext())
+        while ((options.CountMax == 0 || count < options.CountMax) && !budget.IsSpent && deliveries.HasRoom && cursor.MoveNext())
         {
             StreamId id = cursor.Id;
             long start = cmd.Reply.Length;

@@ -1,5 +1,6 @@
 using RedKite.Protocol;
 using RedKite.Server.Model;
+using RedKite.Store.Memory;
 using RedKite.Store.Values.VectorSets;
 using static RedKite.Server.Model.CommandFlags;
 
@@ -102,31 +103,27 @@ internal static class VectorListCommands
 
     private static void ReplyDistinct(ReplyWriter reply, VectorSetValue set, int count)
     {
-        // Few of many are drawn until they differ; otherwise all are shuffled.
+        // Few of many are drawn until they differ; otherwise each in turn is taken with the probability that completes the sample, which needs no memory.
         const int ManyTimes = 3;
         reply.Array(count);
-        if (count <= set.Count / ManyTimes)
+        if (count <= set.Count / ManyTimes && VectorSetValue.HasRoomToDraw(count))
         {
-            nint[] drawn = new nint[count];
-            set.Draw(SamplingRandom.Current, drawn);
-            foreach (nint block in drawn) reply.Bulk(VectorSetValue.NameOf(block));
+            using var drawn = new NativeList<nint>(count);
+            set.Draw(SamplingRandom.Current, drawn.Items);
+            foreach (nint block in drawn.Items) reply.Bulk(VectorSetValue.NameOf(block));
             return;
         }
 
-        int[] numbers = [.. NumbersOf(set)];
-        SamplingRandom.Current.Shuffle(numbers);
-        foreach (int number in numbers.AsSpan(0, count)) reply.Bulk(set.At(number).Name);
-    }
-
-    private static List<int> NumbersOf(VectorSetValue set)
-    {
-        var numbers = new List<int>((int)set.Count);
-        for (int number = 0; number < set.Numbers; number++)
+        long left = set.Count;
+        for (int number = 0; count > 0 && !reply.Overflowed; number++)
         {
-            if (set.AtOrNone(number).Exists) numbers.Add(number);
+            VectorElement element = set.AtOrNone(number);
+#pragma warning disable CA5394 // Not a secret: a sample.
+            if (!element.Exists || SamplingRandom.Current.NextInt64(left--) >= count) continue;
+#pragma warning restore CA5394
+            reply.Bulk(element.Name);
+            count--;
         }
-
-        return numbers;
     }
 
     // VRANGE key start end [count]
@@ -152,20 +149,34 @@ internal static class VectorListCommands
         if (count < 0) count = set.Count;
         count = Math.Min(count, set.Count);
 
-        // The lowest names within the bounds: the highest of them is on top of a heap as long as more come.
-        var names = new PriorityQueue<int, nint>(Comparer<nint>.Create(static (a, b) => VectorSetValue.NameOf(b).SequenceCompareTo(VectorSetValue.NameOf(a))));
-        for (int number = 0; number < set.Numbers && count > 0; number++)
-        {
-            VectorElement element = set.AtOrNone(number);
-            if (!element.Exists || start.IsAbove(element.Name) || end.IsBelow(element.Name)) continue;
-            if (names.Count < count) names.Enqueue(number, element.Block);
-            else names.EnqueueDequeue(number, element.Block);
-        }
+        ReplyInOrder(cmd.Reply, set, start, end, count);
+    }
 
-        int[] numbers = new int[names.Count];
-        for (int i = numbers.Length - 1; i >= 0; i--) numbers[i] = names.Dequeue();
-        cmd.Reply.Array(numbers.Length);
-        foreach (int number in numbers) cmd.Reply.Bulk(set.At(number).Name);
+    // The lowest names within the bounds, as many at a time as there is memory for: the highest of them is on top of a heap as long as more come.
+    private static void ReplyInOrder(ReplyWriter reply, VectorSetValue set, NameBound start, NameBound end, long count)
+    {
+        var atOnce = (int)Math.Min(count, NativeList<nint>.CountMax / 2); // it doubles
+        using var heap = new NameHeap();
+        for (bool isFirst = true; count > 0 || isFirst; isFirst = false)
+        {
+            heap.Clear();
+            long within = 0;
+            for (int number = 0; number < set.Numbers && count > 0; number++)
+            {
+                VectorElement element = set.AtOrNone(number);
+                if (!element.Exists || start.IsAbove(element.Name) || end.IsBelow(element.Name)) continue;
+                within++;
+                if (heap.Count < Math.Min(atOnce, count)) heap.Add(element.Block);
+                else heap.ReplaceHighest(element.Block);
+            }
+
+            count = Math.Min(count, within);
+            if (isFirst) reply.Array((int)count);
+            foreach (nint block in heap.Sorted()) reply.Bulk(VectorSetValue.NameOf(block));
+            count -= heap.Count;
+            if (heap.Count == 0 || reply.Overflowed) return;
+            start = NameBound.Behind(VectorSetValue.NameOf(heap.Sorted()[^1]));
+        }
     }
 
     // A bound of VRANGE.
@@ -191,6 +202,8 @@ internal static class VectorListCommands
             if (!isOpen && !isName) cmd.Reply.Error(message);
             return isOpen || isName;
         }
+
+        internal static NameBound Behind(ReadOnlySpan<byte> name) => new(name, isOpen: false, isExclusive: true);
 
         internal bool IsAbove(ReadOnlySpan<byte> name) => !_isOpen && IsBeyond(name.SequenceCompareTo(_name));
 

@@ -1,4 +1,5 @@
 using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
 
 namespace RedKite.Server.Changes;
 
@@ -23,11 +24,12 @@ internal readonly record struct Change(KeyEvent Event, int Database, ulong Hash,
 /// names its own event. Redis reports them in the opposite order: a removal of this kind moves behind every later event of
 /// its key.
 /// </remarks>
+#pragma warning disable CA1001 // The names' memory is freed with its owner: as long as the process, or by the finalizer.
 internal sealed class ChangeList
+#pragma warning restore CA1001
 {
     private readonly List<Change> _changes = [];
-    private byte[] _names = new byte[256];
-    private int _namesLength;
+    private readonly NativeBuffer _names = new();
     private int _emptied; // removals of emptied keys in the list
     private readonly List<(int Start, int Length)> _fields = []; // in the order of the changes
     private readonly List<(int Start, int Length)> _nextFields = []; // of the next change
@@ -45,7 +47,7 @@ internal sealed class ChangeList
 
     internal Change this[Index index] => _changes[index];
 
-    internal ReadOnlySpan<byte> KeyOf(in Change change) => _names.AsSpan(change.KeyStart, change.KeyLength);
+    internal ReadOnlySpan<byte> KeyOf(in Change change) => _names.Written.Slice(change.KeyStart, change.KeyLength);
 
     /// <summary>Whether the fields of hashes that commands change are recorded.</summary>
     internal bool RecordsFields { get; private set; }
@@ -54,7 +56,7 @@ internal sealed class ChangeList
     internal ReadOnlySpan<byte> FieldOf(in Change change, int index)
     {
         (int start, int length) = _fields[change.FieldsStart + index];
-        return _names.AsSpan(start, length);
+        return _names.Written.Slice(start, length);
     }
 
     internal void Add(KeyEvent keyEvent, int database, ulong hash, ReadOnlySpan<byte> key)
@@ -82,7 +84,10 @@ internal sealed class ChangeList
     }
 
     /// <summary>Adds a field to those of the next change. Only if <see cref="RecordsFields"/>.</summary>
-    internal void AddField(ReadOnlySpan<byte> field) => _nextFields.Add((Keep(field), field.Length));
+    internal void AddField(ReadOnlySpan<byte> field)
+    {
+        if (HasRoomFor(field)) _nextFields.Add((Keep(field), field.Length));
+    }
 
     /// <summary>Adds an expired field or member. Those of a key that expire together are one change.</summary>
     internal void AddExpired(KeyEvent keyEvent, int database, ulong hash, ReadOnlySpan<byte> key, ReadOnlySpan<byte> field)
@@ -90,7 +95,7 @@ internal sealed class ChangeList
         if (!_recording) return;
         bool isKnown = _changes.Count > 0 && _changes[^1].Event == keyEvent && _changes[^1].Identity == new KeyIdentity(database, hash);
         if (!isKnown) _changes.Add(new Change(keyEvent, database, hash, Keep(key), key.Length) { FieldsStart = _fields.Count });
-        if (!RecordsFields) return;
+        if (!RecordsFields || !HasRoomFor(field)) return;
         _fields.Add((Keep(field), field.Length));
         _changes[^1] = _changes[^1] with { FieldCount = _changes[^1].FieldCount + 1 };
     }
@@ -114,7 +119,7 @@ internal sealed class ChangeList
         _fields.Clear();
         _nextFields.Clear();
         _changes.Clear();
-        _namesLength = 0;
+        if (_names.Length > 0) _names.Clear();
         _emptied = 0;
     }
 
@@ -141,11 +146,13 @@ internal sealed class ChangeList
         if (entry.Exists && entry.Type != old.Type) _changes.Add(new Change(KeyEvent.TypeChanged, database, hash, start, key.Length));
     }
 
+    // The data of one hash may be more than there is memory for its fields' names: the others are not told.
+    private bool HasRoomFor(ReadOnlySpan<byte> field) => ScratchMemory.HasRoom((long)_names.Length + field.Length);
+
     private int Keep(ReadOnlySpan<byte> key)
     {
-        if (_names.Length - _namesLength < key.Length) Array.Resize(ref _names, Math.Max(_names.Length * 2, _namesLength + key.Length));
-        key.CopyTo(_names.AsSpan(_namesLength));
-        _namesLength += key.Length;
-        return _namesLength - key.Length;
+        int start = _names.Length;
+        _names.Write(key);
+        return start;
     }
 }

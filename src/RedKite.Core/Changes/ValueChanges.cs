@@ -1,4 +1,5 @@
 using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
 
 namespace RedKite.Server.Changes;
 
@@ -6,12 +7,13 @@ namespace RedKite.Server.Changes;
 /// The keys whose values an invocation has changed, each once, and what it did to whole databases, in order: for the observers of values. It is filled in by what
 /// the store reports, only while there are such observers.
 /// </summary>
+#pragma warning disable CA1001 // The names' memory is freed with its owner: as long as the process, or by the finalizer.
 internal sealed class ValueChanges(Keyspace keyspace, ChangePublisher publisher)
+#pragma warning restore CA1001
 {
     private readonly List<Item> _items = [];
     private readonly HashSet<KeyIdentity> _seen = [];
-    private byte[] _names = new byte[256];
-    private int _namesLength;
+    private readonly NativeBuffer _names = new();
     private bool _isOn;
     private bool _isReplacing;
 
@@ -31,7 +33,7 @@ internal sealed class ValueChanges(Keyspace keyspace, ChangePublisher publisher)
         if (_items.Count == 0) return;
         _items.Clear();
         _seen.Clear();
-        _namesLength = 0;
+        if (_names.Length > 0) _names.Clear();
     }
 
     /// <summary>A key's value is about to change.</summary>
@@ -83,7 +85,7 @@ internal sealed class ValueChanges(Keyspace keyspace, ChangePublisher publisher)
             switch (item.Kind)
             {
                 case ItemKind.Key:
-                    ReadOnlySpan<byte> key = _names.AsSpan(item.KeyStart, item.KeyLength);
+                    ReadOnlySpan<byte> key = _names.Written.Slice(item.KeyStart, item.KeyLength);
                     observer.Changed(database, item.Hash, key, database.Find(key, item.Hash, ExpiryClock.Never));
                     break;
                 case ItemKind.Flush:
@@ -102,10 +104,8 @@ internal sealed class ValueChanges(Keyspace keyspace, ChangePublisher publisher)
     private bool TryNote(Database database, ulong hash, ReadOnlySpan<byte> key)
     {
         if (!_isOn || _isReplacing || !_seen.Add(new KeyIdentity(database.Index, hash))) return false;
-        if (_names.Length - _namesLength < key.Length) Array.Resize(ref _names, Math.Max(_names.Length * 2, _namesLength + key.Length));
-        key.CopyTo(_names.AsSpan(_namesLength));
-        _items.Add(new Item(ItemKind.Key, database.Index) { Hash = hash, KeyStart = _namesLength, KeyLength = key.Length });
-        _namesLength += key.Length;
+        _items.Add(new Item(ItemKind.Key, database.Index) { Hash = hash, KeyStart = _names.Length, KeyLength = key.Length });
+        _names.Write(key);
         return true;
     }
 

@@ -302,6 +302,9 @@ internal unsafe ref struct HashValue : IExpiringElements
         }
     }
 
+    /// <summary>Whether there is memory for <see cref="DrawDistinct"/> of so many fields.</summary>
+    internal static bool HasRoomToDraw(long count) => NativeList<nint>.HasRoom(count * (1 + MemberTable<HashField>.SlotsOfDrawn));
+
     /// <summary>Samples distinct fields, at most a third of them, from a table without expired fields; <see cref="OfDrawn"/> returns them.</summary>
     internal readonly void DrawDistinct(Random random, Span<nint> drawn) => Table.DrawDistinct(random, drawn);
 

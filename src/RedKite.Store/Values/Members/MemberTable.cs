@@ -1,5 +1,4 @@
 using System.Buffers.Binary;
-using System.Buffers;
 using System.Numerics;
 using System.Runtime.CompilerServices;
 using System.Runtime.Intrinsics.X86;
@@ -232,16 +231,20 @@ internal readonly unsafe partial struct MemberTable<TLayout>
         }
     }
 
+    /// <summary>The slots that <see cref="DrawDistinct"/> takes for each block, at most.</summary>
+    internal const int SlotsOfDrawn = 4;
+
     /// <summary>
     /// Fills the span with a random sample of distinct blocks, each with the same probability. The table must have more blocks than
-    /// that, ideally three times as many: duplicates are rejected and sampled again.
+    /// that, ideally three times as many: duplicates are rejected and sampled again. The caller has asked for memory (<see cref="NativeList{T}.HasRoom"/>).
     /// </summary>
     internal void DrawDistinct(Random random, Span<nint> blocks)
     {
         // The sampled blocks' addresses: a hash set with open addressing, at most half full.
         int slots = (int)BitOperations.RoundUpToPowerOf2((uint)blocks.Length * 2 + 1);
-        nint[] drawn = ArrayPool<nint>.Shared.Rent(slots);
-        drawn.AsSpan(0, slots).Clear();
+        using var table = new NativeList<nint>(slots);
+        Span<nint> drawn = table.Items;
+        drawn.Clear();
         for (int i = 0; i < blocks.Length;)
         {
             var block = (nint)Pick(random);
@@ -251,8 +254,6 @@ internal readonly unsafe partial struct MemberTable<TLayout>
             drawn[slot] = block;
             blocks[i++] = block;
         }
-
-        ArrayPool<nint>.Shared.Return(drawn);
     }
 
     /// <summary>

@@ -1,4 +1,6 @@
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using RedKite.Store.Memory;
 
 namespace RedKite.Store.Values.VectorSets;
 
@@ -26,37 +28,53 @@ internal static class DistanceKey
     }
 }
 
-/// <summary>A binary heap of keys, the lowest first. Complements of keys make it one with the highest first.</summary>
-internal sealed class DistanceHeap
+/// <summary>
+/// A binary heap of keys, the lowest first. Complements of keys make it one with the highest first. It is outside the managed heap, because a client chooses its size;
+/// its owner frees it.
+/// </summary>
+internal sealed unsafe class DistanceHeap
 {
     private const int KeptMax = 1 << 16;
 
-    private ulong[] _keys = new ulong[256];
+    private const int FirstCapacity = 256;
+
+    private ulong* _keys;
+    private int _capacity;
+
+    internal DistanceHeap() => Grow();
 
     internal int Count { get; private set; }
 
     internal ulong Lowest => _keys[0];
 
     /// <summary>The keys in no order.</summary>
-    internal Span<ulong> Keys => _keys.AsSpan(0, Count);
+    internal Span<ulong> Keys => new(_keys, Count);
 
     internal void Clear()
     {
         Count = 0;
-        if (_keys.Length > KeptMax) _keys = new ulong[256];
+        if (_capacity > KeptMax) Trim();
     }
 
     /// <summary>Removes all keys and releases their memory.</summary>
     internal void Trim()
     {
-        Count = 0;
-        _keys = new ulong[256];
+        Free();
+        Grow();
+    }
+
+    /// <summary>Ends the heap.</summary>
+    internal void Free()
+    {
+        NativeMemory.Free(_keys);
+        _keys = null;
+        Count = _capacity = 0;
     }
 
     internal void Push(ulong key)
     {
-        if (Count == _keys.Length) Array.Resize(ref _keys, Count * 2);
-        ulong[] keys = _keys;
+        if (Count == _capacity) Grow();
+        ulong* keys = _keys;
         int at = Count++;
         while (at > 0)
         {
@@ -80,9 +98,16 @@ internal sealed class DistanceHeap
     /// <summary>Replaces the lowest key.</summary>
     internal void ReplaceLowest(ulong key) => Sink(key);
 
+    private void Grow()
+    {
+        int capacity = Math.Max(FirstCapacity, checked(_capacity * 2));
+        _keys = (ulong*)SystemMemory.Reallocate((byte*)_keys, (nuint)capacity * sizeof(ulong));
+        _capacity = capacity;
+    }
+
     private void Sink(ulong key)
     {
-        ulong[] keys = _keys;
+        ulong* keys = _keys;
         int at = 0;
         while (true)
         {

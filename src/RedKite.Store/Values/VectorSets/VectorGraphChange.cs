@@ -254,7 +254,7 @@ internal readonly unsafe ref struct VectorGraphChange(VectorGraph graph)
         int count = Math.Min(nodes.Length, RepairedMax);
         if (count > 1)
         {
-            Span<byte> part = stackalloc byte[count]; // of a node: a number for all that are linked with it
+            Span<byte> part = stackalloc byte[RepairedMax]; // of a node: a number for all that are linked with it
             for (int i = 0; i < count; i++) part[i] = (byte)i;
             Span<ulong> pairs = Scratch.Keys(count * (count - 1) / 2);
             int pairCount = 0;

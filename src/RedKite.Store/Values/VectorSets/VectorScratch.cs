@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
+using RedKite.Store.Memory;
 
 namespace RedKite.Store.Values.VectorSets;
 
@@ -14,7 +15,8 @@ internal sealed unsafe class VectorScratch
     // Where more than so many times the wanted results were found, sorting all would take longer than choosing.
     private const int SortedShare = 4;
 
-    private ulong[] _visited = new ulong[64];
+    private ulong* _visited; // outside the managed heap, because it grows with the set
+    private int _visitedWords;
     private readonly int[] _marked = new int[1024]; // words of visited that are not 0
     private int _markedCount;
     private byte* _query;
@@ -26,7 +28,13 @@ internal sealed unsafe class VectorScratch
     private ulong[] _keys = new ulong[64];
     private ulong[] _near = new ulong[256];
 
-    ~VectorScratch() => NativeMemory.Free(_query);
+    ~VectorScratch()
+    {
+        NativeMemory.Free(_query);
+        NativeMemory.Free(_visited);
+        Open.Free();
+        Found.Free();
+    }
 
     /// <summary>The bytes of vectors that a change of a graph may still read.</summary>
     internal long ChangeWork { get; set; }
@@ -90,20 +98,22 @@ internal sealed unsafe class VectorScratch
         HasFailed = false;
         EndVisits();
         int words = (nodes + 63) >> 6;
-        if (_visited.Length < words || _visited.Length > Math.Max(KeptMax, words * 4L)) _visited = new ulong[words + (words / 4)];
+        if (_visitedWords >= words && _visitedWords <= Math.Max(KeptMax, words * 4L)) return;
+        Trim(ref _visited, ref _visitedWords);
+        GrowVisited(words);
     }
 
     /// <summary>Continues a search in a set that may have more nodes by now.</summary>
     internal void Continue(int nodes)
     {
         int words = (nodes + 63) >> 6;
-        if (_visited.Length < words) Array.Resize(ref _visited, words + (words / 4));
+        if (_visitedWords < words) GrowVisited(words);
     }
 
     /// <summary>Releases everything but the vector that is searched.</summary>
     internal void Trim()
     {
-        _visited = new ulong[64];
+        Trim(ref _visited, ref _visitedWords);
         _markedCount = 0;
         FreshAt = FreshCount = 0;
         Open.Trim();
@@ -163,7 +173,7 @@ internal sealed unsafe class VectorScratch
     {
         if (_markedCount > _marked.Length)
         {
-            Array.Clear(_visited);
+            new Span<ulong>(_visited, _visitedWords).Clear();
         }
         else
         {
@@ -171,6 +181,21 @@ internal sealed unsafe class VectorScratch
         }
 
         _markedCount = 0;
+    }
+
+    private void GrowVisited(int words)
+    {
+        int grown = words + (words / 4);
+        _visited = (ulong*)SystemMemory.Reallocate((byte*)_visited, (nuint)grown * sizeof(ulong));
+        new Span<ulong>(_visited + _visitedWords, grown - _visitedWords).Clear();
+        _visitedWords = grown;
+    }
+
+    private static void Trim(ref ulong* words, ref int count)
+    {
+        NativeMemory.Free(words);
+        words = null;
+        count = 0;
     }
 
     private static Span<T> Room<T>(ref T[] array, int count)

@@ -122,6 +122,9 @@ internal readonly unsafe ref struct VectorSetValue
     /// <summary>An element at random.</summary>
     internal VectorElement Pick(Random random) => new(_data, Table.Pick(random));
 
+    /// <summary>Whether there is memory for <see cref="Draw"/> of so many elements.</summary>
+    internal static bool HasRoomToDraw(long count) => NativeList<nint>.HasRoom(count * (1 + MemberTable<VectorNode>.SlotsOfDrawn));
+
     /// <summary>Different elements at random: as many blocks as the span has room for, at most all.</summary>
     internal void Draw(Random random, Span<nint> blocks) => Table.DrawDistinct(random, blocks);
 
