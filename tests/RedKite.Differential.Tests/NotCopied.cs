@@ -58,12 +58,6 @@ internal static class NotCopied
             "a thread of its own makes these calls, and no client waits for it",
             _ => false),
         new(
-            "CLIENT TRACKING with REDIRECT to a client over the other protocol: the invalidation of all keys",
-            "its null is in the protocol of the client that tracks: a client over RESP2 gets one of RESP3",
-            "in the protocol of the client that gets it",
-            "RESP2 has no other null, and its parsers refuse one",
-            _ => false),
-        new(
             "Sizes that are products of what clients choose: patterns, filters, the text of scripts, DEBUG POPULATE",
             "take as long as they take",
             "an error from a limit on ([bounds.md](../bounds.md))",

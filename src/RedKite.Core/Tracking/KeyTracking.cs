@@ -279,7 +279,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         if (!tracking.NoLoop || client != changedBy) Send(session, tracking, text);
     }
 
-    // Without keys, of all of them: in the protocol of the client that gets it, which need not be that of the client that tracks.
+    // Without keys, of all of them: as in Redis, that null is in the protocol of the client that tracks, which need not be that of the client that gets it.
     private void Send(Session session, ClientTracking tracking, byte[]? keys)
     {
         Session receiver = session;
@@ -298,7 +298,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         // Over RESP2, only another client that has subscriptions understands it.
         if (!receiver.Resp3 && (tracking.RedirectTo == 0 || receiver.Type != ClientType.PubSub)) return;
         Interlocked.Increment(ref _sent);
-        Deliver(receiver, InvalidationText.Message(pool, receiver.Resp3, keys ?? InvalidationText.AllKeys(receiver.Resp3)));
+        Deliver(receiver, InvalidationText.Message(pool, receiver.Resp3, keys ?? InvalidationText.AllKeys(session.Resp3)));
     }
 
     private static void Deliver(Session receiver, in Payload message)
