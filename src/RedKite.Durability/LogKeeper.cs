@@ -1,6 +1,7 @@
 using System.Text;
 using RedKite.Persistence.Aof;
 using RedKite.Persistence.Files;
+using RedKite.Persistence.Log;
 using RedKite.Persistence.Rdb;
 using RedKite.Server.Changes;
 using RedKite.Server.Config;
@@ -41,6 +42,9 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
     private bool _beginsAnew; // what is on the disk is not continued
     private long _replaced; // how often the data became another than that of the files
     private long _covered; // how many of these a base in force has
+
+    /// <summary>Called between reading a setting and applying it: tests stop there.</summary>
+    internal Action? Applying { get; set; }
 
     /// <summary>The clients that wait for the log.</summary>
     internal SyncWaits Waits { get; } = new(host);
@@ -478,7 +482,9 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
     {
         lock (_applying) // what was read earlier is not written later
         {
-            log.Writer.Policy = _settings.AppendFsync;
+            FsyncPolicy policy = _settings.AppendFsync;
+            Applying?.Invoke();
+            log.Writer.Policy = policy;
             log.Writer.WritesTimestamps = _settings.AofTimestampEnabled;
         }
 

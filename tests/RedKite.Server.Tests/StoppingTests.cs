@@ -1,5 +1,6 @@
 using RedKite.Net;
 using RedKite.Server.Durability;
+using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Following;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
@@ -113,6 +114,43 @@ public sealed class StoppingTests
         await server.Stopped.WaitAsync(Patience, TestContext.Current.CancellationToken);
 
         static Task<RespValue> KillAsync(RespConnection client) => Task.Run(() => client.Run("SCRIPT KILL")).WaitAsync(Patience, TestContext.Current.CancellationToken);
+    }
+
+    // What it would change is in no file. If the save fails, and the server goes on, it is served then.
+    [Fact]
+    public async Task A_blocked_client_whose_key_was_noted_is_not_served_behind_the_last_save()
+    {
+        var clock = new ManualClock();
+        var options = new RedKiteOptions { Port = 0, TimeProvider = clock };
+        foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("loops", "1"), ("diagnostics", "no"), ("save", "")]) options.Settings[name] = value;
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
+        foreach (string command in (string[])["XADD s 1-1 a b", "XGROUP CREATE s g 0", "XREADGROUP GROUP g first STREAMS s >"]) Assert.False(server.Execute(command.Split(' ')).IsError);
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.SendCommand("XREADGROUP GROUP g second BLOCK 0 CLAIM 100 STREAMS s >");
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Blocked.Count == 1, Patience));
+        server.Engine.Pause.Hold(PauseReason.LastSave);
+        clock.Advance(1000); // the entry may be claimed
+        await LookAsync();
+        Assert.Equal((1, "first"), (server.Engine.Blocked.Count, Owner()));
+        server.Engine.Pause.Release(PauseReason.LastSave);
+        await LookAsync();
+        Assert.Equal((0, "second"), (server.Engine.Blocked.Count, Owner()));
+
+        string? Owner() => server.Execute("XPENDING", "s", "g", "-", "+", "1").Items[0].Items[1].Text;
+
+        // As a tick does.
+        Task LookAsync()
+        {
+            var looked = new TaskCompletionSource();
+            server.Loops[0].Loop.Post(() =>
+            {
+                BlockedClientServer blocked = server.Loops[0].Executor.Invoker.Blocked;
+                blocked.NoteLooks(server.Engine.Clock.SteadyMs);
+                blocked.ServeNoted();
+                looked.SetResult();
+            });
+            return looked.Task.WaitAsync(Patience, TestContext.Current.CancellationToken);
+        }
     }
 
     // SHUTDOWN SAVE waits for a script; the client that gives up waiting for it wants no data.

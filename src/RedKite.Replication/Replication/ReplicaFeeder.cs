@@ -27,6 +27,9 @@ internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream, Ac
     /// <summary>Bytes of the stream that the loop's replicas were sent. A moment old when another thread reads it.</summary>
     internal long StreamedBytes { get; private set; }
 
+    /// <summary>Whether the loop will look at the stream without being woken.</summary>
+    internal bool IsAwake => Volatile.Read(ref _isAwake) != 0;
+
     /// <summary>Whether the loop has replicas. On its thread.</summary>
     public bool IsInUse => _replicas.Count > 0;
 
@@ -47,7 +50,7 @@ internal sealed class ReplicaFeeder(EventLoop loop, ReplicationStream stream, Ac
     /// <summary>The stream has more. From any thread, perhaps with stripes locked: one post for each iteration of the loop.</summary>
     internal void Wake()
     {
-        if (Volatile.Read(ref _isAwake) != 0 || Interlocked.Exchange(ref _isAwake, 1) != 0) return;
+        if (IsAwake || Interlocked.Exchange(ref _isAwake, 1) != 0) return;
         if (!loop.IsCurrent) loop.Post(static () => { });
     }
 

@@ -1,6 +1,8 @@
 using System.Globalization;
 using System.Text;
 using RedKite.Persistence.Files;
+using RedKite.Persistence.Log;
+using RedKite.Server.Durability;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Durability;
@@ -552,6 +554,26 @@ public class AppendOnlyFileTests
                 Assert.True(value == disk.Run("GET " + key).Text, $"{key} is lost in round {round}, seed {seed}");
             }
         }
+    }
+
+    // A thread that begins a log reads the setting, and CONFIG SET changes and applies it before that thread writes what it has read.
+    [Fact]
+    public async Task What_was_read_of_appendfsync_earlier_is_not_applied_later()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "everysec");
+        LogKeeper log = disk.Server.Parts.Durability.Log;
+        Thread? later = null;
+        log.Applying = () =>
+        {
+            if (later is not null) return;
+            later = new Thread(log.ApplySettings);
+            disk.Server.Engine.Configuration.Settings.AppendFsync = FsyncPolicy.Always;
+            later.Start();
+            disk.WaitFor(() => !later.IsAlive || later.ThreadState.HasFlag(ThreadState.WaitSleepJoin), "the other thread");
+        };
+        log.ApplySettings();
+        Assert.True(later!.Join(60_000));
+        Assert.Equal(FsyncPolicy.Always, log.Log!.Writer.Policy);
     }
 
     private static void Fill(DiskServer disk)

@@ -156,10 +156,16 @@ public class StreamCommandTests
         await using DiskServer replica = await FollowAsync(primary);
         Engine engine = replica.Server.Engine;
         engine.Pause.Hold(PauseReason.LastSave);
-        primary.Stream("COPY a b", "SET behind 1");
-        replica.WaitFor(() => replica.Run("EXISTS behind").Integer == 1, "the copy");
-        Assert.Equal(20_000, replica.Run("SCARD b").Integer);
-        engine.Pause.Release(PauseReason.LastSave);
+        try
+        {
+            primary.Stream("COPY a b", "SET behind 1");
+            replica.WaitFor(() => replica.Run("EXISTS behind").Integer == 1, "the copy");
+            Assert.Equal(20_000, replica.Run("SCARD b").Integer);
+        }
+        finally
+        {
+            engine.Pause.Release(PauseReason.LastSave); // the replica's end waits for its link, and that for the copy
+        }
     }
 
     internal static async Task<ScriptedPrimary> PrimaryAsync()
