@@ -26,6 +26,14 @@ internal readonly record struct LuaCall(LuaInterpreter Owner, nint State, string
         _ => throw WrongType(argument, "string"),
     };
 
+    /// <summary>As <see cref="Text"/>, copied to the managed heap, where it takes twice as many bytes.</summary>
+    /// <exception cref="LuaException">The script has not that much memory.</exception>
+    internal string String(int argument)
+    {
+        ReadOnlySpan<byte> text = Text(argument);
+        return text.Length <= Owner.BufferBytesMax / sizeof(char) ? System.Text.Encoding.Latin1.GetString(text) : throw Owner.OutOfMemory();
+    }
+
     /// <summary>A number, or the number that a string is.</summary>
     internal double Number(int argument) => TryNumber(argument, out double value) ? value : throw WrongType(argument, "number");
 

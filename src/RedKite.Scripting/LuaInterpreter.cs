@@ -35,6 +35,7 @@ internal sealed partial class LuaInterpreter : IDisposable
     private const int SharedArgumentsPosition = 1_000_008;
     private const int FlagPosition = 1_000_009; // a function whose first upvalue is the interrupt flag
     internal const int ArrayMarkPosition = 1_000_010; // the metatable of decoded arrays of JSON
+    private const int WeakNamePosition = 1_000_011; // by which the collector looks for a table's mode
     private const int FirstFunctionPosition = 1_000_100;
     private const int HelperCount = 14;
     private const int NumberBytesMax = 64;
@@ -71,6 +72,7 @@ internal sealed partial class LuaInterpreter : IDisposable
         _output = new ScriptOutput(_allocator);
         _self = GCHandle.Alloc(this);
         _state = Lua.NewState(_allocator, _self);
+        WeakTables.Disable(_state, _allocator, WeakNamePosition);
         Lua.OpenLibrary(_state, "_G\0"u8, "luaopen_base");
         Lua.OpenLibrary(_state, "string\0"u8, "luaopen_string");
         Lua.OpenLibrary(_state, "table\0"u8, "luaopen_table");

@@ -58,6 +58,12 @@ internal static class NotCopied
             "a thread of its own makes these calls, and no client waits for it",
             _ => false),
         new(
+            "Weak tables of scripts (`__mode` in a metatable)",
+            "a garbage collection removes entries whose key or value nothing else names",
+            "they are strong: entries stay until the script or library drops the table",
+            "Lua 5.4 needs the square of a table's entries for weak keys that its values name, in one piece that SCRIPT KILL cannot end",
+            _ => false),
+        new(
             "Sizes that are products of what clients choose: patterns, filters, the text of scripts, DEBUG POPULATE",
             "take as long as they take",
             "an error from a limit on ([bounds.md](../bounds.md))",

@@ -51,6 +51,39 @@ public class ScriptLimitTests
         Assert.Contains(expected, bench.Run(script), StringComparison.Ordinal);
     }
 
+    // Tables with weak keys took the square of their entries in one piece, if each value is the next key: their entries are strong. Where the mode is added later, too.
+    [Theory]
+    [InlineData("local t = setmetatable({}, {__mode = 'k'})")]
+    [InlineData("local t = setmetatable({}, {__mode = 'v'})")]
+    [InlineData("local m = {} local t = setmetatable({}, m) m.__mode = 'kv'")]
+    public void Weak_tables_keep_their_entries(string table)
+    {
+        using var bench = new ScriptBench();
+        Assert.Equal(":1\r\n", bench.Run(table + " t[{}] = {} collectgarbage() return next(t) and 1 or 0"));
+    }
+
+    // Lengths that multiply: the search of a text is in pieces.
+    [Fact]
+    public void Search_of_a_text_asks_whether_the_script_may_go_on()
+    {
+        using var bench = new ScriptBench();
+        string half = string.Concat(Enumerable.Repeat("ab", 25_000));
+        string text = string.Concat(Enumerable.Repeat("ab", 100_000)) + half + "c" + half;
+        int ticks = 0;
+        bench.Host.Ticks = () =>
+        {
+            ticks++;
+            bench.Lua.Interrupt();
+            return null;
+        };
+        bench.Lua.Interrupt();
+        Assert.Equal(":200001\r\n", bench.Run("return (string.find(ARGV[1], ARGV[2], 1, true))", arguments: [text, half + "c" + half]));
+        Assert.InRange(ticks, 1000, 5000);
+        Assert.Equal(":200001\r\n", bench.Run("return (string.find(ARGV[1], ARGV[2], 100000))", arguments: [text, half + "c" + half]));
+        Assert.Equal("$-1\r\n", bench.Run("return (string.find(ARGV[1], ARGV[2], 200002, true))", arguments: [text, half + "c" + half]));
+        Assert.Equal(":300002\r\n", bench.Run("return (string.find(ARGV[1], '', -0 - 0 + 300002, true))", arguments: [text]));
+    }
+
     [Fact]
     public void Long_chains_of_operators_compile_to_flat_text()
     {
@@ -119,6 +152,27 @@ public class ScriptLimitTests
     [InlineData("local e = {} for i = 1, 1e6 do e[i .. ''] = 1 end for k in pairs(e) do e[k] = nil end local t = {} for i = 1, 1e5 do t[i] = e end cmsgpack.pack(t)")]
     [InlineData("local s = string.rep('x', 1e7) local t = {} for i = 1, 1e5 do t[i] = s end table.sort(t)")] // within one native call
     [InlineData("load(function() return ' ' end)")]
+    [InlineData("local t = setmetatable({}, {__mode = 'k'}) while true do t[{}] = {} collectgarbage() end")]
+    [InlineData("local m = {} local t = setmetatable({}, m) m.__mode = 'kv' while true do t[{}] = {} end")]
+    [InlineData("while true do local s = string.rep('ab', 1e6) .. string.rep('', 1e15) end")]
+    [InlineData("while true do string.find(string.rep('ab', 1e5), string.rep('ab', 1e4) .. 'c' .. string.rep('ab', 1e4), 1, true) end")]
+    [InlineData("string.gsub('a', 'b*', string.rep('%1', 3e7))", true)]
+    [InlineData("string.gsub(string.rep('a', 1e6), '', string.rep('%0', 1e6))", true)]
+    [InlineData("while true do string.format('%99.99f%s%q', 1e300, string.rep('x', 1e5), string.rep('\0', 1e5)) end")]
+    [InlineData("string.format(string.rep('%%', 3e7))")]
+    [InlineData("string.format('%q', string.rep('x', 1e8))")]
+    [InlineData("tonumber(string.rep('z', 1e8), 36)")]
+    [InlineData("while true do tonumber(string.rep('1', 1e6)) tonumber(string.rep('x', 1e6)) end")]
+    [InlineData("struct.pack(string.rep('x', 5e7))")]
+    [InlineData("struct.size(string.rep('!8i8c9', 1e7))")]
+    [InlineData("while true do struct.unpack(string.rep('b', 7000), string.rep('x', 7000)) end")]
+    [InlineData("cjson.decode('[' .. string.rep('1,', 2e7) .. '1]')")]
+    [InlineData("while true do cjson.encode(cjson.decode(string.rep('[', 900) .. string.rep(']', 900))) end")]
+    [InlineData("local t = {} for i = 1, 15 do t = {t, t, t, t} end return #cmsgpack.pack(t)")]
+    [InlineData("while true do cmsgpack.unpack('\\221\\0\\15\\255\\255' .. string.rep('\\0', 1e6)) end")]
+    [InlineData("local t = {} for i = 1, 1e5 do t[i] = 'x' end while true do table.concat(t, ',') end")]
+    [InlineData("while true do unpack({}, 1, 7000) end")]
+    [InlineData("while true do loadstring('return ' .. string.rep('(', 1e7)) end")]
     [InlineData("local t = {} for i = 1, 60 do t = {t, t} end return t")]
     [InlineData("coroutine.wrap(function() pcall(function() while true do end end) while true do end end)()")]
     public void Endless_script_is_ended_by_the_host(string script, bool isExpression = false)

@@ -67,6 +67,18 @@ internal sealed unsafe class LuaAllocator : IDisposable
         return new LuaException("not enough memory");
     }
 
+    /// <summary>Finds where the state keeps some addresses, one behind the other; null: nowhere.</summary>
+    internal nint* FindInState(ReadOnlySpan<nint> addresses)
+    {
+        for (long at = 0; at + (addresses.Length * sizeof(nint)) <= _heap->StateBytes; at += sizeof(nint))
+        {
+            var found = (nint*)(_heap->State + (nint)at);
+            if (new ReadOnlySpan<nint>(found, addresses.Length).SequenceEqual(addresses)) return found;
+        }
+
+        return null;
+    }
+
     /// <summary>Releases all memory. The interpreter is closed.</summary>
     public void Dispose()
     {

@@ -81,6 +81,7 @@ internal static class BaseLibrary
         bool isTooLarge = false;
         foreach (byte c in text)
         {
+            call.Owner.Step();
             int digit = char.IsAsciiDigit((char)c) ? c - '0' : char.IsAsciiLetter((char)c) ? (c | 0x20) - 'a' + 10 : 99;
             if (digit >= radix)
             {
@@ -122,9 +123,8 @@ internal static class BaseLibrary
 
     private static int Load(LuaCall call)
     {
-        string source = Encoding.Latin1.GetString(call.Text(1));
-        string name = Encoding.Latin1.GetString(call.Text(2));
-        if (LuaInterpreter.TryLoad(call.State, Encoding.Latin1.GetBytes(source), name, ChunkName.Show(name), returnsOne: false, out _, out string error)) return 1;
+        string name = call.String(2);
+        if (LuaInterpreter.TryLoad(call.State, call.Text(1), name, ChunkName.Show(name), returnsOne: false, out _, out string error)) return 1;
         Lua.PushNil(call.State);
         call.Push(error);
         return 2;

@@ -8,6 +8,9 @@ internal static class PatternLibrary
 {
     private static readonly SearchValues<byte> Specials = SearchValues.Create("^$*+?.([%-"u8);
 
+    // Compared in one piece at most: about a millisecond.
+    private const int SearchBytes = 16 * 1024 * 1024;
+
     internal static void Add(LuaInterpreter lua)
     {
         lua.Add("string.find", Find);
@@ -23,9 +26,9 @@ internal static class PatternLibrary
         int from = Beginning(call, text.Length);
         if ((call.Count >= 4 && Lua.ToBoolean(call.State, 4)) || IsPlain(pattern))
         {
-            int at = text[from..].IndexOf(pattern);
+            int at = IndexOf(call.Owner, text, pattern, from);
             if (at < 0) return PushNil(call);
-            PushRange(call, from + at, from + at + pattern.Length);
+            PushRange(call, at, at + pattern.Length);
             return 2;
         }
 
@@ -33,6 +36,21 @@ internal static class PatternLibrary
         if (!match.TryFind(from, takesAnchor: true, out int start, out int end)) return PushNil(call);
         PushRange(call, start, end);
         return 2 + match.PushCaptures(call.State);
+    }
+
+    // A long text may begin to match almost everywhere, so that their lengths multiply: in pieces, between which the script may end.
+    private static int IndexOf(LuaInterpreter owner, ReadOnlySpan<byte> text, ReadOnlySpan<byte> sought, int from)
+    {
+        if (sought.IsEmpty) return from;
+        int positions = Math.Max(1, SearchBytes / sought.Length);
+        for (long at = from; at + sought.Length <= text.Length; at += positions)
+        {
+            int found = text.Slice((int)at, (int)Math.Min(text.Length - at, (long)positions + sought.Length - 1)).IndexOf(sought);
+            if (found >= 0) return (int)at + found;
+            owner.Step();
+        }
+
+        return -1;
     }
 
     private static int Match(LuaCall call)
@@ -72,7 +90,7 @@ internal static class PatternLibrary
             if (!match.TryFind(from, takesAnchor: true, out int start, out int end)) break;
             count++;
             output.Write(text[copied..start]);
-            WriteReplacement(output, replacement, in match, start, end);
+            WriteReplacement(call.Owner, output, replacement, in match, start, end);
             copied = end;
             from = end > start ? end : end + 1;
             if (match.IsAnchored) break;
@@ -86,10 +104,11 @@ internal static class PatternLibrary
     }
 
     // %1 is the first capture and %0 the match; %x is x where x is no digit, and a % at the end is a zero byte.
-    private static void WriteReplacement(ScriptOutput output, ReadOnlySpan<byte> replacement, in LuaPattern match, int start, int end)
+    private static void WriteReplacement(LuaInterpreter owner, ScriptOutput output, ReadOnlySpan<byte> replacement, in LuaPattern match, int start, int end)
     {
         while (replacement.IndexOf((byte)'%') is >= 0 and var at)
         {
+            owner.Step();
             output.Write(replacement[..at]);
             byte c = at + 1 < replacement.Length ? replacement[at + 1] : (byte)0;
             if (c == '0') match.WriteWhole(output, start, end);

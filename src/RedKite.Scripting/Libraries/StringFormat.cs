@@ -7,11 +7,13 @@ namespace RedKite.Scripting.Libraries;
 /// <summary>string.format as in Lua 5.1: C's formats, where integers are numbers cut to integers.</summary>
 internal static class StringFormat
 {
+    private const int QuotedPerCheck = 4096;
+
     internal static void Add(LuaInterpreter lua) => lua.Add("string.format", Format);
 
     private static int Format(LuaCall call)
     {
-        string format = Encoding.Latin1.GetString(call.Text(1));
+        string format = call.String(1);
         var result = new StringBuilder();
         int argument = 1;
         int at = 0;
@@ -38,7 +40,7 @@ internal static class StringFormat
             if (at >= format.Length) throw new LuaException("invalid option '%' to 'format'");
             char option = format[at++];
             Write(call, argument, option, specification, result);
-            if (result.Length > call.Owner.BufferBytesMax / sizeof(char)) throw call.Owner.OutOfMemory();
+            CheckSize(call, result);
         }
 
         call.Push(result.ToString());
@@ -65,10 +67,10 @@ internal static class StringFormat
                 result.Append(specification.Float(call.Number(argument), option));
                 break;
             case 'q':
-                Quote(Encoding.Latin1.GetString(call.Text(argument)), result);
+                Quote(call, call.Text(argument), result);
                 break;
             case 's':
-                string text = Encoding.Latin1.GetString(call.Text(argument));
+                string text = call.String(argument);
                 result.Append(specification.Precision is null && text.Length >= 100 ? text : specification.Text(text));
                 break;
             default:
@@ -86,11 +88,23 @@ internal static class StringFormat
         return value < 18446744073709551616.0 ? (ulong)value : 0;
     }
 
-    private static void Quote(string text, StringBuilder result)
+    private static void CheckSize(LuaCall call, StringBuilder result)
+    {
+        if (result.Length > call.Owner.BufferBytesMax / sizeof(char)) throw call.Owner.OutOfMemory();
+    }
+
+    private static void Quote(LuaCall call, ReadOnlySpan<byte> text, StringBuilder result)
     {
         result.Append('"');
-        foreach (char c in text)
+        for (int i = 0; i < text.Length; i++)
         {
+            if (i % QuotedPerCheck == 0)
+            {
+                call.Owner.Step();
+                CheckSize(call, result);
+            }
+
+            char c = (char)text[i];
             switch (c)
             {
                 case '"' or '\\' or '\n':

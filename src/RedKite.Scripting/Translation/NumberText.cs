@@ -30,11 +30,13 @@ internal static class NumberText
 
     private static bool TryParseDecimal(ReadOnlySpan<byte> digits, out double value)
     {
+        value = 0;
         if (char.IsAsciiDigit((char)digits[0]) || digits[0] == '.')
         {
             return double.TryParse(digits, NumberStyles.AllowDecimalPoint | NumberStyles.AllowExponent, CultureInfo.InvariantCulture, out value);
         }
 
+        if (digits.Length > "infinity".Length) return false;
 #pragma warning disable CA1308 // compared, not shown
         string word = Encoding.Latin1.GetString(digits).ToLowerInvariant();
 #pragma warning restore CA1308

@@ -106,12 +106,19 @@ internal sealed class SteppedClient(Connection connection)
 
     internal string Replies => _replies.ToString();
 
+    /// <summary>Called on its loop's thread when it is sent something.</summary>
+    internal Action? Sent { get; set; }
+
     internal void Send(string command)
     {
         foreach (byte next in CommandLine.Encode(CommandLine.Split(command))) Input.Enqueue(next);
     }
 
-    internal void Add(ReadOnlySpan<byte> reply) => _replies.Append(Encoding.Latin1.GetString(reply));
+    internal void Add(ReadOnlySpan<byte> reply)
+    {
+        _replies.Append(Encoding.Latin1.GetString(reply));
+        Sent?.Invoke();
+    }
 
     internal string TakeReplies()
     {
