@@ -126,8 +126,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     {
         if (RefusesSize()) return;
         int database = _session.DatabaseIndex;
-        ISyncedLog? log = _engine.SyncedLog.Log;
-        long failures = log?.Failures ?? 0;
+        ISyncedLog? log = BeginLogged(out long failures);
         Command? command = Find(_engine.Commands);
         RowHandler handler = default;
         if (command is null || !_direct.TryRunShort(_session, command, Request.Bytes, Request.Slices, ref handler))
@@ -146,8 +145,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     {
         using Activity? span = MakesSpans ? CommandSpans.Begin("GET", _session.DatabaseIndex) : null;
         if (RefusesSize()) return null;
-        ISyncedLog? log = _engine.SyncedLog.Log;
-        long failures = log?.Failures ?? 0;
+        ISyncedLog? log = BeginLogged(out long failures);
         Command? command = Find(_engine.Commands);
         var handler = new GetInto(destination);
         bool isShort = command is not null && _direct.TryRunShort(_session, command, Request.Bytes, Request.Slices, ref handler);
@@ -160,7 +158,9 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     /// <summary>Executes the request for another session; if its command waits, <see cref="Session.Blocked"/> is set.</summary>
     internal void ExecuteFor(Session session)
     {
-        if (!RefusesSize()) Invoke(Find(_engine.Commands), session);
+        if (RefusesSize()) return;
+        _ = BeginLogged(out _);
+        Invoke(Find(_engine.Commands), session);
     }
 
     /// <summary>Executes the request for another session, as a span.</summary>
@@ -175,8 +175,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     /// <returns>How many bytes of it were executed.</returns>
     public int Run(Session session, Span<byte> request, long bytesMax, out bool goesOn)
     {
-        ISyncedLog? log = _engine.SyncedLog.Log;
-        long failures = log?.Failures ?? 0;
+        ISyncedLog? log = BeginLogged(out long failures);
         Reply.BytesMax = bytesMax;
         _executor.Time.Read();
         session.NoteUser(); // there is no loop that could
@@ -332,6 +331,15 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         {
             _executor.Environment.ScriptMutexHold.End();
         }
+    }
+
+    // Before the command looks whether writes are refused.
+    private ISyncedLog? BeginLogged(out long failures)
+    {
+        ISyncedLog? log = _origin == CommandOrigin.Client ? _engine.SyncedLog.Log : null;
+        failures = log?.Failures ?? 0;
+        _executor.Invoker.Blocked.BeginLogged(log, failures);
+        return log;
     }
 
     private void WaitForLog(ISyncedLog? log, long failures)

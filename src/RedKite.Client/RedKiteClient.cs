@@ -51,7 +51,7 @@ public sealed partial class RedKiteClient : RedKiteCommands
     public async ValueTask WaitForLogAsync(CancellationToken cancellationToken = default)
     {
         if (_parts.Engine.SyncedLog.Log is not { } log) return;
-        if (!await log.WhenSyncedAsync(log.Failures, cancellationToken).ConfigureAwait(false)) throw LogFailure(log);
+        if (!await log.WhenSyncedAsync(failures: null, cancellationToken).ConfigureAwait(false)) throw LogFailure(log);
     }
 
     /// <summary>
@@ -119,11 +119,12 @@ public sealed partial class RedKiteClient : RedKiteCommands
         }
     }
 
-    private async ValueTask<RedKiteReply> AfterLog(ValueTask<RedKiteReply> reply, CancellationToken cancellation)
+    // What was refused because the log failed was not executed.
+    private static async ValueTask<RedKiteReply> AfterLog(ValueTask<RedKiteReply> reply, ISyncedLog log, long? failures, CancellationToken cancellation)
     {
         RedKiteReply result = await reply.ConfigureAwait(false);
-        await WaitForLogAsync(cancellation).ConfigureAwait(false);
-        return result;
+        if (await log.WhenSyncedAsync(failures, cancellation).ConfigureAwait(false)) return result;
+        return result.IsError && result.Text!.StartsWith("MISCONF ", StringComparison.Ordinal) ? result : throw LogFailure(log);
     }
 
     private ValueTask<RedKiteReply> RunAsync(Caller caller, CancellationToken cancellation) => caller.MakesSpans ? RunWithSpanAsync(caller, cancellation) : RunNowAsync(caller, cancellation);
@@ -147,8 +148,11 @@ public sealed partial class RedKiteClient : RedKiteCommands
 
     private ValueTask<RedKiteReply> RunNowAsync(Caller caller, CancellationToken cancellation)
     {
+        ISyncedLog? log = _skipsLogWait ? null : _parts.Engine.SyncedLog.Log;
+        long failures = log?.Failures ?? 0;
         ValueTask<RedKiteReply> reply = _parts.Waits.Run(caller, _database, cancellation);
-        return _skipsLogWait || _parts.Engine.SyncedLog.Log is null ? reply : AfterLog(reply, cancellation);
+        if (log is null) return reply;
+        return AfterLog(reply, log, reply.IsCompleted ? failures : null, cancellation); // what has waited, perhaps for hours, was executed by another command: failures before that are none of it
     }
 }
 

@@ -126,17 +126,19 @@ internal sealed class AppendOnlyLog : IEffectConsumer, ISyncedLog, IDisposable
         return true;
     }
 
-    /// <summary>As <see cref="WaitUntilSynced"/>, without a thread that waits, for what others have executed, too: false while the log fails.</summary>
-    public async ValueTask<bool> WhenSyncedAsync(long failures, CancellationToken cancellation)
+    /// <inheritdoc/>
+    public async ValueTask<bool> WhenSyncedAsync(long? failures, CancellationToken cancellation)
     {
+        long before = failures ?? Failures;
         long position = AwaitedPosition();
         if (position == 0) return true;
         Writer.Ask(position);
         while (Writer.SyncedPosition < position)
         {
             TaskCompletionSource next = Volatile.Read(ref _nextSync) ?? NewSignal();
-            if (Failures != failures || Refusing != 0) return false;
-            if (!RequiresSync) return true;
+            bool refuses = Refusing != 0; // before the count: it was counted first
+            if (Failures != before || (refuses && failures is null)) return false;
+            if (refuses || !RequiresSync) return true;
             if (Writer.SyncedPosition >= position) return true;
             await Task.WhenAny(next.Task, Task.Delay(WaitMs, cancellation)).ConfigureAwait(false);
             cancellation.ThrowIfCancellationRequested();

@@ -43,9 +43,6 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
     private long _replaced; // how often the data became another than that of the files
     private long _covered; // how many of these a base in force has
 
-    /// <summary>Called between reading a setting and applying it: tests stop there.</summary>
-    internal Action? Applying { get; set; }
-
     /// <summary>The clients that wait for the log.</summary>
     internal SyncWaits Waits { get; } = new(host);
 
@@ -473,17 +470,21 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
     }
 
     /// <summary>Applies the settings that may change at run time.</summary>
-    internal void ApplySettings()
+    internal void ApplySettings() => ApplySettings(whenRead: null);
+
+    /// <summary>As <see cref="ApplySettings()"/>.</summary>
+    /// <param name="whenRead">Called when a setting is read and not applied yet: tests stop there.</param>
+    internal void ApplySettings(Action? whenRead)
     {
-        if (_log is { } log) Apply(log);
+        if (_log is { } log) Apply(log, whenRead);
     }
 
-    private void Apply(AppendOnlyLog log)
+    private void Apply(AppendOnlyLog log, Action? whenRead = null)
     {
         lock (_applying) // what was read earlier is not written later
         {
             FsyncPolicy policy = _settings.AppendFsync;
-            Applying?.Invoke();
+            whenRead?.Invoke();
             log.Writer.Policy = policy;
             log.Writer.WritesTimestamps = _settings.AofTimestampEnabled;
         }

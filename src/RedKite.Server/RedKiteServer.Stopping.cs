@@ -139,6 +139,7 @@ public sealed partial class RedKiteServer
             Do(() => Watching?.Dispose());
             if (Cluster?.Agreement is { } agreement) Do(agreement.Dispose); // another node may take over from now on
             Do(Engine.Script.EndForStop);
+            Do(AwaitLastSave);
             Do(_arrivals.Dispose);
             Do(() => Parts.SlotMoves()?.Stop());
             Do(Parts.Migrations.Stop); // while there are loops, which its transfers wake
@@ -195,6 +196,14 @@ public sealed partial class RedKiteServer
                 Engine.Log.Warning(LogEvents.StopFailed, $"A bug: the server could not stop as it should. {failure}");
                 return false;
             }
+        }
+    }
+
+    // Of a SHUTDOWN that saves: its client takes the end of its connection for the end of the save, so the loops end behind it. It waits for no script any more.
+    private void AwaitLastSave()
+    {
+        lock (_savingToStop)
+        {
         }
     }
 

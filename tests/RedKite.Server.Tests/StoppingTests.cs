@@ -182,6 +182,42 @@ public sealed class StoppingTests
         Assert.InRange(polls, 1, (server.Parts.Durability.ScriptAtStopMs / DurabilityService.ScriptPollMs) - 1); // it had not given up
     }
 
+    // The client that saves takes the end of its connection for the end of the save, and gets an error if that fails.
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_stop_without_saving_lets_the_file_of_one_that_saves_be_written(bool fails)
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("save", "3600 1");
+        RedKiteServer server = disk.Server;
+        disk.Run("SET a 1");
+        using var reached = new ManualResetEventSlim();
+        using var goesOn = new ManualResetEventSlim();
+        disk.Files.Plan = call =>
+        {
+            if (call.Operation != "rename" || !call.Path.EndsWith(".rdb", StringComparison.Ordinal)) return null;
+            reached.Set();
+            goesOn.Wait(CancellationToken.None);
+            return fails ? new FileFault(FileFault.InputOutput) : null;
+        };
+        using RespConnection saving = RespConnection.Connect(server.Port);
+        using RespConnection discarding = RespConnection.Connect(server.Port);
+        saving.SendCommand("SHUTDOWN SAVE");
+        reached.Wait(TestContext.Current.CancellationToken);
+        discarding.SendCommand("SHUTDOWN NOSAVE");
+        Assert.True(discarding.Read().IsClosed);
+        Task<RespValue> reply = Task.Run(saving.Read, TestContext.Current.CancellationToken);
+        Assert.False(SpinWait.SpinUntil(() => reply.IsCompleted, 200)); // its connection would have ended by then
+        goesOn.Set();
+        RespValue end = await reply.WaitAsync(Patience, TestContext.Current.CancellationToken);
+        if (fails) Assert.Equal("ERR Errors trying to SHUTDOWN. Check logs.", end.Text);
+        else Assert.True(end.IsClosed);
+        await server.Stopped.WaitAsync(Patience, TestContext.Current.CancellationToken);
+        if (fails) return;
+        await disk.StartAsync();
+        Assert.Equal("1", disk.Run("GET a").Text);
+    }
+
     // By a client of the first loop, or the host, while the second one is made: it would run for ever.
     [Fact]
     public async Task A_stop_during_the_start_ends_the_loops_that_begin_afterwards()

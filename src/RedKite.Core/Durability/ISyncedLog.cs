@@ -26,8 +26,10 @@ internal interface ISyncedLog
     /// <returns>False if the log has failed since then.</returns>
     bool WaitUntilSynced(long failures);
 
-    /// <summary>As <see cref="WaitUntilSynced"/>, without a thread that waits, for what others have executed, too: false while the log fails.</summary>
-    ValueTask<bool> WhenSyncedAsync(long failures, CancellationToken cancellation);
+    /// <summary>As <see cref="WaitUntilSynced"/>, without a thread that waits.</summary>
+    /// <param name="failures">As there; null: for what others have executed, too, so false while the log fails.</param>
+    /// <param name="cancellation">Ends the wait.</param>
+    ValueTask<bool> WhenSyncedAsync(long? failures, CancellationToken cancellation);
 }
 
 /// <summary>The append-only file in use. What keeps it sets it; any thread reads it.</summary>

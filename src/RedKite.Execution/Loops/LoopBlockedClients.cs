@@ -81,6 +81,12 @@ internal sealed class LoopBlockedClients(Engine engine, EventLoop loop, CommandE
             return;
         }
 
+        if (client.MayBeLost)
+        {
+            connection.Close(); // as all whose output waited when the log failed
+            return;
+        }
+
         if (!client.DropsReply)
         {
             executor.Metrics.Writes++;

@@ -43,6 +43,55 @@ public sealed class FailingLogTests
         Assert.Equal("1", disk.Run("GET b").Text);
     }
 
+    // The loops have closed their clients that waited for the log, and wait for nothing any more, when the host's thread hands over the client that it has served.
+    [Fact]
+    public async Task A_client_that_a_host_serves_when_the_log_fails_gets_no_reply()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "always");
+        using RespConnection client = RespConnection.Connect(disk.Server.Port);
+        client.SendCommand("BLPOP k 0");
+        disk.WaitFor(() => disk.Server.Engine.Blocked.Count == 1, "the client");
+        using var executed = new ManualResetEventSlim();
+        using var goesOn = new ManualResetEventSlim();
+        using IDisposable watch = disk.Server.Engine.Monitors.Watch(command =>
+        {
+            if (command.Name != "rpush") return;
+            executed.Set(); // before the served client is handed over
+            goesOn.Wait(CancellationToken.None);
+        });
+        Task push = Task.Run(() => Assert.Throws<IOException>(() => disk.Run("RPUSH k v")), Token);
+        executed.Wait(Token);
+        disk.Files.Plan = static call => call.Operation == "sync" && call.Path.EndsWith(".aof", StringComparison.Ordinal) ? new FileFault(FileFault.InputOutput) : null;
+        Assert.Throws<IOException>(() => disk.Run("SET other 1"));
+        disk.WaitFor(() => disk.Server.Parts.Durability.Log.Log!.Refusing != 0, "the failure");
+        disk.WaitFor(
+            () =>
+            {
+                using RespConnection reader = RespConnection.Connect(disk.Server.Port);
+                reader.SendCommand("GET other"); // whose reply waits for the log no longer when the loop has closed those that waited
+                return !reader.Read().IsClosed;
+            },
+            "a loop that has closed its clients");
+        goesOn.Set();
+        await push.WaitAsync(TimeSpan.FromSeconds(60), Token);
+        Assert.True(client.Read().IsClosed);
+    }
+
+    // It was refused: the exception would say that it was executed.
+    [Fact]
+    public async Task A_task_of_the_host_says_what_a_failing_log_has_refused_and_reads()
+    {
+        await using DiskServer disk = await DiskServer.StartAsync("appendonly", "yes", "appendfsync", "always");
+        RedKiteClient client = disk.Server.CreateClient();
+        disk.Run("SET a 1");
+        disk.Files.Plan = static call => call.Operation == "sync" && call.Path.EndsWith(".aof", StringComparison.Ordinal) ? new FileFault(FileFault.InputOutput) : null;
+        await Assert.ThrowsAsync<IOException>(async () => await client.ExecuteAsync(["SET", "a", "2"], Token));
+        disk.WaitFor(() => disk.Run("SET b 1").IsError, "the refusal");
+        Assert.StartsWith("MISCONF ", (await client.ExecuteAsync(["SET", "a", "3"], Token)).Text, StringComparison.Ordinal);
+        Assert.Equal("2", (await client.ExecuteAsync(["GET", "a"], Token)).Text);
+        await Assert.ThrowsAsync<IOException>(async () => await client.WaitForLogAsync(Token)); // which speaks of what others have executed, too
+    }
+
     // Before the base is in force, a power loss leaves the old files, of which the last may end damaged.
     [Theory]
     [InlineData("sync")]

@@ -1,5 +1,6 @@
 using RedKite.Protocol;
 using RedKite.Server.Changes;
+using RedKite.Server.Durability;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
@@ -22,6 +23,8 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     private readonly InvocationRecording _recording = core.Environment.Recording;
     private readonly BlockingState _blocking = core.Environment.Blocking;
     private readonly ReplyWriter _reply = new(core.Engine.Buffers);
+    private ISyncedLog? _log; // of before the command in progress, if it is one of the host's
+    private long _logFailures;
     private long? _readyMs; // null: the time of now
 
     /// <summary>Whether clients are blocked on a key that was noted.</summary>
@@ -68,6 +71,9 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
         }
     }
 
+    /// <summary>Notes the log, and how often it had failed, before a command of the host begins.</summary>
+    internal void BeginLogged(ISyncedLog? log, long failures) => (_log, _logFailures) = (log, failures);
+
     /// <summary>Notes the keys whose clients are to be looked at by now: <see cref="ServeNoted"/> serves them.</summary>
     internal void NoteLooks(long steadyMs) => noted.NoteLooks(steadyMs);
 
@@ -107,7 +113,12 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     internal void Deliver()
     {
         if (_blocking.Unblocked.Count == 0) return;
-        foreach (BlockedClient client in _blocking.Unblocked) _engine.Blocked.Finish(client);
+        foreach (BlockedClient client in _blocking.Unblocked)
+        {
+            if (_log is { } log) client.NoteLog(log, _logFailures);
+            _engine.Blocked.Finish(client);
+        }
+
         _blocking.Unblocked.Clear();
     }
 
