@@ -144,6 +144,7 @@ public sealed class StoppingTests
             var looked = new TaskCompletionSource();
             server.Loops[0].Loop.Post(() =>
             {
+                server.Loops[0].Executor.Time.Read();
                 BlockedClientServer blocked = server.Loops[0].Executor.Invoker.Blocked;
                 blocked.NoteLooks(server.Engine.Clock.SteadyMs);
                 blocked.ServeNoted();
@@ -207,8 +208,9 @@ public sealed class StoppingTests
         discarding.SendCommand("SHUTDOWN NOSAVE");
         Assert.True(discarding.Read().IsClosed);
         Task<RespValue> reply = Task.Run(saving.Read, TestContext.Current.CancellationToken);
-        Assert.False(SpinWait.SpinUntil(() => reply.IsCompleted, 200)); // its connection would have ended by then
+        bool ended = SpinWait.SpinUntil(() => reply.IsCompleted, 200); // its connection would have ended by then
         goesOn.Set();
+        Assert.False(ended);
         RespValue end = await reply.WaitAsync(Patience, TestContext.Current.CancellationToken);
         if (fails) Assert.Equal("ERR Errors trying to SHUTDOWN. Check logs.", end.Text);
         else Assert.True(end.IsClosed);

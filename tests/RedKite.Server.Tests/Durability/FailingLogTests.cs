@@ -60,19 +60,26 @@ public sealed class FailingLogTests
             goesOn.Wait(CancellationToken.None);
         });
         Task push = Task.Run(() => Assert.Throws<IOException>(() => disk.Run("RPUSH k v")), Token);
-        executed.Wait(Token);
-        disk.Files.Plan = static call => call.Operation == "sync" && call.Path.EndsWith(".aof", StringComparison.Ordinal) ? new FileFault(FileFault.InputOutput) : null;
-        Assert.Throws<IOException>(() => disk.Run("SET other 1"));
-        disk.WaitFor(() => disk.Server.Parts.Durability.Log.Log!.Refusing != 0, "the failure");
-        disk.WaitFor(
-            () =>
-            {
-                using RespConnection reader = RespConnection.Connect(disk.Server.Port);
-                reader.SendCommand("GET other"); // whose reply waits for the log no longer when the loop has closed those that waited
-                return !reader.Read().IsClosed;
-            },
-            "a loop that has closed its clients");
-        goesOn.Set();
+        try
+        {
+            executed.Wait(Token);
+            disk.Files.Plan = static call => call.Operation == "sync" && call.Path.EndsWith(".aof", StringComparison.Ordinal) ? new FileFault(FileFault.InputOutput) : null;
+            Assert.Throws<IOException>(() => disk.Run("SET other 1"));
+            disk.WaitFor(() => disk.Server.Parts.Durability.Log.Log!.Refusing != 0, "the failure");
+            disk.WaitFor(
+                () =>
+                {
+                    using RespConnection reader = RespConnection.Connect(disk.Server.Port);
+                    reader.SendCommand("GET other"); // whose reply waits for the log no longer when the loop has closed those that waited
+                    return !reader.Read().IsClosed;
+                },
+                "a loop that has closed its clients");
+        }
+        finally
+        {
+            goesOn.Set();
+        }
+
         await push.WaitAsync(TimeSpan.FromSeconds(60), Token);
         Assert.True(client.Read().IsClosed);
     }
