@@ -47,7 +47,9 @@ public sealed class FeederWakeTests
             client.Sent = () =>
             {
                 client.Sent = null;
-                stream.Append(Ping);
+                var other = new Thread(() => stream.Append(Ping));
+                other.Start();
+                other.Join();
             };
             stream.Append(Ping);
             Assert.True(feeder.IsAwake);
