@@ -1,4 +1,3 @@
-using RedKite.Server.Durability;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Model;
@@ -41,8 +40,7 @@ internal sealed class BlockedClient : IDisposable
     private readonly SemaphoreSlim? _ended; // a caller in the process sleeps on it
     private AwaitedKey[] _keys = []; // ordered by stripe
     private int _state;
-    private ISyncedLog? _log;
-    private long _logFailures;
+    private Func<bool>? _mayBeLost;
 
     internal BlockedClient(Session session, SavedRequest request, BlockRequest block, StripeSet stripes)
     {
@@ -187,11 +185,14 @@ internal sealed class BlockedClient : IDisposable
         if (reply.Bytes is [(byte)'-', .. var text]) EndedByError = System.Text.Encoding.ASCII.GetString(text[..Math.Max(0, text.IndexOf((byte)' '))]);
     }
 
-    /// <summary>Notes the log of before the command began that serves the client, one of the host's: its thread may hand the client over when the loops know of a failure already.</summary>
-    internal void NoteLog(ISyncedLog log, long failures) => (_log, _logFailures) = (log, failures);
+    /// <summary>
+    /// Notes how to see, when it replies, whether the log has failed since the command began that serves it, one of the host's: that thread may hand the client over
+    /// when the loops know of the failure already.
+    /// </summary>
+    internal void NoteLog(Func<bool> mayBeLost) => _mayBeLost = mayBeLost;
 
-    /// <summary>Whether the log has failed since, so that it may not have what the reply says.</summary>
-    internal bool MayBeLost => _log is { } log && log.Failures != _logFailures && log.AwaitedPosition() != 0;
+    /// <summary>Whether the log may not have what the reply says.</summary>
+    internal bool MayBeLost => _mayBeLost?.Invoke() == true;
 
     /// <summary>Releases the reply, which was sent or is no longer needed.</summary>
     internal void ReleaseReply()

@@ -113,14 +113,17 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     internal void Deliver()
     {
         if (_blocking.Unblocked.Count == 0) return;
+        Func<bool>? mayBeLost = _log is null ? null : LostSince(_log, _logFailures);
         foreach (BlockedClient client in _blocking.Unblocked)
         {
-            if (_log is { } log) client.NoteLog(log, _logFailures);
+            if (mayBeLost is not null) client.NoteLog(mayBeLost);
             _engine.Blocked.Finish(client);
         }
 
         _blocking.Unblocked.Clear();
     }
+
+    private static Func<bool> LostSince(ISyncedLog log, long failures) => () => log.Failures != failures && log.AwaitedPosition() != 0;
 
     // False: it has given up, and no stripe is locked.
     private bool TryServe(ref LockScope locked, KeyIdentity key, bool isNew)
