@@ -81,7 +81,7 @@ internal static class CommandFamilies
         new DumpCommands(parts.Core.Run, () => parts.Replicas.PayloadVersion).ClusterFamily,
         new MigrateCommands(parts.Migrations, parts.Core.Replication).Family,
         new ReplicationWaits(parts.Durability.Log, parts.Replicas).Family,
-        new ReplicationCommands(parts.Replicas).Family,
+        new ReplicationCommands(parts.Replicas, parts.Core.Routing).Family,
         new AclCommands(parts.Core).Family,
         .. ScriptFamilies.Of(parts.Core, libraries, () => parts.Replicas.PayloadVersion),
         new TransactionCommands(parts.Core.Watched, parts.Core.Transactions).Family,

@@ -61,13 +61,13 @@ internal sealed class ClusterAgreement : IDisposable
     /// <returns>Why it was refused, as the error of a reply; null: it is in force.</returns>
     internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
     {
-        using var limit = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
-        limit.CancelAfter(AnswerLimit);
         try
         {
+            using var limit = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
+            limit.CancelAfter(AnswerLimit);
             return Change(change, limit.Token).GetAwaiter().GetResult();
         }
-        catch (OperationCanceledException)
+        catch (Exception failure) when (failure is OperationCanceledException or ObjectDisposedException)
         {
             return "ERR the cluster's store does not answer: the change may have happened";
         }
@@ -89,7 +89,8 @@ internal sealed class ClusterAgreement : IDisposable
             ClusterState own = _cluster.State;
             ClusterTopology before = shared?.Topology ?? Founded(own.Topology.WithNode(own.SelfId, Node.Describe()));
             if (before.Find(own.SelfId) is null) before = Joined(before, Node.Describe());
-            (ClusterState? next, string? refusal) = change(own.With(before));
+            ClusterState state = own.With(before);
+            (ClusterState? next, string? refusal) = change(state);
             if (next is null) return refusal;
             long version = before.Version;
             if (next.Topology != before || shared is null)
@@ -101,7 +102,7 @@ internal sealed class ClusterAgreement : IDisposable
             }
 
             while (_cluster.State.Topology.Version < version) await Task.Delay(TimeSpan.FromMilliseconds(2), cancellation);
-            return _cluster.ChangeHere(state => (next with { Topology = state.Topology }, null));
+            return _cluster.ChangeHere(now => (now.WithMovesOf(state, next), null));
         }
 
         return "ERR the topology is changed by others all the time";

@@ -286,6 +286,7 @@ internal sealed partial class ClusterService : IDisposable
             foreach (int slot in state.Giving.Keys) owners[slot] = SlotRouting.NoNode;
         }
 
+        _core.Routing.NoteFeeding(_mayServe || !state.Self.IsPrimary);
         _core.Routing.Use(new SlotRouting(owners, self, IsUpBy(topology), Moves(state.Migrating), _held)
         {
             Nodes = nodes,

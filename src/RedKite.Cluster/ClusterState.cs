@@ -39,6 +39,13 @@ internal sealed record ClusterState(string SelfId, ClusterTopology Topology)
         };
     }
 
+    /// <summary>The same with the moves key by key that one state has begun and ended in comparison with another; others stay.</summary>
+    internal ClusterState WithMovesOf(ClusterState before, ClusterState after) => this with
+    {
+        Migrating = Migrating.RemoveRange(before.Migrating.Keys.Except(after.Migrating.Keys)).SetItems(after.Migrating.Except(before.Migrating)),
+        Importing = Importing.RemoveRange(before.Importing.Keys.Except(after.Importing.Keys)).SetItems(after.Importing.Except(before.Importing)),
+    };
+
     /// <summary>The same node by another id.</summary>
     internal ClusterState WithSelf(string id)
     {

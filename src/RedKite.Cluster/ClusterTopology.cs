@@ -151,19 +151,38 @@ internal sealed class ClusterTopology
         return owners;
     }
 
+    /// <summary>Whether a node's id, addresses and names may stand in a topology.</summary>
+    internal static bool IsWellFormed(ClusterNode node)
+    {
+        try
+        {
+            CheckTexts(node);
+            return ClusterNode.IsId(node.Id);
+        }
+        catch (TopologyException)
+        {
+            return false;
+        }
+    }
+
     private void Check(ClusterNode node)
     {
         if (!ClusterNode.IsId(node.ShardId)) throw new TopologyException($"'{Shown(node.ShardId)}' is no id of a shard, which has {ClusterNode.IdLength} hexadecimal digits");
-        CheckText(node, node.Ip, "address");
-        CheckText(node, node.HostName, "host name");
-        CheckText(node, node.Name, "name");
-        CheckText(node, node.Zone, "zone");
-        if (node.Port is < 0 or > ushort.MaxValue || node.TlsPort is < 0 or > ushort.MaxValue || node.BusPort is < 0 or > ushort.MaxValue) throw new TopologyException($"the node {node.Id} has a port that is none");
+        CheckTexts(node);
         if (node.Epoch < 0) throw new TopologyException($"the node {node.Id} has a negative epoch");
         if (node.PrimaryId is not { } primaryId) return;
         if (Find(primaryId) is not { } primary) throw new TopologyException($"the node {node.Id} is a replica of '{Shown(primaryId)}', which is no node");
         if (!primary.IsPrimary) throw new TopologyException($"the node {node.Id} is a replica of a replica");
         if (primary.ShardId != node.ShardId) throw new TopologyException($"the node {node.Id} is not of its primary's shard");
+    }
+
+    private static void CheckTexts(ClusterNode node)
+    {
+        CheckText(node, node.Ip, "address");
+        CheckText(node, node.HostName, "host name");
+        CheckText(node, node.Name, "name");
+        CheckText(node, node.Zone, "zone");
+        if (node.Port is < 0 or > ushort.MaxValue || node.TlsPort is < 0 or > ushort.MaxValue || node.BusPort is < 0 or > ushort.MaxValue) throw new TopologyException($"the node {node.Id} has a port that is none");
     }
 
     // They stand in lines of words.

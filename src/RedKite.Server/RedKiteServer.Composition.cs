@@ -327,7 +327,7 @@ public sealed partial class RedKiteServer
 
         public void Attach() => server._follower.Resume();
 
-        public bool PrepareHandover(PrimaryAddress replica, CancellationToken cancellation) => server.Parts.Replicas.PrepareHandover(replica, server.EndCommandsBegunBefore, cancellation);
+        public bool PrepareHandover(PrimaryAddress replica, bool isOnlyAtPort, CancellationToken cancellation) => server.Parts.Replicas.PrepareHandover(replica, isOnlyAtPort, server.EndCommandsBegunBefore, cancellation);
 
         public void EndHandover()
         {

@@ -374,7 +374,8 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private void EndCommandsBegunBefore(CancellationToken cancellation)
     {
         WaitForLoops(cancellation);
-        Engine.Keyspace.LockAll().Dispose();
+        if (!Engine.Keyspace.TryLockAll(Engine.Keyspace.Scripts.Busy, out LockScope locked)) throw new OperationCanceledException("a script is busy");
+        locked.Dispose();
     }
 
     private void ForEachLoop(Action<SessionLoop> action)

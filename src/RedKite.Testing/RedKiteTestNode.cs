@@ -28,7 +28,7 @@ public sealed class RedKiteTestNode
     public bool IsRunning => _server is not null;
 
     /// <summary>Whether it serves slots as their primary now.</summary>
-    public bool Serves => _server is { Cluster: { IsUp: true, State: { Self.IsPrimary: true } } };
+    public bool Serves => _server?.Engine.Routing.Value is { IsUp: true, Primary: SlotRouting.NoNode };
 
     /// <summary>The server itself.</summary>
     /// <exception cref="InvalidOperationException">The node was killed.</exception>
@@ -85,6 +85,7 @@ public sealed class RedKiteTestNode
         options.Settings["diagnostics"] = "no";
         options.Settings["dir"] = _folder;
         options.Settings["save"] = "";
+        options.Settings["repl-diskless-sync-delay"] = "0";
         options.Settings["cluster-enabled"] = "yes";
         options.Settings["cluster-announce-ip"] = "127.0.0.1";
         options.Settings["cluster-lease-ms"] = LeaseMs;

@@ -1,6 +1,7 @@
 using System.Globalization;
 using RedKite.Persistence.Rdb;
 using RedKite.Protocol;
+using RedKite.Server.Cluster;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using static RedKite.Server.Model.CommandFlags;
@@ -8,7 +9,7 @@ using static RedKite.Server.Model.CommandFlags;
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>Commands that replicas send to their primary. The table is their single declaration and this file's contents.</summary>
-internal sealed class ReplicationCommands(ReplicaService replicas)
+internal sealed class ReplicationCommands(ReplicaService replicas, CurrentRouting routing)
 {
     private const int FirstValkeyOfOwnFormat = 9;
     private const CommandFlags Attaches = Admin | NoScript | NoAsyncLoading | NoMulti;
@@ -250,6 +251,12 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
     // A primary hands its role over to this replica, if both have the same history.
     private bool TryTakeOverOrReply(scoped in CommandContext cmd)
     {
+        if (cmd.Settings.ClusterEnabled)
+        {
+            cmd.Reply.Error("ERR PSYNC FAILOVER not allowed in cluster mode."u8);
+            return false;
+        }
+
         if (!replicas.State.IsReplica)
         {
             cmd.Reply.Error("ERR PSYNC FAILOVER can't be sent to a master."u8);
@@ -277,6 +284,12 @@ internal sealed class ReplicationCommands(ReplicaService replicas)
         if (replicas.State.IsReplica && replicas.State.LinkStatus is not { State: ReplicaLinkState.Connected })
         {
             cmd.Reply.Error("NOMASTERLINK Can't SYNC while not connected with my master"u8);
+            return false;
+        }
+
+        if (!routing.FeedsReplicas)
+        {
+            cmd.Reply.Error("NOMASTERLINK Can't SYNC while this node may not serve"u8);
             return false;
         }
 

@@ -61,7 +61,8 @@ internal sealed class AgreedNode(ServerCore core, IClusterHost host, ClusterServ
         {
             using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
             limit.CancelAfter(HandoverLimit);
-            return host.PrepareHandover(cluster.AddressOf(replica), limit.Token);
+            PrimaryAddress address = cluster.AddressOf(replica);
+            return host.PrepareHandover(address, Topology.ReplicasOf(Id).Count(node => cluster.AddressOf(node).Port == address.Port) == 1, limit.Token);
         },
         cancellation);
 

@@ -20,6 +20,7 @@ internal sealed class ClusterController
     private readonly Func<bool> _joins;
     private readonly Action<AgreementEvent, string> _log;
     private readonly Wake _wake;
+    private readonly Lock _seeing = new(); // what was seen: the watch changes it, and the work reads it
     private readonly Dictionary<string, NodeStatus> _alive = new(StringComparer.Ordinal);
     private readonly Dictionary<string, (long SealedAt, long Since)> _sealed = new(StringComparer.Ordinal);
     private SharedTopology? _topology;
@@ -66,6 +67,12 @@ internal sealed class ClusterController
             {
                 Note(AgreementEvent.Refused, "The controller stands still: " + failure.Message);
             }
+#pragma warning disable CA1031 // The next attempt may go well.
+            catch (Exception failure)
+#pragma warning restore CA1031
+            {
+                Note(AgreementEvent.Refused, $"A bug stopped the controller for a moment. {failure}");
+            }
             finally
             {
                 IsActive = false;
@@ -95,9 +102,13 @@ internal sealed class ClusterController
             await Lead(lease, tasks[0], life.Token);
             IsActive = true;
             StoreSnapshot snapshot = await _store.Read("", cancellation);
-            _alive.Clear();
-            _sealed.Clear();
-            _topology = null;
+            lock (_seeing)
+            {
+                _alive.Clear();
+                _sealed.Clear();
+                _topology = null;
+            }
+
             foreach (StoreEntry entry in snapshot.Entries) See(entry.Key, entry);
             tasks = [.. tasks, Follow(snapshot.Revision, life.Token), Work(life.Token)];
             await await Task.WhenAny(tasks);
@@ -154,6 +165,11 @@ internal sealed class ClusterController
 
     private void See(string key, StoreEntry? entry)
     {
+        lock (_seeing) SeeLocked(key, entry);
+    }
+
+    private void SeeLocked(string key, StoreEntry? entry)
+    {
         if (key == StoreKeys.Topology)
         {
             if (entry is null) _topology = null;
@@ -182,16 +198,28 @@ internal sealed class ClusterController
     // Makes one change, if there is one to make.
     private async Task<bool> Step(CancellationToken cancellation)
     {
-        if (_topology is not { } topology || Succession.Next(topology.Topology, _alive, SealedFor, _joins()) is not { } change) return false;
+        if (Planned() is not ({ } topology, { } change)) return false;
         if (await topology.TryReplace(_store, change.Next, [.. change.Conditions, new StoreCondition(StoreKeys.Controller, _lockRevision)], cancellation) is not { } replaced) return false;
-        if (_topology is null || replaced.Revision > _topology.Revision) _topology = replaced;
+        lock (_seeing)
+        {
+            if (_topology is null || replaced.Revision > _topology.Revision) _topology = replaced;
+        }
+
         _log(AgreementEvent.Changed, change.Text);
         return true;
     }
 
-    private TimeSpan SealedFor(string shardId)
+    private (SharedTopology? Topology, PlannedChange? Change) Planned()
     {
-        long sealedAt = _topology!.Topology.Terms.Of(shardId).SealedAt;
+        lock (_seeing)
+        {
+            return (_topology, _topology is { } topology ? Succession.Next(topology.Topology, _alive, id => SealedFor(topology, id), _joins()) : null);
+        }
+    }
+
+    private TimeSpan SealedFor(SharedTopology topology, string shardId)
+    {
+        long sealedAt = topology.Topology.Terms.Of(shardId).SealedAt;
         if (!_sealed.TryGetValue(shardId, out (long SealedAt, long Since) known) || known.SealedAt != sealedAt) _sealed[shardId] = known = (sealedAt, _time.GetTimestamp());
         return _time.GetElapsedTime(known.Since);
     }

@@ -26,6 +26,7 @@ internal sealed class NodeAgent
     private readonly TimeSpan _lease;
     private readonly Wake _wake;
     private readonly Wake _wakeRenewal;
+    private readonly Lock _seeing = new();
     private SharedTopology? _latest; // that was read or watched
     private (long Version, bool Serves) _applied = (-1, false);
     private NodeStatus? _reported;
@@ -80,6 +81,12 @@ internal sealed class NodeAgent
             {
                 Note(AgreementEvent.Refused, failure.Message);
             }
+#pragma warning disable CA1031 // A node that registers again is better than one that never does.
+            catch (Exception failure)
+#pragma warning restore CA1031
+            {
+                Note(AgreementEvent.Refused, $"A bug ended the registration. {failure}");
+            }
 
             try
             {
@@ -103,7 +110,7 @@ internal sealed class NodeAgent
         {
             await Register(cancellation);
             StoreSnapshot snapshot = await _store.Read(StoreKeys.Topology, cancellation); // behind the registration
-            _latest = TopologyIn(snapshot);
+            lock (_seeing) _latest = TopologyIn(snapshot);
             await Look(cancellation);
             Extend(sent, valid);
             tasks = [Renew(life.Token), Follow(snapshot.Revision, life.Token), Work(life.Token)];
@@ -114,6 +121,7 @@ internal sealed class NodeAgent
             _deadline.End();
             life.Cancel();
             foreach (Task task in tasks) await task.ContinueWith(static _ => { }, CancellationToken.None, TaskContinuationOptions.ExecuteSynchronously, TaskScheduler.Default);
+            _deadline.End(); // an answer of the store may have extended it meanwhile
             await GiveBack();
         }
     }
@@ -204,10 +212,15 @@ internal sealed class NodeAgent
     private static SharedTopology? TopologyIn(StoreSnapshot snapshot) =>
         snapshot.Entries.FirstOrDefault(static entry => entry.Key == StoreKeys.Topology) is { } entry ? SharedTopology.Of(entry) : null;
 
+    // Its own changes may be answered behind newer ones of others.
     private void See(SharedTopology? seen)
     {
-        if (seen is not null && _latest is { } latest && seen.Revision <= latest.Revision) return;
-        Volatile.Write(ref _latest, seen);
+        lock (_seeing)
+        {
+            if (seen is not null && _latest is { } latest && seen.Revision <= latest.Revision) return;
+            Volatile.Write(ref _latest, seen);
+        }
+
         _wake.Set();
     }
 
@@ -224,7 +237,7 @@ internal sealed class NodeAgent
     private async Task Step(CancellationToken cancellation)
     {
         ShardTerms terms = await Look(cancellation);
-        if (terms.HandoverTo.Length > 0 && !terms.IsSealed && _applied.Serves) await HandOver(terms.HandoverTo, cancellation);
+        if (terms.HandoverTo.Length > 0 && !terms.IsSealed && _applied.Serves && Latest is { } latest && latest.Topology.Version == _applied.Version) await HandOver(latest, terms.HandoverTo, cancellation);
         Note(AgreementEvent.Changed, "");
     }
 
@@ -258,7 +271,9 @@ internal sealed class NodeAgent
         if (own.Terms.ClusterId.Length > 0 && topology.Version < own.Version) throw new TopologyException($"the topology in the store has the version {topology.Version}, and this node has seen {own.Version}: the store has lost changes");
     }
 
-    private bool Fits(ShardTerms terms) => !terms.IsSealed && terms.Incarnation == _node.Incarnation && terms.Acks >= _node.Acks && terms.History == _node.Position.History;
+    // In the role of a replica, the history is still that of the primary before. Without acknowledgements it decides nothing, and the first replica that comes may begin another one.
+    private bool Fits(ShardTerms terms) =>
+        _node.Topology.Find(_node.Id) is { IsPrimary: true } && !terms.IsSealed && terms.Incarnation == _node.Incarnation && terms.Acks >= _node.Acks && (terms.Acks == 0 || terms.History == _node.Position.History);
 
     // What was sent by a registration that has ended may arrive when the node serves by the next one, and must not hold then.
     private StoreCondition OfThisLife => new(StoreKeys.Node(_node.Id), _reportedRevision);
@@ -269,7 +284,15 @@ internal sealed class NodeAgent
         if (latest.Topology.Find(_node.Id) is not { } self) return latest;
         ClusterTopology next = latest.Topology;
         ClusterNode described = _node.Describe() with { ShardId = self.ShardId, PrimaryId = self.PrimaryId, Epoch = self.Epoch };
-        if (described != self) next = next.WithNode(self.Id, described);
+        try
+        {
+            if (described != self) next = next.WithNode(self.Id, described);
+        }
+        catch (TopologyException failure)
+        {
+            _node.Log(AgreementEvent.Refused, $"The node's addresses cannot be announced: {failure.Message}");
+        }
+
         ShardTerms terms = next.Terms.Of(self.ShardId);
         if (self.IsPrimary && !terms.IsSealed && (terms.Incarnation.Length == 0 || terms.Incarnation == _node.Incarnation) && _node.Topology.Find(_node.Id) is { IsPrimary: true })
         {
@@ -280,8 +303,8 @@ internal sealed class NodeAgent
 
         if (next == latest.Topology) return latest;
         if (await latest.TryReplace(_store, next, [OfThisLife], cancellation) is not { } replaced) return latest; // the watch brings what is there now
-        Volatile.Write(ref _latest, replaced);
-        return replaced;
+        See(replaced);
+        return Latest ?? latest;
     }
 
     private async Task Apply(ClusterTopology topology, bool serves)
@@ -306,9 +329,8 @@ internal sealed class NodeAgent
     }
 
     // The role goes to a replica that has everything. Nothing is written from before the change until this node knows what came of it.
-    private async Task HandOver(string to, CancellationToken cancellation)
+    private async Task HandOver(SharedTopology latest, string to, CancellationToken cancellation)
     {
-        SharedTopology latest = _latest!;
         ClusterNode self = latest.Topology.Find(_node.Id)!;
         ShardTerms terms = latest.Topology.Terms.Of(self.ShardId) with { HandoverTo = "" };
         ClusterTopology next = latest.Topology.WithTerms(self.ShardId, terms);
@@ -321,6 +343,7 @@ internal sealed class NodeAgent
 
         try
         {
+            await Apply(latest.Topology, serves: false); // from here on the other one may serve
             next = next.WithTerms(self.ShardId, terms.WithInStep([.. terms.ReplicasInStep, self.Id]) with { Incarnation = incarnation, TakenOverAt = _node.Position.Offset }).WithPrimary(to, Math.Max(next.Epoch, next.Nodes.Max(static node => node.Epoch)) + 1);
             await Replace(latest, next, cancellation);
             if (_latest is { } now && now.Topology.Find(_node.Id) is { IsPrimary: false }) await Apply(now.Topology, serves: false);

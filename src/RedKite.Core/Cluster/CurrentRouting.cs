@@ -10,12 +10,19 @@ namespace RedKite.Server.Cluster;
 internal sealed class CurrentRouting(AttentionWord attention, Keyspace keyspace)
 {
     private volatile SlotRouting? _routing;
+    private volatile bool _feeds;
 
     /// <summary>Null: the server is no node of a cluster. Behind the lease's deadline, nothing is served by it.</summary>
     internal SlotRouting? Value => _routing is { } routing ? Lease is { HasEnded: true } ? routing.WhenDown : routing : null;
 
     /// <summary>Until when the node may serve; null: without a limit, as nothing but a command or a controller outside gives its slots to another node.</summary>
     internal LeaseDeadline? Lease { get; private set; }
+
+    /// <summary>Whether replicas may take this node's data. Not that of a primary by a lease which does not serve: they may have acknowledged what it has lost.</summary>
+    internal bool FeedsReplicas => Lease is not { } lease || (_feeds && !lease.HasEnded);
+
+    /// <summary>Notes whether the node serves, or follows one that does.</summary>
+    internal void NoteFeeding(bool feeds) => _feeds = feeds;
 
     /// <summary>Serves by a lease from now on. Before the server is in use.</summary>
     internal void Use(LeaseDeadline lease) => Lease = lease;

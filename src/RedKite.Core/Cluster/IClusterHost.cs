@@ -39,8 +39,11 @@ internal interface IClusterHost
     /// <summary>
     /// Has commands that write wait, until <see cref="EndHandover"/>, and returns when a replica has everything that was executed. The thread has no stripe locked.
     /// </summary>
+    /// <param name="replica">The replica's address.</param>
+    /// <param name="isOnlyAtPort">Whether no other replica of this node has the port, so that it may be known by another address.</param>
+    /// <param name="cancellation">The limit.</param>
     /// <returns>False: it does not catch up in time, or is not there. Nothing waits then.</returns>
-    bool PrepareHandover(PrimaryAddress replica, CancellationToken cancellation);
+    bool PrepareHandover(PrimaryAddress replica, bool isOnlyAtPort, CancellationToken cancellation);
 
     /// <summary>What waited goes on.</summary>
     void EndHandover();

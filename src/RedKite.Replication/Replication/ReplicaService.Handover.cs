@@ -9,12 +9,13 @@ internal sealed partial class ReplicaService
 
     /// <summary>Has commands that write wait, and returns when a replica has everything that was executed.</summary>
     /// <param name="address">The replica's address.</param>
+    /// <param name="isOnlyAtPort">Whether no other replica of this node has the port, so that it may be known by another address.</param>
     /// <param name="endCommands">Returns when every command has ended that was admitted before.</param>
     /// <param name="cancellation">The limit.</param>
     /// <returns>False: it is not there, or does not catch up in time. Nothing waits then.</returns>
-    internal bool PrepareHandover(PrimaryAddress address, Action<CancellationToken> endCommands, CancellationToken cancellation)
+    internal bool PrepareHandover(PrimaryAddress address, bool isOnlyAtPort, Action<CancellationToken> endCommands, CancellationToken cancellation)
     {
-        if (OnlineAt(address) is not { } replica) return false;
+        if (OnlineAt(address, isOnlyAtPort) is not { } replica) return false;
         _pause.Hold(PauseReason.Handover);
         try
         {
@@ -28,10 +29,11 @@ internal sealed partial class ReplicaService
 
             return true;
         }
-        catch (OperationCanceledException)
+        catch (Exception failure)
         {
             _pause.Release(PauseReason.Handover);
             _host.ResumePaused();
+            if (failure is not OperationCanceledException) throw;
             return false;
         }
     }
@@ -39,9 +41,9 @@ internal sealed partial class ReplicaService
     /// <summary>Where the replicas are that follow the stream now.</summary>
     internal IEnumerable<PrimaryAddress> InStep => _list.All.Where(static replica => replica.State == ReplicaState.Online).Select(static replica => new PrimaryAddress(replica.Host, replica.ListeningPort));
 
-    private ReplicaClient? OnlineAt(PrimaryAddress address)
+    private ReplicaClient? OnlineAt(PrimaryAddress address, bool isOnlyAtPort)
     {
         ReplicaClient[] atPort = [.. _list.All.Where(replica => replica.State == ReplicaState.Online && replica.ListeningPort == address.Port)];
-        return Array.Find(atPort, replica => replica.Host.Equals(address.Host, StringComparison.OrdinalIgnoreCase)) ?? (atPort.Length == 1 ? atPort[0] : null); // it may be known by another name
+        return Array.Find(atPort, replica => replica.Host.Equals(address.Host, StringComparison.OrdinalIgnoreCase)) ?? (isOnlyAtPort && atPort.Length == 1 ? atPort[0] : null);
     }
 }
