@@ -84,7 +84,7 @@ internal sealed class EtcdWatch : IDisposable
     {
         _call.Dispose();
 
-        // Reading fails now, and nobody looks at it.
+        // Reading fails now, and the failure is ignored.
         _ = _reading?.ContinueWith(static reading => _ = reading.Exception, CancellationToken.None, TaskContinuationOptions.OnlyOnFaulted | TaskContinuationOptions.ExecuteSynchronously, TaskScheduler.Default);
     }
 

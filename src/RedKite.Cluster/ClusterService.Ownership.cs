@@ -5,7 +5,7 @@ namespace RedKite.Server.Cluster;
 
 /// <content>
 /// How slots change their owner as a whole, without a store that both nodes agree by. The node that gives them first writes to its file that it does; the other one takes them, and then this one gives them up. If it dies in
-/// between, or does not hear whether they were taken, nobody serves them here until the other one has been asked: so never do two nodes accept writes to a slot.
+/// between, or does not hear whether they were taken, this node refuses them until it has asked the other one. So two nodes never accept writes to the same slot.
 /// </content>
 internal sealed partial class ClusterService : IClusterOwnership
 {

@@ -5,7 +5,7 @@ namespace RedKite.EndToEnd.Tests;
 
 /// <summary>
 /// A shard of three processes that agree by a real etcd, with replica-acks 1, while one client writes and primaries are killed, stand still for longer than their lease, and hand over: no write that was
-/// acknowledged is lost, none is acknowledged by a process whose time is over, and somebody serves again.
+/// acknowledged is lost, none is acknowledged by a process whose lease has ended, and a node serves again.
 /// </summary>
 public sealed class EtcdClusterTests
 {
@@ -59,7 +59,7 @@ public sealed class EtcdClusterTests
         "redkite", "--save", "", "--cluster-enabled", "yes", "--cluster-etcd", etcd.Addresses[0].ToString(), "--cluster-lease-ms", LeaseMs, "--cluster-announce-ip", "127.0.0.1",
         "--replica-acks", "1", "--replica-acks-timeout", "1000", "--repl-diskless-sync-delay", "0");
 
-    // Increments a counter at whoever serves until one more was acknowledged, and checks that it counts on from the last one.
+    // Increments a counter at the node that serves until one more was acknowledged, and checks that it counts on from the last one.
     private void Write(IReadOnlyList<ServerProcess> nodes)
     {
         long seen = _acknowledged;

@@ -57,6 +57,6 @@ internal enum AgreementEvent
     /// <summary>The store is not reached or refuses. Tried again.</summary>
     StoreAway,
 
-    /// <summary>Somebody has to do something about it: two nodes with one id, another cluster's data, a document that cannot be read.</summary>
+    /// <summary>An operator must act: two nodes with one id, another cluster's data, a document that cannot be read.</summary>
     Refused,
 }

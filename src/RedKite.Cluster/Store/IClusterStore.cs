@@ -30,7 +30,7 @@ internal sealed record StoreCondition(string Key, long Revision)
 internal sealed record StorePut(string Key, ReadOnlyMemory<byte>? Value, long Lease = 0);
 
 /// <summary>
-/// Where a cluster keeps what its nodes agree on. All operations are linearizable. An operation that throws <see cref="StoreException"/> may have happened nevertheless, so who cannot bear that reads again.
+/// Where a cluster keeps what its nodes agree on. All operations are linearizable. An operation that throws <see cref="StoreException"/> may have happened nevertheless, so a caller that must know reads again.
 /// Keys are those under the cluster's prefix, and named without it.
 /// </summary>
 internal interface IClusterStore : IAsyncDisposable

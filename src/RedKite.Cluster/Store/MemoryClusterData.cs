@@ -136,7 +136,7 @@ internal sealed class MemoryClusterData : IDisposable
         }
     }
 
-    /// <summary>Ends the leases whose time is over by the clock.</summary>
+    /// <summary>Ends the leases that have expired.</summary>
     internal void EndLeases()
     {
         lock (_changing) EndLeasesLocked();

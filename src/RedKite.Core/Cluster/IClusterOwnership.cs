@@ -12,7 +12,7 @@ internal enum GiveOutcome
     /// <summary>They are still this node's.</summary>
     Refused,
 
-    /// <summary>It is not known: nobody may serve them here until it is.</summary>
+    /// <summary>The outcome is unknown: this node refuses the slots until it is known.</summary>
     Unknown,
 }
 

@@ -52,7 +52,7 @@ internal sealed class SlotRouting
     /// <summary>Slots that come to this node key by key, and where from.</summary>
     internal required FrozenDictionary<int, int> Importing { get; init; }
 
-    /// <summary>Slots of which it is not known whether they were given to another node, so nobody serves them here; null: none.</summary>
+    /// <summary>Slots of which it is not known whether they were given to another node, so this node refuses them; null: none.</summary>
     internal SlotSet? Doubtful { get; init; }
 
     /// <summary>Whether commands that only read execute although the cluster is down.</summary>

@@ -17,7 +17,7 @@ internal static class CommandBase
     /// <param name="file">The RDB file.</param>
     /// <param name="output">Receives the commands. The caller flushes it.</param>
     /// <param name="requestOf">Returns the requests of what is no key.</param>
-    /// <param name="converted">Called with positions of the file that are not read again; null: nobody wants to know.</param>
+    /// <param name="converted">Called with positions of the file that are not read again; null: not called.</param>
     /// <exception cref="FileFailure">The file cannot be read, or a value cannot be written.</exception>
     internal static void Convert(IOpenFile file, CommandOutput output, RequestOfKeyless requestOf, Action<long>? converted = null)
     {

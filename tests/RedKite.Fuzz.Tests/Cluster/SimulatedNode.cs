@@ -86,7 +86,7 @@ internal sealed class SimulatedNode : INode
         else if (primary is not null && IsPrimary)
         {
             IsPrimary = false;
-            _waiting.Clear(); // their clients get errors: nobody knows
+            _waiting.Clear(); // their clients get errors: the outcome is unknown
         }
 
         if (isSealed) return;

@@ -120,7 +120,7 @@ internal sealed class Simulation
         Store.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(topology))]);
     }
 
-    // Clients write to whoever serves, while time passes.
+    // Clients write to the node that serves, while time passes.
     private void Use(TimeSpan time)
     {
         long end = Time.Now + time.Ticks;
