@@ -52,8 +52,8 @@ internal sealed class ClusterAgreement : IDisposable
     /// <summary>Begins, when the data is loaded.</summary>
     internal void Begin() => _work = Task.WhenAll(Task.Run(() => Observe(_agent.Run(_stop.Token))), Task.Run(() => Observe(_controller?.Run(_stop.Token) ?? Task.CompletedTask)));
 
-    /// <summary>Has the agent look again at what it is to do: a setting has changed.</summary>
-    internal void LookAgain() => _agent.LookAgain();
+    /// <summary>Has the agent look again at what it is to do: a setting has changed, or a replica has come. From any thread, and not on it.</summary>
+    internal void LookAgain() => ThreadPool.UnsafeQueueUserWorkItem(static agent => agent.LookAgain(), _agent, preferLocal: false);
 
     /// <summary>
     /// Changes the topology in the store, unless the change is refused, and waits until this node goes by it. What the change does beside the topology holds in this node alone.

@@ -51,6 +51,9 @@ internal sealed partial class ClusterService : IDisposable
     /// <summary>The primary that the topology names for this node; null: it is a primary.</summary>
     internal PrimaryAddress? Primary => PrimaryOf(_state);
 
+    /// <summary>How this node introduces itself to its primary; null: without a store, nothing depends on it.</summary>
+    internal AgreedIdentity? Identity => _agreement is null ? null : new AgreedIdentity(_state.SelfId, _state.Topology.Version);
+
     /// <summary>Reads the file at the start; a node without one is new.</summary>
     /// <returns>What is wrong with it, in one line; null: nothing.</returns>
     internal string? Load()
@@ -135,6 +138,7 @@ internal sealed partial class ClusterService : IDisposable
 
         EndCommandsBegunBefore();
         rest?.Invoke();
+        _host.ReplicasChanged();
         _host.SlotsMoved();
     }
 
@@ -287,6 +291,7 @@ internal sealed partial class ClusterService : IDisposable
         }
 
         _core.Routing.NoteFeeding(_mayServe || !state.Self.IsPrimary);
+        if (_agreement is not null) _core.Routing.Use(ReplicasBy(topology, state.SelfId));
         _core.Routing.Use(new SlotRouting(owners, self, IsUpBy(topology), Moves(state.Migrating), _held)
         {
             Nodes = nodes,
@@ -298,6 +303,14 @@ internal sealed partial class ClusterService : IDisposable
         });
 
         FrozenDictionary<int, int> Moves(IEnumerable<KeyValuePair<int, string>> moves) => moves.ToFrozenDictionary(static move => move.Key, move => topology.IndexOf(move.Value));
+    }
+
+    // Those that the store has named as being in step: a successor is chosen only if enough of them have told what they have.
+    private static AgreedReplicas ReplicasBy(ClusterTopology topology, string selfId)
+    {
+        FrozenSet<string> replicas = topology.ReplicasOf(selfId).Select(static node => node.Id).ToFrozenSet(StringComparer.Ordinal);
+        IEnumerable<string> inStep = topology.Find(selfId) is { } self ? topology.Terms.Of(self.ShardId).ReplicasInStep : [];
+        return new AgreedReplicas(topology.Version, replicas, inStep.Where(replicas.Contains).ToFrozenSet(StringComparer.Ordinal));
     }
 
     /// <summary>A node's host as clients are told it, by `cluster-preferred-endpoint-type`.</summary>

@@ -137,6 +137,7 @@ public sealed partial class RedKiteServer
                 Tls = _tls.ClientOptions,
                 NewExecutor = () => new Caller(Engine, origin: CommandOrigin.Primary) { Expiry = ExpiryPolicy.Keep },
                 Port = () => _endpoints.Port,
+                Identity = () => Cluster?.Identity,
                 EndWaits = Engine.EndWaitsForRole,
             });
 
@@ -203,7 +204,12 @@ public sealed partial class RedKiteServer
                 Cluster?.Agreement?.LookAgain();
             }),
             "replica-acks");
-        if (Cluster?.Agreement is { } agreement) OnChange(Quietly(agreement.LookAgain), "cluster-announce-ip", "cluster-announce-port", "cluster-announce-tls-port", "cluster-announce-hostname", "cluster-announce-human-nodename", "cluster-announce-zone");
+        if (Cluster?.Agreement is { } agreement)
+        {
+            Parts.Replicas.NodeCameOnline += agreement.LookAgain;
+            OnChange(Quietly(agreement.LookAgain), "cluster-announce-ip", "cluster-announce-port", "cluster-announce-tls-port", "cluster-announce-hostname", "cluster-announce-human-nodename", "cluster-announce-zone");
+        }
+
         OnChange(Quietly(Parts.Durability.Log.ApplySettings), "appendfsync", "no-appendfsync-on-rewrite", "aof-timestamp-enabled");
         OnChange(
             Quietly(() =>
@@ -321,13 +327,17 @@ public sealed partial class RedKiteServer
 
         (string History, long Offset)? IClusterHost.Position => server._follower.Position;
 
-        public IEnumerable<PrimaryAddress> ReplicasInStep => server.Parts.Replicas.InStep;
+        public IEnumerable<string> ReplicasInStep => server.Parts.Replicas.InStep;
+
+        public bool CountedReplicasHaveAll => server.Parts.Replicas.CountedReplicasHaveAll;
+
+        public void ReplicasChanged() => server.Parts.Replicas.ReplicasChanged();
 
         public void Detach() => server._follower.Suspend();
 
         public void Attach() => server._follower.Resume();
 
-        public bool PrepareHandover(PrimaryAddress replica, bool isOnlyAtPort, CancellationToken cancellation) => server.Parts.Replicas.PrepareHandover(replica, isOnlyAtPort, server.EndCommandsBegunBefore, cancellation);
+        public bool PrepareHandover(string replicaId, CancellationToken cancellation) => server.Parts.Replicas.PrepareHandover(replicaId, server.EndCommandsBegunBefore, cancellation);
 
         public void EndHandover()
         {

@@ -100,8 +100,13 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
 
     private static ClusterTopology WithoutForGood(ClusterTopology topology, string id)
     {
+        string shard = topology.Find(id)!.ShardId;
         topology = topology.Without(id);
-        return topology.Terms.ClusterId.Length == 0 ? topology : topology.WithTerms(topology.Terms with { Removed = topology.Terms.Removed.Add(id) });
+        if (topology.Terms.ClusterId.Length == 0) return topology;
+
+        // Whether it may be the only one with a write that it has acknowledged, the primary says; without one, the operator.
+        if (topology.Terms.Of(shard) is { IsSealed: true } terms) topology = topology.WithTerms(shard, terms.WithInStep(terms.ReplicasInStep.Where(other => other != id)));
+        return topology.WithTerms(topology.Terms with { Removed = topology.Terms.Removed.Add(id) });
     }
 
     // CLUSTER RESET [HARD | SOFT]

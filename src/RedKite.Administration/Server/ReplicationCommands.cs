@@ -85,6 +85,15 @@ internal sealed class ReplicationCommands(ReplicaService replicas, CurrentRoutin
 
             replica.AnnouncedAddress = cmd.Text(value);
         }
+        else if (cmd.Is(option, "NODE-ID"u8))
+        {
+            if (cmd[value].Length == ClusterNode.IdLength && cmd.Text(value) is var id && ClusterNode.IsId(id)) replica.NoteNode(id, replica.NodeVersion);
+        }
+        else if (cmd.Is(option, "TOPOLOGY-VERSION"u8))
+        {
+            if (!cmd.TryIntegerOrReply(value, out long version)) return false;
+            replica.NoteNode(replica.NodeId, version);
+        }
         else if (cmd.Is(option, "CAPA"u8))
         {
             // What is not known is ignored, as in Redis.
@@ -290,6 +299,12 @@ internal sealed class ReplicationCommands(ReplicaService replicas, CurrentRoutin
         if (!routing.FeedsReplicas)
         {
             cmd.Reply.Error("NOMASTERLINK Can't SYNC while this node may not serve"u8);
+            return false;
+        }
+
+        if (replicas.Find(cmd.Session) is { } node && routing.Replicas?.Excludes(node.NodeId, node.NodeVersion) == true)
+        {
+            cmd.Reply.Error("NOMASTERLINK Can't SYNC a node that the cluster's topology does not name as a replica of this one"u8);
             return false;
         }
 

@@ -20,21 +20,9 @@ internal sealed class AgreedNode(ServerCore core, IClusterHost host, ClusterServ
 
     public bool IsNoSuccessor => core.Settings.ClusterReplicaNoFailover;
 
-    // One that is known here by another address is told by its port, if no other replica has it.
-    public IEnumerable<string> ReplicasInStep
-    {
-        get
-        {
-            ClusterNode[] replicas = [.. Topology.ReplicasOf(Id)];
-            return [.. host.ReplicasInStep.Select(address => Find(replicas, address)).OfType<ClusterNode>().Select(static node => node.Id)];
-        }
-    }
+    public IEnumerable<string> ReplicasInStep => host.ReplicasInStep;
 
-    private ClusterNode? Find(ClusterNode[] replicas, PrimaryAddress address)
-    {
-        ClusterNode[] atPort = [.. replicas.Where(node => cluster.AddressOf(node).Port == address.Port)];
-        return Array.Find(atPort, node => address.Host.Equals(cluster.AddressOf(node).Host, StringComparison.OrdinalIgnoreCase)) ?? (atPort.Length == 1 ? atPort[0] : null);
-    }
+    public bool CountedReplicasHaveAll => host.CountedReplicasHaveAll;
 
     public DataPosition Position => host.Position is { } position ? new DataPosition(position.History, position.Offset) : DataPosition.None;
 
@@ -61,8 +49,7 @@ internal sealed class AgreedNode(ServerCore core, IClusterHost host, ClusterServ
         {
             using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
             limit.CancelAfter(HandoverLimit);
-            PrimaryAddress address = cluster.AddressOf(replica);
-            return host.PrepareHandover(address, Topology.ReplicasOf(Id).Count(node => cluster.AddressOf(node).Port == address.Port) == 1, limit.Token);
+            return host.PrepareHandover(replica.Id, limit.Token);
         },
         cancellation);
 

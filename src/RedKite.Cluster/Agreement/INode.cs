@@ -23,6 +23,9 @@ internal interface INode
     /// <summary>The ids of its replicas that follow its stream now.</summary>
     IEnumerable<string> ReplicasInStep { get; }
 
+    /// <summary>Whether the replicas that count by the topology which the node goes by have everything that any replica has acknowledged for a client.</summary>
+    bool CountedReplicasHaveAll { get; }
+
     /// <summary>The node as it announces itself.</summary>
     ClusterNode Describe();
 

@@ -296,8 +296,12 @@ internal sealed class NodeAgent
         ShardTerms terms = next.Terms.Of(self.ShardId);
         if (self.IsPrimary && !terms.IsSealed && (terms.Incarnation.Length == 0 || terms.Incarnation == _node.Incarnation) && _node.Topology.Find(_node.Id) is { IsPrimary: true })
         {
+            // One that was taken out may be the only one with a write that it has acknowledged, until those that count without it have everything.
+            ClusterTopology applied = _node.Topology;
+            bool mayDrop = _node.CountedReplicasHaveAll;
+            IEnumerable<string> stay = terms.ReplicasInStep.Where(id => id != self.Id && (!mayDrop || next.Find(id)?.PrimaryId == self.Id || applied.Find(id)?.PrimaryId == self.Id));
             IEnumerable<string> inStep = _node.ReplicasInStep.Where(id => next.Find(id)?.PrimaryId == self.Id);
-            ShardTerms wanted = terms.WithInStep([.. terms.ReplicasInStep.Where(id => id != self.Id), .. inStep]) with { Incarnation = _node.Incarnation, Acks = _node.Acks, History = _node.Position.History };
+            ShardTerms wanted = terms.WithInStep([.. stay, .. inStep]) with { Incarnation = _node.Incarnation, Acks = _node.Acks, History = _node.Position.History };
             if (wanted != terms) next = next.WithTerms(self.ShardId, wanted);
         }
 

@@ -86,9 +86,11 @@ internal static class Succession
     private static bool IsEnough(ClusterTopology topology, ClusterNode primary, ShardTerms terms, List<NodeStatus> told)
     {
         if (!NeedsAll(topology, primary, terms)) return told.Count > 0;
-        HashSet<string> inStep = [.. terms.ReplicasInStep.Where(id => topology.Find(id) is not null)];
-        HashSet<string> current = [.. told.Where(status => (status.Node.Id != primary.Id || inStep.Contains(primary.Id)) && status.Position.Offset >= 0 && status.Position.History == terms.History).Select(static status => status.Node.Id)];
-        return current.Count > 0 && inStep.Count(id => !current.Contains(id)) < terms.Acks;
+        HashSet<string> inStep = [.. terms.ReplicasInStep];
+        NodeStatus[] current = [.. told.Where(status => (status.Node.Id != primary.Id || inStep.Contains(primary.Id)) && status.Position.Offset >= 0 && status.Position.History == terms.History)];
+        long beginning = inStep.Contains(primary.Id) ? 0 : terms.TakenOverAt; // of the history that the primary has claimed: a replica goes by its id before it has so much of it
+        if (!Array.Exists(current, status => status.Position.Offset >= beginning)) return false;
+        return inStep.Count(id => !Array.Exists(current, status => status.Node.Id == id)) < terms.Acks;
     }
 
     // A new node becomes a replica of the shard with the fewest, in a zone where the shard has no node.

@@ -11,6 +11,7 @@ internal sealed class CurrentRouting(AttentionWord attention, Keyspace keyspace)
 {
     private volatile SlotRouting? _routing;
     private volatile bool _feeds;
+    private volatile AgreedReplicas? _replicas;
 
     /// <summary>Null: the server is no node of a cluster. Behind the lease's deadline, nothing is served by it.</summary>
     internal SlotRouting? Value => _routing is { } routing ? Lease is { HasEnded: true } ? routing.WhenDown : routing : null;
@@ -23,6 +24,12 @@ internal sealed class CurrentRouting(AttentionWord attention, Keyspace keyspace)
 
     /// <summary>Notes whether the node serves, or follows one that does.</summary>
     internal void NoteFeeding(bool feeds) => _feeds = feeds;
+
+    /// <summary>The replicas of this node; null: whoever follows it is one, as there is no store.</summary>
+    internal AgreedReplicas? Replicas => _replicas;
+
+    /// <summary>Only these are this node's replicas from now on.</summary>
+    internal void Use(AgreedReplicas replicas) => _replicas = replicas;
 
     /// <summary>Serves by a lease from now on. Before the server is in use.</summary>
     internal void Use(LeaseDeadline lease) => Lease = lease;

@@ -27,8 +27,14 @@ internal interface IClusterHost
     /// <summary>The replication history of the data, and the offset in it; null: the data is not whole, or of no history.</summary>
     (string History, long Offset)? Position { get; }
 
-    /// <summary>Where the replicas are that follow the stream now.</summary>
-    IEnumerable<PrimaryAddress> ReplicasInStep { get; }
+    /// <summary>The ids of the nodes that follow the stream now.</summary>
+    IEnumerable<string> ReplicasInStep { get; }
+
+    /// <summary>Whether the replicas that count for `replica-acks` by the routing of now have everything that any replica has acknowledged for a client.</summary>
+    bool CountedReplicasHaveAll { get; }
+
+    /// <summary>Closes the links of nodes that the routing of now does not name as replicas, and counts the acknowledgements of the others again.</summary>
+    void ReplicasChanged();
 
     /// <summary>Stops following the primary, if there is one, until <see cref="Attach"/> or another role. The thread has no stripe locked.</summary>
     void Detach();
@@ -39,11 +45,10 @@ internal interface IClusterHost
     /// <summary>
     /// Has commands that write wait, until <see cref="EndHandover"/>, and returns when a replica has everything that was executed. The thread has no stripe locked.
     /// </summary>
-    /// <param name="replica">The replica's address.</param>
-    /// <param name="isOnlyAtPort">Whether no other replica of this node has the port, so that it may be known by another address.</param>
+    /// <param name="replicaId">The replica.</param>
     /// <param name="cancellation">The limit.</param>
     /// <returns>False: it does not catch up in time, or is not there. Nothing waits then.</returns>
-    bool PrepareHandover(PrimaryAddress replica, bool isOnlyAtPort, CancellationToken cancellation);
+    bool PrepareHandover(string replicaId, CancellationToken cancellation);
 
     /// <summary>What waited goes on.</summary>
     void EndHandover();

@@ -1,4 +1,5 @@
 using System.Net.Security;
+using RedKite.Server.Cluster;
 using RedKite.Server.Replication;
 
 namespace RedKite.Server.Following;
@@ -26,6 +27,9 @@ internal sealed record LinkServices
 
     /// <summary>The server's own port.</summary>
     internal required Func<int> Port { get; init; }
+
+    /// <summary>What the server is in a cluster with a store; null: nothing.</summary>
+    internal Func<AgreedIdentity?> Identity { get; init; } = static () => null;
 
     /// <summary>Ends the waits of blocked clients by an error: what they wait for may never come to a replica.</summary>
     internal required Action<bool> EndWaits { get; init; }

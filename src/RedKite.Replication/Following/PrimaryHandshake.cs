@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using RedKite.Server.Cluster;
 using RedKite.Server.Config;
 using RedKite.Server.Logging;
 using RedKite.Server.Replication;
@@ -17,7 +18,7 @@ internal readonly record struct SyncAnswer(bool IsFull, string? Id, long Offset)
 }
 
 /// <summary>How a replica introduces itself to its primary, and asks for the stream.</summary>
-internal sealed class PrimaryHandshake(PrimaryConnection connection, Settings settings, ServerLog log, int listeningPort)
+internal sealed class PrimaryHandshake(PrimaryConnection connection, Settings settings, ServerLog log, int listeningPort, AgreedIdentity? identity = null)
 {
     private const int IdLength = 40;
     private const int BulkBytesMax = 1 << 20;
@@ -36,6 +37,7 @@ internal sealed class PrimaryHandshake(PrimaryConnection connection, Settings se
         AskOptional("REPLCONF", "listening-port", Port);
         string address = settings.ReplicaAnnounceIp.Length > 0 || !settings.ClusterEnabled ? settings.ReplicaAnnounceIp : settings.ClusterAnnounceIp; // by which the topology names it
         if (address.Length > 0) AskOptional("REPLCONF", "ip-address", address);
+        if (identity is { } node) AskOptional("REPLCONF", "node-id", node.Id, "topology-version", node.Version.ToString(CultureInfo.InvariantCulture));
         if (settings.ReplicaRdbChannel) AskOptional("REPLCONF", "capa", "eof", "capa", "psync2", "capa", "rdb-channel-repl");
         else AskOptional("REPLCONF", "capa", "eof", "capa", "psync2");
 

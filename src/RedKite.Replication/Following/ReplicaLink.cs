@@ -164,7 +164,7 @@ internal sealed partial class ReplicaLink : IReplicaLink, IDisposable
         {
             if (_stop.IsCancellationRequested) return;
             _state = ReplicaLinkState.Handshake;
-            var handshake = new PrimaryHandshake(connection, _core.Settings, _core.Log, _services.Port());
+            var handshake = new PrimaryHandshake(connection, _core.Settings, _core.Log, _services.Port(), _services.Identity());
             handshake.Introduce();
             SyncAnswer answer = Ask(handshake);
             if (answer.MainClientId > 0) SynchronizeApart(connection, answer.MainClientId, connecting.Token);

@@ -91,6 +91,12 @@ internal sealed class ReplicaClient(Session session, Action<ReplicaClient> hasDa
 
     internal string AnnouncedAddress { get; set; } = "";
 
+    /// <summary>Its id in a cluster with a store; empty: it is no node of one.</summary>
+    internal string NodeId { get; private set; } = "";
+
+    /// <summary>The version of the topology by which it follows this server.</summary>
+    internal long NodeVersion { get; private set; }
+
     internal ReplicaCapabilities Capabilities { get; set; }
 
     /// <summary>Whether it wants the data and no stream.</summary>
@@ -149,6 +155,9 @@ internal sealed class ReplicaClient(Session session, Action<ReplicaClient> hasDa
     /// Whether INFO shows it as online, and min-replicas-to-write counts it, as in Redis: it has been sent all data, though it may load it still.
     /// </summary>
     internal bool IsShownOnline => State is ReplicaState.Online or ReplicaState.Loading || (State == ReplicaState.Streaming && Channel is { HasWholeData: true });
+
+    /// <summary>It has introduced itself as a node.</summary>
+    internal void NoteNode(string id, long version) => (NodeId, NodeVersion) = (id, version);
 
     /// <summary>Whether it waits for the first byte of the data.</summary>
     internal bool AwaitsData => State == ReplicaState.Waiting || (State == ReplicaState.Receiving && !Kind.KnowsMark && !IsDataReady);

@@ -1,3 +1,5 @@
+using RedKite.Server.Cluster;
+
 namespace RedKite.Server.Replication;
 
 /// <summary>
@@ -70,24 +72,38 @@ internal sealed partial class ReplicaService
         if (asks) AskForAck(0);
     }
 
+    /// <summary>Whether the replicas that count now have everything that was acknowledged for a client, perhaps by others.</summary>
+    internal bool CountedReplicasHaveAll
+    {
+        get
+        {
+            if (State.Acks.Term is not { IsOpen: true } term) return true;
+            lock (_asking) return AcknowledgedByAll(State.Acks.Replicas) >= term.Position;
+        }
+    }
+
     // The largest offset that so many replicas have acknowledged; 0: there are too few. One that acknowledges what does not exist has acknowledged the stream's end.
     private long AcknowledgedByAll(int replicas)
     {
         ReplicaClient[] all = _list.All;
+        AgreedReplicas? agreed = _routing.Replicas;
         long best = 0;
         foreach (ReplicaClient candidate in all)
         {
-            if (candidate is not { State: ReplicaState.Online, IsConnected: true } || candidate.AcknowledgedOffset <= best) continue;
+            if (!IsCounted(candidate) || candidate.AcknowledgedOffset <= best) continue;
             int count = 0;
             foreach (ReplicaClient other in all)
             {
-                if (other is { State: ReplicaState.Online, IsConnected: true } && other.AcknowledgedOffset >= candidate.AcknowledgedOffset) count++;
+                if (IsCounted(other) && other.AcknowledgedOffset >= candidate.AcknowledgedOffset) count++;
             }
 
             if (count >= replicas) best = candidate.AcknowledgedOffset;
         }
 
         return Math.Min(best, Stream.Offset);
+
+        // With a store, what only others have would be missed by the successor.
+        bool IsCounted(ReplicaClient replica) => replica is { State: ReplicaState.Online, IsConnected: true } && agreed?.Counted.Contains(replica.NodeId) != false;
     }
 
     /// <inheritdoc/>

@@ -1,3 +1,4 @@
+using RedKite.Server.Logging;
 using RedKite.Server.Sessions;
 
 namespace RedKite.Server.Replication;
@@ -8,14 +9,13 @@ internal sealed partial class ReplicaService
     private const int HandoverLookMs = 1;
 
     /// <summary>Has commands that write wait, and returns when a replica has everything that was executed.</summary>
-    /// <param name="address">The replica's address.</param>
-    /// <param name="isOnlyAtPort">Whether no other replica of this node has the port, so that it may be known by another address.</param>
+    /// <param name="replicaId">The replica.</param>
     /// <param name="endCommands">Returns when every command has ended that was admitted before.</param>
     /// <param name="cancellation">The limit.</param>
     /// <returns>False: it is not there, or does not catch up in time. Nothing waits then.</returns>
-    internal bool PrepareHandover(PrimaryAddress address, bool isOnlyAtPort, Action<CancellationToken> endCommands, CancellationToken cancellation)
+    internal bool PrepareHandover(string replicaId, Action<CancellationToken> endCommands, CancellationToken cancellation)
     {
-        if (OnlineAt(address, isOnlyAtPort) is not { } replica) return false;
+        if (Array.Find(_list.All, each => each.NodeId == replicaId && each is { State: ReplicaState.Online, IsConnected: true }) is not { } replica) return false;
         _pause.Hold(PauseReason.Handover);
         try
         {
@@ -38,12 +38,33 @@ internal sealed partial class ReplicaService
         }
     }
 
-    /// <summary>Where the replicas are that follow the stream now.</summary>
-    internal IEnumerable<PrimaryAddress> InStep => _list.All.Where(static replica => replica.State == ReplicaState.Online).Select(static replica => new PrimaryAddress(replica.Host, replica.ListeningPort));
+    /// <summary>The ids of the nodes that follow the stream now.</summary>
+    internal IEnumerable<string> InStep => _list.All.Where(static replica => replica is { State: ReplicaState.Online, IsConnected: true, NodeId.Length: > 0 }).Select(static replica => replica.NodeId);
 
-    private ReplicaClient? OnlineAt(PrimaryAddress address, bool isOnlyAtPort)
+    /// <summary>Called when a node has begun to follow the stream: the topology is to say so before it counts.</summary>
+    internal event Action? NodeCameOnline;
+
+    /// <summary>The topology has changed: links of nodes that it does not name as replicas end, and acknowledgements of the others are counted again.</summary>
+    internal void ReplicasChanged()
     {
-        ReplicaClient[] atPort = [.. _list.All.Where(replica => replica.State == ReplicaState.Online && replica.ListeningPort == address.Port)];
-        return Array.Find(atPort, replica => replica.Host.Equals(address.Host, StringComparison.OrdinalIgnoreCase)) ?? (isOnlyAtPort && atPort.Length == 1 ? atPort[0] : null);
+        if (_routing.Replicas is not { } replicas) return;
+        foreach (ReplicaClient replica in _list.All)
+        {
+            if (replicas.Excludes(replica.NodeId, replica.NodeVersion) && replica.Close()) _log.Notice(LogEvents.ReplicaClosed, $"Replica {replica.Name} is closed: the cluster's topology does not name {replica.NodeId} as a replica of this node.");
+        }
+
+        AdvanceAcks();
+    }
+
+    // A node has one link: the one before, which may not have noticed its end, would count beside it.
+    private void NoteNode(ReplicaClient replica)
+    {
+        if (replica.NodeId.Length == 0) return;
+        foreach (ReplicaClient other in _list.All)
+        {
+            if (other != replica && other.NodeId == replica.NodeId) other.Close();
+        }
+
+        if (replica.State == ReplicaState.Online) NodeCameOnline?.Invoke();
     }
 }

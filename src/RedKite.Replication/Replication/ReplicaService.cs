@@ -3,6 +3,7 @@ using RedKite.Net;
 using RedKite.Net.Interop;
 using RedKite.Persistence.Rdb;
 using RedKite.Server.Changes;
+using RedKite.Server.Cluster;
 using RedKite.Server.Config;
 using RedKite.Server.Logging;
 using RedKite.Server.Model;
@@ -37,6 +38,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
     private readonly IReplicationHost _host;
     private readonly BufferPool _buffers;
     private readonly ClientPause _pause;
+    private readonly CurrentRouting _routing;
     private readonly Lock _lock = new();
     private readonly Lock _asking = new();
     private readonly ConcurrentDictionary<Session, ReplicaClient> _introduced = new();
@@ -67,6 +69,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
         _host = host;
         _buffers = core.Buffers;
         _pause = core.Pause;
+        _routing = core.Routing;
         Stream = new ReplicationStream(() => (long)Math.Min(_settings.ReplicationBacklogBytes, (ulong)ReplicationStream.BehindBytesMax)) { Readers = this };
         _list = new ReplicaList(State, Stream, _settings);
         Failover = new Failover(_list, host, _pause, _clock, _log);
@@ -178,6 +181,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
             replica.Position = position;
             replica.AcknowledgedMs = _clock.SteadyMs;
             Attach(replica, ReplicaState.Online);
+            NoteNode(replica);
             AskAgainForAck();
             if (Stream.End.Chain != position.Chain || !ReferenceEquals(State.Ids, ids)) replica.Close(); // before the replica was listed, the backlog was released or the history got another id: it asks again
             _log.Notice(LogEvents.ReplicaContinues, FormattableString.Invariant($"Replica {replica.Name} goes on at offset {offset}, {Stream.Offset - position.Offset} bytes behind."));
@@ -227,6 +231,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
             CountGood();
             _log.Notice(LogEvents.ReplicaOnline, $"Replica {replica.Name} has loaded the data.");
             FeederOf(replica).Wake();
+            NoteNode(replica);
         }
 
         // Behind the state: only an online replica's offset counts.

@@ -1,13 +1,29 @@
+using System.Diagnostics;
+using System.Globalization;
+using RedKite.TestSupport;
+
 namespace RedKite.Fuzz.Tests.Cluster;
 
 /// <summary>The agents and controllers of a cluster in virtual time, over schedules of deaths, delays and lost messages. <c>./dev fuzz cluster</c> runs it for longer.</summary>
-public class AgreementTests
+/// <remarks>REDKITE_CLUSTER_SCHEDULES is the number of schedules; REDKITE_SEED is the seed of the first one, and each has the next seed.</remarks>
+public class AgreementTests(ITestOutputHelper output)
 {
     private const int GateRounds = 300;
+    private const int FailuresMax = 20; // then it is enough to look at
+    private static readonly TimeSpan ReportEvery = TimeSpan.FromSeconds(30);
+
+    private static readonly int? Schedules =
+        int.TryParse(Environment.GetEnvironmentVariable("REDKITE_CLUSTER_SCHEDULES"), CultureInfo.InvariantCulture, out int schedules) ? schedules : null;
 
     [Fact]
     public async Task No_schedule_loses_an_acknowledged_write_or_has_two_primaries()
     {
+        if (Schedules is { } schedules)
+        {
+            RunInARow(schedules);
+            return;
+        }
+
         int replied = 0, takeovers = 0;
         await FuzzRun.RunAsync(GateRounds, seed =>
         {
@@ -18,5 +34,38 @@ public class AgreementTests
             return Task.CompletedTask;
         });
         Assert.True(replied > GateRounds && takeovers > GateRounds, $"{replied} writes were acknowledged, and nodes took over {takeovers} times");
+    }
+
+    private void RunInARow(int schedules)
+    {
+        int first = TestScale.GivenSeed ?? Random.Shared.Next(), run = 0;
+        long replied = 0, takeovers = 0;
+        List<string> failures = [];
+        var clock = Stopwatch.StartNew();
+        TimeSpan reported = TimeSpan.Zero;
+        while (run < schedules && failures.Count < FailuresMax)
+        {
+            int seed = unchecked(first + run++);
+            var simulation = new Simulation(seed);
+            try
+            {
+                simulation.Run();
+            }
+#pragma warning disable CA1031 // Reported with its seed.
+            catch (Exception failure)
+#pragma warning restore CA1031
+            {
+                failures.Add($"REDKITE_SEED={seed}: {failure.Message}");
+                output.WriteLine($"REDKITE_SEED={seed} fails: {failure.Message.Split('\n')[0]}");
+            }
+
+            replied += simulation.Replied;
+            takeovers += simulation.Takeovers;
+            if (run < schedules && clock.Elapsed - reported < ReportEvery) continue;
+            reported = clock.Elapsed;
+            output.WriteLine($"{run} schedules from seed {first} on: {replied} writes acknowledged, {takeovers} takeovers, {failures.Count} schedules failed");
+        }
+
+        Assert.True(failures.Count == 0, string.Join('\n', failures));
     }
 }

@@ -17,6 +17,7 @@ internal sealed class SimulatedNode : INode
     private bool _isSynchronizing;
     private string? _follows;
     private long _link; // counts the links to a primary
+    private long _released; // the greatest offset whose reply has left in this role
 
     internal SimulatedNode(Simulation simulation, string id, int life, VirtualTime.Process process, SimulatedStore.Client store, TimeSpan lease)
     {
@@ -51,6 +52,18 @@ internal sealed class SimulatedNode : INode
 
     public IEnumerable<string> ReplicasInStep => _acknowledged.Keys;
 
+    public bool CountedReplicasHaveAll => _released == 0 || Counted.Count(offset => offset >= _released) >= Acks;
+
+    // Offsets that replicas have acknowledged which count by the topology.
+    private IEnumerable<long> Counted
+    {
+        get
+        {
+            HashSet<string> inStep = [.. Topology.Terms.Of(Topology.Find(Id)!.ShardId).ReplicasInStep];
+            return _acknowledged.Where(each => inStep.Contains(each.Key) && Topology.Find(each.Key)?.PrimaryId == Id).Select(static each => each.Value);
+        }
+    }
+
     internal string History { get; private set; }
 
     /// <summary>What it has.</summary>
@@ -82,6 +95,7 @@ internal sealed class SimulatedNode : INode
             if (_isSynchronizing) _simulation.Fail($"{Incarnation} is promoted without whole data");
             History = $"{Incarnation}-{topology.Version}";
             _acknowledged.Clear();
+            _released = 0;
         }
         else if (primary is not null && IsPrimary)
         {
@@ -89,6 +103,7 @@ internal sealed class SimulatedNode : INode
             _waiting.Clear(); // their clients get errors: the outcome is unknown
         }
 
+        Release(); // others count
         if (isSealed) return;
         bool goesOn = _isSealed;
         _isSealed = false;
@@ -178,7 +193,7 @@ internal sealed class SimulatedNode : INode
     // At the primary.
     private void Synchronize(SimulatedNode replica, long link)
     {
-        if (!IsPrimary || _isSynchronizing) return;
+        if (!IsPrimary || !_serves || Deadline.HasEnded || _isSynchronizing) return;
         WriteList data = Data;
         string history = History;
         _acknowledged.Remove(replica.Id);
@@ -254,15 +269,19 @@ internal sealed class SimulatedNode : INode
     private void Acknowledged(SimulatedNode replica, long link, long offset)
     {
         if (!IsPrimary || !_replicas.TryGetValue(replica.Id, out (SimulatedNode Node, long Link, bool IsOnline) known) || known.Node != replica || known.Link != link) return;
+        if (!_acknowledged.ContainsKey(replica.Id)) Agent.LookAgain();
         _acknowledged[replica.Id] = Math.Max(offset, _acknowledged.GetValueOrDefault(replica.Id));
         Release();
     }
 
     private void Release()
     {
+        if (_waiting.Count == 0) return;
+        long[] counted = [.. Counted];
         _waiting.RemoveAll(each =>
         {
-            if (_acknowledged.Values.Count(offset => offset >= each.Offset) < Acks) return false;
+            if (counted.Count(offset => offset >= each.Offset) < Acks) return false;
+            _released = Math.Max(_released, each.Offset);
             _simulation.NoteReplied(each.Write);
             return true;
         });

@@ -28,7 +28,7 @@ internal sealed class Simulation
 
     internal Simulation(int seed)
     {
-        Random = new Random(seed);
+        Random = new Random((int)(((ulong)(uint)seed * 0x9E3779B97F4A7C15) >> 33)); // seeds in a row begin alike otherwise
         Store = new SimulatedStore(Time, Random);
         _acks = Random.Next(3) == 0 ? 0 : 1;
         for (int i = 0; i < Founders; i++) Start(i);
@@ -138,7 +138,7 @@ internal sealed class Simulation
     {
         int index = Random.Next(Count);
         SimulatedNode node = _nodes[index];
-        int kind = Random.Next(10);
+        int kind = Random.Next(11);
         Note($"harm {kind} to {node.Incarnation}");
         switch (kind)
         {
@@ -173,6 +173,9 @@ internal sealed class Simulation
             case 8:
                 if (Count < Nodes) Start(Count++);
                 break;
+            case 9:
+                Forget(IdOf(index));
+                break;
             default:
                 HealNetwork();
                 break;
@@ -184,6 +187,16 @@ internal sealed class Simulation
         SharedTopology now = SharedTopology.Of(Store.Find(StoreKeys.Topology)!);
         if (now.Topology.Find(to) is not { IsPrimary: false } replica) return;
         ClusterTopology next = now.Topology.WithTerms(replica.ShardId, now.Topology.Terms.Of(replica.ShardId) with { HandoverTo = to }).WithVersion(now.Topology.Version + 1);
+        Store.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(next))]);
+    }
+
+    // As CLUSTER FORGET does; not the last replica, and not while a primary is chosen, which says that what it alone has may be lost.
+    private void Forget(string id)
+    {
+        ClusterTopology now = SharedTopology.Of(Store.Find(StoreKeys.Topology)!).Topology;
+        if (now.Find(id) is not { PrimaryId: { } primary, ShardId: var shard } || now.ReplicasOf(primary).Count() < 2 || now.Terms.Of(shard).IsSealed) return;
+        ClusterTopology next = now.Without(id);
+        next = next.WithTerms(next.Terms with { Removed = next.Terms.Removed.Add(id) }).WithVersion(now.Version + 1);
         Store.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(next))]);
     }
 

@@ -1,0 +1,42 @@
+using RedKite.Server.Cluster;
+using RedKite.Server.Cluster.Agreement;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Tests.Cluster.Agreement;
+
+/// <summary>Whom a controller makes the primary of a sealed shard, and when it waits.</summary>
+public class SuccessionTests
+{
+    private const long Sealed = 7;
+    private static readonly string P = new('1', 40), A = new('a', 40), B = new('b', 40), Shard = ClusterNode.ShardIdOf(P);
+
+    // It goes by the id of the new history from +CONTINUE on, before it has what the primary had when it took over.
+    [Fact]
+    public void A_replica_that_has_not_caught_up_with_what_its_primary_took_over_is_not_chosen()
+    {
+        ShardTerms terms = Terms() with { InStep = $"{A},{B}", TakenOverAt = 100 };
+        Assert.Null(Next(terms, Told(A, 90), Told(B, 99)));
+        Assert.Equal(B, Next(terms, Told(A, 90), Told(B, 100))?.Next.ReplicasOf(B).First(static node => node.Id == A).PrimaryId);
+    }
+
+    // What it alone has may be acknowledged, until the primary says that it does not count any more.
+    [Fact]
+    public void A_node_that_was_taken_out_of_the_topology_is_missed_while_it_was_in_step()
+    {
+        ShardTerms terms = Terms() with { InStep = $"{A},{new string('c', 40)}" };
+        Assert.Null(Next(terms, Told(A, 5), Told(B, 5)));
+        Assert.NotNull(Next(terms with { InStep = A }, Told(A, 5), Told(B, 5)));
+        Assert.NotNull(Next(terms with { AcceptsLoss = true }, Told(A, 5), Told(B, 5)));
+    }
+
+    private static ShardTerms Terms() => ShardTerms.None with { Acks = 1, History = "h", Incarnation = "life", SealedAt = Sealed };
+
+    private static NodeStatus Told(string id, long offset) => new() { Node = new ClusterNode(id) { ShardId = "" }, Incarnation = id, SealedAt = Sealed, Position = new DataPosition("h", offset) };
+
+    private static PlannedChange? Next(ShardTerms terms, params NodeStatus[] told)
+    {
+        ClusterNode[] nodes = [new(P) { ShardId = Shard }, new(A) { ShardId = Shard, PrimaryId = P }, new(B) { ShardId = Shard, PrimaryId = P }];
+        var topology = new ClusterTopology(8, 1, [.. nodes], new short[KeySlot.Count], new ClusterTerms { ClusterId = new string('f', 40) }).WithTerms(Shard, terms);
+        return Succession.Next(topology, told.ToDictionary(static status => status.Node.Id), static _ => TimeSpan.FromMinutes(1), joins: false);
+    }
+}
