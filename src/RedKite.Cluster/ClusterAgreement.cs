@@ -1,5 +1,6 @@
 using RedKite.Server.Cluster.Agreement;
 using RedKite.Server.Cluster.Store;
+using RedKite.Server.Cluster.Watching;
 using RedKite.Server.Logging;
 
 namespace RedKite.Server.Cluster;
@@ -12,7 +13,7 @@ internal sealed class ClusterAgreement : IDisposable
 
     private readonly ServerCore _core;
     private readonly ClusterService _cluster;
-    private readonly IClusterStore _store;
+    private readonly WatchedStore _store;
     private readonly NodeAgent _agent;
     private readonly ClusterController? _controller;
     private readonly CancellationTokenSource _stop = new();
@@ -24,13 +25,14 @@ internal sealed class ClusterAgreement : IDisposable
     /// <param name="store">The store, which this owns.</param>
     internal ClusterAgreement(ServerCore core, IClusterHost host, ClusterService cluster, IClusterStore store)
     {
-        (_core, _cluster, _store) = (core, cluster, store);
+        (_core, _cluster, _store) = (core, cluster, new WatchedStore(store));
         var lease = TimeSpan.FromMilliseconds(core.Settings.ClusterLeaseMs);
         TimeProvider time = TimeProvider.System;
         Deadline = new LeaseDeadline(time);
         Node = new AgreedNode(core, host, cluster);
-        _agent = new NodeAgent(store, Node, Deadline, time, lease);
-        if (core.Settings.ClusterController) _controller = new ClusterController(store, Node.Id, time, lease, () => core.Settings.ClusterAutoJoin, Node.Log);
+        _agent = new NodeAgent(_store, Node, Deadline, time, lease);
+        if (core.Settings.ClusterController) _controller = new ClusterController(_store, Node.Id, time, lease, () => core.Settings.ClusterAutoJoin, Node.Log);
+        cluster.Watch.Use(this, _store);
     }
 
     internal LeaseDeadline Deadline { get; }
@@ -46,11 +48,17 @@ internal sealed class ClusterAgreement : IDisposable
     /// <summary>The leases that it holds: the node's and its controller's.</summary>
     internal IEnumerable<long> Leases => [_agent.Lease, _controller?.Lease ?? 0];
 
+    /// <summary>The lease of the node's registration; 0: none.</summary>
+    internal long NodeLease => _agent.Lease;
+
+    /// <summary>The version of the topology in the store as it was last seen; 0: there was none.</summary>
+    internal long LatestVersion => _agent.Latest?.Topology.Version ?? 0;
+
     /// <summary>Why the node does not serve as it should, in one line; empty: nothing is wrong.</summary>
     internal string Fault => _agent.Fault;
 
     /// <summary>Begins, when the data is loaded.</summary>
-    internal void Begin() => _work = Task.WhenAll(Task.Run(() => Observe(_agent.Run(_stop.Token))), Task.Run(() => Observe(_controller?.Run(_stop.Token) ?? Task.CompletedTask)));
+    internal void Begin() => _work = Task.WhenAll(Task.Run(() => Observe(_agent.Run(_stop.Token))), Task.Run(() => Observe(_controller?.Run(_stop.Token) ?? Task.CompletedTask)), Task.Run(() => _cluster.Watch.Run(_stop.Token)));
 
     /// <summary>Has the agent look again at what it is to do: a setting has changed, or a replica has come. From any thread, and not on it.</summary>
     internal void LookAgain() => ThreadPool.UnsafeQueueUserWorkItem(static agent => agent.LookAgain(), _agent, preferLocal: false);

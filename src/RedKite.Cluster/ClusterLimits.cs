@@ -11,6 +11,15 @@ internal static class ClusterLimits
 
     /// <summary>Characters of an address or a name.</summary>
     internal const int TextMax = 256;
+
+    /// <summary>What has happened to a node, as it remembers it, and the characters of each.</summary>
+    internal const int EventsKept = 128;
+
+    /// <inheritdoc cref="EventsKept"/>
+    internal const int EventTextMax = 500;
+
+    /// <summary>Bytes of what a node says of itself to those who watch.</summary>
+    internal const int FiguresBytesMax = 32 * 1024;
 }
 
 /// <summary>A topology, or a document with one, that breaks a rule. The message is one line.</summary>

@@ -1,5 +1,6 @@
 using System.Collections.Frozen;
 using RedKite.Persistence.Files;
+using RedKite.Server.Cluster.Watching;
 using RedKite.Server.Config;
 using RedKite.Server.Logging;
 using RedKite.Server.Replication;
@@ -28,6 +29,8 @@ internal sealed partial class ClusterService : IDisposable
         _core = core;
         _host = host;
         _file = new ClusterFile(core.Settings, files ?? DiskFiles.Instance);
+        Events = new ClusterEvents(() => core.Clock.NowMs);
+        Watch = new ClusterWatch(core, host, this);
         _state = ClusterState.Alone(ClusterNode.NewId(), ClusterNode.NewId());
         foreach (string name in (string[])["cluster-require-full-coverage", "cluster-allow-reads-when-down", "cluster-allow-pubsubshard-when-down", "cluster-preferred-endpoint-type"])
         {
@@ -41,6 +44,12 @@ internal sealed partial class ClusterService : IDisposable
     }
 
     internal ClusterState State => _state;
+
+    /// <summary>What has happened to it.</summary>
+    internal ClusterEvents Events { get; }
+
+    /// <summary>What it knows about itself and the others, for whoever watches it.</summary>
+    internal ClusterWatch Watch { get; }
 
     /// <summary>Whether this node serves the slots that it has, as far as the topology says.</summary>
     internal bool IsUp => IsUpBy(_state.Topology) && _core.Routing.Lease is not { HasEnded: true };
@@ -116,6 +125,7 @@ internal sealed partial class ClusterService : IDisposable
                 {
                     ClusterState next = _state.With(topology);
                     _file.Save(next, _state);
+                    Events.NoteTopology(next.SelfId, _state.Topology, next.Topology);
                     _state = next;
                 }
             }
@@ -184,6 +194,7 @@ internal sealed partial class ClusterService : IDisposable
                 (ClusterState? next, string? refusal) = change(_state);
                 if (next is null) return refusal;
                 _file.Save(next, _state);
+                Events.NoteTopology(next.SelfId, _state.Topology, next.Topology);
                 _state = next;
                 Route();
                 if (PrimaryOf(next) is var primary && primary != _primary)

@@ -1,5 +1,6 @@
 using RedKite.Server.Acl;
 using RedKite.Server.Diagnostics.Actions;
+using RedKite.Server.Cluster;
 using RedKite.Server.Metrics;
 using RedKite.Server.Replication;
 using RedKite.Server.Sessions;
@@ -53,6 +54,12 @@ internal sealed record Observation
 
     /// <summary>Moves of slots as a whole.</summary>
     internal required SlotMoveFigures SlotMoves { get; init; }
+
+    /// <summary>The cluster, and this node in it.</summary>
+    internal required ClusterFigures Cluster { get; init; }
+
+    /// <summary>Error replies that send clients elsewhere, or refuse what a node of a cluster cannot serve.</summary>
+    internal required RedirectFigures Redirects { get; init; }
 
     internal required int WatchingClients { get; init; }
 
@@ -114,6 +121,9 @@ internal sealed record Observation
 
     internal required double UptimeSeconds { get; init; }
 }
+
+/// <summary>Error replies by their first word; none, if the server is no node of a cluster.</summary>
+internal readonly record struct RedirectFigures(long Moved, long Ask, long TryAgain, long CrossSlot, long Down);
 
 /// <summary>Quantiles of one part of the time of the commands that ended since the observation before, in microseconds; NaN if there were none.</summary>
 internal readonly record struct LatencyFigures(double P50, double P99, double P999, double Max)

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Net;
+using RedKite.Server.Cluster;
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
 using RedKite.Store.Keyspace;
@@ -96,7 +97,9 @@ internal sealed class ObservationReader : IDisposable
             ConnectedClients = _parts.Core.Clients.Count,
             Messages = new MessageFigures(_parts.Core.Messages, _parts.Core.Tracking),
             Migrations = new MigrationFigures(_parts.Migrations),
-            SlotMoves = _parts.SlotMoves() is { } moves ? new SlotMoveFigures(moves.Completed, moves.Failed, moves.WaitingBytes) : default,
+            SlotMoves = _parts.SlotMoves() is { } moves ? new SlotMoveFigures(moves.Completed, moves.Failed, moves.WaitingBytes, moves.Active, moves.SentBytes) : default,
+            Cluster = _parts.Cluster()?.Figures() ?? ClusterFigures.None,
+            Redirects = _parts.Cluster() is null ? default : new RedirectFigures(registry.ErrorsOf("MOVED"), registry.ErrorsOf("ASK"), registry.ErrorsOf("TRYAGAIN"), registry.ErrorsOf("CROSSSLOT"), registry.ErrorsOf("CLUSTERDOWN")),
             WatchingClients = _parts.Core.Watched.Clients,
             WatchedKeys = _parts.Core.Watched.Count,
             TransactionsExecuted = _parts.Core.Transactions.Executed,

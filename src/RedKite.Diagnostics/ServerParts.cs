@@ -1,3 +1,4 @@
+using RedKite.Server.Cluster;
 using RedKite.Server.Durability;
 using RedKite.Server.Diagnostics.Package;
 using RedKite.Server.Migration;
@@ -30,6 +31,9 @@ internal sealed class ServerParts
 
     /// <summary>Moves of slots as a whole; null: the server is no node of a cluster.</summary>
     internal required Func<SlotMoveService?> SlotMoves { get; init; }
+
+    /// <summary>What it knows of its cluster; null: likewise.</summary>
+    internal required Func<IClusterWatch?> Cluster { get; init; }
 
     /// <summary>What the server's replicas receive.</summary>
     internal ReplicationStream ReplicaStream => Replicas.Stream;

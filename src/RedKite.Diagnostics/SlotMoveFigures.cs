@@ -4,4 +4,6 @@ namespace RedKite.Server.Diagnostics;
 /// <param name="Completed">Moves after which another node has the slots.</param>
 /// <param name="Failed">Those that failed or were canceled.</param>
 /// <param name="WaitingBytes">Bytes of effects that wait for destinations.</param>
-internal readonly record struct SlotMoveFigures(long Completed, long Failed, long WaitingBytes);
+/// <param name="Active">Moves that have not ended.</param>
+/// <param name="SentBytes">Bytes that moves from this node have sent.</param>
+internal readonly record struct SlotMoveFigures(long Completed, long Failed, long WaitingBytes, int Active, long SentBytes);

@@ -80,6 +80,7 @@ public sealed partial class RedKiteServer
                 Replicas = new ReplicaService(Engine, durability, host),
                 Migrations = new MigrationService(Engine.Clock, Engine.WriteGate, serverLog),
                 SlotMoves = () => _slotMoves,
+                Cluster = () => Cluster?.Watch,
                 KeySurvey = () => Watching?.Diagnostics.Survey.Latest,
                 Listening = () => new ListeningFigures(_endpoints!.Port, [.. _endpoints.Describe()]),
                 Tls = () => _tls!.Figures(),
@@ -332,6 +333,8 @@ public sealed partial class RedKiteServer
         public bool CountedReplicasHaveAll => server.Parts.Replicas.CountedReplicasHaveAll;
 
         public void ReplicasChanged() => server.Parts.Replicas.ReplicasChanged();
+
+        public IReadOnlyList<MoveProgress> Moves => server._slotMoves is { } moves ? SlotMoveProgress.Of(moves.Moves, server.Engine.Keyspace, server.Engine.Clock.NowMs) : [];
 
         public void Detach() => server._follower.Suspend();
 

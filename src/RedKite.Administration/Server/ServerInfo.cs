@@ -220,6 +220,28 @@ internal sealed class ServerInfo
         text.Line("cluster_slot_moves_completed"u8, moves.Completed);
         text.Line("cluster_slot_moves_failed"u8, moves.Failed);
         text.Line("cluster_slot_moves_waiting_bytes"u8, moves.WaitingBytes);
+        text.Line("cluster_slot_moves_sent_bytes"u8, moves.SentBytes);
+        if (_parts.Cluster()?.Figures() is not { } cluster) return;
+        text.Line("cluster_topology_version"u8, (long)cluster.Version);
+        text.Line("cluster_slots_owned"u8, (long)cluster.OwnedSlots);
+        text.Line("cluster_slots_uncovered"u8, (long)cluster.UncoveredSlots);
+        text.Line("cluster_slots_doubtful"u8, (long)cluster.DoubtfulSlots);
+        text.Line("cluster_elections"u8, cluster.Elections);
+        text.Line("cluster_takeovers"u8, cluster.Takeovers);
+        text.Line("cluster_redirects_moved"u8, Metrics.ErrorsOf("MOVED"));
+        text.Line("cluster_redirects_ask"u8, Metrics.ErrorsOf("ASK"));
+        text.Line("cluster_redirects_tryagain"u8, Metrics.ErrorsOf("TRYAGAIN"));
+        text.Line("cluster_refused_crossslot"u8, Metrics.ErrorsOf("CROSSSLOT"));
+        text.Line("cluster_refused_down"u8, Metrics.ErrorsOf("CLUSTERDOWN"));
+        if (double.IsNaN(cluster.StoreAwaySeconds)) return;
+        text.Line("cluster_lease_seconds"u8, double.IsNaN(cluster.LeaseSeconds) ? 0 : cluster.LeaseSeconds, 3);
+        text.Line("cluster_lease_renewals"u8, cluster.Renewals);
+        text.Line("cluster_lease_renewal_microseconds"u8, cluster.RenewalMicroseconds);
+        text.Line("cluster_store_requests"u8, cluster.StoreRequests);
+        text.Line("cluster_store_errors"u8, cluster.StoreErrors);
+        text.Line("cluster_store_away_seconds"u8, cluster.StoreAwaySeconds, 3);
+        text.Line("cluster_topology_versions_behind"u8, (long)cluster.VersionsBehind);
+        text.Line("cluster_deadline_disconnections"u8, cluster.LateDisconnections);
     }
 
     private void Keyspace(scoped in CommandContext cmd, InfoText text)

@@ -1,3 +1,4 @@
+using RedKite.Server.Cluster.Watching;
 using RedKite.Server.Logging;
 using RedKite.Server.Replication;
 
@@ -57,6 +58,7 @@ internal sealed class AgreedNode(ServerCore core, IClusterHost host, ClusterServ
 
     public void Log(AgreementEvent what, string text)
     {
+        cluster.Events.Note(what switch { AgreementEvent.Changed => ClusterEvents.Decision, AgreementEvent.StoreAway => ClusterEvents.Store, _ => ClusterEvents.Refused }, text);
         if (what == AgreementEvent.Changed) core.Log.Notice(LogEvents.ClusterChanged, text);
         else core.Log.Warning(what == AgreementEvent.StoreAway ? LogEvents.ClusterStoreAway : LogEvents.ClusterRefused, text);
     }

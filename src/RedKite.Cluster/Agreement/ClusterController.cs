@@ -157,6 +157,7 @@ internal sealed class ClusterController
     {
         await foreach (StoreEvent change in _store.Watch("", revision, cancellation))
         {
+            if (change.Key.StartsWith(StoreKeys.Figures, StringComparison.Ordinal)) continue; // nothing is decided by it
             if (change.Key == StoreKeys.Controller) throw new TopologyException("another one is active");
             See(change.Key, change.Entry);
             _wake.Set();

@@ -12,5 +12,8 @@ internal static class StoreKeys
     /// <summary>What nodes say of themselves. Each key ends with its node's lease.</summary>
     internal const string Nodes = "nodes/";
 
+    /// <summary>What nodes say of themselves to those who watch: nothing is decided by it. Each key ends with its node's lease.</summary>
+    internal const string Figures = "figures/";
+
     internal static string Node(string id) => Nodes + id;
 }

@@ -36,6 +36,9 @@ internal interface IClusterHost
     /// <summary>Closes the links of nodes that the routing of now does not name as replicas, and counts the acknowledgements of the others again.</summary>
     void ReplicasChanged();
 
+    /// <summary>The moves of slots as a whole that are remembered.</summary>
+    IReadOnlyList<MoveProgress> Moves { get; }
+
     /// <summary>Stops following the primary, if there is one, until <see cref="Attach"/> or another role. The thread has no stripe locked.</summary>
     void Detach();
 

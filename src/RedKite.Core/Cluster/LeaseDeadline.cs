@@ -7,11 +7,17 @@ namespace RedKite.Server.Cluster;
 internal sealed class LeaseDeadline(TimeProvider time)
 {
     private long _deadline; // a timestamp; 0: there is no lease
+    private long _late;
 
     internal bool HasEnded => time.GetTimestamp() >= Volatile.Read(ref _deadline);
 
     /// <summary>What is left of it.</summary>
     internal TimeSpan Left => HasEnded ? TimeSpan.Zero : time.GetElapsedTime(time.GetTimestamp(), Volatile.Read(ref _deadline));
+
+    /// <summary>Connections that were closed without their replies, because it ended while their commands executed.</summary>
+    internal long Late => Volatile.Read(ref _late);
+
+    internal void NoteLate() => Interlocked.Increment(ref _late);
 
     /// <summary>The lease counts from a moment that has passed.</summary>
     /// <param name="sent">The timestamp at which the request was sent that the store has answered.</param>

@@ -112,6 +112,21 @@ internal sealed class HotKeySketch
         return 100 * last.Max(key => Math.Min(key.Value.Uses / ofLast, ofCurrent == 0 ? 1 : current.GetValueOrDefault(key.Key).Uses / ofCurrent));
     }
 
+    /// <summary>The slot of a cluster whose keys are used most, and the percentage of the requests with keys that use it, as for <see cref="HottestPercent"/>. -1: there are none.</summary>
+    internal static (int Slot, double Percent) HottestSlot(IEnumerable<ExecutorMetrics> executors, long nowMs)
+    {
+        Dictionary<KeyIdentity, (byte[] Key, double Uses)> last = [], current = [];
+        foreach (ExecutorMetrics executor in executors) executor.HotKeys.AddTo(last, current, nowMs);
+        double ofLast = last.Values.Sum(key => key.Uses), ofCurrent = current.Values.Sum(key => key.Uses);
+        if (ofLast == 0) return (KeySlot.None, 0);
+        Dictionary<int, double> slotsOfLast = BySlot(last), slotsOfCurrent = BySlot(current);
+        (int slot, double share) = slotsOfLast.Select(slot => (slot.Key, Math.Min(slot.Value / ofLast, ofCurrent == 0 ? 1 : slotsOfCurrent.GetValueOrDefault(slot.Key) / ofCurrent))).MaxBy(static slot => slot.Item2);
+        return (slot, 100 * share);
+    }
+
+    private static Dictionary<int, double> BySlot(Dictionary<KeyIdentity, (byte[] Key, double Uses)> keys) =>
+        keys.GroupBy(static key => KeyHasher.SlotOf(key.Key.Hash)).ToDictionary(static slot => slot.Key, static slot => slot.Sum(static key => key.Value.Uses));
+
     private void AddTo(Dictionary<KeyIdentity, (byte[] Key, double Uses)> last, Dictionary<KeyIdentity, (byte[] Key, double Uses)> current, long nowMs)
     {
         lock (_lock)

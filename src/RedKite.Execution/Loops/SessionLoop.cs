@@ -188,7 +188,12 @@ internal sealed class SessionLoop : IConnectionHandler
         LeaseDeadline? lease = _engine.Routing.Lease;
         bool beganInTime = lease is { HasEnded: false };
         int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
-        if (beganInTime && lease!.HasEnded) connection.Close(); // another node may have taken over before this was executed: no reply leaves
+        if (beganInTime && lease!.HasEnded)
+        {
+            connection.Close(); // another node may have taken over before this was executed: no reply leaves
+            lease.NoteLate();
+        }
+
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
         if (session.ClosesAfterReply && connection.OutputBytes + Executor.Reply.Length < FarewellBytesMax) _engine.Clients.Remove(session);
         if (replied) Executor.SendReplies(session, connection);

@@ -113,6 +113,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
             {
                 Check();
                 Connection.SendBytes(bytes);
+                service.NoteSent(move, bytes.Length);
             });
             CommandBase.Convert(file, output, static (RdbBatch _, in RdbItem _) => null, file.Release);
             output.Flush();
@@ -165,6 +166,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
             if (bytes == 0) return;
             CheckOwner(); // behind it: what was taken may be the removal of keys whose slots have gone elsewhere
             Connection.SendBytes(chunk.AsSpan(0, bytes));
+            service.NoteSent(move, bytes);
             SlotStream.Return(chunk);
         }
     }

@@ -56,6 +56,9 @@ internal sealed class SlotMove(string id, bool isExport, SlotSet slots, string s
     /// <summary>Bytes of effects that wait for the destination.</summary>
     internal long WaitingBytes { get; private set; }
 
+    /// <summary>Bytes that were sent to the destination.</summary>
+    internal long SentBytes { get; private set; }
+
     internal volatile SlotMoveState State;
 
     internal string Message { get; private set; } = "";
@@ -76,6 +79,8 @@ internal sealed class SlotMove(string id, bool isExport, SlotSet slots, string s
     internal void NotePause(long milliseconds) => PauseMs = Math.Max(PauseMs, milliseconds);
 
     internal void NoteWaiting(long bytes) => WaitingBytes = bytes;
+
+    internal void NoteSent(long bytes) => SentBytes += bytes;
 
     internal void NoteRetry() => Retries++;
 

@@ -51,6 +51,9 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
 
     internal long Failed { get; private set; }
 
+    /// <summary>Bytes that moves from this node have sent.</summary>
+    internal long SentBytes { get; private set; }
+
     /// <summary>All moves that are remembered, the newest first.</summary>
     internal SlotMove[] Moves
     {
@@ -65,6 +68,13 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
 
     /// <summary>Bytes of effects that wait for destinations.</summary>
     internal long WaitingBytes => Moves.Sum(static move => move.WaitingBytes);
+
+    /// <summary>A move from this node has sent something. One runs at a time.</summary>
+    internal void NoteSent(SlotMove move, long bytes)
+    {
+        move.NoteSent(bytes);
+        SentBytes += bytes;
+    }
 
     internal static string NewId() => Convert.ToHexStringLower(RandomNumberGenerator.GetBytes(IdBytes));
 

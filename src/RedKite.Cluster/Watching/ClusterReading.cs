@@ -1,0 +1,87 @@
+using System.Text;
+using RedKite.Server.Cluster.Agreement;
+using RedKite.Server.Cluster.Store;
+
+namespace RedKite.Server.Cluster.Watching;
+
+/// <summary>What the store had at one revision, for those who watch: read as far as it is understood. Immutable.</summary>
+internal sealed class ClusterReading
+{
+    private ClusterReading(StoreSnapshot snapshot)
+    {
+        Revision = snapshot.Revision;
+        foreach (StoreEntry entry in snapshot.Entries)
+        {
+            try
+            {
+                Read(entry);
+            }
+            catch (TopologyException)
+            {
+                // The agent or the controller says so.
+            }
+        }
+    }
+
+    internal long Revision { get; }
+
+    /// <summary>Null: there is none, or it cannot be read.</summary>
+    internal ClusterTopology? Topology { get; private set; }
+
+    /// <summary>The active controller's name; empty: none is active.</summary>
+    internal string Controller { get; private set; } = "";
+
+    /// <summary>The nodes whose leases last.</summary>
+    internal Dictionary<string, NodeStatus> Alive { get; } = new(StringComparer.Ordinal);
+
+    internal Dictionary<string, (NodeFigures Figures, long Revision)> Figures { get; } = new(StringComparer.Ordinal);
+
+    internal static ClusterReading Of(StoreSnapshot snapshot) => new(snapshot);
+
+    private void Read(StoreEntry entry)
+    {
+        if (entry.Key == StoreKeys.Topology) Topology = SharedTopology.Of(entry).Topology;
+        else if (entry.Key == StoreKeys.Controller) Controller = Encoding.UTF8.GetString(entry.Value.Span);
+        else if (entry.Key.StartsWith(StoreKeys.Nodes, StringComparison.Ordinal)) Alive[entry.Key[StoreKeys.Nodes.Length..]] = NodeStatus.Read(entry.Value);
+        else if (entry.Key.StartsWith(StoreKeys.Figures, StringComparison.Ordinal) && NodeFiguresDocument.Read(entry.Value) is { } figures) Figures[entry.Key[StoreKeys.Figures.Length..]] = (figures, entry.Revision);
+    }
+
+    /// <summary>The nodes of the topology that go by an older version than this.</summary>
+    internal IEnumerable<string> NodesBehind(long version) => Topology is not { } topology ? [] : topology.Nodes.Where(node => Alive.TryGetValue(node.Id, out NodeStatus? status) && status.Version < version).Select(static node => node.Id);
+
+    /// <summary>The primaries with slots.</summary>
+    internal ClusterNode[] Primaries => Topology is not { } topology ? [] : [.. topology.Nodes.Where(node => node.IsPrimary && topology.RangesOf(node.Id).Count > 0)];
+
+    /// <summary>Whether a shard's primary does not serve.</summary>
+    internal bool IsDown(ClusterNode primary) => Topology!.Terms.Of(primary.ShardId).IsSealed || !Alive.ContainsKey(primary.Id);
+
+    /// <summary>Why no replica could be made the primary of a shard now, in one line; empty: one could, or there are none.</summary>
+    internal string Hindrance(ClusterNode primary)
+    {
+        ClusterTopology topology = Topology!;
+        ShardTerms terms = topology.Terms.Of(primary.ShardId);
+        ClusterNode[] replicas = [.. topology.ReplicasOf(primary.Id)];
+        if (replicas.Length == 0) return "";
+        NodeStatus[] answering = [.. replicas.Select(node => Alive.GetValueOrDefault(node.Id)).OfType<NodeStatus>().Where(status => PositionOf(status).Offset >= 0)];
+        if (answering.Length == 0) return $"{replicas.Length} of its {replicas.Length} replicas do not answer, or have no whole data";
+        if (!Array.Exists(answering, static status => !status.IsNoSuccessor)) return "cluster-replica-no-failover is set on every replica that answers";
+        if (terms.Acks == 0 || terms.AcceptsLoss) return "";
+        string[] inStep = [.. terms.ReplicasInStep.Where(id => id != primary.Id && topology.Find(id) is not null)];
+        HashSet<string> current = [.. answering.Where(status => PositionOf(status).History == terms.History).Select(static status => status.Node.Id)];
+        int missing = inStep.Count(id => !current.Contains(id));
+        if (current.Count == 0) return "no replica that answers has followed its primary of now";
+        return missing < terms.Acks ? "" : $"{missing} of {inStep.Length} replicas that may have acknowledged writes do not answer, and replica-acks is {terms.Acks}: fewer than {terms.Acks} may be missing";
+    }
+
+    // By the newer of its two words; once it is sealed, both are the same.
+    private DataPosition PositionOf(NodeStatus status) => Figures.TryGetValue(status.Node.Id, out (NodeFigures Figures, long Revision) said) ? new DataPosition(said.Figures.History, said.Figures.Offset) : status.Position;
+
+    /// <summary>The greatest of some shards' loads, and that relative to their mean. NaN: there are not two that say something.</summary>
+    internal (double Greatest, double Uneven) Spread(Func<NodeFigures, double> load)
+    {
+        double[] loads = [.. Primaries.Where(node => Figures.ContainsKey(node.Id)).Select(node => load(Figures[node.Id].Figures))];
+        if (loads.Length < 2) return (double.NaN, double.NaN);
+        double mean = loads.Average();
+        return (loads.Max(), mean > 0 ? loads.Max() / mean : 1);
+    }
+}
