@@ -58,8 +58,8 @@ public partial class ProjectTests
     // Suites that cover several projects.
     private static readonly string[] CrossCuttingSuites = ["Differential", "EndToEnd", "Fuzz", "Libraries", "Repo", "Samples", "Types"];
 
-    // Shared by the suites: server processes, a client, transcripts.
-    private const string TestSupport = "RedKite.TestSupport";
+    // Shared by the suites: server processes, a client, transcripts; and a program that knows nothing of RedKite.
+    private static readonly string[] Helpers = ["RedKite.ClusterChecker", "RedKite.TestSupport"];
 
     [Fact]
     public void References_point_down_the_graph()
@@ -176,7 +176,7 @@ public partial class ProjectTests
     {
         string[] allowed =
         [
-            TestSupport,
+            .. Helpers,
             .. projects.Select(name => $"{name}.Tests"),
             .. CrossCuttingSuites.Select(suite => $"RedKite.{suite}.Tests"),
         ];
