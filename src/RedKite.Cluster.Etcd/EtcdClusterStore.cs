@@ -190,7 +190,7 @@ internal sealed class EtcdClusterStore : IClusterStore
         }
 
         throw new StoreException(
-            $"etcd is not reached: {string.Join("; ", failures.Select(static failed => $"{failed.Address}: {failed.Failure.Reason}"))}",
+            $"etcd is not reached: {string.Join("; ", failures.OrderBy(static failed => failed.Address, StringComparer.Ordinal).Select(static failed => $"{failed.Address}: {failed.Failure.Reason}"))}",
             isConfiguration: failures.TrueForAll(static failed => failed.Failure.Kind == EtcdFailureKind.Certificate));
     }
 

@@ -36,7 +36,7 @@ internal sealed record EtcdFailure(string Reason, EtcdFailureKind Kind)
             StatusCode.PermissionDenied => new EtcdFailure(OneLine(detail), EtcdFailureKind.Credentials),
 
             // Of a connection that broke, of a member without a leader or that stops.
-            StatusCode.Unavailable or StatusCode.Internal or StatusCode.Cancelled => new EtcdFailure(OneLine(detail), EtcdFailureKind.Unknown),
+            StatusCode.Unavailable or StatusCode.Internal or StatusCode.Cancelled => new EtcdFailure(OneLine(failure.Status.DebugException is { } cause ? Innermost(cause) : detail), EtcdFailureKind.Unknown),
             _ => new EtcdFailure(OneLine(detail), EtcdFailureKind.Refused),
         };
     }

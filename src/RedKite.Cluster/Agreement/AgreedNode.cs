@@ -1,6 +1,7 @@
 using RedKite.Server.Cluster.Watching;
 using RedKite.Server.Logging;
 using RedKite.Server.Replication;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Cluster.Agreement;
 
@@ -20,6 +21,20 @@ internal sealed class AgreedNode(ServerCore core, IClusterHost host, ClusterServ
     public int Acks => core.Settings.ReplicaAcks;
 
     public bool IsNoSuccessor => core.Settings.ClusterReplicaNoFailover;
+
+    public bool HasKeysOfItsOwn
+    {
+        get
+        {
+            if (Topology.Terms.ClusterId.Length > 0) return false;
+            foreach (Database database in core.Keyspace.Databases)
+            {
+                if (database.Count > 0) return true;
+            }
+
+            return false;
+        }
+    }
 
     public IEnumerable<string> ReplicasInStep => host.ReplicasInStep;
 

@@ -17,6 +17,9 @@ internal interface INode
     /// <summary>Whether it never becomes a primary by itself.</summary>
     bool IsNoSuccessor { get; }
 
+    /// <summary>Whether it has keys and is of no cluster yet: as a replica it would lose them.</summary>
+    bool HasKeysOfItsOwn { get; }
+
     /// <summary>How far its data is. It moves on.</summary>
     DataPosition Position { get; }
 

@@ -238,7 +238,8 @@ internal sealed class NodeAgent
     {
         ShardTerms terms = await Look(cancellation);
         if (terms.HandoverTo.Length > 0 && !terms.IsSealed && _applied.Serves && Latest is { } latest && latest.Topology.Version == _applied.Version) await HandOver(latest, terms.HandoverTo, cancellation);
-        Note(AgreementEvent.Changed, "");
+        bool waits = Latest is { } seen && seen.Topology.Find(_node.Id) is null && _node.HasKeysOfItsOwn;
+        Note(AgreementEvent.Refused, waits ? "this node has keys and is not one of the cluster in the store: as a replica it would lose them, so it joins when it is empty" : "");
     }
 
     // Goes by the topology, and says how far the node is.
@@ -320,7 +321,7 @@ internal sealed class NodeAgent
     }
 
     private NodeStatus StatusOfNow(long sealedAt, DataPosition position) =>
-        new() { Node = _node.Describe() with { ShardId = "" }, Incarnation = _node.Incarnation, Version = _applied.Version, SealedAt = sealedAt, Position = position, IsNoSuccessor = _node.IsNoSuccessor };
+        new() { Node = _node.Describe() with { ShardId = "" }, Incarnation = _node.Incarnation, Version = _applied.Version, SealedAt = sealedAt, Position = position, IsNoSuccessor = _node.IsNoSuccessor, HasKeysOfItsOwn = _node.HasKeysOfItsOwn };
 
     private async Task Report(NodeStatus status, CancellationToken cancellation)
     {

@@ -31,6 +31,9 @@ internal sealed record NodeStatus
     /// <summary>Whether it never becomes a primary by itself (`cluster-replica-no-failover`).</summary>
     internal bool IsNoSuccessor { get; init; }
 
+    /// <summary>Whether it has keys and is of no cluster yet: it does not become a replica by itself.</summary>
+    internal bool HasKeysOfItsOwn { get; init; }
+
     internal byte[] Write()
     {
         var bytes = new ArrayBufferWriter<byte>();
@@ -45,6 +48,7 @@ internal sealed record NodeStatus
             json.WriteString("history"u8, Position.History);
             json.WriteNumber("offset"u8, Position.Offset);
             json.WriteBoolean("noSuccessor"u8, IsNoSuccessor);
+            json.WriteBoolean("ownKeys"u8, HasKeysOfItsOwn);
             json.WriteEndObject();
         }
 
@@ -54,7 +58,7 @@ internal sealed record NodeStatus
     /// <exception cref="TopologyException">It is no status of a node.</exception>
     internal static NodeStatus Read(ReadOnlyMemory<byte> bytes) => TopologyDocument.Parse(bytes, static root =>
     {
-        TopologyDocument.CheckFormat(root, "node", "incarnation", "version", "sealedAt", "history", "offset", "noSuccessor");
+        TopologyDocument.CheckFormat(root, "node", "incarnation", "version", "sealedAt", "history", "offset", "noSuccessor", "ownKeys");
         return new NodeStatus
         {
             Node = TopologyDocument.ReadNode(TopologyDocument.Member(root, "node")),
@@ -63,6 +67,7 @@ internal sealed record NodeStatus
             SealedAt = TopologyDocument.Member(root, "sealedAt").GetInt64(),
             Position = new DataPosition(TopologyDocument.Text(root, "history"), TopologyDocument.Member(root, "offset").GetInt64()),
             IsNoSuccessor = TopologyDocument.Member(root, "noSuccessor").GetBoolean(),
+            HasKeysOfItsOwn = TopologyDocument.Member(root, "ownKeys").GetBoolean(),
         };
     });
 }

@@ -96,7 +96,7 @@ internal static class Succession
     // A new node becomes a replica of the shard with the fewest, in a zone where the shard has no node.
     private static PlannedChange? Join(ClusterTopology topology, IReadOnlyDictionary<string, NodeStatus> alive)
     {
-        NodeStatus? joining = alive.Values.Where(status => topology.Find(status.Node.Id) is null && !topology.Terms.Removed.Contains(status.Node.Id) && ClusterTopology.IsWellFormed(status.Node)).MinBy(static status => status.Node.Id, StringComparer.Ordinal);
+        NodeStatus? joining = alive.Values.Where(status => topology.Find(status.Node.Id) is null && !status.HasKeysOfItsOwn && !topology.Terms.Removed.Contains(status.Node.Id) && ClusterTopology.IsWellFormed(status.Node)).MinBy(static status => status.Node.Id, StringComparer.Ordinal);
         if (joining is null || topology.Nodes.Length >= ClusterLimits.NodesMax || topology.AssignedSlots < topology.Owners.Length) return null; // a cluster that is being made gives its nodes their places itself
         ClusterNode? primary = topology.Nodes.Where(node => node.IsPrimary && !topology.Terms.Of(node.ShardId).IsSealed && topology.Owners.Contains((short)topology.IndexOf(node.Id)))
             .OrderBy(node => topology.ReplicasOf(node.Id).Count())

@@ -12,7 +12,8 @@ namespace RedKite.EndToEnd.Tests.Clusters;
 /// <param name="Port">Its port.</param>
 /// <param name="Folder">What it keeps when it is started again.</param>
 /// <param name="Prefix">What its command line begins with.</param>
-internal sealed record NodePlace(IPAddress Address, int Port, string Folder, string Prefix = "")
+/// <param name="Options">What its command line ends with; null: nothing.</param>
+internal sealed record NodePlace(IPAddress Address, int Port, string Folder, string Prefix = "", string[]? Options = null)
 {
     internal string Text => $"{Address}:{Port.ToString(CultureInfo.InvariantCulture)}";
 }
@@ -71,7 +72,7 @@ internal sealed class ClusterNodes : IDisposable
             new ServerProgram("redkite", line, IsRedKite: true),
             place.Port,
             ["--bind", place.Address.ToString(), "--protected-mode", "no", "--dir", place.Folder, "--save", "", "--loops", "1", "--cluster-enabled", "yes", "--cluster-etcd", _etcd, "--cluster-lease-ms", LeaseMs.ToString(CultureInfo.InvariantCulture),
-            "--cluster-announce-ip", place.Address.ToString(), "--replica-acks", "1", "--replica-acks-timeout", "1000", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", "--repl-timeout", "4", "--diagnostics", "no", .. _options]);
+            "--cluster-announce-ip", place.Address.ToString(), "--replica-acks", "1", "--replica-acks-timeout", "1000", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", "--repl-timeout", "4", "--diagnostics", "no", .. _options, .. place.Options ?? []]);
     }
 
     internal void Kill(int node)
@@ -134,7 +135,8 @@ internal sealed class ClusterNodes : IDisposable
     }
 
     /// <summary>Every slot has a primary, and every other node is a replica in step.</summary>
-    internal void WaitForAll() => WaitFor(IsWhole, "the whole cluster");
+    /// <param name="context">What a failure tells beside that.</param>
+    internal void WaitForAll(Func<string>? context = null) => WaitFor(IsWhole, () => $"the whole cluster: {context?.Invoke()}");
 
     private bool IsWhole()
     {

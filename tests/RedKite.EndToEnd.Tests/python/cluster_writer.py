@@ -2,6 +2,7 @@
 
 Usage: cluster_writer.py HISTORY NAME SEED READABLE HOST:PORT ... READABLE are the names, with commas, whose keys are read. The history's lines are those of RedKite.ClusterChecker.
 """
+import logging
 import random
 import sys
 import threading
@@ -18,6 +19,7 @@ PUSHES = 60
 PAUSE = 0.008
 TIMEOUT = 2
 
+FAILURES = (exceptions.RedisError, exceptions.RedisClusterException, OSError)  # the second is no RedisError
 KINDS = [
     (exceptions.AskError, "ASK"), (exceptions.MovedError, "MOVED"), (exceptions.TryAgainError, "TRYAGAIN"), (exceptions.ClusterDownError, "CLUSTERDOWN"), (exceptions.MasterDownError, "MASTERDOWN"),
     (exceptions.BusyLoadingError, "LOADING"), (exceptions.ReadOnlyError, "READONLY"),
@@ -26,6 +28,7 @@ KINDS = [
 history, name, seed, readable, nodes = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4].split(","), [node.rsplit(":", 1) for node in sys.argv[5:]]
 draw = random.Random(seed)
 ended = threading.Event()
+logging.disable(logging.CRITICAL)  # the library tells of each failure with a stack
 
 
 def wait_for_end():
@@ -49,7 +52,7 @@ def connect():
     while not ended.is_set():
         try:
             return RedisCluster(startup_nodes=[ClusterNode(host, int(port)) for host, port in nodes], socket_timeout=TIMEOUT, socket_connect_timeout=1, cluster_error_retry_attempts=1)
-        except (exceptions.RedisError, OSError):
+        except FAILURES:
             time.sleep(0.1)
 
 
@@ -63,7 +66,7 @@ def run(output, cluster, kind, key, value, operation):
             value = "-" if result is None else result.decode()
         elif kind == "range":
             value = ",".join(element.decode() for element in result) or "-"
-    except (exceptions.RedisError, OSError) as failure:
+    except FAILURES as failure:
         outcome, error, failed = "unknown", kind_of(failure), True
     output.write(f"op\t{name}\t{key}\t{kind}\t{value}\t{begin}\t{time.monotonic_ns()}\t{outcome}\t-\t-\t{error}\n")
     output.flush()
@@ -91,7 +94,7 @@ with open(history, "w", encoding="utf-8") as output:
             key = f"{name}:l:{pushed // PUSHES}" if draw.randrange(2) else f"{draw.choice(readable)}:l:{draw.randrange(LISTS)}"
             failed = run(output, cluster, "range", key, "-", lambda c: c.lrange(key, 0, -1))
         failures = failures + 1 if failed else 0
-        if failures > 0 and failures % 5 == 0 and not ended.is_set():  # as a program does whose client stays broken
+        if failures > 0 and failures % 3 == 0 and not ended.is_set():  # as a program does whose client stays broken
             cluster.close()
             cluster = connect()
         ended.wait(PAUSE * (10 if failed else 1))

@@ -50,6 +50,8 @@ internal sealed class SimulatedNode : INode
 
     public bool IsNoSuccessor => false;
 
+    public bool HasKeysOfItsOwn => false;
+
     public IEnumerable<string> ReplicasInStep => _acknowledged.Keys;
 
     public bool CountedReplicasHaveAll => _released == 0 || Counted.Count(offset => offset >= _released) >= Acks;

@@ -29,14 +29,27 @@ public class SuccessionTests
         Assert.NotNull(Next(terms with { AcceptsLoss = true }, Told(A, 5), Told(B, 5)));
     }
 
+    // It would become a replica, and lose them.
+    [Fact]
+    public void A_new_node_that_has_keys_of_its_own_does_not_join()
+    {
+        NodeStatus[] told = [Told(P, 5), Told(A, 5), Told(B, 5), Told(new string('d', 40), 5)];
+        ShardTerms serving = Terms() with { SealedAt = 0, Incarnation = P };
+        Assert.NotNull(Next(serving, joins: true, told)?.Next.Find(told[3].Node.Id));
+        told[3] = told[3] with { HasKeysOfItsOwn = true };
+        Assert.Null(Next(serving, joins: true, told));
+    }
+
     private static ShardTerms Terms() => ShardTerms.None with { Acks = 1, History = "h", Incarnation = "life", SealedAt = Sealed };
 
     private static NodeStatus Told(string id, long offset) => new() { Node = new ClusterNode(id) { ShardId = "" }, Incarnation = id, SealedAt = Sealed, Position = new DataPosition("h", offset) };
 
-    private static PlannedChange? Next(ShardTerms terms, params NodeStatus[] told)
+    private static PlannedChange? Next(ShardTerms terms, params NodeStatus[] told) => Next(terms, joins: false, told);
+
+    private static PlannedChange? Next(ShardTerms terms, bool joins, NodeStatus[] told)
     {
         ClusterNode[] nodes = [new(P) { ShardId = Shard }, new(A) { ShardId = Shard, PrimaryId = P }, new(B) { ShardId = Shard, PrimaryId = P }];
         var topology = new ClusterTopology(8, 1, [.. nodes], new short[KeySlot.Count], new ClusterTerms { ClusterId = new string('f', 40) }).WithTerms(Shard, terms);
-        return Succession.Next(topology, told.ToDictionary(static status => status.Node.Id), static _ => TimeSpan.FromMinutes(1), joins: false);
+        return Succession.Next(topology, told.ToDictionary(static status => status.Node.Id), static _ => TimeSpan.FromMinutes(1), joins);
     }
 }
