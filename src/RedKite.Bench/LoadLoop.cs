@@ -30,7 +30,6 @@ internal sealed class LoadLoop : IConnectionHandler
     private readonly PriorityQueue<LoadClient, long> _due = new();
     private readonly double _intervalNs; // between the requests of one client, if paced
     private readonly LoadEvents _events;
-    private long _startNs;
     private long _deadlineNs = long.MaxValue;
     private long _timerNs = long.MaxValue;
     private int _greeted;
@@ -74,7 +73,6 @@ internal sealed class LoadLoop : IConnectionHandler
     /// <summary>Starts the load. Called on the loop's thread once it is ready.</summary>
     internal void Begin(long startNs, long deadlineNs)
     {
-        _startNs = startNs;
         _deadlineNs = Math.Min(_deadlineNs, deadlineNs); // the run may already be interrupted
         _hasBegun = true;
         foreach (LoadClient client in Clients)

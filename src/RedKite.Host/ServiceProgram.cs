@@ -39,14 +39,13 @@ internal sealed class ServiceProgram
     private static readonly string[] Hidden = ["/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/"];
 
     private readonly TextWriter _output;
-    private readonly TextWriter _errors;
     private bool _isDryRun;
     private string? _config;
     private string _user = "redkite";
     private string? _program;
     private string _unit = "/etc/systemd/system/redkite.service";
 
-    private ServiceProgram(TextWriter output, TextWriter errors) => (_output, _errors) = (output, errors);
+    private ServiceProgram(TextWriter output) => _output = output;
 
     internal static int Run(string[] arguments, TextWriter output, TextWriter errors)
     {
@@ -62,7 +61,7 @@ internal sealed class ServiceProgram
             return Done;
         }
 
-        var program = new ServiceProgram(output, errors);
+        var program = new ServiceProgram(output);
         try
         {
             program.Parse(arguments);

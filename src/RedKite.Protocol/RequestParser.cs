@@ -119,9 +119,6 @@ internal sealed class RequestParser
     /// <summary>The arguments of a request that <see cref="Parse"/> completed since the last <see cref="Clear"/>.</summary>
     public ReadOnlySpan<ArgumentSlice> Arguments(int first, int count) => _arguments.AsSpan(first, count);
 
-    /// <summary>All arguments read since the last <see cref="Clear"/>.</summary>
-    public ReadOnlySpan<ArgumentSlice> AllArguments => _arguments.AsSpan(0, _count);
-
     /// <summary>Reads one request from <paramref name="position"/>, which moves behind it when it is whole.</summary>
     /// <param name="input">The bytes received; an inline request's are unquoted in place.</param>
     /// <param name="position">Where the request starts.</param>

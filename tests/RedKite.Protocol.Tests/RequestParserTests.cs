@@ -210,7 +210,7 @@ public class RequestParserTests
         Assert.Equal(ParseStatus.Complete, parser.Parse(bytes, ref position, Limits, ref partial, out _, out _));
         Assert.Equal(ParseStatus.Error, parser.Parse(bytes, ref position, Limits, ref partial, out _, out _));
         Assert.Equal(14, position);
-        Assert.Equal([new ArgumentSlice(8, 4)], parser.AllArguments.ToArray());
+        Assert.Equal([new ArgumentSlice(8, 4)], parser.Arguments(0, 1).ToArray());
     }
 
     private static string? ErrorOf(byte[] bytes, int cut, RequestLimits limits)

@@ -162,12 +162,6 @@ internal sealed class FaultyFiles : IFiles
         }
     }
 
-    public long FreeBytes(string folder)
-    {
-        Call("free space", folder);
-        lock (_lock) return CapacityBytes == long.MaxValue ? 1L << 40 : Math.Max(0, CapacityBytes - UsedBytes);
-    }
-
     /// <summary>The disk after a power loss now and a new start.</summary>
     internal FaultyFiles After(PowerLoss loss, Random random)
     {

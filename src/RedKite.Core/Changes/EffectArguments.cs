@@ -23,10 +23,4 @@ internal readonly ref struct EffectArguments(EffectWriter? writer, ReadOnlySpan<
         _writer?.Argument(value);
         return this;
     }
-
-    internal EffectArguments Argument(string value)
-    {
-        _writer?.Argument(value);
-        return this;
-    }
 }

@@ -54,12 +54,6 @@ internal interface INestedExecutor
     /// <summary>Whether the client's user may execute a command.</summary>
     bool MayExecute(Session session, Command command, Span<byte> input, ReadOnlySpan<ArgumentSlice> arguments);
 
-    /// <summary>
-    /// Locks the stripes of a command that a script calls, as far as they are not locked yet. Others give way. Only inside a command
-    /// whose row says that it runs scripts.
-    /// </summary>
-    void ClaimStripes(scoped in CommandContext cmd);
-
     /// <summary>The reply while a script is busy; null: none is.</summary>
     string? BusyReply { get; }
 

@@ -172,7 +172,8 @@ internal sealed class NestedExecutor(ExecutorCore core, CommandRunner runner, In
         return cmd;
     }
 
-    public void ClaimStripes(scoped in CommandContext cmd)
+    // Locks the stripes of a command that a script calls, as far as they are not locked yet. Others give way.
+    private void ClaimStripes(scoped in CommandContext cmd)
     {
         StripeSet needed = stripes.OfNested(cmd);
         if (!_environment.HeldStripes.Contains(needed)) _environment.HeldStripes = _engine.Keyspace.Scripts.Claim(_environment.HeldStripes, needed);

@@ -154,18 +154,6 @@ internal sealed class DiskFiles : IFiles
         if (error != 0) throw new FileFailure("sync folder", folder, error);
     }
 
-    public long FreeBytes(string folder)
-    {
-        try
-        {
-            return new DriveInfo(Path.GetFullPath(folder)).AvailableFreeSpace;
-        }
-        catch (Exception failure) when (FileFailure.Covers(failure))
-        {
-            throw FileFailure.Of("free space", folder, failure);
-        }
-    }
-
     private static DiskFile Open(string operation, string path, FileMode mode, FileAccess access)
     {
         try

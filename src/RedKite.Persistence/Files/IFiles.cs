@@ -47,9 +47,6 @@ internal interface IFiles
 
     /// <summary>Makes the names in a folder survive a power loss.</summary>
     void SyncFolder(string folder);
-
-    /// <summary>The number of bytes that the file system of a folder has left for this process.</summary>
-    long FreeBytes(string folder);
 }
 
 /// <summary>An open file. Reads and writes state their position, so a file has no cursor and readers may share it.</summary>

@@ -125,7 +125,7 @@ internal sealed unsafe class Defragmentation
         {
             while (_evacuations++ < EvacuationsMax && _evacuation.TryBegin(stripe.Arena, _sizeClass, FreeMin))
             {
-                MoveBlocks(stripe, ref work);
+                MoveBlocks(ref work);
                 _evacuation.End();
                 if (work <= 0) return true;
             }
@@ -136,7 +136,7 @@ internal sealed unsafe class Defragmentation
         return false;
     }
 
-    private void MoveBlocks(Stripe stripe, ref int work)
+    private void MoveBlocks(ref int work)
     {
         work -= WorkPerMove; // the search for the slab
         while (work > 0 && _evacuation.TryNext(out byte* block))

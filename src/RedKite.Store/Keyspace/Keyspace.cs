@@ -90,8 +90,8 @@ internal sealed class Keyspace : IDisposable
     /// them apart without a copy or a list, until it has written each. All stripes are locked.
     /// </summary>
     /// <remarks>
-    /// An epoch is one bit. So a snapshot may begin only when every entry is of the current epoch: when the last one has written all, or
-    /// after <see cref="Table.StampSegment"/> over what it has left. Rejected: an epoch of several bits, which only postpones that.
+    /// An epoch is one bit. So a snapshot may begin only when every entry is of the current epoch: one that fails or is aborted goes on
+    /// to its end without writing. Rejected: an epoch of several bits, which only postpones that.
     /// </remarks>
     internal void BeginEpoch(Func<Stripe, SnapshotBarrier> barrierOf)
     {

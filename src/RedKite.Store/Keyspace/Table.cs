@@ -288,26 +288,6 @@ internal sealed unsafe partial class Table
     }
 
     /// <summary>
-    /// Gives every entry of the segment that holds <paramref name="prefix"/> an epoch; the prefix moves to the next segment. For what a
-    /// snapshot that ended early has not written: the next one needs all entries in one epoch.
-    /// </summary>
-    /// <returns>False when it was the last segment.</returns>
-    internal bool StampSegment(ref uint prefix, byte epoch)
-    {
-        byte* segment = SegmentOfPrefix(prefix);
-        for (int index = 0; index < Segment.Buckets; index++)
-        {
-            byte* bucket = Segment.Bucket(segment, index);
-            for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
-            {
-                EntryBlock.SetEpoch(Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied)), epoch);
-            }
-        }
-
-        return Advance(segment, ref prefix);
-    }
-
-    /// <summary>
     /// Samples an entry; null only if the table is empty. A random hash selects a segment, then a random number one of its entries:
     /// hashes are uniform, so all keys have the same probability except for random differences in how full segments are. Sampling
     /// slots until one is in use would be exact, but unbounded in a table that has emptied.

@@ -23,17 +23,10 @@ internal abstract unsafe class StoredType
 
     /// <summary>A type that has a number of its own.</summary>
     private protected StoredType(DataType number, ReadOnlySpan<byte> name)
-        : this(name)
-    {
-        Number = number;
-        IsBuiltIn = true;
-    }
+        : this(name) => Number = number;
 
     /// <summary>The number in entries. It is in no file: a type that was added may have another one in the next process.</summary>
     internal DataType Number { get; set; }
-
-    /// <summary>Whether the number is a constant.</summary>
-    internal bool IsBuiltIn { get; }
 
     /// <summary>As TYPE returns it and SCAN accepts it.</summary>
     internal ReadOnlySpan<byte> Name => _name;

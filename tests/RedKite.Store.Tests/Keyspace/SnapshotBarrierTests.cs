@@ -142,22 +142,6 @@ public sealed class SnapshotBarrierTests : IDisposable
         Assert.False(Stripe.HasPinned);
     }
 
-    [Fact]
-    public void Stamping_prepares_the_next_cut_after_a_snapshot_that_ended_early()
-    {
-        Write("a", "1");
-        Cut();
-        _store.EndSnapshot();
-        Assert.NotEqual(Stripe.Epoch, Find(First, "a").Epoch);
-        for (uint prefix = 0; First.TableIn(0)!.StampSegment(ref prefix, Stripe.Epoch);)
-        {
-        }
-
-        Cut();
-        Write("a", "2");
-        Assert.Equal(["-a=1"], _door.Reports);
-    }
-
     public void Dispose()
     {
         if (Stripe.Snapshot is not null) _store.EndSnapshot();

@@ -20,7 +20,6 @@ internal unsafe ref struct SetSelection
     private const int Batch = 32;
 
     private readonly ReadOnlySpan<SetView> _others;
-    private readonly Span<byte> _number;
     private readonly bool _inAll;
     private readonly Method _method;
     private SetEnumerator _members;
@@ -41,7 +40,6 @@ internal unsafe ref struct SetSelection
     internal SetSelection(SetView set, ReadOnlySpan<SetView> others, bool inAll, Span<byte> number)
     {
         _others = others;
-        _number = number;
         _inAll = inAll;
         _at = -1;
         _method = MethodOf(set, others);
