@@ -1,5 +1,3 @@
-using System.Diagnostics;
-using System.Diagnostics.CodeAnalysis;
 using System.Runtime.InteropServices;
 using System.Text;
 using RedKite.Protocol;
@@ -24,20 +22,18 @@ internal sealed partial class LuaInterpreter : IDisposable
     internal static ReadOnlySpan<byte> OwnSource => "=redkite"u8;
 
     private const int GlobalsPosition = 2; // of the registry, by Lua's convention
-    private const int HelpersPosition = 1_000_000; // of the registry: the helpers of translated chunks
+    private const int PreludePosition = 1_000_000; // of the registry: the prelude's globals
     private const int EnvironmentPosition = 1_000_001;
     private const int HandlerPosition = 1_000_002;
     private const int EnvironmentMetaPosition = 1_000_003;
-    private const int LoadingPosition = 1_000_004;
     private const int KeysNamePosition = 1_000_005;
     private const int ArgumentsNamePosition = 1_000_006;
     private const int SharedKeysPosition = 1_000_007; // the tables shared by scripts that only read them
     private const int SharedArgumentsPosition = 1_000_008;
-    private const int FlagPosition = 1_000_009; // a function whose first upvalue is the interrupt flag
+    private const int SharedVariablesPosition = 1_000_009; // a function whose upvalues are the variables of PreludeParts.Shared
     internal const int ArrayMarkPosition = 1_000_010; // the metatable of decoded arrays of JSON
     private const int WeakNamePosition = 1_000_011; // by which the collector looks for a table's mode
     private const int FirstFunctionPosition = 1_000_100;
-    private const int HelperCount = 14;
     private const int NumberBytesMax = 64;
     private const int KeptBytesMax = 1024 * 1024; // larger buffers are released
     private const int SharedElementsMax = 64;
@@ -73,11 +69,6 @@ internal sealed partial class LuaInterpreter : IDisposable
         _self = GCHandle.Alloc(this);
         _state = Lua.NewState(_allocator, _self);
         WeakTables.Disable(_state, _allocator, WeakNamePosition);
-        Lua.OpenLibrary(_state, "_G\0"u8, "luaopen_base");
-        Lua.OpenLibrary(_state, "string\0"u8, "luaopen_string");
-        Lua.OpenLibrary(_state, "table\0"u8, "luaopen_table");
-        Lua.OpenLibrary(_state, "math\0"u8, "luaopen_math");
-        Lua.OpenLibrary(_state, "coroutine\0"u8, "luaopen_coroutine");
         AddFunctions();
         libraries?.Invoke(this);
         RunPrelude();
@@ -131,7 +122,8 @@ internal sealed partial class LuaInterpreter : IDisposable
             _registration = value;
             Lua.RawGet(_state, LuaNative.RegistryIndex, EnvironmentMetaPosition);
             Lua.Push(_state, "__index"u8);
-            Lua.RawGet(_state, LuaNative.RegistryIndex, value is null ? EnvironmentPosition : LoadingPosition);
+            if (value is null) Lua.RawGet(_state, LuaNative.RegistryIndex, EnvironmentPosition);
+            else PushFromPrelude(_state, "loading");
             Lua.RawSet(_state, -3);
             Lua.Pop(_state);
         }
@@ -247,166 +239,6 @@ internal sealed partial class LuaInterpreter : IDisposable
         _host = null;
     }
 
-    /// <summary>Registers a managed function, which the prelude finds by its name ("cjson.encode").</summary>
-    internal void Add(string name, LuaFunction function) => _functions.Add((name, function));
-
-    /// <summary>Runs the managed function with a number, for Lua.</summary>
-    internal int Dispatch(nint state, int number)
-    {
-        bool wasLimited = EnterManaged();
-        (string name, LuaFunction function) = _functions[number];
-        try
-        {
-            if (!Lua.EnsureStack(state, 20)) return Fail(state, "stack overflow");
-            return function(new LuaCall(this, state, name[(name.LastIndexOf('.') + 1)..]));
-        }
-        catch (LuaException failure)
-        {
-            int results = Fail(state, failure.Message);
-            if (!failure.HasNoPosition) return results;
-            Lua.Push(state, true);
-            return results + 1;
-        }
-        catch (Exception failure)
-        {
-            Stop(failure);
-            throw;
-        }
-        finally
-        {
-            _allocator.IsLimited = wasLimited;
-        }
-    }
-
-    /// <summary>redis.call: pushes the reply, and true if it is an error to be raised; nil and true where there is no redis.call.</summary>
-    /// <param name="state">Lua's state, with the arguments.</param>
-    /// <param name="wantsResult">Whether the script uses a reply that is no error.</param>
-    internal int CallCommand(nint state, bool wantsResult)
-    {
-        if (_registration is not null) return RefuseWhileLoading(state);
-        bool wasLimited = EnterManaged();
-        try
-        {
-            if (_interrupt.IsRaised && Tick() is { } ending) return PushError(state, ending);
-            int count = Lua.Top(state);
-            if (count == 0) return PushError(state, "ERR Please specify at least one argument for this redis lib call");
-            if (ReadArguments(state, count) is { } problem) return PushError(state, "ERR " + problem);
-            _reply.Clear();
-            _reply.BytesMax = BufferBytesMax; // its pieces, their copy in one piece, and the values that Lua gets
-            Host.Call(_input, _arguments.AsSpan(0, count), _reply);
-            if (_ending is not null) return PushError(state, _ending);
-            if (_input.Length > KeptBytesMax) _input = new byte[4096];
-            if (_reply.Overflowed)
-            {
-                _allocator.NoteRefusal();
-                return PushError(state, "ERR The command's reply is too large for a script");
-            }
-
-            Lua.SetTop(state, 0);
-            ReadOnlySpan<byte> written = _reply.Written;
-            if (!wantsResult && written[0] != '-')
-            {
-                if (_reply.IsChained) _reply.Clear();
-                return 0;
-            }
-
-            if (!Reply.TryPush(state, written, Resp3, out bool isError)) return PushError(state, _allocator.Used > _allocator.BytesMax ? "ERR not enough memory" : "ERR The command's reply is nested too deeply for a script");
-            if (_reply.IsChained) _reply.Clear();
-            if (!isError) return 1;
-            Lua.Push(state, true);
-            return 2;
-        }
-        catch (Exception failure)
-        {
-            Stop(failure);
-            throw;
-        }
-        finally
-        {
-            _allocator.IsLimited = wasLimited;
-        }
-    }
-
-    private static int RefuseWhileLoading(nint state)
-    {
-        Lua.SetTop(state, 0);
-        Lua.PushNil(state);
-        Lua.Push(state, true);
-        return 2;
-    }
-
-    private int FailWithoutMemory(nint state)
-    {
-        _allocator.NoteRefusal();
-        return Fail(state, "not enough memory");
-    }
-
-    /// <summary>The concatenation of all arguments; nothing unless they are strings and numbers.</summary>
-    internal int Concatenate(nint state)
-    {
-        bool wasLimited = EnterManaged();
-        try
-        {
-            int count = Lua.Top(state);
-            // What is beyond the limit is not built here: the buffer and Lua's string need as much again.
-            long bytes = TextBytes(state, count);
-            if (bytes < 0) return 0;
-            if (bytes > Math.Min((_allocator.BytesMax - _allocator.Used) / 2, Array.MaxLength) && bytes > BufferBytesMin) return FailWithoutMemory(state);
-            EnsureText((int)bytes);
-            int length = 0;
-            for (int i = 1; i <= count; i++)
-            {
-                if (Lua.TypeOf(state, i) == LuaType.String)
-                {
-                    ReadOnlySpan<byte> text = Lua.ToSpan(state, i);
-                    text.CopyTo(_text.AsSpan(length));
-                    length += text.Length;
-                }
-                else
-                {
-                    length += FormatNumber(Lua.ToNumber(state, i), _text.AsSpan(length));
-                }
-            }
-
-            Lua.Push(state, _text.AsSpan(0, length));
-            if (_text.Length > KeptBytesMax) _text = new byte[256];
-            return 1;
-        }
-        catch (Exception failure)
-        {
-            Stop(failure);
-            throw;
-        }
-        finally
-        {
-            _allocator.IsLimited = wasLimited;
-        }
-    }
-
-    /// <summary>Notes where an error was raised, without changing the error.</summary>
-    internal int HandleMessage(nint state)
-    {
-        bool wasLimited = EnterManaged();
-        try
-        {
-            Lua.SetTop(state, 1);
-            bool isText = Lua.TypeOf(state, 1) == LuaType.String;
-            (byte[] source, int line) = ErrorPositions.Find(state, 1, isText ? Lua.ToSpan(state, 1) : default, out byte[] message);
-            if (source.Length > 0) ErrorPosition = (source, line);
-            if (isText) Lua.Push(state, message);
-            return 1;
-        }
-        catch (Exception failure)
-        {
-            Stop(failure);
-            throw;
-        }
-        finally
-        {
-            _allocator.IsLimited = wasLimited;
-        }
-    }
-
     /// <summary>Compiles a chunk of Lua 5.1. Leaves the function on the stack of a state.</summary>
     internal static bool TryLoad(nint state, ReadOnlySpan<byte> source, string name, string shownName, bool returnsOne, out ArgumentUse use, out string error)
     {
@@ -419,9 +251,12 @@ internal sealed partial class LuaInterpreter : IDisposable
         }
 
         string translated;
+        string prologue;
+        List<string> helpers;
         try
         {
             translated = ScriptTranslator.Translate(Encoding.Latin1.GetString(source), shownName, returnsOne, out use, out List<(int Line, OperatorMark Mark)> marks);
+            (prologue, helpers) = ChunkLocals.UsedBy(translated);
             name = ChunkSource.Encode(name, marks);
         }
         catch (ScriptSyntaxException failure)
@@ -430,22 +265,18 @@ internal sealed partial class LuaInterpreter : IDisposable
             return false;
         }
 
-        if (!Lua.Load(state, Encoding.Latin1.GetBytes(translated), Encoding.Latin1.GetBytes(name + "\0")))
+        if (!Lua.EnsureStack(state, ChunkLocals.All.Length + 10) || !Lua.Load(state, Encoding.Latin1.GetBytes(prologue + translated), Encoding.Latin1.GetBytes(name + "\0")))
         {
             error = ErrorPositions.OfCompilation(Lua.ToSpan(state, -1), Encoding.Latin1.GetBytes(name));
             Lua.Pop(state);
             return false;
         }
 
-        Lua.RawGet(state, LuaNative.RegistryIndex, HelpersPosition);
-        int helpers = Lua.Top(state);
-        for (int i = 1; i <= HelperCount; i++) Lua.RawGet(state, helpers, i);
-        LuaNative.lua_rotate(state, helpers, -1); // the table of helpers to the top, and away
-        Lua.Pop(state);
-        if (Lua.ProtectedCall(state, HelperCount, 1, 0) == 0)
+        foreach (string helper in helpers) PushFromPrelude(state, helper);
+        if (Lua.ProtectedCall(state, helpers.Count, 1, 0) == 0)
         {
-            Lua.RawGet(state, LuaNative.RegistryIndex, FlagPosition);
-            Lua.ShareUpvalue(state, ScriptTranslator.FlagName);
+            Lua.RawGet(state, LuaNative.RegistryIndex, SharedVariablesPosition);
+            Lua.ShareUpvalue(state, ChunkLocals.FlagName, 1);
             Lua.Pop(state);
             return true;
         }
@@ -497,7 +328,6 @@ internal sealed partial class LuaInterpreter : IDisposable
     /// <summary>The error that ends the running script, which it cannot catch.</summary>
     internal string? Ending => _ending;
 
-
     internal Span<byte> Input => _input;
 
     internal ReadOnlySpan<ArgumentSlice> Arguments(int count) => _arguments.AsSpan(0, count);
@@ -511,166 +341,5 @@ internal sealed partial class LuaInterpreter : IDisposable
         _state = 0;
         _allocator.Dispose();
         _self.Free();
-    }
-
-    private static int FormatNumber(double value, Span<byte> destination)
-    {
-        // Up to 14 digits, and not the negative zero.
-        if (Math.Abs(value) < 1e14 && value == (long)value && !(value == 0 && double.IsNegative(value))) return RespNumber.Format((long)value, destination);
-        return Encoding.Latin1.GetBytes(NumberText.Format(value), destination);
-    }
-
-    private bool EnterManaged()
-    {
-        bool wasLimited = _allocator.IsLimited;
-        _allocator.IsLimited = false;
-        return wasLimited;
-    }
-
-    // Pushes the marker and the message of an error, which the prelude raises.
-    private static int Fail(nint state, string message)
-    {
-        Lua.SetTop(state, 0);
-        Lua.PushLightUserdata(state, Failed);
-        Lua.Push(state, Encoding.Latin1.GetBytes(message));
-        return 2;
-    }
-
-    private static int PushError(nint state, string message)
-    {
-        Lua.SetTop(state, 0);
-        ReplyToLua.PushError(state, Encoding.Latin1.GetBytes(message), isCounted: false);
-        Lua.Push(state, true);
-        return 2;
-    }
-
-    // An exception cannot pass Lua's frames, and the server's state may be half changed: the host reports it, and the process ends.
-    [DoesNotReturn]
-    private void Stop(Exception failure)
-    {
-        _host?.Stop(failure);
-        Environment.FailFast("RedKite: a function of a script failed.", failure);
-    }
-
-    private void EnsureText(int length)
-    {
-        if (_text.Length < length) Array.Resize(ref _text, Math.Max(length, _text.Length * 2));
-    }
-
-    // The most bytes that strings and numbers take as text; -1: there are other values.
-    private static long TextBytes(nint state, int count)
-    {
-        long bytes = 0;
-        for (int i = 1; i <= count; i++)
-        {
-            LuaType type = Lua.TypeOf(state, i);
-            if (type is not (LuaType.String or LuaType.Number)) return -1;
-            bytes += type == LuaType.String ? Lua.RawLength(state, i) : NumberBytesMax;
-        }
-
-        return bytes;
-    }
-
-    /// <summary>Copies a call's arguments to <see cref="Input"/>, or returns what is wrong with them.</summary>
-    internal string? ReadArguments(nint state, int count)
-    {
-        long bytes = TextBytes(state, count);
-        if (bytes < 0) return "Lua redis lib command arguments must be strings or integers";
-        if (bytes > Math.Min(_allocator.BytesMax - _allocator.Used, Array.MaxLength) && bytes > BufferBytesMin)
-        {
-            _allocator.NoteRefusal();
-            return "The command's arguments are too large for a script";
-        }
-
-        if (_input.Length < bytes) _input = new byte[Math.Max(bytes, Math.Min(_input.Length * 2L, KeptBytesMax))];
-        if (_arguments.Length < count) _arguments = new ArgumentSlice[Math.Max(count, _arguments.Length * 2)];
-        int length = 0;
-        for (int i = 1; i <= count; i++)
-        {
-            int start = length;
-            if (Lua.TypeOf(state, i) == LuaType.String)
-            {
-                ReadOnlySpan<byte> text = Lua.ToSpan(state, i);
-                text.CopyTo(_input.AsSpan(length));
-                length += text.Length;
-            }
-            else
-            {
-                length += FormatArgument(Lua.ToNumber(state, i), _input.AsSpan(length));
-            }
-
-            _arguments[i - 1] = new ArgumentSlice(start, length - start);
-        }
-
-        return null;
-    }
-
-    // Integral numbers are written as such, others in their shortest form.
-    private static int FormatArgument(double value, Span<byte> destination)
-    {
-        long integer = LuaCall.ToInt64(value);
-        if (integer == value && integer != long.MinValue) return RespNumber.Format(integer, destination);
-        if (double.IsNaN(value)) return Encoding.Latin1.GetBytes(NumberText.Format(value), destination); // with its sign
-        return RespDouble.Format(value, destination);
-    }
-
-    private void AddFunctions()
-    {
-        BaseLibrary.Add(this);
-        StringFormat.Add(this);
-        PatternLibrary.Add(this);
-        RedisLibrary.Add(this);
-        BitLibrary.Add(this);
-        JsonLibrary.Add(this);
-        MessagePackLibrary.Add(this);
-        StructLibrary.Add(this);
-    }
-
-    private void RunPrelude()
-    {
-        nint state = _state;
-        Lua.PushMessageHandler(state);
-        Lua.RawSet(state, LuaNative.RegistryIndex, HandlerPosition);
-        if (!Lua.Load(state, Encoding.Latin1.GetBytes(Prelude.Source), "=redkite\0"u8)) throw new InvalidOperationException(Encoding.Latin1.GetString(Lua.ToSpan(state, -1)));
-        Lua.NewTable(state, 0, _functions.Count + 2);
-        for (int i = 0; i < _functions.Count; i++)
-        {
-            Lua.Push(state, Encoding.Latin1.GetBytes(_functions[i].Name));
-            Lua.PushFunction(state, i);
-            Lua.RawSet(state, -3);
-        }
-
-        Lua.Push(state, "call"u8);
-        Lua.PushCall(state);
-        Lua.RawSet(state, -3);
-        Lua.Push(state, "effect"u8);
-        Lua.PushCallForEffect(state);
-        Lua.RawSet(state, -3);
-        Lua.Push(state, "concatenate"u8);
-        Lua.PushConcatenate(state);
-        Lua.RawSet(state, -3);
-        Lua.Push(state, "length"u8);
-        Lua.PushLength(state);
-        Lua.RawSet(state, -3);
-        Lua.PushLightUserdata(state, Failed);
-        Lua.PushLightUserdata(state, 0); // cjson.null
-        if (Lua.ProtectedCall(state, 3, 5, 0) != 0) throw new InvalidOperationException(Encoding.Latin1.GetString(Lua.ToSpan(state, -1)));
-        Lua.RawGet(state, -1, HelperCount + 1);
-        _interrupt.Attach(state);
-        Lua.RawSet(state, LuaNative.RegistryIndex, FlagPosition);
-        Lua.RawSet(state, LuaNative.RegistryIndex, HelpersPosition);
-        Lua.RawSet(state, LuaNative.RegistryIndex, EnvironmentPosition);
-        Lua.RawSet(state, LuaNative.RegistryIndex, GlobalsPosition);
-        Lua.RawSet(state, LuaNative.RegistryIndex, EnvironmentMetaPosition);
-        Lua.RawSet(state, LuaNative.RegistryIndex, LoadingPosition);
-        Lua.Push(state, "KEYS"u8);
-        Lua.RawSet(state, LuaNative.RegistryIndex, KeysNamePosition);
-        Lua.NewTable(state, 1);
-        Lua.RawSet(state, LuaNative.RegistryIndex, SharedKeysPosition);
-        Lua.NewTable(state, 1);
-        Lua.RawSet(state, LuaNative.RegistryIndex, SharedArgumentsPosition);
-        Lua.Push(state, "ARGV"u8);
-        Lua.RawSet(state, LuaNative.RegistryIndex, ArgumentsNamePosition);
-        Debug.Assert(Lua.Top(state) == 0, "The prelude leaves nothing behind.");
     }
 }

@@ -1,17 +1,19 @@
 namespace RedKite.Scripting;
 
-/// <summary>The part of <see cref="Prelude"/> on tables. As in Lua 5.1, these functions use no metamethods.</summary>
+/// <summary>The parts of <see cref="Prelude"/> on tables. As in Lua 5.1, these functions use no metamethods.</summary>
 internal static class PreludeTables
 {
     internal const string Source = """
-        -- Tables.
-        local T = {}
-        T.concat = managed(raw.tableconcat)
+        --- table.concat
+        return managed(raw.tableconcat)
+        --- writable
         -- As in Lua 5.1 they use no metamethods. A table without a metatable needs no raw functions for that.
-        local function writable(t)
+        return function(t)
           if shadow[t] then error('Attempt to modify a readonly table', 0) end
           return t
         end
+        --- table.insert
+        local select, needTable, shadow, getmetatable, rawset = select, needTable, shadow, getmetatable, rawset
         local function put(t, i, v) if getmetatable(t) == nil then t[i] = v else rawset(t, i, v) end end
         local function shiftUp(t, last, at)
           local isPlain = getmetatable(t) == nil
@@ -20,7 +22,7 @@ internal static class PreludeTables
             if isPlain then t[i] = t[i - 1] else rawset(t, i, rawget(t, i - 1)) end
           end
         end
-        function T.insert(...)
+        return function(...)
           local t, a, b = ...
           local n = select('#', ...)
           needTable('insert', ...)
@@ -34,7 +36,9 @@ internal static class PreludeTables
           shiftUp(t, last, at)
           put(t, at, b)
         end
-        function T.remove(...)
+        --- table.remove
+        local needTable, shadow, getmetatable, rawget, rawset = needTable, shadow, getmetatable, rawget, rawset
+        return function(...)
           local t, a = ...
           needTable('remove', ...)
           local last = rawlen(t)
@@ -51,6 +55,7 @@ internal static class PreludeTables
           rawset(t, last, nil)
           return v
         end
+        --- sortBy
         -- With a function, the order in which it is called and the result for equal elements are those of Lua 5.1: a quicksort whose pivot
         -- is the median of the first, middle and last element.
         local function sortBy(t, first, last, less)
@@ -105,10 +110,12 @@ internal static class PreludeTables
             end
           end
         end
-        local function isLess(a, b) return a < b end
+        return sortBy
+        --- isSoonSorted
         -- Whether Lua's own function sorts it in moments: nothing could end the script meanwhile. The same text may be there any number of times,
         -- and each comparison reads it to its end.
-        local function isSoonSorted(t, n)
+        local type, len = type, string.len
+        return function(t, n)
           if n > 1000000 then return false end
           local longest = 8
           for i = 1, n do
@@ -120,11 +127,14 @@ internal static class PreludeTables
           end
           return true
         end
+        --- table.sort
+        local needTable, type, getmetatable, sort = needTable, type, getmetatable, table.sort
+        local function isLess(a, b) return a < b end
         local function sortPlain(t, n, f)
           if f == nil and isSoonSorted(t, n) then return sort(t) end
           sortBy(t, 1, n, f or isLess)
         end
-        function T.sort(...)
+        return function(...)
           local t, f = ...
           needTable('sort', ...)
           if f ~= nil and type(f) ~= 'function' then bad(2, 'sort', 'function', f) end
@@ -143,9 +153,13 @@ internal static class PreludeTables
             rawset(t, i, copy[i])
           end
         end
-        function T.getn(...) needTable('getn', ...) return rawlen((...)) end
-        function T.setn(...) needTable('setn', ...) error("'setn' is obsolete") end
-        function T.maxn(...)
+        --- table.getn
+        return function(...) needTable('getn', ...) return rawlen((...)) end
+        --- table.setn
+        return function(...) needTable('setn', ...) error("'setn' is obsolete") end
+        --- table.maxn
+        local next, mtype = next, mtype
+        return function(...)
           local t = ...
           needTable('maxn', ...)
           local max = 0.0
@@ -155,13 +169,16 @@ internal static class PreludeTables
           end
           return max
         end
-        local function needTableAndFunction(name, ...)
+        --- needTableAndFunction
+        return function(name, ...)
           needTable(name, ...)
           local _, f = ...
           if type(f) ~= 'function' then bad(2, name, 'function', f, select('#', ...)) end
           return ...
         end
-        function T.foreach(...)
+        --- table.foreach
+        local next = next
+        return function(...)
           local t, f = needTableAndFunction('foreach', ...)
           for k, v in next, t do
             if interrupted then tick() end
@@ -169,7 +186,9 @@ internal static class PreludeTables
             if r ~= nil then return r end
           end
         end
-        function T.foreachi(...)
+        --- table.foreachi
+        local rawget = rawget
+        return function(...)
           local t, f = needTableAndFunction('foreachi', ...)
           for i = 1, rawlen(t) do
             if interrupted then tick() end

@@ -93,6 +93,25 @@ internal static unsafe class Lua
     /// <summary>Pushes a value's metatable if it has one.</summary>
     internal static bool PushMetatable(nint state, int index) => LuaNative.lua_getmetatable(state, index) != 0;
 
+    /// <summary>Gives all strings the metatable on the top of the stack, and pops that.</summary>
+    internal static void SetMetatableOfStrings(nint state)
+    {
+        Push(state, ""u8);
+        Insert(state, -2);
+        SetMetatable(state, -2);
+        Pop(state);
+    }
+
+    /// <summary>Pushes the metatable of strings if they have one.</summary>
+    internal static bool PushMetatableOfStrings(nint state)
+    {
+        Push(state, ""u8);
+        bool hasOne = PushMetatable(state, -1);
+        if (hasOne) Insert(state, -2);
+        Pop(state);
+        return hasOne;
+    }
+
     internal static bool Next(nint state, int index) => LuaNative.lua_next(state, index) != 0;
 
     /// <summary>Reserves stack space for further values; false beyond Lua's own limit.</summary>
@@ -113,16 +132,23 @@ internal static unsafe class Lua
     internal static int ProtectedCall(nint state, int arguments, int results, int handler) =>
         LuaNative.lua_pcallk(state, arguments, results, handler, 0, 0);
 
-    internal static void OpenLibrary(nint state, ReadOnlySpan<byte> nameWithNul, string function)
-    {
-        fixed (byte* name = nameWithNul) LuaNative.luaL_requiref(state, name, LuaNative.Export(function), 1);
-        Pop(state);
-    }
+    /// <summary>Pushes the native function that creates a library.</summary>
+    internal static void PushOpen(nint state, string function) =>
+        LuaNative.lua_pushcclosure(state, (delegate* unmanaged[Cdecl]<nint, int>)LuaNative.Export(function), 0);
+
+    /// <summary>Pushes a new thread, whose stack is empty and which no call has nested. It lives as long as it is on the stack.</summary>
+    internal static nint PushThread(nint state) => LuaNative.lua_newthread(state);
+
+    /// <summary>Moves the top value to the stack of another thread.</summary>
+    internal static void Move(nint from, nint to) => LuaNative.lua_xmove(from, to, 1);
 
     internal static void CollectAll(nint state) => _ = LuaNative.lua_gc(state, 2, 0, 0);
 
-    /// <summary>Most of what a script creates is garbage when it ends: collections that examine only new objects take less time.</summary>
-    internal static void CollectByGenerations(nint state) => _ = LuaNative.lua_gc(state, 10, 0, 0);
+    /// <summary>
+    /// Most of what a script creates is garbage when it ends: collections that examine only new objects take less time. One begins when the memory has
+    /// grown by four fifths: an interpreter of 15 KiB would otherwise collect after every 3 KiB.
+    /// </summary>
+    internal static void CollectByGenerations(nint state) => _ = LuaNative.lua_gc(state, 10, 80, 0);
 
     /// <summary>The file and line of the innermost function, from a level on, that is a script's.</summary>
     /// <param name="state">The thread.</param>
@@ -197,14 +223,14 @@ internal static unsafe class Lua
         return ChunkSource.TryRead(source, out ChunkSource chunk) ? chunk.LineOf(line, isIndexing: false) : line;
     }
 
-    /// <summary>Makes an upvalue of the function below the top of the stack the first one of the function on the top, if there is one of that name.</summary>
-    internal static void ShareUpvalue(nint state, ReadOnlySpan<byte> name)
+    /// <summary>Makes the upvalue of that name of the function below the top of the stack, if it has one, the same variable as an upvalue of the function on the top.</summary>
+    internal static void ShareUpvalue(nint state, ReadOnlySpan<byte> name, int position)
     {
         for (int i = 1; LuaNative.lua_getupvalue(state, -2, i) is var found && found != null; i++)
         {
             Pop(state);
             if (!MemoryMarshal.CreateReadOnlySpanFromNullTerminated(found).SequenceEqual(name)) continue;
-            LuaNative.lua_upvaluejoin(state, -2, i, -1, 1);
+            LuaNative.lua_upvaluejoin(state, -2, i, -1, position);
             return;
         }
     }

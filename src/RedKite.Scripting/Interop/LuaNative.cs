@@ -27,7 +27,10 @@ internal static unsafe partial class LuaNative
     internal static partial int lua_pcallk(nint state, int arguments, int results, int handler, nint context, nint continuation);
 
     [LibraryImport(Library)]
-    internal static partial void luaL_requiref(nint state, byte* name, nint open, int global);
+    internal static partial nint lua_newthread(nint state);
+
+    [LibraryImport(Library)]
+    internal static partial void lua_xmove(nint from, nint to, int count);
 
     [LibraryImport(Library)]
     internal static partial void lua_pushcclosure(nint state, delegate* unmanaged[Cdecl]<nint, int> function, int upvalues);

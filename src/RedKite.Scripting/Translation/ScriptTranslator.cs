@@ -39,7 +39,6 @@ internal sealed partial class ScriptTranslator
     private const string Check = " if __rk_f then __rk_t() end ";
     private const string Results = "__rk_v";
     private const string Modulo = "__rk_m";
-    private const string Prologue = "local __rk_c,__rk_c2,__rk_c3,__rk_t,__rk_v,__rk_s,__rk_m,r__k,r__c,r__e,t__n,__rk_o,__rk_l,__rk_g=... local __rk_f=false ";
     private const string Begin = "return function(...) ";
 
     // Direct calls of redis.call. The edit begins behind the first letter, because others insert text in front of it.
@@ -107,10 +106,7 @@ internal sealed partial class ScriptTranslator
         Constant,
     }
 
-    /// <summary>The name of the flag that tells a script to ask whether it may continue.</summary>
-    internal static ReadOnlySpan<byte> FlagName => "__rk_f"u8;
-
-    /// <summary>Translates a chunk.</summary>
+    /// <summary>Translates a chunk. What it calls is declared in front of it (<see cref="ChunkLocals"/>).</summary>
     /// <param name="source">The source; each character is a byte.</param>
     /// <param name="chunkName">The chunk's name in messages.</param>
     /// <param name="returnsOne">Whether only the chunk's first result is used.</param>
@@ -129,7 +125,7 @@ internal sealed partial class ScriptTranslator
         }
 
         use = translator._use;
-        return Prologue + (checksLengths ? ExactLengths : "") + Begin + SourceEdit.Apply(source, translator._edits, out marks) + "\nend";
+        return (checksLengths ? ExactLengths : "") + Begin + SourceEdit.Apply(source, translator._edits, out marks) + "\nend";
     }
 
     private void All()
