@@ -46,6 +46,9 @@ public sealed class RedKiteSession : IDisposable
 
     internal UnitWork UnitWork => _caller.UnitWork;
 
+    /// <summary>Where its replies are written, for limits that tests lower.</summary>
+    internal ReplyWriter Reply => _caller.Reply;
+
     /// <summary>Executes one command, given as strings that are sent as UTF-8. A blocking command keeps the calling thread.</summary>
     /// <exception cref="ArgumentException">There is no argument, or one is null.</exception>
     public RedKiteReply Execute(params ReadOnlySpan<string> arguments)

@@ -24,6 +24,9 @@ internal sealed class GlobBudget(long stepsMax = GlobBudget.StepsMax)
     /// <summary>Whether a match took more than was left: a command then replies an error, since it cannot say what matches.</summary>
     internal bool IsUsedUp { get; private set; }
 
+    /// <summary>All steps that were taken, but for those that are free for each text.</summary>
+    internal long Taken { get; private set; }
+
     /// <summary>Another command begins, or a transaction or script.</summary>
     internal void Begin()
     {
@@ -39,7 +42,9 @@ internal sealed class GlobBudget(long stepsMax = GlobBudget.StepsMax)
     {
         GlobMatch match = default;
         long steps = FreeForEachText + (_left > 0 ? _left + (FreeForEachByte * (long)text.Length) : 0);
+        long granted = steps;
         bool? matches = GlobPattern.IsMatch(pattern, text, ignoreCase, ref match, ref steps);
+        Taken += Math.Max(0, granted - steps - FreeForEachText - (FreeForEachByte * (long)text.Length));
         IsUsedUp |= matches is null || steps < 0;
         _left = Math.Clamp(steps, 0, _left);
         return matches ?? false;

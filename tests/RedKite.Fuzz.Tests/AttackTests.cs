@@ -1,5 +1,7 @@
+using System.Buffers;
 using System.Globalization;
 using System.Text;
+using RedKite.Protocol;
 using RedKite.Server.Model;
 using RedKite.TestSupport;
 
@@ -16,8 +18,14 @@ public class AttackTests
     private const int RoundsBetweenFills = 100;
     private const int HangMs = 60_000;
 
-    // Of one request, a transaction of ten commands or a script, with its replies' objects, which the caller in the process gets.
+    // Of one request, a transaction of ten commands or a script.
     private const long AllocatedBytesMax = 512L << 20;
+
+    // The replies whose size is the client's number, as a server with 64 MiB of maxmemory builds them.
+    private const long RepeatedBytesMax = 8 << 20;
+
+    // A match ends behind the class that exceeds what it may take.
+    private const long LongestClass = 1 << 20;
 
     private static readonly string[] Numbers =
     [
@@ -42,8 +50,7 @@ public class AttackTests
     ];
 
     // Commands that stop, block or reconfigure the server, or whose purpose is to take time.
-    private static readonly string[] Excluded = ["shutdown", "save", "bgsave", "bgrewriteaof", "replicaof", "slaveof", "failover", "debug", "migrate", "monitor", "sync", "psync", "replconf", "wait", "waitaof", "quit", "multi", "exec", "discard", "watch", "hello", "auth", "reset", "select", "swapdb", "flushall", "flushdb",
-        "srandmember", "hrandfield", "zrandmember", "vrandmember"]; // a caller in the process takes any count
+    private static readonly string[] Excluded = ["shutdown", "save", "bgsave", "bgrewriteaof", "replicaof", "slaveof", "failover", "debug", "migrate", "monitor", "sync", "psync", "replconf", "wait", "waitaof", "quit", "multi", "exec", "discard", "watch", "hello", "auth", "reset", "select", "swapdb", "flushall", "flushdb"];
     private static readonly string[] ExcludedGroups = ["config", "client", "acl", "cluster", "module", "backup"];
 
     [Fact]
@@ -53,6 +60,7 @@ public class AttackTests
         Command[] commands = [.. server.Server.Engine.Commands.All.Where(IsAttacked)];
         using RedKiteSession client = server.Server.CreateSession();
         using RedKiteSession witness = server.Server.CreateSession();
+        client.Reply.RepeatedBytesMax = RepeatedBytesMax;
         int rounds = 0;
         await FuzzRun.RunAsync(GateRounds, seed =>
         {
@@ -87,27 +95,47 @@ public class AttackTests
 
     private static void Attack(RedKiteSession client, string[] request, Random random)
     {
-        long allocated = GC.GetAllocatedBytesForCurrentThread();
+        UnitWork work = client.UnitWork;
+        (long steps, long patterns, long messages) = (work.Taken, work.Patterns.Taken, work.MessagePatterns.Taken);
         int times = random.Next(2) == 0 ? 1 : 10;
-        switch (random.Next(5))
+        byte[] encoded = Encode(request);
+        byte[][] sent = random.Next(5) switch
         {
-            case 0:
-                client.Execute("MULTI");
-                for (int i = 0; i < times; i++) client.Execute(request);
-                client.Execute("EXEC");
-                break;
-            case 1:
-                client.Execute(["EVAL", "for i = 1, tonumber(ARGV[1]) do redis.pcall(unpack(ARGV, 2)) end", "0", times.ToString(CultureInfo.InvariantCulture), .. request]);
-                break;
-            default:
-                client.Execute(request);
-                break;
-        }
-
+            0 => [Encode("MULTI"), .. Enumerable.Range(0, times).Select(_ => (byte[])encoded.Clone()), Encode("EXEC")], // read in place, and changed
+            1 => [Encode(["EVAL", "for i = 1, tonumber(ARGV[1]) do redis.pcall(unpack(ARGV, 2)) end", "0", times.ToString(CultureInfo.InvariantCulture), .. request])],
+            _ => [encoded],
+        };
+        long allocated = GC.GetAllocatedBytesForCurrentThread();
+        foreach (byte[] each in sent) Send(client, each);
         allocated = GC.GetAllocatedBytesForCurrentThread() - allocated;
         if (allocated > AllocatedBytesMax) throw new FuzzFailureException($"{allocated} bytes were allocated");
+
+        // Each command is bounded, and all of a unit together; the last one may take what one command may.
+        Check("steps", work.Taken - steps, UnitWork.StepsMax + UnitWork.CommandStepsMax);
+        Check("steps of patterns", work.Patterns.Taken - patterns, GlobBudget.StepsMax + LongestClass);
+        Check("steps of subscribed patterns", work.MessagePatterns.Taken - messages, GlobBudget.StepsMax + LongestClass);
         client.Reset();
     }
+
+    private static void Send(RedKiteSession client, byte[] request)
+    {
+        try
+        {
+            int executed = client.Execute(request, new NoReplies());
+            if (executed != request.Length) throw new FuzzFailureException($"{executed} of {request.Length} bytes were executed");
+        }
+        catch (InsufficientMemoryException)
+        {
+            // The reply is larger than allowed: a connection would be closed.
+        }
+    }
+
+    private static void Check(string what, long taken, long max)
+    {
+        if (taken > max) throw new FuzzFailureException($"{taken} {what} were taken, of {max}");
+    }
+
+    private static byte[] Encode(params string[] request) => CommandLine.Encode([.. request.Select(Encoding.Latin1.GetBytes)]);
 
     private static bool IsAttacked(Command command) =>
         command.Subcommands.Length == 0 && !Excluded.Contains(command.FullName) && !ExcludedGroups.Contains(command.FullName.Split('|')[0])
@@ -130,7 +158,7 @@ public class AttackTests
     {
         string pattern = Pick(Patterns, random);
         string number = Pick(Numbers, random);
-        return random.Next(16) switch
+        return random.Next(30) switch
         {
             0 => ["KEYS", pattern],
             1 => ["SCAN", "0", "MATCH", pattern, "COUNT", number],
@@ -147,9 +175,25 @@ public class AttackTests
             12 => ["SINTER", .. Enumerable.Repeat("set", random.Next(2) == 0 ? 2 : 5_000)],
             13 => ["BITOP", "OR", "d", .. Enumerable.Repeat("large", random.Next(2) == 0 ? 2 : 500)],
             14 => ["PFCOUNT", .. Enumerable.Repeat("hll", 2_000)],
+            15 => ["SRANDMEMBER", "set", number],
+            16 => ["HRANDFIELD", "hash", number, .. (string[])(random.Next(2) == 0 ? ["WITHVALUES"] : [])],
+            17 => ["ZRANDMEMBER", "zset", number, .. (string[])(random.Next(2) == 0 ? ["WITHSCORES"] : [])],
+            18 => ["VRANDMEMBER", "vector", number],
+            19 => ["SDIFF", "set", .. Missing(random)],
+            20 => ["ZDIFF", "5000", "zset", .. Enumerable.Range(0, 4_999).Select(i => $"missing{i}")],
+            21 => ["BITOP", Pick(["AND", "OR", "XOR", "ONE", "DIFF", "ANDOR"], random), "d", "large", .. Missing(random)],
+            22 => ["ACL", "DRYRUN", "limited", "MGET", .. Enumerable.Repeat(new string('a', 300), 2_000)],
+            23 => ["LATENCY", "HISTOGRAM", .. Enumerable.Repeat("set", random.Next(2) == 0 ? 2 : 5_000)],
+            24 => ["XREADGROUP", "GROUP", "e1", "c", "CLAIM", "0", "STREAMS", .. Enumerable.Repeat("stream", 1_000), .. Enumerable.Repeat(">", 1_000)],
+            25 => ["PUBLISH", Pick(Keys, random), "m"],
+            26 => ["LPOS", "list", "x", "RANK", number, "COUNT", Pick(Numbers, random), "MAXLEN", Pick(Numbers, random)],
+            27 => ["XADD", "stream", "MAXLEN", "~", number, "LIMIT", Pick(Numbers, random), "*", "a", "b"],
+            28 => ["GEOSEARCH", "geo", "FROMLONLAT", "0", "0", "BYBOX", number, Pick(Numbers, random), "km", "COUNT", Pick(Numbers, random)],
             _ => ["FUNCTION", "LIST", "LIBRARYNAME", pattern],
         };
     }
+
+    private static IEnumerable<string> Missing(Random random) => Enumerable.Range(0, random.Next(2) == 0 ? 2 : 5_000).Select(i => $"missing{i}");
 
     private static string Argument(string[] words, Random random) => random.Next(20) switch
     {
@@ -167,6 +211,7 @@ public class AttackTests
     {
         string text = new('a', 2_000);
         client.Execute("FLUSHALL");
+        client.Execute(["ACL", "SETUSER", "limited", "reset", "on", "+@all", .. Enumerable.Range(0, 100).Select(i => $"~{string.Concat(Enumerable.Repeat("*a", 20))}{i}b")]);
         client.Execute("SET", "string", "v");
         client.Execute("SETRANGE", "large", "200000", "x");
         client.Execute("SET", "number", "9223372036854775807");
@@ -184,6 +229,20 @@ public class AttackTests
     }
 
     private static string Shown(string[] request) => FuzzedServer.Shown(CommandLine.Encode([.. request.Select(Encoding.Latin1.GetBytes)]));
+
+    // Takes replies and drops them.
+    private sealed class NoReplies : IBufferWriter<byte>
+    {
+        private readonly byte[] _part = new byte[64 << 10];
+
+        public void Advance(int count)
+        {
+        }
+
+        public Memory<byte> GetMemory(int sizeHint = 0) => sizeHint <= _part.Length ? _part : new byte[sizeHint];
+
+        public Span<byte> GetSpan(int sizeHint = 0) => GetMemory(sizeHint).Span;
+    }
 
     private static T Pick<T>(T[] choices, Random random) => choices[random.Next(choices.Length)];
 }

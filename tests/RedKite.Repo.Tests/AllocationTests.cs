@@ -19,8 +19,8 @@ public sealed class AllocationTests
         @"|(?:stackalloc \w+)\[(?<size>[^\]]+)\]" +
         @"|(?:Shared\.Rent|NativeMemory\.\w*[aA]lloc\w*|Array\.Resize|GC\.Allocate\w+<\w+>|EnsureCapacity|new string|new (?:List|NativeList|Dictionary|HashSet|Stack|Queue|StringBuilder|MemoryStream|ArrayBufferWriter|BitArray)(?:<[^;()]*?>)?)\((?<size>(?>[^()]+|\((?<depth>)|\)(?<-depth>))*(?(depth)(?!)))\)");
 
-    // A variable, a field or a property of one: constants begin with a capital letter.
-    private static readonly Regex Computed = new(@"(?<![\w.])(?!(?:sizeof|int|uint|long|ulong|byte|nuint|nint|checked|ref|pinned|true|false|static|default)\b)[a-z_]\w*");
+    // A variable, a field or a property of one, or a property of the type itself that is named as sizes are: constants begin with a capital letter.
+    private static readonly Regex Computed = new(@"(?<![\w.])(?:Count|Length|Capacity|Size|Bytes)\b|(?<![\w.])(?!(?:sizeof|int|uint|long|ulong|byte|nuint|nint|checked|ref|pinned|true|false|static|default)\b)[a-z_]\w*");
 
     [Fact]
     public void Allocations_whose_size_is_computed_are_reviewed()
@@ -43,6 +43,7 @@ public sealed class AllocationTests
     [InlineData("using var drawn = new NativeList<nint>((int)count);", "new NativeList<nint>((int)count)")]
     [InlineData("_at = (byte*)NativeMemory.Realloc(_at, (nuint)bytes);", "NativeMemory.Realloc(_at, (nuint)bytes)")]
     [InlineData("var text = new StringBuilder(pattern.Length * 2);", "new StringBuilder(pattern.Length * 2)")]
+    [InlineData("Key[] keys = ArrayPool<Key>.Shared.Rent(Count * 2);", "Shared.Rent(Count * 2)")]
     [InlineData("byte[] fixedSize = new byte[BytesMax]; // new byte[length]", null)]
     [InlineData("Span<byte> digits = stackalloc byte[ExtendedDouble.ShortTextBytesMax];", null)]
     [InlineData("int[] numbers = new int[64];", null)]

@@ -16,6 +16,9 @@ internal sealed class ConfigCommands(Configuration configuration, UserRegistry u
     // Of a request: names, patterns and values become text, and no setting needs that much.
     private const int TextBytesMax = 1 << 20;
 
+    // Of CONFIG GET: each is compared with each setting.
+    private const int PatternsMax = 1024;
+
     internal CommandFamily Family => new("server", "",
     [
         new("CONFIG", -2, None, KeySpecs.None, Help, new("2.0.0", "Depends on subcommand.", "A container for commands on settings."),
@@ -34,6 +37,12 @@ internal sealed class ConfigCommands(Configuration configuration, UserRegistry u
         if (cmd.Arguments.Bytes > TextBytesMax)
         {
             cmd.Reply.Error($"ERR CONFIG GET failed - patterns have more than {TextBytesMax} bytes");
+            return;
+        }
+
+        if (cmd.Count - 2 > PatternsMax)
+        {
+            cmd.Reply.Error($"ERR CONFIG GET failed - more than {PatternsMax} patterns");
             return;
         }
 

@@ -85,6 +85,8 @@ internal sealed class DiagnosticsCommands(RequestLog slowLog, LatencyMonitor lat
     // LATENCY HISTOGRAM [command [command ...]]
     private void LatencyHistogram(ref CommandContext cmd)
     {
+        if (!IntrospectionCommands.HasFewNamesOrReply(cmd)) return;
+
         // The map's length precedes its entries, so commands with calls are collected first.
         var called = new List<Command>();
         var latency = new LatencyHistogram();

@@ -94,7 +94,8 @@ internal static class IntrospectionCommands
         }
     }
 
-    private static bool HasFewNamesOrReply(scoped in CommandContext cmd)
+    /// <summary>Whether a request names few commands. Each reply of one may be long, and they may be named again and again.</summary>
+    internal static bool HasFewNamesOrReply(scoped in CommandContext cmd)
     {
         if (cmd.Count - 2 <= NamesMax) return true;
         cmd.Reply.Error($"ERR more than {NamesMax} names of commands");

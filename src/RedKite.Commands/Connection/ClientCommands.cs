@@ -14,6 +14,9 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
 {
     private const CommandFlags Usual = NoScript | Loading | Stale;
 
+    // CLIENT LIST shows a client as often as its id is named, if no more ids are named than this: a line is a hundred times as long as an id.
+    private const int RepeatedIdsMax = 1024;
+
     private const string KillSyntax =
         "filter:<old-format{ip:port}@!2.8.12 | new-format:<[ID client-id]@2.8.12 "
         + "| [TYPE client-type:<NORMAL | MASTER@3.2.0 | SLAVE | REPLICA@5.0.0 | PUBSUB>]@2.8.12 | [USER username] | [ADDR addr{ip:port}] "
@@ -202,6 +205,7 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
         else if (cmd.Count > 3 && cmd.Is(2, "ID"u8))
         {
             var sessions = new List<Session>();
+            HashSet<Session>? named = cmd.Count > RepeatedIdsMax ? [] : null;
             for (int i = 3; i < cmd.Count; i++)
             {
                 if (!RespNumber.TryParseInt64(cmd[i], out long id))
@@ -210,7 +214,7 @@ internal sealed class ClientCommands(ClientRegistry clients, UserRegistry users,
                     return;
                 }
 
-                if (clients.Find(id) is { } session) sessions.Add(session);
+                if (clients.Find(id) is { } session && (named is null || named.Add(session))) sessions.Add(session);
             }
 
             ReplyLines(cmd, sessions);

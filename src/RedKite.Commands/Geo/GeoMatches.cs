@@ -1,91 +1,74 @@
-using System.Buffers;
+using RedKite.Store.Memory;
 
 namespace RedKite.Server.Commands.Geo;
 
-/// <summary>A member that a search found.</summary>
-internal struct GeoMatch
+/// <summary>A member that a search found. Those that come first by distance, or by its complement, precede others.</summary>
+internal struct GeoMatch : IComparable<GeoMatch>
 {
     internal long Rank;
     internal double Score;
-    internal double Distance;
+    internal double SortedBy; // the distance, negative if the farthest come first
     internal long Order; // its index among the matches as they were found
+
+    internal readonly double Distance => Math.Abs(SortedBy);
+
+    public readonly int CompareTo(GeoMatch other)
+    {
+        int order = SortedBy.CompareTo(other.SortedBy);
+        return order != 0 ? order : Order.CompareTo(other.Order);
+    }
 }
 
 /// <summary>
-/// The matches of a search, in a rented array: all, or up to a limit those that come first by distance. Once the limit is
+/// The matches of a search, outside the managed heap: all, or up to a limit those that come first by distance. Once the limit is
 /// reached they form a heap with the last one on top, which is replaced by a better match. Matches of equal distance stay in the
 /// order in which they were found.
 /// </summary>
-internal struct GeoMatches(bool farthestFirst, long countMax)
+internal ref struct GeoMatches(bool farthestFirst, long countMax)
 {
-    private const int FirstCapacity = 64;
-
-    private GeoMatch[] _items = ArrayPool<GeoMatch>.Shared.Rent(FirstCapacity);
+    private NativeList<GeoMatch> _items;
     private long _found;
 
-    internal int Count { get; private set; }
+    internal readonly int Count => _items.Count;
 
-    internal readonly ReadOnlySpan<GeoMatch> Items => _items.AsSpan(0, Count);
+    internal readonly ReadOnlySpan<GeoMatch> Items => _items.Items;
 
-    internal void Add(long rank, double score, double distance)
+    /// <summary>Adds a match; false: there is no memory for it.</summary>
+    internal bool TryAdd(long rank, double score, double distance)
     {
-        var match = new GeoMatch { Rank = rank, Score = score, Distance = distance, Order = _found++ };
+        var match = new GeoMatch { Rank = rank, Score = score, SortedBy = farthestFirst ? -distance : distance, Order = _found++ };
         if (Count == countMax)
         {
-            if (KeyOf(match).CompareTo(KeyOf(_items[0])) < 0) PutInHeap(0, match);
-            return;
+            if (match.CompareTo(_items.Items[0]) < 0) PutInHeap(0, match);
+            return true;
         }
 
-        if (Count == _items.Length) Grow();
-        _items[Count++] = match;
-        if (Count < countMax) return;
-        for (int i = (Count / 2) - 1; i >= 0; i--) PutInHeap(i, _items[i]);
+        if (!NativeList<GeoMatch>.HasRoom(2L * (Count + 1))) return false; // while it grows
+        _items.Add(match);
+        if (Count < countMax) return true;
+        for (int i = (Count / 2) - 1; i >= 0; i--) PutInHeap(i, _items.Items[i]);
+        return true;
     }
 
     /// <summary>Sorts by distance.</summary>
-    internal readonly void Sort()
-    {
-        SortKey[] keys = ArrayPool<SortKey>.Shared.Rent(Count);
-        for (int i = 0; i < Count; i++) keys[i] = KeyOf(_items[i]);
-        keys.AsSpan(0, Count).Sort(_items.AsSpan(0, Count));
-        ArrayPool<SortKey>.Shared.Return(keys);
-    }
+    internal readonly void Sort() => _items.Items.Sort();
 
-    internal readonly void Release() => ArrayPool<GeoMatch>.Shared.Return(_items);
-
-    private readonly SortKey KeyOf(in GeoMatch match) => new(farthestFirst ? -match.Distance : match.Distance, match.Order);
-
-    private void Grow()
-    {
-        GeoMatch[] larger = ArrayPool<GeoMatch>.Shared.Rent(Count * 2);
-        _items.CopyTo(larger, 0);
-        ArrayPool<GeoMatch>.Shared.Return(_items);
-        _items = larger;
-    }
+    internal void Release() => _items.Dispose();
 
     // Sifts a match down from an index of the heap, below which the heap is in order.
     private readonly void PutInHeap(int index, GeoMatch match)
     {
-        SortKey key = KeyOf(match);
+        Span<GeoMatch> items = _items.Items;
         while (true)
         {
             int child = (2 * index) + 1;
-            if (child >= Count) break;
-            if (child + 1 < Count && KeyOf(_items[child + 1]).CompareTo(KeyOf(_items[child])) > 0) child++;
-            if (KeyOf(_items[child]).CompareTo(key) <= 0) break;
-            _items[index] = _items[child];
+            if (child >= items.Length) break;
+            if (child + 1 < items.Length && items[child + 1].CompareTo(items[child]) > 0) child++;
+            if (items[child].CompareTo(match) <= 0) break;
+            items[index] = items[child];
             index = child;
         }
 
-        _items[index] = match;
-    }
-
-    private readonly record struct SortKey(double Distance, long Order) : IComparable<SortKey>
-    {
-        public int CompareTo(SortKey other)
-        {
-            int order = Distance.CompareTo(other.Distance);
-            return order != 0 ? order : Order.CompareTo(other.Order);
-        }
+        items[index] = match;
     }
 }

@@ -107,14 +107,20 @@ internal static class GeoSearchCommands
         // With a COUNT but without ANY and an order, the nearest members are returned.
         GeoOrder order = options.Order == GeoOrder.None && options.Count > 0 && !options.Any ? GeoOrder.Nearest : options.Order;
         var found = new GeoMatches(order == GeoOrder.Farthest, options.Count == 0 || options.Any ? long.MaxValue : options.Count);
-        Collect(set, options, ref found);
+        if (!TryCollect(set, options, ref found))
+        {
+            found.Release();
+            cmd.Reply.Error($"ERR Insufficient memory, failed allocating transient memory for {cmd.Command.FullName.ToUpperInvariant()}");
+            return;
+        }
+
         if (order != GeoOrder.None) found.Sort();
         if (options.StoreKey > 0) Store(cmd, set, options, found.Items, form == GeoSearchForm.SearchStore ? KeyEvent.GeoSearchStore : KeyEvent.GeoRadiusStore);
         else Reply(cmd.Reply, set, options, found.Items);
         found.Release();
     }
 
-    private static void Collect(scoped in SortedSetValue set, scoped in GeoSearchOptions options, ref GeoMatches found)
+    private static bool TryCollect(scoped in SortedSetValue set, scoped in GeoSearchOptions options, scoped ref GeoMatches found)
     {
         GeoShape shape = options.Shape;
         GeoCover cover = GeoCover.Of(shape);
@@ -130,9 +136,11 @@ internal static class GeoSearchCommands
                 double score = cursor.Score;
                 if (score >= end) break;
                 GeoPosition position = GeoCell.PositionOf(score);
-                if (shape.Contains(position, out double distance)) found.Add(rank, score, distance);
+                if (shape.Contains(position, out double distance) && !found.TryAdd(rank, score, distance)) return false;
             }
         }
+
+        return true;
     }
 
     private static void Reply(ReplyWriter reply, scoped in SortedSetValue set, scoped in GeoSearchOptions options, scoped ReadOnlySpan<GeoMatch> matches)

@@ -30,7 +30,9 @@ internal sealed class PublishingCommands(MessageHub hub)
     private void Publish(ref CommandContext cmd)
     {
         cmd.EffectRequest(onlyReplicas: true);
-        cmd.Reply.Integer(hub.Publish(cmd[1], cmd[2]));
+        GlobBudget patterns = cmd.Environment.UnitWork.MessagePatterns;
+        if (!cmd.Environment.IsInUnit) patterns.Begin();
+        cmd.Reply.Integer(hub.Publish(cmd[1], cmd[2], patterns));
     }
 
     // SPUBLISH shardchannel message

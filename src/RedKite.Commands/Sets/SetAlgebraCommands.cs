@@ -64,9 +64,10 @@ internal static class SetAlgebraCommands
         if (!TryCountOptionsOrReply(cmd, mayEstimate: false, out int keys, out long limit, out _)) return;
         if (!cmd.OpenToReadSetsOrReply(2, keys, out SetView[] rented)) return;
         long count = 0;
-        ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
-        var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
+        SetSources sources = SetSources.InOrder(cmd, cmd.HashOf(2), rented.AsSpan(0, keys), inAll);
+        var selection = new SetSelection(sources.Sets[0], sources.Sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
         while (count < limit && selection.MoveNext()) count++;
+        sources.Free();
         SetAccess.Return(rented);
         cmd.Reply.Integer(count);
     }
@@ -190,7 +191,7 @@ internal static class SetAlgebraCommands
         }
         else
         {
-            SetValue union = BuildUnion(cmd, cmd.HashOf(1), sets);
+            SetValue union = SetSources.Union(cmd, cmd.HashOf(1), sets);
             cmd.Reply.Set((int)union.Count);
             SetCommands.ReplyMembers(cmd.Reply, union.View);
             union.Free();
@@ -204,7 +205,7 @@ internal static class SetAlgebraCommands
     {
         int keys = cmd.Count - 2;
         if (!cmd.OpenToReadSetsOrReply(2, keys, out SetView[] rented)) return;
-        SetValue union = BuildUnion(cmd, cmd.HashOf(1), rented.AsSpan(0, keys));
+        SetValue union = SetSources.Union(cmd, cmd.HashOf(1), rented.AsSpan(0, keys));
         SetAccess.Return(rented);
         Store(cmd, union, KeyEvent.SUnionStore);
     }
@@ -216,9 +217,10 @@ internal static class SetAlgebraCommands
         ReplyWriter reply = cmd.Reply;
         long start = reply.Length;
         int count = 0;
-        ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
-        var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
+        SetSources sources = SetSources.InOrder(cmd, cmd.HashOf(1), rented.AsSpan(0, keys), inAll);
+        var selection = new SetSelection(sources.Sets[0], sources.Sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
         for (; selection.MoveNext(); count++) reply.Bulk(selection.Current);
+        sources.Free();
         long end = reply.Length;
         reply.Set(count);
         reply.MoveToFront(start, end);
@@ -231,11 +233,13 @@ internal static class SetAlgebraCommands
         if (!cmd.OpenToReadSetsOrReply(2, keys, out SetView[] rented)) return;
         // As in Redis, a result begins as a set of integers. An intersection whose smallest set is packed begins packed, unless all of its
         // members are integers and there are few enough.
-        ReadOnlySpan<SetView> sets = InOrder(rented.AsSpan(0, keys), inAll);
+        SetSources sources = SetSources.InOrder(cmd, cmd.HashOf(1), rented.AsSpan(0, keys), inAll);
+        ReadOnlySpan<SetView> sets = sources.Sets;
         bool isIntegers = !inAll || sets[0].Encoding != ValueEncoding.ListPack || IsOfIntegers(sets, cmd.SetLimits().IntegersMax);
         SetValue result = SetValue.CreateDetached(cmd.Database, cmd.HashOf(1), cmd.SetLimits(), isIntegers);
         var selection = new SetSelection(sets[0], sets[1..], inAll, stackalloc byte[SetEnumerator.NumberBytesMax]);
         while (selection.MoveNext()) result.AddNew(selection.Current);
+        sources.Free();
         SetAccess.Return(rented);
         Store(cmd, result, stored);
     }
@@ -249,16 +253,6 @@ internal static class SetAlgebraCommands
         }
 
         return true;
-    }
-
-    // An intersection begins with the smallest set, which has the fewest members to look up, and continues with the next
-    // smallest, which is the least likely to contain them. A difference begins with the first set, and the largest of the
-    // others is the most likely to contain its members.
-    private static ReadOnlySpan<SetView> InOrder(Span<SetView> sets, bool inAll)
-    {
-        if (inAll) sets.Sort(static (a, b) => a.Count.CompareTo(b.Count));
-        else sets[1..].Sort(static (a, b) => b.Count.CompareTo(a.Count));
-        return sets;
     }
 
     private static void ReplySearchedUnion(ReplyWriter reply, ReadOnlySpan<SetView> sets)
@@ -275,30 +269,6 @@ internal static class SetAlgebraCommands
         long end = reply.Length;
         reply.Set(count);
         reply.MoveToFront(start, end);
-    }
-
-    private static SetValue BuildUnion(scoped in CommandContext cmd, ulong hash, ReadOnlySpan<SetView> sets)
-    {
-        SetValue union = SetValue.CreateDetached(cmd.Database, hash, cmd.SetLimits(), isIntegers: true);
-        Span<byte> number = stackalloc byte[SetEnumerator.NumberBytesMax];
-        long countMin = 0;
-        foreach (ref readonly SetView set in sets) countMin = Math.Max(countMin, set.Count);
-        union.ExpectOfAnyKind(countMin);
-        for (int i = 0; i < sets.Length; i++)
-        {
-            if (i < SetsSearchedMax)
-            {
-                var others = new SetSelection(sets[i], sets[..i], inAll: false, number);
-                while (others.MoveNext()) union.AddNew(others.Current);
-            }
-            else
-            {
-                SetEnumerator members = sets[i].Enumerate(number);
-                while (members.MoveNext()) union.Add(members.Current);
-            }
-        }
-
-        return union;
     }
 
     // Replaces the destination by a result, or removes it if the result is empty.

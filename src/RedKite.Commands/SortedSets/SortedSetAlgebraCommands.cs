@@ -1,5 +1,7 @@
 using RedKite.Server.Changes;
+using RedKite.Server.Commands.Sets;
 using RedKite.Server.Model;
+using RedKite.Store.Values.Sets;
 using RedKite.Store.Values.SortedSets;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
@@ -109,7 +111,7 @@ internal static class SortedSetAlgebraCommands
                 Intersect(ref builder, inputs);
                 break;
             default:
-                Subtract(ref builder, inputs.Sources);
+                Subtract(cmd, ref builder, inputs.Sources, hash);
                 break;
         }
 
@@ -152,16 +154,44 @@ internal static class SortedSetAlgebraCommands
         return true;
     }
 
-    private static void Subtract(ref SortedSetBuilder builder, scoped ReadOnlySpan<WeightedSource> sources)
+    private static void Subtract(scoped in CommandContext cmd, ref SortedSetBuilder builder, scoped Span<WeightedSource> sources, ulong hash)
     {
+        Span<WeightedSource> others = sources[1..];
+        int count = 0;
+        long subtracted = 0;
+        foreach (ref readonly WeightedSource other in others)
+        {
+            if (other.Source.Count == 0) continue;
+            others[count++] = other;
+            subtracted += other.Source.Count;
+        }
+
+        others = others[..count];
+        bool unites = SetSources.Unites(sources[0].Source.Count, count, subtracted);
+        SetValue united = unites ? UnionOf(cmd, others, hash) : default;
         Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
         ScoredCursor members = sources[0].Source.Members(digits);
         while (members.MoveNext())
         {
-            bool found = false;
-            for (int i = 1; i < sources.Length && !found; i++) found = sources[i].Source.TryScore(members.Member, out _);
+            bool found = unites && united.View.Contains(members.Member);
+            for (int i = 0; !unites && i < others.Length && !found; i++) found = others[i].Source.TryScore(members.Member, out _);
             if (!found) builder.Add(members.Member, members.Score);
         }
+
+        if (unites) united.Free();
+    }
+
+    private static SetValue UnionOf(scoped in CommandContext cmd, scoped ReadOnlySpan<WeightedSource> sources, ulong hash)
+    {
+        SetValue union = SetValue.CreateDetached(cmd.Database, hash, cmd.SetLimits(), isIntegers: true);
+        Span<byte> digits = stackalloc byte[SortedSetAccess.DigitsMax];
+        foreach (ref readonly WeightedSource source in sources)
+        {
+            ScoredCursor members = source.Source.Members(digits);
+            while (members.MoveNext()) union.Add(members.Member);
+        }
+
+        return union;
     }
 
     // ZINTERCARD numkeys key [key ...] [LIMIT limit]

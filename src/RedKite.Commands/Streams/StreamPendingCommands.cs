@@ -2,6 +2,7 @@ using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
+using RedKite.Store.Memory;
 using RedKite.Store.Values.Streams;
 using static RedKite.Server.Model.CommandFlags;
 using static RedKite.Server.Model.KeyFlags;
@@ -196,7 +197,7 @@ internal static class StreamPendingCommands
         return true;
     }
 
-    // The ids of deleted entries are an array of their own after the claimed ones. The head is written last, because it holds the
+    // The ids of deleted entries are an array of their own after the claimed ones; where there is no memory for more of them, the client continues from there. The head is written last, because it holds the
     // next id and the count, and moved to the front.
     private static void AutoClaim(scoped in CommandContext cmd, StreamValue stream, StreamGroup group, StreamId low, long countMax, long minIdleMs, bool justId)
     {
@@ -205,10 +206,10 @@ internal static class StreamPendingCommands
         long attempts = countMax > long.MaxValue / AttemptsPerEntry ? long.MaxValue : countMax * AttemptsPerEntry;
         PendingCursor cursor = group.Pending(low);
         bool more = cursor.MoveNext();
-        List<StreamId>? deleted = null;
+        var deleted = new NativeList<StreamId>();
         long start = cmd.Reply.Length;
         int count = 0;
-        for (; more && attempts > 0 && countMax > 0; attempts--, more = cursor.MoveNext())
+        for (; more && attempts > 0 && countMax > 0 && NativeList<StreamId>.HasRoom(2L * (deleted.Count + 1)); attempts--, more = cursor.MoveNext())
         {
             StreamId id = cursor.Id;
             PendingEntry pending = cursor.Entry;
@@ -216,7 +217,7 @@ internal static class StreamPendingCommands
             {
                 group.RemovePending(id);
                 NoteForgotten(cmd, id);
-                (deleted ??= []).Add(id);
+                deleted.Add(id);
                 countMax--;
                 continue;
             }
@@ -236,8 +237,9 @@ internal static class StreamPendingCommands
         StreamReplies.Id(cmd.Reply, more ? cursor.Id : default);
         cmd.Reply.Array(count);
         cmd.Reply.MoveToFront(start, end);
-        cmd.Reply.Array(deleted?.Count ?? 0);
-        foreach (StreamId id in deleted ?? []) StreamReplies.Id(cmd.Reply, id);
+        cmd.Reply.Array(deleted.Count);
+        foreach (StreamId id in deleted.Items) StreamReplies.Id(cmd.Reply, id);
+        deleted.Dispose();
         if (count > 0) consumer.GotSomething(cmd.NowMs);
     }
 

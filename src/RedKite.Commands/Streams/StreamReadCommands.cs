@@ -1,5 +1,7 @@
+using System.Buffers;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
+using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Values.Streams;
@@ -29,6 +31,9 @@ internal static class StreamReadCommands
 
     /// <summary>And at least so often.</summary>
     internal const long LookMsMax = 1_000;
+
+    // To look up a pending entry in its stream takes as long as reading so many elements.
+    private const int ElementsForEachPending = 4;
 
     private const string GroupComplexity =
         "For each stream O(M) with M being the number of entries returned. With BLOCK, the XADD that ends the wait pays O(N) for N blocked clients.";
@@ -166,9 +171,24 @@ internal static class StreamReadCommands
             if (!TryResolveOrReply(cmd, options, i, out ids[i])) return;
         }
 
+        if (options.MinIdleMs is not null && ids.Length > 1 && !RepeatedClaimsFitOrReply(cmd, options)) return;
         if (Serve(cmd, options, ids)) return;
         if (options.DeadlineMs is { } deadlineMs) Wait(cmd, options, deadlineMs, ids);
         else cmd.Reply.NullArray();
+    }
+
+    // Each time that a stream is named, all entries that are pending in its group are looked at.
+    private static bool RepeatedClaimsFitOrReply(scoped in CommandContext cmd, in StreamReadOptions options)
+    {
+        long[] pending = ArrayPool<long>.Shared.Rent(options.StreamCount);
+        for (int i = 0; i < options.StreamCount; i++)
+        {
+            pending[i] = TryFindGroup(cmd, cmd.Peek(options.FirstKey + i), options, out _, out StreamGroup group) ? group.PendingCount * ElementsForEachPending : 0;
+        }
+
+        bool fit = RepeatedKeys.FitOrReply(cmd, options.FirstKey, pending.AsSpan(0, options.StreamCount));
+        ArrayPool<long>.Shared.Return(pending);
+        return fit;
     }
 
     // A later execution uses the same ids: $ stands for the current last id.

@@ -14,7 +14,17 @@ internal static class BitmapCommands
     /// <summary>The argument of BITOP's first source.</summary>
     internal const int FirstSource = 3;
 
+    [ThreadStatic]
+    private static long _combinedBytes;
+
     private const string PositionSyntax = "key bit range:[start end-unit-block:[end unit:[BYTE | BIT]@7.0.0]]";
+
+    /// <summary>What BITOP has taken on this thread, for tests: the bytes of sources that it has combined, and one for each time that it has looked one up.</summary>
+    internal static long CombinedBytes
+    {
+        get => _combinedBytes;
+        set => _combinedBytes = value;
+    }
 
     internal static readonly CommandFamily Family = new("bitmap", "bitmap",
     [
@@ -223,8 +233,21 @@ internal static class BitmapCommands
             return;
         }
 
-        BitCombination.Combine(operation, first, Source(cmd, FirstSource + 1), result);
-        for (int i = FirstSource + 2; i < cmd.Count; i++) BitCombination.Combine(operation, result, Source(cmd, i), result);
+        ReadOnlySpan<byte> second = Source(cmd, FirstSource + 1);
+        BitCombination.Combine(operation, first, second, result);
+        int common = Math.Min(first.Length, second.Length);
+        for (int i = FirstSource + 2; i < cmd.Count; i++) Add(operation, Source(cmd, i), result, ref common);
+        if (operation == BitOperation.And && cmd.Count > FirstSource + 2) result[common..].Clear();
+    }
+
+    // Reads no more than the source has, whatever the length of the result: sources may be missing, and any number of them. Behind what all sources have so
+    // far, the result of AND is not written yet.
+    private static void Add(BitOperation operation, ReadOnlySpan<byte> source, Span<byte> result, ref int common)
+    {
+        common = Math.Min(common, source.Length);
+        int bytes = operation == BitOperation.And ? common : source.Length;
+        CombinedBytes += 1 + bytes;
+        BitCombination.Combine(operation, result[..bytes], source[..bytes], result[..bytes]);
     }
 
     // The destination is also a source: the combination starts from its value. Repeating it changes nothing for AND and OR; for XOR
@@ -241,10 +264,13 @@ internal static class BitmapCommands
         }
 
         if (operation == BitOperation.Xor && timesOwn % 2 == 0) result.Clear();
+        int common = result.Length;
         for (int i = FirstSource; i < cmd.Count; i++)
         {
-            if (!cmd[i].SequenceEqual(cmd[2])) BitCombination.Combine(operation, result, Source(cmd, i), result);
+            if (!cmd[i].SequenceEqual(cmd[2])) Add(operation, Source(cmd, i), result, ref common);
         }
+
+        if (operation == BitOperation.And) result[common..].Clear();
     }
 
     /// <summary>The string of a source, empty for a missing key.</summary>

@@ -1,6 +1,7 @@
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
 
 namespace RedKite.Server.Commands.Strings;
 
@@ -36,20 +37,23 @@ internal static class LongestCommonSubsequence
             return;
         }
 
-        ulong[] longerAbove;
-        int[] lengths;
-        try
-        {
-            longerAbove = request.OnlyLength ? [] : new ulong[(((long)a.Length * b.Length) + 63) / 64];
-            lengths = new int[b.Length + 1];
-        }
-        catch (Exception failure) when (failure is OutOfMemoryException or OverflowException)
+        // Where one is empty, nothing is compared.
+        long cells = (long)a.Length * b.Length;
+        long words = request.OnlyLength ? 0 : (cells + 63) / 64;
+        int row = cells == 0 ? 0 : b.Length;
+        if (!ScratchMemory.HasRoom((words * sizeof(ulong)) + (row * (long)sizeof(int))) || words > Array.MaxLength)
         {
             cmd.Reply.Error("ERR Insufficient memory, failed allocating transient memory for LCS"u8);
             return;
         }
 
-        int length = Fill(a, b, lengths, longerAbove);
+        using var longerAboveBits = new NativeList<ulong>((int)words);
+        using var lengthsOfRow = new NativeList<int>(row + 1);
+        Span<ulong> longerAbove = longerAboveBits.Items;
+        Span<int> lengths = lengthsOfRow.Items;
+        longerAbove.Clear();
+        lengths.Clear();
+        int length = cells == 0 ? 0 : Fill(a, b, lengths, longerAbove);
         var walk = new Walk(a, b, longerAbove);
         if (request.OnlyLength) cmd.Reply.Integer(length);
         else if (request.Ranges) ReplyRanges(cmd, walk, request, length);

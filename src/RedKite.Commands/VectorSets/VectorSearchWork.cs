@@ -1,5 +1,6 @@
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
 using RedKite.Store.Values.VectorSets;
 
 namespace RedKite.Server.Commands.VectorSets;
@@ -20,12 +21,15 @@ internal sealed class VectorSearchWork : SlicedWork
     internal const int BytesPerStep = 8;
 
     /// <summary>
-    /// So many searches keep what they have found, or the projection that they make, between slices. Any more begin when one of them has ended, and until then
-    /// keep their vector alone.
+    /// So many searches keep what they have found, or the projection that they make, between slices, as far as the memory that they may take together is that of
+    /// one command (<see cref="ScratchMemory"/>), or only one keeps any. Any more begin when one of them has ended, and until then keep their vector alone.
     /// </summary>
     internal const int StoppedMax = 64;
 
     private static int _stopped;
+    private static long _reservedBytes;
+
+    private readonly long _bytes;
 
     private readonly Database _database;
     private readonly ulong _key;
@@ -41,6 +45,7 @@ internal sealed class VectorSearchWork : SlicedWork
         _set = set.Id;
         _draft = set.IsDraft ? VectorSetDraft.Of(database, key, set) : null;
         Search = search;
+        _bytes = search.MemoryMax(set.Numbers);
     }
 
     internal VectorSearch Search { get; }
@@ -76,7 +81,7 @@ internal sealed class VectorSearchWork : SlicedWork
 
     internal override void Discard()
     {
-        if (_isStopped) Interlocked.Decrement(ref _stopped);
+        if (_isStopped) EndKeeping();
         _isStopped = false;
         _draft?.Discard();
         if (!_hasEnded) Search.Release();
@@ -86,8 +91,16 @@ internal sealed class VectorSearchWork : SlicedWork
     private bool TryKeep()
     {
         if (_isStopped) return true;
-        _isStopped = Interlocked.Increment(ref _stopped) <= StoppedMax;
-        if (!_isStopped) Interlocked.Decrement(ref _stopped);
+        int others = Interlocked.Increment(ref _stopped) - 1;
+        long bytes = Interlocked.Add(ref _reservedBytes, _bytes);
+        _isStopped = others == 0 || (others < StoppedMax && ScratchMemory.HasRoom(bytes));
+        if (!_isStopped) EndKeeping();
         return _isStopped;
+    }
+
+    private void EndKeeping()
+    {
+        Interlocked.Add(ref _reservedBytes, -_bytes);
+        Interlocked.Decrement(ref _stopped);
     }
 }

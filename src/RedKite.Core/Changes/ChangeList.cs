@@ -1,3 +1,4 @@
+using RedKite.Protocol;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
 
@@ -25,7 +26,7 @@ internal readonly record struct Change(KeyEvent Event, int Database, ulong Hash,
 /// its key.
 /// </remarks>
 #pragma warning disable CA1001 // The names' memory is freed with its owner: as long as the process, or by the finalizer.
-internal sealed class ChangeList
+internal sealed class ChangeList(GlobBudget patternBudget)
 #pragma warning restore CA1001
 {
     private readonly List<Change> _changes = [];
@@ -36,6 +37,9 @@ internal sealed class ChangeList
     private readonly Dictionary<KeyIdentity, (Database Database, DataType Type)> _overwritten = []; // values that were replaced
     private bool _recording;
     private bool _recordsOverwritten;
+
+    /// <summary>The steps that the patterns of subscribers may take for messages about these changes.</summary>
+    internal GlobBudget PatternBudget => patternBudget;
 
     /// <summary>The id of the client whose commands are executing; 0: none.</summary>
     internal long ClientId { get; set; }

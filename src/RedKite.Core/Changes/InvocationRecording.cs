@@ -1,3 +1,4 @@
+using RedKite.Protocol;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Changes;
@@ -15,10 +16,11 @@ internal sealed class InvocationRecording
     private readonly ChangePublisher _publisher;
     private readonly ChangeRecorder _recorder;
 
-    internal InvocationRecording(Keyspace keyspace, ChangePublisher publisher)
+    internal InvocationRecording(Keyspace keyspace, ChangePublisher publisher, GlobBudget messagePatterns)
     {
         _keyspace = keyspace;
         _publisher = publisher;
+        Changes = new ChangeList(messagePatterns);
         Values = new ValueChanges(keyspace, publisher);
         _recorder = new ChangeRecorder(Changes, Expiries, Values);
     }
@@ -37,7 +39,7 @@ internal sealed class InvocationRecording
     /// <summary>Whether a snapshot of the locked stripes is being written.</summary>
     internal bool IsInSnapshot => (Observers & StripeObservers.Snapshot) != 0;
 
-    internal ChangeList Changes { get; } = new();
+    internal ChangeList Changes { get; }
 
     /// <summary>What observers of values are told.</summary>
     internal ValueChanges Values { get; }

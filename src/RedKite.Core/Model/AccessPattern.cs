@@ -8,9 +8,22 @@ namespace RedKite.Server.Model;
 /// </summary>
 internal readonly struct AccessPattern
 {
-    // What a match may take: one that takes more allows nothing. A pattern of 32 bytes never does, and a command has any number of keys and patterns.
+    /// <summary>
+    /// The steps that a request's keys or channels may take with all patterns of its user, beyond the free ones: 0.1 to 0.4 seconds. A request, or a
+    /// transaction or script, has any number of keys, and a user any number of patterns. When they are used up, patterns with wildcards allow nothing.
+    /// </summary>
+    internal const long RequestStepsMax = 1L << 26;
+
+    /// <summary>What the key of a command on the short path may take; then the whole check decides.</summary>
+    internal const long ShortStepsMax = 1L << 16;
+
+    // A match that takes more allows nothing. A pattern of 32 bytes never does.
     private const int StepsMax = 1 << 14;
     private const int StepsForEachByte = 32;
+
+    // For each key or channel with all patterns: dozens of patterns with an asterisk in front are free.
+    private const int FreeForEachText = 1024;
+    private const int FreeForEachByte = 16;
 
     private readonly byte[] _pattern;
     private readonly int _literalBytes; // those before the first special byte
@@ -33,7 +46,12 @@ internal readonly struct AccessPattern
     /// <summary>Whether it matches everything that is not empty.</summary>
     internal bool MatchesAll => _isPrefix && _literalBytes == 0;
 
-    internal bool Matches(ReadOnlySpan<byte> text)
+    /// <summary>The steps that a text may take with all patterns.</summary>
+    internal static long StepsFor(ReadOnlySpan<byte> text, long left) => Math.Max(0, left) + FreeForEachText + (FreeForEachByte * (long)text.Length);
+
+    /// <param name="text">A key or channel.</param>
+    /// <param name="left">The steps that are left for it (<see cref="StepsFor"/>).</param>
+    internal bool Matches(ReadOnlySpan<byte> text, ref long left)
     {
         if (text.IsEmpty) return _pattern.Length == 0; // as in Redis: an asterisk alone does not match it
         ReadOnlySpan<byte> literal = _pattern.AsSpan(0, _literalBytes);
@@ -41,8 +59,11 @@ internal readonly struct AccessPattern
         if (!text.StartsWith(literal)) return false;
         if (_isPrefix) return true;
         GlobMatch match = default;
-        long steps = StepsMax + (StepsForEachByte * (long)text.Length);
-        return GlobPattern.IsMatch(_pattern, text, ignoreCase: false, ref match, ref steps) ?? false;
+        long granted = Math.Min(left, StepsMax + (StepsForEachByte * (long)text.Length));
+        long steps = granted;
+        bool matches = GlobPattern.IsMatch(_pattern, text, ignoreCase: false, ref match, ref steps) ?? false;
+        left -= granted - steps;
+        return matches;
     }
 
     /// <summary>Whether the pattern is literally this one.</summary>

@@ -80,7 +80,9 @@ internal sealed class ClientSubscriptions(Action<Session> endAll, Action<ClientS
     internal byte[][] First(int count) => [.. _byKind.SelectMany(names => names.Keys).Take(count)];
 
     /// <summary>Whether a user with these permissions may have all of them. From any thread.</summary>
-    internal bool AreAllowedBy(Permissions permissions)
+    /// <param name="permissions">The permissions.</param>
+    /// <param name="left">The steps that may still be taken for all clients (<see cref="AccessPattern.RequestStepsMax"/>).</param>
+    internal bool AreAllowedBy(Permissions permissions, ref long left)
     {
         lock (_changing)
         {
@@ -88,7 +90,7 @@ internal sealed class ClientSubscriptions(Action<Session> endAll, Action<ClientS
             {
                 foreach (byte[] name in _byKind[(int)kind].Keys)
                 {
-                    if (!permissions.AllowsChannel(name, isPattern: kind == SubscriptionKind.Pattern)) return false;
+                    if (!permissions.AllowsChannel(name, isPattern: kind == SubscriptionKind.Pattern, ref left)) return false;
                 }
             }
         }

@@ -23,7 +23,7 @@ internal sealed class CommandEnvironment
         Metrics = metrics;
         Accesses = new AccessRecorder(settings);
         Time = new CommandTime(clock, Accesses);
-        Recording = new InvocationRecording(keyspace, publisher);
+        Recording = new InvocationRecording(keyspace, publisher, UnitWork.MessagePatterns);
         ScriptMutexHold = new ScriptMutexHold(keyspace.Scripts);
     }
 

@@ -42,15 +42,23 @@ internal sealed class PermissionSelector
         return default;
     }
 
-    internal bool AllowsKey(ReadOnlySpan<byte> key, KeyAccess access)
+    /// <param name="key">The key.</param>
+    /// <param name="access">What is done with it.</param>
+    /// <param name="left">The steps that patterns may still take.</param>
+    internal bool AllowsKey(ReadOnlySpan<byte> key, KeyAccess access, ref long left)
     {
         if (_allKeys) return true;
+        long steps = AccessPattern.StepsFor(key, left);
+        bool isAllowed = false;
         foreach (ref readonly AccessPattern pattern in _keys.AsSpan())
         {
-            if ((pattern.Access & access) == access && pattern.Matches(key)) return true;
+            if ((pattern.Access & access) != access || !pattern.Matches(key, ref steps)) continue;
+            isAllowed = true;
+            break;
         }
 
-        return false;
+        left = Math.Min(left, steps);
+        return isAllowed;
     }
 
     /// <summary>Whether a request is allowed, and with it every key.</summary>
@@ -67,15 +75,23 @@ internal sealed class PermissionSelector
     }
 
     /// <summary>Whether a channel is allowed; a pattern of channels only if the rules have it literally.</summary>
-    internal bool AllowsChannel(ReadOnlySpan<byte> channel, bool isPattern)
+    /// <param name="channel">The channel, or a pattern.</param>
+    /// <param name="isPattern">Whether it is a pattern.</param>
+    /// <param name="left">The steps that patterns may still take.</param>
+    internal bool AllowsChannel(ReadOnlySpan<byte> channel, bool isPattern, ref long left)
     {
         if (_allChannels) return true;
+        long steps = AccessPattern.StepsFor(channel, left);
+        bool isAllowed = false;
         foreach (ref readonly AccessPattern pattern in _channels.AsSpan())
         {
-            if (isPattern ? pattern.Is(channel) : pattern.Matches(channel)) return true;
+            if (isPattern ? !pattern.Is(channel) : !pattern.Matches(channel, ref steps)) continue;
+            isAllowed = true;
+            break;
         }
 
-        return false;
+        left = Math.Min(left, steps);
+        return isAllowed;
     }
 
     // A user without any permissions may still log in.
@@ -96,12 +112,15 @@ internal sealed class PermissionSelector
     private AccessDenial CheckKeys(scoped in CommandContext cmd)
     {
         AccessDenial denial = default;
+        long left = cmd.Environment.UnitWork.AccessLeft;
         var keys = new KeyExtraction(cmd.Command);
         while (keys.MoveNext(cmd))
         {
-            if (denial.IsDenied || AllowsKey(cmd[keys.Argument], KeyAccesses.Of(keys.FlagsOf(cmd)))) continue;
+            if (denial.IsDenied || AllowsKey(cmd[keys.Argument], KeyAccesses.Of(keys.FlagsOf(cmd)), ref left)) continue;
             denial = new AccessDenial(DenialReason.Key, keys.Argument);
         }
+
+        cmd.Environment.UnitWork.AccessLeft = left;
 
         // Arguments that state no keys: the command refuses them itself, as in Redis.
         return keys.HasMisfit ? default : denial;
@@ -110,11 +129,14 @@ internal sealed class PermissionSelector
     private AccessDenial CheckChannels(scoped in CommandContext cmd, ChannelSpec channels)
     {
         int last = channels.Last < 0 ? cmd.Count + channels.Last : channels.Last;
-        for (int i = channels.First; i <= last && i < cmd.Count; i++)
+        long left = cmd.Environment.UnitWork.AccessLeft;
+        AccessDenial denial = default;
+        for (int i = channels.First; i <= last && i < cmd.Count && !denial.IsDenied; i++)
         {
-            if (!AllowsChannel(cmd[i], channels.IsPattern)) return new AccessDenial(DenialReason.Channel, i);
+            if (!AllowsChannel(cmd[i], channels.IsPattern, ref left)) denial = new AccessDenial(DenialReason.Channel, i);
         }
 
-        return default;
+        cmd.Environment.UnitWork.AccessLeft = left;
+        return denial;
     }
 }

@@ -22,6 +22,7 @@ internal sealed class Permissions
     {
         // A connection is about to be closed; a caller in the process may log in as someone else.
         if (AreGone && cmd.Session.Connection is null && cmd.Command.Is(CommandFlags.NoAuth)) return default;
+        if (!cmd.Environment.IsInUnit) cmd.Environment.UnitWork.AccessLeft = AccessPattern.RequestStepsMax;
         var worst = new AccessDenial(DenialReason.Command, 0);
         foreach (PermissionSelector selector in _selectors)
         {
@@ -40,9 +41,10 @@ internal sealed class Permissions
     internal bool AllowsShort(Command command, ReadOnlySpan<byte> key)
     {
         KeyAccess access = command.ShortAccess;
+        long left = AccessPattern.ShortStepsMax;
         foreach (PermissionSelector selector in _selectors)
         {
-            if (selector.Allows(command) && selector.AllowsKey(key, access)) return true;
+            if (selector.Allows(command) && selector.AllowsKey(key, access, ref left)) return true;
         }
 
         return false;
@@ -63,11 +65,14 @@ internal sealed class Permissions
     /// Whether a subscription may stay: some selector has its channel; a pattern of channels only literally. Called for every
     /// subscription of a user whose permissions have changed.
     /// </summary>
-    internal bool AllowsChannel(ReadOnlySpan<byte> channel, bool isPattern)
+    /// <param name="channel">The channel, or a pattern.</param>
+    /// <param name="isPattern">Whether it is a pattern.</param>
+    /// <param name="left">The steps that may still be taken for all subscriptions.</param>
+    internal bool AllowsChannel(ReadOnlySpan<byte> channel, bool isPattern, ref long left)
     {
         foreach (PermissionSelector selector in _selectors)
         {
-            if (selector.AllowsChannel(channel, isPattern)) return true;
+            if (selector.AllowsChannel(channel, isPattern, ref left)) return true;
         }
 
         return false;

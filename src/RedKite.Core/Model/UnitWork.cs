@@ -46,12 +46,27 @@ internal sealed class UnitWork
     /// <summary>What patterns of KEYS, SCAN and the like may take: of a command, or of all commands of a unit.</summary>
     internal GlobBudget Patterns { get; } = new();
 
+    /// <summary>What the patterns of subscribers may take for the messages of a command, or of all commands of a unit.</summary>
+    internal GlobBudget MessagePatterns { get; } = new();
+
+    /// <summary>The steps that are left for comparing keys and channels with the patterns of the client's user.</summary>
+    internal long AccessLeft { get; set; }
+
     internal void Begin()
     {
         Left = Limits.Unit;
         Patterns.Begin();
+        MessagePatterns.Begin();
+        AccessLeft = AccessPattern.RequestStepsMax;
     }
 
-    /// <summary>Notes what a command has taken.</summary>
-    internal void Take(long steps) => Left = Math.Max(0, Left - steps);
+    /// <summary>All that was taken since the executor began, whatever was left.</summary>
+    internal long Taken { get; private set; }
+
+    /// <summary>Notes what a command of the unit has taken.</summary>
+    internal void Take(long steps)
+    {
+        Taken += steps;
+        Left = Math.Max(0, Left - steps);
+    }
 }

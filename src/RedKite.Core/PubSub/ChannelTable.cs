@@ -70,7 +70,10 @@ internal sealed class ChannelTable
     }
 
     /// <summary>Delivers a message; returns the number of receivers.</summary>
-    internal int Publish(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message)
+    /// <param name="channel">The channel.</param>
+    /// <param name="message">The message.</param>
+    /// <param name="budget">The steps that patterns may take, if there can be some.</param>
+    internal int Publish(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message, GlobBudget? budget)
     {
         Part part = PartOf(channel);
         lock (part._lock)
@@ -84,7 +87,7 @@ internal sealed class ChannelTable
                 receivers = subscribers.Count;
             }
 
-            return _patterns is { Count: > 0 } ? receivers + _patterns.Publish(channel, message) : receivers;
+            return _patterns is { Count: > 0 } ? receivers + _patterns.Publish(channel, message, budget!) : receivers;
         }
     }
 

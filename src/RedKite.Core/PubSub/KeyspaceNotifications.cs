@@ -38,16 +38,16 @@ internal sealed class KeyspaceNotifications(MessageHub hub, Keyspace keyspace) :
             Change change = changes[i];
             if (keyspace.HiddenSlots is { } hidden && hidden.Contains(keyspace.SlotOf(change.Hash))) continue;
             KeyEventClass eventClass = KeyEvents.Class(change.Event);
-            if (selected.Has(eventClass)) Publish(selected, change, changes.KeyOf(change));
+            if (selected.Has(eventClass)) Publish(selected, changes, change, changes.KeyOf(change));
             if (change.FieldCount > 0 && selected.HasFieldsOf(eventClass)) PublishFields(selected, changes, change, changes.KeyOf(change));
         }
     }
 
-    private void Publish(Selection selected, in Change change, ReadOnlySpan<byte> key)
+    private void Publish(Selection selected, ChangeList changes, in Change change, ReadOnlySpan<byte> key)
     {
         ReadOnlySpan<byte> name = KeyEvents.Text(change.Event);
-        if (selected.ToKeyspace) Publish("__keyspace@"u8, change.Database, key, name);
-        if (selected.ToKeyEvent) Publish("__keyevent@"u8, change.Database, name, key);
+        if (selected.ToKeyspace) Publish(changes, "__keyspace@"u8, change.Database, key, name);
+        if (selected.ToKeyEvent) Publish(changes, "__keyevent@"u8, change.Database, name, key);
     }
 
     // No name of an event has a '|' in it, which separates them.
@@ -61,22 +61,22 @@ internal sealed class KeyspaceNotifications(MessageHub hub, Keyspace keyspace) :
             WriteCounted(fields, changes.FieldOf(change, i));
         }
 
-        if (selected.ToKeyFields) Publish("__subkeyspace@"u8, change.Database, key, [.. name, (byte)'|', .. fields.WrittenSpan]);
+        if (selected.ToKeyFields) Publish(changes, "__subkeyspace@"u8, change.Database, key, [.. name, (byte)'|', .. fields.WrittenSpan]);
         if (selected.ToEventFields)
         {
             var message = new ArrayBufferWriter<byte>();
             WriteCounted(message, key);
             message.Write("|"u8);
             message.Write(fields.WrittenSpan);
-            Publish("__subkeyevent@"u8, change.Database, name, message.WrittenSpan);
+            Publish(changes, "__subkeyevent@"u8, change.Database, name, message.WrittenSpan);
         }
 
         if (selected.ToEachField && !key.Contains((byte)'\n'))
         {
-            for (int i = 0; i < change.FieldCount; i++) Publish("__subkeyspaceitem@"u8, change.Database, [.. key, (byte)'\n', .. changes.FieldOf(change, i)], name);
+            for (int i = 0; i < change.FieldCount; i++) Publish(changes, "__subkeyspaceitem@"u8, change.Database, [.. key, (byte)'\n', .. changes.FieldOf(change, i)], name);
         }
 
-        if (selected.ToKeyEventFields) Publish("__subkeyspaceevent@"u8, change.Database, [.. name, (byte)'|', .. key], fields.WrittenSpan);
+        if (selected.ToKeyEventFields) Publish(changes, "__subkeyspaceevent@"u8, change.Database, [.. name, (byte)'|', .. key], fields.WrittenSpan);
     }
 
     // Its length, a colon, and the bytes, which may be any.
@@ -87,7 +87,7 @@ internal sealed class KeyspaceNotifications(MessageHub hub, Keyspace keyspace) :
         output.Write(bytes);
     }
 
-    private void Publish(ReadOnlySpan<byte> prefix, int database, ReadOnlySpan<byte> suffix, ReadOnlySpan<byte> message)
+    private void Publish(ChangeList changes, ReadOnlySpan<byte> prefix, int database, ReadOnlySpan<byte> suffix, ReadOnlySpan<byte> message)
     {
         int bytesMax = prefix.Length + RespNumber.Int64TextMax + 3 + suffix.Length;
         byte[]? rented = bytesMax > ChannelBytesOnStack ? ArrayPool<byte>.Shared.Rent(bytesMax) : null;
@@ -98,7 +98,7 @@ internal sealed class KeyspaceNotifications(MessageHub hub, Keyspace keyspace) :
         "__:"u8.CopyTo(channel[length..]);
         length += 3;
         suffix.CopyTo(channel[length..]);
-        hub.Publish(channel[..(length + suffix.Length)], message);
+        hub.Publish(channel[..(length + suffix.Length)], message, changes.PatternBudget);
         if (rented is not null) ArrayPool<byte>.Shared.Return(rented);
     }
 

@@ -1,4 +1,5 @@
 using RedKite.Net.Interop;
+using RedKite.Protocol;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 
@@ -89,10 +90,13 @@ internal sealed class MessageHub
     }
 
     /// <summary>Publishes a message; returns the number of receivers.</summary>
-    internal int Publish(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message) => Count(_channels.Publish(channel, message));
+    /// <param name="channel">The channel.</param>
+    /// <param name="message">The message.</param>
+    /// <param name="budget">The steps that the patterns of subscribers may take for all messages of a command, or of a transaction or script.</param>
+    internal int Publish(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message, GlobBudget budget) => Count(_channels.Publish(channel, message, budget));
 
     /// <summary>Publishes a message to a sharded channel; returns the number of receivers.</summary>
-    internal int PublishToShard(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message) => Count(_shardChannels.Publish(channel, message));
+    internal int PublishToShard(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message) => Count(_shardChannels.Publish(channel, message, budget: null));
 
     /// <summary>Whether a message could have any receiver.</summary>
     internal bool HasSubscribers => _channels.Count + _patterns.Count > 0;

@@ -10,6 +10,9 @@ internal sealed class SubscribedPattern(byte[] text)
     internal byte[] Text { get; } = text;
 
     internal SubscriberList Subscribers { get; } = new();
+
+    /// <summary>Its place in the list of its index that it is in: it is removed without a search, because a client has any number of patterns.</summary>
+    internal int ListedAt { get; set; }
 }
 
 /// <summary>
@@ -28,7 +31,6 @@ internal sealed class PatternIndex
     private readonly Anchors _ends = new();
     private readonly Anchors _middles = new();
     private readonly List<SubscribedPattern> _others = [];
-    private readonly GlobBudget _budget = new(); // of one message; under the table's lock
 
     /// <summary>Where a pattern is filed.</summary>
     private enum AnchorAt
@@ -42,43 +44,45 @@ internal sealed class PatternIndex
     internal void Add(SubscribedPattern pattern)
     {
         AnchorAt at = AnchorOf(pattern.Text, out byte[] anchor);
-        if (at == AnchorAt.Other) _others.Add(pattern);
+        if (at == AnchorAt.Other) Add(_others, pattern);
         else Of(at).Add(anchor, pattern);
     }
 
     internal void Remove(SubscribedPattern pattern)
     {
         AnchorAt at = AnchorOf(pattern.Text, out byte[] anchor);
-        if (at == AnchorAt.Other) _others.Remove(pattern);
+        if (at == AnchorAt.Other) Remove(_others, pattern);
         else Of(at).Remove(anchor, pattern);
     }
 
     /// <summary>Adds all patterns that match a channel.</summary>
-    internal void FindMatches(ReadOnlySpan<byte> channel, List<SubscribedPattern> matches)
+    /// <param name="channel">The channel.</param>
+    /// <param name="matches">Where they are added.</param>
+    /// <param name="budget">The steps that they may take. When they are used up, only patterns that take few match.</param>
+    internal void FindMatches(ReadOnlySpan<byte> channel, List<SubscribedPattern> matches, GlobBudget budget)
     {
-        _budget.Begin();
         for (ulong lengths = _beginnings.Lengths; lengths != 0; lengths &= lengths - 1)
         {
             int length = BitOperations.TrailingZeroCount(lengths);
             if (length > channel.Length) break;
-            _beginnings.Match(channel[..length], channel, matches, _budget);
+            _beginnings.Match(channel[..length], channel, matches, budget);
         }
 
         for (ulong lengths = _ends.Lengths; lengths != 0; lengths &= lengths - 1)
         {
             int length = BitOperations.TrailingZeroCount(lengths);
             if (length > channel.Length) break;
-            _ends.Match(channel[^length..], channel, matches, _budget);
+            _ends.Match(channel[^length..], channel, matches, budget);
         }
 
-        if (_middles.Lengths != 0) FindMiddles(channel, matches);
+        if (_middles.Lengths != 0) FindMiddles(channel, matches, budget);
         foreach (SubscribedPattern pattern in _others)
         {
-            if (_budget.IsMatch(pattern.Text, channel)) matches.Add(pattern);
+            if (budget.IsMatch(pattern.Text, channel)) matches.Add(pattern);
         }
     }
 
-    private void FindMiddles(ReadOnlySpan<byte> channel, List<SubscribedPattern> matches)
+    private void FindMiddles(ReadOnlySpan<byte> channel, List<SubscribedPattern> matches, GlobBudget budget)
     {
         for (ulong lengths = _middles.Lengths; lengths != 0; lengths &= lengths - 1)
         {
@@ -87,9 +91,24 @@ internal sealed class PatternIndex
             {
                 // Duplicates are looked up once.
                 ReadOnlySpan<byte> middle = channel.Slice(at, length);
-                if (_middles.Has(middle) && channel.IndexOf(middle) == at) _middles.Match(middle, channel, matches, _budget);
+                if (_middles.Has(middle) && channel.IndexOf(middle) == at) _middles.Match(middle, channel, matches, budget);
             }
         }
+    }
+
+    private static void Add(List<SubscribedPattern> patterns, SubscribedPattern pattern)
+    {
+        pattern.ListedAt = patterns.Count;
+        patterns.Add(pattern);
+    }
+
+    // The last one takes its place: they are in no order.
+    private static void Remove(List<SubscribedPattern> patterns, SubscribedPattern pattern)
+    {
+        SubscribedPattern last = patterns[^1];
+        patterns[pattern.ListedAt] = last;
+        last.ListedAt = pattern.ListedAt;
+        patterns.RemoveAt(patterns.Count - 1);
     }
 
     private Anchors Of(AnchorAt at) => at switch
@@ -153,14 +172,14 @@ internal sealed class PatternIndex
         internal void Add(byte[] anchor, SubscribedPattern pattern)
         {
             if (!_patterns.TryGetValue(anchor, out List<SubscribedPattern>? patterns)) _patterns.Add(anchor, patterns = []);
-            patterns.Add(pattern);
+            PatternIndex.Add(patterns, pattern);
             if (_countOfLength[anchor.Length]++ == 0) Lengths |= 1UL << anchor.Length;
         }
 
         internal void Remove(byte[] anchor, SubscribedPattern pattern)
         {
             List<SubscribedPattern> patterns = _patterns[anchor];
-            patterns.Remove(pattern);
+            PatternIndex.Remove(patterns, pattern);
             if (patterns.Count == 0) _patterns.Remove(anchor);
             if (--_countOfLength[anchor.Length] == 0) Lengths &= ~(1UL << anchor.Length);
         }

@@ -1,4 +1,5 @@
 using RedKite.Net.Interop;
+using RedKite.Protocol;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 
@@ -54,11 +55,11 @@ internal sealed class PatternTable(BufferPool pool, KeptMemory kept)
     }
 
     /// <summary>Delivers a channel's message to the subscribers of all patterns that match; returns their number. Under the channel's lock.</summary>
-    internal int Publish(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message)
+    internal int Publish(ReadOnlySpan<byte> channel, ReadOnlySpan<byte> message, GlobBudget budget)
     {
         lock (_lock)
         {
-            _index.FindMatches(channel, _matches);
+            _index.FindMatches(channel, _matches, budget);
             if (_matches.Count == 0) return 0;
             int receivers = 0;
             foreach (SubscribedPattern pattern in _matches)

@@ -57,7 +57,12 @@ internal sealed class InvocationPublisher(ExecutorCore core, UnitEffects effects
     {
         if ((_recording.Observers & StripeObservers.Values) != 0) _engine.Changes.Publish(_recording.Values);
         if (_recording.Changes.Count == 0) return;
-        if ((_recording.Observers & StripeObservers.Events) != 0) _engine.Changes.Publish(_recording.Changes);
+        if ((_recording.Observers & StripeObservers.Events) != 0)
+        {
+            if (!_environment.IsInUnit) _recording.Changes.PatternBudget.Begin();
+            _engine.Changes.Publish(_recording.Changes);
+        }
+
         if ((_recording.Observers & StripeObservers.WatchedKeys) != 0) _engine.Watched.Note(_recording.Changes, _keyspace.Databases, _environment.Time.Expiry);
         noted.Note(_recording.Changes);
     }

@@ -445,13 +445,14 @@ internal sealed class SessionLoop : IConnectionHandler
     internal void NoteUser(User user)
     {
         List<Connection> denied = [];
+        long steps = AccessPattern.RequestStepsMax;
         foreach (Connection connection in _loop.Connections)
         {
             Session session = SessionOf(connection);
             if (session.User != user) continue;
             session.NoteUser();
             if (connection.ClosesAfterSend || user.Permissions is not { AreGone: false } permissions) continue; // ends anyway, or may have all channels
-            if (session.Subscriptions is { Count: > 0 } subscriptions && !subscriptions.AreAllowedBy(permissions)) denied.Add(connection);
+            if (session.Subscriptions is { Count: > 0 } subscriptions && !subscriptions.AreAllowedBy(permissions, ref steps)) denied.Add(connection);
         }
 
         foreach (Connection connection in denied)

@@ -40,9 +40,10 @@ internal sealed class UserChanges(Engine engine, Func<SessionLoop[]> currentLoop
     private void CloseDenied(User user)
     {
         if (user.Permissions is not { AreGone: false } permissions) return;
+        long steps = AccessPattern.RequestStepsMax;
         foreach (Session session in engine.Clients.All)
         {
-            if (session.User != user || session.Connection is not { } connection || session.Subscriptions is not { Count: > 0 } subscriptions || subscriptions.AreAllowedBy(permissions)) continue;
+            if (session.User != user || session.Connection is not { } connection || session.Subscriptions is not { Count: > 0 } subscriptions || subscriptions.AreAllowedBy(permissions, ref steps)) continue;
             engine.Note(TimelineKind.ChannelDenied, session);
             if (session.IsExecuting && connection.Loop.IsCurrent)
             {

@@ -73,7 +73,19 @@ public sealed class RuleFuzzTests
         if (rules.Compile() is null) return "everything";
         IEnumerable<PermissionSelector> selectors = ((IEnumerable<SelectorRules>)[rules.Own, .. rules.Selectors]).Select(selector => selector.Compile());
         return string.Join('/', selectors.Select(selector => string.Concat(Commands.CommandRows.Table.All.Select(command => selector.Allows(command) ? '1' : '0'))
-            + string.Concat(((string[])["a", "ab", "b", "c", "k", "l", "x"]).Select(key => (selector.AllowsKey(System.Text.Encoding.ASCII.GetBytes(key), KeyAccess.Read) ? 'r' : '-', selector.AllowsKey(System.Text.Encoding.ASCII.GetBytes(key), KeyAccess.Write) ? 'w' : '-')))
-            + (selector.AllowsChannel("c"u8, isPattern: false) ? 'c' : '-')));
+            + string.Concat(((string[])["a", "ab", "b", "c", "k", "l", "x"]).Select(key => (Allows(selector, key, KeyAccess.Read) ? 'r' : '-', Allows(selector, key, KeyAccess.Write) ? 'w' : '-')))
+            + (AllowsChannel(selector) ? 'c' : '-')));
+    }
+
+    private static bool Allows(PermissionSelector selector, string key, KeyAccess access)
+    {
+        long steps = AccessPattern.RequestStepsMax;
+        return selector.AllowsKey(System.Text.Encoding.ASCII.GetBytes(key), access, ref steps);
+    }
+
+    private static bool AllowsChannel(PermissionSelector selector)
+    {
+        long steps = AccessPattern.RequestStepsMax;
+        return selector.AllowsChannel("c"u8, isPattern: false, ref steps);
     }
 }

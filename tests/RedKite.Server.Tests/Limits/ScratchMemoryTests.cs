@@ -121,6 +121,49 @@ public sealed class ScratchMemoryTests : IAsyncLifetime
     }
 
     [Fact]
+    public void Places_and_subsequences_that_cannot_be_kept_are_an_error()
+    {
+        const int Places = 3_000;
+        for (int i = 0; i < Places; i += 1_000) Run("GEOADD g " + string.Join(' ', Enumerable.Range(i, 1_000).Select(n => $"{n % 180}.5 {n % 80}.5 p{n}")));
+        Run("SETRANGE a 4000 x");
+        Run("SETRANGE b 4000 x");
+        const string All = "FROMLONLAT 0 0 BYRADIUS 30000 km";
+        ScratchMemory.Refuses = true;
+        Run($"GEOSEARCH g {All}").IsError("ERR Insufficient memory, failed allocating transient memory for GEOSEARCH");
+        Run($"GEOSEARCHSTORE d g {All}").IsError("ERR Insufficient memory, failed allocating transient memory for GEOSEARCHSTORE");
+        Assert.Equal(Few, Run($"GEOSEARCH g {All} COUNT {Few}").Items.Count);
+        Run("LCS a b").IsError("ERR Insufficient memory, failed allocating transient memory for LCS");
+        Run("LCS a none LEN").IsInteger(0);
+        Run("LCS a b LEN").IsInteger(4_001);
+        ScratchMemory.Refuses = false;
+        Assert.Equal(Places, Run($"GEOSEARCH g {All} DESC").Items.Count);
+        Assert.Equal(4_001, Run("LCS a b").Text.Length);
+    }
+
+    [Fact]
+    public void Deleted_entries_are_forgotten_in_parts()
+    {
+        const int Entries = 5_000;
+        for (int i = 1; i <= Entries; i++) Run($"XADD s {i}-0 f v");
+        Run("XGROUP CREATE s g 0").IsOk();
+        Run("XREADGROUP GROUP g c STREAMS s >");
+        Run("XTRIM s MAXLEN 0").IsInteger(Entries);
+        ScratchMemory.Refuses = true;
+        List<string> ids = [];
+        string next = "0";
+        do
+        {
+            RespValue reply = Run($"XAUTOCLAIM s g d 0 {next} COUNT 1000000");
+            next = reply.Items[0].Text;
+            Assert.InRange(reply.Items[2].Items.Count, 1, ScratchMemory.FreeBytes / 16 / 2);
+            ids.AddRange(reply.Items[2].Items.Select(id => id.Text));
+        }
+        while (next != "0-0");
+        Assert.Equal(Enumerable.Range(1, Entries).Select(i => $"{i}-0"), ids);
+        Run("XPENDING s g").Items[0].IsInteger(0);
+    }
+
+    [Fact]
     public void Elements_of_any_length_move_between_lists()
     {
         string large = new('x', 300_000);

@@ -36,7 +36,7 @@ public sealed class PatternIndexTests
 
             byte[] channel = Encoding.ASCII.GetBytes(Text(random, 8).Replace("*", "a", StringComparison.Ordinal));
             found.Clear();
-            index.FindMatches(channel, found);
+            index.FindMatches(channel, found, new GlobBudget());
             SubscribedPattern[] expected = [.. patterns.Where(pattern => GlobPattern.IsMatch(pattern.Text, channel))];
             Assert.Equal(expected.ToHashSet(), found.ToHashSet());
             Assert.Equal(expected.Length, found.Count);
@@ -56,7 +56,7 @@ public sealed class PatternIndexTests
         var other = new SubscribedPattern(Encoding.ASCII.GetBytes(text[..100] + "*x"));
         foreach (SubscribedPattern pattern in (SubscribedPattern[])[beginning, end, other]) index.Add(pattern);
         var found = new List<SubscribedPattern>();
-        index.FindMatches(Encoding.ASCII.GetBytes(text), found);
+        index.FindMatches(Encoding.ASCII.GetBytes(text), found, new GlobBudget());
         Assert.Equal([beginning, end], found);
     }
 

@@ -34,6 +34,9 @@ internal static class DistanceKey
 /// </summary>
 internal sealed unsafe class DistanceHeap
 {
+    /// <summary>The memory for each key, which may be twice as much as it needs.</summary>
+    internal const int BytesForEach = 2 * sizeof(ulong);
+
     private const int KeptMax = 1 << 16;
 
     private const int FirstCapacity = 256;

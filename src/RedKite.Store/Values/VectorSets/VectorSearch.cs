@@ -21,6 +21,9 @@ internal sealed unsafe class VectorSearch
     // What filtering the results again may take, where the set has changed meanwhile: as much as a command in a transaction. The farther ones are left out.
     private const long FilteredAgainBytes = 64L << 20;
 
+    // A search visits the links of each element that it keeps, and some more: of 16 elements that are kept, far fewer than so many for each are still to be visited.
+    private const int VisitedForEachFound = 64;
+
     [ThreadStatic]
     private static VectorSearch? _current;
 
@@ -79,6 +82,14 @@ internal sealed unsafe class VectorSearch
         vector.CopyTo(_scratch.Floats(vector.Length)); // where it mostly is already
         _projected = vector.Length;
         _row = 0;
+    }
+
+    /// <summary>The most memory that the search takes in a set of so many nodes, besides its vector: a heap of what is to be visited, one of what is found, and a bit for each node.</summary>
+    internal long MemoryMax(int nodes)
+    {
+        long found = Math.Min(nodes, Math.Max(_bounds.Count, _bounds.Effort));
+        long open = _bounds.IsExact ? found : Math.Min(nodes, found * VisitedForEachFound);
+        return ((found + open) * DistanceHeap.BytesForEach) + (nodes / 8L);
     }
 
     /// <summary>Goes on until it is complete or has read so many bytes.</summary>

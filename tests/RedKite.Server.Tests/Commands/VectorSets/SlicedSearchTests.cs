@@ -5,6 +5,7 @@ using RedKite.Server.Commands.VectorSets;
 using RedKite.Server.Metrics;
 using RedKite.Server.Tests.Execution.Slices;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
 using RedKite.Store.Values.VectorSets;
 
 namespace RedKite.Server.Tests.Commands.VectorSets;
@@ -152,6 +153,25 @@ public sealed class SlicedSearchTests : IAsyncDisposable
         }
         finally
         {
+            foreach (SlicedCommand search in searches) search.Dispose();
+        }
+    }
+
+    // What 10 searches that want 300 elements each may take is more than there is for a command: the last one begins when others have ended.
+    [Fact]
+    public void Searches_beyond_the_memory_for_them_wait_with_their_vectors_alone()
+    {
+        List<SlicedCommand> searches = [];
+        ScratchMemory.Refuses = true;
+        try
+        {
+            for (int i = 0; i < 10; i++) searches.Add(Begin($"VSIM v ELE e{i} COUNT 300 TRUTH"));
+            for (int turn = 0; turn < SlicesOfAll + 1; turn++) Assert.True(searches[^1].RunSlice()); // nothing is done
+            foreach (SlicedCommand search in searches) Assert.StartsWith("*300", search.RunToEnd(), StringComparison.Ordinal);
+        }
+        finally
+        {
+            ScratchMemory.Refuses = false;
             foreach (SlicedCommand search in searches) search.Dispose();
         }
     }
