@@ -3,7 +3,6 @@ using RedKite.Server.Commands.Sets;
 using RedKite.Server.Commands.Strings;
 using RedKite.Server.Model;
 using RedKite.Server.Tests.Commands;
-using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Limits;
 
