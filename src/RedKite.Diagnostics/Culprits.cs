@@ -204,6 +204,9 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
     /// <summary>The replicas whose synchronizations were too slow.</summary>
     internal string ReplicasTooSlow() => Listed(parts.Replicas.TooSlow.Select(slow => Printable($"the replica {slow.Name} {Occurrences(slow.Times)}")));
 
+    /// <summary>Nodes, shards and moves of a cluster.</summary>
+    internal ClusterCulprits Cluster => new(parts.Cluster()?.Picture());
+
     /// <summary>The primary, with what the last attempt to follow it ended with.</summary>
     internal string Primary()
     {
@@ -265,6 +268,6 @@ internal sealed class Culprits(ServerParts parts, DiagnosticsService diagnostics
     }
 
     // INFO and the log have one line for a finding: what is no text is escaped.
-    private static string Printable(string text) =>
+    internal static string Printable(string text) =>
         string.Concat(text.EnumerateRunes().Select(rune => Rune.IsControl(rune) || rune.Value is 0x2028 or 0x2029 ? Text($"\\x{rune.Value:x2}") : rune.ToString()));
 }

@@ -39,7 +39,7 @@ internal sealed record Diagnosis(string Title, string Evidence, FindingSeverity 
 /// <param name="Meaning">What the rule looks for, and its thresholds: one or two sentences for docs/reference/findings.md.</param>
 /// <param name="Remedy">What to do.</param>
 /// <param name="View">The view of the dashboard that shows it: overview, commands, loops, memory, clients, slow, keys,
-/// durability, machine, security, configuration, log.</param>
+/// durability, replication, cluster, machine, security, configuration, log.</param>
 /// <param name="Check">Returns what is wrong, or null.</param>
 internal sealed record FindingRule(string Name, string Meaning, string Remedy, string View, Func<DiagnosticsView, Diagnosis?> Check)
 {

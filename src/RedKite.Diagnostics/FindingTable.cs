@@ -11,6 +11,7 @@ internal static class FindingTable
         .. MachineRules.All,
         .. DurabilityRules.All,
         .. ReplicationRules.All,
+        .. ClusterRules.All,
         .. LoadRules.All,
         .. ClientRules.All,
         .. SettingRules.All,

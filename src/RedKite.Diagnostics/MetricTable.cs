@@ -300,9 +300,9 @@ internal static class MetricTable
     internal static readonly Metric ClusterShardsDown = Row("cluster_shards_down", "redkite.cluster.shards.down", Gauge, Count, "Shards with slots whose primary does not serve.", o => o.Cluster.ShardsDown);
     internal static readonly Metric ClusterShardsAtRisk = Row("cluster_shards_at_risk", "redkite.cluster.shards.at_risk", Gauge, Count, "Shards with replicas of which none could be made the primary now.", o => o.Cluster.ShardsAtRisk);
     internal static readonly Metric ClusterBusiestShard = Row("cluster_busiest_shard_commands", "redkite.cluster.shards.busiest", Gauge, Count, "Commands a second of the busiest shard's primary.", o => o.Cluster.BusiestShard);
-    internal static readonly Metric ClusterLoadUneven = Row("cluster_load_uneven", "redkite.cluster.shards.load_uneven", Gauge, Ratio, "That relative to the mean of all shards with slots.", o => o.Cluster.LoadUneven);
+    internal static readonly Metric ClusterLoadUneven = Row("cluster_load_uneven", "redkite.cluster.shards.load_uneven", Gauge, Ratio, "That relative to the mean of the other shards with slots, up to 100.", o => o.Cluster.LoadUneven);
     internal static readonly Metric ClusterFullestShard = Row("cluster_fullest_shard_bytes", "redkite.cluster.shards.fullest", Gauge, Bytes, "Memory in use of the fullest shard's primary.", o => o.Cluster.FullestShardBytes);
-    internal static readonly Metric ClusterMemoryUneven = Row("cluster_memory_uneven", "redkite.cluster.shards.memory_uneven", Gauge, Ratio, "That relative to the mean of all shards with slots.", o => o.Cluster.MemoryUneven);
+    internal static readonly Metric ClusterMemoryUneven = Row("cluster_memory_uneven", "redkite.cluster.shards.memory_uneven", Gauge, Ratio, "That relative to the mean of the other shards with slots, up to 100.", o => o.Cluster.MemoryUneven);
     internal static readonly Metric ClusterClockSkew = Row("cluster_clock_skew_seconds", "redkite.cluster.clock_skew", Gauge, Seconds, "How far the wall clocks of two nodes are apart at least.", o => o.Cluster.ClockSkewSeconds);
 
     // What the server did by itself

@@ -7,6 +7,8 @@ namespace RedKite.Server.Cluster.Watching;
 /// <summary>What the store had at one revision, for those who watch: read as far as it is understood. Immutable.</summary>
 internal sealed class ClusterReading
 {
+    private const double UnevenMax = 100; // the others may have nothing
+
     private ClusterReading(StoreSnapshot snapshot)
     {
         Revision = snapshot.Revision;
@@ -76,12 +78,12 @@ internal sealed class ClusterReading
     // By the newer of its two words; once it is sealed, both are the same.
     private DataPosition PositionOf(NodeStatus status) => Figures.TryGetValue(status.Node.Id, out (NodeFigures Figures, long Revision) said) ? new DataPosition(said.Figures.History, said.Figures.Offset) : status.Position;
 
-    /// <summary>The greatest of some shards' loads, and that relative to their mean. NaN: there are not two that say something.</summary>
+    /// <summary>The greatest of some shards' loads, and that relative to the mean of the others, up to 100. NaN: there are not two that say something.</summary>
     internal (double Greatest, double Uneven) Spread(Func<NodeFigures, double> load)
     {
         double[] loads = [.. Primaries.Where(node => Figures.ContainsKey(node.Id)).Select(node => load(Figures[node.Id].Figures))];
         if (loads.Length < 2) return (double.NaN, double.NaN);
-        double mean = loads.Average();
-        return (loads.Max(), mean > 0 ? loads.Max() / mean : 1);
+        double greatest = loads.Max(), others = (loads.Sum() - greatest) / (loads.Length - 1);
+        return (greatest, greatest == 0 ? 1 : Math.Min(UnevenMax, greatest / others));
     }
 }

@@ -250,6 +250,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, ClusterSe
         ClusterState state = cluster.State;
         NodeFigures own = Own();
         IReadOnlyDictionary<int, string> doubtful = cluster.Doubtful;
+        IReadOnlyList<MoveProgress> moves = host.Moves;
         lock (_lock)
         {
             ClusterReading? reading = _reading;
@@ -270,6 +271,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, ClusterSe
                 StoreError = _store is { AwaySeconds: > 0 } away ? away.LastError : "",
                 Shards = [.. topology.Nodes.Where(static node => node.IsPrimary).Select(primary => Pictured(topology, primary, reading))],
                 Nodes = [.. topology.Nodes.Select(node => Pictured(node, reading, own)), .. Joining(topology, reading, own)],
+                Moves = moves,
                 Migrating = state.Migrating,
                 Importing = state.Importing,
                 Doubtful = doubtful,

@@ -43,6 +43,9 @@ internal sealed record ClusterPicture
     /// <summary>Nodes of the topology, and behind them those that are only registered in the store.</summary>
     internal required IReadOnlyList<PicturedNode> Nodes { get; init; }
 
+    /// <summary>The moves of slots as a whole that this node remembers. Those of others are in their figures.</summary>
+    internal required IReadOnlyList<MoveProgress> Moves { get; init; }
+
     /// <summary>Slots that leave this node key by key, those that come, and those of which it is not known whether they were given.</summary>
     internal required IReadOnlyDictionary<int, string> Migrating { get; init; }
 

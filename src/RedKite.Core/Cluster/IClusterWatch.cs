@@ -90,7 +90,7 @@ internal sealed record ClusterFigures
     /// <summary>Shards with replicas of which none could be made the primary.</summary>
     internal double ShardsAtRisk { get; init; } = double.NaN;
 
-    /// <summary>Commands a second of the busiest shard's primary, and that relative to the mean of all shards with slots.</summary>
+    /// <summary>Commands a second of the busiest shard's primary, and that relative to the mean of the other shards with slots, up to 100.</summary>
     internal double BusiestShard { get; init; } = double.NaN;
 
     internal double LoadUneven { get; init; } = double.NaN;

@@ -65,6 +65,8 @@ internal static class ExportedMetrics
         ["redkite.eventloop.utilization"] = "Share of its time for which an event loop worked.",
         ["redkite.pubsub.channels"] = "Channels with subscribers, those of all messages and sharded ones.",
         ["redkite.cluster.moves"] = "Moves of slots as a whole from and to this node, by how they ended.",
+        ["redkite.cluster.redirects"] = "Replies of a node of a cluster that send a client elsewhere, or have it try again.",
+        ["redkite.cluster.refused"] = "Replies of a node of a cluster to what it cannot serve: keys in several slots, or no right to serve.",
         ["redkite.transactions"] = "Transactions that EXEC executed or refused.",
         ["redkite.clients.closed"] = "Clients closed at a limit: of their output, of one request, or of the memory of all clients.",
         ["redkite.acl.denied"] = "Failed logins, and commands, keys and channels that users may not use.",

@@ -34,6 +34,7 @@ internal static class ReportTable
         new("scripts", "Scripts and functions: memory; and calls, errors, times and last use of the 200 that took the most time.", ScriptReports.Scripts),
         new("durability", "Snapshots and the append-only file: what is promised, what is in progress, files with their sizes, the last saves and failures, loading.", DurabilityReports.Durability),
         new("replication", "Who follows whom: the stream, its backlog, replicas with their lag, the link to a primary, synchronizations.", ReplicationReports.Replication),
+        new("cluster", "The cluster as this node sees it: shards with their slots, nodes with what they say of themselves, leases, the store, moves of slots, and what happened when.", ClusterReports.Cluster),
         new("clients", "Connected clients, their libraries, buffers and waits.", ClientReports.Clients),
     ];
 

@@ -118,9 +118,10 @@ public sealed class ClusterReadingTests
         Assert.Empty(reading.NodesBehind(5));
         Assert.Equal([A, D], reading.Primaries.Select(static node => node.Id).Order());
         Assert.Equal([D], reading.Primaries.Where(reading.IsDown).Select(static node => node.Id)); // its lease has ended
-        Assert.Equal((300, 1.5), reading.Spread(static node => node.CommandsPerSecond)); // of replicas nothing counts
+        Assert.Equal((300, 3), reading.Spread(static node => node.CommandsPerSecond)); // of replicas nothing counts
         Assert.Equal((100, 1), reading.Spread(static node => node.UsedBytes));
         Assert.Equal((0, 1), reading.Spread(static _ => 0));
+        Assert.Equal((300, 100), reading.Spread(static node => node.CommandsPerSecond == 300 ? 300 : 0));
     }
 
     [Fact]

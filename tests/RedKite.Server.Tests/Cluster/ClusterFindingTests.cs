@@ -1,0 +1,138 @@
+using System.Text;
+using System.Text.Json;
+using RedKite.Server.Cluster.Watching;
+using RedKite.Server.Diagnostics;
+using RedKite.Server.Diagnostics.Reports;
+using RedKite.Server.Tests.Diagnostics;
+using RedKite.Testing;
+
+namespace RedKite.Server.Tests.Cluster;
+
+/// <summary>Problems of a cluster that are provoked: each is found, names who it is about, and is over when its cause is. And the report, which has no address in a package.</summary>
+public sealed class ClusterFindingTests
+{
+    [Fact]
+    public async Task A_lost_store_is_found_and_over_when_it_is_back()
+    {
+        await using RedKiteTestCluster cluster = await StartAsync(shards: 2, replicas: 0);
+        RedKiteServer server = cluster.Nodes[0].Server;
+        ObservedSeconds.Pass(server, 3);
+        cluster.LoseStore();
+        await FoundAsync(cluster, server, "cluster-store-away", "cluster-lease-short");
+        Assert.Contains("cut this node off", Details(server, "cluster-store-away"), StringComparison.Ordinal);
+        Assert.Contains("serves nothing", Details(server, "cluster-lease-short"), StringComparison.Ordinal);
+        cluster.RestoreStore();
+        await cluster.UntilServedAsync();
+        await OverAsync(cluster, server);
+    }
+
+    [Fact]
+    public async Task Missing_replicas_a_dead_shard_and_slots_without_a_node_are_found()
+    {
+        await using RedKiteTestCluster cluster = await StartAsync(shards: 2, replicas: 1, ("replica-acks", "1"));
+        RedKiteTestNode primary = cluster.PrimaryOf("chair"), replica = cluster.ReplicasOf(primary)[0], other = cluster.Nodes.First(node => node.Serves && node != primary);
+        await LookAsync(cluster);
+        ObservedSeconds.Pass(other.Server, 30);
+        Assert.Empty(Findings(other.Server));
+
+        await replica.KillAsync();
+        await FoundAsync(cluster, other.Server, "cluster-takeover-impossible");
+        Assert.Contains(primary.EndPoint, Details(other.Server, "cluster-takeover-impossible"), StringComparison.Ordinal);
+
+        await replica.StartAgainAsync();
+        await OverAsync(cluster, other.Server);
+        Assert.Equal("OK", other.Server.Execute("CLUSTER", "DELSLOTS", "0", "16383").Text);
+        await FoundAsync(cluster, other.Server, "cluster-slots-uncovered");
+        Assert.Contains("2 slots of 16,384", Details(other.Server, "cluster-slots-uncovered"), StringComparison.Ordinal);
+        Assert.Equal("OK", other.Server.Execute("CLUSTER", "ADDSLOTS", "0", "16383").Text);
+        await OverAsync(cluster, other.Server);
+        await replica.KillAsync();
+        await primary.KillAsync();
+        await FoundAsync(cluster, other.Server, "cluster-shard-down", "cluster-takeover-impossible");
+        Assert.Contains(primary.EndPoint, Details(other.Server, "cluster-shard-down"), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task The_report_has_everything_and_no_address_in_a_package()
+    {
+        await using RedKiteTestCluster cluster = await StartAsync(shards: 2, replicas: 1, ("cluster-announce-human-nodename", "planted-name"), ("cluster-announce-zone", "planted-zone"));
+        RedKiteServer server = cluster.PrimaryOf("chair").Server;
+        server.Cluster!.Events.Note(ClusterEvents.Store, "etcd is not reached: http://planted-host:2379: refused; [fe80::1]:2379 and 10.1.2.3:2379, planted.example:80; planted-name at 12:30:00");
+        await server.Cluster.Watch.Look(TestContext.Current.CancellationToken);
+        using (JsonDocument json = JsonDocument.Parse(server.Reports!.Read("cluster", TestContext.Current.CancellationToken)!))
+        {
+            JsonElement report = json.RootElement;
+            Assert.True(report.GetProperty("enabled").GetBoolean());
+            Assert.Equal(2, report.GetProperty("shards").GetArrayLength());
+            Assert.Equal(4, report.GetProperty("nodes").GetArrayLength());
+            Assert.All(report.GetProperty("nodes").EnumerateArray(), static node => Assert.Equal("planted-zone", node.GetProperty("zone").GetString()));
+            Assert.Contains(report.GetProperty("events").EnumerateArray(), static each => each.GetProperty("text").GetString()!.Contains("planted-host", StringComparison.Ordinal));
+        }
+
+        string text = Encoding.UTF8.GetString(server.Reports!.Write(ReportTable.Find("cluster")!, redactionKey: new byte[32], TestContext.Current.CancellationToken));
+        Assert.All((string[])["planted", "127.0.0.1", "10.1.2.3", "fe80"], secret => Assert.DoesNotContain(secret, text, StringComparison.Ordinal));
+        Assert.Contains("12:30:00", text, StringComparison.Ordinal);
+        Assert.Contains(cluster.Nodes[0].Id, text, StringComparison.Ordinal);
+    }
+
+    private static async Task<RedKiteTestCluster> StartAsync(int shards, int replicas, params (string Name, string Value)[] settings) => await RedKiteTestCluster.StartAsync(new RedKiteTestClusterOptions
+    {
+        Shards = shards,
+        ReplicasPerShard = replicas,
+        Configure = options =>
+        {
+            options.Settings["diagnostics"] = "yes";
+            foreach ((string name, string value) in settings) options.Settings[name] = value;
+        },
+    });
+
+    private static string[] Findings(RedKiteServer server) => [.. server.Diagnostics!.Findings.Current.Select(static finding => finding.Name).Where(static name => name.StartsWith("cluster-", StringComparison.Ordinal)).Order(StringComparer.Ordinal)];
+
+    private static string Details(RedKiteServer server, string name)
+    {
+        Finding finding = server.Diagnostics!.Findings.Current.Single(finding => finding.Name == name);
+        return $"{finding.Title}: {finding.Details}";
+    }
+
+    // Each look reads the store, as every five seconds.
+    private static async Task FoundAsync(RedKiteTestCluster cluster, RedKiteServer server, params string[] names)
+    {
+        long start = Environment.TickCount64;
+        while (!names.All(Findings(server).Contains))
+        {
+            Assert.True(Environment.TickCount64 - start < 60_000, $"{string.Join(", ", names)}: {string.Join(", ", Findings(server))}");
+            await LookAsync(cluster);
+            ObservedSeconds.Pass(server, 5);
+        }
+    }
+
+    private static async Task OverAsync(RedKiteTestCluster cluster, RedKiteServer server)
+    {
+        long start = Environment.TickCount64;
+        while (Findings(server) is { Length: > 0 } found)
+        {
+            Assert.True(Environment.TickCount64 - start < 60_000, string.Join(", ", found.Select(name => $"{name}: {Details(server, name)}")));
+            await LookAsync(cluster);
+            ObservedSeconds.Pass(server, 5);
+        }
+    }
+
+    // First every node says what the others are to know, then each reads it.
+    private static async Task LookAsync(RedKiteTestCluster cluster)
+    {
+        for (int round = 0; round < 2; round++)
+        {
+            foreach (RedKiteTestNode node in cluster.Nodes.Where(static node => node.IsRunning))
+            {
+                try
+                {
+                    await node.Server.Cluster!.Watch.Look(TestContext.Current.CancellationToken);
+                }
+                catch (RedKite.Server.Cluster.Store.StoreException)
+                {
+                    // It is cut off.
+                }
+            }
+        }
+    }
+}
