@@ -1,3 +1,5 @@
+using RedKite.Server.Logging;
+
 namespace RedKite.Server.Cluster.Watching;
 
 /// <summary>The last things that happened to a node of a cluster: changes of the topology, decisions of its agent and its controller, faults. From any thread.</summary>
@@ -74,7 +76,7 @@ internal sealed class ClusterEvents(Func<long> nowMs)
             if (from != to) moved[(from, to)] = moved.GetValueOrDefault((from, to)) + 1;
         }
 
-        return moved.OrderByDescending(static move => move.Value).Select(static move => $"{move.Value} slots from {Shown(move.Key.From)} to {Shown(move.Key.To)}");
+        return moved.OrderByDescending(static move => move.Value).Select(static move => $"{QuantityText.Times(move.Value, "slot")} from {Shown(move.Key.From)} to {Shown(move.Key.To)}");
     }
 
     private static string Shown(string id) => id.Length == 0 ? "none" : id[..Math.Min(id.Length, ShownIdLength)];

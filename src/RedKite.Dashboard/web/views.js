@@ -5,6 +5,7 @@ import { overview } from './overview.js';
 import { commands, loops, slow } from './work.js';
 import { keys, memory } from './data.js';
 import { clients } from './clients.js';
+import { cluster } from './cluster.js';
 import { configuration } from './configuration.js';
 import { durability } from './durability.js';
 import { log, traffic } from './log.js';
@@ -22,6 +23,7 @@ export const views = [
   { name: 'keys', title: 'Keys', question: 'Hot keys, large keys, sizes and lifetimes; and a look at the data.', open: keys },
   { name: 'durability', title: 'Durability', question: 'What is safe on the disk, how long did the last save take, does the disk keep up?', open: durability },
   { name: 'replication', title: 'Replication', question: 'Who follows whom, how far behind is each, what would a break of the link cost?', open: replication },
+  { name: 'cluster', title: 'Cluster', question: 'Who has which slots, does every shard serve, could a replica take over?', open: cluster },
   { name: 'machine', title: 'Machine', question: 'Does the server get what it needs: CPU, memory, disk, files, a steady clock?', open: machine },
   { name: 'security', title: 'Security', question: 'Who may do what, who was refused, and is the traffic encrypted?', open: security },
   { name: 'configuration', title: 'Configuration', question: 'What differs from the defaults, since when, and what has no effect here?', open: configuration },
