@@ -10,7 +10,7 @@ internal static class ClusterLimits
     internal const int DocumentBytesMax = 16 * 1024 * 1024;
 
     /// <summary>Characters of an address or a name.</summary>
-    internal const int TextMax = 256;
+    internal const int TextMax = Config.SettingParsers.AnnouncedLengthMax;
 
     /// <summary>What has happened to a node, as it remembers it, and the characters of each.</summary>
     internal const int EventsKept = 128;

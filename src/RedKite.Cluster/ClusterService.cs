@@ -61,7 +61,7 @@ internal sealed partial class ClusterService : IDisposable
     internal PrimaryAddress? Primary => PrimaryOf(_state);
 
     /// <summary>How this node introduces itself to its primary; null: without a store, nothing depends on it.</summary>
-    internal AgreedIdentity? Identity => _agreement is null ? null : new AgreedIdentity(_state.SelfId, _state.Topology.Version);
+    internal AgreedIdentity? Identity => _agreement is not { } agreement ? null : new AgreedIdentity(_state.SelfId, agreement.Node.Incarnation, _state.Topology.Version);
 
     /// <summary>Reads the file at the start; a node without one is new.</summary>
     /// <returns>What is wrong with it, in one line; null: nothing.</returns>
@@ -179,9 +179,24 @@ internal sealed partial class ClusterService : IDisposable
     internal string? ChangeHere(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
     {
         string? refusal = ChangeHere(change, out Func<string?>? rest);
-        if (rest is not null) ThreadPool.QueueUserWorkItem(_ => rest());
+        if (rest is not null) DoLater(rest);
         return refusal;
     }
+
+    /// <summary>Does what is left of a change when nobody waits for its end. What goes wrong is logged.</summary>
+    internal void DoLater(Func<string?> rest) => ThreadPool.QueueUserWorkItem(_ =>
+    {
+        try
+        {
+            if (rest() is { } failure) _core.Log.Warning(LogEvents.ClusterRoleFailed, $"A change of the topology behind its reply: {failure}");
+        }
+#pragma warning disable CA1031 // On a thread of the pool it would end the process.
+        catch (Exception failure)
+#pragma warning restore CA1031
+        {
+            _core.Log.Warning(LogEvents.ClusterRoleFailed, $"A bug ended a change of the topology behind its reply. {failure}");
+        }
+    });
 
     private string? ChangeHere(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, out Func<string?>? rest)
     {

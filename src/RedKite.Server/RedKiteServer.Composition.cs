@@ -142,6 +142,7 @@ public sealed partial class RedKiteServer
                 EndWaits = Engine.EndWaitsForRole,
             });
 
+            if (Cluster?.Agreement is not null) _follower.Detach(); // until it goes by the topology in the store
             if (Cluster is not null)
             {
                 _slotMoves = new SlotMoveService(new SlotMoveParts
@@ -336,11 +337,11 @@ public sealed partial class RedKiteServer
 
         public IReadOnlyList<MoveProgress> Moves => server._slotMoves is { } moves ? SlotMoveProgress.Of(moves.Moves, server.Engine.Keyspace, server.Engine.Clock.NowMs) : [];
 
-        public void Detach() => server._follower.Suspend();
+        public void Detach() => server._follower.Detach();
 
-        public void Attach() => server._follower.Resume();
+        public void Attach() => server._follower.Attach();
 
-        public bool PrepareHandover(string replicaId, CancellationToken cancellation) => server.Parts.Replicas.PrepareHandover(replicaId, server.EndCommandsBegunBefore, cancellation);
+        public bool PrepareHandover(string id, string incarnation, CancellationToken cancellation) => server.Parts.Replicas.PrepareHandover(id, incarnation, server.EndCommandsBegunBefore, cancellation);
 
         public void EndHandover()
         {

@@ -317,6 +317,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         Watching?.Dispose();
         _endpoints?.Dispose();
         keyspace?.Dispose();
+        Cluster?.Agreement?.Dispose();
         Cluster?.Dispose();
         if (Engine is null) return;
         Engine.Script.Dispose();

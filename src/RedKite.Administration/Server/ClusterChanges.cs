@@ -180,7 +180,7 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
         if (cluster.Agreement is { } agreement)
         {
             string address = cmd.Text(2);
-            ClusterSlotChanges.ReplyChanged(cmd, host, refusal: null, () => agreement.Meet(address, (int)port));
+            ClusterSlotChanges.ReplyChanged(cmd, cluster, host, refusal: null, () => agreement.Meet(address, (int)port));
             return;
         }
 
@@ -248,7 +248,7 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
     }
 
     /// <summary>Replies about a change, once it is in force for every command that began before.</summary>
-    private void ReplyChanged(scoped in CommandContext cmd, string? refusal, Func<string?>? rest = null) => ClusterSlotChanges.ReplyChanged(cmd, host, refusal, rest);
+    private void ReplyChanged(scoped in CommandContext cmd, string? refusal, Func<string?>? rest = null) => ClusterSlotChanges.ReplyChanged(cmd, cluster, host, refusal, rest);
 
     private static bool HasKeys(scoped in CommandContext cmd)
     {

@@ -57,35 +57,35 @@ internal sealed class ClusterCommands
     [
         new("CLUSTER", -2, None, KeySpecs.None, Node(Refuse), new("3.0.0", "Depends on subcommand.", "A container for commands on the cluster."),
         [
-            new("ADDSLOTS", -3, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.Add(ref cmd)), new("3.0.0", PerSlotArgument, "Gives hash slots to this node.", "slot:integer [slot:integer ...]")),
-            new("ADDSLOTSRANGE", -4, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.AddRanges(ref cmd)), new("7.0.0", PerSlot, "Gives ranges of hash slots to this node.", Ranges)),
+            new("ADDSLOTS", -3, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _slots!.Add(ref cmd)), new("3.0.0", PerSlotArgument, "Gives hash slots to this node.", "slot:integer [slot:integer ...]")),
+            new("ADDSLOTSRANGE", -4, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _slots!.AddRanges(ref cmd)), new("7.0.0", PerSlot, "Gives ranges of hash slots to this node.", Ranges)),
             new("BUMPEPOCH", 2, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.BumpEpoch(ref cmd)), new("3.0.0", "O(1)", "Raises the epoch of the cluster's configuration.")) { Tips = Varies },
             new("CANCELSLOTMIGRATIONS", 2, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _moves!.CancelMigrations(ref cmd)), new("9.0.0", "O(N) where N is the number of slot migrations.", "Cancels the migrations of hash slots.") { IsOfValkey = true }),
             new("COUNT-FAILURE-REPORTS", 3, Admin | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.CountFailureReports(ref cmd)), new("3.0.0", "O(N) where N is the number of failure reports", "Counts the reports that a node has failed.", "node-id")) { Tips = Varies },
             new("COUNTKEYSINSLOT", 3, Stale | WalksStripes, KeySpecs.None, Node(ClusterSlotChanges.CountKeys), new("3.0.0", "O(1)", "Counts the keys of a hash slot.", "slot:integer")),
-            new("DELSLOTS", -3, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.Remove(ref cmd)), new("3.0.0", PerSlotArgument, "Takes hash slots from the node that has them.", "slot:integer [slot:integer ...]")),
-            new("DELSLOTSRANGE", -4, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.RemoveRanges(ref cmd)), new("7.0.0", PerSlot, "Takes ranges of hash slots from the node that has them.", Ranges)),
-            new("FAILOVER", -2, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.FailOver(ref cmd)), new("3.0.0", "O(1)", "Makes a replica take over from its primary.", "options:[FORCE | TAKEOVER]")) { ChangesRole = true },
+            new("DELSLOTS", -3, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _slots!.Remove(ref cmd)), new("3.0.0", PerSlotArgument, "Takes hash slots from the node that has them.", "slot:integer [slot:integer ...]")),
+            new("DELSLOTSRANGE", -4, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _slots!.RemoveRanges(ref cmd)), new("7.0.0", PerSlot, "Takes ranges of hash slots from the node that has them.", Ranges)),
+            new("FAILOVER", -2, Changes, KeySpecs.None, Agreed((ref CommandContext cmd) => _changes!.FailOver(ref cmd)), new("3.0.0", "O(1)", "Makes a replica take over from its primary.", "options:[FORCE | TAKEOVER]")) { ChangesRole = true },
             new("FLUSHSLOT", -3, Write, KeySpecs.None, Node(Refuse), new("9.0.0", "O(N) where N is the number of keys in the hash slot", "Removes the keys of a hash slot.", "slot:integer flush-type:[ASYNC | SYNC]") { IsOfValkey = true }),
-            new("FLUSHSLOTS", 2, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.RemoveAll(ref cmd)), new("3.0.0", "O(1)", "Takes all hash slots from this node.")),
-            new("FORGET", 3, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.Forget(ref cmd)), new("3.0.0", "O(1)", "Removes a node from this node's table.", "node-id")),
+            new("FLUSHSLOTS", 2, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _slots!.RemoveAll(ref cmd)), new("3.0.0", "O(1)", "Takes all hash slots from this node.")),
+            new("FORGET", 3, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _changes!.Forget(ref cmd)), new("3.0.0", "O(1)", "Removes a node from this node's table.", "node-id")),
             new("GETKEYSINSLOT", 4, Stale | WalksStripes, KeySpecs.None, Node(ClusterSlotChanges.GetKeys), new("3.0.0", "O(N) where N is the number of requested keys", "Lists keys of a hash slot.", "slot:integer count:integer")) { Tips = Varies },
             new("GETSLOTMIGRATIONS", 2, Admin | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _moves!.GetMigrations(ref cmd)), new("9.0.0", "O(N) where N is the number of slot migrations.", "Lists the migrations of hash slots.") { IsOfValkey = true }) { Tips = Varies },
             new("HELP", 2, Loading | Stale, KeySpecs.None, Node(Help), new("5.0.0", "O(1)", "Lists the subcommands, in a cluster.")),
             new("INFO", 2, Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Info(ref cmd)), new("3.0.0", "O(1)", "Describes the state of this node.")) { Tips = Varies },
             new("KEYSLOT", 3, Stale, KeySpecs.None, Node(ClusterReplies.KeySlotOf), new("3.0.0", "O(N) where N is the number of bytes in the key", "Computes the hash slot of a key.", "key:string")),
             new("LINKS", 2, Stale, KeySpecs.None, Node(ClusterReplies.Links), new("7.0.0", PerNode, "Lists the connections to and from other nodes.")) { Tips = Varies },
-            new("MEET", -4, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.Meet(ref cmd)), new("3.0.0", "O(1)", "Introduces this node to another one.", "ip:string port:integer [cluster-bus-port:integer@4.0.0]") { History = [("4.0.0", "Accepts the port of the cluster bus.")] }),
+            new("MEET", -4, Changes, KeySpecs.None, Agreed((ref CommandContext cmd) => _changes!.Meet(ref cmd)), new("3.0.0", "O(1)", "Introduces this node to another one.", "ip:string port:integer [cluster-bus-port:integer@4.0.0]") { History = [("4.0.0", "Accepts the port of the cluster bus.")] }),
             new("MIGRATESLOTS", -7, Changes, KeySpecs.None, Moves((ref CommandContext cmd) => _moves!.MigrateSlots(ref cmd)), new("9.0.0", "O(N) where N is the number of hash slots.", "Moves ranges of hash slots to another node.", "<SLOTSRANGE start-slot:integer end-slot:integer> <NODE node-id:string>") { IsOfValkey = true }),
             new("MIGRATION", -4, Changes, KeySpecs.None, Moves((ref CommandContext cmd) => _moves!.Migration(ref cmd)), new("8.4.0", PerSlot, "Starts, cancels or describes the import of hash slots.", "subcommand:<IMPORT import:(start-slot:integer end-slot:integer ...) | CANCEL cancel:<ID task-id | ALL> | STATUS status:<[ID task-id] | [ALL]>>")),
             new("MYID", 2, Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.MyId(ref cmd)), new("3.0.0", "O(1)", "Returns this node's id.")),
             new("MYSHARDID", 2, Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.MyShardId(ref cmd)), new("7.2.0", "O(1)", "Returns the id of this node's shard.")) { Tips = Varies },
             new("NODES", 2, Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Nodes(ref cmd)), new("3.0.0", PerNode, "Lists the nodes that this node knows.")) { Tips = Varies },
             new("REPLICAS", 3, Admin | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Replicas(ref cmd)), new("5.0.0", PerReplica, "Lists the replicas of a primary.", "node-id")) { Tips = Varies },
-            new("REPLICATE", 3, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.Replicate(ref cmd)), new("3.0.0", "O(1)", "Makes this node a replica of another one.", "node-id")) { ChangesRole = true },
+            new("REPLICATE", 3, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _changes!.Replicate(ref cmd)), new("3.0.0", "O(1)", "Makes this node a replica of another one.", "node-id")) { ChangesRole = true },
             new("RESET", -2, Admin | NoScript | Stale | WalksStripes, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.Reset(ref cmd)), new("3.0.0", "O(N) where N is the number of known nodes. The command may execute a FLUSHALL as a side effect.", "Makes this node leave the cluster.", "reset-type:[HARD | SOFT]")) { ChangesRole = true },
             new("SAVECONFIG", 2, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.SaveConfig(ref cmd)), new("3.0.0", "O(1)", "Writes the cluster's configuration to disk.")),
-            new("SET-CONFIG-EPOCH", 3, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.SetConfigEpoch(ref cmd)), new("3.0.0", "O(1)", "Sets the epoch of a new node's configuration.", "config-epoch:integer")),
+            new("SET-CONFIG-EPOCH", 3, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _changes!.SetConfigEpoch(ref cmd)), new("3.0.0", "O(1)", "Sets the epoch of a new node's configuration.", "config-epoch:integer")),
             new("SETSLOT", -4, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.SetSlot(ref cmd)), new("3.0.0", "O(1)", "Changes the state of a hash slot.", "slot:integer subcommand:<IMPORTING importing{node-id}:string | MIGRATING migrating{node-id}:string | NODE node{node-id}:string | STABLE>")),
             new("SHARDS", 2, Loading | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Shards(ref cmd)), new("7.0.0", "O(N) where N is the total number of cluster nodes", "Lists the shards with their hash slots.")) { Tips = Varies },
             new("SLAVES", 3, Admin | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Replicas(ref cmd)), new("3.0.0", PerReplica, "Lists the replicas of a primary.", "node-id") { DeprecatedSince = "5.0.0", ReplacedBy = "`CLUSTER REPLICAS`" }) { Tips = Varies },
@@ -112,6 +112,12 @@ internal sealed class ClusterCommands
     private CommandHandler Moves(CommandHandler handler) => _cluster?.Agreement is null ? Node(handler) : RefuseMove;
 
     private static void RefuseMove(ref CommandContext cmd) => cmd.Reply.Error("ERR in a cluster with a store, slots move key by key: CLUSTER SETSLOT and MIGRATE"u8);
+
+    // A change of a topology that a store has waits for the store, which a transaction or a script cannot.
+    private CommandHandler Agreed(CommandHandler handler) => _cluster?.Agreement is null ? Node(handler) : (ref CommandContext cmd) =>
+    {
+        if (ClusterSlotChanges.MayWaitForStoreOrReply(cmd)) handler(ref cmd);
+    };
 
     // Without a cluster, all have one reply.
     private CommandHandler Node(CommandHandler handler) => _cluster is null ? ReplyNoCluster : handler;

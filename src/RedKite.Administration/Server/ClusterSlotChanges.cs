@@ -44,7 +44,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
 
             return (state.With(state.Topology.WithOwner(own, null)), null);
         }, out Func<string?>? rest);
-        ReplyChanged(cmd, host, refusal, rest);
+        ReplyChanged(cmd, cluster, host, refusal, rest);
     }
 
     // CLUSTER SETSLOT slot <IMPORTING node-id | MIGRATING node-id | NODE node-id | STABLE>
@@ -71,10 +71,11 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         else if (cmd.Count == 4 && cmd.Is(3, "STABLE"u8)) refusal = cluster.ChangeHere(state => (state.WithMigrating(slot, null).WithImporting(slot, null), null));
         else if (hasNode && cmd.Is(3, "NODE"u8))
         {
+            if (cluster.Agreement is not null && !MayWaitForStoreOrReply(cmd)) return;
             if (!TryAssign(cmd, slot, id, shown, out refusal, out rest)) return;
         }
         else refusal = "ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP";
-        ReplyChanged(cmd, host, refusal, rest);
+        ReplyChanged(cmd, cluster, host, refusal, rest);
     }
 
     // CLUSTER COUNTKEYSINSLOT slot
@@ -128,10 +129,11 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
 
     /// <summary>Replies about a change. It is in force for new commands; here those end that began before, and then what waits for slots that are elsewhere now.</summary>
     /// <param name="cmd">The command.</param>
+    /// <param name="cluster">The node.</param>
     /// <param name="host">The server.</param>
     /// <param name="refusal">Why nothing has changed; null: it has.</param>
     /// <param name="rest">What is left of the change. The reply follows it, but in a transaction, whose keys it may wait for.</param>
-    internal static void ReplyChanged(scoped in CommandContext cmd, IClusterHost host, string? refusal, Func<string?>? rest = null)
+    internal static void ReplyChanged(scoped in CommandContext cmd, ClusterService cluster, IClusterHost host, string? refusal, Func<string?>? rest = null)
     {
         if (refusal is not null)
         {
@@ -151,10 +153,18 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         if (rest is not null)
         {
             if (cmd.DoElsewhere(host.ReplyLater, () => rest() is { } failure ? Encoding.ASCII.GetBytes($"-{failure}\r\n") : "+OK\r\n"u8.ToArray())) return;
-            ThreadPool.QueueUserWorkItem(_ => rest());
+            cluster.DoLater(rest);
         }
 
         cmd.Reply.Ok();
+    }
+
+    /// <summary>Whether the command may wait for the cluster's store; otherwise that is the reply.</summary>
+    internal static bool MayWaitForStoreOrReply(scoped in CommandContext cmd)
+    {
+        if (!cmd.Environment.IsInUnit && !cmd.Environment.Blocking.NeverWaits) return true;
+        cmd.Reply.Error("ERR the topology in the cluster's store cannot be changed in a transaction or script"u8);
+        return false;
     }
 
     private void Change(scoped in CommandContext cmd, bool adds, int step)
@@ -208,7 +218,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
 
             return (state.With(state.Topology.WithOwner(slots, adds ? state.SelfId : null)), null);
         }, out Func<string?>? rest);
-        ReplyChanged(cmd, host, refusal, rest);
+        ReplyChanged(cmd, cluster, host, refusal, rest);
     }
 
     private static string? FaultOf(ClusterTopology topology, int slot, bool adds)

@@ -87,12 +87,16 @@ internal sealed class ReplicationCommands(ReplicaService replicas, CurrentRoutin
         }
         else if (cmd.Is(option, "NODE-ID"u8))
         {
-            if (cmd[value].Length == ClusterNode.IdLength && cmd.Text(value) is var id && ClusterNode.IsId(id)) replica.NoteNode(id, replica.NodeVersion);
+            if (cmd[value].Length == ClusterNode.IdLength && cmd.Text(value) is var id && ClusterNode.IsId(id)) replica.NoteNode(replica.Node with { Id = id });
         }
         else if (cmd.Is(option, "TOPOLOGY-VERSION"u8))
         {
             if (!cmd.TryIntegerOrReply(value, out long version)) return false;
-            replica.NoteNode(replica.NodeId, version);
+            replica.NoteNode(replica.Node with { Version = version });
+        }
+        else if (cmd.Is(option, "INCARNATION"u8))
+        {
+            if (cmd[value].Length == ClusterNode.IdLength) replica.NoteNode(replica.Node with { Incarnation = cmd.Text(value) });
         }
         else if (cmd.Is(option, "CAPA"u8))
         {
@@ -302,7 +306,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas, CurrentRoutin
             return false;
         }
 
-        if (replicas.Find(cmd.Session) is { } node && routing.Replicas?.Excludes(node.NodeId, node.NodeVersion) == true)
+        if (replicas.Find(cmd.Session) is { } replica && routing.Replicas?.Excludes(replica.Node) == true)
         {
             cmd.Reply.Error("NOMASTERLINK Can't SYNC a node that the cluster's topology does not name as a replica of this one"u8);
             return false;

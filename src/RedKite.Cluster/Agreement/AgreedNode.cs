@@ -10,8 +10,6 @@ internal sealed class AgreedNode(ServerCore core, IClusterHost host, ClusterServ
 {
     private static readonly TimeSpan HandoverLimit = TimeSpan.FromSeconds(5);
 
-    private bool _isSealed;
-
     public string Id => cluster.State.SelfId;
 
     public string Incarnation { get; } = ClusterNode.NewId();
@@ -46,26 +44,22 @@ internal sealed class AgreedNode(ServerCore core, IClusterHost host, ClusterServ
 
     public Task Apply(ClusterTopology topology, bool serves) => Task.Run(() =>
     {
-        PrimaryAddress? before = cluster.Primary;
         cluster.Apply(topology, serves);
-        if (!_isSealed || cluster.State.Topology.Terms.Of(cluster.State.Self.ShardId).IsSealed) return;
-        _isSealed = false;
-        if (cluster.Primary is { } primary && primary == before) host.Attach(); // another role attaches by itself
+        if (!cluster.State.Topology.Terms.Of(cluster.State.Self.ShardId).IsSealed) host.Attach();
     });
 
     public Task<DataPosition> Seal() => Task.Run(() =>
     {
-        _isSealed = true;
         host.Detach();
         return Position;
     });
 
-    public Task<bool> PrepareHandover(ClusterNode replica, CancellationToken cancellation) => Task.Run(
+    public Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation) => Task.Run(
         () =>
         {
             using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
             limit.CancelAfter(HandoverLimit);
-            return host.PrepareHandover(replica.Id, limit.Token);
+            return host.PrepareHandover(replica.Id, incarnation, limit.Token);
         },
         cancellation);
 

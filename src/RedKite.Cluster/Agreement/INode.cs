@@ -44,8 +44,11 @@ internal interface INode
     /// <summary>
     /// Makes commands that write wait, and returns when a replica has everything that was executed. They wait until <see cref="EndHandover"/>.
     /// </summary>
+    /// <param name="replica">The replica.</param>
+    /// <param name="incarnation">Its life: what another one has acknowledged may be lost.</param>
+    /// <param name="cancellation">Ends the attempt.</param>
     /// <returns>Whether the replica has everything; otherwise nothing waits any more.</returns>
-    Task<bool> PrepareHandover(ClusterNode replica, CancellationToken cancellation);
+    Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation);
 
     /// <summary>What waited goes on, by the topology of now.</summary>
     void EndHandover();

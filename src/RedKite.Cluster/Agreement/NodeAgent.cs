@@ -339,7 +339,7 @@ internal sealed class NodeAgent
         ClusterNode self = latest.Topology.Find(_node.Id)!;
         ShardTerms terms = latest.Topology.Terms.Of(self.ShardId) with { HandoverTo = "" };
         ClusterTopology next = latest.Topology.WithTerms(self.ShardId, terms);
-        if (latest.Topology.Find(to) is not { } replica || replica.PrimaryId != self.Id || await IncarnationOf(to, cancellation) is not { } incarnation || !await _node.PrepareHandover(replica, cancellation))
+        if (latest.Topology.Find(to) is not { } replica || replica.PrimaryId != self.Id || await IncarnationOf(to, cancellation) is not { } incarnation || !await _node.PrepareHandover(replica, incarnation, cancellation))
         {
             _node.Log(AgreementEvent.Changed, $"The role is not handed over to {to}, which is not there or does not catch up.");
             await Replace(latest, next, cancellation);

@@ -9,12 +9,14 @@ namespace RedKite.Server.Cluster;
 internal sealed record AgreedReplicas(long Version, FrozenSet<string> Ids, FrozenSet<string> Counted)
 {
     /// <summary>Whether a link is that of a node which the topology does not name. One that goes by a later topology may be named there.</summary>
-    /// <param name="nodeId">The node, as it has introduced itself; empty: the client is none.</param>
-    /// <param name="version">The version of the topology that it goes by.</param>
-    internal bool Excludes(string nodeId, long version) => nodeId.Length > 0 && version <= Version && !Ids.Contains(nodeId);
+    internal bool Excludes(AgreedIdentity node) => node.Id.Length > 0 && node.Version <= Version && !Ids.Contains(node.Id);
 }
 
 /// <summary>How a node introduces itself to its primary.</summary>
-/// <param name="Id">Its id.</param>
+/// <param name="Id">Its id; empty: the client is no node.</param>
+/// <param name="Incarnation">The life of its process: the link of another one may not have broken yet.</param>
 /// <param name="Version">The version of the topology that it goes by.</param>
-internal readonly record struct AgreedIdentity(string Id, long Version);
+internal sealed record AgreedIdentity(string Id, string Incarnation, long Version)
+{
+    internal static readonly AgreedIdentity None = new("", "", 0);
+}

@@ -39,19 +39,20 @@ internal interface IClusterHost
     /// <summary>The moves of slots as a whole that are remembered.</summary>
     IReadOnlyList<MoveProgress> Moves { get; }
 
-    /// <summary>Stops following the primary, if there is one, until <see cref="Attach"/> or another role. The thread has no stripe locked.</summary>
+    /// <summary>Has no link to a primary until <see cref="Attach"/>, whatever the role is. So it is at the start of a node with a store. The thread has no stripe locked.</summary>
     void Detach();
 
-    /// <summary>Follows the primary again.</summary>
+    /// <summary>Follows the primary, if there is one.</summary>
     void Attach();
 
     /// <summary>
     /// Has commands that write wait, until <see cref="EndHandover"/>, and returns when a replica has everything that was executed. The thread has no stripe locked.
     /// </summary>
-    /// <param name="replicaId">The replica.</param>
+    /// <param name="id">The replica.</param>
+    /// <param name="incarnation">Its life.</param>
     /// <param name="cancellation">The limit.</param>
     /// <returns>False: it does not catch up in time, or is not there. Nothing waits then.</returns>
-    bool PrepareHandover(string replicaId, CancellationToken cancellation);
+    bool PrepareHandover(string id, string incarnation, CancellationToken cancellation);
 
     /// <summary>What waited goes on.</summary>
     void EndHandover();

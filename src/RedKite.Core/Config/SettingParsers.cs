@@ -14,6 +14,9 @@ internal static partial class SettingParsers
     private const int EtcdAddressesMax = 16;
     private const int EtcdPort = 2379;
     private const int EtcdPrefixLengthMax = 200;
+    /// <summary>Characters of an address or a name that a node of a cluster announces.</summary>
+    internal const int AnnouncedLengthMax = 256;
+
     private const int HostNameLengthMax = 255;
     private const string KeyspaceEventClasses = "g$lshzxetd";
     private const string FurtherEventClasses = "noc"; // which 'A' leaves out
@@ -290,14 +293,23 @@ internal static partial class SettingParsers
             : "Hostnames may only contain alphanumeric characters, hyphens or dots";
     }
 
-    /// <summary>A name for people to read: none of the characters that would make a line of CLUSTER NODES ambiguous.</summary>
+    /// <summary>A name for people to read: none of the characters that would make a line of CLUSTER NODES ambiguous. Redis 8.0.2 accepts spaces, commas and control characters, and cannot read its cluster's file again then.</summary>
     internal static string? NodeName(ReadOnlySpan<string> words, string current, out string canonical)
     {
         canonical = words[0];
-        return canonical.AsSpan().ContainsAny(NodeNameForbidden)
+        return canonical.AsSpan().ContainsAny(NodeNameForbidden) || !IsWord(canonical)
             ? "Announced human node name contained invalid character"
             : null;
     }
+
+    /// <summary>The address at which a node is reached: a word of a line of CLUSTER NODES. Redis 8.0.2 accepts anything, with the consequence of <see cref="NodeName"/>.</summary>
+    internal static string? NodeAddress(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = words[0];
+        return IsWord(canonical) ? null : "Announced address contained invalid character";
+    }
+
+    private static bool IsWord(string text) => text.Length <= AnnouncedLengthMax && text.AsSpan().IndexOfAnyInRange('\0', ' ') < 0 && !text.Contains(',', StringComparison.Ordinal);
 
     /// <summary>Addresses of etcd's members with commas between them; the canonical text has the port of each. A password in one would be seen in logs.</summary>
     internal static string? EtcdAddresses(ReadOnlySpan<string> words, string current, out string canonical)

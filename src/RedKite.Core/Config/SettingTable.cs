@@ -288,7 +288,7 @@ internal static class SettingTable
         Integer("cluster-ping-interval", 0, long.MaxValue, 0, flags: Hidden).WithoutEffect(NoBus),
         Integer("cluster-port", 0, 65535, 0, s => s.ClusterPort, (s, v) => s.ClusterPort = (int)v, flags: Immutable).WithRemark("announced alone, because clients show it: no node listens on it"),
         Integer("cluster-move-pause-ms", 1, 600_000, 1000, s => s.ClusterMovePauseMs, (s, v) => s.ClusterMovePauseMs = (int)v).WithRemark("RedKite's own: how long commands that write wait at most while slots get another owner; if that does not do, they go on, and it is tried again a few times"),
-        Text("cluster-announce-ip", "", s => s.ClusterAnnounceIp, (s, v) => s.ClusterAnnounceIp = v),
+        Text("cluster-announce-ip", "", s => s.ClusterAnnounceIp, (s, v) => s.ClusterAnnounceIp = v, parse: SettingParsers.NodeAddress),
         Text("cluster-announce-hostname", "", s => s.ClusterAnnounceHostName, (s, v) => s.ClusterAnnounceHostName = v, parse: SettingParsers.HostName),
         Text("cluster-announce-human-nodename", "", s => s.ClusterAnnounceNodeName, (s, v) => s.ClusterAnnounceNodeName = v, parse: SettingParsers.NodeName),
         Integer("cluster-announce-port", 0, 65535, 0, s => s.ClusterAnnouncePort, (s, v) => s.ClusterAnnouncePort = (int)v),

@@ -20,6 +20,7 @@ internal sealed class Follower : IDisposable
     private int _changes; // that were asked for
     private bool _endsWaits; // when the loops have ended what they executed
     private bool _hasEnded;
+    private bool _isDetached; // there is a primary, and no link to it
     private readonly SyncedOffset _synced = new();
 
     internal Follower(ServerCore core, LinkServices services)
@@ -72,12 +73,30 @@ internal sealed class Follower : IDisposable
         return !_history.IsIncomplete;
     }
 
+    /// <summary>Has no link from now on, whatever the role is, until <see cref="Attach"/>: the position in the stream does not move. The current thread has no stripe locked.</summary>
+    internal void Detach()
+    {
+        ThrowIfOfLink();
+        lock (_changing)
+        {
+            _isDetached = true;
+            EndLink();
+        }
+    }
+
+    /// <summary>Ends that.</summary>
+    internal void Attach()
+    {
+        lock (_changing) _isDetached = false;
+        Resume();
+    }
+
     /// <summary>Connects to the primary, if the server follows one: at the start, or because it does not stop after all.</summary>
     internal void Resume()
     {
         lock (_changing)
         {
-            if (!_hasEnded && _link is null && _core.Replication.Primary is { } primary) BeginLink(primary);
+            if (!_hasEnded && !_isDetached && _link is null && _core.Replication.Primary is { } primary) BeginLink(primary);
         }
     }
 
@@ -148,7 +167,7 @@ internal sealed class Follower : IDisposable
         if (wasPrimary) _services.EndWaits(false);
         _endsWaits = wasPrimary;
         _services.Replicas.CloseAll();
-        BeginLink(primary);
+        if (!_isDetached) BeginLink(primary);
     }
 
     private void TakeRole(PrimaryAddress primary)

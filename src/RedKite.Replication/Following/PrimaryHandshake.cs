@@ -37,7 +37,7 @@ internal sealed class PrimaryHandshake(PrimaryConnection connection, Settings se
         AskOptional("REPLCONF", "listening-port", Port);
         string address = settings.ReplicaAnnounceIp.Length > 0 || !settings.ClusterEnabled ? settings.ReplicaAnnounceIp : settings.ClusterAnnounceIp; // by which the topology names it
         if (address.Length > 0) AskOptional("REPLCONF", "ip-address", address);
-        if (identity is { } node) AskOptional("REPLCONF", "node-id", node.Id, "topology-version", node.Version.ToString(CultureInfo.InvariantCulture));
+        if (identity is { } node) AskOptional("REPLCONF", "node-id", node.Id, "incarnation", node.Incarnation, "topology-version", node.Version.ToString(CultureInfo.InvariantCulture));
         if (settings.ReplicaRdbChannel) AskOptional("REPLCONF", "capa", "eof", "capa", "psync2", "capa", "rdb-channel-repl");
         else AskOptional("REPLCONF", "capa", "eof", "capa", "psync2");
 

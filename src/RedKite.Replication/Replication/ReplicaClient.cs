@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using RedKite.Net;
 using RedKite.Net.Interop;
 using RedKite.Persistence.Rdb;
+using RedKite.Server.Cluster;
 using RedKite.Server.Model;
 
 namespace RedKite.Server.Replication;
@@ -91,11 +92,8 @@ internal sealed class ReplicaClient(Session session, Action<ReplicaClient> hasDa
 
     internal string AnnouncedAddress { get; set; } = "";
 
-    /// <summary>Its id in a cluster with a store; empty: it is no node of one.</summary>
-    internal string NodeId { get; private set; } = "";
-
-    /// <summary>The version of the topology by which it follows this server.</summary>
-    internal long NodeVersion { get; private set; }
+    /// <summary>What it is in a cluster with a store.</summary>
+    internal AgreedIdentity Node { get; private set; } = AgreedIdentity.None;
 
     internal ReplicaCapabilities Capabilities { get; set; }
 
@@ -157,7 +155,7 @@ internal sealed class ReplicaClient(Session session, Action<ReplicaClient> hasDa
     internal bool IsShownOnline => State is ReplicaState.Online or ReplicaState.Loading || (State == ReplicaState.Streaming && Channel is { HasWholeData: true });
 
     /// <summary>It has introduced itself as a node.</summary>
-    internal void NoteNode(string id, long version) => (NodeId, NodeVersion) = (id, version);
+    internal void NoteNode(AgreedIdentity node) => Node = node;
 
     /// <summary>Whether it waits for the first byte of the data.</summary>
     internal bool AwaitsData => State == ReplicaState.Waiting || (State == ReplicaState.Receiving && !Kind.KnowsMark && !IsDataReady);

@@ -103,7 +103,7 @@ internal sealed partial class ReplicaService
         return Math.Min(best, Stream.Offset);
 
         // With a store, what only others have would be missed by the successor.
-        bool IsCounted(ReplicaClient replica) => replica is { State: ReplicaState.Online, IsConnected: true } && agreed?.Counted.Contains(replica.NodeId) != false;
+        bool IsCounted(ReplicaClient replica) => replica is { State: ReplicaState.Online, IsConnected: true } && agreed?.Counted.Contains(replica.Node.Id) != false;
     }
 
     /// <inheritdoc/>

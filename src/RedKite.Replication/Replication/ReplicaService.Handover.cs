@@ -9,13 +9,14 @@ internal sealed partial class ReplicaService
     private const int HandoverLookMs = 1;
 
     /// <summary>Has commands that write wait, and returns when a replica has everything that was executed.</summary>
-    /// <param name="replicaId">The replica.</param>
+    /// <param name="id">The replica.</param>
+    /// <param name="incarnation">Its life: what another one has acknowledged may be lost.</param>
     /// <param name="endCommands">Returns when every command has ended that was admitted before.</param>
     /// <param name="cancellation">The limit.</param>
     /// <returns>False: it is not there, or does not catch up in time. Nothing waits then.</returns>
-    internal bool PrepareHandover(string replicaId, Action<CancellationToken> endCommands, CancellationToken cancellation)
+    internal bool PrepareHandover(string id, string incarnation, Action<CancellationToken> endCommands, CancellationToken cancellation)
     {
-        if (Array.Find(_list.All, each => each.NodeId == replicaId && each is { State: ReplicaState.Online, IsConnected: true }) is not { } replica) return false;
+        if (Array.Find(_list.All, each => each.Node.Id == id && each.Node.Incarnation == incarnation && each is { State: ReplicaState.Online, IsConnected: true }) is not { } replica) return false;
         _pause.Hold(PauseReason.Handover);
         try
         {
@@ -39,7 +40,7 @@ internal sealed partial class ReplicaService
     }
 
     /// <summary>The ids of the nodes that follow the stream now.</summary>
-    internal IEnumerable<string> InStep => _list.All.Where(static replica => replica is { State: ReplicaState.Online, IsConnected: true, NodeId.Length: > 0 }).Select(static replica => replica.NodeId);
+    internal IEnumerable<string> InStep => _list.All.Where(static replica => replica is { State: ReplicaState.Online, IsConnected: true, Node.Id.Length: > 0 }).Select(static replica => replica.Node.Id);
 
     /// <summary>Called when a node has begun to follow the stream: the topology is to say so before it counts.</summary>
     internal event Action? NodeCameOnline;
@@ -50,7 +51,7 @@ internal sealed partial class ReplicaService
         if (_routing.Replicas is not { } replicas) return;
         foreach (ReplicaClient replica in _list.All)
         {
-            if (replicas.Excludes(replica.NodeId, replica.NodeVersion) && replica.Close()) _log.Notice(LogEvents.ReplicaClosed, $"Replica {replica.Name} is closed: the cluster's topology does not name {replica.NodeId} as a replica of this node.");
+            if (replicas.Excludes(replica.Node) && replica.Close()) _log.Notice(LogEvents.ReplicaClosed, $"Replica {replica.Name} is closed: the cluster's topology does not name {replica.Node.Id} as a replica of this node.");
         }
 
         AdvanceAcks();
@@ -59,10 +60,10 @@ internal sealed partial class ReplicaService
     // A node has one link: the one before, which may not have noticed its end, would count beside it.
     private void NoteNode(ReplicaClient replica)
     {
-        if (replica.NodeId.Length == 0) return;
+        if (replica.Node.Id.Length == 0) return;
         foreach (ReplicaClient other in _list.All)
         {
-            if (other != replica && other.NodeId == replica.NodeId) other.Close();
+            if (other != replica && other.Node.Id == replica.Node.Id) other.Close();
         }
 
         if (replica.State == ReplicaState.Online) NodeCameOnline?.Invoke();

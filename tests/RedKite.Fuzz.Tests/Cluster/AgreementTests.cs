@@ -36,6 +36,13 @@ public class AgreementTests(ITestOutputHelper output)
         Assert.True(replied > GateRounds && takeovers > GateRounds, $"{replied} writes were acknowledged, and nodes took over {takeovers} times");
     }
 
+    [Theory]
+    [InlineData(10057)] // a primary that was started again gave its older data to a replica that was to take over
+    [InlineData(48990)] // a role went to a replica that was started again, by what its life before had acknowledged
+    [InlineData(66352)]
+    [InlineData(84509)]
+    public void Schedules_that_have_failed(int seed) => new Simulation(seed).Run();
+
     private void RunInARow(int schedules)
     {
         int first = TestScale.GivenSeed ?? Random.Shared.Next(), run = 0;

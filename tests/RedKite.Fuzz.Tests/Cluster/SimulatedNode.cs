@@ -121,13 +121,13 @@ internal sealed class SimulatedNode : INode
         return Position;
     }
 
-    public async Task<bool> PrepareHandover(ClusterNode replica, CancellationToken cancellation)
+    public async Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation)
     {
         _isPaused = true;
         await Pass();
         for (int i = 0; i < 50; i++)
         {
-            if (_acknowledged.GetValueOrDefault(replica.Id) == Data.Count && !_isSynchronizing)
+            if (_acknowledged.GetValueOrDefault(replica.Id) == Data.Count && !_isSynchronizing && _replicas[replica.Id].Node.Incarnation == incarnation)
             {
                 Note($"may hand over to {replica.Id[^4..]} at {Position}");
                 return true;

@@ -40,6 +40,18 @@ public class SuccessionTests
         Assert.Null(Next(serving, joins: true, told));
     }
 
+    // Otherwise the topology with it would be refused, and no change be made any more.
+    [Fact]
+    public void A_node_whose_names_cannot_stand_in_a_topology_does_not_join()
+    {
+        var topology = new ClusterTopology(8, 1, [new ClusterNode(P) { ShardId = Shard }], new short[KeySlot.Count], new ClusterTerms { ClusterId = new string('f', 40) });
+        NodeStatus bad = Told(A, 0) with { Node = new ClusterNode(A) { ShardId = "", Ip = "a b,c" } };
+        var alive = new Dictionary<string, NodeStatus> { [P] = Told(P, 0), [A] = bad };
+        Assert.Null(Succession.Next(topology, alive, static _ => TimeSpan.Zero, joins: true));
+        alive[B] = Told(B, 0);
+        Assert.Equal(P, Succession.Next(topology, alive, static _ => TimeSpan.Zero, joins: true)?.Next.Find(B)?.PrimaryId);
+    }
+
     private static ShardTerms Terms() => ShardTerms.None with { Acks = 1, History = "h", Incarnation = "life", SealedAt = Sealed };
 
     private static NodeStatus Told(string id, long offset) => new() { Node = new ClusterNode(id) { ShardId = "" }, Incarnation = id, SealedAt = Sealed, Position = new DataPosition("h", offset) };

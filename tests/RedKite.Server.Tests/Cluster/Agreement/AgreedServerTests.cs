@@ -1,0 +1,167 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Text;
+using RedKite.Server.Cluster;
+using RedKite.Server.Cluster.Agreement;
+using RedKite.Server.Cluster.Store;
+using RedKite.Store.Keyspace;
+using RedKite.TestSupport;
+
+namespace RedKite.Server.Tests.Cluster.Agreement;
+
+/// <summary>A server that is a node of a cluster with a store: what it does before it knows the topology, while its shard is sealed, and when a command changes the topology.</summary>
+public sealed class AgreedServerTests : IDisposable
+{
+    private const string Refusal = "ERR the topology in the cluster's store cannot be changed in a transaction or script";
+    private static readonly string Primary = new('a', 40);
+
+    private readonly TemporaryFolder _folder = new();
+    private readonly MemoryClusterData _data = new(TimeProvider.System);
+
+    public void Dispose()
+    {
+        _data.Dispose();
+        _folder.Dispose();
+    }
+
+    [Fact]
+    public async Task A_replica_of_a_sealed_shard_has_no_link_whatever_wants_it_to_go_on()
+    {
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
+        Commit(server, sealedAt: 2);
+        await UntilAsync(() => Status(server)?.SealedAt == 2);
+        server.Follower.Resume(); // as after a SHUTDOWN SAVE that has failed
+        Assert.Null(server.Engine.Replication.LinkStatus);
+        Assert.True(server.Engine.Replication.IsReplica);
+        Commit(server, sealedAt: 0);
+        await UntilAsync(() => server.Engine.Replication.LinkStatus is not null);
+    }
+
+    [Fact]
+    public async Task A_replica_has_no_link_before_it_has_looked_at_the_store()
+    {
+        await using (RedKiteServer server = await StartAsync(new MemoryClusterStore(_data)))
+        {
+            Commit(server, sealedAt: 0);
+            await UntilAsync(() => server.Engine.Replication.LinkStatus is not null);
+        }
+
+        var store = new MemoryClusterStore(_data);
+        await store.DisposeAsync(); // it is not reached
+        await using RedKiteServer again = await StartAsync(store);
+        Assert.True(again.Engine.Replication.IsReplica);
+        Assert.Null(again.Engine.Replication.LinkStatus);
+    }
+
+    [Fact]
+    public async Task A_node_that_does_not_serve_by_its_lease_feeds_no_replica()
+    {
+        var store = new MemoryClusterStore(_data);
+        await store.DisposeAsync();
+        await using RedKiteServer server = await StartAsync(store);
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("PSYNC ? -1").IsError("NOMASTERLINK Can't SYNC while this node may not serve");
+        client.Run("PSYNC ? -1 FAILOVER").IsError("ERR PSYNC FAILOVER not allowed in cluster mode.");
+    }
+
+    [Theory]
+    [InlineData("CLUSTER ADDSLOTS 1")]
+    [InlineData("CLUSTER ADDSLOTSRANGE 1 2")]
+    [InlineData("CLUSTER DELSLOTS 1")]
+    [InlineData("CLUSTER DELSLOTSRANGE 1 2")]
+    [InlineData("CLUSTER FLUSHSLOTS")]
+    [InlineData("CLUSTER FORGET aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")]
+    [InlineData("CLUSTER REPLICATE aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")]
+    [InlineData("CLUSTER MEET 127.0.0.1 7001")]
+    [InlineData("CLUSTER FAILOVER")]
+    [InlineData("CLUSTER SET-CONFIG-EPOCH 3")]
+    [InlineData("CLUSTER SETSLOT 1 NODE aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")]
+    public async Task A_transaction_does_not_change_the_topology_in_the_store(string command)
+    {
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("MULTI").IsOk();
+        client.Run(command).IsSimple("QUEUED");
+        client.Run("EXEC").Is(RespValue.Aggregate('*', [RespValue.Scalar('-', Encoding.ASCII.GetBytes(Refusal))]));
+        Assert.DoesNotContain(_data.Read("", 0).Entries, static entry => entry.Key == StoreKeys.Topology);
+    }
+
+    [Fact]
+    public async Task What_fails_behind_a_reply_is_logged()
+    {
+        var lines = new List<string>();
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data), lines);
+        server.Cluster!.DoLater(static () => throw new InvalidOperationException("what has failed"));
+        await UntilAsync(() =>
+        {
+            lock (lines) return lines.Exists(static line => line.Contains("what has failed", StringComparison.Ordinal));
+        });
+    }
+
+    [Fact]
+    public async Task A_start_that_fails_releases_the_store()
+    {
+        using var taken = new TcpListener(IPAddress.Loopback, 0);
+        taken.Start();
+        var store = new MemoryClusterStore(_data);
+        await Assert.ThrowsAsync<RedKiteConfigException>(() => StartAsync(store, port: ((IPEndPoint)taken.LocalEndpoint).Port));
+        await Assert.ThrowsAnyAsync<Exception>(() => store.Read("", TestContext.Current.CancellationToken));
+    }
+
+    [Theory]
+    [InlineData("cluster-announce-human-nodename", "a,b", "Announced human node name contained invalid character")]
+    [InlineData("cluster-announce-human-nodename", "a b", "Announced human node name contained invalid character")]
+    [InlineData("cluster-announce-human-nodename", "a\tb", "Announced human node name contained invalid character")]
+    [InlineData("cluster-announce-human-nodename", "a@b", "Announced human node name contained invalid character")]
+    [InlineData("cluster-announce-hostname", "a,b", "Hostnames may only contain alphanumeric characters, hyphens or dots")]
+    [InlineData("cluster-announce-ip", "a,b", "Announced address contained invalid character")]
+    [InlineData("cluster-announce-ip", "a b", "Announced address contained invalid character")]
+    [InlineData("cluster-announce-ip", "a\nb", "Announced address contained invalid character")]
+    public async Task What_cannot_stand_in_a_topology_is_not_announced(string setting, string value, string error)
+    {
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
+        Assert.Equal($"ERR CONFIG SET failed (possibly related to argument '{setting}') - {error}", server.Execute("CONFIG", "SET", setting, value).Text);
+    }
+
+    // This node as a replica of one that is nowhere.
+    private void Commit(RedKiteServer server, long sealedAt)
+    {
+        long version = server.Cluster!.State.Topology.Version + 1;
+        string shard = ClusterNode.ShardIdOf(Primary);
+        ClusterNode[] nodes =
+        [
+            new(Primary) { ShardId = shard, Ip = "127.0.0.1", Port = 1 },
+            server.Cluster.DescribeSelf(server.Cluster.State.Self) with { BusPort = 0, ShardId = shard, PrimaryId = Primary },
+        ];
+        ClusterTopology topology = new ClusterTopology(version, 1, [.. nodes], new short[KeySlot.Count], new ClusterTerms { ClusterId = new string('c', 40) })
+            .WithTerms(shard, ShardTerms.None with { SealedAt = sealedAt, Incarnation = new string('d', 40) });
+        Assert.NotNull(_data.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(topology))]));
+    }
+
+    private NodeStatus? Status(RedKiteServer server) =>
+        _data.Read("", 0).Entries.FirstOrDefault(entry => entry.Key == StoreKeys.Node(server.Cluster!.State.SelfId)) is { } entry ? NodeStatus.Read(entry.Value) : null;
+
+    private Task<RedKiteServer> StartAsync(IClusterStore store, List<string>? lines = null, int port = 0)
+    {
+        var options = new RedKiteOptions { Port = port, ClusterStore = () => store };
+        if (lines is not null)
+        {
+            options.Log = line =>
+            {
+                lock (lines) lines.Add(line.ToString()!);
+            };
+        }
+
+        foreach ((string name, string value) in ((string, string)[])[("loops", "1"), ("dir", _folder.Path), ("save", ""), ("diagnostics", "no"), ("cluster-enabled", "yes"), ("cluster-controller", "no"), ("cluster-announce-ip", "127.0.0.1"), ("cluster-lease-ms", "600000")])
+        {
+            options.Settings[name] = value;
+        }
+
+        return RedKiteServer.StartAsync(options);
+    }
+
+    private static async Task UntilAsync(Func<bool> holds)
+    {
+        while (!holds()) await Task.Delay(5, TestContext.Current.CancellationToken);
+    }
+}

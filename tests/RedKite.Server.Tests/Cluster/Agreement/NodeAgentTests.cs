@@ -1,0 +1,263 @@
+using RedKite.Server.Cluster;
+using RedKite.Server.Cluster.Agreement;
+using RedKite.Server.Cluster.Store;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Server.Tests.Cluster.Agreement;
+
+/// <summary>An agent whose store answers when the test says so.</summary>
+public sealed class NodeAgentTests : IDisposable
+{
+    private static readonly string Id = new('1', 40), Other = new('2', 40), Shard = ClusterNode.ShardIdOf(Id);
+    private static readonly TimeSpan Lease = TimeSpan.FromHours(1);
+
+    private readonly MemoryClusterData _data = new(TimeProvider.System);
+    private readonly HeldStore _store;
+    private readonly ScriptedNode _node = new(Id);
+    private readonly LeaseDeadline _deadline = new(TimeProvider.System);
+    private readonly NodeAgent _agent;
+    private readonly CancellationTokenSource _stop = new();
+
+    public NodeAgentTests()
+    {
+        _store = new HeldStore(new MemoryClusterStore(_data));
+        _agent = new NodeAgent(_store, _node, _deadline, TimeProvider.System, Lease);
+    }
+
+    private static CancellationToken Cancellation => TestContext.Current.CancellationToken;
+
+    public void Dispose()
+    {
+        _stop.Cancel();
+        _stop.Dispose();
+        _data.Dispose();
+    }
+
+    [Fact]
+    public async Task An_answer_about_an_own_change_does_not_overwrite_a_later_one()
+    {
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves);
+        TaskCompletionSource answer = _store.Hold(HeldStore.Commits);
+        _node.Acks = 1;
+        _agent.LookAgain(); // it claims other terms, and does not hear that it has
+        await _store.Held.WaitAsync(Cancellation);
+        SharedTopology claimed = Shared();
+        Commit(claimed.Topology.WithVersion(claimed.Topology.Version + 1));
+        SharedTopology later = Shared();
+        await UntilAsync(() => _agent.Latest?.Revision == later.Revision);
+        answer.SetResult();
+        await UntilAsync(() => _node.Serves && _node.Topology.Version >= claimed.Topology.Version);
+        Assert.True(_agent.Latest!.Revision >= later.Revision);
+        Assert.Equal(later.Topology.Version, _node.Versions.Max());
+        Assert.Equal(_node.Versions.Order(), _node.Versions);
+        await EndAsync(running);
+    }
+
+    [Fact]
+    public async Task An_answer_does_not_extend_a_lease_that_was_given_up()
+    {
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => !_deadline.HasEnded);
+        TaskCompletionSource answer = _store.Hold(HeldStore.Renewals);
+        _agent.LookAgain();
+        await _store.Held.WaitAsync(Cancellation);
+        await _stop.CancelAsync();
+        answer.SetResult();
+        await running;
+        Assert.True(_deadline.HasEnded);
+    }
+
+    [Fact]
+    public async Task Nothing_is_served_while_the_role_is_handed_over()
+    {
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves);
+        Register(Other);
+        bool? served = null;
+        _store.Committing = puts =>
+        {
+            if (puts.FirstOrDefault(static put => put.Key == StoreKeys.Topology)?.Value is { } value && !TopologyDocument.ReadShared(value).Find(Id)!.IsPrimary) served = _node.Serves;
+        };
+        ClusterTopology now = Shared().Topology;
+        Commit(now.WithTerms(Shard, now.Terms.Of(Shard) with { HandoverTo = Other }).WithVersion(now.Version + 1));
+        await UntilAsync(() => _node.Topology.Find(Id) is { IsPrimary: false });
+        Assert.False(served);
+        Assert.Equal("life of " + Other, _node.HandedOverTo);
+        await EndAsync(running);
+    }
+
+    [Fact]
+    public async Task A_bug_ends_the_registration_and_another_one_follows()
+    {
+        _node.ThrowsOnce = true;
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves);
+        Assert.Contains(_node.Logged, static line => line.Contains("A bug ended the registration", StringComparison.Ordinal));
+        await EndAsync(running);
+    }
+
+    [Fact]
+    public async Task A_primary_serves_only_on_terms_that_it_has_claimed()
+    {
+        _node.Acks = 1;
+        Commit(Topology(1));
+        bool served = false;
+        _store.Committing = _ => served |= _node.Serves && Shared().Topology.Terms.Of(Shard).Acks == 0;
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves);
+        ShardTerms terms = Shared().Topology.Terms.Of(Shard);
+        Assert.False(served);
+        Assert.Equal((1, "life", "history"), (terms.Acks, terms.Incarnation, terms.History));
+        await EndAsync(running);
+    }
+
+    [Fact]
+    public void A_change_elsewhere_leaves_moves_key_by_key_that_began_meanwhile()
+    {
+        ClusterState before = ClusterState.Alone(Id, Shard).WithMigrating(1, Other);
+        ClusterState after = before.WithMigrating(1, null).WithImporting(2, Other);
+        ClusterState now = before.WithMigrating(3, Other).WithImporting(4, Other).WithMovesOf(before, after);
+        Assert.Equal([3], now.Migrating.Keys);
+        Assert.Equal([2, 4], now.Importing.Keys);
+    }
+
+    private async Task EndAsync(Task running)
+    {
+        await _stop.CancelAsync();
+        await running;
+    }
+
+    private static ClusterTopology Topology(long version) => new(
+        version, 1, [new ClusterNode(Id) { ShardId = Shard, Ip = "127.0.0.1", Port = 1 }, new ClusterNode(Other) { ShardId = Shard, PrimaryId = Id, Ip = "127.0.0.1", Port = 2 }], new short[KeySlot.Count], new ClusterTerms { ClusterId = new string('c', 40) });
+
+    private SharedTopology Shared() => SharedTopology.Of(_data.Read("", 0).Entries.First(static entry => entry.Key == StoreKeys.Topology));
+
+    private void Commit(ClusterTopology topology) => _data.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(topology))]);
+
+    private void Register(string id) =>
+        _data.TryCommit([], [new StorePut(StoreKeys.Node(id), new NodeStatus { Node = new ClusterNode(id) { ShardId = "" }, Incarnation = "life of " + id }.Write())]);
+
+    private static async Task UntilAsync(Func<bool> holds)
+    {
+        while (!holds()) await Task.Delay(1, Cancellation);
+    }
+
+    /// <summary>A node that does at once what it is asked.</summary>
+    private sealed class ScriptedNode(string id) : INode
+    {
+        public string Id => id;
+
+        public string Incarnation => "life";
+
+        public ClusterTopology Topology { get; private set; } = new(0, 0, [new ClusterNode(id) { ShardId = Shard }], ClusterTopology.NoOwners());
+
+        public int Acks { get; set; }
+
+        public bool IsNoSuccessor => false;
+
+        public DataPosition Position => new("history", 0);
+
+        public IEnumerable<string> ReplicasInStep => [];
+
+        public bool CountedReplicasHaveAll => true;
+
+        internal volatile bool Serves;
+
+        internal bool ThrowsOnce { get; set; }
+
+        internal List<long> Versions { get; } = [];
+
+        internal List<string> Logged { get; } = [];
+
+        internal string? HandedOverTo { get; private set; }
+
+        public ClusterNode Describe() => new(id) { ShardId = "", Ip = "127.0.0.1", Port = 1 };
+
+        public Task Apply(ClusterTopology topology, bool serves)
+        {
+            if (ThrowsOnce)
+            {
+                ThrowsOnce = false;
+                throw new InvalidOperationException("a bug");
+            }
+
+            Versions.Add(topology.Version);
+            Topology = topology;
+            Serves = serves;
+            return Task.CompletedTask;
+        }
+
+        public Task<DataPosition> Seal() => Task.FromResult(Position);
+
+        public Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation)
+        {
+            HandedOverTo = incarnation;
+            return Task.FromResult(true);
+        }
+
+        public void EndHandover()
+        {
+        }
+
+        public void Log(AgreementEvent what, string text) => Logged.Add(text);
+    }
+
+    /// <summary>A store that has done what it was asked, and answers later.</summary>
+    private sealed class HeldStore(IClusterStore store) : IClusterStore
+    {
+        internal const string Commits = "commits of the topology", Renewals = "renewals";
+
+        private TaskCompletionSource? _answer;
+        private TaskCompletionSource _held = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        private string _what = "";
+
+        internal Task Held => _held.Task;
+
+        internal Action<IReadOnlyList<StorePut>>? Committing { get; set; }
+
+        /// <summary>The next answer to a kind of request waits.</summary>
+        internal TaskCompletionSource Hold(string what)
+        {
+            _held = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+            _what = what;
+            return _answer = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        }
+
+        public Task<StoreSnapshot> Read(string keysFrom, CancellationToken cancellation) => store.Read(keysFrom, cancellation);
+
+        public async Task<long?> TryCommit(IReadOnlyList<StoreCondition> conditions, IReadOnlyList<StorePut> puts, CancellationToken cancellation)
+        {
+            Committing?.Invoke(puts);
+            long? revision = await store.TryCommit(conditions, puts, cancellation);
+            if (puts.Any(static put => put.Key == StoreKeys.Topology)) await Answer(Commits);
+            return revision;
+        }
+
+        public IAsyncEnumerable<StoreEvent> Watch(string keysFrom, long behindRevision, CancellationToken cancellation) => store.Watch(keysFrom, behindRevision, cancellation);
+
+        public Task<(long Lease, TimeSpan Time)> Grant(TimeSpan time, CancellationToken cancellation) => store.Grant(time, cancellation);
+
+        public async Task<TimeSpan?> Renew(long lease, CancellationToken cancellation)
+        {
+            TimeSpan? time = await store.Renew(lease, cancellation);
+            await Answer(Renewals);
+            return time;
+        }
+
+        public Task Revoke(long lease, CancellationToken cancellation) => store.Revoke(lease, cancellation);
+
+        public ValueTask DisposeAsync() => store.DisposeAsync();
+
+        private Task Answer(string what)
+        {
+            if (_what != what) return Task.CompletedTask;
+            _what = "";
+            _held.SetResult();
+            return _answer!.Task;
+        }
+    }
+}
