@@ -120,7 +120,7 @@ internal sealed class PermissionSelector
             denial = new AccessDenial(DenialReason.Key, keys.Argument);
         }
 
-        cmd.Environment.UnitWork.AccessLeft = left;
+        cmd.Environment.UnitWork.NoteAccess(left);
 
         // Arguments that state no keys: the command refuses them itself, as in Redis.
         return keys.HasMisfit ? default : denial;
@@ -136,7 +136,7 @@ internal sealed class PermissionSelector
             if (!AllowsChannel(cmd[i], channels.IsPattern, ref left)) denial = new AccessDenial(DenialReason.Channel, i);
         }
 
-        cmd.Environment.UnitWork.AccessLeft = left;
+        cmd.Environment.UnitWork.NoteAccess(left);
         return denial;
     }
 }

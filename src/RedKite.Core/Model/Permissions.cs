@@ -22,7 +22,7 @@ internal sealed class Permissions
     {
         // A connection is about to be closed; a caller in the process may log in as someone else.
         if (AreGone && cmd.Session.Connection is null && cmd.Command.Is(CommandFlags.NoAuth)) return default;
-        if (!cmd.Environment.IsInUnit) cmd.Environment.UnitWork.AccessLeft = AccessPattern.RequestStepsMax;
+        if (!cmd.Environment.IsInUnit) cmd.Environment.UnitWork.BeginAccess();
         var worst = new AccessDenial(DenialReason.Command, 0);
         foreach (PermissionSelector selector in _selectors)
         {

@@ -50,15 +50,21 @@ internal sealed class UnitWork
     internal GlobBudget MessagePatterns { get; } = new();
 
     /// <summary>The steps that are left for comparing keys and channels with the patterns of the client's user.</summary>
-    internal long AccessLeft { get; set; }
+    internal long AccessLeft { get; private set; }
 
     internal void Begin()
     {
         Left = Limits.Unit;
         Patterns.Begin();
         MessagePatterns.Begin();
-        AccessLeft = AccessPattern.RequestStepsMax;
+        BeginAccess();
     }
+
+    /// <summary>A request outside of units is checked.</summary>
+    internal void BeginAccess() => AccessLeft = AccessPattern.RequestStepsMax;
+
+    /// <summary>Notes what the patterns of the client's user have left.</summary>
+    internal void NoteAccess(long left) => AccessLeft = left;
 
     /// <summary>All that was taken since the executor began, whatever was left.</summary>
     internal long Taken { get; private set; }

@@ -7,12 +7,26 @@ namespace RedKite.Server.PubSub;
 /// <summary>A pattern in a <see cref="PatternIndex"/>, with its subscribers.</summary>
 internal sealed class SubscribedPattern(byte[] text)
 {
+    private int _listedAt; // in the list of its index: it is removed without a search, because a client has any number of patterns
+
     internal byte[] Text { get; } = text;
 
     internal SubscriberList Subscribers { get; } = new();
 
-    /// <summary>Its place in the list of its index that it is in: it is removed without a search, because a client has any number of patterns.</summary>
-    internal int ListedAt { get; set; }
+    internal void AddTo(List<SubscribedPattern> patterns)
+    {
+        _listedAt = patterns.Count;
+        patterns.Add(this);
+    }
+
+    /// <summary>Removes it; the last one takes its place, as they are in no order.</summary>
+    internal void RemoveFrom(List<SubscribedPattern> patterns)
+    {
+        SubscribedPattern last = patterns[^1];
+        patterns[_listedAt] = last;
+        last._listedAt = _listedAt;
+        patterns.RemoveAt(patterns.Count - 1);
+    }
 }
 
 /// <summary>
@@ -44,14 +58,14 @@ internal sealed class PatternIndex
     internal void Add(SubscribedPattern pattern)
     {
         AnchorAt at = AnchorOf(pattern.Text, out byte[] anchor);
-        if (at == AnchorAt.Other) Add(_others, pattern);
+        if (at == AnchorAt.Other) pattern.AddTo(_others);
         else Of(at).Add(anchor, pattern);
     }
 
     internal void Remove(SubscribedPattern pattern)
     {
         AnchorAt at = AnchorOf(pattern.Text, out byte[] anchor);
-        if (at == AnchorAt.Other) Remove(_others, pattern);
+        if (at == AnchorAt.Other) pattern.RemoveFrom(_others);
         else Of(at).Remove(anchor, pattern);
     }
 
@@ -94,21 +108,6 @@ internal sealed class PatternIndex
                 if (_middles.Has(middle) && channel.IndexOf(middle) == at) _middles.Match(middle, channel, matches, budget);
             }
         }
-    }
-
-    private static void Add(List<SubscribedPattern> patterns, SubscribedPattern pattern)
-    {
-        pattern.ListedAt = patterns.Count;
-        patterns.Add(pattern);
-    }
-
-    // The last one takes its place: they are in no order.
-    private static void Remove(List<SubscribedPattern> patterns, SubscribedPattern pattern)
-    {
-        SubscribedPattern last = patterns[^1];
-        patterns[pattern.ListedAt] = last;
-        last.ListedAt = pattern.ListedAt;
-        patterns.RemoveAt(patterns.Count - 1);
     }
 
     private Anchors Of(AnchorAt at) => at switch
@@ -172,14 +171,14 @@ internal sealed class PatternIndex
         internal void Add(byte[] anchor, SubscribedPattern pattern)
         {
             if (!_patterns.TryGetValue(anchor, out List<SubscribedPattern>? patterns)) _patterns.Add(anchor, patterns = []);
-            PatternIndex.Add(patterns, pattern);
+            pattern.AddTo(patterns);
             if (_countOfLength[anchor.Length]++ == 0) Lengths |= 1UL << anchor.Length;
         }
 
         internal void Remove(byte[] anchor, SubscribedPattern pattern)
         {
             List<SubscribedPattern> patterns = _patterns[anchor];
-            PatternIndex.Remove(patterns, pattern);
+            pattern.RemoveFrom(patterns);
             if (patterns.Count == 0) _patterns.Remove(anchor);
             if (--_countOfLength[anchor.Length] == 0) Lengths &= ~(1UL << anchor.Length);
         }
