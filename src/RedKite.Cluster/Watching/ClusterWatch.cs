@@ -24,11 +24,12 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, ClusterSe
     private readonly Dictionary<string, (long Revision, long AtMs)> _seen = new(StringComparer.Ordinal); // what each node has said last, and when that was seen first
     private readonly Dictionary<string, (double Seconds, long AtMs)> _ahead = new(StringComparer.Ordinal); // clocks
     private readonly Dictionary<int, long> _keyByKey = []; // since when slots move
+    private readonly Queue<(long Version, long AtMs)> _versions = new(); // the newer ones, and when each was seen first
     private WatchedStore? _store;
     private ClusterAgreement? _agreement;
     private ClusterReading? _reading;
     private long _readAtMs;
-    private long _versionBefore; // of the reading before
+    private long _versionBefore; // the newest that was in the store five seconds ago
     private double _period = Every.TotalSeconds;
     private (int Slot, double Percent) _hottest = (KeySlot.None, 0);
     private bool _hadLease;
@@ -92,7 +93,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, ClusterSe
         var reading = ClusterReading.Of(snapshot);
         lock (_lock)
         {
-            _versionBefore = _reading?.Topology?.Version ?? 0;
+            NoteVersion(reading.Topology?.Version ?? 0, steadyMs);
             foreach ((string id, (NodeFigures figures, long revision)) in reading.Figures) See(id, figures, revision, steadyMs, unixMs);
             foreach (string id in _seen.Keys.Where(id => !reading.Figures.ContainsKey(id)).ToArray())
             {
@@ -103,6 +104,12 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, ClusterSe
             (_reading, _readAtMs) = (reading, steadyMs);
             _period = Math.Max(Every.TotalSeconds, reading.Alive.Count * EveryForEachNode.TotalSeconds);
         }
+    }
+
+    private void NoteVersion(long version, long steadyMs)
+    {
+        if (version > Math.Max(_versionBefore, _versions.LastOrDefault().Version)) _versions.Enqueue((version, steadyMs));
+        while (_versions.TryPeek(out (long Version, long AtMs) first) && steadyMs - first.AtMs >= Every.TotalMilliseconds) _versionBefore = _versions.Dequeue().Version;
     }
 
     // A clock is ahead for certain by what it shows more than this one, which is read after that was written. By how much, is seen best when both are close to each other: the greatest of a minute counts.

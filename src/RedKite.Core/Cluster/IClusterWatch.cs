@@ -81,7 +81,7 @@ internal sealed record ClusterFigures
 
     internal double Controllers { get; init; } = double.NaN;
 
-    /// <summary>Nodes that still go by a version which was old when the store was read the time before.</summary>
+    /// <summary>Nodes that still go by a version older than the one of five seconds before.</summary>
     internal double NodesBehind { get; init; } = double.NaN;
 
     /// <summary>Shards with slots whose primary does not serve.</summary>

@@ -72,7 +72,7 @@ internal static class ClusterRules
             view => view[ClusterOldestMove] is > LongMoveSeconds and var age
                 ? new("A move of slots does not end", Text($"the oldest began {About(age)} ago; {Bytes(view.Growth(SlotMovesSent, 60))} were sent within a minute, {Bytes(Known(view[SlotMovesWaiting]))} wait"), Warning) : null)
         { Culprit = culprits => culprits.Cluster.Moves() },
-        new("cluster-versions-apart", "For the last 15 seconds a node that answers has gone by a topology that was replaced before the store was read the time before: it redirects clients wrongly, and misses changes that concern it.",
+        new("cluster-versions-apart", "For the last 15 seconds a node that answers has gone by a topology older than the one of five seconds before: it redirects clients wrongly, and misses changes that concern it.",
             "Its log says why: its disk may not take the file with the topology, or it does not get the store's changes.", "cluster",
             view => view.Min(ClusterNodesBehind, ReadsSeconds) is > 0 and var nodes
                 ? new("Nodes go by old topologies", Text($"{Times(nodes, "node")}; the newest version that this node goes by is {view[ClusterVersion]:0}"), Warning) : null)
