@@ -126,6 +126,41 @@ internal sealed class ClusterAgreement : IDisposable
         return revision is { } written ? new SharedTopology(topology, written) : null;
     }
 
+    /// <summary>Gives slots to another node (<see cref="NodeAgent.Give"/>).</summary>
+    internal void Give(SlotGift gift) => _agent.Give(gift);
+
+    /// <inheritdoc cref="IClusterOwnership.Promise"/>
+    internal string? Promise(string moveId, out long revision, CancellationToken cancellation)
+    {
+        revision = 0;
+        if (!_cluster.IsPrimary || Deadline.HasEnded) return "ERR the destination is no primary that may serve";
+        try
+        {
+            using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellation, _stop.Token);
+            limit.CancelAfter(AnswerLimit);
+            revision = SlotPromise.Make(_store, moveId, Node.Id, _agent.Lease, limit.Token).GetAwaiter().GetResult();
+            return null;
+        }
+        catch (Exception failure) when (failure is OperationCanceledException or ObjectDisposedException)
+        {
+            return "ERR the cluster's store does not answer the destination";
+        }
+        catch (StoreException failure)
+        {
+            return $"ERR the destination does not reach the cluster's store: {failure.Message}";
+        }
+    }
+
+    /// <inheritdoc cref="IClusterOwnership.Withdraw"/>
+    internal void Withdraw(string moveId, CancellationToken cancellation)
+    {
+        using var either = CancellationTokenSource.CreateLinkedTokenSource(cancellation, _stop.Token);
+        SharedTopology? behind = SlotPromise.Withdraw(_store, moveId, TimeProvider.System, either.Token).GetAwaiter().GetResult();
+        if (behind?.Topology.Find(Node.Id) is null) return; // no slot is this node's
+        while (_cluster.VersionInForce < behind.Topology.Version) either.Token.WaitHandle.WaitOne(TimeSpan.FromMilliseconds(2));
+        either.Token.ThrowIfCancellationRequested();
+    }
+
     /// <summary>Makes a node, which the store knows by its address, one of the cluster: a primary without slots.</summary>
     /// <returns>Why it was refused, as the error of a reply; null: it is one.</returns>
     internal string? Meet(string host, int port)

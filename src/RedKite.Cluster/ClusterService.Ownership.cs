@@ -4,12 +4,14 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Cluster;
 
 /// <content>
-/// How slots change their owner as a whole, without a store that both nodes agree by. The node that gives them first writes to its file that it does; the other one takes them, and then this one gives them up. If it dies in
-/// between, or does not hear whether they were taken, this node refuses them until it has asked the other one. So two nodes never accept writes to the same slot.
+/// How slots change their owner as a whole. With a store, one transaction changes it (<see cref="SlotGift"/>). Without one, the node that gives them first writes to its file that it does; the other one takes them, and then this
+/// one gives them up. If it dies in between, or does not hear whether they were taken, this node refuses them until it has asked the other one. So two nodes never accept writes to the same slot.
 /// </content>
 internal sealed partial class ClusterService : IClusterOwnership
 {
     private SlotSet? _held;
+    private bool _closesHeld;
+    private SlotSet? _doubtful; // whether the store says that another node has them is not known
     private bool _doubts; // whether what is being given may be the other node's already
 
     public string SelfId => _state.SelfId;
@@ -35,12 +37,43 @@ internal sealed partial class ClusterService : IClusterOwnership
 
     public PrimaryAddress? AddressOf(string id) => _state.Topology.Find(id) is { } node && (node.Ip.Length > 0 || node.HostName.Length > 0) ? AddressOf(node) : null;
 
-    public void Hold(SlotSet? slots)
+    public void Hold(SlotSet? slots, bool closes = false)
     {
         lock (_changing)
         {
-            _held = slots;
+            (_held, _closesHeld) = (slots, closes);
             Route();
+        }
+    }
+
+    public bool HasStore => _agreement is not null;
+
+    public SlotGift BeginGift(SlotSet slots, string toId, string moveId, long promisedAt)
+    {
+        var gift = new SlotGift(slots, toId, moveId, promisedAt);
+        _agreement!.Give(gift);
+        return gift;
+    }
+
+    public void Doubt(SlotSet? slots)
+    {
+        lock (_changing)
+        {
+            _doubtful = slots;
+            Route();
+        }
+    }
+
+    public string? Promise(string moveId, out long revision, CancellationToken cancellation) => _agreement!.Promise(moveId, out revision, cancellation);
+
+    public void Withdraw(string moveId, CancellationToken cancellation) => _agreement!.Withdraw(moveId, cancellation);
+
+    /// <summary>The version of the topology by which everything goes that begins now.</summary>
+    internal long VersionInForce
+    {
+        get
+        {
+            lock (_changing) return _state.Topology.Version;
         }
     }
 

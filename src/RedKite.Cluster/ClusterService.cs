@@ -23,6 +23,7 @@ internal sealed partial class ClusterService : IDisposable
     private PrimaryAddress? _primary; // the one that was asked for last; the role may follow later
     private ClusterAgreement? _agreement; // null: nothing but commands changes the topology
     private bool _mayServe = true;
+    private bool _hasAgreed; // since the start
 
     internal ClusterService(ServerCore core, IClusterHost host, IFiles? files)
     {
@@ -102,7 +103,7 @@ internal sealed partial class ClusterService : IDisposable
     /// <summary>Goes by a store from now on. Before the server is in use; it serves when the agreement says so.</summary>
     internal void Use(ClusterAgreement agreement)
     {
-        (_agreement, _mayServe) = (agreement, false);
+        (_agreement, _mayServe, _doubts) = (agreement, false, false); // who has which slot is the store's to say
         _core.Routing.Use(agreement.Deadline);
         lock (_changing) Route();
     }
@@ -137,6 +138,12 @@ internal sealed partial class ClusterService : IDisposable
             finally
             {
                 Route();
+            }
+
+            if (!_hasAgreed && topology.Find(_state.SelfId) is not null)
+            {
+                _hasAgreed = true;
+                _core.Routing.Hidden.RemoveForeign(); // not before: slots may be this node's since its file was written
             }
 
             if (PrimaryOf(_state) is var primary && primary != _primary)
@@ -311,10 +318,8 @@ internal sealed partial class ClusterService : IDisposable
 
         int self = topology.IndexOf(state.SelfId);
         short[] owners = topology.Owners.ToArray();
-        if (_doubts)
-        {
-            foreach (int slot in state.Giving.Keys) owners[slot] = SlotRouting.NoNode;
-        }
+        SlotSet? doubtful = _doubts ? SlotSet.Of(state.Giving.ContainsKey) : _doubtful;
+        foreach (int slot in doubtful?.Slots() ?? []) owners[slot] = SlotRouting.NoNode;
 
         _core.Routing.NoteFeeding(_mayServe || !state.Self.IsPrimary);
         if (_agreement is not null) _core.Routing.Use(ReplicasBy(topology, state.SelfId));
@@ -323,7 +328,8 @@ internal sealed partial class ClusterService : IDisposable
             Nodes = nodes,
             Primary = state.Self.PrimaryId is { } primary ? topology.IndexOf(primary) : SlotRouting.NoNode,
             Importing = Moves(state.Importing),
-            Doubtful = _doubts ? SlotSet.Of(state.Giving.ContainsKey) : null,
+            Doubtful = doubtful,
+            ClosesHeld = _closesHeld,
             AllowsReadsWhenDown = settings.ClusterAllowsReadsWhenDown,
             AllowsShardMessagesWhenDown = settings.ClusterAllowsShardMessagesWhenDown,
         });

@@ -351,7 +351,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         }
 
         Engine.Memory.Apply(Engine.Metrics, reports: true);
-        Engine.Routing.Hidden.RemoveForeign();
+        if (Cluster?.Agreement is null) Engine.Routing.Hidden.RemoveForeign();
         _isLoaded = true;
         Interlocked.MemoryBarrier(); // who changes the setting sets it, and then looks at the field
         if (Engine.Settings.AppendOnly != Parts.Durability.BeginsLog) Parts.Durability.ApplyAppendOnly();
@@ -435,7 +435,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         {
             Parts.Backup.Tick(nowMs);
             Parts.Migrations.Tick();
-            Parts.SlotMoves()?.ResolveSoon();
+            Parts.SlotMoves()?.Tick();
             Parts.Durability.Tick(nowMs);
         }
 

@@ -112,6 +112,30 @@ public sealed class RedKiteTestCluster : IAsyncDisposable
         await UntilAsync(() => Shared().Topology.Find(replica.Id) is { IsPrimary: true } && replica.Serves).ConfigureAwait(false);
     }
 
+    /// <summary>
+    /// Moves slots from one node to another, with the keys in them, and waits until the other one serves them. Clients that write meanwhile are redirected, and lose nothing.
+    /// </summary>
+    /// <param name="slots">The slots, such as <c>0..1000</c> or <c>..</c> for all; those of them move that <paramref name="from"/> has.</param>
+    /// <param name="from">The node that has the slots.</param>
+    /// <param name="to">The node that is to have them: a primary.</param>
+    /// <exception cref="InvalidOperationException">The move was refused, or has failed: the message says why.</exception>
+    public async Task MoveAsync(Range slots, RedKiteTestNode from, RedKiteTestNode to)
+    {
+        ArgumentNullException.ThrowIfNull(from);
+        ArgumentNullException.ThrowIfNull(to);
+        (int first, int count) = slots.GetOffsetAndLength(KeySlot.Count);
+        string[] ranges = [.. Shared().Topology.RangesOf(from.Id).Select(range => (First: Math.Max(range.First, first), Last: Math.Min(range.Last, first + count - 1))).Where(static range => range.First <= range.Last)
+            .SelectMany(static range => (string[])[range.First.ToString(CultureInfo.InvariantCulture), range.Last.ToString(CultureInfo.InvariantCulture)])];
+        if (ranges.Length == 0) throw new InvalidOperationException("The node has none of the slots.");
+        RedKiteReply reply = from.Server.Execute(["CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", .. ranges, "NODE", to.Id]);
+        if (reply.IsError) throw new InvalidOperationException(reply.Text);
+        var move = from.Server.Parts.SlotMoves()!.Moves[0];
+        await UntilAsync(() => move.HasEnded).ConfigureAwait(false);
+        if (move.Message.Length > 0 || !to.IsRunning) throw new InvalidOperationException($"The slots were not moved: {move.Message}");
+        long version = Shared().Topology.Version;
+        await UntilAsync(() => _nodes.TrueForAll(node => !node.Serves || node.Server.Cluster!.State.Topology.Version >= version)).ConfigureAwait(false);
+    }
+
     /// <summary>Waits until every slot has a node that serves it, whatever has happened before.</summary>
     public Task UntilServedAsync() => UntilAsync(() =>
     {
@@ -125,6 +149,8 @@ public sealed class RedKiteTestCluster : IAsyncDisposable
         await Task.WhenAll(_nodes.Select(static node => node.StopAsync())).ConfigureAwait(false);
         Directory.Delete(_folder, recursive: true);
     }
+
+    internal MemoryClusterData Data => _data;
 
     private SharedTopology Shared() => Found() ?? throw new InvalidOperationException("The cluster has no topology.");
 

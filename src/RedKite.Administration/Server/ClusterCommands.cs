@@ -42,7 +42,7 @@ internal sealed class ClusterCommands
         _replies = new ClusterReplies(cluster, replication);
         _changes = new ClusterChanges(cluster, host);
         _slots = new ClusterSlotChanges(cluster, host);
-        _moves = new SlotMoveCommands(moves!, cluster);
+        _moves = new SlotMoveCommands(moves!, cluster, host);
     }
 
     /// <summary>READONLY, READWRITE and ASKING.</summary>
@@ -76,8 +76,8 @@ internal sealed class ClusterCommands
             new("KEYSLOT", 3, Stale, KeySpecs.None, Node(ClusterReplies.KeySlotOf), new("3.0.0", "O(N) where N is the number of bytes in the key", "Computes the hash slot of a key.", "key:string")),
             new("LINKS", 2, Stale, KeySpecs.None, Node(ClusterReplies.Links), new("7.0.0", PerNode, "Lists the connections to and from other nodes.")) { Tips = Varies },
             new("MEET", -4, Changes, KeySpecs.None, Agreed((ref CommandContext cmd) => _changes!.Meet(ref cmd)), new("3.0.0", "O(1)", "Introduces this node to another one.", "ip:string port:integer [cluster-bus-port:integer@4.0.0]") { History = [("4.0.0", "Accepts the port of the cluster bus.")] }),
-            new("MIGRATESLOTS", -7, Changes, KeySpecs.None, Moves((ref CommandContext cmd) => _moves!.MigrateSlots(ref cmd)), new("9.0.0", "O(N) where N is the number of hash slots.", "Moves ranges of hash slots to another node.", "<SLOTSRANGE start-slot:integer end-slot:integer> <NODE node-id:string>") { IsOfValkey = true }),
-            new("MIGRATION", -4, Changes, KeySpecs.None, Moves((ref CommandContext cmd) => _moves!.Migration(ref cmd)), new("8.4.0", PerSlot, "Starts, cancels or describes the import of hash slots.", "subcommand:<IMPORT import:(start-slot:integer end-slot:integer ...) | CANCEL cancel:<ID task-id | ALL> | STATUS status:<[ID task-id] | [ALL]>>")),
+            new("MIGRATESLOTS", -7, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _moves!.MigrateSlots(ref cmd)), new("9.0.0", "O(N) where N is the number of hash slots.", "Moves ranges of hash slots to another node.", "<SLOTSRANGE start-slot:integer end-slot:integer> <NODE node-id:string>") { IsOfValkey = true }),
+            new("MIGRATION", -4, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _moves!.Migration(ref cmd)), new("8.4.0", PerSlot, "Starts, cancels or describes the import of hash slots.", "subcommand:<IMPORT import:(start-slot:integer end-slot:integer ...) | CANCEL cancel:<ID task-id | ALL> | STATUS status:<[ID task-id] | [ALL]>>")),
             new("MYID", 2, Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.MyId(ref cmd)), new("3.0.0", "O(1)", "Returns this node's id.")),
             new("MYSHARDID", 2, Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.MyShardId(ref cmd)), new("7.2.0", "O(1)", "Returns the id of this node's shard.")) { Tips = Varies },
             new("NODES", 2, Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Nodes(ref cmd)), new("3.0.0", PerNode, "Lists the nodes that this node knows.")) { Tips = Varies },
@@ -91,7 +91,7 @@ internal sealed class ClusterCommands
             new("SLAVES", 3, Admin | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Replicas(ref cmd)), new("3.0.0", PerReplica, "Lists the replicas of a primary.", "node-id") { DeprecatedSince = "5.0.0", ReplacedBy = "`CLUSTER REPLICAS`" }) { Tips = Varies },
             new("SLOT-STATS", -4, Loading | Stale, KeySpecs.None, Node(Refuse), new("8.2.0", "O(N) where N is the number of hash slots; O(N*log(N)) with ORDERBY.", "Returns statistics of hash slots.", "filter:<SLOTSRANGE slotsrange:(start-slot:integer end-slot:integer) | ORDERBY orderby:(metric [LIMIT limit] order:[ASC | DESC])>")) { Tips = [.. Varies, "request_policy:all_shards"] },
             new("SLOTS", 2, Loading | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Slots(ref cmd)), new("3.0.0", PerNode, "Lists the hash slots with their nodes.") { DeprecatedSince = "7.0.0", ReplacedBy = "`CLUSTER SHARDS`", History = [("4.0.0", "Includes node ids."), ("7.0.0", "Includes further network data.")] }) { Tips = Varies },
-            new("SYNCSLOTS", -3, Changes, KeySpecs.None, Moves((ref CommandContext cmd) => _moves!.Sync(ref cmd)), new("8.4.0", "O(1)", "Moves hash slots, between nodes.", "subcommand:<SYNC sync:(task-id slot-range:(start-slot:integer end-slot:integer ...)) | RDBCHANNEL task-id | SNAPSHOT-EOF | STREAM-EOF | ACK ack:(state offset) | FAIL error | CONF conf:(option [option ...] value [value ...])>")) { Tips = Varies },
+            new("SYNCSLOTS", -3, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _moves!.Sync(ref cmd)), new("8.4.0", "O(1)", "Moves hash slots, between nodes.", "subcommand:<SYNC sync:(task-id slot-range:(start-slot:integer end-slot:integer ...)) | RDBCHANNEL task-id | SNAPSHOT-EOF | STREAM-EOF | ACK ack:(state offset) | FAIL error | CONF conf:(option [option ...] value [value ...])>")) { Tips = Varies },
         ]),
         new("CLUSTERX", -2, None, KeySpecs.None, ReplyNoCluster, new("0.1.0", "Depends on subcommand.", "A container for what a controller tells the nodes of a cluster, in the form of Kvrocks."),
         [
@@ -108,10 +108,6 @@ internal sealed class ClusterCommands
     [
         new("TRIMSLOTS", -5, Write, KeySpecs.None, Node(Refuse), new("8.4.0", "O(N) where N is the number of keys of all databases", "Removes the keys of hash slots that this node does not have.", "RANGES ranges:(numranges:integer slots:(startslot:integer endslot:integer ...))")) { Categories = AclCategory.Dangerous },
     ]);
-
-    private CommandHandler Moves(CommandHandler handler) => _cluster?.Agreement is null ? Node(handler) : RefuseMove;
-
-    private static void RefuseMove(ref CommandContext cmd) => cmd.Reply.Error("ERR in a cluster with a store, slots move key by key: CLUSTER SETSLOT and MIGRATE"u8);
 
     // A change of a topology that a store has waits for the store, which a transaction or a script cannot.
     private CommandHandler Agreed(CommandHandler handler) => _cluster?.Agreement is null ? Node(handler) : (ref CommandContext cmd) =>

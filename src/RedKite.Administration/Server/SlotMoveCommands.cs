@@ -1,6 +1,8 @@
 using System.Globalization;
+using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Cluster;
+using RedKite.Server.Config;
 using RedKite.Server.Model;
 using RedKite.Server.SlotMoves;
 using RedKite.Store.Keyspace;
@@ -10,7 +12,7 @@ namespace RedKite.Server.Commands.Server;
 /// <summary>
 /// The subcommands of CLUSTER that move slots as a whole: MIGRATESLOTS and its kind on the source, as in Valkey 9, and MIGRATION on the destination, as in Redis 8.4. SYNCSLOTS is what nodes of RedKite say to each other.
 /// </summary>
-internal sealed class SlotMoveCommands(Func<SlotMoveService> service, IClusterOwnership cluster)
+internal sealed class SlotMoveCommands(Func<SlotMoveService> service, IClusterOwnership cluster, IClusterHost host)
 {
     private const string InvalidSlot = "ERR Invalid or out of range slot";
 
@@ -136,12 +138,13 @@ internal sealed class SlotMoveCommands(Func<SlotMoveService> service, IClusterOw
         else cmd.Reply.Error("ERR unknown argument"u8);
     }
 
-    // CLUSTER SYNCSLOTS <ESTABLISH | ACK | TAKE | OWNS | REQUEST | STATE> ...
+    // CLUSTER SYNCSLOTS <ESTABLISH | ACK | PROMISE | TAKE | OWNS | REQUEST | STATE> ...
     internal void Sync(ref CommandContext cmd)
     {
         if (cmd.Session.Connection is null) cmd.Reply.Error("ERR CLUSTER SYNCSLOTS is for nodes of the cluster"u8);
         else if (cmd.Is(2, "ESTABLISH"u8) && cmd.Count >= 7) Establish(ref cmd);
-        else if (cmd.Is(2, "ACK"u8) && cmd.Count == 4) Acknowledge(ref cmd);
+        else if (cmd.Is(2, "ACK"u8) && (cmd.Count == 4 || (cmd.Count == 5 && cmd.Is(4, "REPLICATED"u8)))) Acknowledge(ref cmd);
+        else if (cmd.Is(2, "PROMISE"u8) && cmd.Count == 4) Promise(ref cmd);
         else if (cmd.Is(2, "TAKE"u8) && cmd.Count == 4) Take(ref cmd);
         else if (cmd.Is(2, "OWNS"u8) && cmd.Count >= 6) Owns(ref cmd);
         else if (cmd.Is(2, "REQUEST"u8) && cmd.Count >= 7) Request(ref cmd);
@@ -250,12 +253,38 @@ internal sealed class SlotMoveCommands(Func<SlotMoveService> service, IClusterOw
         }
     }
 
-    private static void Acknowledge(ref CommandContext cmd)
+    // With REPLICATED, when enough replicas have what was received: it is as safe as what clients write here.
+    private void Acknowledge(ref CommandContext cmd)
     {
         cmd.Session.ReplyMode = ReplyMode.On;
         if (cmd.Session.Reception is not { } reception) cmd.Reply.Error("ERR this connection receives no slots"u8);
         else if (reception.Failure is { } failure) cmd.Reply.Error("ERR " + failure);
-        else if (cmd.TryIntegerOrReply(3, out long number)) cmd.Reply.Integer(number);
+        else if (!cmd.TryIntegerOrReply(3, out long number)) return;
+        else if (cmd.Count == 4 || service().Parts.Core.Replication.Acks is not { Term: { } term } acks) cmd.Reply.Integer(number);
+        else
+        {
+            (long offset, Settings settings) = (cmd.Session.Own.ReplicatedOffset, service().Parts.Core.Settings);
+            if (!cmd.DoElsewhere(host.ReplyLater, Wait)) cmd.Reply.Error("ERR CLUSTER SYNCSLOTS ACK may not wait in a transaction"u8);
+
+            byte[] Wait()
+            {
+                ReadOnlySpan<byte> error = acks.Wait(term, offset, () => settings.ReplicaAcksTimeoutMs);
+                return error.IsEmpty ? Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $":{number}\r\n")) : error.ToArray();
+            }
+        }
+    }
+
+    // With a store.
+    private void Promise(ref CommandContext cmd)
+    {
+        cmd.Session.ReplyMode = ReplyMode.On;
+        if (!cluster.HasStore) cmd.Reply.Error("ERR the destination has no store: both nodes must be of one cluster"u8);
+        else if (cmd.Session.Reception is not { } reception || !reception.TryTake()) cmd.Reply.Error("ERR " + (cmd.Session.Reception?.Failure ?? "this connection receives no slots"));
+        else if (!cmd.DoElsewhere(host.ReplyLater, () => Encoding.UTF8.GetBytes(service().Promise(reception).ReplaceLineEndings(" ") + "\r\n")))
+        {
+            reception.EndTaking();
+            cmd.Reply.Error("ERR CLUSTER SYNCSLOTS PROMISE may not be in a transaction"u8);
+        }
     }
 
     private void Take(ref CommandContext cmd)

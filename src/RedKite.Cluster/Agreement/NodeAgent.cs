@@ -10,7 +10,7 @@ namespace RedKite.Server.Cluster.Agreement;
 /// shard only when that key is gone. A node that registers again reads the topology behind that, before it has a deadline: it has learned what was decided while its key was away.
 /// All work but renewing the lease is done by one task, one step after the other.
 /// </remarks>
-internal sealed class NodeAgent
+internal sealed partial class NodeAgent
 {
     /// <summary>By how much less than its lease a node serves, in parts of the lease: the clocks of a node and the store may run at different rates.</summary>
     internal const int MarginDivisor = 20;
@@ -112,6 +112,7 @@ internal sealed class NodeAgent
             StoreSnapshot snapshot = await _store.Read(StoreKeys.Topology, cancellation); // behind the registration
             lock (_seeing) _latest = TopologyIn(snapshot);
             await Look(cancellation);
+            EndGiftsBegunBefore();
             Extend(sent, valid);
             tasks = [Renew(life.Token), Follow(snapshot.Revision, life.Token), Work(life.Token)];
             await await Task.WhenAny(tasks);
@@ -237,6 +238,7 @@ internal sealed class NodeAgent
     private async Task Step(CancellationToken cancellation)
     {
         ShardTerms terms = await Look(cancellation);
+        await GiveAll(cancellation);
         if (terms.HandoverTo.Length > 0 && !terms.IsSealed && _applied.Serves && Latest is { } latest && latest.Topology.Version == _applied.Version) await HandOver(latest, terms.HandoverTo, cancellation);
         bool waits = Latest is { } seen && seen.Topology.Find(_node.Id) is null && _node.HasKeysOfItsOwn;
         Note(AgreementEvent.Refused, waits ? "this node has keys and is not one of the cluster in the store: as a replica it would lose them, so it joins when it is empty" : "");
@@ -360,15 +362,15 @@ internal sealed class NodeAgent
     }
 
     // Until it is known what the store has: otherwise this node would serve by what may not be true any more.
-    private async Task Replace(SharedTopology latest, ClusterTopology next, CancellationToken cancellation)
+    private async Task<SharedTopology?> Replace(SharedTopology latest, ClusterTopology next, CancellationToken cancellation, StoreCondition? taken = null)
     {
         while (true)
         {
             try
             {
-                SharedTopology? now = await latest.TryReplace(_store, next, [OfThisLife], cancellation) ?? await SharedTopology.Read(_store, cancellation);
+                SharedTopology? now = await latest.TryReplace(_store, next, [OfThisLife], cancellation, taken) ?? await SharedTopology.Read(_store, cancellation);
                 See(now);
-                return;
+                return now;
             }
             catch (StoreException failure)
             {

@@ -33,12 +33,21 @@ internal sealed record SharedTopology(ClusterTopology Topology, long Revision)
     /// <param name="next">The other one.</param>
     /// <param name="conditions">What must hold beside this being the topology still.</param>
     /// <param name="cancellation">Ends the attempt.</param>
+    /// <param name="taken">A key that must be as it was, and is removed with it; null: none.</param>
     /// <returns>What is in the store now; null: it was replaced before, or a condition does not hold.</returns>
     /// <exception cref="StoreException">The store is not reached: the replacement may have happened.</exception>
-    internal async Task<SharedTopology?> TryReplace(IClusterStore store, ClusterTopology next, IEnumerable<StoreCondition> conditions, CancellationToken cancellation)
+    internal async Task<SharedTopology?> TryReplace(IClusterStore store, ClusterTopology next, IEnumerable<StoreCondition> conditions, CancellationToken cancellation, StoreCondition? taken = null)
     {
         next = next.WithVersion(Topology.Version + 1);
-        long? revision = await store.TryCommit([new StoreCondition(StoreKeys.Topology, Revision), .. conditions], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(next))], cancellation);
+        List<StoreCondition> all = [new StoreCondition(StoreKeys.Topology, Revision), .. conditions];
+        List<StorePut> puts = [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(next))];
+        if (taken is not null)
+        {
+            all.Add(taken);
+            puts.Add(new StorePut(taken.Key, Value: null));
+        }
+
+        long? revision = await store.TryCommit(all, puts, cancellation);
         return revision is { } written ? new SharedTopology(next, written) : null;
     }
 }

@@ -15,5 +15,10 @@ internal static class StoreKeys
     /// <summary>What nodes say of themselves to those who watch: nothing is decided by it. Each key ends with its node's lease.</summary>
     internal const string Figures = "figures/";
 
+    /// <summary>Promises of nodes to keep what they have received of slots that move. Each key ends with its node's lease.</summary>
+    internal const string Imports = "imports/";
+
     internal static string Node(string id) => Nodes + id;
+
+    internal static string Import(string moveId) => Imports + moveId;
 }

@@ -36,7 +36,9 @@ internal interface IClusterOwnership
     IReadOnlyDictionary<int, string> Doubtful { get; }
 
     /// <summary>Has commands that write to some slots refused with their stripes locked; null: no more. Those that begin wait by a pause.</summary>
-    void Hold(SlotSet? slots);
+    /// <param name="slots">The slots.</param>
+    /// <param name="closes">Whether commands that read wait, too: another node may have the slots already.</param>
+    void Hold(SlotSet? slots, bool closes = false);
 
     /// <summary>
     /// Gives slots to another node: the one step by which their owner changes. Without a store, the other node changes its topology first, and then this one; both keep it in their files.
@@ -52,4 +54,26 @@ internal interface IClusterOwnership
 
     /// <summary>Ends a doubt.</summary>
     void Resolve(SlotSet slots, string toId, bool areGiven);
+
+    /// <summary>Whether slots are given by a transaction in the cluster's store (<see cref="BeginGift"/>), and not by the two nodes alone (<see cref="TryGive"/>).</summary>
+    bool HasStore { get; }
+
+    /// <summary>
+    /// Gives slots, which are held, to a node that has promised to keep what it has received of them. The transaction requires that promise, this node's registration and the topology by which it serves.
+    /// </summary>
+    SlotGift BeginGift(SlotSet slots, string toId, string moveId, long promisedAt);
+
+    /// <summary>Refuses slots of which it is not known whether they were given; null: it is known.</summary>
+    void Doubt(SlotSet? slots);
+
+    /// <summary>Puts into the store that this node keeps what it has received in a move, until <see cref="Withdraw"/> has returned.</summary>
+    /// <param name="moveId">The move.</param>
+    /// <param name="revision">The revision of the promise.</param>
+    /// <param name="cancellation">The node stops.</param>
+    /// <returns>Why not, as the error of a reply; null: it is there.</returns>
+    string? Promise(string moveId, out long revision, CancellationToken cancellation);
+
+    /// <summary>Takes a promise back. When this returns, no transaction gives the slots by it any more, and this node goes by a topology that is not older.</summary>
+    /// <exception cref="OperationCanceledException">The node stops. The promise may be there.</exception>
+    void Withdraw(string moveId, CancellationToken cancellation);
 }

@@ -55,6 +55,9 @@ internal sealed class SlotRouting
     /// <summary>Slots of which it is not known whether they were given to another node, so this node refuses them; null: none.</summary>
     internal SlotSet? Doubtful { get; init; }
 
+    /// <summary>Whether commands that read held slots wait, too: another node may have them already.</summary>
+    internal bool ClosesHeld { get; init; }
+
     /// <summary>Whether commands that only read execute although the cluster is down.</summary>
     internal required bool AllowsReadsWhenDown { get; init; }
 
@@ -67,6 +70,7 @@ internal sealed class SlotRouting
         Nodes = Nodes,
         Primary = Primary,
         Importing = Importing,
+        ClosesHeld = ClosesHeld,
         AllowsReadsWhenDown = AllowsReadsWhenDown,
         AllowsShardMessagesWhenDown = AllowsShardMessagesWhenDown,
     };
@@ -82,6 +86,9 @@ internal sealed class SlotRouting
 
     /// <summary>Whether the slot is about to be given to another node: what would write to it and began before that is refused.</summary>
     internal bool IsHeld(int slot) => _held is { } held && held.Contains(slot);
+
+    /// <summary>Whether the slot is held for commands that read, too.</summary>
+    internal bool IsClosed(int slot) => ClosesHeld && IsHeld(slot);
 
     /// <summary>Whether keys of the slot come or go, so that what a command does depends on which of its keys are here.</summary>
     internal bool IsMoving(int slot) => Migrating.ContainsKey(slot) || Importing.ContainsKey(slot);

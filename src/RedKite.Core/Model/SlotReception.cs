@@ -52,6 +52,13 @@ internal sealed class SlotReception(string id, string sourceId, SlotSet slots, C
     /// <summary>Ends that.</summary>
     internal void NoteTaken(bool areTaken) => Volatile.Write(ref _state, areTaken ? HasTaken : Receives);
 
+    /// <summary>The attempt to take them has ended without them. So does the reception, if that was asked for meanwhile.</summary>
+    internal void EndTaking()
+    {
+        NoteTaken(areTaken: false);
+        if (Failure is { } reason) End(reason);
+    }
+
     /// <summary>Ends it, unless the slots are taken: what was received is removed, and the connection closed. From any thread.</summary>
     /// <returns>False: they are being taken now.</returns>
     internal bool End(string reason)

@@ -62,6 +62,14 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
         return false;
     }
 
+    /// <summary>Whether the command that was admitted just now waits, because its slot is about to be another node's.</summary>
+    internal bool TryPauseForMove(scoped in CommandContext cmd)
+    {
+        if (!_slots.Waits) return false;
+        cmd.Session.IsPaused = true;
+        return true;
+    }
+
     /// <summary>Whether EXEC may execute a command that was queued; otherwise replies why not, and counts it. The rest was asked when it was queued, or of EXEC.</summary>
     internal bool AdmitsQueuedOrReply(scoped in CommandContext cmd) =>
         KeepsRoleOrReply(cmd) && IsPermittedOrReply(cmd) && (_slots.RefusalOfQueued(cmd) is not { } elsewhere || RejectElsewhere(cmd, cmd.Command, elsewhere));

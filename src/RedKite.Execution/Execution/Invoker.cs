@@ -98,7 +98,7 @@ internal sealed partial class Invoker
         cmd.Begin(command!, arguments, request.Hash);
         if (Resolve(ref cmd, ref command) && _admission.AdmitsOrReply(ref cmd, command!, isOutOfMemory))
         {
-            if (TryPauseForTest(cmd) || _engine.Pause.TryPause(cmd, command!, _time.SteadyMs, isOfClient: !_core.IsTrusted) || (!Admission.IsQueued(cmd, command!) && PausedWrites.TryPause(cmd, command!)))
+            if (TryPauseForTest(cmd) || _admission.TryPauseForMove(cmd) || _engine.Pause.TryPause(cmd, command!, _time.SteadyMs, isOfClient: !_core.IsTrusted) || (!Admission.IsQueued(cmd, command!) && PausedWrites.TryPause(cmd, command!)))
             {
                 session.ReplyMode = replies;
                 return false;

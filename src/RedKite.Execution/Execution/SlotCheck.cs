@@ -20,6 +20,9 @@ internal sealed class SlotCheck(ExecutorCore core)
     private bool _scriptMayCross;
     private SlotRouting? _scriptsRouting; // by which the script began
 
+    /// <summary>Whether the command that was admitted last waits until it is known who has its slot.</summary>
+    internal bool Waits { get; private set; }
+
     // What the server executed before, or its primary, is not asked again.
     private SlotRouting? Routing => core.IsTrusted ? null : _engine.Routing.Value;
 
@@ -27,9 +30,12 @@ internal sealed class SlotCheck(ExecutorCore core)
     internal string? Refusal(scoped in CommandContext cmd, Command command)
     {
         _used = Routing;
-        _isMoving = false;
+        _isMoving = Waits = false;
         if (_used is not { } routing || !MayHaveKeys(command)) return null;
-        return TextOf(Decide(cmd, command, routing, Admission.IsQueued(cmd, command) ? Look.Locking : Look.No), routing, cmd.Session);
+        bool isQueued = Admission.IsQueued(cmd, command);
+        Decision decision = Decide(cmd, command, routing, isQueued ? Look.Locking : Look.No);
+        Waits = decision.Verdict == Verdict.IsClosed && !isQueued;
+        return decision.Verdict == Verdict.IsClosed ? null : TextOf(decision, routing, cmd.Session);
     }
 
     /// <summary>The same with the command's stripes locked: what was not known before, or has changed since.</summary>
@@ -83,7 +89,8 @@ internal sealed class SlotCheck(ExecutorCore core)
             case Verdict.CrossesSlots: return $"ERR Command '{cmd.Command.FullName}' in script attempted to access keys that don't hash to the same slot";
             case Verdict.IsNotServed: return "ERR Script attempted to access a slot not served";
             case Verdict.IsHeld when _scriptsRouting?.IsHeld(decision.Slot) != true: break; // it is waited for
-            case Verdict.IsHeld or Verdict.IsUnstable: return $"ERR Unable to execute command '{cmd.Command.FullName}' in script because undeclared keys were accessed during rehashing of the slot";
+            case Verdict.IsClosed when _scriptsRouting?.IsClosed(decision.Slot) != true: break; // it reads what was there when it began
+            case Verdict.IsHeld or Verdict.IsClosed or Verdict.IsUnstable: return $"ERR Unable to execute command '{cmd.Command.FullName}' in script because undeclared keys were accessed during rehashing of the slot";
             default: return "ERR Script attempted to access a non local key in a cluster node";
         }
 
@@ -202,7 +209,7 @@ internal sealed class SlotCheck(ExecutorCore core)
         }
 
         int owner = routing.OwnerOf(keys.Slot);
-        if (owner == routing.Self) return look == Look.Yes && writes && routing.IsHeld(keys.Slot) ? Verdict.IsHeld : Verdict.Executes;
+        if (owner == routing.Self) return look == Look.Yes && writes && routing.IsHeld(keys.Slot) ? Verdict.IsHeld : routing.IsClosed(keys.Slot) ? Verdict.IsClosed : Verdict.Executes;
         bool mayReadHere = keys.HasShardChannels || (cmd.Session.Attention & SessionAttention.ReadsReplica) != 0;
         return mayReadHere && owner == routing.Primary && !writes ? Verdict.Executes : Verdict.IsElsewhere;
     }
@@ -214,7 +221,7 @@ internal sealed class SlotCheck(ExecutorCore core)
             case Verdict.Executes: return null;
             case Verdict.CrossesSlots: return "CROSSSLOT Keys in request don't hash to the same slot";
             case Verdict.IsUnstable: return "TRYAGAIN Multiple keys request during rehashing of slot";
-            case Verdict.IsHeld: return "TRYAGAIN The slot is being given to another node";
+            case Verdict.IsHeld or Verdict.IsClosed: return "TRYAGAIN The slot is being given to another node";
             case Verdict.IsDown: return "CLUSTERDOWN The cluster is down";
             case Verdict.IsDownForWrites: return "CLUSTERDOWN The cluster is down and only accepts read commands";
             case Verdict.IsNotServed: return "CLUSTERDOWN Hash slot not served";
@@ -248,6 +255,7 @@ internal sealed class SlotCheck(ExecutorCore core)
         IsDownForWrites,
         IsUnstable,
         IsHeld,
+        IsClosed,
         Asks,
         IsElsewhere,
     }

@@ -30,6 +30,8 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
     private SlotRouting? _checked; // by which the slots are this node's
     private string? _refusal;
     private long _acks;
+    private long _resumedMs; // when clients went on although the outcome was not known; 0: they did not
+    private long _promisedAt; // the revision of the destination's promise; with a store
 
     private PrimaryConnection Connection => _connection!;
 
@@ -48,7 +50,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
         }
         catch (Exception failure) when (failure is IOException or System.Net.Sockets.SocketException or ObjectDisposedException or OperationCanceledException)
         {
-            move.End(move.IsCanceled ? SlotMoveState.Canceled : SlotMoveState.Failed, move.IsCanceled ? "" : move.Reason ?? (_stream.IsOver ? "more waited for the destination than may" : failure.Message), NowMs);
+            move.End(move.IsCanceled ? SlotMoveState.Canceled : SlotMoveState.Failed, move.IsCanceled ? "" : move.Reason ?? (_stream.IsOver ? "more waited for the destination than may" : service.Stopping.IsCancellationRequested ? "the node stops" : failure.Message), NowMs);
         }
         finally
         {
@@ -56,6 +58,25 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
             _core.Changes.UnsubscribeFromEffects(_stream);
             _connection?.Dispose();
         }
+    }
+
+    // With a store, the destination promises before anything waits.
+    private void AskForPromise()
+    {
+        if (!_ownership.HasStore || _promisedAt != 0) return;
+        Connection.Send("CLUSTER", "SYNCSLOTS", "PROMISE", move.Id);
+        string reply;
+        do
+        {
+            if (!Connection.WaitForInput(SlotMoveLimits.AnswerMsMax)) throw new IOException("the destination does not answer");
+            reply = Connection.ReceiveLine();
+        }
+        while (reply[0] == ':'); // an answer that was given up
+
+        if (!reply.StartsWith(SlotMoveLimits.Promised, StringComparison.Ordinal)) throw new IOException(reply.TrimStart('-'));
+        _promisedAt = long.Parse(reply.AsSpan(SlotMoveLimits.Promised.Length), CultureInfo.InvariantCulture);
+        Connection.Send("CLIENT", "REPLY", "OFF");
+        service.Step("promised");
     }
 
     private void SendAndHandOver()
@@ -72,6 +93,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
         {
             CatchUp();
             service.Step("caught-up");
+            AskForPromise();
             if (TryHandOver()) return;
             move.NoteRetry();
             Thread.Sleep(RetryMs);
@@ -90,6 +112,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
             if (!reply.StartsWith("-TRYAGAIN", StringComparison.Ordinal) || _core.Clock.SteadyMs - startMs > SlotMoveLimits.RemovalMsMax) throw new IOException(reply.TrimStart('-'));
             Thread.Sleep(RetryMs);
             Check();
+            CheckOwner();
         }
 
         Connection.Send("CLIENT", "REPLY", "OFF");
@@ -171,9 +194,11 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
         }
     }
 
-    private long RequestAck()
+    private long RequestAck(bool replicated = false)
     {
-        Connection.Send("CLUSTER", "SYNCSLOTS", "ACK", (++_acks).ToString(CultureInfo.InvariantCulture));
+        string number = (++_acks).ToString(CultureInfo.InvariantCulture);
+        if (replicated) Connection.Send("CLUSTER", "SYNCSLOTS", "ACK", number, "REPLICATED");
+        else Connection.Send("CLUSTER", "SYNCSLOTS", "ACK", number);
         Connection.Send("CLIENT", "REPLY", "OFF");
         return _acks;
     }
@@ -206,21 +231,62 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
             if (!service.Parts.Data.TryBarrier(() => _core.Clock.SteadyMs - startMs >= pauseMs)) return false;
             SendWaiting();
             long leftMs = pauseMs - (_core.Clock.SteadyMs - startMs);
-            if (leftMs <= 0 || !AwaitAck(RequestAck(), leftMs)) return false;
+            if (leftMs <= 0 || !AwaitAck(RequestAck(replicated: true), leftMs)) return false;
             service.Step("acknowledged");
             Check();
             if (_core.Replication.IsReplica) throw new IOException("the source has become a replica");
-            return Give();
+            return _ownership.HasStore ? GiveByStore(Math.Max(pauseMs - (_core.Clock.SteadyMs - startMs), 1)) : Give();
         }
         finally
         {
             _ownership.Hold(null);
             if (move.State is SlotMoveState.Completed) service.Barrier();
-            _core.Pause.Release(PauseReason.SlotMove);
-            service.Parts.ResumePaused();
-            move.NotePause(_core.Clock.SteadyMs - startMs);
+            ResumeClients();
+            move.NotePause((_resumedMs != 0 ? _resumedMs : _core.Clock.SteadyMs) - startMs);
             if (move.State == SlotMoveState.Handover) move.Enter(SlotMoveState.Streaming, NowMs);
         }
+    }
+
+    private void ResumeClients()
+    {
+        _core.Pause.Release(PauseReason.SlotMove);
+        service.Parts.ResumePaused();
+    }
+
+    // Clients wait as long as they may; then the slots alone are refused, until the outcome is known.
+    private bool GiveByStore(long leftMs)
+    {
+        _ownership.Hold(move.Slots, closes: true);
+        if (!move.TryEnterDoubt(NowMs)) Check();
+        SlotGift gift = _ownership.BeginGift(move.Slots, move.TargetId, move.Id, _promisedAt);
+        service.Step("giving");
+        if (!gift.Ended.Wait((int)leftMs, service.Stopping))
+        {
+            if (gift.TryWithdraw())
+            {
+                move.Enter(SlotMoveState.Handover, NowMs);
+                return false;
+            }
+
+            _ownership.Doubt(move.Slots);
+            _ownership.Hold(null);
+            _resumedMs = _core.Clock.SteadyMs;
+            ResumeClients();
+            service.Parts.SlotsMoved();
+            service.Step("in-doubt");
+            gift.Ended.Wait(service.Stopping);
+            _ownership.Doubt(null);
+        }
+
+        if (gift.Ended.Result is { } refusal)
+        {
+            move.Enter(SlotMoveState.Handover, NowMs);
+            throw new IOException(refusal);
+        }
+
+        move.End(SlotMoveState.Completed, "", NowMs);
+        service.Step("given");
+        return true;
     }
 
     private bool Give()

@@ -94,6 +94,17 @@ internal sealed class SlotMove(string id, bool isExport, SlotSet slots, string s
         }
     }
 
+    /// <summary>The owner is about to be changed, unless it is to end: nothing stops it from here on.</summary>
+    internal bool TryEnterDoubt(long atMs)
+    {
+        lock (_changing)
+        {
+            if (HasEnded || Reason is not null) return false;
+            (State, UpdatedMs) = (SlotMoveState.InDoubt, atMs);
+            return true;
+        }
+    }
+
     /// <summary>Has it end as soon as it can, unless the owner is being changed. From any thread.</summary>
     internal bool Stop(string reason, bool isCanceled = false, bool closes = true)
     {

@@ -3,6 +3,9 @@ namespace RedKite.Server.SlotMoves;
 /// <summary>Bounds of moving slots.</summary>
 internal static class SlotMoveLimits
 {
+    /// <summary>How a destination answers that it keeps what it has received; the store's revision of that follows.</summary>
+    internal const string Promised = "+PROMISED ";
+
     /// <summary>The most bytes of data, and of effects, that wait for a destination.</summary>
     internal const long WaitingBytesMax = 256L << 20;
 

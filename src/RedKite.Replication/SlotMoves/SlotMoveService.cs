@@ -36,6 +36,7 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
 {
     private const int IdBytes = 20;
     private const int RetryMs = 200;
+    private const int LookMs = 20;
 
     private readonly Lock _lock = new();
     private readonly List<SlotMove> _moves = []; // the newest first
@@ -46,6 +47,9 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     private bool _isResolving;
 
     internal SlotMoveParts Parts => parts;
+
+    /// <summary>Ends what waits, when the server stops.</summary>
+    internal CancellationToken Stopping => _stopping.Token;
 
     internal long Completed { get; private set; }
 
@@ -109,7 +113,7 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         if (!parts.Ownership.IsPrimary) return "ERR a replica receives no slots";
         foreach (int slot in reception.Slots.Slots())
         {
-            if (parts.Ownership.OwnerOf(slot) != reception.SourceId) return "ERR the source is not the owner of the slots here: give both nodes the same topology first";
+            if (parts.Ownership.OwnerOf(slot) != reception.SourceId) return parts.Ownership.HasStore ? "TRYAGAIN the source is not the owner of the slots here yet" : "ERR the source is not the owner of the slots here: give both nodes the same topology first";
         }
 
         lock (_lock)
@@ -190,6 +194,68 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     {
         _stopping.Cancel();
         foreach (SlotMove move in Moves) move.Stop("the node stops");
+    }
+
+    /// <summary>Promises by the store to keep what was received, until it is known whether the slots are this node's. On a thread of its own.</summary>
+    /// <param name="reception">What is received, whose taking has begun.</param>
+    /// <returns>The reply.</returns>
+    internal string Promise(SlotReception reception)
+    {
+        if (parts.Ownership.Promise(reception.Id, out long revision, _stopping.Token) is { } refusal)
+        {
+            reception.EndTaking();
+            return "-" + refusal;
+        }
+
+        new Thread(() => Guarded(() => Keep(reception))) { Name = "redkite-slot-promise", IsBackground = true }.Start();
+        return SlotMoveLimits.Promised + revision.ToString(System.Globalization.CultureInfo.InvariantCulture);
+    }
+
+    // The routing decides, as it does for commands; what is received is this node's when it says so, whoever has heard of that.
+    private void Keep(SlotReception reception)
+    {
+        while (!IsOwner(reception.Slots))
+        {
+            if (reception.Failure is null)
+            {
+                if (_stopping.Token.WaitHandle.WaitOne(LookMs)) return;
+                continue;
+            }
+
+            try
+            {
+                parts.Ownership.Withdraw(reception.Id, _stopping.Token);
+            }
+            catch (Exception failure) when (failure is OperationCanceledException or ObjectDisposedException)
+            {
+                return; // the next start knows by the store
+            }
+
+            if (IsOwner(reception.Slots)) break;
+            reception.EndTaking();
+            return;
+        }
+
+        reception.NoteTaken(areTaken: true);
+        parts.Core.Routing.Hidden.EndReceiving(reception.Slots);
+        NoteTaken(reception);
+    }
+
+    private bool IsOwner(SlotSet slots) => parts.Core.Routing.Value is { } routing && slots.Slots().Any(slot => routing.Self >= 0 && routing.OwnerOf(slot) == routing.Self);
+
+    /// <summary>Ends receptions that cannot come to an end any more, and asks what is in doubt. Every now and then.</summary>
+    internal void Tick()
+    {
+        ResolveSoon();
+        if (!parts.Ownership.HasStore) return;
+        SlotReception[] all;
+        lock (_lock) all = [.. _receptions];
+        foreach (SlotReception reception in all)
+        {
+            if (reception.Failure is not null || IsOwner(reception.Slots)) continue;
+            if (!parts.Ownership.IsPrimary) reception.End("the destination is no primary any more");
+            else if (!reception.Slots.Slots().All(slot => parts.Ownership.OwnerOf(slot) == reception.SourceId)) reception.End("the source does not own the slots any more");
+        }
     }
 
     /// <summary>Asks whether slots were given, until that is known: at the start, and when a destination has not answered.</summary>
