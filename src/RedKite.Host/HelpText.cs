@@ -36,6 +36,8 @@ internal static partial class HelpText
           export ADDRESS FILE                          writes the data of a running server into an RDB file
           import ADDRESS                               copies the data of a running server into another
           verify-replica PRIMARY REPLICA               says whether a replica has its primary's data, and which keys differ
+          cluster VERB                                 makes, shows and changes a cluster with etcd (redkite cluster --help)
+          controller                                   sees to a cluster with etcd, without data
           service install                              writes a systemd unit for this program
 
         ENVIRONMENT
@@ -54,7 +56,7 @@ internal static partial class HelpText
         SETTINGS
         """;
 
-    private static readonly string[] Commands = ["bench", "doctor", "debug-package", "analyze", "check", "export", "import", "verify-replica", "service"];
+    private static readonly string[] Commands = ["bench", "doctor", "debug-package", "analyze", "check", "export", "import", "verify-replica", "cluster", "controller", "service"];
 
     /// <summary>What to say of a first argument that is neither a command nor a configuration file; null: it may be a file.</summary>
     internal static string? UnknownWord(string argument)

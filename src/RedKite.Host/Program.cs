@@ -1,6 +1,7 @@
 using System.Runtime.InteropServices;
 using RedKite.Bench;
 using RedKite.Dashboard;
+using RedKite.Host.Clusters;
 using RedKite.Server.Config;
 using RedKite.Server.Durability;
 using RedKite.Server.Logging;
@@ -23,6 +24,8 @@ internal static class Program
         if (arguments is ["import", .. string[] importOptions]) return ImportProgram.Run(importOptions, Console.Out, Console.Error);
         if (arguments is ["verify-replica", .. string[] verifyOptions]) return VerifyReplicaProgram.Run(verifyOptions, Console.Out, Console.Error);
         if (arguments is ["service", .. string[] serviceOptions]) return ServiceProgram.Run(serviceOptions, Console.Out, Console.Error);
+        if (arguments is ["cluster", .. string[] clusterOptions]) return await ClusterProgram.Run(clusterOptions, Console.In, Console.Out, Console.Error).ConfigureAwait(false);
+        if (arguments is ["controller", .. string[] controllerOptions]) return await ControllerProgram.Run(controllerOptions, Console.Out, Console.Error).ConfigureAwait(false);
         if (arguments is ["analyze", .. string[] analyzeOptions]) return AnalyzeProgram.Run(analyzeOptions, Console.Out, Console.Error);
 
         CommandLine commandLine = CommandLine.Parse(arguments);

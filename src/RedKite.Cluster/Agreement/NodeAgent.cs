@@ -323,7 +323,7 @@ internal sealed partial class NodeAgent
     }
 
     private NodeStatus StatusOfNow(long sealedAt, DataPosition position) =>
-        new() { Node = _node.Describe() with { ShardId = "" }, Incarnation = _node.Incarnation, Version = _applied.Version, SealedAt = sealedAt, Position = position, IsNoSuccessor = _node.IsNoSuccessor, HasKeysOfItsOwn = _node.HasKeysOfItsOwn };
+        new() { Node = _node.Describe() with { ShardId = "" }, Incarnation = _node.Incarnation, Version = _applied.Version, SealedAt = sealedAt, Position = position, Serves = _applied.Serves, IsNoSuccessor = _node.IsNoSuccessor, HasKeysOfItsOwn = _node.HasKeysOfItsOwn };
 
     private async Task Report(NodeStatus status, CancellationToken cancellation)
     {

@@ -28,6 +28,9 @@ internal sealed record NodeStatus
 
     internal DataPosition Position { get; init; } = DataPosition.None;
 
+    /// <summary>Whether it serves as a primary, as far as the topology says: its lease ends that, too.</summary>
+    internal bool Serves { get; init; }
+
     /// <summary>Whether it never becomes a primary by itself (`cluster-replica-no-failover`).</summary>
     internal bool IsNoSuccessor { get; init; }
 
@@ -47,6 +50,7 @@ internal sealed record NodeStatus
             json.WriteNumber("sealedAt"u8, SealedAt);
             json.WriteString("history"u8, Position.History);
             json.WriteNumber("offset"u8, Position.Offset);
+            json.WriteBoolean("serves"u8, Serves);
             json.WriteBoolean("noSuccessor"u8, IsNoSuccessor);
             json.WriteBoolean("ownKeys"u8, HasKeysOfItsOwn);
             json.WriteEndObject();
@@ -58,7 +62,7 @@ internal sealed record NodeStatus
     /// <exception cref="TopologyException">It is no status of a node.</exception>
     internal static NodeStatus Read(ReadOnlyMemory<byte> bytes) => TopologyDocument.Parse(bytes, static root =>
     {
-        TopologyDocument.CheckFormat(root, "node", "incarnation", "version", "sealedAt", "history", "offset", "noSuccessor", "ownKeys");
+        TopologyDocument.CheckFormat(root, "node", "incarnation", "version", "sealedAt", "history", "offset", "serves", "noSuccessor", "ownKeys");
         return new NodeStatus
         {
             Node = TopologyDocument.ReadNode(TopologyDocument.Member(root, "node")),
@@ -66,6 +70,7 @@ internal sealed record NodeStatus
             Version = TopologyDocument.Member(root, "version").GetInt64(),
             SealedAt = TopologyDocument.Member(root, "sealedAt").GetInt64(),
             Position = new DataPosition(TopologyDocument.Text(root, "history"), TopologyDocument.Member(root, "offset").GetInt64()),
+            Serves = TopologyDocument.Member(root, "serves").GetBoolean(),
             IsNoSuccessor = TopologyDocument.Member(root, "noSuccessor").GetBoolean(),
             HasKeysOfItsOwn = TopologyDocument.Member(root, "ownKeys").GetBoolean(),
         };

@@ -22,6 +22,7 @@ internal sealed class ServerLink : IDisposable
     private const int DepthMax = 16;
     private const int ArrayMax = 1 << 24;
 
+    private readonly int _patienceMs;
     private readonly TcpClient _client;
     private readonly Stream _stream;
     private readonly byte[] _output = new byte[BufferBytes];
@@ -31,7 +32,7 @@ internal sealed class ServerLink : IDisposable
     private int _at;
     private int _end;
 
-    private ServerLink(ServerAddress address, TcpClient client, Stream stream) => (Address, _client, _stream) = (address, client, stream);
+    private ServerLink(ServerAddress address, TcpClient client, Stream stream, int patienceMs) => (Address, _client, _stream, _patienceMs) = (address, client, stream, patienceMs);
 
     internal ServerAddress Address { get; }
 
@@ -39,13 +40,16 @@ internal sealed class ServerLink : IDisposable
     internal long Received { get; private set; }
 
     /// <summary>Connects, with TLS and a login if the address says so.</summary>
-    internal static ServerLink Open(ServerAddress address)
+    /// <param name="address">The server.</param>
+    /// <param name="patienceMs">How long it may take to connect, and to send something.</param>
+    internal static ServerLink Open(ServerAddress address, int patienceMs = PatienceMs)
     {
         TcpClient? client = null;
         try
         {
-            client = new TcpClient(address.Host, address.Port) { ReceiveTimeout = PatienceMs, SendTimeout = PatienceMs, NoDelay = true };
-            var link = new ServerLink(address, client, address.Tls is null ? client.GetStream() : Encrypted(client.GetStream(), address));
+            client = new TcpClient { ReceiveTimeout = patienceMs, SendTimeout = patienceMs, NoDelay = true };
+            Connect(client, address, patienceMs);
+            var link = new ServerLink(address, client, address.Tls is null ? client.GetStream() : Encrypted(client.GetStream(), address), patienceMs);
             if (address.Password.Length > 0) link.RunOrFail("AUTH", address.User, address.Password);
             return link;
         }
@@ -54,6 +58,19 @@ internal sealed class ServerLink : IDisposable
             client?.Dispose();
             if (failure is TransferException) throw;
             throw new TransferException($"{address}: {(failure is SocketException refused ? "cannot connect: " + ServerAddress.ReasonOf(refused) : FileFailure.ReasonOf(failure))}");
+        }
+    }
+
+    private static void Connect(TcpClient client, ServerAddress address, int patienceMs)
+    {
+        using var limit = new CancellationTokenSource(patienceMs);
+        try
+        {
+            client.ConnectAsync(address.Host, address.Port, limit.Token).AsTask().GetAwaiter().GetResult();
+        }
+        catch (OperationCanceledException)
+        {
+            throw new SocketException((int)SocketError.TimedOut);
         }
     }
 
@@ -220,7 +237,7 @@ internal sealed class ServerLink : IDisposable
     }
 
     private TransferException Broken(IOException failure) => Fail(failure.InnerException is SocketException { SocketErrorCode: SocketError.TimedOut or SocketError.WouldBlock }
-        ? string.Create(CultureInfo.InvariantCulture, $"no reply for {PatienceMs / 1000} seconds")
+        ? string.Create(CultureInfo.InvariantCulture, $"no reply for {_patienceMs / 1000} seconds")
         : $"the connection broke: {failure.InnerException?.Message ?? failure.Message}");
 
     private static SslStream Encrypted(NetworkStream plain, ServerAddress address)

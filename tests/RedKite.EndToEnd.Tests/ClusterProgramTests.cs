@@ -1,0 +1,149 @@
+using System.Text.Json;
+using RedKite.TestSupport;
+
+namespace RedKite.EndToEnd.Tests;
+
+/// <summary>redkite cluster and redkite controller with a real etcd and nodes in processes of their own. What is planned has tests of its own: ClusterPlannerTests.</summary>
+public sealed class ClusterProgramTests
+{
+    private const int PatienceMs = 90_000;
+
+    [Fact]
+    public async Task A_cluster_is_made_changed_and_mended_by_the_operators_commands()
+    {
+        Assert.SkipWhen(EtcdProgram.FilePath is null, EtcdProgram.Missing);
+        await using EtcdProgram etcd = await EtcdProgram.StartAsync(members: 1, certificates: null, TestContext.Current.CancellationToken);
+        string store = etcd.Addresses[0].ToString();
+        using ServerProcess controller = ServerProcess.StartUnchecked(new("controller", $"dotnet \"{Transfers.Program}\" controller --cluster-etcd {store} --cluster-lease-ms 1000 --cluster-auto-join no", IsRedKite: true), port: 0);
+        ServerProcess[] nodes = [.. Enumerable.Range(0, 4).AsParallel().Select(_ => Start(store))];
+        try
+        {
+            string[] names = [.. nodes.Select(static node => $"127.0.0.1:{node.Port}")];
+            (string a, string b, string c, string d) = (names[0], names[1], names[2], names[3]);
+
+            // Without a cluster.
+            Assert.Equal("error", (await Status(store, exitCode: 4)).GetProperty("state").GetString());
+            await Fails(1, "the store has no cluster", store, "add", a, "--yes");
+
+            // Asked, and refused; then done, and done again.
+            ChildProgram declined = await ChildProgram.Run("dotnet", [Transfers.Program, "cluster", "create", a, b, "--cluster-etcd", store], input: "no\n");
+            Assert.Equal(3, declined.ExitCode);
+            Assert.Contains($"give {a}", declined.Output, StringComparison.Ordinal);
+            Assert.EndsWith("Do it? (yes/no) Nothing was done.", declined.Output.TrimEnd(), StringComparison.Ordinal);
+            ChildProgram created = (await ChildProgram.Run("dotnet", [Transfers.Program, "cluster", "create", a, b, "--cluster-etcd", store], input: "yes\n")).Succeeded();
+            Assert.EndsWith("Done.", created.Output.TrimEnd(), StringComparison.Ordinal);
+            Assert.Equal("OK", Run(nodes[0], "SET {b} 1")); // the slot 3300
+            Assert.Equal("OK", Run(nodes[1], "SET {a} 1")); // the slot 15495
+            Assert.Contains("Nothing is to be done.", (await Cluster(store, "create", a, b, "--yes")).Succeeded().Output, StringComparison.Ordinal);
+
+            // A node with keys would lose them.
+            await Fails(1, "is none of the cluster's", store, "remove", c, "--yes");
+            await Fails(1, "is none of the cluster's", store, "failover", c, "--yes");
+            Assert.Equal("done", Outcome(await Cluster(store, "add", c, "--of", a, "--yes", "--json")));
+            (await ChildProgram.Run("dotnet", [Transfers.Program, "cluster", "status", "--node", b])).Succeeded(); // the node says where the store is
+            JsonElement status = await Status(store, exitCode: 0);
+            JsonElement shard = status.GetProperty("shards")[0];
+            Assert.Equal((16384, a, 8192, 2), (status.GetProperty("slots_assigned").GetInt32(), shard.GetProperty("primary").GetProperty("address").GetString(), shard.GetProperty("slot_count").GetInt32(), status.GetProperty("shards").GetArrayLength()));
+            Assert.StartsWith("controller on ", status.GetProperty("controller").GetString(), StringComparison.Ordinal);
+            Assert.Equal(c, Assert.Single(shard.GetProperty("replicas").EnumerateArray()).GetProperty("address").GetString());
+            Assert.Equal(d, Assert.Single(status.GetProperty("other_nodes").EnumerateArray()).GetProperty("address").GetString());
+
+            // The replica takes over when it has everything.
+            Until(() => Run(nodes[2], "DBSIZE") == "1", "the replica");
+            (await Cluster(store, "failover", c, "--yes")).Succeeded();
+            Assert.Equal("1", Run(nodes[2], "GET {b}"));
+            Assert.Equal("OK", Run(nodes[2], "SET {b} 2"));
+
+            // The former primary dies, and another node takes its place.
+            await Fails(1, "is not gone", store, "replace", a, d, "--yes");
+            nodes[0].Signal("KILL");
+            ChildProgram replaced = await Repeat(() => Cluster(store, "replace", a, d, "--yes"), static run => run.ExitCode == 0);
+            Assert.Contains($"add {d}", replaced.Output, StringComparison.Ordinal);
+            Until(() => Run(nodes[3], "DBSIZE") == "1", "the new replica");
+
+            // The primary dies, and the controller that is no node chooses the replica.
+            nodes[2].Signal("KILL");
+            (await Cluster(store, "failover", d, "--yes")).Succeeded();
+            Assert.Equal("2", Run(nodes[3], "GET {b}"));
+            (await Cluster(store, "remove", c, "--yes")).Succeeded();
+            Assert.Equal("ok", (await Status(store, exitCode: 0)).GetProperty("state").GetString());
+
+            controller.Signal("TERM");
+            Assert.Equal(0, controller.WaitForExit(PatienceMs));
+            Assert.Contains("no-controller", (await Status(store, exitCode: 4)).GetProperty("faults").EnumerateArray().Select(static fault => fault.GetProperty("name").GetString()));
+        }
+        finally
+        {
+            foreach (ServerProcess node in nodes) node.Dispose();
+        }
+    }
+
+    // No store is reached for these.
+    [Theory]
+    [InlineData("a verb is missing")]
+    [InlineData("there is no verb 'frob'", "frob")]
+    [InlineData("unknown option '--frob'", "status", "--frob")]
+    [InlineData("where is the cluster?", "status")]
+    [InlineData("'x' is too much", "status", "x")]
+    [InlineData("a node or slots are missing", "add")]
+    [InlineData("--by belongs to another verb", "add", "x", "--by", "keys")]
+    [InlineData("--to is missing", "move", "0-10")]
+    [InlineData("slots are numbers from 0 to 16383", "move", "0-16384", "--to", "x")]
+    [InlineData("--by needs slots or keys", "rebalance", "--by", "weight")]
+    [InlineData("--shards and --replicas exclude each other", "create", "--shards", "1", "--replicas", "1")]
+    [InlineData("--wait needs a number", "create", "--wait", "0")]
+    [InlineData("--json needs --yes or --plan", "create", "--json")]
+    public async Task Wrong_arguments_are_one_line(string reason, params string[] arguments)
+    {
+        ChildProgram run = await Transfers.Run(["cluster", .. arguments]);
+        Assert.Equal(2, run.ExitCode);
+        Assert.StartsWith("redkite cluster: " + reason, Assert.Single(run.Errors.TrimEnd().Split('\n')), StringComparison.Ordinal);
+    }
+
+    private static ServerProcess Start(string store) => Transfers.Start(
+        "redkite", "--save", "", "--cluster-enabled", "yes", "--cluster-etcd", store, "--cluster-lease-ms", "1000", "--cluster-announce-ip", "127.0.0.1", "--cluster-controller", "no", "--repl-diskless-sync-delay", "0");
+
+    private static Task<ChildProgram> Cluster(string store, params string[] arguments) => Transfers.Run(["cluster", .. arguments, "--cluster-etcd", store]);
+
+    private static async Task Fails(int exitCode, string reason, string store, params string[] arguments)
+    {
+        ChildProgram run = await Cluster(store, arguments);
+        Assert.Equal(exitCode, run.ExitCode);
+        Assert.Contains(reason, Assert.Single(run.Errors.TrimEnd().Split('\n')), StringComparison.Ordinal);
+    }
+
+    private static async Task<JsonElement> Status(string store, int exitCode)
+    {
+        ChildProgram run = await Cluster(store, "status", "--json");
+        Assert.True(run.ExitCode == exitCode, $"{run.ExitCode} {run.Output} {run.Errors}");
+        return JsonDocument.Parse(run.Output).RootElement;
+    }
+
+    private static string Outcome(ChildProgram run) => JsonDocument.Parse(run.Succeeded().Output).RootElement.GetProperty("outcome").GetString()!;
+
+    private static async Task<ChildProgram> Repeat(Func<Task<ChildProgram>> run, Func<ChildProgram, bool> isEnough)
+    {
+        long deadline = Environment.TickCount64 + PatienceMs;
+        while (true)
+        {
+            ChildProgram ended = await run();
+            if (isEnough(ended)) return ended;
+            Assert.True(Environment.TickCount64 < deadline, ended.Output + ended.Errors);
+        }
+    }
+
+    private static string Run(ServerProcess node, string command)
+    {
+        using RespConnection client = node.Connect();
+        return client.Run(command).Text;
+    }
+
+    private static void Until(Func<bool> holds, string what) => Assert.True(SpinWait.SpinUntil(
+        () =>
+        {
+            if (holds()) return true;
+            Thread.Sleep(20);
+            return false;
+        },
+        PatienceMs), what);
+}
