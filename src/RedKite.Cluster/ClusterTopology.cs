@@ -143,6 +143,18 @@ internal sealed class ClusterTopology
         return new ClusterTopology(Version, Epoch, nodes, owners, Terms);
     }
 
+    /// <summary>The same without a node, which does not join again by itself.</summary>
+    internal ClusterTopology WithoutForGood(string id)
+    {
+        string shard = Find(id)!.ShardId;
+        ClusterTopology next = Without(id);
+        if (Terms.ClusterId.Length == 0) return next;
+
+        // Whether it may be the only one with a write that it has acknowledged, the primary says; without one, the operator.
+        if (Terms.Of(shard) is { IsSealed: true } terms) next = next.WithTerms(shard, terms.WithInStep(terms.ReplicasInStep.Where(other => other != id)));
+        return next.WithTerms(next.Terms with { Removed = next.Terms.Removed.Add(id) });
+    }
+
     /// <summary>No slot has an owner.</summary>
     internal static short[] NoOwners()
     {

@@ -21,10 +21,12 @@ public sealed partial class DocumentedCommandTests(DocumentedServers here) : ICl
         ("dotnet tool install", "asks a registry; PackageTests installs the tool from a folder"),
         ("dotnet artifacts/bin/", "runs tests of another suite"),
         ("redis-server ", "is not RedKite"),
+        ("redkite cluster ", "needs etcd; ClusterProgramTests has one"),
+        ("redkite controller ", "needs etcd; ClusterProgramTests has one"),
     ];
 
     // Programs of the system that prepare a machine. They are neither executed nor checked.
-    private static readonly string[] Systems = ["cp", "install", "openssl", "systemctl", "useradd"];
+    private static readonly string[] Systems = ["cp", "etcd", "install", "openssl", "systemctl", "useradd"];
 
     // Blocks that are no command lines: a page, what its block begins with, what it is.
     private static readonly (string Page, string Begins, string What)[] Texts =
@@ -104,6 +106,7 @@ public sealed partial class DocumentedCommandTests(DocumentedServers here) : ICl
         [
             ("redkite frobnicate", "frobnicate"),
             ("redkite check --mend dump.rdb", "--mend"),
+            ("redkite cluster create --replcas 1", "--replcas"),
             ("redkite --prot 6379", "prot"),
             ("./dev tset", "tset"),
             ("./dev bench ladder --stagse 1", "--stagse"),

@@ -94,19 +94,8 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
             state.Topology.Find(id) is null ? (null, "ERR Unknown node " + shown)
             : id == state.SelfId ? (null, "ERR I tried hard but I can't forget myself...")
             : id == state.Self.PrimaryId ? (null, "ERR Can't forget my master!")
-            : (state.With(WithoutForGood(state.Topology, id)), null), out Func<string?>? rest);
+            : (state.With(state.Topology.WithoutForGood(id)), null), out Func<string?>? rest);
         ReplyChanged(cmd, refusal, rest);
-    }
-
-    private static ClusterTopology WithoutForGood(ClusterTopology topology, string id)
-    {
-        string shard = topology.Find(id)!.ShardId;
-        topology = topology.Without(id);
-        if (topology.Terms.ClusterId.Length == 0) return topology;
-
-        // Whether it may be the only one with a write that it has acknowledged, the primary says; without one, the operator.
-        if (topology.Terms.Of(shard) is { IsSealed: true } terms) topology = topology.WithTerms(shard, terms.WithInStep(terms.ReplicasInStep.Where(other => other != id)));
-        return topology.WithTerms(topology.Terms with { Removed = topology.Terms.Removed.Add(id) });
     }
 
     // CLUSTER RESET [HARD | SOFT]

@@ -78,7 +78,10 @@ internal static class ClusterPlanner
     }
 
     /// <summary>Takes a node out. What it has moves away first: its slots, and its replicas.</summary>
-    internal static ClusterPlan Remove(ClusterView view, string text)
+    /// <param name="view">The cluster.</param>
+    /// <param name="text">The node.</param>
+    /// <param name="acceptsLoss">Whether it may be one that alone has acknowledged writes.</param>
+    internal static ClusterPlan Remove(ClusterView view, string text, bool acceptsLoss)
     {
         ClusterTopology topology = Existing(view);
         if (topology.Terms.Removed.Contains(text)) return ClusterPlan.Nothing;
@@ -87,7 +90,8 @@ internal static class ClusterPlanner
         bool isAlive = view.Alive.ContainsKey(node.Id);
         var forget = new PlanStep(PlanStepKind.Forget, node.Id);
 
-        // As a primary without slots it follows none any more, and acknowledges no write that only it would have.
+        // As a primary without slots it follows none any more, and removes its copy of the keys.
+        ThrowIfNeeded(view, topology, known, acceptsLoss);
         if (!known.IsPrimary) return isAlive ? ClusterPlan.Of([new PlanStep(PlanStepKind.Detach, node.Id)], [forget]) : ClusterPlan.Of([forget with { NeedsAbsence = true }]);
         ClusterNode[] replicas = [.. topology.ReplicasOf(node.Id)];
         bool hasSlots = topology.RangesOf(node.Id).Count > 0;
@@ -196,6 +200,7 @@ internal static class ClusterPlanner
         Registered(view, next);
         if (topology.Find(next.Id) is { IsPrimary: true } busy && (topology.RangesOf(busy.Id).Count > 0 || topology.ReplicasOf(busy.Id).Any())) throw new PlanException($"{view.Show(next.Id)} has slots or replicas");
         var forget = new PlanStep(PlanStepKind.Forget, old.Id) { NeedsAbsence = true };
+        ThrowIfNeeded(view, topology, old, acceptsLoss);
         if (old.PrimaryId is { } primary) return ClusterPlan.Of([forget, Join(next, primary)]);
 
         ClusterNode[] replicas = [.. topology.ReplicasOf(old.Id).Where(replica => replica.Id != next.Id)];
@@ -221,6 +226,13 @@ internal static class ClusterPlanner
 
     private static ClusterNode Registered(ClusterView view, ClusterNode node) =>
         view.Alive.ContainsKey(node.Id) ? node : throw new PlanException($"{ClusterView.Show(node)} is not registered in the store: it does not run, or does not reach the store");
+
+    // While a shard has no primary, a node that is taken out does not count any more, whatever it alone has.
+    private static void ThrowIfNeeded(ClusterView view, ClusterTopology topology, ClusterNode node, bool acceptsLoss)
+    {
+        ShardTerms terms = topology.Terms.Of(node.ShardId);
+        if (terms.IsSealed && terms.Acks > 0 && !acceptsLoss && terms.ReplicasInStep.Contains(node.Id)) throw new PlanException($"the shard of {view.Show(node.Id)} has no primary, and acknowledged writes may be on this node alone. Start it again, or say --accept-loss", mayLose: true);
+    }
 
     private static void ThrowUnlessWhole(ClusterTopology topology)
     {

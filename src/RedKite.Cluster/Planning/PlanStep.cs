@@ -122,8 +122,7 @@ internal static class PlanStepChange
             case PlanStepKind.Forget:
                 if (node is null) return topology;
                 if (topology.RangesOf(node.Id).Count > 0 && !step.NeedsAbsence) throw new PlanException($"the node {node.Id} has got slots meanwhile");
-                topology = topology.Without(node.Id);
-                return topology.WithTerms(topology.Terms with { Removed = topology.Terms.Removed.Add(node.Id) });
+                return topology.WithoutForGood(node.Id);
             case PlanStepKind.HandOver:
                 if (node is null) throw Gone(step.NodeId);
                 if (node.IsPrimary) return topology;

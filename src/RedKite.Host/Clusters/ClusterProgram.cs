@@ -36,6 +36,7 @@ internal static class ClusterProgram
             --replica             as a replica of the shard with the fewest
             --of NODE             as a replica of that one's shard
           remove NODE             takes a node out; its slots move to the others first, and its replicas follow others
+            --accept-loss         although the shard has no primary, and this node alone may have acknowledged writes
           rebalance               moves slots so that each primary has as many
             --by WHAT             slots, or keys
           move SLOTS --to NODE    moves slots, such as 0-100,200, with their keys
@@ -117,8 +118,8 @@ internal static class ClusterProgram
                 Expect(options, names, 1, ["--replica", "--of"]);
                 return (view => ClusterPlanner.Add(view, names[0], options.Has("--replica") || options.Has("--of"), options["--of"]), null);
             case "remove":
-                Expect(options, names, 1, []);
-                return (view => ClusterPlanner.Remove(view, names[0]), null);
+                Expect(options, names, 1, ["--accept-loss"]);
+                return (view => ClusterPlanner.Remove(view, names[0], acceptsLoss), null);
             case "rebalance":
                 Expect(options, names, 0, ["--by"]);
                 return options["--by"] switch

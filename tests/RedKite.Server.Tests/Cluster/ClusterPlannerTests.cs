@@ -48,8 +48,8 @@ public sealed class ClusterPlannerTests
         Assert.True(ClusterPlanner.Add(view, Id(4), isReplica: true, primary: Id(1)).IsEmpty);
         Assert.True(ClusterPlanner.Rebalance(view, weights: null).IsEmpty);
         Assert.True(ClusterPlanner.Move(view, SlotSet.Of([new SlotRange(0, 5460)]), Id(1)).IsEmpty);
-        ClusterView without = Behind(view, ClusterPlanner.Remove(view, Id(4)));
-        Assert.True(ClusterPlanner.Remove(without, Id(4)).IsEmpty);
+        ClusterView without = Behind(view, ClusterPlanner.Remove(view, Id(4), acceptsLoss: false));
+        Assert.True(ClusterPlanner.Remove(without, Id(4), acceptsLoss: false).IsEmpty);
         Assert.Contains("has a cluster already", Refused(() => ClusterPlanner.Create(Registered(view, 7), [], shards: null, replicas: 0)), StringComparison.Ordinal);
     }
 
@@ -69,7 +69,7 @@ public sealed class ClusterPlannerTests
     public void Remove_moves_slots_and_replicas_away_first()
     {
         ClusterView view = Created(6, replicas: 1);
-        ClusterPlan plan = ClusterPlanner.Remove(view, Id(2)); // 5461 to 10922, with the replica 5
+        ClusterPlan plan = ClusterPlanner.Remove(view, Id(2), acceptsLoss: false); // 5461 to 10922, with the replica 5
         Assert.Equal([PlanStepKind.Move, PlanStepKind.Move], plan.Stages[0].Select(static step => step.Kind));
         Assert.Equal([PlanStepKind.Replicate], plan.Stages[1].Select(static step => step.Kind));
         Assert.Equal([PlanStepKind.Forget], plan.Stages[2].Select(static step => step.Kind));
@@ -79,15 +79,15 @@ public sealed class ClusterPlannerTests
         Assert.Contains(Id(2), behind.Terms.Removed);
         Assert.Equal(2, behind.ReplicasOf(behind.Find(Id(5))!.PrimaryId!).Count());
 
-        // A replica follows none any more before it is taken out, since it would acknowledge writes that it alone has.
-        plan = ClusterPlanner.Remove(view, Id(4));
+        // A replica follows none any more before it is taken out, and removes its copy of the keys.
+        plan = ClusterPlanner.Remove(view, Id(4), acceptsLoss: false);
         Assert.Equal([PlanStepKind.Detach, PlanStepKind.Forget], plan.Steps.Select(static step => step.Kind));
         Assert.Equal("1: 0-5460 | 2: 5461-10922 5 | 3: 10923-16383 6", Show(Done(view, plan)));
-        plan = ClusterPlanner.Remove(Gone(view, 4), Id(4));
+        plan = ClusterPlanner.Remove(Gone(view, 4), Id(4), acceptsLoss: false);
         Assert.True(Assert.Single(plan.Steps).NeedsAbsence);
-        Assert.Contains("failover", Refused(() => ClusterPlanner.Remove(Gone(view, 1), Id(1))), StringComparison.Ordinal);
-        Assert.Contains("replace", Refused(() => ClusterPlanner.Remove(Gone(Created(3, 0), 1), Id(1))), StringComparison.Ordinal);
-        Assert.Contains("no other primary", Refused(() => ClusterPlanner.Remove(Created(1, 0), Id(1))), StringComparison.Ordinal);
+        Assert.Contains("failover", Refused(() => ClusterPlanner.Remove(Gone(view, 1), Id(1), acceptsLoss: false)), StringComparison.Ordinal);
+        Assert.Contains("replace", Refused(() => ClusterPlanner.Remove(Gone(Created(3, 0), 1), Id(1), acceptsLoss: false)), StringComparison.Ordinal);
+        Assert.Contains("no other primary", Refused(() => ClusterPlanner.Remove(Created(1, 0), Id(1), acceptsLoss: false)), StringComparison.Ordinal);
     }
 
     // Some random clusters: shares differ by one slot at most, nothing moves twice, and no slot moves that need not.
@@ -166,6 +166,9 @@ public sealed class ClusterPlannerTests
         ClusterPlan plan = ClusterPlanner.Failover(view, Id(3), acceptsLoss: true);
         Assert.Equal([PlanStepKind.AcceptLoss, PlanStepKind.Choose], plan.Steps.Select(static step => step.Kind));
         Assert.True(Done(view, plan).Terms.Of(shard).AcceptsLoss);
+        Assert.True(Assert.Throws<PlanException>(() => ClusterPlanner.Remove(view, Id(2), acceptsLoss: false)).MayLose);
+        Assert.Equal(Id(3), Done(view, ClusterPlanner.Remove(view, Id(2), acceptsLoss: true)).Terms.Of(shard).InStep);
+        Assert.True(Assert.Throws<PlanException>(() => ClusterPlanner.Replace(Registered(view, 4), Id(2), Id(4), acceptsLoss: false)).MayLose);
         Assert.Contains("no node of the shard", Refused(() => ClusterPlanner.Failover(Gone(view, 3), Id(3), acceptsLoss: true)), StringComparison.Ordinal);
     }
 
@@ -230,7 +233,7 @@ public sealed class ClusterPlannerTests
         Assert.Equal(["primary-not-serving"], FaultsOf(view with { Alive = view.Alive.ToDictionary(static pair => pair.Key, static pair => pair.Value with { Serves = pair.Key != Id(1) }) }));
         Assert.Equal(["handover"], FaultsOf(With(view, view.Topology.WithTerms(shard, new ShardTerms { HandoverTo = Id(3) }))));
         Assert.Equal(["replica-gone", "too-few-replicas"], FaultsOf(Gone(With(view, view.Topology.WithTerms(shard, new ShardTerms { Acks = 1 })), 3)));
-        Assert.Equal(["node-taken-out"], FaultsOf(Behind(view, ClusterPlanner.Remove(view, Id(3)))).Where(static name => name != "no-replica"));
+        Assert.Equal(["node-taken-out"], FaultsOf(Behind(view, ClusterPlanner.Remove(view, Id(3), acceptsLoss: false))).Where(static name => name != "no-replica"));
     }
 
     // Its names are an interface: scripts read them.
@@ -284,7 +287,7 @@ public sealed class ClusterPlannerTests
     // The topology behind a plan whose moves have succeeded.
     private static ClusterTopology Done(ClusterView view, ClusterPlan plan)
     {
-        ClusterTopology topology = view.Topology ?? new ClusterTopology(0, 0, [], ClusterTopology.NoOwners());
+        ClusterTopology topology = view.Topology ?? new ClusterTopology(0, 0, [], ClusterTopology.NoOwners(), ClusterTerms.None with { ClusterId = Id(9) });
         foreach (PlanStep step in plan.Steps)
         {
             if (step.Kind == PlanStepKind.Move) Assert.All(step.Slots.Slots(), slot => Assert.Equal(step.NodeId, topology.OwnerOf(slot)!.Id));
