@@ -101,7 +101,7 @@ internal sealed class ClusterAgreement : IDisposable
             (ClusterState? next, string? refusal) = change(state);
             if (next is null) return refusal;
             long version = before.Version;
-            if (next.Topology != before || shared is null)
+            if (next.Topology != shared?.Topology) // a node that has joined by it is a change, too
             {
                 ClusterTopology wanted = next.Topology.WithTerms(before.Terms with { Shards = next.Topology.Terms.Shards, Removed = next.Topology.Terms.Removed });
                 SharedTopology? replaced = shared is null ? await TryFound(wanted, cancellation) : await shared.TryReplace(_store, wanted, [], cancellation);
@@ -159,6 +159,29 @@ internal sealed class ClusterAgreement : IDisposable
         if (behind?.Topology.Find(Node.Id) is null) return; // no slot is this node's
         while (_cluster.VersionInForce < behind.Topology.Version) either.Token.WaitHandle.WaitOne(TimeSpan.FromMilliseconds(2));
         either.Token.ThrowIfCancellationRequested();
+    }
+
+    /// <summary>Whether the store's topology has this node, which may not have seen yet that it was taken out. Returns the error of a reply if it has, or that is not known; null: it has not.</summary>
+    internal string? IsMember()
+    {
+        try
+        {
+            using var limit = new CancellationTokenSource(AnswerLimit);
+            SharedTopology? shared = SharedTopology.Read(_store, limit.Token).GetAwaiter().GetResult();
+            return shared?.Topology.Find(Node.Id) is null ? null : "ERR this node is one of its cluster: CLUSTER FORGET takes it out, on another node";
+        }
+        catch (Exception failure) when (failure is OperationCanceledException or ObjectDisposedException)
+        {
+            return "ERR the cluster's store does not answer";
+        }
+        catch (StoreException failure)
+        {
+            return $"ERR the cluster's store is not reached: {failure.Message}";
+        }
+        catch (TopologyException failure)
+        {
+            return "ERR " + failure.Message;
+        }
     }
 
     /// <summary>Makes a node, which the store knows by its address, one of the cluster: a primary without slots.</summary>

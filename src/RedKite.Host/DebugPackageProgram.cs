@@ -1,5 +1,6 @@
 using System.Globalization;
 using RedKite.Bench;
+using RedKite.Host.Clusters;
 using RedKite.Host.Transfer;
 using RedKite.Persistence.Files;
 using RedKite.Protocol;
@@ -12,7 +13,7 @@ internal static class DebugPackageProgram
 {
     private const long PackageBytesMax = 1L << 30;
 
-    private const string Usage = """
+    private const string Usage = $"""
         Usage: redkite debug-package [ADDRESS] --output FILE [option value ...]
 
         ADDRESS is HOST[:PORT], or redis://[USER:PASSWORD@]HOST[:PORT], or rediss:// for TLS; default 127.0.0.1:6379.
@@ -26,11 +27,29 @@ internal static class DebugPackageProgram
           --tls VERIFY     connect by TLS; VERIFY is `system`, a file with the trusted authorities, or `none`
           --cert FILE      the client's certificate, if the server requires one
           --key FILE       its key
+
+        redkite debug-package --cluster --output FILE [option value ...]   of a cluster with etcd: the packages of all its nodes in one file,
+        with the topology and what nodes say of themselves. --log and --trace are for each node.
+        {ClusterArguments.Manual}
         """;
 
     private const string AddressKey = "ADDRESS";
 
     private static readonly string[] Options = ["--output", "--host", "--port", "--user", "--pass", "--log", "--trace", "--tls", "--cert", "--key"];
+
+    /// <summary>Has a server build its package, and receives it.</summary>
+    /// <param name="link">The server.</param>
+    /// <param name="log">For how many seconds it collects the log; null: as long as it does by default.</param>
+    /// <param name="trace">For how many seconds it samples the CPU; null: not at all.</param>
+    internal static byte[] Fetch(ServerLink link, string? log, string? trace)
+    {
+        List<Word> request = ["DEBUG", "PACKAGE"];
+        if (log is not null) request.AddRange(["LOG", log]);
+        if (trace is not null) request.AddRange(["TRACE", trace]);
+        link.Queue([.. request]);
+        link.Flush();
+        return Receive(link);
+    }
 
     internal static int Run(string[] arguments, TextWriter output, TextWriter errors)
     {
@@ -91,12 +110,7 @@ internal static class DebugPackageProgram
             Certificate = certificate,
             Key = key,
         });
-        List<Word> request = ["DEBUG", "PACKAGE"];
-        if (options.TryGetValue("--log", out string? log)) request.AddRange(["LOG", log]);
-        if (options.TryGetValue("--trace", out string? trace)) request.AddRange(["TRACE", trace]);
-        link.Queue([.. request]);
-        link.Flush();
-        return Receive(link);
+        return Fetch(link, options.GetValueOrDefault("--log"), options.GetValueOrDefault("--trace"));
     }
 
     private static byte[] Receive(ServerLink link)

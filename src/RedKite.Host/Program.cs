@@ -17,6 +17,7 @@ internal static class Program
     private static async Task<int> Main(string[] arguments)
     {
         if (arguments is ["bench", .. string[] options]) return BenchProgram.Run(options, Console.Out, Console.Error);
+        if (arguments is ["debug-package", .. string[] clusterPackage] && clusterPackage.Contains("--cluster")) return await ClusterPackageProgram.Run(clusterPackage, Console.Out, Console.Error).ConfigureAwait(false);
         if (arguments is ["debug-package", .. string[] packageOptions]) return DebugPackageProgram.Run(packageOptions, Console.Out, Console.Error);
         if (arguments is ["doctor", .. string[] doctorOptions]) return DoctorProgram.Run(doctorOptions, Console.Out, Console.Error);
         if (arguments is ["check", .. string[] checkOptions]) return CheckProgram.Run(checkOptions, Console.In, Console.Out, Console.Error);

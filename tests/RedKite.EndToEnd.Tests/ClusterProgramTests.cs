@@ -1,3 +1,5 @@
+using System.IO.Compression;
+using System.Text;
 using System.Text.Json;
 using RedKite.TestSupport;
 
@@ -7,6 +9,7 @@ namespace RedKite.EndToEnd.Tests;
 public sealed class ClusterProgramTests
 {
     private const int PatienceMs = 90_000;
+    private const string Password = "planted-password";
 
     [Fact]
     public async Task A_cluster_is_made_changed_and_mended_by_the_operators_commands()
@@ -26,11 +29,11 @@ public sealed class ClusterProgramTests
             await Fails(1, "the store has no cluster", store, "add", a, "--yes");
 
             // Asked, and refused; then done, and done again.
-            ChildProgram declined = await ChildProgram.Run("dotnet", [Transfers.Program, "cluster", "create", a, b, "--cluster-etcd", store], input: "no\n");
+            ChildProgram declined = await ChildProgram.Run("dotnet", [Transfers.Program, "cluster", "create", a, b, "--cluster-etcd", store, "--pass", Password], input: "no\n");
             Assert.Equal(3, declined.ExitCode);
             Assert.Contains($"give {a}", declined.Output, StringComparison.Ordinal);
             Assert.EndsWith("Do it? (yes/no) Nothing was done.", declined.Output.TrimEnd(), StringComparison.Ordinal);
-            ChildProgram created = (await ChildProgram.Run("dotnet", [Transfers.Program, "cluster", "create", a, b, "--cluster-etcd", store], input: "yes\n")).Succeeded();
+            ChildProgram created = (await ChildProgram.Run("dotnet", [Transfers.Program, "cluster", "create", a, b, "--cluster-etcd", store, "--pass", Password], input: "yes\n")).Succeeded();
             Assert.EndsWith("Done.", created.Output.TrimEnd(), StringComparison.Ordinal);
             Assert.Equal("OK", Run(nodes[0], "SET {b} 1")); // the slot 3300
             Assert.Equal("OK", Run(nodes[1], "SET {a} 1")); // the slot 15495
@@ -40,7 +43,7 @@ public sealed class ClusterProgramTests
             await Fails(1, "is none of the cluster's", store, "remove", c, "--yes");
             await Fails(1, "is none of the cluster's", store, "failover", c, "--yes");
             Assert.Equal("done", Outcome(await Cluster(store, "add", c, "--of", a, "--yes", "--json")));
-            (await ChildProgram.Run("dotnet", [Transfers.Program, "cluster", "status", "--node", b])).Succeeded(); // the node says where the store is
+            (await ChildProgram.Run("dotnet", [Transfers.Program, "cluster", "status", "--node", b, "--pass", Password])).Succeeded(); // the node says where the store is
             JsonElement status = await Status(store, exitCode: 0);
             JsonElement shard = status.GetProperty("shards")[0];
             Assert.Equal((16384, a, 8192, 2), (status.GetProperty("slots_assigned").GetInt32(), shard.GetProperty("primary").GetProperty("address").GetString(), shard.GetProperty("slot_count").GetInt32(), status.GetProperty("shards").GetArrayLength()));
@@ -57,6 +60,7 @@ public sealed class ClusterProgramTests
             // The former primary dies, and another node takes its place.
             await Fails(1, "is not gone", store, "replace", a, d, "--yes");
             nodes[0].Signal("KILL");
+            await PackageHasAllNodes(store, nodes);
             ChildProgram replaced = await Repeat(() => Cluster(store, "replace", a, d, "--yes"), static run => run.ExitCode == 0);
             Assert.Contains($"add {d}", replaced.Output, StringComparison.Ordinal);
             Until(() => Run(nodes[3], "DBSIZE") == "1", "the new replica");
@@ -76,6 +80,37 @@ public sealed class ClusterProgramTests
         {
             foreach (ServerProcess node in nodes) node.Dispose();
         }
+    }
+
+    // One of them is dead. No address, name or password is in it, nor in the nodes' packages.
+    private static async Task PackageHasAllNodes(string store, ServerProcess[] nodes)
+    {
+        string file = Path.Combine(nodes[1].Folder, "cluster.zip");
+        ChildProgram fetched = (await Transfers.Run("debug-package", "--cluster", "--cluster-etcd", store, "--pass", Password, "--log", "0", "--output", file)).Succeeded();
+        Assert.Contains("3 nodes, and 1 without a package", fetched.Output, StringComparison.Ordinal);
+        using ZipArchive zip = ZipFile.OpenRead(file);
+        Assert.Equal(["members.json", "status.json", "topology.json", "unreachable.txt"], zip.Entries.Where(static entry => !entry.FullName.StartsWith("nodes/", StringComparison.Ordinal)).Select(static entry => entry.FullName).Order(StringComparer.Ordinal));
+        foreach (ServerProcess node in nodes[1..])
+        {
+            using var package = new ZipArchive(zip.GetEntry($"nodes/{Run(node, "CLUSTER MYID")}.zip")!.Open());
+            Assert.NotNull(package.GetEntry("manifest.json"));
+            foreach (ZipArchiveEntry entry in package.Entries) Assert.False(Holds(entry, Password), entry.FullName);
+        }
+
+        foreach (ZipArchiveEntry entry in zip.Entries.Where(static entry => !entry.FullName.EndsWith(".zip", StringComparison.Ordinal)))
+        {
+            foreach (string planted in (string[])[Password, "planted-name", "127.0.0.1", "controller on "]) Assert.False(Holds(entry, planted), $"{entry.FullName} has {planted}");
+        }
+
+        Assert.True(Holds(zip.GetEntry("unreachable.txt")!, "cannot connect"));
+    }
+
+    private static bool Holds(ZipArchiveEntry entry, string text)
+    {
+        using var bytes = new MemoryStream();
+        using (Stream stream = entry.Open()) stream.CopyTo(bytes);
+        ReadOnlySpan<byte> all = bytes.GetBuffer().AsSpan(0, (int)bytes.Length);
+        return all.IndexOf(Encoding.UTF8.GetBytes(text)) >= 0 || all.IndexOf(Encoding.Unicode.GetBytes(text)) >= 0;
     }
 
     // No store is reached for these.
@@ -101,9 +136,9 @@ public sealed class ClusterProgramTests
     }
 
     private static ServerProcess Start(string store) => Transfers.Start(
-        "redkite", "--save", "", "--cluster-enabled", "yes", "--cluster-etcd", store, "--cluster-lease-ms", "1000", "--cluster-announce-ip", "127.0.0.1", "--cluster-controller", "no", "--repl-diskless-sync-delay", "0");
+        "redkite", "--save", "", "--cluster-enabled", "yes", "--cluster-etcd", store, "--cluster-lease-ms", "1000", "--cluster-announce-ip", "127.0.0.1", "--cluster-controller", "no", "--requirepass", Password, "--masterauth", Password, "--cluster-announce-human-nodename", "planted-name", "--repl-diskless-sync-delay", "0");
 
-    private static Task<ChildProgram> Cluster(string store, params string[] arguments) => Transfers.Run(["cluster", .. arguments, "--cluster-etcd", store]);
+    private static Task<ChildProgram> Cluster(string store, params string[] arguments) => Transfers.Run(["cluster", .. arguments, "--cluster-etcd", store, "--pass", Password]);
 
     private static async Task Fails(int exitCode, string reason, string store, params string[] arguments)
     {
@@ -135,6 +170,7 @@ public sealed class ClusterProgramTests
     private static string Run(ServerProcess node, string command)
     {
         using RespConnection client = node.Connect();
+        client.Run("AUTH " + Password).IsOk();
         return client.Run(command).Text;
     }
 

@@ -22,6 +22,7 @@ public sealed partial class DocumentedCommandTests(DocumentedServers here) : ICl
         ("dotnet artifacts/bin/", "runs tests of another suite"),
         ("redis-server ", "is not RedKite"),
         ("redkite cluster ", "needs etcd; ClusterProgramTests has one"),
+        ("redkite debug-package --cluster ", "needs etcd; ClusterProgramTests has one"),
         ("redkite controller ", "needs etcd; ClusterProgramTests has one"),
     ];
 

@@ -91,7 +91,7 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
     {
         string id = cmd.Text(2), shown = cmd.ShownText(2);
         string? refusal = cluster.Change(state =>
-            state.Topology.Find(id) is null ? (null, "ERR Unknown node " + shown)
+            state.Topology.Find(id) is null ? state.Topology.Terms.Removed.Contains(id) ? (state, null) : (null, "ERR Unknown node " + shown)
             : id == state.SelfId ? (null, "ERR I tried hard but I can't forget myself...")
             : id == state.Self.PrimaryId ? (null, "ERR Can't forget my master!")
             : (state.With(state.Topology.WithoutForGood(id)), null), out Func<string?>? rest);
@@ -114,28 +114,24 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
             return;
         }
 
-        if (cluster.Agreement is { HasThisNode: true })
-        {
-            cmd.Reply.Error("ERR this node is one of its cluster: CLUSTER FORGET takes it out, on another node"u8);
-            return;
-        }
-
         bool hasKeys = HasKeys(cmd);
-        string? refusal = cluster.ChangeHere(state =>
+        if (cluster.Agreement is { } agreement) ReplyChanged(cmd, refusal: null, () => agreement.IsMember() ?? cluster.ChangeHere(state => WithReset(state, hasKeys, isHard)));
+        else ReplyChanged(cmd, cluster.ChangeHere(state => WithReset(state, hasKeys, isHard)));
+    }
+
+    private static (ClusterState? Next, string? Refusal) WithReset(ClusterState state, bool hasKeys, bool isHard)
+    {
+        if (hasKeys) return (null, state.Self.IsPrimary ? "ERR CLUSTER RESET can't be called with master nodes containing keys" : "ERR CLUSTER RESET does not remove the keys of a replica: make it a primary, and FLUSHALL");
+        long epoch = isHard ? 0 : state.Topology.Epoch;
+        ClusterNode old = state.Self;
+        ClusterNode self = old with
         {
-            if (hasKeys) return (null, state.Self.IsPrimary ? "ERR CLUSTER RESET can't be called with master nodes containing keys" : "ERR CLUSTER RESET does not remove the keys of a replica: make it a primary, and FLUSHALL");
-            long epoch = isHard ? 0 : state.Topology.Epoch;
-            ClusterNode old = state.Self;
-            ClusterNode self = old with
-            {
-                Id = isHard ? ClusterNode.NewId() : old.Id,
-                PrimaryId = null,
-                ShardId = isHard || !old.IsPrimary ? ClusterNode.NewId() : old.ShardId,
-                Epoch = isHard ? 0 : old.Epoch,
-            };
-            return (new ClusterState(self.Id, new ClusterTopology(version: 0, epoch, [self], ClusterTopology.NoOwners())), null);
-        });
-        ReplyChanged(cmd, refusal);
+            Id = isHard ? ClusterNode.NewId() : old.Id,
+            PrimaryId = null,
+            ShardId = isHard || !old.IsPrimary ? ClusterNode.NewId() : old.ShardId,
+            Epoch = isHard ? 0 : old.Epoch,
+        };
+        return (new ClusterState(self.Id, new ClusterTopology(version: 0, epoch, [self], ClusterTopology.NoOwners())), null);
     }
 
     // CLUSTER MEET ip port [cluster-bus-port]: as Redis says what is wrong with the arguments, and then what it would take.

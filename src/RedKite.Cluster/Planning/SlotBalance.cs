@@ -23,7 +23,7 @@ internal static class SlotBalance
         // What cannot be divided is with those that have the most already.
         foreach ((Share share, int i) in staying.OrderByDescending(static share => share.Load).Select(static (share, i) => (share, i)))
         {
-            share.Target = (rest + staying.Length - i - 1) / (staying.Length - i);
+            share.Aim((rest + staying.Length - i - 1) / (staying.Length - i));
             rest -= share.Target;
         }
 
@@ -38,9 +38,7 @@ internal static class SlotBalance
                 if (from.Id != leaving && (weight == 0 || weight >= 2 * from.Excess)) continue;
                 Share? to = staying.Where(share => share != from && (from.Id == leaving || weight < 2 * -share.Excess)).MinBy(share => share == from.LastTo && share.Excess < 0 ? long.MinValue : share.Excess);
                 if (to is null) continue;
-                from.LastTo = to;
-                from.Load -= weight;
-                to.Load += weight;
+                from.Give(weight, to);
                 if (!moves.TryGetValue((from.Id, to.Id), out List<int>? slots)) moves[(from.Id, to.Id)] = slots = [];
                 slots.Add(slot);
             }
@@ -64,13 +62,22 @@ internal static class SlotBalance
 
         internal SlotSet Slots { get; } = slots;
 
-        internal long Load { get; set; } = load;
+        internal long Load { get; private set; } = load;
 
-        internal long Target { get; set; }
+        internal long Target { get; private set; }
 
         internal long Excess => Load - Target;
 
         /// <summary>Where its last slot went, and the next one goes while that wants more.</summary>
-        internal Share? LastTo { get; set; }
+        internal Share? LastTo { get; private set; }
+
+        internal void Aim(long target) => Target = target;
+
+        internal void Give(long weight, Share to)
+        {
+            LastTo = to;
+            Load -= weight;
+            to.Load += weight;
+        }
     }
 }
