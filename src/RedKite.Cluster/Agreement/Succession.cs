@@ -93,17 +93,22 @@ internal static class Succession
         return inStep.Count(id => !Array.Exists(current, status => status.Node.Id == id)) < terms.Acks;
     }
 
-    // A new node becomes a replica of the shard with the fewest, in a zone where the shard has no node.
+    // Of the shards with the fewest replicas and the new nodes, the two that fit: where the shard has the fewest nodes of the new one's zone.
     private static PlannedChange? Join(ClusterTopology topology, IReadOnlyDictionary<string, NodeStatus> alive)
     {
-        NodeStatus? joining = alive.Values.Where(status => topology.Find(status.Node.Id) is null && !status.HasKeysOfItsOwn && !topology.Terms.Removed.Contains(status.Node.Id) && ClusterTopology.IsWellFormed(status.Node)).MinBy(static status => status.Node.Id, StringComparer.Ordinal);
-        if (joining is null || topology.Nodes.Length >= ClusterLimits.NodesMax || topology.AssignedSlots < topology.Owners.Length) return null; // a cluster that is being made gives its nodes their places itself
-        ClusterNode? primary = topology.Nodes.Where(node => node.IsPrimary && !topology.Terms.Of(node.ShardId).IsSealed && topology.Owners.Contains((short)topology.IndexOf(node.Id)))
-            .OrderBy(node => topology.ReplicasOf(node.Id).Count())
-            .ThenBy(node => topology.Nodes.Count(other => other.ShardId == node.ShardId && other.Zone == joining.Node.Zone))
-            .ThenBy(static node => node.Id, StringComparer.Ordinal)
-            .FirstOrDefault();
-        if (primary is null) return null;
-        return new PlannedChange(topology.With(joining.Node with { ShardId = primary.ShardId, PrimaryId = primary.Id, Epoch = 0 }), [], $"The new node {joining.Node.Id} is a replica of {primary.Id}.");
+        if (topology.Nodes.Length >= ClusterLimits.NodesMax || topology.AssignedSlots < topology.Owners.Length) return null; // a cluster that is being made gives its nodes their places itself
+        ClusterNode[] joining = [.. alive.Values.Where(status => topology.Find(status.Node.Id) is null && !status.HasKeysOfItsOwn && !topology.Terms.Removed.Contains(status.Node.Id) && ClusterTopology.IsWellFormed(status.Node)).Select(static status => status.Node)];
+        if (joining.Length == 0) return null;
+        HashSet<short> owners = [.. topology.Owners];
+        (ClusterNode Primary, int Replicas)[] shards = [.. topology.Nodes.Where(node => node.IsPrimary && !topology.Terms.Of(node.ShardId).IsSealed && owners.Contains((short)topology.IndexOf(node.Id))).Select(node => (node, topology.ReplicasOf(node.Id).Count()))];
+        if (shards.Length == 0) return null;
+        int fewest = shards.Min(static shard => shard.Replicas);
+        Dictionary<(string, string), int> inZone = topology.Nodes.CountBy(static node => (node.ShardId, node.Zone)).ToDictionary();
+        (ClusterNode added, ClusterNode primary) = joining.SelectMany(_ => shards.Where(shard => shard.Replicas == fewest), static (node, shard) => (Node: node, shard.Primary))
+            .OrderBy(pair => inZone.GetValueOrDefault((pair.Primary.ShardId, pair.Node.Zone)))
+            .ThenBy(static pair => pair.Node.Id, StringComparer.Ordinal)
+            .ThenBy(static pair => pair.Primary.Id, StringComparer.Ordinal)
+            .First();
+        return new PlannedChange(topology.With(added with { ShardId = primary.ShardId, PrimaryId = primary.Id, Epoch = 0 }), [], $"The new node {added.Id} is a replica of {primary.Id}.");
     }
 }

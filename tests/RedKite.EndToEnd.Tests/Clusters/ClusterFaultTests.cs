@@ -73,7 +73,8 @@ public sealed class ClusterFaultTests
         using var hosts = new ClusterHosts(Hosts);
         NodePlace[] places = [.. Enumerable.Range(0, Hosts * shards).Select(node => hosts.PlaceOf(node, node % Hosts, hasClock: node == 0 && shards > 1))];
         using var nodes = new ClusterNodes(places, hosts.Etcd, "--appendonly", "yes");
-        nodes.Create(shards);
+        if (shards == 1) nodes.Create(shards);
+        else nodes.Create(shards, 4, 3, 2, 5); // so that each shard is on all hosts, and no host's end takes two of its nodes
         using var history = new ClusterHistory();
         using var clients = new ClusterClients(nodes, history, seed, names);
         clients.WaitForProgress(WritesPerRound, "at the beginning");

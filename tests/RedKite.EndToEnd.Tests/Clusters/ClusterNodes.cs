@@ -50,13 +50,22 @@ internal sealed class ClusterNodes : IDisposable
     internal bool IsRunning(int node) => _processes[node] is { HasExited: false };
 
     /// <summary>Starts all, and makes a cluster in which the first ones are primaries.</summary>
-    internal void Create(int shards)
+    /// <param name="shards">How many.</param>
+    /// <param name="others">The order in which the others join, one behind the other; none: as they come.</param>
+    internal void Create(int shards, params int[] others)
     {
-        for (int i = 0; i < Count; i++) Start(i);
+        for (int i = 0; i < (others.Length > 0 ? shards : Count); i++) Start(i);
         for (int i = 0; i < shards; i++)
         {
             int first = Slot.Count * i / shards, last = (Slot.Count * (i + 1) / shards) - 1;
             WaitFor(() => Try(i, string.Create(CultureInfo.InvariantCulture, $"CLUSTER ADDSLOTSRANGE {first} {last}")) is "OK" or ['E', 'R', 'R', ' ', 'S', 'l', 'o', 't', ..], "slots");
+        }
+
+        for (int i = 0; i < others.Length; i++)
+        {
+            string known = (shards + i + 1).ToString(CultureInfo.InvariantCulture);
+            Start(others[i]);
+            WaitFor(() => HostServers.FieldOf("\n" + Try(0, "CLUSTER INFO"), "cluster_known_nodes") == known, "a node that joins");
         }
 
         WaitForAll();

@@ -52,6 +52,26 @@ public class SuccessionTests
         Assert.Equal(P, Succession.Next(topology, alive, static _ => TimeSpan.Zero, joins: true)?.Next.Find(B)?.PrimaryId);
     }
 
+    // Two shards with primaries in the zones 0 and 1, and a new node in each of the zones 2, 0, 1 and 2: wherever they are by their ids, each shard is in three zones at the end.
+    [Theory]
+    [InlineData(2, 1, 0, 2)]
+    [InlineData(2, 0, 2, 1)]
+    [InlineData(0, 1, 2, 2)]
+    [InlineData(1, 0, 2, 2)]
+    [InlineData(2, 2, 1, 0)]
+    [InlineData(0, 2, 1, 2)]
+    public void New_nodes_go_where_their_zone_is_missing(params int[] zones)
+    {
+        ClusterNode[] primaries = [.. Enumerable.Range(0, 2).Select(static i => new ClusterNode(new string((char)('0' + i), 40)) { ShardId = ClusterNode.ShardIdOf(new string((char)('0' + i), 40)), Zone = $"{i}" })];
+        var topology = new ClusterTopology(8, 1, [.. primaries], [.. Enumerable.Range(0, KeySlot.Count).Select(static slot => (short)(slot % 2))], new ClusterTerms { ClusterId = new string('f', 40) });
+        foreach (ClusterNode primary in primaries) topology = topology.WithTerms(primary.ShardId, ShardTerms.None with { Incarnation = primary.Id });
+        IEnumerable<NodeStatus> all = [.. primaries.Select(static node => Told(node.Id, 5)), .. zones.Select(static (zone, i) => Told(new string((char)('a' + i), 40), 5) is var told ? told with { Node = told.Node with { Zone = $"{zone}" } } : told)];
+        Dictionary<string, NodeStatus> alive = all.ToDictionary(static status => status.Node.Id);
+        while (Succession.Next(topology, alive, static _ => TimeSpan.Zero, joins: true) is { } change) topology = change.Next;
+        Assert.Equal(6, topology.Nodes.Length);
+        Assert.All(primaries, primary => Assert.Equal(["0", "1", "2"], topology.Nodes.Where(node => node.ShardId == primary.ShardId).Select(static node => node.Zone).Order()));
+    }
+
     private static ShardTerms Terms() => ShardTerms.None with { Acks = 1, History = "h", Incarnation = "life", SealedAt = Sealed };
 
     private static NodeStatus Told(string id, long offset) => new() { Node = new ClusterNode(id) { ShardId = "" }, Incarnation = id, SealedAt = Sealed, Position = new DataPosition("h", offset) };
