@@ -204,7 +204,8 @@ internal sealed class ClusterClients : IDisposable
             }
             catch (RedisServerException failure)
             {
-                error = failure.Message.Split(' ')[0];
+                // Of a redirect that it cannot follow it tells in its own words.
+                error = failure.Message.Split(' ')[0] is var word && word.All(char.IsAsciiLetterUpper) ? word : "library:" + nameof(RedisServerException);
             }
             catch (Exception failure) when (failure is RedisException or TimeoutException)
             {
