@@ -1,6 +1,5 @@
 using RedKite.Server.Cluster.Watching;
 using RedKite.Server.Logging;
-using RedKite.Server.Replication;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Cluster.Agreement;
