@@ -18,8 +18,7 @@ public sealed class ClusterWatchTests
         await using RedKiteTestCluster cluster = await RedKiteTestCluster.StartAsync(new RedKiteTestClusterOptions { Shards = 2, ReplicasPerShard = 1, Configure = Observe });
         RedKiteTestNode primary = cluster.PrimaryOf("chair");
         primary.Server.Execute("SET", "chair", "1");
-        foreach (RedKiteTestNode node in cluster.Nodes) await LookAsync(node);
-        foreach (RedKiteTestNode node in cluster.Nodes) await LookAsync(node);
+        await SayAllAsync(cluster);
         foreach (RedKiteTestNode node in cluster.Nodes)
         {
             ClusterPicture picture = Watch(node).Picture();
@@ -120,6 +119,19 @@ public sealed class ClusterWatchTests
     private static Task LookAsync(RedKiteTestNode node) => LookAsync(Watch(node));
 
     private static Task LookAsync(ClusterWatch watch) => watch.Look(TestContext.Current.CancellationToken);
+
+    // Until each has told the others which topology it goes by: it says so a moment after it does.
+    private static async Task SayAllAsync(RedKiteTestCluster cluster)
+    {
+        long start = Environment.TickCount64;
+        do
+        {
+            Assert.True(Environment.TickCount64 - start < 60_000, "every node says which topology it goes by");
+            foreach (RedKiteTestNode node in cluster.Nodes) await LookAsync(node); // all say it
+            foreach (RedKiteTestNode node in cluster.Nodes) await LookAsync(node); // and all read it
+        }
+        while (!cluster.Nodes.All(static node => Watch(node).Picture().Nodes.All(static each => each.Version > 0 && each.Figures is not null)) || cluster.Nodes.Any(static node => Watch(node).Figures().ShardsAtRisk != 0));
+    }
 
     private static double Value(RedKiteTestNode node, Metric metric) => node.Server.Diagnostics!.Latest is { } latest ? metric.Read(latest) : double.NaN;
 
