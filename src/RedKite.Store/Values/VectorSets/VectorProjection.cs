@@ -1,4 +1,3 @@
-using System.Runtime.CompilerServices;
 using System.Runtime.Intrinsics;
 using RedKite.Store.Memory;
 
@@ -56,9 +55,7 @@ internal static unsafe class VectorProjection
         return true;
     }
 
-    // Makes whole numbers' components until there are at least so many. Optimized from the first call on: in a transaction nothing is done in slices, and code
-    // that is not optimized yet took 30 ms for the largest projection that VADD makes.
-    [MethodImpl(MethodImplOptions.AggressiveOptimization)]
+    // Makes whole numbers' components until there are at least so many.
     private static long Make(VectorSetData* data, long count)
     {
         long made = data->ProjectionMade;
