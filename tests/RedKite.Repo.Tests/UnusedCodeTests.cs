@@ -136,14 +136,13 @@ internal sealed class UnusedSample
 
     internal static int Read => 2;
 
-    internal static void Begin()
+    internal static void Begin(IUnusedSample step)
     {
-        IUnusedSample step = new UsedStep();
         step.Run();
         new UnusedSample()._onlyWritten = Read;
     }
 
-    internal static void NotCalled() => Begin();
+    internal static void NotCalled() => Begin(new UsedStep());
 }
 
 internal sealed class UsedStep : IUnusedSample

@@ -277,6 +277,8 @@ public sealed class SlotGiftTests : IAsyncDisposable
 
         public bool IsNoSuccessor => false;
 
+        public bool HasKeysOfItsOwn => false;
+
         public DataPosition Position => new("history", 1);
 
         public IEnumerable<string> ReplicasInStep => [];
@@ -293,7 +295,7 @@ public sealed class SlotGiftTests : IAsyncDisposable
 
         public Task<DataPosition> Seal() => Task.FromResult(Position);
 
-        public Task<bool> PrepareHandover(ClusterNode replica, CancellationToken cancellation) => Task.FromResult(false);
+        public Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation) => Task.FromResult(false);
 
         public void EndHandover()
         {

@@ -159,6 +159,8 @@ public sealed class NodeAgentTests : IDisposable
 
         public bool IsNoSuccessor => false;
 
+        public bool HasKeysOfItsOwn => false;
+
         public DataPosition Position => new("history", 0);
 
         public IEnumerable<string> ReplicasInStep => [];
