@@ -194,7 +194,7 @@ internal sealed class ClusterAgreement : IDisposable
             StoreSnapshot snapshot = _store.Read(StoreKeys.Nodes, limit.Token).GetAwaiter().GetResult();
             NodeStatus? status = snapshot.Entries.Select(static entry => NodeStatus.Read(entry.Value)).FirstOrDefault(status => status.Node is { } node && (node.Ip == host || node.HostName == host) && (node.Port == port || node.TlsPort == port));
             if (status is null) return "ERR no node with this address is registered in the cluster's store";
-            if (status.HasKeysOfItsOwn) return "ERR the node has keys and is of no cluster yet: it would lose them, so it must be empty";
+            if (status.HasKeysOfItsOwn || Node.HasKeysOfItsOwn) return "ERR the node has keys and is of no cluster yet: it would lose them, so it must be empty";
             ClusterNode found = status.Node;
             return Change(state => state.Topology.Find(found.Id) is not null ? (state, null) : (state.With(Joined(state.Topology, found)), null));
         }

@@ -38,17 +38,17 @@ public sealed class RedisCliClusterTests
             Assert.Equal(0, SlotsOf(nodes[0], ids[3]));
             await Cli($"{names[4]}: PONG", "call", first, "PING");
 
-            // A move that was interrupted is ended, and a slot without an owner gets one.
+            await Cli("CLUSTER RESET SOFT", "del-node", first, ids[3]);
+            foreach (ServerProcess node in nodes[..3]) Until(() => !Run(node, "CLUSTER NODES").Contains(ids[3], StringComparison.Ordinal), "the node is out");
+
+            // A move that was interrupted is ended, and a slot without an owner gets one, which redis-cli chooses at random.
             Assert.Equal("OK", Run(nodes[0], $"CLUSTER SETSLOT 3300 MIGRATING {ids[1]}"));
             Assert.Equal("OK", Run(nodes[1], $"CLUSTER SETSLOT 3300 IMPORTING {ids[0]}"));
             await Cli("Fixing open slot 3300", "fix", first);
             Assert.Equal("OK", Run(nodes[0], "CLUSTER DELSLOTS 7"));
             await Cli("Covering slot 7", "fix", first);
             await Cli("All 16384 slots covered", "check", names[1]);
-            await Cli("2 keys in 4 masters", "info", first);
-
-            await Cli("CLUSTER RESET SOFT", "del-node", first, ids[3]);
-            foreach (ServerProcess node in nodes[..3]) Assert.DoesNotContain(ids[3], Run(node, "CLUSTER NODES"), StringComparison.Ordinal);
+            await Cli("2 keys in 3 masters", "info", first);
         }
         finally
         {
