@@ -39,9 +39,6 @@ internal sealed class ClusterAgreement : IDisposable
 
     internal AgreedNode Node { get; }
 
-    /// <summary>Whether the topology in the store has this node, as it was last seen.</summary>
-    internal bool HasThisNode => _agent.Latest?.Topology.Find(Node.Id) is not null;
-
     /// <summary>Whether this node's controller is the active one.</summary>
     internal bool IsController => _controller?.IsActive == true;
 

@@ -67,7 +67,7 @@ internal sealed partial class NodeAgent
             if (RefusalOf(latest.Topology, gift) is { } refusal) return refusal;
             ClusterTopology next = latest.Topology;
             ClusterNode to = next.Find(gift.ToId)!;
-            gift.ToShardId = to.ShardId;
+            gift.NoteShard(to.ShardId);
             long epoch = Math.Max(next.Epoch, next.Nodes.Max(static node => node.Epoch)) + 1; // by that, clients prefer the slots' new owner
             next = next.WithOwner(gift.Slots.Slots(), to.Id).WithNode(to.Id, to with { Epoch = epoch }).WithEpoch(epoch);
             SharedTopology? now = await Replace(latest, next, cancellation, promise);

@@ -28,13 +28,16 @@ internal sealed class SlotGift(SlotSet slots, string toId, string moveId, long p
     internal long PromisedAt => promisedAt;
 
     /// <summary>The shard of that node, when it has begun.</summary>
-    internal string ToShardId { get; set; } = "";
+    internal string ToShardId { get; private set; } = "";
 
     /// <summary>Completes when the outcome is known and this node goes by it: why the slots were not given, in one line; null: they were.</summary>
     internal Task<string?> Ended => _ended.Task;
 
     /// <summary>Begins, unless it was withdrawn.</summary>
     internal bool TryBegin() => Interlocked.CompareExchange(ref _state, HasBegun, Waits) == Waits;
+
+    /// <summary>Notes the destination's shard, as the topology has it now.</summary>
+    internal void NoteShard(string shardId) => ToShardId = shardId;
 
     /// <summary>Withdraws it, unless it has begun.</summary>
     internal bool TryWithdraw() => Interlocked.CompareExchange(ref _state, IsWithdrawn, Waits) == Waits;

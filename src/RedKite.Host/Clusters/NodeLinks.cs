@@ -80,6 +80,7 @@ internal sealed class NodeLinks(TransferArguments arguments)
     {
         Reply reply = link.Run("CLUSTER", "GETSLOTMIGRATIONS");
         return reply.Array.Where(static move => move["operation"]?.Text == "EXPORT").Select(static move => new RunningMove(
-            move["source_node"]?.Text ?? "", move["target_node"]?.Text ?? "", move["slot_ranges"]?.Text ?? "", move["state"]?.Text ?? "", move["remaining_repl_size"]?.Number ?? 0) { Message = move["message"]?.Text ?? "", Name = move["name"]?.Text ?? "" });
+            move["source_node"]?.Text ?? "", move["target_node"]?.Text ?? "", move["slot_ranges"]?.Text ?? "", move["state"]?.Text ?? "", move["remaining_repl_size"]?.Number ?? 0)
+        { Message = move["message"]?.Text ?? "", Name = move["name"]?.Text ?? "" });
     }
 }

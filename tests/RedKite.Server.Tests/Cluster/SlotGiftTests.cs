@@ -148,7 +148,7 @@ public sealed class SlotGiftTests : IAsyncDisposable
         _agent.Give(gift);
         var next = new SlotGift(SlotSet.Of([new SlotRange(7, 7)]), B, "none", 1);
         _agent.Give(next);
-        Assert.NotNull(await next.Ended.WaitAsync(Hang)); // behind the other
+        Assert.NotNull(await next.Ended.WaitAsync(Hang, TestContext.Current.CancellationToken)); // behind the other
         Assert.False(gift.Ended.IsCompleted);
         CheckKept();
     }
@@ -161,7 +161,7 @@ public sealed class SlotGiftTests : IAsyncDisposable
     {
         Promise();
         _store.Faults.Enqueue(fault);
-        SharedTopology? behind = await SlotPromise.Withdraw(_store, Move, new FastTime(), CancellationToken.None).WaitAsync(Hang);
+        SharedTopology? behind = await SlotPromise.Withdraw(_store, Move, new FastTime(), CancellationToken.None).WaitAsync(Hang, TestContext.Current.CancellationToken);
         Assert.Equal(Shared.Version, behind!.Topology.Version);
         Assert.False(IsPromised);
         Assert.Empty(_store.Faults);
