@@ -190,6 +190,12 @@ internal static class NotCopied
             "no client could connect to undo the change",
             _ => false),
         new(
+            "cluster-announce-ip and cluster-announce-human-nodename with a space, a comma, a control character, or more than 256 characters",
+            "OK; with a comma or a space in the name, the node does not start again, as it cannot read its cluster's file",
+            "an error, in the words that Redis has for other characters of the name",
+            "such a value cannot stand in a line of CLUSTER NODES",
+            _ => false),
+        new(
             "Clients that block on the same key and reach different event loops",
             "are served in the order in which the server read their requests",
             "in the order of arrival at the system, exact to a tick of the kernel's clock (4 ms with 250 per second; over Unix sockets, to a turn of the event loop); a key that becomes ready serves the clients whose requests its loops have read by then",

@@ -57,14 +57,14 @@ internal sealed class ClusterCommands
     [
         new("CLUSTER", -2, None, KeySpecs.None, Node(Refuse), new("3.0.0", "Depends on subcommand.", "A container for commands on the cluster."),
         [
-            new("ADDSLOTS", -3, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _slots!.Add(ref cmd)), new("3.0.0", PerSlotArgument, "Gives hash slots to this node.", "slot:integer [slot:integer ...]")),
-            new("ADDSLOTSRANGE", -4, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _slots!.AddRanges(ref cmd)), new("7.0.0", PerSlot, "Gives ranges of hash slots to this node.", Ranges)),
+            new("ADDSLOTS", -3, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.Add(ref cmd)), new("3.0.0", PerSlotArgument, "Gives hash slots to this node.", "slot:integer [slot:integer ...]")),
+            new("ADDSLOTSRANGE", -4, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.AddRanges(ref cmd)), new("7.0.0", PerSlot, "Gives ranges of hash slots to this node.", Ranges)),
             new("BUMPEPOCH", 2, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.BumpEpoch(ref cmd)), new("3.0.0", "O(1)", "Raises the epoch of the cluster's configuration.")) { Tips = Varies },
             new("CANCELSLOTMIGRATIONS", 2, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _moves!.CancelMigrations(ref cmd)), new("9.0.0", "O(N) where N is the number of slot migrations.", "Cancels the migrations of hash slots.") { IsOfValkey = true }),
             new("COUNT-FAILURE-REPORTS", 3, Admin | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.CountFailureReports(ref cmd)), new("3.0.0", "O(N) where N is the number of failure reports", "Counts the reports that a node has failed.", "node-id")) { Tips = Varies },
             new("COUNTKEYSINSLOT", 3, Stale | WalksStripes, KeySpecs.None, Node(ClusterSlotChanges.CountKeys), new("3.0.0", "O(1)", "Counts the keys of a hash slot.", "slot:integer")),
-            new("DELSLOTS", -3, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _slots!.Remove(ref cmd)), new("3.0.0", PerSlotArgument, "Takes hash slots from the node that has them.", "slot:integer [slot:integer ...]")),
-            new("DELSLOTSRANGE", -4, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _slots!.RemoveRanges(ref cmd)), new("7.0.0", PerSlot, "Takes ranges of hash slots from the node that has them.", Ranges)),
+            new("DELSLOTS", -3, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.Remove(ref cmd)), new("3.0.0", PerSlotArgument, "Takes hash slots from the node that has them.", "slot:integer [slot:integer ...]")),
+            new("DELSLOTSRANGE", -4, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.RemoveRanges(ref cmd)), new("7.0.0", PerSlot, "Takes ranges of hash slots from the node that has them.", Ranges)),
             new("FAILOVER", -2, Changes, KeySpecs.None, Agreed((ref CommandContext cmd) => _changes!.FailOver(ref cmd)), new("3.0.0", "O(1)", "Makes a replica take over from its primary.", "options:[FORCE | TAKEOVER]")) { ChangesRole = true },
             new("FLUSHSLOT", -3, Write, KeySpecs.None, Node(Refuse), new("9.0.0", "O(N) where N is the number of keys in the hash slot", "Removes the keys of a hash slot.", "slot:integer flush-type:[ASYNC | SYNC]") { IsOfValkey = true }),
             new("FLUSHSLOTS", 2, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _slots!.RemoveAll(ref cmd)), new("3.0.0", "O(1)", "Takes all hash slots from this node.")),
@@ -109,7 +109,8 @@ internal sealed class ClusterCommands
         new("TRIMSLOTS", -5, Write, KeySpecs.None, Node(Refuse), new("8.4.0", "O(N) where N is the number of keys of all databases", "Removes the keys of hash slots that this node does not have.", "RANGES ranges:(numranges:integer slots:(startslot:integer endslot:integer ...))")) { Categories = AclCategory.Dangerous },
     ]);
 
-    // A change of a topology that a store has waits for the store, which a transaction or a script cannot.
+    // A change of a topology that a store has waits for the store, which a transaction or a script cannot. Slots alone are also added and removed in a transaction, whose reply is then before
+    // the change: redis-cli --cluster fix does so.
     private CommandHandler Agreed(CommandHandler handler) => _cluster?.Agreement is null ? Node(handler) : (ref CommandContext cmd) =>
     {
         if (ClusterSlotChanges.MayWaitForStoreOrReply(cmd)) handler(ref cmd);
