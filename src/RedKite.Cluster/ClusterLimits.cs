@@ -12,13 +12,13 @@ internal static class ClusterLimits
     /// <summary>Characters of an address or a name.</summary>
     internal const int TextMax = Config.SettingParsers.AnnouncedLengthMax;
 
-    /// <summary>What has happened to a node, as it remembers it, and the characters of each.</summary>
+    /// <summary>Events that a node remembers, and the characters of each.</summary>
     internal const int EventsKept = 128;
 
     /// <inheritdoc cref="EventsKept"/>
     internal const int EventTextMax = 500;
 
-    /// <summary>Bytes of what a node says of itself to those who watch.</summary>
+    /// <summary>Bytes of a node's report in the store (<see cref="NodeFigures"/>).</summary>
     internal const int FiguresBytesMax = 32 * 1024;
 }
 

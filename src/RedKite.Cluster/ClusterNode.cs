@@ -1,4 +1,5 @@
 using System.Buffers;
+using System.Globalization;
 using System.Security.Cryptography;
 using System.Text;
 
@@ -39,6 +40,16 @@ internal sealed record ClusterNode(string Id)
     internal long Epoch { get; init; }
 
     internal bool IsPrimary => PrimaryId is null;
+
+    /// <summary>Where it is reached, as host and port.</summary>
+    internal string Address
+    {
+        get
+        {
+            string host = Ip.Length > 0 ? Ip : HostName;
+            return string.Create(CultureInfo.InvariantCulture, $"{(host.Contains(':', StringComparison.Ordinal) ? $"[{host}]" : host)}:{(Port != 0 ? Port : TlsPort)}");
+        }
+    }
 
     internal static bool IsId(string text) => text.Length == IdLength && text.AsSpan().IndexOfAnyExcept(Digits) < 0;
 

@@ -49,7 +49,7 @@ internal sealed partial class ClusterService : IDisposable
     /// <summary>What has happened to it.</summary>
     internal ClusterEvents Events { get; }
 
-    /// <summary>What it knows about itself and the others, for whoever watches it.</summary>
+    /// <summary>What this node knows about the cluster, for metrics, findings and the page.</summary>
     internal ClusterWatch Watch { get; }
 
     /// <summary>Whether this node serves the slots that it has, as far as the topology says.</summary>
@@ -190,7 +190,7 @@ internal sealed partial class ClusterService : IDisposable
         return refusal;
     }
 
-    /// <summary>Does what is left of a change when nobody waits for its end. What goes wrong is logged.</summary>
+    /// <summary>Finishes a change in the background, when no reply depends on it. Failures are logged.</summary>
     internal void DoLater(Func<string?> rest) => ThreadPool.QueueUserWorkItem(_ =>
     {
         try
@@ -337,7 +337,7 @@ internal sealed partial class ClusterService : IDisposable
         FrozenDictionary<int, int> Moves(IEnumerable<KeyValuePair<int, string>> moves) => moves.ToFrozenDictionary(static move => move.Key, move => topology.IndexOf(move.Value));
     }
 
-    // Those that the store has named as being in step: a successor is chosen only if enough of them have told what they have.
+    // Those that the store names as being in step: a successor is chosen only when enough of them have reported their positions.
     private static AgreedReplicas ReplicasBy(ClusterTopology topology, string selfId)
     {
         FrozenSet<string> replicas = topology.ReplicasOf(selfId).Select(static node => node.Id).ToFrozenSet(StringComparer.Ordinal);

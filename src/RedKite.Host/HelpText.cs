@@ -37,7 +37,7 @@ internal static partial class HelpText
           import ADDRESS                               copies the data of a running server into another
           verify-replica PRIMARY REPLICA               says whether a replica has its primary's data, and which keys differ
           cluster VERB                                 makes, shows and changes a cluster with etcd (redkite cluster --help)
-          controller                                   sees to a cluster with etcd, without data
+          controller                                   runs the controller of a cluster with etcd, without data
           service install                              writes a systemd unit for this program
 
         ENVIRONMENT

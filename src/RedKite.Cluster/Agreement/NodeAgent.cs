@@ -299,7 +299,7 @@ internal sealed partial class NodeAgent
         ShardTerms terms = next.Terms.Of(self.ShardId);
         if (self.IsPrimary && !terms.IsSealed && (terms.Incarnation.Length == 0 || terms.Incarnation == _node.Incarnation) && _node.Topology.Find(_node.Id) is { IsPrimary: true })
         {
-            // One that was taken out may be the only one with a write that it has acknowledged, until those that count without it have everything.
+            // A replica that was taken out may alone have a write that it acknowledged, until the replicas that still count have everything.
             ClusterTopology applied = _node.Topology;
             bool mayDrop = _node.CountedReplicasHaveAll;
             IEnumerable<string> stay = terms.ReplicasInStep.Where(id => id != self.Id && (!mayDrop || next.Find(id)?.PrimaryId == self.Id || applied.Find(id)?.PrimaryId == self.Id));

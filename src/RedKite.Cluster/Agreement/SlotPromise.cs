@@ -12,7 +12,7 @@ internal static class SlotPromise
     private static readonly TimeSpan Retry = TimeSpan.FromMilliseconds(200);
 
     /// <summary>Makes a promise.</summary>
-    /// <returns>Its revision, which nobody knows if this fails: then it does not hold, although the key may be there.</returns>
+    /// <returns>Its revision. If this fails, the promise does not hold, even if the key is there: its revision is not known.</returns>
     /// <exception cref="StoreException">The store is not reached, or the lease has ended.</exception>
     internal static async Task<long> Make(IClusterStore store, string moveId, string nodeId, long lease, CancellationToken cancellation) =>
         await store.TryCommit([StoreCondition.Absent(StoreKeys.Import(moveId))], [new StorePut(StoreKeys.Import(moveId), Encoding.ASCII.GetBytes(nodeId), lease)], cancellation) ?? throw new StoreException("the move has been promised before");

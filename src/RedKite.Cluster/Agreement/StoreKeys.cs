@@ -12,7 +12,7 @@ internal static class StoreKeys
     /// <summary>What nodes say of themselves. Each key ends with its node's lease.</summary>
     internal const string Nodes = "nodes/";
 
-    /// <summary>What nodes say of themselves to those who watch: nothing is decided by it. Each key ends with its node's lease.</summary>
+    /// <summary>What nodes report about themselves for metrics, findings and the page; no decision depends on it. Each key ends with its node's lease.</summary>
     internal const string Figures = "figures/";
 
     /// <summary>Promises of nodes to keep what they have received of slots that move. Each key ends with its node's lease.</summary>

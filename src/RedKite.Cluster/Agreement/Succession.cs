@@ -83,7 +83,8 @@ internal static class Succession
     // Whether acknowledged writes are to be kept that may be on any replica.
     private static bool NeedsAll(ClusterTopology topology, ClusterNode primary, ShardTerms terms) => terms.Acks > 0 && !terms.AcceptsLoss && topology.ReplicasOf(primary.Id).Any();
 
-    private static bool IsEnough(ClusterTopology topology, ClusterNode primary, ShardTerms terms, List<NodeStatus> told)
+    /// <summary>Whether a primary may be chosen among those that have told their positions: one of them has every acknowledged write, if those are to be kept.</summary>
+    internal static bool IsEnough(ClusterTopology topology, ClusterNode primary, ShardTerms terms, IReadOnlyList<NodeStatus> told)
     {
         if (!NeedsAll(topology, primary, terms)) return told.Count > 0;
         HashSet<string> inStep = [.. terms.ReplicasInStep];

@@ -24,7 +24,7 @@ internal static class ClusterFaults
         {
             faults.Add(topology.Terms.Removed.Contains(status.Node.Id)
                 ? new("node-taken-out", IsError: false, $"{ClusterView.Show(status.Node)} was taken out and still runs: stop it, or redkite cluster add")
-                : new("node-not-added", IsError: false, $"{ClusterView.Show(status.Node)} is registered and none of the cluster's nodes: redkite cluster add"));
+                : new("node-not-added", IsError: false, $"{ClusterView.Show(status.Node)} is registered but is not a node of the cluster: redkite cluster add"));
         }
 
         return faults;
@@ -46,7 +46,7 @@ internal static class ClusterFaults
         if (terms.HandoverTo.Length > 0) faults.Add(new("handover", IsError: false, $"{view.Show(primary.Id)} hands its role over to {view.Show(terms.HandoverTo)}"));
         foreach (ClusterNode replica in replicas.Where(replica => !view.Alive.ContainsKey(replica.Id))) faults.Add(new("replica-gone", IsError: false, $"the replica {view.Show(replica.Id)} is gone: start it again, or redkite cluster replace or remove"));
         int there = replicas.Count(replica => view.Alive.ContainsKey(replica.Id));
-        if (hasSlots && there < terms.Acks) faults.Add(new("too-few-replicas", IsError: true, $"{view.Show(primary.Id)} has {there} replicas that are there, and replica-acks {terms.Acks}: its writes are not acknowledged"));
+        if (hasSlots && there < terms.Acks) faults.Add(new("too-few-replicas", IsError: true, $"{view.Show(primary.Id)} has {there} live replicas, but replica-acks is {terms.Acks}: writes to it are not acknowledged"));
         else if (hasSlots && there == 0 && topology.Nodes.Any(static node => !node.IsPrimary)) faults.Add(new("no-replica", IsError: false, $"{view.Show(primary.Id)} has no replica that could take over"));
     }
 }

@@ -86,7 +86,7 @@ internal static class ClusterPlanner
         ClusterTopology topology = Existing(view);
         if (topology.Terms.Removed.Contains(text)) return ClusterPlan.Nothing;
         ClusterNode node = view.Find(text);
-        if (topology.Find(node.Id) is not { } known) return topology.Terms.Removed.Contains(node.Id) ? ClusterPlan.Nothing : throw new PlanException($"{view.Show(node.Id)} is none of the cluster's nodes");
+        if (topology.Find(node.Id) is not { } known) return topology.Terms.Removed.Contains(node.Id) ? ClusterPlan.Nothing : throw new PlanException($"{view.Show(node.Id)} is not a node of the cluster");
         bool isAlive = view.Alive.ContainsKey(node.Id);
         var forget = new PlanStep(PlanStepKind.Forget, node.Id);
 
@@ -157,7 +157,7 @@ internal static class ClusterPlanner
     internal static ClusterPlan Failover(ClusterView view, string text, bool acceptsLoss)
     {
         ClusterTopology topology = Existing(view);
-        ClusterNode node = topology.Find(view.Find(text).Id) ?? throw new PlanException($"'{text}' is none of the cluster's nodes");
+        ClusterNode node = topology.Find(view.Find(text).Id) ?? throw new PlanException($"'{text}' is not a node of the cluster");
         ClusterNode primary = node.PrimaryId is { } id ? topology.Find(id)! : node;
         ShardTerms terms = topology.Terms.Of(node.ShardId);
         if (terms.IsSealed)
@@ -177,7 +177,7 @@ internal static class ClusterPlanner
                 .Where(replica => view.Alive.ContainsKey(replica.Id))
                 .OrderByDescending(replica => terms.ReplicasInStep.Contains(replica.Id))
                 .ThenByDescending(replica => view.Alive[replica.Id].Position.Offset)
-                .FirstOrDefault() ?? throw new PlanException($"{view.Show(primary.Id)} has no replica that is there");
+                .FirstOrDefault() ?? throw new PlanException($"{view.Show(primary.Id)} has no live replica");
         }
         else if (!view.Alive.ContainsKey(node.Id)) throw new PlanException($"{view.Show(node.Id)} is gone");
 
@@ -194,7 +194,7 @@ internal static class ClusterPlanner
         ClusterTopology topology = Existing(view);
         ClusterNode next = view.Find(by);
         if (topology.Terms.Removed.Contains(gone) && topology.Find(next.Id) is not null) return ClusterPlan.Nothing;
-        ClusterNode old = topology.Find(view.Find(gone).Id) ?? throw new PlanException($"'{gone}' is none of the cluster's nodes");
+        ClusterNode old = topology.Find(view.Find(gone).Id) ?? throw new PlanException($"'{gone}' is not a node of the cluster");
         if (old.Id == next.Id) throw new PlanException("a node is not replaced by itself");
         if (view.Alive.ContainsKey(old.Id)) throw new PlanException($"{view.Show(old.Id)} is not gone: its lease lasts. redkite cluster remove takes it out");
         Registered(view, next);
@@ -240,7 +240,7 @@ internal static class ClusterPlanner
     }
 
     private static string PrimaryOf(ClusterView view, ClusterTopology topology, string text) =>
-        topology.Find(view.Find(text).Id) is { } node ? node.PrimaryId ?? node.Id : throw new PlanException($"'{text}' is none of the cluster's nodes");
+        topology.Find(view.Find(text).Id) is { } node ? node.PrimaryId ?? node.Id : throw new PlanException($"'{text}' is not a node of the cluster");
 
     private static IReadOnlyList<(string Id, SlotSet Slots)> Owned(ClusterTopology topology, IEnumerable<string> ids) =>
         [.. ids.Select(id => (id, SlotSet.Of(topology.RangesOf(id)))).OrderBy(static primary => primary.Item2.IsEmpty ? KeySlot.Count : primary.Item2.Slots().First()).ThenBy(static primary => primary.id, StringComparer.Ordinal)];

@@ -115,9 +115,9 @@ internal static class ClusterReport
         .OrderBy(node => topology.RangesOf(node.Id) is [var first, ..] ? first.First : KeySlot.Count)
         .ThenBy(static node => node.Id, StringComparer.Ordinal);
 
-    /// <summary>Nodes that are registered and none of the cluster's.</summary>
+    /// <summary>Nodes that are registered but are not in the cluster.</summary>
     internal static IEnumerable<NodeStatus> Others(ClusterView view) =>
-        view.Alive.Values.Where(status => view.Topology?.Find(status.Node.Id) is null).OrderBy(static status => ClusterView.AddressOf(status.Node), StringComparer.Ordinal);
+        view.Alive.Values.Where(status => view.Topology?.Find(status.Node.Id) is null).OrderBy(static status => status.Node.Address, StringComparer.Ordinal);
 
     /// <summary>Bytes of the stream that a replica lacks; null: not known.</summary>
     internal static long? LagOf(ClusterView view, IReadOnlyDictionary<string, NodeAnswer> answers, ClusterNode primary, ClusterNode replica)
@@ -155,7 +155,7 @@ internal static class ClusterReport
         NodeAnswer? answer = answers.GetValueOrDefault(node.Id);
         json.WriteStartObject();
         json.WriteString("id"u8, node.Id);
-        json.WriteString("address"u8, ClusterView.AddressOf(node));
+        json.WriteString("address"u8, node.Address);
         json.WriteString("name"u8, node.Name);
         json.WriteString("zone"u8, node.Zone);
         json.WriteBoolean("registered"u8, status is not null);

@@ -64,14 +64,7 @@ internal sealed record ClusterView(SharedTopology? Shared, IReadOnlyDictionary<s
     }
 
     /// <inheritdoc cref="Show(string)"/>
-    internal static string Show(ClusterNode node) => $"{AddressOf(node)} ({(node.Name.Length > 0 ? node.Name + ", " : "")}{node.Id[..8]})";
-
-    /// <summary>Where a node is reached, as host and port.</summary>
-    internal static string AddressOf(ClusterNode node)
-    {
-        string host = node.Ip.Length > 0 ? node.Ip : node.HostName;
-        return string.Create(CultureInfo.InvariantCulture, $"{(host.Contains(':', StringComparison.Ordinal) ? $"[{host}]" : host)}:{(node.Port != 0 ? node.Port : node.TlsPort)}");
-    }
+    internal static string Show(ClusterNode node) => $"{node.Address} ({(node.Name.Length > 0 ? node.Name + ", " : "")}{node.Id[..8]})";
 
     private static bool IsAt(ClusterNode node, string text)
     {

@@ -127,7 +127,7 @@ internal static class PlanStepChange
                 if (node is null) throw Gone(step.NodeId);
                 if (node.IsPrimary) return topology;
                 ShardTerms terms = topology.Terms.Of(node.ShardId);
-                return terms.IsSealed ? throw new PlanException("the shard was sealed meanwhile: the same command again") : topology.WithTerms(node.ShardId, terms with { HandoverTo = node.Id });
+                return terms.IsSealed ? throw new PlanException("the shard was sealed meanwhile: run the same command again") : topology.WithTerms(node.ShardId, terms with { HandoverTo = node.Id });
             case PlanStepKind.AcceptLoss:
                 ShardTerms sealing = topology.Terms.Of((node ?? throw Gone(step.NodeId)).ShardId);
                 return sealing.IsSealed ? topology.WithTerms(node.ShardId, sealing with { AcceptsLoss = true }) : topology;
@@ -161,5 +161,5 @@ internal static class PlanStepChange
         return topology.WithNode(node.Id, node with { Epoch = epoch }).WithEpoch(epoch);
     }
 
-    private static PlanException Gone(string id) => new($"the node {id} is not as it was meanwhile: the same command again");
+    private static PlanException Gone(string id) => new($"the node {id} has changed meanwhile: run the same command again");
 }

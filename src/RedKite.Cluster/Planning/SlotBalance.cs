@@ -20,7 +20,7 @@ internal static class SlotBalance
         if (staying.Length == 0) throw new PlanException("no other primary can take the slots");
         long rest = total;
 
-        // What cannot be divided is with those that have the most already.
+        // The remainder of the division goes to those that have the most.
         foreach ((Share share, int i) in staying.OrderByDescending(static share => share.Load).Select(static (share, i) => (share, i)))
         {
             share.Aim((rest + staying.Length - i - 1) / (staying.Length - i));

@@ -47,8 +47,8 @@ internal sealed class ClusterEvents(Func<long> nowMs)
         if (ReferenceEquals(before, next)) return;
         List<string> changes = [];
         int joined = next.Nodes.Count(node => before.Find(node.Id) is null), gone = before.Nodes.Count(node => next.Find(node.Id) is null);
-        if (joined > 0) changes.Add($"{joined} more in it");
-        if (gone > 0) changes.Add($"{gone} taken out");
+        if (joined > 0) changes.Add($"{QuantityText.Times(joined, "node")} joined");
+        if (gone > 0) changes.Add($"{QuantityText.Times(gone, "node")} taken out");
         foreach (ClusterNode primary in next.Nodes.Where(static node => node.IsPrimary))
         {
             if (before.Nodes.FirstOrDefault(node => node.IsPrimary && node.ShardId == primary.ShardId) is { } last && last.Id != primary.Id)

@@ -4,14 +4,13 @@ using RedKite.Server.Cluster.Store;
 
 namespace RedKite.Server.Cluster.Watching;
 
-/// <summary>What the store had at one revision, for those who watch: read as far as it is understood. Immutable.</summary>
+/// <summary>What the store had at one revision, for metrics, findings and the page: what is not understood is passed over. Immutable.</summary>
 internal sealed class ClusterReading
 {
     private const double UnevenMax = 100; // the others may have nothing
 
     private ClusterReading(StoreSnapshot snapshot)
     {
-        Revision = snapshot.Revision;
         foreach (StoreEntry entry in snapshot.Entries)
         {
             try
@@ -24,8 +23,6 @@ internal sealed class ClusterReading
             }
         }
     }
-
-    internal long Revision { get; }
 
     /// <summary>Null: there is none, or it cannot be read.</summary>
     internal ClusterTopology? Topology { get; private set; }
@@ -64,18 +61,18 @@ internal sealed class ClusterReading
         ShardTerms terms = topology.Terms.Of(primary.ShardId);
         ClusterNode[] replicas = [.. topology.ReplicasOf(primary.Id)];
         if (replicas.Length == 0) return "";
-        NodeStatus[] answering = [.. replicas.Select(node => Alive.GetValueOrDefault(node.Id)).OfType<NodeStatus>().Where(status => PositionOf(status).Offset >= 0)];
-        if (answering.Length == 0) return $"{replicas.Length} of its {replicas.Length} replicas do not answer, or have no whole data";
+        NodeStatus[] answering = [.. replicas.Select(node => Alive.GetValueOrDefault(node.Id)).OfType<NodeStatus>().Select(status => status with { Position = PositionOf(status) }).Where(static status => status.Position.Offset >= 0)];
+        if (answering.Length == 0) return $"{replicas.Length} of its {replicas.Length} replicas do not answer, or have no complete data";
         if (!Array.Exists(answering, static status => !status.IsNoSuccessor)) return "cluster-replica-no-failover is set on every replica that answers";
-        if (terms.Acks == 0 || terms.AcceptsLoss) return "";
-        string[] inStep = [.. terms.ReplicasInStep.Where(id => id != primary.Id && topology.Find(id) is not null)];
-        HashSet<string> current = [.. answering.Where(status => PositionOf(status).History == terms.History).Select(static status => status.Node.Id)];
+        if (Succession.IsEnough(topology, primary, terms, answering)) return "";
+        string[] inStep = [.. terms.ReplicasInStep];
+        HashSet<string> current = [.. answering.Where(status => status.Position.History == terms.History).Select(static status => status.Node.Id)];
         int missing = inStep.Count(id => !current.Contains(id));
-        if (current.Count == 0) return "no replica that answers has followed its primary of now";
-        return missing < terms.Acks ? "" : $"{missing} of {inStep.Length} replicas that may have acknowledged writes do not answer, and replica-acks is {terms.Acks}: fewer than {terms.Acks} may be missing";
+        if (current.Count == 0 || missing < terms.Acks) return "no replica that answers has caught up with the present primary";
+        return $"{missing} of {inStep.Length} replicas that may have acknowledged writes do not answer, and replica-acks is {terms.Acks}: fewer than {terms.Acks} may be missing";
     }
 
-    // By the newer of its two words; once it is sealed, both are the same.
+    // From its report if there is one, which is newer than its status. Once the shard is sealed, both are the same.
     private DataPosition PositionOf(NodeStatus status) => Figures.TryGetValue(status.Node.Id, out (NodeFigures Figures, long Revision) said) ? new DataPosition(said.Figures.History, said.Figures.Offset) : status.Position;
 
     /// <summary>The greatest of some shards' loads, and that relative to the mean of the others, up to 100. NaN: there are not two that say something.</summary>

@@ -1,4 +1,3 @@
-using System.Globalization;
 using RedKite.Server.Cluster.Agreement;
 using RedKite.Server.Cluster.Store;
 using RedKite.Server.Metrics;
@@ -12,7 +11,7 @@ namespace RedKite.Server.Cluster.Watching;
 /// </summary>
 internal sealed class ClusterWatch(ServerCore core, IClusterHost host, ClusterService cluster) : IClusterWatch
 {
-    // Of each node, all reads of all nodes together are about as much as 20 nodes say in a second, however many there are.
+    // Each of n nodes reads n reports every n/20 seconds, so a node reads about 20 reports a second, however many there are.
     private static readonly TimeSpan Every = TimeSpan.FromSeconds(5);
     private static readonly TimeSpan EveryForEachNode = TimeSpan.FromMilliseconds(50);
     private const double Jitter = 0.2; // so that nodes do not write at the same distances: the clocks are compared by who writes before whom
@@ -112,7 +111,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, ClusterSe
         while (_versions.TryPeek(out (long Version, long AtMs) first) && steadyMs - first.AtMs >= Every.TotalMilliseconds) _versionBefore = _versions.Dequeue().Version;
     }
 
-    // A clock is ahead for certain by what it shows more than this one, which is read after that was written. By how much, is seen best when both are close to each other: the greatest of a minute counts.
+    // The report was written before this clock is read, so a later time in it shows that the other clock is ahead, by at least the difference. The closer the two moments, the better the bound: the greatest of a minute counts.
     private void See(string id, NodeFigures figures, long revision, long steadyMs, long unixMs)
     {
         if (_seen.TryGetValue(id, out (long Revision, long AtMs) seen) && seen.Revision == revision) return;
@@ -302,9 +301,8 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, ClusterSe
         NodeStatus? status = reading?.Alive.GetValueOrDefault(node.Id);
         NodeFigures? figures = FiguresOf(node.Id);
         long lag = node.PrimaryId is { } primaryId && figures is { Offset: >= 0 } && FiguresOf(primaryId) is { Offset: >= 0 } primary ? Math.Max(0, primary.Offset - figures.Offset) : -1;
-        string address = string.Create(CultureInfo.InvariantCulture, $"{(node.Ip.Length > 0 ? node.Ip : node.HostName)}:{(node.Port != 0 ? node.Port : node.TlsPort)}");
         double age = isSelf ? 0 : figures is not null && _seen.TryGetValue(node.Id, out (long Revision, long AtMs) seen) ? (core.Clock.SteadyMs - seen.AtMs) / 1000.0 : double.NaN;
-        return new PicturedNode(node.Id, address, node.Name, node.Zone, node.ShardId, node.PrimaryId, reading is null ? null : status is not null, isSelf ? cluster.State.Topology.Version : status?.Version ?? -1, figures?.Offset ?? status?.Position.Offset ?? -1, lag, figures, age);
+        return new PicturedNode(node.Id, node.Address, node.Name, node.Zone, node.ShardId, node.PrimaryId, reading is null ? null : status is not null, isSelf ? cluster.State.Topology.Version : status?.Version ?? -1, figures?.Offset ?? status?.Position.Offset ?? -1, lag, figures, age);
 
         NodeFigures? FiguresOf(string id) => id == cluster.State.SelfId ? own : reading?.Figures.TryGetValue(id, out (NodeFigures Figures, long Revision) said) == true ? said.Figures : null;
     }

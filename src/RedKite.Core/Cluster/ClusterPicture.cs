@@ -79,7 +79,7 @@ internal sealed record PicturedShard(string Id, string PrimaryId, IReadOnlyList<
 /// <param name="FiguresAgeSeconds">How long ago that was seen first; NaN: nothing was.</param>
 internal sealed record PicturedNode(string Id, string Address, string Name, string Zone, string ShardId, string? PrimaryId, bool? IsAlive, long Version, long Offset, long LagBytes, NodeFigures? Figures, double FiguresAgeSeconds);
 
-/// <summary>What a node says of itself to those who watch the cluster. Nothing is decided by it.</summary>
+/// <summary>What a node reports about itself, for metrics, findings and the page of every node. No decision depends on it.</summary>
 internal sealed record NodeFigures
 {
     /// <summary>Parts of the 16,384 slots by which the load of ranges is told.</summary>

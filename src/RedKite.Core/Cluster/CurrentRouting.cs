@@ -25,7 +25,7 @@ internal sealed class CurrentRouting(AttentionWord attention, Keyspace keyspace)
     /// <summary>Notes whether the node serves, or follows one that does.</summary>
     internal void NoteFeeding(bool feeds) => _feeds = feeds;
 
-    /// <summary>The replicas of this node; null: whoever follows it is one, as there is no store.</summary>
+    /// <summary>The replicas of this node; null: there is no store, so every follower is one.</summary>
     internal AgreedReplicas? Replicas => _replicas;
 
     /// <summary>Only these are this node's replicas from now on.</summary>

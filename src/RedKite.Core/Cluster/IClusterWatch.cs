@@ -1,6 +1,6 @@
 namespace RedKite.Server.Cluster;
 
-/// <summary>What a node of a cluster knows about itself and the others, for whoever watches it.</summary>
+/// <summary>What a node knows about its cluster, for metrics, findings and the page.</summary>
 internal interface IClusterWatch
 {
     /// <summary>The numbers of this moment, once a second. It waits for nothing.</summary>

@@ -27,7 +27,7 @@ internal static class SettingTable
     private const string NoTemplates = "hashes do not share the names of their fields; HIMPORT saves their transmission";
     private const string NoBus = "nodes do not speak to each other: there is no cluster bus";
     private const string NoVotes = "a node does not fail over by itself: its topology is given to it";
-    private const string MovedByKey = "slots are moved key by key: CLUSTER SETSLOT and MIGRATE";
+    private const string OwnMoves = "moves of slots as a whole have RedKite's own limits: `cluster-move-pause-ms`, and those in docs/bounds.md";
     private const string AlwaysFreedLater = "the memory of large values is always freed in slices, after the command";
     private const string NoPinning = "threads are not bound to CPUs; use taskset or the service manager";
     private const string NoSyslog = "the log is written to logfile or to standard output only";
@@ -294,10 +294,10 @@ internal static class SettingTable
         Integer("cluster-announce-port", 0, 65535, 0, s => s.ClusterAnnouncePort, (s, v) => s.ClusterAnnouncePort = (int)v),
         Integer("cluster-announce-tls-port", 0, 65535, 0, s => s.ClusterAnnounceTlsPort, (s, v) => s.ClusterAnnounceTlsPort = (int)v),
         Integer("cluster-announce-bus-port", 0, 65535, 0, s => s.ClusterAnnounceBusPort, (s, v) => s.ClusterAnnounceBusPort = (int)v),
-        Memory("cluster-slot-migration-handoff-max-lag-bytes", 0, LongMax, Megabyte).WithRemark("as in Redis 8.4").WithoutEffect(MovedByKey),
-        Integer("cluster-slot-migration-write-pause-timeout", 0, long.MaxValue, 10_000).WithRemark("as in Redis 8.4").WithoutEffect(MovedByKey),
-        Integer("cluster-slot-migration-sync-buffer-drain-timeout", 0, long.MaxValue, 60_000, flags: Hidden).WithRemark("as in Redis 8.4").WithoutEffect(MovedByKey),
-        Integer("cluster-slot-migration-max-archived-tasks", 1, int.MaxValue, 32, flags: Hidden).WithRemark("as in Redis 8.4").WithoutEffect(MovedByKey),
+        Memory("cluster-slot-migration-handoff-max-lag-bytes", 0, LongMax, Megabyte).WithRemark("as in Redis 8.4").WithoutEffect(OwnMoves),
+        Integer("cluster-slot-migration-write-pause-timeout", 0, long.MaxValue, 10_000).WithRemark("as in Redis 8.4").WithoutEffect(OwnMoves),
+        Integer("cluster-slot-migration-sync-buffer-drain-timeout", 0, long.MaxValue, 60_000, flags: Hidden).WithRemark("as in Redis 8.4").WithoutEffect(OwnMoves),
+        Integer("cluster-slot-migration-max-archived-tasks", 1, int.MaxValue, 32, flags: Hidden).WithRemark("as in Redis 8.4").WithoutEffect(OwnMoves),
         Integer("cluster-compatibility-sample-ratio", 0, 100, 0).WithoutEffect("commands are not checked for cluster compatibility"),
         Choice("cluster-preferred-endpoint-type", ["ip", "hostname", "unknown-endpoint"], "ip", s => (int)s.ClusterEndpointType, (s, v) => s.ClusterEndpointType = (ClusterEndpointType)v),
         Flag("cluster-require-full-coverage", true, s => s.ClusterRequiresFullCoverage, (s, v) => s.ClusterRequiresFullCoverage = v),

@@ -57,7 +57,7 @@ function summary(report, shards) {
   if (report.has_store && report.age_seconds !== null && report.controller === '') return ['warning', `${what}: all slots have a node, but no controller is active.`];
   if (risk > 0) return ['warning', `${what}: in ${format.counted(risk, 'shard')} no replica could take over.`];
   if (away > 0) return ['warning', `${what}: ${format.counted(away, 'node')} ${away === 1 ? 'does' : 'do'} not answer.`];
-  return ['well', `${what}: every slot has a node${report.has_store ? ', and every node answers' : '. There is no store: this node knows nothing of how the others are'}.`];
+  return ['well', `${what}: every slot has a node${report.has_store ? ', and every node answers' : '. Without a store, this node does not see the state of the others'}.`];
 }
 
 // All slots from left to right, in the colours of their shards; below, how many keys each of 128 parts has.
@@ -102,8 +102,8 @@ function facts(report) {
       ['Lease', lease.seconds_left === null ? 'none yet' : `${seconds(Number(lease.seconds_left.toFixed(1)))} left of ${seconds(lease.seconds_max)}`],
       ['A renewal takes', lease.renewals === 0 ? 'there was none yet' : `${micros(lease.renewal_microseconds)} on average, the last ${micros(lease.last_renewal_microseconds)}`],
       ['Store', `${format.counted(report.store.requests, 'request')}, ${micros(report.store.mean_microseconds)} on average, ${report.store.errors === 0 ? 'none' : number(report.store.errors)} failed${report.store.error ? `; the last one: ${report.store.error}` : ''}`],
-      ['What others say was read', report.age_seconds === null ? 'not yet' : `${seconds(Math.round(report.age_seconds))} ago`],
-      ['Clocks are apart', report.clock_skew_seconds === null ? 'unknown' : report.clock_skew_seconds < 0.1 ? 'as far as was seen, they are not' : `by ${seconds(Number(report.clock_skew_seconds.toFixed(1)))} at least`],
+      ['Last read of the others', report.age_seconds === null ? 'not yet' : `${seconds(Math.round(report.age_seconds))} ago`],
+      ['Clocks are apart', report.clock_skew_seconds === null ? 'unknown' : report.clock_skew_seconds < 0.1 ? 'no difference seen' : `by ${seconds(Number(report.clock_skew_seconds.toFixed(1)))} at least`],
     ] : [],
     ['Changes of a primary seen', report.elections === 0 ? 'none' : `${number(report.elections)}, ${number(report.takeovers)} to this node`],
     ['Slots that move key by key', report.slots.key_by_key.length === 0 ? 'none' : report.slots.key_by_key.map(move => `${number(move.slots)} ${move.direction} ${nameOf(report, move.node)}`).join(', ')],
@@ -134,7 +134,7 @@ export function cluster({ zoom, go }) {
     chart({ title: 'Shards', unit: 'count', series: [{ metric: 'cluster_shards_down', label: 'without a primary', peak: true }, { metric: 'cluster_shards_at_risk', label: 'without a replica that could take over', peak: true }], zoom }),
   ];
   const ofNode = [
-    chart({ title: 'Sent elsewhere or refused, per second', unit: 'count', series: [{ metric: 'cluster_redirects_moved', label: 'MOVED' }, { metric: 'cluster_redirects_ask', label: 'ASK' }, { metric: 'cluster_redirects_tryagain', label: 'TRYAGAIN' }, { metric: 'cluster_refused_crossslot', label: 'CROSSSLOT' }, { metric: 'cluster_refused_down', label: 'CLUSTERDOWN' }], zoom }),
+    chart({ title: 'Redirects and refusals, per second', unit: 'count', series: [{ metric: 'cluster_redirects_moved', label: 'MOVED' }, { metric: 'cluster_redirects_ask', label: 'ASK' }, { metric: 'cluster_redirects_tryagain', label: 'TRYAGAIN' }, { metric: 'cluster_refused_crossslot', label: 'CROSSSLOT' }, { metric: 'cluster_refused_down', label: 'CLUSTERDOWN' }], zoom }),
     chart({ title: 'Slots', unit: 'count', series: [{ metric: 'cluster_slots_owned', label: 'of this node' }, { metric: 'cluster_slots_uncovered', label: 'without a node' }], zoom }),
     chart({ title: 'Moves of slots, sent per second', unit: 'bytes', series: [{ metric: 'cluster_slot_moves_sent_bytes', label: 'sent' }], zoom }),
     chart({ title: 'Version of the topology', unit: 'count', series: [{ metric: 'cluster_topology_version', label: 'of this node' }], zoom }),
@@ -162,14 +162,14 @@ export function cluster({ zoom, go }) {
     { title: 'Keys', number: true, get: row => row.said?.keys ?? -1, show: row => said(row, each => number(each.keys)) },
     { title: 'Memory', number: true, get: row => row.said?.used_bytes ?? -1, show: row => said(row, each => bytes(each.used_bytes)) },
     { title: 'Commands/s', number: true, get: row => row.said?.commands_per_second ?? -1, show: row => said(row, each => number(each.commands_per_second)) },
-    { title: 'Said', number: true, get: row => row.age_seconds ?? -1, show: row => row.age_seconds === null ? 'nothing' : row.id === report.self ? 'now' : `${seconds(Math.round(row.age_seconds))} ago` },
+    { title: 'Reported', number: true, get: row => row.age_seconds ?? -1, show: row => row.age_seconds === null ? 'nothing' : row.id === report.self ? 'now' : `${seconds(Math.round(row.age_seconds))} ago` },
     { title: 'What is wrong', get: row => row.said?.fault || '', wrap: 'wrap narrow' }] });
   const moveTable = table({ caption: 'Moves of slots', key: row => row.id, emptyText: 'No slots have moved as a whole since this node started.', columns: [
     { title: 'Slots', get: row => row.slots, wrap: 'wrap narrow' }, { title: 'From', get: row => nameOf(report, row.source) }, { title: 'To', get: row => nameOf(report, row.target) }, { title: 'State', get: row => row.state },
     { title: 'Progress', get: row => row.keys_received, show: progressOf, wrap: 'wrap narrow' }, { title: 'Sent', number: true, get: row => row.sent_bytes, show: row => bytes(row.sent_bytes) },
     { title: 'Waits', number: true, get: row => row.waiting_bytes, show: row => bytes(row.waiting_bytes) }, { title: 'Time', number: true, get: row => row.seconds, show: row => seconds(Math.round(row.seconds)) }] });
   const eventTable = table({ caption: 'What happened', sort: 0, descending: true, first: 20, key: row => `${row.unix_ms} ${row.text}`, emptyText: 'Nothing has happened since the start.', columns: [
-    { title: 'Time', get: row => row.unix_ms, show: row => format.time(row.unix_ms), copy: row => format.time(row.unix_ms) }, { title: 'What', get: row => row.kind }, { title: 'Said', get: row => row.text, wrap: true }] });
+    { title: 'Time', get: row => row.unix_ms, show: row => format.time(row.unix_ms), copy: row => format.time(row.unix_ms) }, { title: 'Kind', get: row => row.kind }, { title: 'What', get: row => row.text, wrap: true }] });
   const settings = table({ caption: 'Settings of the cluster', key: row => row.name, columns: [
     { title: 'Setting', get: row => row.name, link: row => here('configuration', { find: row.name }) }, { title: 'Value', get: row => row.value || 'empty', wrap: 'wrap narrow' },
     { title: 'Default', get: row => row.default || 'empty', wrap: 'wrap narrow' }] });

@@ -48,12 +48,12 @@ internal static class ClusterRules
 
     private static FindingRule[] OfTopology =>
     [
-        new("cluster-shard-down", "A shard with slots had no primary that serves for the last 15 seconds: its commands are answered CLUSTERDOWN, or reach nobody.",
+        new("cluster-shard-down", "A shard with slots had no primary that serves for the last 15 seconds: its commands are answered CLUSTERDOWN, or get no connection.",
             "Start its nodes again. If too few come back, CLUSTER FAILOVER FORCE on a replica of it accepts that acknowledged writes are lost.", "cluster",
             view => view.Min(ClusterShardsDown, ReadsSeconds) is > 0 and var down
                 ? new("A shard has no primary", Text($"{Times(down, "shard")} for at least 15 seconds; {view[ClusterNodesAlive]:0} of {Times(view[ClusterNodes], "node")} answer"), Critical) : null)
         { Culprit = culprits => culprits.Cluster.ShardsDown() },
-        new("cluster-takeover-impossible", "For the last 15 seconds no replica of a shard that has some could have become its primary: none answers with whole data, or of those that may have acknowledged writes as many are missing as replica-acks says.",
+        new("cluster-takeover-impossible", "For the last 15 seconds no replica of a shard that has some could have become its primary: none with complete data answers, or with `replica-acks` n, n or more of those that may have acknowledged writes do not answer.",
             "Bring its replicas back, or add one. CLUSTER FORGET takes one out of the count that never comes back.", "cluster",
             view => view.Min(ClusterShardsAtRisk, ReadsSeconds) is > 0 and var shards
                 ? new("No replica could take over", Text($"in {Times(shards, "shard")}; {view[ClusterNodesAlive]:0} of {Times(view[ClusterNodes], "node")} answer"), Warning) : null)
@@ -63,9 +63,9 @@ internal static class ClusterRules
             view => view.Min(ClusterSlotsUncovered, 10) is > 0 and < 16384 and var slots
                 ? new("Slots have no node", Text($"{Times(slots, "slot")} of 16,384; cluster-require-full-coverage is {view.Setting("cluster-require-full-coverage")}"), view.Setting("cluster-require-full-coverage") == "yes" ? Critical : Warning) : null),
         new("cluster-slots-doubtful", "For the last 10 seconds this node has not known whether another one has taken slots that it gave: it refuses them.",
-            "Bring the other node back, or make it reachable from here: it is asked until it answers.", "cluster",
+            "With a store: bring it back, it knows. Without one: bring the other node back, or make it reachable from here; it is asked until it answers.", "cluster",
             view => view.Min(ClusterSlotsDoubtful, 10) is > 0 and var slots
-                ? new("Slots are refused until it is known who has them", Times(slots, "slot"), Critical) : null)
+                ? new("Slots are refused until their owner is known", Times(slots, "slot"), Critical) : null)
         { Culprit = culprits => culprits.Cluster.Doubts() },
         new("cluster-move-long", "A move of slots has run for more than ten minutes, or slots have been MIGRATING or IMPORTING for so long.",
             "CLUSTER GETSLOTMIGRATIONS says how far it is, and CLUSTER CANCELSLOTMIGRATIONS ends it. Slots that move key by key are left like that by a tool that was ended: CLUSTER SETSLOT ... STABLE, or redis-cli --cluster fix.", "cluster",

@@ -20,7 +20,7 @@ internal sealed class SlotCheck(ExecutorCore core)
     private bool _scriptMayCross;
     private SlotRouting? _scriptsRouting; // by which the script began
 
-    /// <summary>Whether the command that was admitted last waits until it is known who has its slot.</summary>
+    /// <summary>Whether the command that was admitted last waits until its slot's owner is known.</summary>
     internal bool Waits { get; private set; }
 
     // What the server executed before, or its primary, is not asked again.

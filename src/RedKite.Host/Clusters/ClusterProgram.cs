@@ -9,7 +9,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Host.Clusters;
 
 /// <summary>
-/// <c>redkite cluster</c>: makes, shows and changes a cluster with a store. Exit status 0: done, or nothing is wrong; 1: not, with a line that says why; 2: wrong arguments; 3: the operator said no;
+/// <c>redkite cluster</c>: makes, shows and changes a cluster with a store. Exit status 0: done, or nothing is wrong; 1: not, with a line that says why; 2: wrong arguments; 3: not confirmed;
 /// 4: status has found an error; 5: acknowledged writes could be lost, and --accept-loss was not said.
 /// </summary>
 internal static class ClusterProgram
@@ -26,8 +26,8 @@ internal static class ClusterProgram
     private const string Usage = $"""
         Usage: redkite cluster VERB [argument ...] [option ...]
 
-        Makes, shows and changes a cluster whose nodes agree by etcd. A plan is shown, and done when it is confirmed. What ends it leaves a whole
-        cluster, and the same command does the rest.
+        Makes, shows and changes a cluster whose nodes agree by etcd. A plan is shown, and carried out when it is confirmed. If it is interrupted, the
+        cluster is intact, and the same command continues it.
           create [NODE ...]       makes a cluster of registered nodes, or of these: slots evenly, replicas in other zones first
             --replicas N          how many replicas each shard has; default 0
             --shards N            instead: how many shards; all other nodes become replicas
@@ -196,7 +196,7 @@ internal static class ClusterProgram
             if (!isJson)
             {
                 foreach (PlanStep step in plan.Steps) await output.WriteLineAsync("  " + step.Text(view));
-                if (plan.IsEmpty) await output.WriteLineAsync("Nothing is to be done.");
+                if (plan.IsEmpty) await output.WriteLineAsync("Nothing to do.");
             }
 
             if (options.Has("--plan") || plan.IsEmpty) return await End(view, plan, plan.IsEmpty ? "done" : "planned", error: "", stagesDone: 0, code: 0);

@@ -15,8 +15,8 @@ internal static class ControllerProgram
     private const string Usage = """
         Usage: redkite controller [FILE | -] --cluster-etcd URL[,URL ...] [--SETTING VALUE ...]
 
-        Sees to a cluster whose nodes agree by etcd, as the nodes with cluster-controller yes do, without data: when a primary is gone, it makes a
-        replica the primary, and new nodes become replicas. Of all controllers one is active, and another one goes on when it ends. FILE is a
+        Runs the controller of a cluster whose nodes agree in etcd, as nodes with cluster-controller yes do, but without data: when a primary is
+        gone, it makes a replica the primary, and new nodes become replicas. Of all controllers one is active, and another one goes on when it ends. FILE is a
         redis.conf file. Of the settings these have an effect:
           --cluster-etcd, --cluster-etcd-prefix, --cluster-etcd-user, --cluster-etcd-password,
           --cluster-etcd-ca-file, --cluster-etcd-cert-file, --cluster-etcd-key-file   as the nodes have them; the password may be in REDKITE_ETCD_PASSWORD

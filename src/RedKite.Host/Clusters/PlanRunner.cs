@@ -98,7 +98,7 @@ internal sealed class PlanRunner(IClusterStore store, NodeLinks links, PlanProgr
         }
     }
 
-    // Every node that is there goes by a topology at least as new, and primaries serve.
+    // Every live node goes by a topology at least as new, and primaries serve.
     private static Func<ClusterView, string?> FollowedBy(long version) => view =>
     {
         foreach (ClusterNode node in view.Topology!.Nodes)
@@ -124,7 +124,7 @@ internal sealed class PlanRunner(IClusterStore store, NodeLinks links, PlanProgr
             ShardTerms terms = view.Topology.Terms.Of(node.ShardId);
             isGone |= terms.IsSealed || !view.Alive.ContainsKey(node.PrimaryId!);
             if (isGone) return isChosen(view);
-            return terms.HandoverTo == id ? "the primary waits until the replica has everything" : throw new PlanException("the replica did not catch up, or is not there: nothing has changed");
+            return terms.HandoverTo == id ? "the primary waits until the replica has everything" : throw new PlanException("the replica did not catch up, or is gone: nothing has changed");
         };
     }
 

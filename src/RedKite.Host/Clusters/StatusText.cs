@@ -22,7 +22,7 @@ internal static class StatusText
         }
 
         string[] others = [.. ClusterReport.Others(view).Select(status => NodeLine(view, status.Node, answers))];
-        if (others.Length > 0) text.Append("registered, and none of the cluster's nodes\n");
+        if (others.Length > 0) text.Append("registered, not in the cluster\n");
         foreach (string other in others) text.Append(CultureInfo.InvariantCulture, $"  node     {other}\n");
         foreach (RunningMove move in answers.Values.SelectMany(static answer => answer.Moves)) text.Append(CultureInfo.InvariantCulture, $"moving {move.Slots} from {view.Show(move.FromId)} to {view.Show(move.ToId)}: {move.State}, {Bytes(move.WaitingBytes)} wait\n");
         foreach (ClusterFault fault in faults.OrderByDescending(static fault => fault.IsError)) text.Append(CultureInfo.InvariantCulture, $"{(fault.IsError ? "error" : "warning")}: {fault.Text}\n");

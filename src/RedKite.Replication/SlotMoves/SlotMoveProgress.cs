@@ -4,7 +4,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.SlotMoves;
 
-/// <summary>Moves as those see them who watch the cluster.</summary>
+/// <summary>The progress of moves, for metrics, findings and the page.</summary>
 internal static class SlotMoveProgress
 {
     private const int RangesShown = 4;

@@ -211,7 +211,7 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         return SlotMoveLimits.Promised + revision.ToString(System.Globalization.CultureInfo.InvariantCulture);
     }
 
-    // The routing decides, as it does for commands; what is received is this node's when it says so, whoever has heard of that.
+    // The routing decides, as it does for commands: what was received is this node's as soon as the routing says so.
     private void Keep(SlotReception reception)
     {
         while (!IsOwner(reception.Slots))

@@ -8,9 +8,14 @@ internal sealed partial class Database
     {
         get
         {
-            long count = Count;
-            if (count > 0 && _keyspace.HiddenSlots is { } hidden) count -= CountOf(hidden);
-            return Math.Max(0, count);
+            if (_keyspace.HiddenSlots is not { } hidden) return Count;
+            long count = 0; // not Count less the hidden ones: those may be removed between the two readings
+            for (int slot = 0; slot < KeySlot.Count; slot++)
+            {
+                if (!hidden.Contains(slot)) count += CountOfSlot(slot);
+            }
+
+            return count;
         }
     }
 
@@ -19,14 +24,6 @@ internal sealed partial class Database
 
     /// <summary>The number of keys of a slot.</summary>
     internal int CountOfSlot(int slot) => _tables[slot % _tables.Length]?.CountOfSlot(slot) ?? 0;
-
-    /// <summary>The number of keys of some slots.</summary>
-    internal long CountOf(SlotSet slots)
-    {
-        long count = 0;
-        foreach (int slot in slots.Slots()) count += CountOfSlot(slot);
-        return count;
-    }
 
     /// <summary>Removes a key of a slot that is not this node's any more. Its stripe is locked.</summary>
     internal void UnlinkMoved(ReadOnlySpan<byte> key, ulong hash)

@@ -152,7 +152,7 @@ public sealed class ClusterPlannerTests
         Assert.Equal(Id(2), Assert.Single(ClusterPlanner.Failover(Ahead(3), Id(2), acceptsLoss: false).Steps).NodeId); // one that is named
         Assert.Contains("is gone", Refused(() => ClusterPlanner.Failover(Gone(view, 2), Id(2), acceptsLoss: false)), StringComparison.Ordinal);
         Assert.Equal(PlanStepKind.Choose, Assert.Single(ClusterPlanner.Failover(Gone(view, 1), Id(2), acceptsLoss: false).Steps).Kind);
-        Assert.Contains("no replica", Refused(() => ClusterPlanner.Failover(Created(1, 0), Id(1), acceptsLoss: false)), StringComparison.Ordinal);
+        Assert.Contains("no live replica", Refused(() => ClusterPlanner.Failover(Created(1, 0), Id(1), acceptsLoss: false)), StringComparison.Ordinal);
     }
 
     // With replica-acks 1 and a replica in step that has not spoken, an acknowledged write may be missing.

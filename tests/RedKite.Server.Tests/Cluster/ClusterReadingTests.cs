@@ -7,7 +7,7 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Tests.Cluster;
 
-/// <summary>What follows from what the store has, for those who watch a cluster; and the documents by which nodes say it.</summary>
+/// <summary>What follows from what the store has, for metrics, findings and the page; and the documents by which nodes say it.</summary>
 public sealed class ClusterReadingTests
 {
     private static readonly string A = new('a', 40), B = new('b', 40), C = new('c', 40), D = new('d', 40);
@@ -75,13 +75,14 @@ public sealed class ClusterReadingTests
 
     // A replica that may have acknowledged a write must answer, unless fewer than `replica-acks` are missing.
     [Theory]
-    [InlineData(0, "", "", "2 of its 2 replicas do not answer, or have no whole data")]
+    [InlineData(0, "", "", "2 of its 2 replicas do not answer, or have no complete data")]
     [InlineData(0, "", "b", "")]
     [InlineData(1, "b,c", "b,c", "")]
     [InlineData(1, "b", "b", "")]
     [InlineData(1, "b,c", "b", "1 of 2 replicas that may have acknowledged writes do not answer, and replica-acks is 1: fewer than 1 may be missing")]
     [InlineData(2, "b,c", "b", "")]
-    [InlineData(1, "b,c", "", "2 of its 2 replicas do not answer, or have no whole data")]
+    [InlineData(1, "b,c", "", "2 of its 2 replicas do not answer, or have no complete data")]
+    [InlineData(1, "b,e", "b", "1 of 2 replicas that may have acknowledged writes do not answer, and replica-acks is 1: fewer than 1 may be missing")] // e was taken out
     public void A_shard_is_at_risk_when_too_few_replicas_answer(int acks, string inStep, string answering, string hindrance)
     {
         ClusterTopology topology = Topology().WithTerms(A, new ShardTerms { Acks = acks, History = "h", InStep = string.Join(',', inStep.Split(',', StringSplitOptions.RemoveEmptyEntries).Select(static id => new string(id[0], 40))) });
@@ -95,8 +96,10 @@ public sealed class ClusterReadingTests
     {
         ClusterTopology topology = Topology().WithTerms(A, new ShardTerms { Acks = 1, History = "h", InStep = B });
         Assert.Equal("cluster-replica-no-failover is set on every replica that answers", Of(Status(B, isNoSuccessor: true)));
-        Assert.Equal("no replica that answers has followed its primary of now", Of(Status(B, history: "other")));
-        Assert.Equal("2 of its 2 replicas do not answer, or have no whole data", Of(Status(B, offset: -1)));
+        Assert.Equal("no replica that answers has caught up with the present primary", Of(Status(B, history: "other")));
+        Assert.Equal("2 of its 2 replicas do not answer, or have no complete data", Of(Status(B, offset: -1)));
+        topology = topology.WithTerms(A, new ShardTerms { Acks = 1, History = "h", InStep = B, TakenOverAt = 1_000_000 });
+        Assert.Equal("no replica that answers has caught up with the present primary", Of(Status(B)));
 
         string Of(StoreEntry replica)
         {
@@ -136,7 +139,7 @@ public sealed class ClusterReadingTests
         events.NoteTopology(B, before, before.Without(C).WithVersion(11));
         events.NoteTopology(B, before, before);
         Assert.Equal(
-            ["version 11: 1 taken out", "version 10: aaaaaaaa is sealed", "version 9: 100 slots from aaaaaaaa to dddddddd", "version 8: bbbbbbbb is the primary of aaaaaaaa after aaaaaaaa"],
+            ["version 11: 1 node taken out", "version 10: aaaaaaaa is sealed", "version 9: 100 slots from aaaaaaaa to dddddddd", "version 8: bbbbbbbb is the primary of aaaaaaaa after aaaaaaaa"],
             events.All.Select(static each => each.Text));
         Assert.Equal((1, 1), (events.Elections, events.Takeovers));
     }

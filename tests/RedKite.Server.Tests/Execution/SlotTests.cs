@@ -45,7 +45,7 @@ public class SlotTests
             if (data.CountOfSlot(each) > 0 || each % 500 == 0) Assert.Equal(SlotWalk.Count(with.Engine.Keyspace, data, new SlotRange(each, each)), data.CountOfSlot(each));
         }
 
-        Assert.Equal(data.Count, data.CountOf(SlotSet.Of([new SlotRange(0, KeySlot.Count - 1)])));
+        Assert.Equal(data.Count, Enumerable.Range(0, KeySlot.Count).Sum(data.CountOfSlot));
         Assert.Equal(with.Execute("DBSIZE").Integer, SlotWalk.Count(with.Engine.Keyspace, with.Engine.Keyspace.Databases[0], new SlotRange(0, KeySlot.Count - 1)));
     }
 
