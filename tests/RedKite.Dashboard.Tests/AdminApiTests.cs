@@ -321,9 +321,7 @@ public sealed class AdminApiTests : IAsyncDisposable
     [Fact]
     public async Task Host_has_a_dashboard_only_if_it_starts_one()
     {
-        int port;
-        do port = LoopbackPort.Next();
-        while (Listens(port + 2000));
+        int port = LoopbackPort.NextWithFreeAt(distance: 2000);
         _server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = port, Log = entry => { lock (_log) _log.Add(entry.Message); } }, TestContext.Current.CancellationToken);
         Assert.False(Listens(port + 2000), "nothing listens");
         _dashboard = await RedKiteDashboard.StartAsync(_server);

@@ -74,7 +74,7 @@ public sealed class ClusterViewTests(Browser browser, LoadedServer loaded)
         await tab.ReadyAsync("cluster");
         await tab.Page.GetByText("No slot has a node yet").WaitForAsync();
         server.Server.Execute("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
-        await tab.Page.GetByText("1 shard, 1 node: every slot has a node. There is no store").WaitForAsync();
+        await tab.Page.GetByText("1 shard, 1 node: every slot has a node. Without a store, this node does not see").WaitForAsync();
         await tab.AssertAccessibleAsync("cluster");
         await tab.ShootAsync("cluster-without-store");
         Assert.DoesNotContain("NaN", await tab.Page.InnerTextAsync("main"), StringComparison.Ordinal);

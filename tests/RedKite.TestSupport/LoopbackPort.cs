@@ -36,6 +36,16 @@ public static class LoopbackPort
         throw new InvalidOperationException($"None of the ports {First} to {First + Count - 1} is free.");
     }
 
+    /// <summary>A port of which the one at the distance is free, too: that of the dashboard.</summary>
+    public static int NextWithFreeAt(int distance)
+    {
+        while (true)
+        {
+            int port = Next();
+            if (TryReserve(port + distance) && IsFree(port + distance)) return port;
+        }
+    }
+
     // Until the process ends.
     private static bool TryReserve(int port)
     {

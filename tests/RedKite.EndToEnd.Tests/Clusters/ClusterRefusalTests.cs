@@ -134,7 +134,7 @@ public sealed class ClusterRefusalTests
         await Put(etcd, "/redkite/topology", good[..(good.Length / 2)]);
         using (ServerProcess node = Start(folder.Path, Address(etcd), "--appendonly", "yes"))
         {
-            Says(node, "the topology in the store cannot be used: it is no JSON");
+            Says(node, "the topology in the store cannot be used: it is no JSON", onPage: "it is no JSON");
             ServesNothing(node);
             Assert.Equal("1", Run(node, "DBSIZE"));
             Assert.StartsWith("ERR the topology in the store cannot be used: it is no JSON", Run(node, "CLUSTER DELSLOTS 0"), StringComparison.Ordinal);
