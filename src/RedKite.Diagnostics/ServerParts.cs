@@ -68,9 +68,9 @@ internal sealed class ServerParts
     /// <summary>Begins to follow a primary, or to become one: null. Returns the rest, which may take long and is for a thread that serves no clients.</summary>
     internal required Func<PrimaryAddress?, Action> BeginRoleChange { get; init; }
 
-    /// <summary>Saves the data, if that is wanted, and begins to stop the server; false if saving failed: then the server goes on.</summary>
-    internal required Func<StopSaving, bool>? Shutdown { get; init; }
+    /// <summary>Saves the data, if that is wanted, and begins to stop the server; false if saving failed: then the server goes on, and the action is called before anything else can stop it.</summary>
+    internal required Func<StopSaving, Action?, bool>? Shutdown { get; init; }
 
     /// <summary>The same on a thread of its own, after replicas have got everything; the flag says that a failed save does not count.</summary>
-    internal required Func<StopSaving, bool, bool> ShutdownAfterReplicas { get; init; }
+    internal required Func<StopSaving, bool, Action?, bool> ShutdownAfterReplicas { get; init; }
 }

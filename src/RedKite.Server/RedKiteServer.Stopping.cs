@@ -24,8 +24,10 @@ public sealed partial class RedKiteServer
     /// <summary>
     /// Saves the data, if that is wanted, while the clients wait, and begins to stop. From any thread that holds no stripe.
     /// </summary>
+    /// <param name="saving">Whether the data is saved.</param>
+    /// <param name="failed">Called if saving failed. Another stop waits for it, so the reply to the client leaves before its connection ends.</param>
     /// <returns>False if saving failed: then the server goes on.</returns>
-    internal bool TryStop(StopSaving saving)
+    internal bool TryStop(StopSaving saving, Action? failed = null)
     {
         if (!Parts.Durability.SavesAtStop(saving))
         {
@@ -34,7 +36,12 @@ public sealed partial class RedKiteServer
             return true;
         }
 
-        lock (_savingToStop) return TryStopSaving(saving);
+        lock (_savingToStop)
+        {
+            if (TryStopSaving(saving)) return true;
+            failed?.Invoke();
+            return false;
+        }
     }
 
     private bool TryStopSaving(StopSaving saving)
@@ -102,8 +109,10 @@ public sealed partial class RedKiteServer
     /// <summary>As <see cref="TryStop"/>, after replicas have got everything. Not on a loop's thread.</summary>
     /// <param name="saving">Whether the data is saved.</param>
     /// <param name="forces">Whether the server stops although saving fails.</param>
+    /// <param name="failed">Called if saving failed and the server goes on.</param>
     /// <returns>False if saving failed, or the wait was aborted: then the server goes on.</returns>
-    internal bool TryStopAfterReplicas(StopSaving saving, bool forces) => Parts.Replicas.Shutdown.TryStop(TryStop, saving, forces);
+    internal bool TryStopAfterReplicas(StopSaving saving, bool forces, Action? failed = null) =>
+        Parts.Replicas.Shutdown.TryStop(tried => TryStop(tried, forces ? null : failed), saving, forces);
 
     /// <summary>Stops the server, and waits for it.</summary>
     public void Dispose() => StopAsync().GetAwaiter().GetResult();
@@ -199,7 +208,7 @@ public sealed partial class RedKiteServer
         }
     }
 
-    // Of a SHUTDOWN that saves: its client takes the end of its connection for the end of the save, so the loops end behind it. It waits for no script any more.
+    // Of a SHUTDOWN that saves: its client takes the end of its connection for the end of the save, or gets an error, so the loops end behind it. It waits for no script any more.
     private void AwaitLastSave()
     {
         lock (_savingToStop)

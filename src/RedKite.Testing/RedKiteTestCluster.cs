@@ -1,4 +1,6 @@
+using System.Diagnostics;
 using System.Globalization;
+using System.Text;
 using RedKite.Server.Cluster;
 using RedKite.Server.Cluster.Agreement;
 using RedKite.Server.Cluster.Store;
@@ -104,12 +106,18 @@ public sealed class RedKiteTestCluster : IAsyncDisposable
     }
 
     /// <summary>Makes a replica the primary of its shard, while both are well, and waits until it is.</summary>
+    /// <exception cref="InvalidOperationException">The primary has not handed its role over: the message says what the nodes have noted.</exception>
     public async Task FailOverAsync(RedKiteTestNode replica)
     {
         ArgumentNullException.ThrowIfNull(replica);
         RedKiteReply reply = replica.Server.Execute("CLUSTER", "FAILOVER");
         if (reply.IsError) throw new InvalidOperationException(reply.Text);
-        await UntilAsync(() => Shared().Topology.Find(replica.Id) is { IsPrimary: true } && replica.Serves).ConfigureAwait(false);
+        await UntilAsync(() =>
+        {
+            ClusterTopology topology = Shared().Topology;
+            if (topology.Find(replica.Id) is { IsPrimary: false } node && topology.Terms.Of(node.ShardId) is { HandoverTo: "" }) throw new InvalidOperationException($"The role was not handed over.{Events()}");
+            return topology.Find(replica.Id) is { IsPrimary: true } && replica.Serves;
+        }).ConfigureAwait(false);
     }
 
     /// <summary>
@@ -179,9 +187,27 @@ public sealed class RedKiteTestCluster : IAsyncDisposable
         return new ClusterTopology(1, _options.Shards, [.. nodes], owners, new ClusterTerms { ClusterId = ClusterNode.NewId() });
     }
 
-    private static async Task UntilAsync(Func<bool> holds)
+    private async Task UntilAsync(Func<bool> holds)
     {
-        using var limit = new CancellationTokenSource(WaitMax);
-        while (!holds()) await Task.Delay(Look, limit.Token).ConfigureAwait(false);
+        long began = Stopwatch.GetTimestamp();
+        while (!holds())
+        {
+            if (Stopwatch.GetElapsedTime(began) > WaitMax) throw new TimeoutException($"The cluster has not come so far within {WaitMax.TotalSeconds} seconds.{Events()}");
+            await Task.Delay(Look).ConfigureAwait(false);
+        }
+    }
+
+    // What the nodes have noted, for the message of a wait that fails.
+    private string Events()
+    {
+        var text = new StringBuilder();
+        foreach (RedKiteTestNode node in _nodes)
+        {
+            text.Append(CultureInfo.InvariantCulture, $"\n{node.Id} at {node.EndPoint}{(node.IsRunning ? "" : " does not run")}");
+            if (!node.IsRunning) continue;
+            foreach (ClusterEvent noted in node.Server.Cluster!.Events.All) text.Append(CultureInfo.InvariantCulture, $"\n  {noted.UnixMs} {noted.Kind}: {noted.Text}");
+        }
+
+        return text.ToString();
     }
 }

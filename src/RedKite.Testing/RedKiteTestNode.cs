@@ -36,8 +36,9 @@ public sealed class RedKiteTestNode
 
     internal CutStore Store { get; private set; } = null!;
 
-    // A replica that follows its primary's stream.
-    internal bool IsInStep => _server is { } server && (server.Cluster!.State.Self.IsPrimary || server.Engine.Replication.LinkStatus is { State: RedKite.Server.Replication.ReplicaLinkState.Connected });
+    // A replica follows its primary's stream, and a primary knows that all of its replicas do.
+    internal bool IsInStep => _server is { } server
+        && (server.Cluster!.State.Self.IsPrimary ? server.Parts.Replicas.InStep.Count() == _options.ReplicasPerShard : server.Engine.Replication.LinkStatus is { State: RedKite.Server.Replication.ReplicaLinkState.Connected });
 
     internal ClusterNode Describe() => Server.Cluster!.DescribeSelf(Server.Cluster.State.Self) with { BusPort = 0 };
 

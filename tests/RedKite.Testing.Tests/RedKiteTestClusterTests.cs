@@ -69,6 +69,17 @@ public class RedKiteTestClusterTests
     }
 
     [Fact]
+    public async Task A_role_is_handed_over_to_a_replica_that_connects_again()
+    {
+        await using RedKiteTestCluster cluster = await RedKiteTestCluster.StartAsync(new RedKiteTestClusterOptions { Shards = 1, ReplicasPerShard = 1 });
+        RedKiteTestNode primary = cluster.PrimaryOf("a"), replica = cluster.ReplicasOf(primary)[0];
+        Assert.Equal(1, primary.Server.Execute("CLIENT", "KILL", "TYPE", "replica").Integer);
+        Assert.Equal("OK", primary.Server.Execute("SET", "a", "1").Text);
+        await cluster.FailOverAsync(replica);
+        Assert.Equal("1", replica.Server.Execute("GET", "a").Text);
+    }
+
+    [Fact]
     public async Task Without_the_store_nothing_is_served_and_with_it_again_everything_is()
     {
         await using RedKiteTestCluster cluster = await RedKiteTestCluster.StartAsync(new RedKiteTestClusterOptions { Shards = 2 });

@@ -139,10 +139,11 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
     }
 
     // The client is blocked meanwhile, until the server's end closes its connection.
-    private bool ShutDownElsewhere(scoped in CommandContext cmd, bool saves, Func<bool> stop) => cmd.DoElsewhere(parts.ReplyLater, () =>
+    private bool ShutDownElsewhere(scoped in CommandContext cmd, bool saves, Func<Action, bool> stop) => cmd.DoElsewhereReplying(parts.ReplyLater, reply =>
     {
         if (saves && WaitForScript() is { } busy) return Encoding.ASCII.GetBytes($"-{busy}\r\n");
-        return stop() ? null : "-ERR Errors trying to SHUTDOWN. Check logs.\r\n"u8.ToArray();
+        byte[] failure = "-ERR Errors trying to SHUTDOWN. Check logs.\r\n"u8.ToArray();
+        return stop(() => reply(failure)) ? null : failure;
     });
 
     // The error if one becomes busy.
@@ -204,9 +205,9 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
         // There is no reply: the connection is closed.
         log.Warning(LogEvents.ShutdownRequested, "User requested shutdown...");
         StopSaving saving = save ? StopSaving.Always : discard ? StopSaving.Never : StopSaving.BySavePoints;
-        if (!now && parts.Replicas.Shutdown.IsNeeded && ShutDownElsewhere(cmd, saves: false, () => parts.ShutdownAfterReplicas(saving, force))) return;
+        if (!now && parts.Replicas.Shutdown.IsNeeded && ShutDownElsewhere(cmd, saves: false, failed => parts.ShutdownAfterReplicas(saving, force, failed))) return;
         if (parts.Durability.SavesAtStop(saving) && cmd.Session.Connection is not null && ShutDownElsewhere(cmd, saves: true, Stop)) return;
-        if (!Stop())
+        if (!Stop(failed: null))
         {
             cmd.Reply.Error("ERR Errors trying to SHUTDOWN. Check logs."u8);
             return;
@@ -214,7 +215,7 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
 
         cmd.Session.CloseAfterReply();
 
-        bool Stop() => shutdown(saving) || (force && shutdown(StopSaving.Never));
+        bool Stop(Action? failed) => shutdown(saving, force ? null : failed) || (force && shutdown(StopSaving.Never, null));
     }
 
     // LOLWUT [VERSION version [columns [rows]]]

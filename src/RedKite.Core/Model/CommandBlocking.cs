@@ -42,7 +42,11 @@ internal static class CommandBlocking
     /// <param name="replyLater">Ends the wait by a reply.</param>
     /// <param name="work">Does it, with no stripe locked, and returns the reply; null: the connection ends without one.</param>
     /// <returns>False where nothing may block (in a transaction or script).</returns>
-    internal static bool DoElsewhere(this scoped in CommandContext cmd, Action<Session, LateReply, byte[]> replyLater, Func<byte[]?> work)
+    internal static bool DoElsewhere(this scoped in CommandContext cmd, Action<Session, LateReply, byte[]> replyLater, Func<byte[]?> work) =>
+        DoElsewhereReplying(cmd, replyLater, _ => work());
+
+    /// <summary>As <see cref="DoElsewhere"/>; the work is given what replies at once, and what it returns behind that does not count.</summary>
+    internal static bool DoElsewhereReplying(this scoped in CommandContext cmd, Action<Session, LateReply, byte[]> replyLater, Func<Action<byte[]>, byte[]?> work)
     {
         var late = new LateReply();
         if (!Block(cmd, new BlockRequest { DeadlineMs = BlockRequest.NoDeadline, Late = late, IsCertain = true })) return false;
@@ -52,7 +56,7 @@ internal static class CommandBlocking
             byte[]? reply;
             try
             {
-                reply = work();
+                reply = work(early => replyLater(session, late, early));
             }
 #pragma warning disable CA1031 // No client may end the process, which an exception on this thread would.
             catch (Exception failure)

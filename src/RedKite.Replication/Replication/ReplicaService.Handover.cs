@@ -16,7 +16,7 @@ internal sealed partial class ReplicaService
     /// <returns>False: it is not there, or does not catch up in time. Nothing waits then.</returns>
     internal bool PrepareHandover(string id, string incarnation, Action<CancellationToken> endCommands, CancellationToken cancellation)
     {
-        if (Array.Find(_list.All, each => each.Node.Id == id && each.Node.Incarnation == incarnation && each is { State: ReplicaState.Online, IsConnected: true }) is not { } replica) return false;
+        if (AwaitOnline(id, incarnation, cancellation) is not { } replica) return false;
         _pause.Hold(PauseReason.Handover);
         try
         {
@@ -37,6 +37,18 @@ internal sealed partial class ReplicaService
             if (failure is not OperationCanceledException) throw;
             return false;
         }
+    }
+
+    // It may be about to connect again, or to acknowledge for the first time. Nothing is held yet.
+    private ReplicaClient? AwaitOnline(string id, string incarnation, CancellationToken cancellation)
+    {
+        while (!cancellation.IsCancellationRequested)
+        {
+            if (Array.Find(_list.All, each => each.Node.Id == id && each.Node.Incarnation == incarnation && each is { State: ReplicaState.Online, IsConnected: true }) is { } replica) return replica;
+            Thread.Sleep(HandoverLookMs);
+        }
+
+        return null;
     }
 
     /// <summary>The ids of the nodes that follow the stream now.</summary>

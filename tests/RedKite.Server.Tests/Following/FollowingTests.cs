@@ -40,6 +40,7 @@ public class FollowingTests
         random.Run(100);
         await using DiskServer replica = await DiskServer.StartAsync();
         Assert.Equal("OK", replica.Run($"REPLICAOF 127.0.0.1 {primary.Port}").Text);
+        AssertSame(primary, replica); // it loads no more, and would refuse the command while it does
         Assert.Equal("OK Already connected to specified master", replica.Run($"REPLICAOF 127.0.0.1 {primary.Port}").Text);
         for (int i = 0; i < 5; i++)
         {
