@@ -9,6 +9,7 @@ set MSBUILDDISABLENODEREUSE=1
 set verb=%~1
 if "%verb%"=="" set verb=help
 set arguments=
+set only=
 shift /1
 :more
 if "%~1"=="" goto dispatch
@@ -41,7 +42,11 @@ echo                      'dev bench ladder' measures a series of server designs
 echo                      'dev bench compare HEAD --filter *NameLookup*' finds regressions since that revision
 echo                      'dev bench record' appends figures to bench/results.ndjson, 'dev bench history' charts them
 echo   fmt                format the sources
-echo   fuzz [seconds]     run the fuzz suite for so long (default 60 seconds per test)
+echo   fuzz [seconds]     run the fuzz suite for so long ^(default 60 seconds per test^)
+echo   fuzz attack [seconds]  requests with hostile sizes, patterns and filters ^(default 600 seconds^)
+echo   fuzz crash [rounds]  kill the server under writes and check what it has kept ^(default 2000 rounds^)
+echo   fuzz hosts [rounds]  faults of hosts, links, disks, clocks and etcd under a cluster, and a checker of what clients saw ^(default 100 rounds^)
+echo   fuzz cluster [schedules] [seed]  the nodes of a cluster and their store in virtual time, with faults; each schedule has the next seed
 echo   pack [platform]    write the packages to artifacts\package\release, and the program as a single file to artifacts\program
 echo   help               show this list
 exit /b 0
@@ -91,10 +96,64 @@ dotnet format style RedKite.slnx
 exit /b %errorlevel%
 
 :fuzz
-set REDKITE_FUZZ_SECONDS=%arguments: =%
-if "%REDKITE_FUZZ_SECONDS%"=="" set REDKITE_FUZZ_SECONDS=60
+set kind=
+set number=
+set seed=
+for /f "tokens=1-3" %%a in ("%arguments%") do (
+    set kind=%%a
+    set number=%%b
+    set seed=%%c
+)
+if /i "%kind%"=="attack" goto attack
+if /i "%kind%"=="crash" goto crash
+if /i "%kind%"=="hosts" goto hosts
+if /i "%kind%"=="cluster" goto cluster
+set number=%kind%
+if "%number%"=="" set number=60
+goto fuzzfor
+
+:attack
+if "%number%"=="" set number=600
+set only=-class RedKite.Fuzz.Tests.AttackTests
+goto fuzzfor
+
+:fuzzfor
+call :isnumber %number% || exit /b 2
+set REDKITE_FUZZ_SECONDS=%number%
 set arguments= --long Fuzz
 goto test
+
+:crash
+if "%number%"=="" set number=2000
+call :isnumber %number% || exit /b 2
+set REDKITE_CRASH_ROUNDS=%number%
+set only=-class RedKite.EndToEnd.Tests.CrashLedgerTests
+set arguments= --long EndToEnd
+goto test
+
+:hosts
+if "%number%"=="" set number=100
+call :isnumber %number% || exit /b 2
+set REDKITE_CLUSTER_ROUNDS=%number%
+set only=-method RedKite.EndToEnd.Tests.Clusters.ClusterFaultTests.Nothing_that_was_acknowledged_is_lost_whatever_fails
+set arguments= --long EndToEnd
+goto test
+
+:cluster
+if "%number%"=="" set number=10000
+if "%seed%"=="" set seed=%RANDOM%%RANDOM%
+call :isnumber %number% || exit /b 2
+call :isnumber %seed% || exit /b 2
+dotnet build tests\RedKite.Fuzz.Tests -c Release -v quiet || exit /b 1
+set REDKITE_CLUSTER_SCHEDULES=%number%
+set REDKITE_SEED=%seed%
+dotnet artifacts\bin\RedKite.Fuzz.Tests\release\RedKite.Fuzz.Tests.dll -class RedKite.Fuzz.Tests.Cluster.AgreementTests -showLiveOutput -noLogo
+exit /b %errorlevel%
+
+:isnumber
+echo %1| findstr /r "^[0-9][0-9]*$" >nul && exit /b 0
+echo dev: fuzz takes numbers, not '%1' 1>&2
+exit /b 2
 
 :test
 if exist artifacts\test-results rmdir /s /q artifacts\test-results
@@ -112,9 +171,11 @@ if defined arguments if not "%arguments:--long=%"=="%arguments%" (
     set arguments=!arguments: --long=!
 )
 if "%long%"=="" if "%REDKITE_SEED%"=="" set REDKITE_SEED=20261122
+rem What a verb runs alone, whatever its traits.
+if defined only set filter=%only%
 dotnet format whitespace . --folder --verify-no-changes --include src/ tests/ bench/ || set /a failures+=1
 call :suites
-if not "%long%"=="" (
+if not "%long%"=="" if not defined only (
     set filter=-trait run=alone
     set run=.alone
     call :suites

@@ -12,7 +12,7 @@ internal sealed class ClusterAgreement : IDisposable
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
 
     private readonly ServerCore _core;
-    private readonly ClusterService _cluster;
+    private readonly IClusterMember _cluster;
     private readonly WatchedStore _store;
     private readonly NodeAgent _agent;
     private readonly ClusterController? _controller;
@@ -23,7 +23,7 @@ internal sealed class ClusterAgreement : IDisposable
     /// <param name="host">What the server does for it.</param>
     /// <param name="cluster">The node.</param>
     /// <param name="store">The store, which this owns.</param>
-    internal ClusterAgreement(ServerCore core, IClusterHost host, ClusterService cluster, IClusterStore store)
+    internal ClusterAgreement(ServerCore core, IClusterHost host, IClusterMember cluster, IClusterStore store)
     {
         (_core, _cluster, _store) = (core, cluster, new WatchedStore(store));
         var lease = TimeSpan.FromMilliseconds(core.Settings.ClusterLeaseMs);
@@ -32,12 +32,14 @@ internal sealed class ClusterAgreement : IDisposable
         Node = new AgreedNode(core, host, cluster);
         _agent = new NodeAgent(_store, Node, Deadline, time, lease);
         if (core.Settings.ClusterController) _controller = new ClusterController(_store, Node.Id, time, lease, () => core.Settings.ClusterAutoJoin, Node.Log);
-        cluster.Watch.Use(this, _store);
     }
 
     internal LeaseDeadline Deadline { get; }
 
     internal AgreedNode Node { get; }
+
+    /// <summary>The store, and how it is used.</summary>
+    internal WatchedStore Store => _store;
 
     /// <summary>Whether this node's controller is the active one.</summary>
     internal bool IsController => _controller?.IsActive == true;
@@ -55,7 +57,8 @@ internal sealed class ClusterAgreement : IDisposable
     internal string Fault => _agent.Fault;
 
     /// <summary>Begins, when the data is loaded.</summary>
-    internal void Begin() => _work = Task.WhenAll(Task.Run(() => Observe(_agent.Run(_stop.Token))), Task.Run(() => Observe(_controller?.Run(_stop.Token) ?? Task.CompletedTask)), Task.Run(() => _cluster.Watch.Run(_stop.Token)));
+    /// <param name="watch">What watches the cluster as long as this goes on.</param>
+    internal void Begin(Func<CancellationToken, Task> watch) => _work = Task.WhenAll(Task.Run(() => Observe(_agent.Run(_stop.Token))), Task.Run(() => Observe(_controller?.Run(_stop.Token) ?? Task.CompletedTask)), Task.Run(() => watch(_stop.Token)));
 
     /// <summary>Has the agent look again at what it is to do: a setting has changed, or a replica has come. From any thread, and not on it.</summary>
     internal void LookAgain() => ThreadPool.UnsafeQueueUserWorkItem(static agent => agent.LookAgain(), _agent, preferLocal: false);

@@ -68,8 +68,7 @@ internal sealed partial class ClusterService : IClusterOwnership
 
     public void Withdraw(string moveId, CancellationToken cancellation) => _agreement!.Withdraw(moveId, cancellation);
 
-    /// <summary>The version of the topology by which everything goes that begins now.</summary>
-    internal long VersionInForce
+    public long VersionInForce
     {
         get
         {

@@ -12,7 +12,7 @@ namespace RedKite.Server.Cluster;
 /// This node of a cluster: its state, the file that keeps it, and the routing that follows from it. A change is checked, written to the file and synced before it is in force, so a node that starts
 /// again knows what it has answered. The node decides nothing by itself: commands and a controller change its state.
 /// </summary>
-internal sealed partial class ClusterService : IDisposable
+internal sealed partial class ClusterService : IClusterMember, IDisposable
 {
     private readonly ServerCore _core;
     private readonly IClusterHost _host;
@@ -44,16 +44,14 @@ internal sealed partial class ClusterService : IDisposable
         }
     }
 
-    internal ClusterState State => _state;
+    public ClusterState State => _state;
 
-    /// <summary>What has happened to it.</summary>
-    internal ClusterEvents Events { get; }
+    public ClusterEvents Events { get; }
 
     /// <summary>What this node knows about the cluster, for metrics, findings and the page.</summary>
     internal ClusterWatch Watch { get; }
 
-    /// <summary>Whether this node serves the slots that it has, as far as the topology says.</summary>
-    internal bool IsUp => IsUpBy(_state.Topology) && _core.Routing.Lease is not { HasEnded: true };
+    public bool IsUp => IsUpBy(_state.Topology) && _core.Routing.Lease is not { HasEnded: true };
 
     /// <summary>What it agrees on with other nodes by a store; null: the topology is given to it.</summary>
     internal ClusterAgreement? Agreement => _agreement;
@@ -105,16 +103,11 @@ internal sealed partial class ClusterService : IDisposable
     {
         (_agreement, _mayServe, _doubts) = (agreement, false, false); // who has which slot is the store's to say
         _core.Routing.Use(agreement.Deadline);
+        Watch.Use(agreement);
         lock (_changing) Route();
     }
 
-    /// <summary>
-    /// Goes by the topology of the store. When this returns, nothing that executes goes by another one, and the role is what it says. On a thread that serves no clients and has no stripe locked.
-    /// </summary>
-    /// <param name="topology">The topology; one that is not newer changes nothing but what follows.</param>
-    /// <param name="serves">Whether this node's slots are served.</param>
-    /// <exception cref="TopologyException">It cannot be kept.</exception>
-    internal void Apply(ClusterTopology topology, bool serves)
+    public void Apply(ClusterTopology topology, bool serves)
     {
         Action? rest = null;
         lock (_changing)
@@ -182,8 +175,7 @@ internal sealed partial class ClusterService : IDisposable
         return null;
     }
 
-    /// <summary>Changes what this node alone keeps.</summary>
-    internal string? ChangeHere(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
+    public string? ChangeHere(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
     {
         string? refusal = ChangeHere(change, out Func<string?>? rest);
         if (rest is not null) DoLater(rest);
@@ -369,8 +361,7 @@ internal sealed partial class ClusterService : IDisposable
         }
     }
 
-    /// <summary>This node as it announces itself.</summary>
-    internal ClusterNode DescribeSelf(ClusterNode self)
+    public ClusterNode DescribeSelf(ClusterNode self)
     {
         Settings settings = _core.Settings;
         int port = _host.Port, tlsPort = _host.TlsPort;

@@ -359,7 +359,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         _loaded.Set();
         Engine.Attention.Set(ServerAttention.Loading, on: false);
         _follower.Begin();
-        Cluster?.Agreement?.Begin();
+        Cluster?.Agreement?.Begin(Cluster.Watch.Run);
     }
 
     // Until every loop has ended the commands that it executes now.

@@ -37,6 +37,16 @@ public class EntryPointTests
         Assert.Equal(["bench", "fmt", "fuzz", "help", "pack", "run", "test"], VerbsOf(Repository.Read("dev.cmd"), BatchVerb));
     }
 
+    [Theory]
+    [InlineData("dev", @"^  fuzz (?<verb>[a-z]+) ", @"^    if \[ ""\$\{1:-\}"" = (?<verb>[a-z]+) \]")]
+    [InlineData("dev.cmd", @"^echo   fuzz (?<verb>[a-z]+) ", @"^if /i ""%kind%""==""(?<verb>[a-z]+)"" goto \k<verb>\s*$")]
+    public void Both_scripts_fuzz_the_same(string script, string described, string run)
+    {
+        string[] expected = ["attack", "cluster", "crash", "hosts"];
+        Assert.Equal(expected, VerbsOf(Repository.Read(script), new Regex(described, RegexOptions.Multiline)));
+        Assert.Equal(expected, VerbsOf(Repository.Read(script), new Regex(run, RegexOptions.Multiline)));
+    }
+
     [Fact]
     public void Ci_calls_the_dev_script()
     {

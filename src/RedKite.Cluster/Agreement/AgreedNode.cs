@@ -5,7 +5,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Cluster.Agreement;
 
 /// <summary>This server as the node that an agent keeps in agreement. What takes time runs on threads of the pool.</summary>
-internal sealed class AgreedNode(ServerCore core, IClusterHost host, ClusterService cluster) : INode
+internal sealed class AgreedNode(ServerCore core, IClusterHost host, IClusterMember cluster) : INode
 {
     private static readonly TimeSpan HandoverLimit = TimeSpan.FromSeconds(5);
 

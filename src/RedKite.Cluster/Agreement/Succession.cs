@@ -94,22 +94,27 @@ internal static class Succession
         return inStep.Count(id => !Array.Exists(current, status => status.Node.Id == id)) < terms.Acks;
     }
 
-    // Of the shards with the fewest replicas and the new nodes, the two that fit: where the shard has the fewest nodes of the new one's zone.
     private static PlannedChange? Join(ClusterTopology topology, IReadOnlyDictionary<string, NodeStatus> alive)
     {
         if (topology.Nodes.Length >= ClusterLimits.NodesMax || topology.AssignedSlots < topology.Owners.Length) return null; // a cluster that is being made gives its nodes their places itself
         ClusterNode[] joining = [.. alive.Values.Where(status => topology.Find(status.Node.Id) is null && !status.HasKeysOfItsOwn && !topology.Terms.Removed.Contains(status.Node.Id) && ClusterTopology.IsWellFormed(status.Node)).Select(static status => status.Node)];
-        if (joining.Length == 0) return null;
+        if (FittingPrimary(topology, joining, topology.Nodes.Where(node => node.IsPrimary && !topology.Terms.Of(node.ShardId).IsSealed)) is not ({ } added, { } primary)) return null;
+        return new PlannedChange(topology.With(added with { ShardId = primary.ShardId, PrimaryId = primary.Id, Epoch = 0 }), [], $"The new node {added.Id} is a replica of {primary.Id}.");
+    }
+
+    /// <summary>Of the primaries with slots and the fewest replicas, and the nodes that join, the two that fit: where the shard has the fewest nodes of the joining one's zone. Null: there are none.</summary>
+    internal static (ClusterNode Joining, ClusterNode Primary)? FittingPrimary(ClusterTopology topology, IReadOnlyList<ClusterNode> joining, IEnumerable<ClusterNode> primaries)
+    {
         HashSet<short> owners = [.. topology.Owners];
-        (ClusterNode Primary, int Replicas)[] shards = [.. topology.Nodes.Where(node => node.IsPrimary && !topology.Terms.Of(node.ShardId).IsSealed && owners.Contains((short)topology.IndexOf(node.Id))).Select(node => (node, topology.ReplicasOf(node.Id).Count()))];
-        if (shards.Length == 0) return null;
+        HashSet<string> moving = [.. joining.Select(static node => node.Id)]; // where they are now does not count
+        (ClusterNode Primary, int Replicas)[] shards = [.. primaries.Where(node => owners.Contains((short)topology.IndexOf(node.Id))).Select(node => (node, topology.ReplicasOf(node.Id).Count(replica => !moving.Contains(replica.Id))))];
+        if (shards.Length == 0 || joining.Count == 0) return null;
         int fewest = shards.Min(static shard => shard.Replicas);
-        Dictionary<(string, string), int> inZone = topology.Nodes.CountBy(static node => (node.ShardId, node.Zone)).ToDictionary();
-        (ClusterNode added, ClusterNode primary) = joining.SelectMany(_ => shards.Where(shard => shard.Replicas == fewest), static (node, shard) => (Node: node, shard.Primary))
-            .OrderBy(pair => inZone.GetValueOrDefault((pair.Primary.ShardId, pair.Node.Zone)))
-            .ThenBy(static pair => pair.Node.Id, StringComparer.Ordinal)
+        Dictionary<(string, string), int> inZone = topology.Nodes.Where(node => !moving.Contains(node.Id)).CountBy(static node => (node.ShardId, node.Zone)).ToDictionary();
+        return joining.SelectMany(_ => shards.Where(shard => shard.Replicas == fewest), static (node, shard) => (Joining: node, shard.Primary))
+            .OrderBy(pair => inZone.GetValueOrDefault((pair.Primary.ShardId, pair.Joining.Zone)))
+            .ThenBy(static pair => pair.Joining.Id, StringComparer.Ordinal)
             .ThenBy(static pair => pair.Primary.Id, StringComparer.Ordinal)
             .First();
-        return new PlannedChange(topology.With(added with { ShardId = primary.ShardId, PrimaryId = primary.Id, Epoch = 0 }), [], $"The new node {added.Id} is a replica of {primary.Id}.");
     }
 }

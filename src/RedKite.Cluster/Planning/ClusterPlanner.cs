@@ -256,11 +256,6 @@ internal static class ClusterPlanner
         return SlotBalance.Moves(Owned(topology, [id, .. withSlots.Length > 0 ? withSlots : others]), leaving: id, weights: null);
     }
 
-    // The rule by which new nodes join by themselves: the fewest replicas, then a zone where the shard has no node.
     private static string FewestReplicas(ClusterView view, ClusterTopology topology, ClusterNode joining, string[] except) =>
-        view.Receivers.Where(node => !except.Contains(node.Id) && topology.RangesOf(node.Id).Count > 0)
-            .OrderBy(node => topology.ReplicasOf(node.Id).Count(replica => replica.Id != joining.Id))
-            .ThenBy(node => topology.Nodes.Count(other => other.ShardId == node.ShardId && other.Id != joining.Id && other.Zone == joining.Zone))
-            .ThenBy(static node => node.Id, StringComparer.Ordinal)
-            .FirstOrDefault()?.Id ?? throw new PlanException("no primary with slots serves that it could follow");
+        Succession.FittingPrimary(topology, [joining], view.Receivers.Where(node => !except.Contains(node.Id)))?.Primary.Id ?? throw new PlanException("no primary with slots serves that it could follow");
 }

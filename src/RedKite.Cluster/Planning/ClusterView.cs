@@ -21,17 +21,26 @@ internal sealed record ClusterView(SharedTopology? Shared, IReadOnlyDictionary<s
         ? topology.Nodes.Where(node => node.IsPrimary && Alive.ContainsKey(node.Id) && !topology.Terms.Of(node.ShardId).IsSealed)
         : [];
 
+    /// <param name="snapshot">What the store has.</param>
+    /// <param name="skipsFaults">Whether what is not understood is passed over.</param>
     /// <exception cref="TopologyException">What the store has is broken, or of another version.</exception>
-    internal static ClusterView Of(StoreSnapshot snapshot)
+    internal static ClusterView Of(StoreSnapshot snapshot, bool skipsFaults = false)
     {
         SharedTopology? shared = null;
         Dictionary<string, NodeStatus> alive = new(StringComparer.Ordinal);
         string controller = "";
         foreach (StoreEntry entry in snapshot.Entries)
         {
-            if (entry.Key == StoreKeys.Topology) shared = SharedTopology.Of(entry);
-            else if (entry.Key == StoreKeys.Controller) controller = Encoding.UTF8.GetString(entry.Value.Span);
-            else if (entry.Key.StartsWith(StoreKeys.Nodes, StringComparison.Ordinal)) alive[entry.Key[StoreKeys.Nodes.Length..]] = NodeStatus.Read(entry.Value);
+            try
+            {
+                if (entry.Key == StoreKeys.Topology) shared = SharedTopology.Of(entry);
+                else if (entry.Key == StoreKeys.Controller) controller = Encoding.UTF8.GetString(entry.Value.Span);
+                else if (entry.Key.StartsWith(StoreKeys.Nodes, StringComparison.Ordinal)) alive[entry.Key[StoreKeys.Nodes.Length..]] = NodeStatus.Read(entry.Value);
+            }
+            catch (TopologyException) when (skipsFaults)
+            {
+                // The agent or the controller says so.
+            }
         }
 
         return new ClusterView(shared, alive, controller);

@@ -1,5 +1,5 @@
-using System.Text;
 using RedKite.Server.Cluster.Agreement;
+using RedKite.Server.Cluster.Planning;
 using RedKite.Server.Cluster.Store;
 
 namespace RedKite.Server.Cluster.Watching;
@@ -9,41 +9,29 @@ internal sealed class ClusterReading
 {
     private const double UnevenMax = 100; // the others may have nothing
 
+    private readonly ClusterView _view;
+
     private ClusterReading(StoreSnapshot snapshot)
     {
+        _view = ClusterView.Of(snapshot, skipsFaults: true);
         foreach (StoreEntry entry in snapshot.Entries)
         {
-            try
-            {
-                Read(entry);
-            }
-            catch (TopologyException)
-            {
-                // The agent or the controller says so.
-            }
+            if (entry.Key.StartsWith(StoreKeys.Figures, StringComparison.Ordinal) && NodeFiguresDocument.Read(entry.Value) is { } figures) Figures[entry.Key[StoreKeys.Figures.Length..]] = (figures, entry.Revision);
         }
     }
 
     /// <summary>Null: there is none, or it cannot be read.</summary>
-    internal ClusterTopology? Topology { get; private set; }
+    internal ClusterTopology? Topology => _view.Topology;
 
-    /// <summary>The active controller's name; empty: none is active.</summary>
-    internal string Controller { get; private set; } = "";
+    /// <inheritdoc cref="ClusterView.Controller"/>
+    internal string Controller => _view.Controller;
 
-    /// <summary>The nodes whose leases last.</summary>
-    internal Dictionary<string, NodeStatus> Alive { get; } = new(StringComparer.Ordinal);
+    /// <inheritdoc cref="ClusterView.Alive"/>
+    internal IReadOnlyDictionary<string, NodeStatus> Alive => _view.Alive;
 
     internal Dictionary<string, (NodeFigures Figures, long Revision)> Figures { get; } = new(StringComparer.Ordinal);
 
     internal static ClusterReading Of(StoreSnapshot snapshot) => new(snapshot);
-
-    private void Read(StoreEntry entry)
-    {
-        if (entry.Key == StoreKeys.Topology) Topology = SharedTopology.Of(entry).Topology;
-        else if (entry.Key == StoreKeys.Controller) Controller = Encoding.UTF8.GetString(entry.Value.Span);
-        else if (entry.Key.StartsWith(StoreKeys.Nodes, StringComparison.Ordinal)) Alive[entry.Key[StoreKeys.Nodes.Length..]] = NodeStatus.Read(entry.Value);
-        else if (entry.Key.StartsWith(StoreKeys.Figures, StringComparison.Ordinal) && NodeFiguresDocument.Read(entry.Value) is { } figures) Figures[entry.Key[StoreKeys.Figures.Length..]] = (figures, entry.Revision);
-    }
 
     /// <summary>The nodes of the topology that go by an older version than this.</summary>
     internal IEnumerable<string> NodesBehind(long version) => Topology is not { } topology ? [] : topology.Nodes.Where(node => Alive.TryGetValue(node.Id, out NodeStatus? status) && status.Version < version).Select(static node => node.Id);

@@ -9,7 +9,7 @@ namespace RedKite.Server.Cluster.Watching;
 /// What this node knows of its cluster, for metrics, findings, reports and the page. With a store it says every few seconds what the others are to know of it (<see cref="NodeFigures"/>), and reads what they
 /// say. Nothing is decided by any of that, and a fault of it ends nothing.
 /// </summary>
-internal sealed class ClusterWatch(ServerCore core, IClusterHost host, ClusterService cluster) : IClusterWatch
+internal sealed class ClusterWatch(ServerCore core, IClusterHost host, IClusterMember cluster) : IClusterWatch
 {
     // Each of n nodes reads n reports every n/20 seconds, so a node reads about 20 reports a second, however many there are.
     private static readonly TimeSpan Every = TimeSpan.FromSeconds(5);
@@ -38,7 +38,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, ClusterSe
     public IReadOnlyList<ClusterEvent> Events => cluster.Events.All;
 
     /// <summary>Uses a store. Before the server is in use.</summary>
-    internal void Use(ClusterAgreement agreement, WatchedStore store) => (_agreement, _store) = (agreement, store);
+    internal void Use(ClusterAgreement agreement) => (_agreement, _store) = (agreement, agreement.Store);
 
     /// <summary>Says and reads, until it is cancelled.</summary>
     internal async Task Run(CancellationToken cancellation)

@@ -1,0 +1,37 @@
+using RedKite.Server.Cluster.Watching;
+
+namespace RedKite.Server.Cluster;
+
+/// <summary>This node, as what agrees with the other nodes and what watches the cluster see it.</summary>
+internal interface IClusterMember
+{
+    ClusterState State { get; }
+
+    /// <summary>What has happened to it.</summary>
+    ClusterEvents Events { get; }
+
+    bool IsPrimary { get; }
+
+    /// <summary>Whether this node serves the slots that it has.</summary>
+    bool IsUp { get; }
+
+    /// <summary>The version of the topology by which everything goes that begins now.</summary>
+    long VersionInForce { get; }
+
+    /// <inheritdoc cref="IClusterOwnership.Doubtful"/>
+    IReadOnlyDictionary<int, string> Doubtful { get; }
+
+    /// <summary>This node as it announces itself.</summary>
+    ClusterNode DescribeSelf(ClusterNode self);
+
+    /// <summary>
+    /// Goes by the topology of the store. When this returns, nothing that executes goes by another one, and the role is what it says. On a thread that serves no clients and has no stripe locked.
+    /// </summary>
+    /// <param name="topology">The topology; one that is not newer changes nothing but what follows.</param>
+    /// <param name="serves">Whether this node's slots are served.</param>
+    /// <exception cref="TopologyException">It cannot be kept.</exception>
+    void Apply(ClusterTopology topology, bool serves);
+
+    /// <summary>Changes what this node alone keeps. Returns why it was refused, as the error of a reply; null: it is in force.</summary>
+    string? ChangeHere(Func<ClusterState, (ClusterState? Next, string? Refusal)> change);
+}
