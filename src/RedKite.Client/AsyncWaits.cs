@@ -38,12 +38,13 @@ internal sealed class AsyncWaits(Engine engine, CallerPool callers)
     internal int Count => _waits.Count;
 
     /// <summary>Executes the request of a caller that was taken for it, and waits for its reply if it blocks. Ends the call.</summary>
-    internal ValueTask<RedKiteReply> Run(Caller caller, int database, CancellationToken cancellation)
+    internal ValueTask<RedKiteReply> Run(Caller caller, int database, out Session session, CancellationToken cancellation)
     {
         try
         {
             cancellation.ThrowIfCancellationRequested();
             var wait = new AsyncWait(this, database, cancellation);
+            session = wait.Session;
             caller.ExecuteFor(wait.Session);
             if (wait.Session.Blocked is not { } blocked) return AfterAcks(RedKiteReply.Parse(caller.Reply), wait.Session);
             Task<RedKiteReply> reply = wait.Begin(blocked); // before the call ends: the server's end waits for calls, and then for waits

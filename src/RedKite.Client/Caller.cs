@@ -127,16 +127,18 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         if (RefusesSize()) return;
         int database = _session.DatabaseIndex;
         ISyncedLog? log = BeginLogged(out long failures);
+        OutputDeadline? deadline = TermOfNow;
         Command? command = Find(_engine.Commands);
         RowHandler handler = default;
         if (command is null || !_direct.TryRunShort(_session, command, Request.Bytes, Request.Slices, ref handler))
         {
-            ExecuteFully(command, _session);
+            deadline = ExecuteFully(command, _session);
             WasStateful = ForgetState(database);
         }
 
         if (log is not null) WaitForLog(log, failures);
         if (_session.Own.UnackedOffset != 0) WaitForAcks();
+        if (deadline is not null) ThrowIfLate(deadline);
     }
 
     /// <summary>Executes a GET that copies the value straight from the store to where the caller wants it.</summary>
@@ -146,12 +148,14 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         using Activity? span = MakesSpans ? CommandSpans.Begin("GET", _session.DatabaseIndex) : null;
         if (RefusesSize()) return null;
         ISyncedLog? log = BeginLogged(out long failures);
+        OutputDeadline? deadline = TermOfNow;
         Command? command = Find(_engine.Commands);
         var handler = new GetInto(destination);
         bool isShort = command is not null && _direct.TryRunShort(_session, command, Request.Bytes, Request.Slices, ref handler);
-        if (!isShort) ExecuteFully(command, _session);
+        if (!isShort) deadline = ExecuteFully(command, _session);
         CommandSpans.NoteReply(span, Reply);
         if (log is not null) WaitForLog(log, failures);
+        if (deadline is not null) ThrowIfLate(deadline);
         return isShort && Reply.Length == 0 ? handler.Length : null;
     }
 
@@ -160,6 +164,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     {
         if (RefusesSize()) return;
         _ = BeginLogged(out _);
+        session.Own.Deadline = DeadlineOfNow;
         Invoke(Find(_engine.Commands), session);
     }
 
@@ -176,6 +181,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     public int Run(Session session, Span<byte> request, long bytesMax, out bool goesOn)
     {
         ISyncedLog? log = BeginLogged(out long failures);
+        OutputDeadline? deadline = session.Own.Deadline = DeadlineOfNow;
         Reply.BytesMax = bytesMax;
         _executor.Time.Read();
         session.NoteUser(); // there is no loop that could
@@ -206,6 +212,8 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         {
             WaitForLog(log, failures);
             WaitForAcks(session);
+            ThrowIfLate(session.Own.Deadline);
+            if (_blockedReplyStart > 0) ThrowIfLate(deadline); // of the replies before that of the command that waited
         }
 
         if (_origin != CommandOrigin.Primary) CheckOverflow(bytesMax);
@@ -299,6 +307,27 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         return session;
     }
 
+    /// <summary>Why a call fails whose reply did not return in time. The other exit is that of connections, <see cref="Connection.BeginReplies"/>, which are closed then.</summary>
+    internal static IOException LeaseEnded(OutputDeadline missed)
+    {
+        missed.NoteMissed();
+        return new IOException("The lease of this node in its cluster ended before the reply could be returned: whether the command was executed in time is not known.");
+    }
+
+    // Until when the reply may be returned to what is executed now; null: without end, for nothing is executed by a lease.
+    private OutputDeadline? DeadlineOfNow => _origin == CommandOrigin.Client ? _engine.Routing.Lease?.Current : null;
+
+    // The same for the short path, which is not taken if it has passed.
+    private OutputDeadline? TermOfNow => _origin == CommandOrigin.Client ? _engine.Routing.Lease?.Term : null;
+
+    // The last thing before a reply is returned.
+    private void ThrowIfLate(OutputDeadline? deadline)
+    {
+        if (deadline is not { HasPassed: true }) return;
+        Reply.Clear();
+        throw LeaseEnded(deadline);
+    }
+
     // What the parser checks of a connection's requests.
     private bool RefusesSize()
     {
@@ -308,12 +337,14 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         return true;
     }
 
-    // The whole sequence, on this thread up to the reply.
-    private void ExecuteFully(Command? command, Session session)
+    // The whole sequence, on this thread up to the reply. Returns until when that may be returned.
+    private OutputDeadline? ExecuteFully(Command? command, Session session)
     {
+        session.Own.Deadline = DeadlineOfNow;
         Invoke(command, session);
         WaitIfBlocked(session);
         CheckOverflow(BytesMax);
+        return session.Own.Deadline;
     }
 
     private void Invoke(Command? command, Session session)

@@ -3,6 +3,7 @@ using RedKite.Server.Client;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Durability;
 using RedKite.Server.Execution;
+using RedKite.Server.Model;
 
 namespace RedKite;
 
@@ -127,6 +128,13 @@ public sealed partial class RedKiteClient : RedKiteCommands
         return result.IsError && result.Text!.StartsWith("MISCONF ", StringComparison.Ordinal) ? result : throw LogFailure(log);
     }
 
+    // In a cluster with a store: the last thing before the reply is returned.
+    private static async ValueTask<RedKiteReply> InTime(ValueTask<RedKiteReply> reply, Session session)
+    {
+        RedKiteReply result = await reply.ConfigureAwait(false);
+        return session.Own.Deadline is { HasPassed: true } missed ? throw Caller.LeaseEnded(missed) : result;
+    }
+
     private ValueTask<RedKiteReply> RunAsync(Caller caller, CancellationToken cancellation) => caller.MakesSpans ? RunWithSpanAsync(caller, cancellation) : RunNowAsync(caller, cancellation);
 
     // The wait is a part of the span.
@@ -150,9 +158,9 @@ public sealed partial class RedKiteClient : RedKiteCommands
     {
         ISyncedLog? log = _skipsLogWait ? null : _parts.Engine.SyncedLog.Log;
         long failures = log?.Failures ?? 0;
-        ValueTask<RedKiteReply> reply = _parts.Waits.Run(caller, _database, cancellation);
-        if (log is null) return reply;
-        return AfterLog(reply, log, reply.IsCompleted ? failures : null, cancellation); // what has waited, perhaps for hours, was executed by another command: failures before that are none of it
+        ValueTask<RedKiteReply> reply = _parts.Waits.Run(caller, _database, out Session session, cancellation);
+        if (log is not null) reply = AfterLog(reply, log, reply.IsCompleted ? failures : null, cancellation); // what has waited, perhaps for hours, was executed by another command: failures before that are none of it
+        return _parts.Engine.Routing.Lease is null ? reply : InTime(reply, session);
     }
 }
 

@@ -18,7 +18,7 @@ internal sealed partial class Connection
     /// <summary>Sends what may leave now that replicas have acknowledged an offset. On the loop's thread.</summary>
     public void Acknowledge(long offset)
     {
-        if (IsClosing || _unacked is not { } unacked) return;
+        if (HasEnded || _unacked is not { } unacked) return;
         if (unacked.Acknowledge(offset)) unacked.MoveTo(Acknowledged());
         AfterAcknowledged(unacked);
     }
@@ -30,7 +30,7 @@ internal sealed partial class Connection
     /// <returns>The number of replies that became the error.</returns>
     public int FailUnacked(long offset, long acknowledged, ReadOnlySpan<byte> error)
     {
-        if (IsClosing || _unacked is not { } unacked) return 0;
+        if (HasEnded || _unacked is not { } unacked) return 0;
         int failed = 0;
         while (unacked.TryTake(offset, out WriteReply reply))
         {
@@ -54,6 +54,7 @@ internal sealed partial class Connection
         {
             _unacked = null;
             Loop.Keep(unacked);
+            ForgetDeadline();
         }
 
         if (_gated is not null) OnGated();

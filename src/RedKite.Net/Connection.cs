@@ -118,6 +118,7 @@ internal sealed partial class Connection
         if (IsClosing || bytes.IsEmpty) return;
         if (_output is null && _unacked is null && !MustGate)
         {
+            if (HasEnded) return;
             int sent = Layer is null ? Loop.Transport.Send(this, bytes) : SendThroughLayer(Layer, bytes);
             if (sent == bytes.Length && Layer?.Wire is null) return;
             if (sent == Transport.Failed)
@@ -138,7 +139,7 @@ internal sealed partial class Connection
     /// <summary>Queues a copy of bytes; they are sent at the end of the loop's iteration.</summary>
     public void Queue(ReadOnlySpan<byte> bytes)
     {
-        if (IsClosing || bytes.IsEmpty) return;
+        if (HasEnded || bytes.IsEmpty) return;
         if (_unacked is not null)
         {
             _unacked.Append(bytes);
@@ -160,7 +161,7 @@ internal sealed partial class Connection
     /// <summary>Queues a part of a shared buffer without a copy; it is sent at the end of the loop's iteration. The caller keeps its own reference.</summary>
     public void Queue(SharedBuffer buffer, int start, int length)
     {
-        if (IsClosing || length == 0) return;
+        if (HasEnded || length == 0) return;
         if (_unacked is not null)
         {
             _unacked.Append(buffer, start, length);
@@ -357,11 +358,12 @@ internal sealed partial class Connection
     /// <summary>Sends what has awaited a position that the log has reached.</summary>
     internal void ReleaseAwaited()
     {
-        if (IsClosing || _awaiting is not { } released) return;
+        if (HasEnded || _awaiting is not { } released) return;
         _awaiting = null;
         if (_output is null) _output = released;
         else _output.AppendAll(released);
         if (_gated is not null) Loop.GateThisIteration(this);
+        ForgetDeadline();
         Flush();
     }
 

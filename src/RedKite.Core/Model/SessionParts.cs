@@ -1,3 +1,5 @@
+using RedKite.Net;
+
 namespace RedKite.Server.Model;
 
 /// <summary>What belongs to the thread that executes the client's commands: its loop, the caller in the process, or, while its command is blocked, the thread that serves it. No other
@@ -15,6 +17,9 @@ internal struct SessionOwn
 
     /// <summary>The term in which that was written, if it was.</summary>
     internal AckTerm? UnackedTerm;
+
+    /// <summary>Until when the reply may leave that another command has executed for the client, or that a caller in the process gets; null: without end.</summary>
+    internal OutputDeadline? Deadline;
 
     /// <summary>Bytes of the connection's buffers as its loop last counted them.</summary>
     internal long CountedBufferBytes;

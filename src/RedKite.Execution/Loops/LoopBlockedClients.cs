@@ -91,8 +91,10 @@ internal sealed class LoopBlockedClients(Engine engine, EventLoop loop, CommandE
         {
             executor.Metrics.Writes++;
             client.Reply ??= [Payload.Of(engine.Buffers, client.Block.ReplyAtDeadline(session.Resp3))];
+            connection.BeginReplies(session.Own.Deadline);
             if (session.Own.UnackedOffset != 0) AwaitAcks(connection, session, client.Reply);
             foreach (Payload part in client.Reply) session.Deliver(part);
+            connection.EndReplies();
         }
 
         session.Own.LastWait = (client.ServedAt ?? Arrival.Now(), connection.BytesReceived);

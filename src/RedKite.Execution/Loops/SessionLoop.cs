@@ -186,17 +186,12 @@ internal sealed class SessionLoop : IConnectionHandler
         Executor.Reply.RepeatedBytesMax = _engine.RepeatedReplyBytesMax;
         Executor.Waits.BeginInput(_loop.Cycles);
         LeaseDeadline? lease = _engine.Routing.Lease;
-        bool beganInTime = lease is { HasEnded: false };
+        if (lease is not null) connection.BeginReplies(lease.Current); // another node may have taken over before this was executed: then no reply leaves
         int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
-        if (beganInTime && lease!.HasEnded)
-        {
-            connection.Close(); // another node may have taken over before this was executed: no reply leaves
-            lease.NoteLate();
-        }
-
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
         if (session.ClosesAfterReply && connection.OutputBytes + Executor.Reply.Length < FarewellBytesMax) _engine.Clients.Remove(session);
         if (replied) Executor.SendReplies(session, connection);
+        if (lease is not null) connection.EndReplies();
         if (session.ClosesAfterReply)
         {
             // As in Redis, the connection ends when a reply was sent: without replies it stays open, and is no longer read from.

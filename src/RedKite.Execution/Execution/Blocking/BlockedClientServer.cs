@@ -1,3 +1,4 @@
+using RedKite.Net;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Durability;
@@ -173,6 +174,10 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
         return entry.Exists && entry.Type == client.Block.Type;
     }
 
+    // The command that serves may have been executed when the node's lease had ended, and with it what is executed here: whether it had is looked at when the reply leaves.
+    private OutputDeadline? DeadlineOf(Command command) =>
+        _engine.Routing.Lease is { } lease && (command.Is(CommandFlags.Write) || !_engine.Settings.ClusterAllowsReadsWhenDown) ? lease.Term : null;
+
     private void Serve(BlockedClient client, StripeSet held)
     {
         Session session = client.Session;
@@ -185,6 +190,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
         cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
         _blocking.IsServing = true;
         long errors = _reply.Errors;
+        OutputDeadline? deadline = DeadlineOf(request.Command);
         bool isPermitted = admission.IsPermittedOrReply(cmd); // the user may have lost the permission while the client was blocked
         session.BeginServing();
         if (isPermitted && client.Work is not null && admission.RefusalOfWorked(cmd, request.Command) is { } elsewhere) _reply.Error(elsewhere);
@@ -208,6 +214,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
             else client.IsCallCounted = true; // as one that was rejected
             client.Reply = Payload.Of(_engine.Buffers, _reply);
             client.ServedAt = Arrival.Now();
+            session.Own.Deadline = deadline;
             _engine.Blocked.RemoveLocked(client);
             _blocking.Unblocked.Add(client);
         }

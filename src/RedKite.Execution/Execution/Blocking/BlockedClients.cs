@@ -70,6 +70,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
             Arrival = ArrivalOf(cmd.Session, iterationStart),
             DropsReply = cmd.Session.ReplyMode != ReplyMode.On,
         };
+        cmd.Session.Own.Deadline = null; // before others may serve it
         if (block.Type is not null) EnqueueKeys(cmd, client);
         NoteLook(client, block);
         client.IsCounted = true;
