@@ -21,18 +21,20 @@ internal readonly record struct CpuClock(double UserSeconds, double TotalSeconds
     /// <summary>User mode, or null if it lasted too few clock ticks to be known.</summary>
     internal double? ReadableUserSeconds => UserSeconds * TicksPerSecond >= UserTicksMin ? UserSeconds : null;
 
-    internal static CpuClock Read(int processId)
-    {
-        string stat = File.ReadAllText($"/proc/{processId}/stat");
-        // The second field is the program's name in parentheses and may contain spaces, so count fields after the last one.
-        string[] fields = stat[(stat.LastIndexOf(')') + 2)..].Split(' ');
-        double userTicks = double.Parse(fields[11], CultureInfo.InvariantCulture);
+    internal static CpuClock Read(int processId) => new(ReadTicks(processId, 11) / TicksPerSecond, KernelCpuClock.ReadProcessNs(processId) / 1e9);
 
-        return new CpuClock(userTicks / TicksPerSecond, KernelCpuClock.ReadProcessNs(processId) / 1e9);
-    }
+    /// <summary>User and system, in steps of 10 ms, of processes that this one has started, and that have ended.</summary>
+    internal static double ReadEndedChildrenSeconds(int processId) => (ReadTicks(processId, 13) + ReadTicks(processId, 14)) / TicksPerSecond;
 
     public static CpuClock operator -(CpuClock after, CpuClock before) =>
         new(after.UserSeconds - before.UserSeconds, after.TotalSeconds - before.TotalSeconds);
+
+    private static double ReadTicks(int processId, int field)
+    {
+        string stat = File.ReadAllText($"/proc/{processId}/stat");
+        // The second field is the program's name in parentheses and may contain spaces, so count fields after the last one.
+        return double.Parse(stat[(stat.LastIndexOf(')') + 2)..].Split(' ')[field], CultureInfo.InvariantCulture);
+    }
 
     /// <summary>Nanoseconds on a core of the thread with this folder under /proc.</summary>
     internal static long ReadOnCpuNs(string task)

@@ -26,6 +26,7 @@ internal sealed record Options
           guards   CPU of a user's key patterns, TLS and eviction, latency during TLS handshakes, hit rates
           durability  synced and logged writes, snapshots and loads against Redis and Valkey: rate, CPU, latency, memory
           replication  a primary's and a replica's CPU per SET, full synchronization and failover against Redis and Valkey
+          cluster  cluster mode against none and Redis: CPU, bytes per key, failover, slots that move (ten minutes)
           types    data types against Redis and Valkey: CPU per operation, memory, delays while a value is freed
           messages  scripts, transactions, messages and tracking against Redis: CPU per operation
           vectors  vector sets against Redis: CPU of VADD and VSIM, recall, memory (100,000 vectors, or --keys)
@@ -39,7 +40,7 @@ internal sealed record Options
           --seconds 1             length of a round
           --user-seconds 1        cache: user-mode CPU per round (its clock is sampled)
           --clients 50            client connections
-          --keys N                overrides the scenario's number of keys (replication: that of full synchronizations)
+          --keys N                overrides the scenario's number of keys (replication: that of full synchronizations; cluster: ten times as many in one slot)
           --value-bytes N         overrides the scenario's value size
           --connections 10000     idle: number of idle connections
           --only LIST             types: rows such as zadd,hashes,free-one-set, or cpu-rows, memory-rows, freeing-rows;
@@ -49,6 +50,7 @@ internal sealed record Options
                                   diagnostics: cost,package,hotkeys
                                   durability: always,everysec,snapshot,load, and 100,000,000 keys: largest
                                   replication: primary,apply,fullsync,away,failover,acks
+                                  cluster: cpu,memory,failover,moves
           --quick                 types and messages: shorter rounds and smaller values (half an hour without it)
           --minutes 60            churn: its length
           --away-seconds 60       replication: how long a replica is away

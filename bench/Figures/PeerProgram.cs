@@ -15,6 +15,9 @@ internal static partial class PeerProgram
 
     internal static string? ValkeyServer { get; } = Find("valkey-server");
 
+    /// <summary>Valkey 9, for what Valkey 8 does not have.</summary>
+    internal static string? Valkey9Server { get; } = Installed(Path.Combine(Repository.Root, "artifacts", "oracle", "valkey9", "bin", "valkey-server"));
+
     internal static string? RedisBenchmark { get; } = Find("redis-benchmark");
 
     internal static string? ValkeyBenchmark { get; } = Find("valkey-benchmark");
@@ -35,11 +38,9 @@ internal static partial class PeerProgram
         return string.Join(", ", found);
     }
 
-    private static string? Find(string name)
-    {
-        string installed = Path.Combine(Folder, name);
-        return File.Exists(installed) ? installed : ExternalProgram.Find(name);
-    }
+    private static string? Find(string name) => Installed(Path.Combine(Folder, name)) ?? ExternalProgram.Find(name);
+
+    private static string? Installed(string program) => File.Exists(program) ? program : null;
 
     [GeneratedRegex(@"\d+\.\d+\.\d+")]
     private static partial Regex VersionText();

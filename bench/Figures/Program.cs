@@ -25,6 +25,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["guards"] = GuardsScenario.Run,
     ["durability"] = DurabilityScenario.Run,
     ["replication"] = ReplicationScenario.Run,
+    ["cluster"] = ClusterScenario.Run,
     ["types"] = TypesScenario.Run,
     ["messages"] = MessagesScenario.Run,
     ["vectors"] = VectorsScenario.Run,

@@ -10,6 +10,9 @@ internal sealed record ServerKind(string Name, string Command)
     /// <summary>The command of the current build of RedKite.</summary>
     internal static string RedKiteCommand => RedKite("redkite", Repository.HostProgram).Command;
 
+    /// <summary>Valkey 9, if it is installed.</summary>
+    internal static ServerKind? Valkey9 => PeerProgram.Valkey9Server is { } program ? new("valkey", $"'{program}' {RedisArguments}") : null;
+
     internal string Fill(int port, string folder, int loops) => Command
         .Replace("{port}", port.ToString(System.Globalization.CultureInfo.InvariantCulture), StringComparison.Ordinal)
         .Replace("{dir}", $"'{folder}'", StringComparison.Ordinal)

@@ -23,7 +23,7 @@ internal static class MemoryScenario
         Dictionary<ServerKind, List<Growth>> measured = kinds.ToDictionary(kind => kind, _ => new List<Growth>());
         for (int round = 0; round < rounds; round++)
         {
-            foreach (ServerKind kind in round % 2 == 0 ? kinds : kinds.AsEnumerable().Reverse()) measured[kind].Add(Measure(kind, keys, valueBytes));
+            foreach (ServerKind kind in round % 2 == 0 ? kinds : kinds.AsEnumerable().Reverse()) measured[kind].Add(Measure(ServerUnderTest.Start(kind), KeyForm.Memory, keys, valueBytes));
         }
 
         foreach (ServerKind kind in kinds)
@@ -39,13 +39,15 @@ internal static class MemoryScenario
         return report;
     }
 
-    private static Growth Measure(ServerKind kind, int keys, int valueBytes)
+    /// <summary>Loads keys into a new server, looks at it, and stops it.</summary>
+    internal static Growth Measure(ServerUnderTest started, KeyForm form, int keys, int valueBytes, Action<ServerUnderTest>? look = null)
     {
-        using ServerUnderTest server = ServerUnderTest.Start(kind);
+        using ServerUnderTest server = started;
         KeyLoader.WarmUp(server, valueBytes);
         (long Resident, long Used) before = Read(server);
-        KeyLoader.Load(server, KeyForm.Memory, keys, valueBytes);
+        KeyLoader.Load(server, form, keys, valueBytes);
         (long Resident, long Used) after = Read(server);
+        look?.Invoke(server);
         return new Growth((double)(after.Resident - before.Resident) / keys, (double)(after.Used - before.Used) / keys);
     }
 
@@ -57,5 +59,6 @@ internal static class MemoryScenario
         return (server.ResidentBytes, used);
     }
 
-    private readonly record struct Growth(double Resident, double Used);
+    /// <summary>Bytes per key.</summary>
+    internal readonly record struct Growth(double Resident, double Used);
 }
