@@ -313,9 +313,10 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         SlotSet? doubtful = _doubts ? SlotSet.Of(state.Giving.ContainsKey) : _doubtful;
         foreach (int slot in doubtful?.Slots() ?? []) owners[slot] = SlotRouting.NoNode;
 
+        SlotRouting? before = _core.Routing.Value;
         _core.Routing.NoteFeeding(_mayServe || !state.Self.IsPrimary);
         if (_agreement is not null) _core.Routing.Use(ReplicasBy(topology, state.SelfId));
-        _core.Routing.Use(new SlotRouting(owners, self, IsUpBy(topology), Moves(state.Migrating), _held)
+        var next = new SlotRouting(owners, self, IsUpBy(topology), Moves(state.Migrating), _held)
         {
             Nodes = nodes,
             Primary = state.Self.PrimaryId is { } primary ? topology.IndexOf(primary) : SlotRouting.NoNode,
@@ -324,7 +325,9 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
             ClosesHeld = _closesHeld,
             AllowsReadsWhenDown = settings.ClusterAllowsReadsWhenDown,
             AllowsShardMessagesWhenDown = settings.ClusterAllowsShardMessagesWhenDown,
-        });
+        };
+        _core.Routing.Use(next);
+        if (before is not null) _core.Metrics.ForgetSlots(slot => before.Covers(slot) && !next.Covers(slot));
 
         FrozenDictionary<int, int> Moves(IEnumerable<KeyValuePair<int, string>> moves) => moves.ToFrozenDictionary(static move => move.Key, move => topology.IndexOf(move.Value));
     }

@@ -127,7 +127,7 @@ public sealed partial class RedKiteServer
             _pidFile = new PidFile(settings, serverLog);
 
             // What executes commands beside the loops: callers in the process, and the link to a primary.
-            Engine.UseCommands(NewCommandTable(libraries, new ClusterCommands(Cluster, host, Engine.Replication, () => _slotMoves!), options.Families, options.Commands));
+            Engine.UseCommands(NewCommandTable(libraries, new ClusterCommands(Cluster, host, Engine.Replication, () => Engine.Metrics, () => _slotMoves!), options.Families, options.Commands));
             Clients = new ClientParts(Engine);
             _client = new RedKiteClient(Clients);
             _follower = new Follower(Engine, new LinkServices

@@ -454,7 +454,7 @@ internal static class NotCopied
     [
         ("Redis 8.2", "used_memory_peak_time, master_link_up_since_seconds, total_disconnect_time_sec, expired_keys_active, expired_subkeys_active, rdb_saves_consecutive_failures, master_current_sync_attempts and master_total_sync_attempts in INFO"),
         ("Redis 8.2", "io_threaded_total_prefetch_batches and io_threaded_total_prefetch_entries in INFO, which are 0"),
-        ("Redis 8.2", "CLUSTER SLOT-STATS, of a server without a cluster; in a cluster, its error is RedKite's own"),
+        ("Redis 8.2", "CLUSTER SLOT-STATS, with the metrics of 8.6; EVAL counts as FCALL does, a reply to a command of a transaction counts once, what a script's commands reply and what replicas get does not count, commands of one batch share their time, and `mem` can be switched on at any time, because memory is measured when it is asked for, in slots with many keys by some of them"),
         ("Redis 8.2", "the events overwritten and type_changed"),
         ("Redis 8.2", "XDELEX, XACKDEL"),
         ("Redis 8.2", "KEEPREF, DELREF and ACKED of XADD and XTRIM, where what ACKED removes counts as deleted for the lag of groups"),

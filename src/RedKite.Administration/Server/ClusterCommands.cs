@@ -1,6 +1,7 @@
 using System.Globalization;
 using RedKite.Server.Cluster;
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using RedKite.Server.SlotMoves;
@@ -30,12 +31,14 @@ internal sealed class ClusterCommands
     private readonly ClusterChanges? _changes;
     private readonly ClusterSlotChanges? _slots;
     private readonly SlotMoveCommands? _moves;
+    private readonly ClusterSlotStatistics? _statistics;
 
     /// <param name="cluster">The node; null: the server is none.</param>
     /// <param name="host">Its server.</param>
     /// <param name="replication">Which primary it follows.</param>
+    /// <param name="metrics">What commands have taken.</param>
     /// <param name="moves">What moves slots as a whole.</param>
-    internal ClusterCommands(ClusterService? cluster, IClusterHost host, ReplicationState replication, Func<SlotMoveService>? moves = null)
+    internal ClusterCommands(ClusterService? cluster, IClusterHost host, ReplicationState replication, Func<MetricsRegistry> metrics, Func<SlotMoveService>? moves = null)
     {
         _cluster = cluster;
         if (cluster is null) return;
@@ -43,6 +46,7 @@ internal sealed class ClusterCommands
         _changes = new ClusterChanges(cluster, host);
         _slots = new ClusterSlotChanges(cluster, host);
         _moves = new SlotMoveCommands(moves!, cluster, host);
+        _statistics = new ClusterSlotStatistics(cluster, metrics);
     }
 
     /// <summary>READONLY, READWRITE and ASKING.</summary>
@@ -89,7 +93,7 @@ internal sealed class ClusterCommands
             new("SETSLOT", -4, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.SetSlot(ref cmd)), new("3.0.0", "O(1)", "Changes the state of a hash slot.", "slot:integer subcommand:<IMPORTING importing{node-id}:string | MIGRATING migrating{node-id}:string | NODE node{node-id}:string | STABLE>")),
             new("SHARDS", 2, Loading | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Shards(ref cmd)), new("7.0.0", "O(N) where N is the total number of cluster nodes", "Lists the shards with their hash slots.")) { Tips = Varies },
             new("SLAVES", 3, Admin | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Replicas(ref cmd)), new("3.0.0", PerReplica, "Lists the replicas of a primary.", "node-id") { DeprecatedSince = "5.0.0", ReplacedBy = "`CLUSTER REPLICAS`" }) { Tips = Varies },
-            new("SLOT-STATS", -4, Loading | Stale, KeySpecs.None, Node(Refuse), new("8.2.0", "O(N) where N is the number of hash slots; O(N*log(N)) with ORDERBY.", "Returns statistics of hash slots.", "filter:<SLOTSRANGE slotsrange:(start-slot:integer end-slot:integer) | ORDERBY orderby:(metric [LIMIT limit] order:[ASC | DESC])>")) { Tips = [.. Varies, "request_policy:all_shards"] },
+            new("SLOT-STATS", -4, Loading | Stale | WalksStripes, KeySpecs.None, Node((ref CommandContext cmd) => _statistics!.Reply(ref cmd)), new("8.2.0", "O(N) where N is the number of hash slots; O(N*log(N)) with ORDERBY.", "Returns statistics of hash slots.", "filter:<SLOTSRANGE slotsrange:(start-slot:integer end-slot:integer) | ORDERBY orderby:(metric [LIMIT limit] order:[ASC | DESC])>")) { Tips = [.. Varies, "request_policy:all_shards"] },
             new("SLOTS", 2, Loading | Stale, KeySpecs.None, Node((ref CommandContext cmd) => _replies!.Slots(ref cmd)), new("3.0.0", PerNode, "Lists the hash slots with their nodes.") { DeprecatedSince = "7.0.0", ReplacedBy = "`CLUSTER SHARDS`", History = [("4.0.0", "Includes node ids."), ("7.0.0", "Includes further network data.")] }) { Tips = Varies },
             new("SYNCSLOTS", -3, Changes, KeySpecs.None, Node((ref CommandContext cmd) => _moves!.Sync(ref cmd)), new("8.4.0", "O(1)", "Moves hash slots, between nodes.", "subcommand:<SYNC sync:(task-id slot-range:(start-slot:integer end-slot:integer ...)) | RDBCHANNEL task-id | SNAPSHOT-EOF | STREAM-EOF | ACK ack:(state offset) | FAIL error | CONF conf:(option [option ...] value [value ...])>")) { Tips = Varies },
         ]),

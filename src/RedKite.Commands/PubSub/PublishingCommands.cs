@@ -1,7 +1,9 @@
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.PubSub;
+using RedKite.Store.Keyspace;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.PubSub;
@@ -39,7 +41,18 @@ internal sealed class PublishingCommands(MessageHub hub)
     private void PublishToShard(ref CommandContext cmd)
     {
         cmd.EffectRequest(onlyReplicas: true);
-        cmd.Reply.Integer(hub.PublishToShard(cmd[1], cmd[2]));
+        int receivers = hub.PublishToShard(cmd[1], cmd[2]);
+        cmd.Reply.Integer(receivers);
+        if (receivers > 0 && cmd.Settings is { ClusterEnabled: true } settings && (settings.SlotStatistics & SlotStatistics.Net) != 0) CountMessages(cmd, receivers);
+    }
+
+    // In the counts of the channel's slot, as what is sent for it.
+    private static void CountMessages(scoped in CommandContext cmd, int receivers)
+    {
+        long bytes = "*3\r\n$8\r\nsmessage\r\n"u8.Length + BulkBytes(cmd[1].Length) + BulkBytes(cmd[2].Length);
+        cmd.Environment.Metrics.CountedSlots.Add(SlotStatistics.Net, KeySlot.Of(cmd[1]), ns: 0, bytesIn: 0, bytes * receivers);
+
+        static long BulkBytes(int length) => "$\r\n\r\n"u8.Length + RespNumber.TextLength(length) + length;
     }
 
     // Never executed: PUBSUB alone has too few arguments, and every other form names a subcommand.

@@ -84,6 +84,9 @@ internal sealed class SlotRouting
     /// <summary>The node that has a slot; <see cref="NoNode"/>: none has.</summary>
     internal int OwnerOf(int slot) => _owners[slot];
 
+    /// <summary>Whether a slot is this node's, or that of the primary that it follows.</summary>
+    internal bool Covers(int slot) => _owners[slot] is var owner && owner != NoNode && (owner == Self || owner == Primary);
+
     /// <summary>Whether the slot is about to be given to another node: what would write to it and began before that is refused.</summary>
     internal bool IsHeld(int slot) => _held is { } held && held.Contains(slot);
 

@@ -4,6 +4,7 @@ using System.Net;
 using System.Text;
 using System.Text.RegularExpressions;
 using RedKite.Protocol;
+using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Config;
 
@@ -146,6 +147,34 @@ internal static partial class SettingParsers
     /// <summary>The event classes as CONFIG GET shows them.</summary>
     internal static string ShownKeyspaceEvents(string letters) =>
         letters.StartsWith('A') ? "A" + letters[1..].TrimStart(FurtherEventClasses.ToCharArray()) : letters;
+
+    private static readonly (string Word, SlotStatistics Kept)[] SlotStatisticsWords =
+        [("no", SlotStatistics.None), ("yes", SlotStatistics.All), ("cpu", SlotStatistics.Cpu), ("net", SlotStatistics.Net), ("mem", SlotStatistics.Memory)];
+
+    /// <summary>Any of the words; "no" beside another one does not count, as in Redis.</summary>
+    internal static string? KeptSlotStatistics(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = "";
+        SlotStatistics kept = SlotStatistics.None;
+        string[] choices = Array.ConvertAll(SlotStatisticsWords, static choice => choice.Word);
+        foreach (string word in words)
+        {
+            int index = Setting.IndexOfWord(choices, word);
+            if (index < 0) return Setting.NotAChoice(choices);
+            kept |= SlotStatisticsWords[index].Kept;
+        }
+
+        canonical = ShownSlotStatistics(kept);
+        return words.Length > 0 ? null : Setting.NotAChoice(choices);
+    }
+
+    /// <summary>The words of statistics of slots, as CONFIG GET shows them.</summary>
+    internal static string ShownSlotStatistics(SlotStatistics kept) => Array.Find(SlotStatisticsWords, choice => choice.Kept == kept).Word
+        ?? string.Join(' ', SlotStatisticsWords.Where(choice => choice.Kept is not (SlotStatistics.None or SlotStatistics.All) && (kept & choice.Kept) != 0).Select(static choice => choice.Word));
+
+    /// <summary>What these words mean.</summary>
+    internal static SlotStatistics SlotStatisticsOf(string shown) =>
+        SplitWords(shown).Aggregate(SlotStatistics.None, static (kept, word) => kept | Array.Find(SlotStatisticsWords, choice => choice.Word == word).Kept);
 
     internal static string? Percentiles(ReadOnlySpan<string> words, string current, out string canonical)
     {

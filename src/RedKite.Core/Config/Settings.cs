@@ -1,4 +1,5 @@
 using RedKite.Persistence.Log;
+using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Config;
 
@@ -136,6 +137,7 @@ internal sealed class Settings
 
     // Cluster.
     public bool ClusterEnabled { get; set; }
+    public SlotStatistics SlotStatistics { get; set; }
     public string ClusterConfigFile { get; set; } = "";
     public int ClusterPort { get; set; }
     public int ClusterMovePauseMs { get; set; }

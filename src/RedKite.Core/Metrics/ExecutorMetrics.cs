@@ -86,6 +86,12 @@ internal sealed class ExecutorMetrics
     /// <summary>Payloads of RESTORE that were checked: dump_payload_sanitizations.</summary>
     internal long PayloadsChecked { get; set; }
 
+    /// <summary>The counts by slot; null: no command was counted yet.</summary>
+    internal SlotCounters? Slots { get; private set; }
+
+    /// <summary>The counts by slot, to add to.</summary>
+    internal SlotCounters CountedSlots => Slots ??= new SlotCounters();
+
     /// <summary>The keys that are used most.</summary>
     internal HotKeySketch HotKeys { get; } = new();
 
@@ -125,6 +131,7 @@ internal sealed class ExecutorMetrics
         EvictedKeys = EvictedYoungKeys = KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = VectorSearches = VectorBytesRead = PayloadsChecked = 0;
         Defragmentation = default;
         foreach (CommandMetrics? command in _commands) command?.Reset();
+        Slots?.Reset();
         lock (ErrorsByClass) ErrorsByClass.Clear();
     }
 
@@ -153,6 +160,7 @@ internal sealed class ExecutorMetrics
         PayloadsChecked += other.PayloadsChecked;
         ErrorReplies += other.ErrorReplies;
         UnexpectedErrorReplies += other.UnexpectedErrorReplies;
+        if (other.Slots is { } slots) CountedSlots.Add(slots);
         for (int i = 0; i < _commands.Length; i++)
         {
             if (other._commands[i] is { } metrics) Of(i).Add(metrics);

@@ -90,6 +90,27 @@ internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, Limit
         return totals;
     }
 
+    /// <summary>What commands on the keys of a slot have taken.</summary>
+    internal SlotCounts SlotCountsOf(int slot)
+    {
+        SlotCounts sum = default;
+        foreach (ExecutorMetrics executor in Executors) executor.Slots?.AddTo(ref sum, slot);
+        return sum;
+    }
+
+    /// <summary>Forgets the counts of slots that are not this node's any more.</summary>
+    internal void ForgetSlots(Predicate<int> isForgotten)
+    {
+        foreach (ExecutorMetrics executor in Executors)
+        {
+            if (executor.Slots is not { } slots) continue;
+            for (int slot = 0; slot < KeySlot.Count; slot++)
+            {
+                if (isForgotten(slot)) slots.Reset(slot);
+            }
+        }
+    }
+
     /// <summary>CONFIG RESETSTAT.</summary>
     internal void Reset()
     {

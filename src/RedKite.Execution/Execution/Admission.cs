@@ -21,7 +21,7 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
 
     private readonly Engine _engine = core.Engine;
     private readonly CommandEnvironment _environment = core.Environment;
-    private readonly SlotCheck _slots = new(core);
+    private readonly SlotCheck _slots = new(core, account);
 
     // The primary's stream may do everything.
     private bool IsReadOnly => _engine.Replication.IsReplica && _engine.Settings.ReplicaReadOnly && !core.IsTrusted;

@@ -3,6 +3,7 @@ using RedKite.Protocol;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Execution;
 
@@ -12,8 +13,14 @@ namespace RedKite.Server.Execution;
 /// </summary>
 internal sealed class CommandAccount(ExecutorCore core, WaitMeter waits)
 {
+    // Of MULTI, which counts with EXEC: no slot was known before.
+    private const int MultiBytes = 15;
+
     private readonly CommandEnvironment _environment = core.Environment;
     private readonly Engine _engine = core.Engine;
+
+    /// <summary>In a node of a cluster the slot of the last request that was admitted; <see cref="KeySlot.None"/>: it has no keys.</summary>
+    internal int Slot { get; set; } = KeySlot.None;
 
     private bool TracksHotKeys => (_engine.Attention.Flags & ServerAttention.TracksHotKeys) != 0;
 
@@ -37,15 +44,36 @@ internal sealed class CommandAccount(ExecutorCore core, WaitMeter waits)
             cmd.Session.Counts.CommandsProcessed++;
             if (cmd.Command.Is(CommandFlags.Write)) cmd.Session.Counts.BytesWritten += cmd.Arguments.Bytes;
             NoteTime(cmd, ns, lockedNs, end, isOfScript: requestBytes == 0);
-            if (requestBytes > 0 && TracksHotKeys) _engine.HotKeys.Add(cmd, ns, requestBytes + replyBytes); // commands of a script count with it
+            if (requestBytes > 0 && (_engine.Attention.Flags & (ServerAttention.TracksHotKeys | ServerAttention.Clustered)) != 0) CountByKeys(cmd, ns, requestBytes, replyBytes); // commands of a script count with it
         }
 
         if (requestBytes >= _engine.LargeRequests.Threshold) NoteLarge(_engine.LargeRequests, cmd, requestBytes);
         if (replyBytes >= _engine.LargeReplies.Threshold) NoteLarge(_engine.LargeReplies, cmd, replyBytes);
     }
 
+    /// <summary>Counts a request that has become a part of a transaction: its bytes count for the slot at once, as in Redis.</summary>
+    internal void CountQueued(scoped in CommandContext cmd, long requestBytes)
+    {
+        if (Slot != KeySlot.None) CountInSlot(Slot, cmd, ns: 0, requestBytes, replyBytes: 0);
+    }
+
+    private void CountByKeys(scoped in CommandContext cmd, long ns, long requestBytes, long replyBytes)
+    {
+        if (TracksHotKeys) _engine.HotKeys.Add(cmd, ns, requestBytes + replyBytes);
+        if (Slot != KeySlot.None && !_environment.IsInUnit) CountInSlot(Slot, cmd, ns, requestBytes + (cmd.Command.RunsQueued ? MultiBytes : 0), replyBytes);
+    }
+
+    // Replies that the client does not want are not sent.
+    private void CountInSlot(int slot, scoped in CommandContext cmd, long ns, long requestBytes, long replyBytes)
+    {
+        SlotStatistics kept = _engine.Settings.SlotStatistics & SlotStatistics.Counted;
+        if (kept != SlotStatistics.None) _environment.Metrics.CountedSlots.Add(kept, slot, ns, requestBytes, cmd.Session.ReplyMode == ReplyMode.On ? replyBytes : 0);
+    }
+
     /// <summary>Counts a command whose wait has ended.</summary>
-    internal void CountWaited(BlockedClient client)
+    /// <param name="client">Its client.</param>
+    /// <param name="replyBytes">The bytes of the reply; 0: its time is over, and as in Redis it has taken no bytes of its slot.</param>
+    internal void CountWaited(BlockedClient client, long replyBytes = 0)
     {
         client.IsCallCounted = true;
         CommandMetrics metrics = _environment.Metrics.Of(client.Request.Command.Index);
@@ -60,7 +88,26 @@ internal sealed class CommandAccount(ExecutorCore core, WaitMeter waits)
             _environment.Metrics.CountError(errorClass);
         }
 
+        if (_engine.Routing.Value is not null) CountWaitedInSlot(client, replyBytes);
         if (client.Block.Work is null) NoteWaited(client, Stopwatch.GetTimestamp());
+    }
+
+    private void CountWaitedInSlot(BlockedClient client, long replyBytes)
+    {
+        SavedRequest request = client.Request;
+        int key = request.Command.FirstKey > 0 ? request.Command.FirstKey : request.Command.EarlyKey;
+        if (key <= 0) return;
+        var cmd = new CommandContext(_environment, client.Session, request.Input, core.Reply, request.DatabaseIndex);
+        cmd.Begin(request.Command, request.Arguments, request.FirstKeyHash);
+        CountInSlot(KeySlot.Of(cmd[key]), cmd, client.UncountedNs, replyBytes > 0 ? SavedBytes(cmd) : 0, replyBytes);
+    }
+
+    // The length of a saved request, whose arguments alone are kept, as its client has sent it.
+    private static long SavedBytes(scoped in CommandContext cmd)
+    {
+        long bytes = "*\r\n"u8.Length + RespNumber.TextLength(cmd.Count);
+        for (int i = 0; i < cmd.Count; i++) bytes += "$\r\n\r\n"u8.Length + RespNumber.TextLength(cmd[i].Length) + cmd[i].Length;
+        return bytes;
     }
 
     /// <summary>
@@ -78,7 +125,7 @@ internal sealed class CommandAccount(ExecutorCore core, WaitMeter waits)
         long ns = ServerClock.TicksToNs(client.ExecutedTicks);
         if (ns >= _engine.SlowLog.Threshold) NoteSlow(cmd, ns, end, hasWaited: true);
         NoteTime(cmd, ServerClock.TicksToNs(client.LongestTicks), lockedNs: 0, end, isLogged: true);
-        if (TracksHotKeys) _engine.HotKeys.Add(cmd, ns, cmd.Arguments.FramedBytes);
+        if (TracksHotKeys) _engine.HotKeys.Add(cmd, ns, SavedBytes(cmd));
     }
 
     private void NoteTime(scoped in CommandContext cmd, long ns, long lockedNs, long end, bool isLogged = false, bool isOfScript = false)

@@ -368,7 +368,7 @@ internal sealed class CommandExecutor
             ref BatchRequest request = ref _requests[i];
             Command? command = request.Command;
             bool isShort = command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count);
-            if (isShort && (path == BatchPath.Short || MayBeShort(path, session, cmd, request)))
+            if (isShort && (path == BatchPath.Short || MayBeShort(path, session, cmd, request, i)))
             {
                 // One lock serves neighbours of the same stripe; with a single loop, the whole run.
                 int index = _keyspace.StripeOf(request.Hash);
@@ -570,7 +570,8 @@ internal sealed class CommandExecutor
             _slots = Engine.Routing.Value;
             server &= ~ServerAttention.Clustered;
             _readsReplica = (client & SessionAttention.ReadsReplica) != 0;
-            if (server == ServerAttention.None && (client & ~(SessionAttention.Tracks | SessionAttention.ReadsReplica)) == 0) return BatchPath.Slotted;
+            Meter.CountSlots(Engine.Settings.SlotStatistics & SlotStatistics.Counted);
+            if (server == ServerAttention.None && (client & ~(SessionAttention.Tracks | SessionAttention.ReadsReplica)) == 0) return Meter.CountsSlots ? BatchPath.Counted : BatchPath.Slotted;
             if (server == ServerAttention.IsReplica) client &= ~SessionAttention.ReadsReplica; // it reads
             if (server == ServerAttention.HasBehaviors) return BatchPath.Invoker;
         }
@@ -585,11 +586,17 @@ internal sealed class CommandExecutor
 
     // Whether a short command of a batch takes the short path although not every one does. What the user's permissions do not certainly allow goes
     // through the invoker, where the whole check decides.
-    private bool MayBeShort(BatchPath path, Session session, scoped in CommandContext cmd, in BatchRequest request)
+    private bool MayBeShort(BatchPath path, Session session, scoped in CommandContext cmd, in BatchRequest request, int index)
     {
         Command command = request.Command!;
-        if (_slots is { } slots && !slots.Serves(KeyHasher.SlotOf(request.Hash)) && !(path == BatchPath.Reading && _readsReplica && slots.ServesReads(KeyHasher.SlotOf(request.Hash)))) return false;
-        if (path == BatchPath.Slotted) return true;
+        if (_slots is { } slots)
+        {
+            if (!slots.Serves(KeyHasher.SlotOf(request.Hash)) && !(path == BatchPath.Reading && _readsReplica && slots.ServesReads(KeyHasher.SlotOf(request.Hash)))) return false;
+            if (path == BatchPath.Slotted) return true;
+            if (Meter.CountsSlots) Meter.NoteReplyStart(index);
+        }
+
+        if (path == BatchPath.Counted) return true;
         if (path == BatchPath.Reading) return command.Is(CommandFlags.ReadOnly);
         if (path != BatchPath.Permitted || session.User.Permissions is not { } permissions || request.Count <= command.FirstKey) return false;
         return permissions.AllowsShort(command, cmd.Arguments.At(_parser.Arguments(request.First, request.Count)[command.FirstKey]));
@@ -655,6 +662,9 @@ internal sealed class CommandExecutor
 
         /// <summary>So do those whose key is in a slot that the node serves.</summary>
         Slotted,
+
+        /// <summary>The same, and what each takes is added to the counts of its slot.</summary>
+        Counted,
 
         /// <summary>So do those that the permissions of the client's user certainly allow.</summary>
         Permitted,

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Protocol;
+using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
@@ -29,7 +30,7 @@ internal sealed class DirectRunner(CommandExecutor executor)
         if (input.Length >= _engine.LargeRequests.Threshold || executor.Time.CallersExpiry == ExpiryPolicy.Hide) return false;
         ArgumentSlice key = arguments[command.FirstKey];
         ulong hash = _keyspace.Hash(input.Slice(key.Start, key.Length));
-        if (server != ServerAttention.None && _engine.Routing.Value?.Serves(KeyHasher.SlotOf(hash)) != true) return false;
+        if (server != ServerAttention.None && (_engine.Routing.Value?.Serves(KeyHasher.SlotOf(hash)) != true || (_engine.Settings.SlotStatistics & SlotStatistics.Counted) != 0)) return false;
         long start = BeginTime(handler.ReadsClock);
         ReplyWriter reply = executor.Reply;
         executor.Environment.Accesses.BeginClient(session);

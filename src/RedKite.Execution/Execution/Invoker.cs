@@ -154,6 +154,7 @@ internal sealed partial class Invoker
         if (Admission.IsQueued(cmd, command))
         {
             QueueInTransaction(cmd, cmd.Session.Transaction!);
+            Account.CountQueued(cmd, requestBytes);
             return start;
         }
 

@@ -47,6 +47,9 @@ internal sealed class RunMeter
     private SampleGap _directGap = new(0xC2B2AE35);
     private int _untilDirect;
     private long _directNs; // what a call in the process takes on average
+    private readonly ReplyWriter _reply;
+    private readonly long[] _replyStarts; // of requests of short commands, while slots are counted
+    private SlotStatistics _slotsKept;
     private bool _timesBehaviors; // a behavior has asked for the time since its command's turn came
 
     internal RunMeter(ExecutorCore core, CommandAccount account, WaitMeter waits, RequestParser parser, BatchRequest[] requests)
@@ -61,12 +64,28 @@ internal sealed class RunMeter
         _watch = _engine.Metrics.Runs;
         _parser = parser;
         _requests = requests;
+        _reply = core.Reply;
+        _replyStarts = new long[requests.Length];
         _diagnoses = _engine.Settings.Diagnostics;
         if (!_diagnoses) _metrics.HotKeys.SwitchOff();
     }
 
     /// <summary>The first request of the current run.</summary>
     internal int RunFirst => _runFirst;
+
+    /// <summary>Whether what short commands take is added to the counts of their slots.</summary>
+    internal bool CountsSlots => _slotsKept != SlotStatistics.None;
+
+    /// <summary>From now on short commands are counted by slot, or not. Of a run in progress nothing was noted: its replies so far are not counted.</summary>
+    internal void CountSlots(SlotStatistics kept)
+    {
+        if (kept == _slotsKept) return;
+        _slotsKept = kept;
+        Array.Fill(_replyStarts, _reply.Length);
+    }
+
+    /// <summary>Notes where the reply to a short command begins.</summary>
+    internal void NoteReplyStart(int index) => _replyStarts[index] = _reply.Length;
 
     /// <summary>Counts a batch of several requests.</summary>
     internal void BeginPipeline()
@@ -132,10 +151,24 @@ internal sealed class RunMeter
             i = same;
         }
 
+        if (_slotsKept != SlotStatistics.None) CountRunBySlot(end, each);
         _metrics.CommandsProcessed += length;
         cmd.Session.Counts.CommandsProcessed += length;
         if (ns + lockedNs >= _engine.LongNs) NoteLongRun(cmd, length, ns, lockedNs, now);
         return now;
+    }
+
+    // The clock is not read for each: a run's commands share its time equally.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private void CountRunBySlot(int end, long eachNs)
+    {
+        SlotCounters slots = _metrics.CountedSlots;
+        for (int i = _runFirst; i < end; i++)
+        {
+            ref readonly BatchRequest request = ref _requests[i];
+            long replyEnd = i + 1 < end ? _replyStarts[i + 1] : _reply.Length;
+            slots.Add(_slotsKept, KeyHasher.SlotOf(request.Hash), eachNs, request.End - request.Start, replyEnd - _replyStarts[i]);
+        }
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]

@@ -10,7 +10,7 @@ namespace RedKite.Server.Execution;
 /// Decides in a node of a cluster whether a command's keys are here, in one core. Before its stripes are locked it decides by slots (<see cref="Refusal"/>); with them locked, where the slot's keys
 /// come or go, by which of the keys are here, and once more by slots if these have changed in between (<see cref="RefusalWithLocks"/>). The order of the rules is Redis's.
 /// </summary>
-internal sealed class SlotCheck(ExecutorCore core)
+internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
 {
     private readonly Engine _engine = core.Engine;
     private readonly CommandEnvironment _environment = core.Environment;
@@ -31,9 +31,12 @@ internal sealed class SlotCheck(ExecutorCore core)
     {
         _used = Routing;
         _isMoving = Waits = false;
-        if (_used is not { } routing || !MayHaveKeys(command)) return null;
+        if (_used is not { } routing) return null;
+        account.Slot = KeySlot.None;
+        if (!MayHaveKeys(command)) return null;
         bool isQueued = Admission.IsQueued(cmd, command);
         Decision decision = Decide(cmd, command, routing, isQueued ? Look.Locking : Look.No);
+        account.Slot = decision.Slot;
         Waits = decision.Verdict == Verdict.IsClosed && !isQueued;
         return decision.Verdict == Verdict.IsClosed ? null : TextOf(decision, routing, cmd.Session);
     }

@@ -210,7 +210,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
         bool served = _reply.Length > 0 || _reply.Overflowed;
         if (served)
         {
-            if (isPermitted) account.CountWaited(client);
+            if (isPermitted) account.CountWaited(client, _reply.Length);
             else client.IsCallCounted = true; // as one that was rejected
             client.Reply = Payload.Of(_engine.Buffers, _reply);
             client.ServedAt = Arrival.Now();

@@ -60,7 +60,6 @@ public class NewerServerTests
     [InlineData("hash-rdb-load-max-template-entries", "0", "4")]
     [InlineData("hash-rdb-load-template-disassembly-threshold", "0", "4")]
     [InlineData("bitmap-default-roaring", "no", "yes")]
-    [InlineData("cluster-slot-stats-enabled", "no", "cpu")]
     public async Task Setting_without_effect_says_so_in_the_log(string name, string byDefault, string other)
     {
         await using LiveServer server = await LiveServer.StartAsync();
