@@ -327,7 +327,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
             AllowsShardMessagesWhenDown = settings.ClusterAllowsShardMessagesWhenDown,
         };
         _core.Routing.Use(next);
-        if (before is not null) _core.Metrics.ForgetSlots(slot => before.Covers(slot) && !next.Covers(slot));
+        if (before is not null && _core.Metrics is { } metrics) metrics.ForgetSlots(slot => before.Covers(slot) && !next.Covers(slot));
 
         FrozenDictionary<int, int> Moves(IEnumerable<KeyValuePair<int, string>> moves) => moves.ToFrozenDictionary(static move => move.Key, move => topology.IndexOf(move.Value));
     }

@@ -59,7 +59,7 @@ internal static class SlotMemory
         var seen = new (long Bytes, long Keys)[KeyHasher.SlotsOfStripe];
         if (table.Count <= WholeTableKeysMax)
         {
-            Walk(table, 0, KeyHasher.SlotsOfStripe - 1, int.MaxValue, int.MaxValue, seen);
+            Walk(table, 0, KeyHasher.SlotsOfStripe - 1, int.MaxValue, WholeTableKeysMax, seen); // one that has emptied has many buckets
         }
         else
         {

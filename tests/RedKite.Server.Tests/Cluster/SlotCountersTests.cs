@@ -14,7 +14,7 @@ public sealed class SlotCountersTests
         using var folder = new TemporaryFolder();
         var options = new RedKiteOptions { Port = 0 };
         foreach ((string name, string value) in (ReadOnlySpan<(string, string)>)[("cluster-enabled", "yes"), ("dir", folder.Path), ("loops", "1"), ("save", ""), ("diagnostics", "no")]) options.Settings[name] = value;
-        await using RedKiteServer server = await RedKiteServer.StartAsync(options);
+        await using RedKiteServer server = await RedKiteServer.StartAsync(options, TestContext.Current.CancellationToken);
         server.Execute("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
         using RespConnection client = RespConnection.Connect(server.Port);
 
