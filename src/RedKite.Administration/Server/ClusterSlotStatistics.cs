@@ -1,6 +1,7 @@
 using System.Globalization;
 using RedKite.Protocol;
 using RedKite.Server.Cluster;
+using RedKite.Server.Config;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;

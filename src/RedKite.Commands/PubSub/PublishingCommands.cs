@@ -1,6 +1,6 @@
 using RedKite.Protocol;
 using RedKite.Server.Commands.Arguments;
-using RedKite.Server.Metrics;
+using RedKite.Server.Config;
 using RedKite.Server.Model;
 using RedKite.Server.PubSub;
 using RedKite.Store.Keyspace;

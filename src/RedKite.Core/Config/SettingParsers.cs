@@ -4,7 +4,6 @@ using System.Net;
 using System.Text;
 using System.Text.RegularExpressions;
 using RedKite.Protocol;
-using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Config;
 
@@ -148,7 +147,7 @@ internal static partial class SettingParsers
     internal static string ShownKeyspaceEvents(string letters) =>
         letters.StartsWith('A') ? "A" + letters[1..].TrimStart(FurtherEventClasses.ToCharArray()) : letters;
 
-    private static readonly (string Word, SlotStatistics Kept)[] SlotStatisticsWords =
+    private static readonly (string Word, SlotStatistics Flag)[] SlotStatisticsWords =
         [("no", SlotStatistics.None), ("yes", SlotStatistics.All), ("cpu", SlotStatistics.Cpu), ("net", SlotStatistics.Net), ("mem", SlotStatistics.Memory)];
 
     /// <summary>Any of the words; "no" beside another one does not count, as in Redis.</summary>
@@ -161,7 +160,7 @@ internal static partial class SettingParsers
         {
             int index = Setting.IndexOfWord(choices, word);
             if (index < 0) return Setting.NotAChoice(choices);
-            kept |= SlotStatisticsWords[index].Kept;
+            kept |= SlotStatisticsWords[index].Flag;
         }
 
         canonical = ShownSlotStatistics(kept);
@@ -169,12 +168,12 @@ internal static partial class SettingParsers
     }
 
     /// <summary>The words of statistics of slots, as CONFIG GET shows them.</summary>
-    internal static string ShownSlotStatistics(SlotStatistics kept) => Array.Find(SlotStatisticsWords, choice => choice.Kept == kept).Word
-        ?? string.Join(' ', SlotStatisticsWords.Where(choice => choice.Kept is not (SlotStatistics.None or SlotStatistics.All) && (kept & choice.Kept) != 0).Select(static choice => choice.Word));
+    internal static string ShownSlotStatistics(SlotStatistics kept) => Array.Find(SlotStatisticsWords, choice => choice.Flag == kept).Word
+        ?? string.Join(' ', SlotStatisticsWords.Where(choice => choice.Flag is not (SlotStatistics.None or SlotStatistics.All) && (kept & choice.Flag) != 0).Select(static choice => choice.Word));
 
     /// <summary>What these words mean.</summary>
     internal static SlotStatistics SlotStatisticsOf(string shown) =>
-        SplitWords(shown).Aggregate(SlotStatistics.None, static (kept, word) => kept | Array.Find(SlotStatisticsWords, choice => choice.Word == word).Kept);
+        SplitWords(shown).Aggregate(SlotStatistics.None, static (kept, word) => kept | Array.Find(SlotStatisticsWords, choice => choice.Word == word).Flag);
 
     internal static string? Percentiles(ReadOnlySpan<string> words, string current, out string canonical)
     {

@@ -1,5 +1,4 @@
 using RedKite.Persistence.Log;
-using RedKite.Server.Metrics;
 
 namespace RedKite.Server.Config;
 

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Protocol;
+using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Export;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
@@ -18,9 +19,7 @@ internal sealed class CommandAccount(ExecutorCore core, WaitMeter waits)
 
     private readonly CommandEnvironment _environment = core.Environment;
     private readonly Engine _engine = core.Engine;
-
-    /// <summary>In a node of a cluster the slot of the last request that was admitted; <see cref="KeySlot.None"/>: it has no keys.</summary>
-    internal int Slot { get; set; } = KeySlot.None;
+    private int _slot = KeySlot.None; // in a node of a cluster, of the last request that was admitted
 
     private bool TracksHotKeys => (_engine.Attention.Flags & ServerAttention.TracksHotKeys) != 0;
 
@@ -51,16 +50,19 @@ internal sealed class CommandAccount(ExecutorCore core, WaitMeter waits)
         if (replyBytes >= _engine.LargeReplies.Threshold) NoteLarge(_engine.LargeReplies, cmd, replyBytes);
     }
 
+    /// <summary>Notes the slot of the request that may execute next; <see cref="KeySlot.None"/>: it has no keys.</summary>
+    internal void BeginIn(int slot) => _slot = slot;
+
     /// <summary>Counts a request that has become a part of a transaction: its bytes count for the slot at once, as in Redis.</summary>
     internal void CountQueued(scoped in CommandContext cmd, long requestBytes)
     {
-        if (Slot != KeySlot.None) CountInSlot(Slot, cmd, ns: 0, requestBytes, replyBytes: 0);
+        if (_slot != KeySlot.None) CountInSlot(_slot, cmd, ns: 0, requestBytes, replyBytes: 0);
     }
 
     private void CountByKeys(scoped in CommandContext cmd, long ns, long requestBytes, long replyBytes)
     {
         if (TracksHotKeys) _engine.HotKeys.Add(cmd, ns, requestBytes + replyBytes);
-        if (Slot != KeySlot.None && !_environment.IsInUnit) CountInSlot(Slot, cmd, ns, requestBytes + (cmd.Command.RunsQueued ? MultiBytes : 0), replyBytes);
+        if (_slot != KeySlot.None && !_environment.IsInUnit) CountInSlot(_slot, cmd, ns, requestBytes + (cmd.Command.RunsQueued ? MultiBytes : 0), replyBytes);
     }
 
     // Replies that the client does not want are not sent.

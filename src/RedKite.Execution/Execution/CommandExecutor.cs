@@ -3,6 +3,7 @@ using RedKite.Net.Interop;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Cluster;
+using RedKite.Server.Config;
 using RedKite.Server.Execution.Eviction;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;

@@ -1,6 +1,6 @@
 using System.Diagnostics;
 using RedKite.Protocol;
-using RedKite.Server.Metrics;
+using RedKite.Server.Config;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using RedKite.Protocol;
+using RedKite.Server.Config;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;

@@ -32,11 +32,11 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         _used = Routing;
         _isMoving = Waits = false;
         if (_used is not { } routing) return null;
-        account.Slot = KeySlot.None;
+        account.BeginIn(KeySlot.None);
         if (!MayHaveKeys(command)) return null;
         bool isQueued = Admission.IsQueued(cmd, command);
         Decision decision = Decide(cmd, command, routing, isQueued ? Look.Locking : Look.No);
-        account.Slot = decision.Slot;
+        account.BeginIn(decision.Slot);
         Waits = decision.Verdict == Verdict.IsClosed && !isQueued;
         return decision.Verdict == Verdict.IsClosed ? null : TextOf(decision, routing, cmd.Session);
     }
