@@ -369,7 +369,7 @@ internal sealed class CommandExecutor
             ref BatchRequest request = ref _requests[i];
             Command? command = request.Command;
             bool isShort = command is not null && (command.IsShort || request.Count == command.OneKeyCount) && command.Accepts(request.Count);
-            if (isShort && (path == BatchPath.Short || MayBeShort(path, session, cmd, request, i)))
+            if (isShort && (path == BatchPath.Short || (path == BatchPath.Slotted && _slots!.Serves(KeyHasher.SlotOf(request.Hash))) || MayBeShort(path, session, cmd, request, i)))
             {
                 // One lock serves neighbours of the same stripe; with a single loop, the whole run.
                 int index = _keyspace.StripeOf(request.Hash);
@@ -593,7 +593,6 @@ internal sealed class CommandExecutor
         if (_slots is { } slots)
         {
             if (!slots.Serves(KeyHasher.SlotOf(request.Hash)) && !(path == BatchPath.Reading && _readsReplica && slots.ServesReads(KeyHasher.SlotOf(request.Hash)))) return false;
-            if (path == BatchPath.Slotted) return true;
             if (Meter.CountsSlots) Meter.NoteReplyStart(index);
         }
 
