@@ -31,6 +31,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         _host = host;
         _file = new ClusterFile(core.Settings, files ?? DiskFiles.Instance);
         Events = new ClusterEvents(() => core.Clock.NowMs);
+        Lost = new LostWrites(core, host, files ?? DiskFiles.Instance);
         Watch = new ClusterWatch(core, host, this);
         _state = ClusterState.Alone(ClusterNode.NewId(), ClusterNode.NewId());
         foreach (string name in (string[])["cluster-require-full-coverage", "cluster-allow-reads-when-down", "cluster-allow-pubsubshard-when-down", "cluster-preferred-endpoint-type"])
@@ -48,6 +49,11 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
 
     public ClusterEvents Events { get; }
 
+    /// <summary>What it has executed as a primary and its successor lacks.</summary>
+    internal LostWrites Lost { get; }
+
+    public string? LostWrites => Lost.News;
+
     /// <summary>What this node knows about the cluster, for metrics, findings and the page.</summary>
     internal ClusterWatch Watch { get; }
 
@@ -61,6 +67,9 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
 
     /// <summary>How this node introduces itself to its primary; null: without a store, nothing depends on it.</summary>
     internal AgreedIdentity? Identity => _agreement is not { } agreement ? null : new AgreedIdentity(_state.SelfId, agreement.Node.Incarnation, _state.Topology.Version);
+
+    /// <summary>The primary that this node follows has answered its link. On the link's thread.</summary>
+    internal void NoteAnswer(bool isFull) => Lost.NoteAnswer(isFull, _state);
 
     /// <summary>Reads the file at the start; a node without one is new.</summary>
     /// <returns>What is wrong with it, in one line; null: nothing.</returns>
@@ -120,6 +129,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
                     ClusterState next = _state.With(topology);
                     _file.Save(next, _state);
                     Events.NoteTopology(next.SelfId, _state.Topology, next.Topology);
+                    if (_state.Self.IsPrimary && !next.Self.IsPrimary && next.Self.ShardId == _state.Self.ShardId) Lost.NoteSuccessor(next.Self.ShardId);
                     _state = next;
                 }
             }

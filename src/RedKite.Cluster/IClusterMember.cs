@@ -21,6 +21,9 @@ internal interface IClusterMember
     /// <inheritdoc cref="IClusterOwnership.Doubtful"/>
     IReadOnlyDictionary<int, string> Doubtful { get; }
 
+    /// <summary>What it has discarded as a former primary, in a sentence, while that is news; null: nothing, as far as is known.</summary>
+    string? LostWrites { get; }
+
     /// <summary>This node as it announces itself.</summary>
     ClusterNode DescribeSelf(ClusterNode self);
 

@@ -49,6 +49,9 @@ internal sealed record ShardTerms
     /// <summary>The offset in the history before with which the primary took over; -1: it did not, or it is not known.</summary>
     internal long TakenOverAt { get; init; } = -1;
 
+    /// <summary>That history; empty: not known.</summary>
+    internal string TakenOverFrom { get; init; } = "";
+
     internal bool IsSealed => SealedAt != 0;
 
     internal IEnumerable<string> ReplicasInStep => InStep.Split(',', StringSplitOptions.RemoveEmptyEntries);

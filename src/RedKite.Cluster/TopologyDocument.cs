@@ -152,7 +152,7 @@ internal static class TopologyDocument
 
     private static ShardTerms ReadTermsOfShard(JsonElement terms)
     {
-        Expect(terms, "incarnation", "acks", "history", "inStep", "sealedAt", "handoverTo", "acceptsLoss", "takenOverAt");
+        Expect(terms, "incarnation", "acks", "history", "inStep", "sealedAt", "handoverTo", "acceptsLoss", "takenOverAt", "takenOverFrom");
         return new ShardTerms
         {
             Incarnation = Text(terms, "incarnation"),
@@ -163,6 +163,7 @@ internal static class TopologyDocument
             HandoverTo = Text(terms, "handoverTo"),
             AcceptsLoss = Member(terms, "acceptsLoss").GetBoolean(),
             TakenOverAt = Member(terms, "takenOverAt").GetInt64(),
+            TakenOverFrom = terms.TryGetProperty("takenOverFrom", out _) ? Text(terms, "takenOverFrom") : "",
         };
     }
 
@@ -275,6 +276,7 @@ internal static class TopologyDocument
         json.WriteString("handoverTo"u8, terms.HandoverTo);
         json.WriteBoolean("acceptsLoss"u8, terms.AcceptsLoss);
         json.WriteNumber("takenOverAt"u8, terms.TakenOverAt);
+        if (terms.TakenOverFrom.Length > 0) json.WriteString("takenOverFrom"u8, terms.TakenOverFrom);
         json.WriteEndObject();
     }
 

@@ -12,6 +12,8 @@ internal sealed class ClusterCulprits(ClusterPicture? picture)
     /// <summary>What this node has noted last about the store and its agreement.</summary>
     internal string Fault() => picture is null ? "" : Culprits.Printable(picture.StoreError.Length > 0 ? picture.StoreError : picture.Fault);
 
+    internal string LostWrites() => picture is null ? "" : Culprits.Printable(picture.LostWrites);
+
     internal string ShardsDown() => Listed(picture?.Shards.Where(shard => shard.Slots.Count > 0 && (shard.IsSealed || Find(shard.PrimaryId) is not { IsAlive: not false })),
         shard => $"the shard of {Named(shard.PrimaryId)}{(shard.Hindrance.Length > 0 ? $": {shard.Hindrance}" : shard.IsSealed ? ", for which a primary is being chosen" : "")}");
 

@@ -139,6 +139,7 @@ public sealed partial class RedKiteServer
                 NewExecutor = () => new Caller(Engine, origin: CommandOrigin.Primary) { Expiry = ExpiryPolicy.Keep },
                 Port = () => _endpoints.Port,
                 Identity = () => Cluster?.Identity,
+                Answered = isFull => Cluster?.NoteAnswer(isFull),
                 EndWaits = Engine.EndWaitsForRole,
             });
 
@@ -328,6 +329,8 @@ public sealed partial class RedKiteServer
         public Action BeginRoleChange(PrimaryAddress? primary) => server._follower.BeginChange(primary);
 
         (string History, long Offset)? IClusterHost.Position => server._follower.Position;
+
+        public bool ReadStream(long from, long to, Action<ReadOnlySpan<byte>> read) => server.Parts.ReplicaStream.TryRead(from, to, read);
 
         public IEnumerable<string> ReplicasInStep => server.Parts.Replicas.InStep;
 

@@ -351,7 +351,7 @@ internal sealed partial class NodeAgent
         try
         {
             await Apply(latest.Topology, serves: false); // from here on the other one may serve
-            next = next.WithTerms(self.ShardId, terms.WithInStep([.. terms.ReplicasInStep, self.Id]) with { Incarnation = incarnation, TakenOverAt = _node.Position.Offset }).WithPrimary(to, Math.Max(next.Epoch, next.Nodes.Max(static node => node.Epoch)) + 1);
+            next = next.WithTerms(self.ShardId, terms.WithInStep([.. terms.ReplicasInStep, self.Id]) with { Incarnation = incarnation, TakenOverAt = _node.Position.Offset, TakenOverFrom = _node.Position.History }).WithPrimary(to, Math.Max(next.Epoch, next.Nodes.Max(static node => node.Epoch)) + 1);
             await Replace(latest, next, cancellation);
             if (_latest is { } now && now.Topology.Find(_node.Id) is { IsPrimary: false }) await Apply(now.Topology, serves: false);
         }

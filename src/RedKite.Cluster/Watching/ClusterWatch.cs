@@ -161,6 +161,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, IClusterM
                 StoreAwaySeconds = store.AwaySeconds,
                 VersionsBehind = Math.Max(0, latest - topology.Version),
                 LateDisconnections = agreement.Deadline.Late,
+                LostWrites = cluster.LostWrites is null ? 0 : 1,
             };
         }
     }
@@ -270,6 +271,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, IClusterM
                 Version = topology.Version,
                 StoreVersion = _agreement is { } agreement ? Math.Max(agreement.LatestVersion, reading?.Topology?.Version ?? 0) : topology.Version,
                 Fault = _agreement?.Fault ?? "",
+                LostWrites = cluster.LostWrites ?? "",
                 Controller = _agreement?.IsController == true ? state.SelfId : reading?.Controller ?? "",
                 IsController = _agreement?.IsController == true,
                 LeaseSecondsMax = core.Settings.ClusterLeaseMs / 1000.0,

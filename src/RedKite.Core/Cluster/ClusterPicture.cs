@@ -24,6 +24,9 @@ internal sealed record ClusterPicture
     /// <summary>Why this node does not serve as it should; empty: nothing is wrong.</summary>
     internal required string Fault { get; init; }
 
+    /// <summary>What this node has discarded as a former primary, in a sentence; empty: nothing, as far as is known.</summary>
+    internal required string LostWrites { get; init; }
+
     /// <summary>The active controller's name, mostly a node's id; empty: none, or not known.</summary>
     internal required string Controller { get; init; }
 

@@ -62,6 +62,9 @@ internal sealed record ClusterFigures
     /// <summary>Connections that were closed without their replies, because the lease ended while their commands executed.</summary>
     internal long LateDisconnections { get; init; }
 
+    /// <summary>1: this node has discarded writes as a former primary, and that is news; 0: it has not.</summary>
+    internal double LostWrites { get; init; } = double.NaN;
+
     /// <summary>How long the oldest move of slots in progress has run; 0: there is none.</summary>
     internal double OldestMoveSeconds { get; init; } = double.NaN;
 

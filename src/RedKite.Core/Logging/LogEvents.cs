@@ -108,6 +108,7 @@ internal static class LogEvents
     internal static readonly LogEvent ClusterChanged = new(903, nameof(ClusterChanged), Cluster);
     internal static readonly LogEvent ClusterStoreAway = new(904, nameof(ClusterStoreAway), Cluster);
     internal static readonly LogEvent ClusterRefused = new(905, nameof(ClusterRefused), Cluster, RedKiteLogLevel.Error);
+    internal static readonly LogEvent ClusterLostWrites = new(906, nameof(ClusterLostWrites), Cluster, RedKiteLogLevel.Error);
 
     /// <summary>All of them, by number.</summary>
     internal static IReadOnlyList<LogEvent> All { get; } =
@@ -122,6 +123,6 @@ internal static class LogEvents
         DashboardStarted, NoDashboard, DashboardFailed,
         ReplicaSyncWanted, ReplicaSyncSent, ReplicaSyncFailed, ReplicaContinues, ReplicaNeedsAll, ReplicaOnline, ReplicaLost, ReplicaClosed, BacklogReleased, FailoverChanged, ShutdownWaits,
         RoleChanged, LinkConnected, LinkFailed, SyncBegun, PrimaryRefuses, StreamError, TransferFailed,
-        ClusterFileUnwritable, ClusterRoleFailed, SlotsMoved, ClusterChanged, ClusterStoreAway, ClusterRefused,
+        ClusterFileUnwritable, ClusterRoleFailed, SlotsMoved, ClusterChanged, ClusterStoreAway, ClusterRefused, ClusterLostWrites,
     ];
 }

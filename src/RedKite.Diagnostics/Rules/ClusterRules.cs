@@ -58,6 +58,10 @@ internal static class ClusterRules
             view => view.Min(ClusterShardsAtRisk, ReadsSeconds) is > 0 and var shards
                 ? new("No replica could take over", Text($"in {Times(shards, "shard")}; {view[ClusterNodesAlive]:0} of {Times(view[ClusterNodes], "node")} answer"), Warning) : null)
         { Culprit = culprits => culprits.Cluster.ShardsAtRisk() },
+        new("cluster-lost-writes", "As a former primary this node has executed writes that its successor lacks, and discarded them: lost-writes-*.aof in `dir` has them. Or it cannot be told whether there were any, which is said for an hour.",
+            "Read the file (redkite check, or any text viewer: it has the commands) and execute again on the new primary what is still right. Move the file away: that ends this finding. replica-acks 1 keeps every acknowledged write.", "cluster",
+            view => view[ClusterLostWrites] > 0 ? new("A takeover has lost writes", Text($"replica-acks is {view.Setting("replica-acks")}"), Warning) : null)
+        { Culprit = culprits => culprits.Cluster.LostWrites() },
         new("cluster-slots-uncovered", "Some slots have had no node for the last 10 seconds. Critical if cluster-require-full-coverage is yes: then no node serves any slot.",
             "CLUSTER ADDSLOTSRANGE on the node that is to have them. CLUSTER SLOTS shows which have one.", "cluster",
             view => view.Min(ClusterSlotsUncovered, 10) is > 0 and < 16384 and var slots

@@ -143,6 +143,24 @@ internal sealed class ReplicationStream : IEffectConsumer, IStreamOffset
         }
     }
 
+    /// <summary>Passes on the bytes between two positions, if they are kept. Nothing is appended meanwhile.</summary>
+    internal bool TryRead(long from, long to, Action<ReadOnlySpan<byte>> read)
+    {
+        if (TryPin(from) is not { } position) return false;
+        try
+        {
+            while (position.Offset < to && Send(position, End, (int)Math.Min(LogChain.SegmentBytes, to - position.Offset), bytes => read(bytes)) > 0)
+            {
+            }
+
+            return position.Offset == to;
+        }
+        finally
+        {
+            Unpin(position);
+        }
+    }
+
     internal void Unpin(ReplicaPosition position)
     {
         lock (_readers) _positions = [.. _positions.Where(other => other != position)];

@@ -106,6 +106,7 @@ internal static class FindingCauses
         ["cluster-clocks-apart"] = new(Warning, (ClusterClockSkew, 7)),
         ["cluster-shard-down"] = new(Critical, (ClusterShardsDown, 1), (ClusterNodes, 6), (ClusterNodesAlive, 5)),
         ["cluster-takeover-impossible"] = new(Warning, (ClusterShardsAtRisk, 1), (ClusterNodes, 6), (ClusterNodesAlive, 5)),
+        ["cluster-lost-writes"] = new(Warning, (ClusterLostWrites, 1)),
         ["cluster-slots-uncovered"] = new(Critical, (ClusterSlotsUncovered, 384)),
         ["cluster-slots-doubtful"] = new(Critical, (ClusterSlotsDoubtful, 10)),
         ["cluster-move-long"] = new(Warning, (ClusterOldestMove, 700), (SlotMovesSent, 1000), (SlotMovesWaiting, 500)),
