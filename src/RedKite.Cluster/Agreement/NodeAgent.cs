@@ -32,6 +32,7 @@ internal sealed partial class NodeAgent
     private NodeStatus? _reported;
     private long _reportedRevision;
     private long _reportedAt;
+    private bool _isReportInDoubt; // the key in the store may have another revision
     private long _leaseId;
     private string _lastFault = "";
 
@@ -135,6 +136,7 @@ internal sealed partial class NodeAgent
         _reported = StatusOfNow(sealedAt: 0, DataPosition.None);
         long? revision = await _store.TryCommit([StoreCondition.Absent(key)], [new StorePut(key, _reported.Write(), _leaseId)], cancellation);
         _reportedRevision = revision ?? throw new TopologyException($"the id {_node.Id} was registered by another node at the same time");
+        _isReportInDoubt = false;
         _reportedAt = _time.GetTimestamp();
     }
 
@@ -227,26 +229,41 @@ internal sealed partial class NodeAgent
 
     private async Task Work(CancellationToken cancellation)
     {
+        TimeSpan rest = _lease / RenewalsPerLease;
         while (true)
         {
-            await _wake.Wait(_lease / RenewalsPerLease, cancellation);
-            await Step(cancellation);
+            await _wake.Wait(rest, cancellation);
+            rest = await TryStep(cancellation) ? _lease / RenewalsPerLease : Retry;
         }
     }
 
-    // Does everything that is due.
-    private async Task Step(CancellationToken cancellation)
+    // Does everything that is due. False: the store did not answer a look. The lease is renewed apart from that, so no other node takes over, and what this node goes by stays in force, as when the watch is
+    // late: another registration would have the shard wait for nothing. What is begun behind the look, slots and roles that are given away, needs an outcome: there a store that is away ends the registration.
+    private async Task<bool> TryStep(CancellationToken cancellation)
     {
-        ShardTerms terms = await Look(cancellation);
+        ShardTerms terms;
+        try
+        {
+            terms = await Look(cancellation);
+        }
+        catch (StoreException failure)
+        {
+            _isReportInDoubt = true;
+            Note(AgreementEvent.StoreAway, failure.Message);
+            return false;
+        }
+
         await GiveAll(cancellation);
         if (terms.HandoverTo.Length > 0 && !terms.IsSealed && _applied.Serves && Latest is { } latest && latest.Topology.Version == _applied.Version) await HandOver(latest, terms.HandoverTo, cancellation);
         bool waits = Latest is { } seen && seen.Topology.Find(_node.Id) is null && _node.HasKeysOfItsOwn;
         Note(AgreementEvent.Refused, waits ? "this node has keys and is not one of the cluster in the store: as a replica it would lose them, so it joins when it is empty" : "");
+        return true;
     }
 
     // Goes by the topology, and says how far the node is.
     private async Task<ShardTerms> Look(CancellationToken cancellation)
     {
+        if (_isReportInDoubt) await ReadReport(cancellation);
         bool isOwn = false;
         ShardTerms terms = ShardTerms.None;
         if (_latest is { } latest)
@@ -309,7 +326,12 @@ internal sealed partial class NodeAgent
         }
 
         if (next == latest.Topology) return latest;
-        if (await latest.TryReplace(_store, next, [OfThisLife], cancellation) is not { } replaced) return latest; // the watch brings what is there now
+        if (await latest.TryReplace(_store, next, [OfThisLife], cancellation) is not { } replaced)
+        {
+            _isReportInDoubt = true;
+            return latest; // the watch brings what is there now
+        }
+
         See(replaced);
         return Latest ?? latest;
     }
@@ -331,8 +353,22 @@ internal sealed partial class NodeAgent
         if (status == _reported || (!isDue && status with { Position = _reported!.Position } == _reported && status.SealedAt == 0)) return;
         string key = StoreKeys.Node(_node.Id);
         long? revision = await _store.TryCommit([new StoreCondition(key, _reportedRevision)], [new StorePut(key, status.Write(), _leaseId)], cancellation);
-        _reportedRevision = revision ?? throw new TopologyException("this node's key in the store was removed or written by another one");
-        (_reported, _reportedAt) = (status, _time.GetTimestamp());
+        if (revision is { } written) (_reportedRevision, _reported, _reportedAt) = (written, status, _time.GetTimestamp());
+        else
+        {
+            await ReadReport(cancellation); // one before, without an answer, may have come late
+            _wake.Set();
+        }
+    }
+
+    // What the store has of this registration, as a report without an answer may have arrived, or still may. Only this process writes its incarnation, and nothing that a registration before has sent fits
+    // the key of this one.
+    private async Task ReadReport(CancellationToken cancellation)
+    {
+        string key = StoreKeys.Node(_node.Id);
+        StoreEntry? entry = (await _store.Read(key, cancellation)).Entries.FirstOrDefault(entry => entry.Key == key);
+        if (entry is null || NodeStatus.Read(entry.Value) is not { } status || status.Incarnation != _node.Incarnation) throw new TopologyException("this node's key in the store was removed or written by another one");
+        (_reportedRevision, _reported, _isReportInDoubt) = (entry.Revision, status, false);
     }
 
     // The role goes to a replica that has everything. Nothing is written from before the change until this node knows what came of it.

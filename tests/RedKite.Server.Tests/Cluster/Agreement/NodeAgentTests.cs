@@ -69,6 +69,50 @@ public sealed class NodeAgentTests : IDisposable
         Assert.True(_deadline.HasEnded);
     }
 
+    // A store that is busy, or may not be written (etcd without space): another registration would have the shard wait for a takeover.
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_look_that_fails_does_not_give_the_lease_back(bool arrives)
+    {
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves && Status().Serves);
+        (long lease, long revision) = (_agent.Lease, Registration().Revision);
+        _store.LosesReports = arrives ? HeldStore.Loss.Answers : HeldStore.Loss.Requests;
+        _node.IsNoSuccessor = true; // there is something to say
+        _agent.LookAgain();
+        await UntilAsync(() => _store.Lost >= 2 || (arrives && _agent.Fault.Length == 0 && Status().IsNoSuccessor && _store.Lost > 0));
+        Assert.True(_node.Serves && !_deadline.HasEnded);
+        _store.LosesReports = HeldStore.Loss.None;
+        await UntilAsync(() => Status().IsNoSuccessor && _agent.Fault.Length == 0);
+        _node.IsNoSuccessor = false;
+        _agent.LookAgain();
+        await UntilAsync(() => !Status().IsNoSuccessor); // it knows its key's revision again
+        Assert.Equal(lease, _agent.Lease);
+        Assert.True(Registration().Revision > revision && _node.Serves && !_deadline.HasEnded);
+        await EndAsync(running);
+    }
+
+    [Fact]
+    public async Task A_key_that_another_one_has_written_ends_the_registration()
+    {
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves && Status().Serves);
+        long lease = _agent.Lease;
+        _data.TryCommit([], [new StorePut(StoreKeys.Node(Id), (Status() with { Incarnation = "another life" }).Write(), lease)]);
+        _node.IsNoSuccessor = true;
+        _agent.LookAgain();
+        await UntilAsync(() => _agent.Lease != lease && _node.Serves && !_deadline.HasEnded);
+        await EndAsync(running);
+        Assert.Contains(_node.Logged, static line => line.Contains("written by another one", StringComparison.Ordinal));
+    }
+
+    private StoreEntry Registration() => _data.Read(StoreKeys.Node(Id), 0).Entries.First(static entry => entry.Key == StoreKeys.Node(Id));
+
+    private NodeStatus Status() => NodeStatus.Read(Registration().Value);
+
     [Fact]
     public async Task Nothing_is_served_while_the_role_is_handed_over()
     {
@@ -157,7 +201,7 @@ public sealed class NodeAgentTests : IDisposable
 
         public int Acks { get; set; }
 
-        public bool IsNoSuccessor => false;
+        public bool IsNoSuccessor { get; set; }
 
         public bool HasKeysOfItsOwn => false;
 
@@ -234,9 +278,28 @@ public sealed class NodeAgentTests : IDisposable
         public async Task<long?> TryCommit(IReadOnlyList<StoreCondition> conditions, IReadOnlyList<StorePut> puts, CancellationToken cancellation)
         {
             Committing?.Invoke(puts);
+            bool isReport = puts.Any(static put => put.Key == StoreKeys.Node(Id));
+            if (isReport && LosesReports == Loss.Requests) throw NoAnswer();
             long? revision = await store.TryCommit(conditions, puts, cancellation);
             if (puts.Any(static put => put.Key == StoreKeys.Topology)) await Answer(Commits);
-            return revision;
+            return isReport && LosesReports == Loss.Answers ? throw NoAnswer() : revision;
+        }
+
+        internal Loss LosesReports { get; set; }
+
+        internal int Lost { get; private set; }
+
+        private StoreException NoAnswer()
+        {
+            Lost++;
+            return new StoreException("no answer");
+        }
+
+        internal enum Loss
+        {
+            None,
+            Requests,
+            Answers,
         }
 
         public IAsyncEnumerable<StoreEvent> Watch(string keysFrom, long behindRevision, CancellationToken cancellation) => store.Watch(keysFrom, behindRevision, cancellation);
