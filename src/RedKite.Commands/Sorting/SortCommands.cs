@@ -77,11 +77,13 @@ internal static class SortCommands
         if (options.KeepsOrder && (options.Store > 0 || cmd.Environment.IsInScript) && SortSource.IsUnordered(entry)) options.OrderByText();
         using var text = new SortText();
         using var elements = new SortElements(text);
+        SortPattern[] gets;
         using SortElements? values = options.Store > 0 && options.Gets > 0 ? new SortElements(text) : null;
         try
         {
             if (!TrySortOrReply(cmd, entry, options, elements)) return;
-            if (values is not null) CollectValues(cmd, options, elements, values);
+            gets = options.ReadGets(cmd);
+            if (values is not null) CollectValues(cmd, gets, elements, values);
         }
         catch (OutOfMemoryException)
         {
@@ -91,7 +93,7 @@ internal static class SortCommands
         }
 
         if (options.Store > 0) Store(cmd, options.Store, values ?? elements);
-        else Reply(cmd, options, elements);
+        else Reply(cmd, gets, elements);
     }
 
     private static bool TrySortOrReply(scoped in CommandContext cmd, Entry entry, in SortOptions options, SortElements elements)
@@ -111,18 +113,17 @@ internal static class SortCommands
         return true;
     }
 
-    private static void Reply(scoped in CommandContext cmd, in SortOptions options, SortElements elements)
+    private static void Reply(scoped in CommandContext cmd, SortPattern[] gets, SortElements elements)
     {
         ReplyWriter reply = cmd.Reply;
-        reply.Array(elements.Count * Math.Max(1, options.Gets));
+        reply.Array(elements.Count * Math.Max(1, gets.Length));
         for (int i = 0; i < elements.Count && !reply.Overflowed; i++)
         {
             ReadOnlySpan<byte> element = elements[i];
-            if (options.Gets == 0) reply.Bulk(element);
-            int position = 0;
-            for (int get = 0; get < options.Gets; get++)
+            if (gets.Length == 0) reply.Bulk(element);
+            foreach (SortPattern get in gets)
             {
-                if (SortPattern.TryFind(cmd, SortOptions.NextGet(cmd, ref position), element, out ReadOnlySpan<byte> value)) reply.Bulk(value);
+                if (get.TryFind(cmd, element, out ReadOnlySpan<byte> value)) reply.Bulk(value);
                 else reply.Null();
             }
         }
@@ -150,21 +151,19 @@ internal static class SortCommands
     }
 
     // All values are looked up before the destination changes, which may be one of the keys. A missing value is stored as an empty string.
-    private static void CollectValues(scoped in CommandContext cmd, in SortOptions options, SortElements elements, SortElements values)
+    private static void CollectValues(scoped in CommandContext cmd, SortPattern[] gets, SortElements elements, SortElements values)
     {
         for (int i = 0; i < elements.Count; i++)
         {
-            int position = 0;
-            for (int get = 0; get < options.Gets; get++)
+            foreach (SortPattern get in gets)
             {
-                int pattern = SortOptions.NextGet(cmd, ref position);
-                if (SortPattern.IsElement(cmd[pattern]))
+                if (get.IsElement)
                 {
                     values.Add(elements.SliceOf(i));
                     continue;
                 }
 
-                SortPattern.TryFind(cmd, pattern, elements[i], out ReadOnlySpan<byte> value);
+                get.TryFind(cmd, elements[i], out ReadOnlySpan<byte> value);
                 values.Add(value);
             }
         }

@@ -55,12 +55,13 @@ internal sealed class SortElements : IDisposable, IComparer<SortElements.Sortabl
         _byText = options.IsAlpha;
         _byOtherKeys = options.By > 0;
         if (_byText && !_byOtherKeys) return true;
+        SortPattern by = _byOtherKeys ? SortPattern.Read(cmd, options.By) : default;
         bool areNumbers = true; // as in Redis, the other keys are looked up all the same
         for (int i = 0; i < Count; i++)
         {
             ref Sortable item = ref _items[i];
             ReadOnlySpan<byte> weight = _text[item.Element];
-            if (_byOtherKeys && !SortPattern.TryFind(cmd, options.By, weight, out weight)) continue;
+            if (_byOtherKeys && !by.TryFind(cmd, weight, out weight)) continue;
             if (_byText) item.Weight = _text.Add(weight);
             else areNumbers &= FloatText.TryParseLoosely(weight, out item.Score);
         }

@@ -10,6 +10,7 @@ internal struct SortOptions
     private const int FirstOption = 2;
 
     private int _pattern; // the argument of the last option, if that is BY or GET
+    private bool _usesBy; // the last BY has an asterisk
 
     /// <summary>DESC.</summary>
     internal bool Descending { get; private set; }
@@ -110,30 +111,28 @@ internal struct SortOptions
         return false;
     }
 
-    /// <summary>Finds the next GET's pattern, from an argument on.</summary>
-    internal static int NextGet(scoped in CommandContext cmd, ref int position)
+    /// <summary>Reads the patterns of GET, in their order.</summary>
+    internal readonly SortPattern[] ReadGets(scoped in CommandContext cmd)
     {
-        var options = new OptionReader(cmd, Math.Max(position, FirstOption));
+        if (Gets == 0) return [];
+        var gets = new SortPattern[Gets];
+        int count = 0;
+        var options = new OptionReader(cmd, FirstOption);
         while (options.More)
         {
-            if (options.TakeWithValue("GET"u8, out int pattern))
-            {
-                position = options.Position;
-                return pattern;
-            }
-
-            if (!options.TakeWithValue("BY"u8, out _) && !options.TakeWithValue("STORE"u8, out _) && !options.TakeWithValues("LIMIT"u8, 2, out _)) options.TakeAny(out _);
+            SortPattern.ReadSteps++;
+            if (options.TakeWithValue("GET"u8, out int pattern)) gets[count++] = SortPattern.Read(cmd, pattern);
+            else if (!options.TakeWithValue("BY"u8, out _) && !options.TakeWithValue("STORE"u8, out _) && !options.TakeWithValues("LIMIT"u8, 2, out _)) options.TakeAny(out _);
         }
 
-        throw new InvalidOperationException("The patterns were counted.");
+        return gets;
     }
 
     // The patterns of BY and GET name keys that are no arguments, so the client's user must have access to all keys.
     private readonly bool AreKeysAllowedOrReply(scoped in CommandContext cmd)
     {
-        bool usesBy = By > 0 && cmd[By].Contains((byte)'*');
-        if ((!usesBy && Gets == 0) || cmd.Session.User.Permissions is not { } permissions || permissions.AllowsAnyKey(cmd, KeyAccess.Read)) return true;
-        if (usesBy) cmd.Reply.Error("ERR BY option of SORT denied due to insufficient ACL permissions."u8);
+        if (_pattern == 0 || (!_usesBy && Gets == 0) || cmd.Session.User.Permissions is not { } permissions || permissions.AllowsAnyKey(cmd, KeyAccess.Read)) return true;
+        if (_usesBy) cmd.Reply.Error("ERR BY option of SORT denied due to insufficient ACL permissions."u8);
         else cmd.Reply.Error("ERR GET option of SORT denied due to insufficient ACL permissions."u8);
         return false;
     }
@@ -178,13 +177,14 @@ internal struct SortOptions
         else if (options.TakeWithValue("BY"u8, out value))
         {
             By = _pattern = value;
-            KeepsOrder |= !cmd[value].Contains((byte)'*');
+            _usesBy = SortPattern.Read(cmd, value).NamesKeys;
+            KeepsOrder |= !_usesBy;
         }
         else if (options.TakeWithValue("GET"u8, out value))
         {
             Gets++;
             _pattern = value;
-            if (cmd[value].Contains((byte)'*')) GetBytes += cmd[value].Length;
+            if (SortPattern.Read(cmd, value).NamesKeys) GetBytes += cmd[value].Length;
         }
         else
         {
