@@ -8,8 +8,11 @@ namespace RedKite.Persistence.Rdb;
 /// </summary>
 internal static class RdbStreamGroupReader
 {
-    // Names are written in ascending order. A few may be out of order; many would make insertion quadratic.
-    private const int OutOfOrderMax = 1024;
+    /// <summary>
+    /// Names of groups, consumers and producers are written in ascending order. So many may be out of order: of millions, each would move pointers of many
+    /// chunks (<see cref="NamedTable"/>).
+    /// </summary>
+    internal const int OutOfOrderMax = 1024;
 
     internal static bool TryRead(RdbType type, ref RdbInput input, StreamValue stream, long nowMs, RdbScratch scratch)
     {

@@ -73,9 +73,12 @@ internal static class RdbStreamReader
         bool remembers = seconds is > 0 and <= StreamProducers.DurationSecondsMax && idsMax is > 0 and <= StreamProducers.IdsPerProducerMax;
         if (!remembers && producers > 0) return false;
         if (remembers) stream.ConfigureProducers((int)seconds, (int)idsMax);
+        int outOfOrder = 0;
         for (; producers > 0; producers--)
         {
-            if (!input.TryString(scratch.First, out ReadOnlySpan<byte> producer) || !input.TryCount(out long ids)) return false;
+            if (!input.TryString(scratch.First, out ReadOnlySpan<byte> name) || !input.TryCount(out long ids)) return false;
+            int producer = ids > 0 ? stream.ReadProducer(name) : 0;
+            if (ids > 0 && producer < stream.Producers.Items.Count - 1 && ++outOfOrder > RdbStreamGroupReader.OutOfOrderMax) return false;
             for (; ids > 0; ids--)
             {
                 if (!input.TryString(scratch.Second, out ReadOnlySpan<byte> text) || !input.TryId(out StreamId id)) return false;

@@ -25,6 +25,12 @@ internal unsafe struct StreamProducers
     // How many other producers an addition looks at, so that those that have stopped go while others add.
     private const int LooksPerAddition = 2;
 
+    // Producers beyond which XINFO does not look for ids that are forgotten and not freed yet.
+    private const int CountedMax = 4096;
+
+    // Pointers that removing a producer moves in about the time in which an id is freed.
+    private const int MovesPerStep = 64;
+
     // When a round of the sweep has not seen all producers, because some were added or removed meanwhile, the next one begins so much later.
     private const long NextRoundMs = 1000;
 
@@ -73,34 +79,53 @@ internal unsafe struct StreamProducers
     internal void Remember(Arena arena, KeyHasher hasher, ReadOnlySpan<byte> producer, ReadOnlySpan<byte> text, in StreamId id)
     {
         long nowMs = TimeOf(id);
-        StreamProducerData* item = FindOrAdd(arena, producer);
+        StreamProducerData* item = FindOrAdd(arena, producer, out _);
         ForgetExpired(arena, item, nowMs);
         Add(arena, hasher, item, text, id);
         Added++;
         LookAtOthers(arena, nowMs);
     }
 
-    /// <summary>Adds a producer's id as it was saved.</summary>
-    internal void AddRead(Arena arena, KeyHasher hasher, ReadOnlySpan<byte> producer, ReadOnlySpan<byte> text, in StreamId id) =>
-        Add(arena, hasher, FindOrAdd(arena, producer), text, id);
-
-    /// <summary>Counts the producers and ids that are remembered at a time.</summary>
-    internal readonly void Count(long nowMs, out int producers, out long ids)
+    /// <summary>Finds or adds a producer that was saved; its index is valid until the next one.</summary>
+    internal int ReadProducer(Arena arena, ReadOnlySpan<byte> name)
     {
-        producers = 0;
-        ids = 0;
-        for (int i = 0; i < Items.Count; i++)
+        FindOrAdd(arena, name, out int index);
+        return index;
+    }
+
+    /// <summary>Adds a producer's id as it was saved.</summary>
+    internal void AddRead(Arena arena, KeyHasher hasher, int producer, ReadOnlySpan<byte> text, in StreamId id) =>
+        Add(arena, hasher, (StreamProducerData*)Items[producer], text, id);
+
+    /// <summary>
+    /// Counts the producers and ids that are remembered at a time. Where this would take more than <see cref="CountedMax"/> steps, those that are not
+    /// freed yet are counted, too.
+    /// </summary>
+    /// <returns>The steps that it took.</returns>
+    internal readonly int Count(long nowMs, out int producers, out long ids)
+    {
+        producers = Items.Count;
+        ids = _ids;
+        int steps = 0;
+        if (EarliestExpiryMs > nowMs) return steps;
+        int counted = 0;
+        long left = 0;
+        for (int i = 0; i < Items.Count; i++, steps++)
         {
             var item = (StreamProducerData*)Items[i];
             long expired = 0;
-            for (ProducerEntry* entry = item->Oldest; entry != null && ExpiryOf(entry) <= nowMs; entry = entry->Next) expired++;
+            for (ProducerEntry* entry = item->Oldest; entry != null && ExpiryOf(entry) <= nowMs && steps < CountedMax; entry = entry->Next, steps++) expired++;
+            if (steps >= CountedMax) return steps;
             if (expired == item->Count) continue;
-            producers++;
-            ids += item->Count - expired;
+            counted++;
+            left += item->Count - expired;
         }
+
+        (producers, ids) = (counted, left);
+        return steps;
     }
 
-    /// <summary>Frees ids that are no longer remembered, a step of work for each and for each producer.</summary>
+    /// <summary>Frees ids that are no longer remembered, a step of work for each, for each producer, and for the pointers that removing one moves.</summary>
     internal void ForgetExpired(Arena arena, long nowMs, ref int work)
     {
         if (_roundNext == 0)
@@ -116,7 +141,7 @@ internal unsafe struct StreamProducers
             work -= 1 + ForgetExpired(arena, item, nowMs);
             if (item->Count == 0)
             {
-                RemoveAt(arena, _roundNext);
+                work -= RemoveAt(arena, _roundNext) / MovesPerStep;
                 continue;
             }
 
@@ -179,9 +204,9 @@ internal unsafe struct StreamProducers
 
     private static long TimeOf(in StreamId id) => (long)Math.Min(id.Ms, long.MaxValue);
 
-    private StreamProducerData* FindOrAdd(Arena arena, ReadOnlySpan<byte> name)
+    private StreamProducerData* FindOrAdd(Arena arena, ReadOnlySpan<byte> name, out int index)
     {
-        if (Items.TryFind(name, out int index)) return (StreamProducerData*)Items[index];
+        if (Items.TryFind(name, out index)) return (StreamProducerData*)Items[index];
         StreamProducerData* item = StreamProducerData.Create(arena, name);
         Items.Insert(arena, index, (byte*)item);
         _bytes += StreamProducerData.OwnBytes(item);
@@ -237,12 +262,12 @@ internal unsafe struct StreamProducers
         }
     }
 
-    private void RemoveAt(Arena arena, int index)
+    private int RemoveAt(Arena arena, int index)
     {
         var item = (StreamProducerData*)Items[index];
         _bytes -= StreamProducerData.OwnBytes(item);
         StreamProducerData.Free(item, arena);
-        Items.RemoveAt(arena, index);
         if (index < _roundNext) _roundIsBroken = true;
+        return Items.RemoveAt(arena, index);
     }
 }

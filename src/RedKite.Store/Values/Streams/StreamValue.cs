@@ -166,8 +166,11 @@ internal readonly unsafe ref struct StreamValue
         NoteProducerExpiry();
     }
 
+    /// <summary>Finds or adds a producer that was saved; its index is valid until the next one.</summary>
+    internal int ReadProducer(ReadOnlySpan<byte> producer) => _data->Producers.ReadProducer(_arena, producer);
+
     /// <summary>Adds a producer's id that was saved; <see cref="EndProducersRead"/> follows the last one.</summary>
-    internal void AddReadId(ReadOnlySpan<byte> producer, ReadOnlySpan<byte> text, in StreamId id) =>
+    internal void AddReadId(int producer, ReadOnlySpan<byte> text, in StreamId id) =>
         _data->Producers.AddRead(_arena, _database.Hasher, producer, text, id);
 
     /// <summary>Ends the producers of a stream that is read.</summary>

@@ -30,6 +30,33 @@ public sealed unsafe class StreamProducersTests
         }).QuickCheckThrowOnFailure();
     }
 
+    // XINFO counted what was forgotten at each producer, and the sweep took a removal for one step, whatever it moved.
+    [Fact]
+    public void Looking_for_forgotten_ids_takes_steps_in_proportion_to_what_is_moved()
+    {
+        const int Producers = 20_000;
+        const int Work = 1_000;
+        using var source = new SlabSource();
+        using var arena = new Arena(source);
+        var hasher = new KeyHasher();
+        var producers = new StreamProducers { DurationSeconds = 5, IdsMax = 8 };
+        for (int i = 0; i < Producers; i++)
+        {
+            int producer = producers.ReadProducer(arena, Encoding.Latin1.GetBytes(i.ToString("D6", CultureInfo.InvariantCulture)));
+            producers.AddRead(arena, hasher, producer, "id"u8, new StreamId(1_000, (ulong)i));
+        }
+
+        Assert.Equal(0, producers.Count(1_000, out int there, out long ids));
+        Assert.Equal((Producers, Producers), (there, (int)ids));
+        Assert.InRange(producers.Count(10_000, out there, out ids), 1, 5_000);
+        Assert.Equal((Producers, Producers), (there, (int)ids));
+        int work = Work;
+        producers.ForgetExpired(arena, 10_000, ref work);
+        Assert.InRange(Producers - producers.Items.Count, 1, Work / 10); // each moves some 2,000 pointers
+        while (producers.FreeSlice(arena, ref work)) work = Work;
+        Assert.Equal(0, arena.UsedBytes);
+    }
+
     private sealed class World : IDisposable
     {
         private const int DurationSeconds = 5;
