@@ -74,7 +74,12 @@ internal static class RdbHashReader
     private static bool TryAddAll<TReader>(ref HashValue hash, scoped TReader elements, int count, bool expiries, in RdbTarget target, HashLimits limits, RdbScratch scratch)
         where TReader : struct, IElementReader, allows ref struct
     {
-        if (count == 0 || count % (expiries ? 3 : 2) != 0) return false;
+        int step = expiries ? 3 : 2;
+        if (count == 0 || count % step != 0) return false;
+        if (!PackedNames.AreDistinct(elements, count / step, step, limits.FieldsMax, target.Database.Hasher, out bool stayPacked)) return false;
+        if (!stayPacked) hash.Expect(long.MaxValue, limits);
+        else if (expiries) hash.ReserveExpiries();
+        long moved = 0;
         Span<byte> fieldDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
         Span<byte> valueDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
         Span<byte> expiryDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
@@ -91,7 +96,16 @@ internal static class RdbHashReader
             long orderMs = expiryMs == 0 ? long.MaxValue : expiryMs;
             if (orderMs < latestMs && !scratch.Corrects("the order of its fields by their expiries")) return false;
             latestMs = orderMs;
-            if (!TryAdd(ref hash, field, value, expiryMs, target, limits)) return false;
+            if (!stayPacked)
+            {
+                if (!TryAdd(ref hash, field, value, expiryMs, target, limits)) return false;
+                continue;
+            }
+
+            if (expiryMs is < 0 or > ExpiryMaxMs) return false;
+            if (expiryMs > 0 && target.Expiry.HasPassed(expiryMs)) continue;
+            moved += hash.AddRead(field, value, expiryMs, limits);
+            if (moved > PackedNames.MovedBytesMax) hash.Expect(long.MaxValue, limits);
         }
 
         return true;

@@ -37,12 +37,15 @@ internal static class RdbSetReader
     private static bool TryAddAll<TReader>(in RdbTarget target, bool isPacked, scoped TReader members, int count)
         where TReader : struct, IElementReader, allows ref struct
     {
+        bool areNew = false;
+        if (isPacked && !PackedNames.AreDistinct(members, count, step: 1, target.Limits.Set.PackedMax, target.Database.Hasher, out areNew)) return false;
         Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
         if (!members.MoveNext()) return false;
-        SetValue set = Create(target, isPacked, members.Bytes(digits), count);
+        SetValue set = Create(target, isPacked, members.Bytes(digits), isPacked && !areNew ? long.MaxValue : count);
         do
         {
-            if (!set.Add(members.Bytes(digits))) return false;
+            if (areNew) set.AddNew(members.Bytes(digits));
+            else if (!set.Add(members.Bytes(digits))) return false;
         }
         while (members.MoveNext());
 

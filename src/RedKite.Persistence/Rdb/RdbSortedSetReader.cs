@@ -59,13 +59,24 @@ internal static class RdbSortedSetReader
         if (count == 0 || count % 2 != 0) return false;
         Span<byte> memberDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
         Span<byte> scoreDigits = stackalloc byte[CanonicalInteger.TextBytesMax];
-        SortedSetValue set = Create(target, count / 2);
+        if (!PackedNames.AreDistinct(elements, count / 2, step: 2, target.Limits.SortedSet.MembersMax, target.Database.Hasher, out bool stayPacked)) return false;
+        SortedSetValue set = Create(target, stayPacked ? count / 2 : long.MaxValue);
+        long moved = 0;
         SortedSetLimits limits = target.Limits.SortedSet with { MemberBytesMax = long.MaxValue }; // as in Redis, what is packed stays packed
         while (elements.MoveNext())
         {
             ReadOnlySpan<byte> member = elements.Bytes(memberDigits);
             elements.MoveNext();
-            if (!TryScore(elements.Bytes(scoreDigits), out double score) || !TryAdd(ref set, member, score, limits)) return false;
+            if (!TryScore(elements.Bytes(scoreDigits), out double score)) return false;
+            if (!stayPacked)
+            {
+                if (!TryAdd(ref set, member, score, limits)) return false;
+                continue;
+            }
+
+            if (double.IsNaN(score)) return false;
+            moved += set.AddRead(member, score, limits);
+            if (moved > PackedNames.MovedBytesMax && set.IsPacked) set.Unpack();
         }
 
         return true;

@@ -18,7 +18,7 @@ public sealed class SortWorkTests : TranscriptTests
         Server.Execute(["RPUSH", "l", .. Enumerable.Range(0, Elements).Select(i => $"{i}")]);
         string[] request = ["SORT", "l", "BY", by, .. words, "GET", missing, "GET", field, .. words, "GET", "#"];
         SortPattern.ReadSteps = 0;
-        Assert.Equal(3 * Elements, Server.Execute(request).Items.Length);
+        Assert.Equal(3 * Elements, Server.Execute(request).Items.Count);
         Assert.InRange(SortPattern.ReadSteps, 1, (2 * (by.Length + missing.Length + field.Length + 1)) + request.Length);
         SortPattern.ReadSteps = 0;
         Assert.Equal(3 * Elements, Server.Execute([.. request, "STORE", "d"]).Integer);

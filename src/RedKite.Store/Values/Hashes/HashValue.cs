@@ -339,6 +339,27 @@ internal unsafe ref struct HashValue : IExpiringElements
         return isNew;
     }
 
+    /// <summary>
+    /// Adds a field that was saved and is known not to be there; an expiry of 0 means none, and another one needs <see cref="ReserveExpiries"/> first.
+    /// Fields that come in the order of their expiries go to the end.
+    /// </summary>
+    /// <returns>The bytes that were looked at and moved to put it in order.</returns>
+    internal long AddRead(scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, long expiryMs, in HashLimits limits)
+    {
+        if (!IsTable && !FitsPacked(field, value, limits)) BecomeTable();
+        if (IsTable)
+        {
+            SetInTable(field, value, keepExpiry: false);
+            if (expiryMs > 0) WriteExpiry(field, expiryMs);
+            return 0;
+        }
+
+        long moved = AppendPacked(field, value, expiryMs == 0 ? long.MaxValue : expiryMs);
+        NotePackedExpiry();
+        if (Count > limits.FieldsMax) BecomeTable();
+        return moved;
+    }
+
     private readonly bool FitsPacked(ReadOnlySpan<byte> field, ReadOnlySpan<byte> value, in HashLimits limits) =>
         field.Length <= limits.BytesMax && value.Length <= limits.BytesMax
         && (long)_entry.Value.Length + field.Length + value.Length < PackedBytesMax;
@@ -362,8 +383,8 @@ internal unsafe ref struct HashValue : IExpiringElements
         return false;
     }
 
-    // Adds a field. If the list has expiries, it is sorted by them.
-    private void AppendPacked(scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, long expiryMs)
+    // Adds a field. If the list has expiries, it is sorted by them. Returns the list's bytes if the field is not the last one.
+    private int AppendPacked(scoped ReadOnlySpan<byte> field, scoped ReadOnlySpan<byte> value, long expiryMs)
     {
         int fieldBytes = PackedList.ElementBytes(field);
         int valueBytes = PackedList.ElementBytes(value);
@@ -371,13 +392,19 @@ internal unsafe ref struct HashValue : IExpiringElements
         Resize(fieldBytes + valueBytes + (HasPackedExpiries ? PackedList.ElementBytes(expiry) : 0));
         byte* list = List;
         int at = HasPackedExpiries && expiry != 0 ? OffsetBehind(list, expiry) : PackedList.EndOf(list);
+        bool isLast = PackedList.IsEnd(list, at);
         PackedList.Insert(list, at, field);
         PackedList.Insert(list, at + fieldBytes, value);
         if (HasPackedExpiries) PackedList.Insert(list, at + fieldBytes + valueBytes, expiry);
+        return isLast ? 0 : PackedList.Bytes(list);
     }
 
     private static int OffsetBehind(byte* list, long expiryMs)
     {
+        // Fields that come in order go to the end.
+        int last = PackedList.Last(list);
+        if (last >= 0 && PackedList.Read(list, last).Number is > 0 and var latestMs && latestMs <= expiryMs) return PackedList.EndOf(list);
+
         int offset = PackedList.Start;
         while (!PackedList.IsEnd(list, offset) && FieldExpiry.ExpiryAt(list, offset) <= expiryMs)
         {

@@ -46,11 +46,14 @@ internal static unsafe class PackedSortedSet
     }
 
     /// <summary>Inserts a new member into reserved bytes.</summary>
-    internal static void Insert(byte* list, ReadOnlySpan<byte> member, double score)
+    /// <returns>The list's bytes if the member is not the last one: at most so many were looked at and moved.</returns>
+    internal static int Insert(byte* list, ReadOnlySpan<byte> member, double score)
     {
         int offset = OffsetFor(list, member, score);
+        bool isLast = PackedList.IsEnd(list, offset);
         PackedList.Insert(list, offset, member);
         PackedScore.Insert(list, PackedList.Next(list, offset), score);
+        return isLast ? 0 : PackedList.Bytes(list);
     }
 
     /// <summary>Replaces the score of the member at an offset. The caller has reserved the difference.</summary>
@@ -74,11 +77,11 @@ internal static unsafe class PackedSortedSet
     private static int OffsetFor(byte* list, ReadOnlySpan<byte> member, double score)
     {
         // Members that come in order go to the end.
-        int last = PackedList.Last(list);
-        if (last >= 0 && PackedScore.Read(list, last) < score) return PackedList.EndOf(list);
-
         var bound = new EntryBound(score, member, afterEqual: false);
         Span<byte> digits = stackalloc byte[CanonicalInteger.TextBytesMax];
+        int last = PackedList.Last(list);
+        if (last >= 0 && bound.IsAfter(PackedScore.Read(list, last), PackedList.Read(list, PackedList.Previous(list, last)).Bytes(digits))) return PackedList.EndOf(list);
+
         int at = PackedList.Start;
         while (!PackedList.IsEnd(list, at) && bound.IsAfter(ScoreAt(list, at), PackedList.Read(list, at).Bytes(digits))) at = NextPair(list, at);
         return at;

@@ -159,6 +159,16 @@ internal unsafe ref struct SortedSetValue
         return outcome;
     }
 
+    /// <summary>Adds a member that was saved and is known not to be there. Members that come in order go to the end.</summary>
+    /// <returns>The bytes that were looked at and moved to put it in order.</returns>
+    internal long AddRead(scoped ReadOnlySpan<byte> member, double score, SortedSetLimits limits)
+    {
+        if (IsPacked) return AddToPacked(member, score, limits);
+        SortedSetStructure structure = Structure;
+        structure.Add(member, structure.Hash(member), score);
+        return 0;
+    }
+
     /// <summary>Removes a member. A set that has none left is removed with its key.</summary>
     internal bool Remove(ReadOnlySpan<byte> member)
     {
@@ -220,7 +230,7 @@ internal unsafe ref struct SortedSetValue
         return result == current ? SortedSetOutcome.Unchanged : SortedSetOutcome.Updated;
     }
 
-    private void AddToPacked(scoped ReadOnlySpan<byte> member, double score, SortedSetLimits limits)
+    private int AddToPacked(scoped ReadOnlySpan<byte> member, double score, SortedSetLimits limits)
     {
         int bytes = PackedList.Bytes(List);
         int added = PackedSortedSet.PairBytes(member, score);
@@ -229,11 +239,11 @@ internal unsafe ref struct SortedSetValue
             Unpack();
             SortedSetStructure structure = Structure;
             structure.Add(member, structure.Hash(member), score);
-            return;
+            return 0;
         }
 
         Entry = _database.ResizeValue(Entry, bytes + added);
-        PackedSortedSet.Insert(List, member, score);
+        return PackedSortedSet.Insert(List, member, score);
     }
 
     private void UpdatePacked(int offset, scoped ReadOnlySpan<byte> member, double score)
