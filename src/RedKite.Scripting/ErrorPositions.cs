@@ -18,10 +18,12 @@ internal static class ErrorPositions
     /// <param name="state">The thread whose stack it is.</param>
     /// <param name="level">The level of the function that raised it.</param>
     /// <param name="message">The message; empty: it is no text.</param>
-    /// <param name="translated">The message in Lua 5.1's form.</param>
-    internal static (byte[] Source, int Line) Find(nint state, int level, ReadOnlySpan<byte> message, out byte[] translated)
+    /// <param name="bytesMax">The most bytes of a message that is copied: a longer one keeps the position that Lua has given it.</param>
+    /// <param name="translated">The message in Lua 5.1's form; null: it is that already.</param>
+    internal static (byte[] Source, int Line) Find(nint state, int level, ReadOnlySpan<byte> message, int bytesMax, out byte[]? translated)
     {
-        bool isKnown = Lua.TryFindScriptLine(state, level, LuaInterpreter.OwnSource, out byte[] source, out int line, out LuaCaller caller, out string called);
+        translated = null;
+        bool isKnown = Lua.TryFindScriptLine(state, level, LuaInterpreter.OwnSource, out ReadOnlySpan<byte> source, out int line, out LuaCaller caller, out string called);
         bool hasPosition = ChunkSource.TryReadPosition(message, out long number, out int positionLine, out int length);
         bool isIndexing = message[length..].StartsWith("attempt to index "u8);
         isKnown &= ChunkSource.TryRead(source, out ChunkSource chunk);
@@ -31,7 +33,7 @@ internal static class ErrorPositions
         ReadOnlySpan<byte> rest = message[length..];
         if (rest.Length > LuaMessages.BytesMax)
         {
-            translated = [.. Encoding.Latin1.GetBytes(position), .. rest];
+            if (hasPosition && rest.Length <= bytesMax) translated = [.. Encoding.Latin1.GetBytes(position), .. rest];
             return found;
         }
 
@@ -56,9 +58,9 @@ internal static class ErrorPositions
 
     private static string PositionOf(nint state, int level, long number, int line, bool isIndexing)
     {
-        for (; Lua.TryGetSource(state, level, out byte[] source); level++)
+        for (int end = level + Lua.LevelsMax; level < end && Lua.TryGetSource(state, level, out ReadOnlySpan<byte> source); level++)
         {
-            if (ChunkSource.TryRead(source, out ChunkSource chunk) && chunk.Number == number) return chunk.Position(line, isIndexing);
+            if (ChunkSource.IsOf(source, number) && ChunkSource.TryRead(source, out ChunkSource chunk)) return chunk.Position(line, isIndexing);
         }
 
         return "";

@@ -49,6 +49,9 @@ internal sealed class FunctionRegistration
     /// <summary>Adds redis.register_function to an interpreter.</summary>
     internal static void AddTo(LuaInterpreter lua) => lua.Add("redis.register_function", Register);
 
+    // Longer than any name of an argument or flag.
+    private const int KnownBytesMax = 64;
+
     private static readonly string[] ArgumentNames = ["function_name", "description", "callback", "flags"];
 
     private static int Register(LuaCall call)
@@ -67,7 +70,7 @@ internal sealed class FunctionRegistration
         {
             if (call.TypeOf(1) is not (LuaType.String or LuaType.Number)) throw new LuaException("first argument to redis.register_function must be a string");
             if (call.TypeOf(2) != LuaType.Function) throw new LuaException("second argument to redis.register_function must be a function");
-            name = Encoding.Latin1.GetString(call.Text(1));
+            name = call.String(1);
             Lua.PushValue(state, 2);
         }
 
@@ -98,16 +101,17 @@ internal sealed class FunctionRegistration
         while (Lua.Next(state, 1))
         {
             if (Lua.TypeOf(state, -2) != LuaType.String) throw new LuaException("named argument key given to redis.register_function is not a string");
-            string key = Encoding.Latin1.GetString(Lua.ToSpan(state, -2));
+            call.Owner.Step();
+            string key = TextOf(call, Lua.Top(state) - 1);
             string? known = Array.Find(ArgumentNames, name => name.Equals(key, StringComparison.OrdinalIgnoreCase));
             LuaType type = Lua.TypeOf(state, -1);
             switch (known)
             {
                 case "function_name":
-                    name = type is LuaType.String or LuaType.Number ? Encoding.Latin1.GetString(call.Text(Lua.Top(state))) : throw new LuaException("function_name argument given to redis.register_function must be a string");
+                    name = type is LuaType.String or LuaType.Number ? call.String(Lua.Top(state)) : throw new LuaException("function_name argument given to redis.register_function must be a string");
                     break;
                 case "description":
-                    description = type is LuaType.String or LuaType.Number ? Encoding.Latin1.GetString(call.Text(Lua.Top(state))) : throw new LuaException("description argument given to redis.register_function must be a string");
+                    description = type is LuaType.String or LuaType.Number ? call.String(Lua.Top(state)) : throw new LuaException("description argument given to redis.register_function must be a string");
                     break;
                 case "callback":
                     if (type != LuaType.Function) throw new LuaException("callback argument given to redis.register_function must be a function");
@@ -115,7 +119,7 @@ internal sealed class FunctionRegistration
                     break;
                 case "flags":
                     if (type != LuaType.Table) throw new LuaException("flags argument to redis.register_function must be a table representing function flags");
-                    flags = FlagsOf(state, Lua.Top(state));
+                    flags = FlagsOf(call, Lua.Top(state));
                     break;
                 default:
                     throw new LuaException("unknown argument given to redis.register_function");
@@ -131,14 +135,20 @@ internal sealed class FunctionRegistration
         return (name, description, flags);
     }
 
-    private static ScriptFlags FlagsOf(nint state, int index)
+    // A string that is no longer than any that is known.
+    private static string TextOf(LuaCall call, int index) =>
+        Lua.TypeOf(call.State, index) == LuaType.String && Lua.RawLength(call.State, index) <= KnownBytesMax ? Encoding.Latin1.GetString(Lua.ToSpan(call.State, index)) : "";
+
+    private static ScriptFlags FlagsOf(LuaCall call, int index)
     {
+        nint state = call.State;
         ScriptFlags flags = ScriptFlags.None;
         for (int i = 1; ; i++)
         {
+            call.Owner.Step();
             Lua.RawGet(state, index, i);
             if (Lua.TypeOf(state, -1) == LuaType.Nil) break;
-            string name = Lua.TypeOf(state, -1) == LuaType.String ? Encoding.Latin1.GetString(Lua.ToSpan(state, -1)) : "";
+            string name = TextOf(call, Lua.Top(state));
             (string Name, ScriptFlags Flag) known = Array.Find(FlagNames, flag => flag.Name.Equals(name, StringComparison.OrdinalIgnoreCase));
             if (known.Name is null) throw new LuaException("unknown flag given");
             flags |= known.Flag;

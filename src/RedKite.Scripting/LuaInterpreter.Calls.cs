@@ -153,9 +153,9 @@ internal sealed partial class LuaInterpreter
         {
             Lua.SetTop(state, 1);
             bool isText = Lua.TypeOf(state, 1) == LuaType.String;
-            (byte[] source, int line) = ErrorPositions.Find(state, 1, isText ? Lua.ToSpan(state, 1) : default, out byte[] message);
+            (byte[] source, int line) = ErrorPositions.Find(state, 1, isText ? Lua.ToSpan(state, 1) : default, BufferBytesMax, out byte[]? message);
             if (source.Length > 0) ErrorPosition = (source, line);
-            if (isText) Lua.Push(state, message);
+            if (isText && message is not null) Lua.Push(state, message);
             return 1;
         }
         catch (Exception failure)

@@ -41,6 +41,9 @@ internal sealed partial class LuaInterpreter : IDisposable
     private const int SharedBytesMax = 16 * 1024;
     private const nint Failed = 1; // the marker
 
+    /// <summary>The bytes of a script's error that are replied.</summary>
+    internal const int ErrorBytesMax = 1 << 20;
+
     private readonly LuaAllocator _allocator = new();
     private readonly List<(string Name, LuaFunction Function)> _functions = [];
     private readonly ReplyWriter _reply = new();
@@ -209,7 +212,7 @@ internal sealed partial class LuaInterpreter : IDisposable
         switch (Lua.TypeOf(_state, -1))
         {
             case LuaType.String:
-                return "ERR " + Encoding.Latin1.GetString(Lua.ToSpan(_state, -1));
+                return "ERR " + ErrorText(Lua.ToSpan(_state, -1));
             case LuaType.Number:
                 return "ERR " + NumberText.Format(Lua.ToNumber(_state, -1));
             case LuaType.Nil:
@@ -219,7 +222,7 @@ internal sealed partial class LuaInterpreter : IDisposable
                 Lua.RawGet(_state, -2);
                 string text = Lua.TypeOf(_state, -1) switch
                 {
-                    LuaType.String => Encoding.Latin1.GetString(Lua.ToSpan(_state, -1)),
+                    LuaType.String => ErrorText(Lua.ToSpan(_state, -1)),
                     LuaType.Number => NumberText.Format(Lua.ToNumber(_state, -1)),
                     _ => "ERR unknown error",
                 };
@@ -231,6 +234,8 @@ internal sealed partial class LuaInterpreter : IDisposable
                 return "ERR unknown error";
         }
     }
+
+    private static string ErrorText(ReadOnlySpan<byte> text) => Encoding.Latin1.GetString(text[..Math.Min(text.Length, ErrorBytesMax)]);
 
     /// <summary>Drops everything from the stack, after the reply.</summary>
     internal void ClearStack()

@@ -9,6 +9,8 @@ namespace RedKite.Scripting;
 internal static class ReplyFromLua
 {
     private const int DepthMax = 1000;
+    private const int LinePieceBytes = 2048;
+    private const int ErrorPlaceBytesMax = 4096; // the script and the line behind an error's text
 
     /// <summary>Writes the value on the top of the stack.</summary>
     /// <param name="state">Lua's state.</param>
@@ -69,8 +71,7 @@ internal static class ReplyFromLua
         }
         else if (TryField(state, index, "ok"u8, LuaType.String))
         {
-            string text = Encoding.Latin1.GetString(Lua.ToSpan(state, -1)).Replace('\r', ' ').Replace('\n', ' ');
-            reply.SimpleString(Encoding.Latin1.GetBytes(text));
+            WriteLine(reply, "+"u8, Lua.ToSpan(state, -1));
         }
         else if (TryField(state, index, "double"u8, LuaType.Number))
         {
@@ -103,15 +104,31 @@ internal static class ReplyFromLua
     /// <summary>Writes an error of a script.</summary>
     internal static void WriteError(ReplyWriter reply, ScriptHost host, ReadOnlySpan<byte> text, bool isCounted)
     {
-        reply.CountedError(text.TrimEnd("\r\n"u8));
+        reply.CountedError(text[..Math.Min(text.Length, LuaInterpreter.ErrorBytesMax + ErrorPlaceBytesMax)].TrimEnd("\r\n"u8));
         host.NoteError(reply.LastErrorCode, isCounted);
     }
 
     private static void WriteBigNumber(ReplyWriter reply, ReadOnlySpan<byte> digits)
     {
-        string line = Encoding.Latin1.GetString(digits).Replace('\r', ' ').Replace('\n', ' ');
-        if (reply.Resp3) reply.Raw(Encoding.Latin1.GetBytes($"({line}\r\n"));
-        else reply.Bulk(Encoding.Latin1.GetBytes(line));
+        WriteLine(reply, reply.Resp3 ? "("u8 : Encoding.ASCII.GetBytes($"${digits.Length}\r\n"), digits);
+    }
+
+    // A line of any length, in pieces: its line ends become blanks.
+    private static void WriteLine(ReplyWriter reply, ReadOnlySpan<byte> head, ReadOnlySpan<byte> text)
+    {
+        Span<byte> room = stackalloc byte[LinePieceBytes];
+        reply.Raw(head);
+        while (!text.IsEmpty)
+        {
+            Span<byte> piece = room[..Math.Min(text.Length, room.Length)];
+            text[..piece.Length].CopyTo(piece);
+            text = text[piece.Length..];
+            piece.Replace((byte)'\r', (byte)' ');
+            piece.Replace((byte)'\n', (byte)' ');
+            reply.Raw(piece);
+        }
+
+        reply.Raw("\r\n"u8);
     }
 
     private static bool TryVerbatim(nint state, int index, ReplyWriter reply)
@@ -137,9 +154,11 @@ internal static class ReplyFromLua
     private static void WritePairs(nint state, int index, ReplyWriter reply, ScriptHost host, bool hasBooleans, int depth, bool isMap)
     {
         int count = 0;
+        LuaInterpreter owner = Lua.OwnerOf(state);
         Lua.PushNil(state);
         while (Lua.Next(state, index))
         {
+            owner.CheckEnding();
             count++;
             Lua.Pop(state);
         }
@@ -159,8 +178,10 @@ internal static class ReplyFromLua
     private static void WriteArray(nint state, int index, ReplyWriter reply, ScriptHost host, bool hasBooleans, int depth)
     {
         int count = 0;
+        LuaInterpreter owner = Lua.OwnerOf(state);
         while (true)
         {
+            owner.CheckEnding();
             Lua.RawGet(state, index, count + 1);
             bool ends = Lua.TypeOf(state, -1) == LuaType.Nil;
             Lua.Pop(state);

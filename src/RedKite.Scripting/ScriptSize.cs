@@ -13,6 +13,9 @@ internal static class ScriptSize
     private const int KeptShare = 8;
     private const int MemoryShare = 8;
 
+    // A text of a script fits in one of .NET.
+    private const long MemoryBytesMost = 1000L << 20;
+
     // The machine's memory, its container's, or the limit of the managed heap.
     private static readonly long ProcessBytes = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
 
@@ -26,11 +29,13 @@ internal static class ScriptSize
     internal static long KeptBytesMax { get; } = ProcessBytes / KeptShare;
 
     /// <summary>The maximum memory of an interpreter, whatever the settings say: replies, arguments and texts of a third of it are in the managed heap.</summary>
-    internal static long MemoryBytesMax { get; } = ProcessBytes / MemoryShare;
+    internal static long MemoryBytesMax { get; } = MemoryBytesMaxOf(ProcessBytes);
 
     /// <summary>The error of a text that is too long, or null.</summary>
     internal static string? ErrorOf(long sourceBytes) =>
         sourceBytes <= SourceBytesMax ? null : $"the text has more than {SourceBytesMax} bytes, the limit";
+
+    internal static long MemoryBytesMaxOf(long processBytes) => Math.Min(MemoryBytesMost, processBytes / MemoryShare);
 
     internal static long SourceBytesMaxOf(long processBytes) => Math.Min(SourceBytesMost, processBytes / SourceShare);
 }

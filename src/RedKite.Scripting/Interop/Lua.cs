@@ -28,6 +28,9 @@ internal static unsafe class Lua
     /// <summary>The index of Lua's registry, a table that scripts do not see.</summary>
     internal const int Registry = LuaNative.RegistryIndex;
 
+    /// <summary>The levels of calls that are searched for the position of an error: reaching a level takes as many steps as it is deep.</summary>
+    internal const int LevelsMax = 1024;
+
     internal static int Top(nint state) => LuaNative.lua_gettop(state);
 
     internal static void SetTop(nint state, int top) => LuaNative.lua_settop(state, top);
@@ -154,11 +157,11 @@ internal static unsafe class Lua
     /// <param name="state">The thread.</param>
     /// <param name="level">The level; 0 is the function that runs.</param>
     /// <param name="ownSource">The source of functions that are not a script's.</param>
-    /// <param name="source">The file.</param>
+    /// <param name="source">The file; valid while the function is on the stack.</param>
     /// <param name="line">The line.</param>
     /// <param name="caller">How the script called the function between it and the error.</param>
     /// <param name="called">The name by which the script called it; empty: none is known.</param>
-    internal static bool TryFindScriptLine(nint state, int level, ReadOnlySpan<byte> ownSource, out byte[] source, out int line, out LuaCaller caller, out string called)
+    internal static bool TryFindScriptLine(nint state, int level, ReadOnlySpan<byte> ownSource, out ReadOnlySpan<byte> source, out int line, out LuaCaller caller, out string called)
     {
         // lua_Debug: event 0, name 8, namewhat 16, what 24, source 32, srclen 40, currentline 48.
         const int RecordBytes = 512;
@@ -167,14 +170,14 @@ internal static unsafe class Lua
         called = "";
         fixed (byte* what = "nSl\0"u8)
         {
-            for (; LuaNative.lua_getstack(state, level, record) != 0; level++)
+            for (int end = level + LevelsMax; level < end && LuaNative.lua_getstack(state, level, record) != 0; level++)
             {
                 _ = LuaNative.lua_getinfo(state, what, record);
                 ReadOnlySpan<byte> found = new(*(byte**)(record + 32), (int)*(nuint*)(record + 40));
                 int current = *(int*)(record + 48);
                 if (current >= 0 && !found.SequenceEqual(ownSource))
                 {
-                    source = found.ToArray();
+                    source = found;
                     line = current;
                     return true;
                 }
@@ -199,15 +202,15 @@ internal static unsafe class Lua
         return System.Text.Encoding.Latin1.GetString(MemoryMarshal.CreateReadOnlySpanFromNullTerminated(*(byte**)(record + 8)));
     }
 
-    /// <summary>The source of the function at a level; false: there is no such level.</summary>
-    internal static bool TryGetSource(nint state, int level, out byte[] source)
+    /// <summary>The source of the function at a level, valid while that is on the stack; false: there is no such level.</summary>
+    internal static bool TryGetSource(nint state, int level, out ReadOnlySpan<byte> source)
     {
         const int RecordBytes = 512;
         byte* record = stackalloc byte[RecordBytes];
         source = [];
         if (LuaNative.lua_getstack(state, level, record) == 0) return false;
         fixed (byte* what = "S\0"u8) _ = LuaNative.lua_getinfo(state, what, record);
-        source = new ReadOnlySpan<byte>(*(byte**)(record + 32), (int)*(nuint*)(record + 40)).ToArray();
+        source = new ReadOnlySpan<byte>(*(byte**)(record + 32), (int)*(nuint*)(record + 40));
         return true;
     }
 

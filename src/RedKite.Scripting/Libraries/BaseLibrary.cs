@@ -116,8 +116,8 @@ internal static class BaseLibrary
     private static int Located(LuaCall call)
     {
         if (call.TypeOf(2) != LuaType.String) return 1; // the value itself
-        _ = ErrorPositions.Find(Lua.ToPointer(call.State, 1), 0, Lua.ToSpan(call.State, 2), out byte[] message);
-        Lua.Push(call.State, message);
+        _ = ErrorPositions.Find(Lua.ToPointer(call.State, 1), 0, Lua.ToSpan(call.State, 2), call.Owner.BufferBytesMax, out byte[]? message);
+        if (message is not null) Lua.Push(call.State, message);
         return 1;
     }
 

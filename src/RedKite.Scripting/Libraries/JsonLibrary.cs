@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Text;
 using RedKite.Scripting.Interop;
 using RedKite.Scripting.Translation;
@@ -7,6 +8,8 @@ namespace RedKite.Scripting.Libraries;
 /// <summary>The library cjson: its functions, and the writer of JSON. <see cref="JsonReader"/> reads it.</summary>
 internal static class JsonLibrary
 {
+    private static readonly SearchValues<byte> Escaped = SearchValues.Create([.. Enumerable.Range(0, 0x20).Select(c => (byte)c), 0x7F, .. "\"\\/"u8]);
+
     internal static void Add(LuaInterpreter lua)
     {
         lua.Add("cjson.encode", Encode);
@@ -38,8 +41,8 @@ internal static class JsonLibrary
     private static int Decode(LuaCall call)
     {
         if (call.Count != 1) throw call.BadArgument(1, "expected 1 argument");
-        byte[] text = call.Text(1).ToArray();
-        new JsonReader(call, text).Read();
+        var reader = new JsonReader(call, call.Text(1));
+        reader.Read();
         return 1;
     }
 
@@ -76,7 +79,7 @@ internal static class JsonLibrary
     {
         if (depth > Math.Min(call.Owner.Json.EncodeDepthMax, EncodeDepthMax) || !Lua.EnsureStack(call.State, 8)) throw new LuaException($"Cannot serialise, excessive nesting ({depth})");
         bool isMarked = IsMarked(call.State);
-        long length = isMarked ? LengthToFirstNil(call.State) : ArrayLength(call, Lua.Top(call.State));
+        long length = isMarked ? LengthToFirstNil(call) : ArrayLength(call, Lua.Top(call.State));
         bool isArray = isMarked || length > 0;
         output.WriteByte(isArray ? (byte)'[' : (byte)'{');
         if (!isArray) Lua.PushNil(call.State); // the key before the first
@@ -114,7 +117,7 @@ internal static class JsonLibrary
         }
         else if (type == LuaType.String)
         {
-            WriteString(Lua.ToSpan(state, -2), output);
+            WriteString(call, Lua.ToSpan(state, -2), output);
         }
         else
         {
@@ -131,7 +134,7 @@ internal static class JsonLibrary
         switch (type)
         {
             case LuaType.String:
-                WriteString(Lua.ToSpan(state, -1), output);
+                WriteString(call, Lua.ToSpan(state, -1), output);
                 break;
             case LuaType.Number:
                 WriteNumber(call, Lua.ToNumber(state, -1), output);
@@ -170,11 +173,15 @@ internal static class JsonLibrary
         output.Write(Encoding.Latin1.GetBytes(CFormat.General(value, call.Owner.Json.PrecisionDigits, alternate: false, upper: false)));
     }
 
-    private static void WriteString(ReadOnlySpan<byte> text, ScriptOutput output)
+    private static void WriteString(LuaCall call, ReadOnlySpan<byte> text, ScriptOutput output)
     {
         output.WriteByte((byte)'"');
-        foreach (byte c in text)
+        for (int plain = text.IndexOfAny(Escaped); plain >= 0; plain = text.IndexOfAny(Escaped))
         {
+            call.Owner.Step();
+            output.Write(text[..plain]);
+            byte c = text[plain];
+            text = text[(plain + 1)..];
             ReadOnlySpan<byte> escape = c switch
             {
                 (byte)'"' => "\\\""u8,
@@ -187,11 +194,14 @@ internal static class JsonLibrary
                 (byte)'\r' => "\\r"u8,
                 _ => default,
             };
-            if (!escape.IsEmpty) output.Write(escape);
-            else if (c is < 0x20 or 0x7F) output.Write(Encoding.ASCII.GetBytes($"\\u{c:x4}"));
-            else output.WriteByte(c);
+            output.Write(escape);
+            if (!escape.IsEmpty) continue;
+            output.Write("\\u00"u8);
+            output.WriteByte("0123456789abcdef"u8[c >> 4]);
+            output.WriteByte("0123456789abcdef"u8[c & 15]);
         }
 
+        output.Write(text);
         output.WriteByte((byte)'"');
     }
 
@@ -229,11 +239,13 @@ internal static class JsonLibrary
         return isMarked;
     }
 
-    private static long LengthToFirstNil(nint state)
+    private static long LengthToFirstNil(LuaCall call)
     {
+        nint state = call.State;
         long length = 0;
         while (true)
         {
+            call.Owner.Step();
             Lua.RawGet(state, -1, length + 1);
             bool ends = Lua.TypeOf(state, -1) == LuaType.Nil;
             Lua.Pop(state);
@@ -253,6 +265,7 @@ internal static class JsonLibrary
         Lua.PushNil(state);
         while (Lua.Next(state, index))
         {
+            call.Owner.Step();
             double key = Lua.TypeOf(state, -2) == LuaType.Number ? Lua.ToNumber(state, -2) : 0;
             if (key < 1 || key != Math.Floor(key) || key > int.MaxValue)
             {
@@ -321,7 +334,7 @@ internal static class JsonLibrary
     private static bool Switch(LuaCall call, int argument)
     {
         if (call.TypeOf(argument) == LuaType.Boolean) return Lua.ToBoolean(call.State, argument);
-        string text = Encoding.Latin1.GetString(call.Text(argument));
+        string text = call.String(argument);
         return text switch
         {
             "on" => true,

@@ -7,21 +7,34 @@ using RedKite.Scripting.Translation;
 namespace RedKite.Scripting.Libraries;
 
 /// <summary>Reads JSON as cjson does, with its tolerances and messages, and pushes the value.</summary>
-internal sealed class JsonReader(LuaCall call, byte[] text)
+internal ref struct JsonReader
 {
     // As in Redis, where the stack of C functions ends there, whatever the settings say.
     internal const int DepthMax = 7998;
 
     private static readonly SearchValues<byte> HexDigits = SearchValues.Create("0123456789abcdefABCDEF"u8);
 
-    private readonly nint _state = call.State;
-    private readonly JsonSettings _settings = call.Owner.Json;
+    // What ends a piece of a string that is taken as it is; a zero ends the text in C.
+    private static readonly SearchValues<byte> PieceEnds = SearchValues.Create("\"\\\0"u8);
+
+    private readonly LuaCall _call;
+    private readonly ReadOnlySpan<byte> _text; // on Lua's stack
+    private readonly nint _state;
+    private readonly JsonSettings _settings;
     private readonly Stack<int> _open = new(); // the tables around the value: elements of an array so far, or -1 for an object
     private int _at;
     private int _start; // of the token
     private double _number;
-    private byte[] _string = [];
+    private ReadOnlySpan<byte> _string; // of the text, or of the interpreter's buffer until the next one
     private string _problem = "";
+
+    internal JsonReader(LuaCall call, ReadOnlySpan<byte> text)
+    {
+        _call = call;
+        _text = text;
+        _state = call.State;
+        _settings = call.Owner.Json;
+    }
 
     private enum Kind
     {
@@ -43,7 +56,7 @@ internal sealed class JsonReader(LuaCall call, byte[] text)
     /// <summary>Pushes the only value of the text.</summary>
     internal void Read()
     {
-        if (text.Length >= 2 && (text[0] == 0 || text[1] == 0)) throw new LuaException("JSON parser does not support UTF-16 or UTF-32");
+        if (_text.Length >= 2 && (_text[0] == 0 || _text[1] == 0)) throw new LuaException("JSON parser does not support UTF-16 or UTF-32");
         Kind token = Next();
         while (Begins(ref token) || Continues(ref token))
         {
@@ -56,7 +69,7 @@ internal sealed class JsonReader(LuaCall call, byte[] text)
     // Pushes the value that begins with a token. True if it is a table with elements: then the token of its first value is read.
     private bool Begins(ref Kind token)
     {
-        call.Owner.Step();
+        _call.Owner.Step();
         switch (token)
         {
             case Kind.String:
@@ -151,10 +164,10 @@ internal sealed class JsonReader(LuaCall call, byte[] text)
 
     private Kind Next()
     {
-        while (_at < text.Length && text[_at] is (byte)' ' or (byte)'\t' or (byte)'\n' or (byte)'\r') _at++;
+        while (_at < _text.Length && _text[_at] is (byte)' ' or (byte)'\t' or (byte)'\n' or (byte)'\r') _at++;
         _start = _at;
-        if (_at >= text.Length || text[_at] == 0) return Kind.End;
-        byte c = text[_at];
+        if (_at >= _text.Length || _text[_at] == 0) return Kind.End;
+        byte c = _text[_at];
         switch (c)
         {
             case (byte)'{':
@@ -190,7 +203,7 @@ internal sealed class JsonReader(LuaCall call, byte[] text)
             return Number();
         }
 
-        ReadOnlySpan<byte> rest = text.AsSpan(_at);
+        ReadOnlySpan<byte> rest = _text[_at..];
         if (rest.StartsWith("true"u8)) return Taken(4, Kind.True);
         if (rest.StartsWith("false"u8)) return Taken(5, Kind.False);
         if (rest.StartsWith("null"u8)) return Taken(4, Kind.Null);
@@ -207,12 +220,12 @@ internal sealed class JsonReader(LuaCall call, byte[] text)
     private bool IsUnusualNumber()
     {
         int at = _at;
-        if (text[at] == '+') return true;
-        if (text[at] == '-') at++;
-        if (at >= text.Length) return false;
-        if (text[at] == '0') return at + 1 < text.Length && (text[at + 1] is (byte)'x' or (byte)'X' || char.IsAsciiDigit((char)text[at + 1]));
-        if (char.IsAsciiDigit((char)text[at])) return false;
-        string word = Encoding.Latin1.GetString(text, at, Math.Min(3, text.Length - at));
+        if (_text[at] == '+') return true;
+        if (_text[at] == '-') at++;
+        if (at >= _text.Length) return false;
+        if (_text[at] == '0') return at + 1 < _text.Length && (_text[at + 1] is (byte)'x' or (byte)'X' || char.IsAsciiDigit((char)_text[at + 1]));
+        if (char.IsAsciiDigit((char)_text[at])) return false;
+        string word = Encoding.Latin1.GetString(_text.Slice(at, Math.Min(3, _text.Length - at)));
         return word.Equals("inf", StringComparison.OrdinalIgnoreCase) || word.Equals("nan", StringComparison.OrdinalIgnoreCase);
     }
 
@@ -220,26 +233,26 @@ internal sealed class JsonReader(LuaCall call, byte[] text)
     private Kind Number()
     {
         int at = _at;
-        if (text[at] is (byte)'-' or (byte)'+') at++;
+        if (_text[at] is (byte)'-' or (byte)'+') at++;
         int digits = at;
-        if (at + 1 < text.Length && text[at] == '0' && text[at + 1] is (byte)'x' or (byte)'X')
+        if (at + 1 < _text.Length && _text[at] == '0' && _text[at + 1] is (byte)'x' or (byte)'X')
         {
             at = EndOfHexadecimal(at);
         }
-        else if (at < text.Length && char.IsAsciiLetter((char)text[at]))
+        else if (at < _text.Length && char.IsAsciiLetter((char)_text[at]))
         {
-            string word = Encoding.Latin1.GetString(text, at, Math.Min(8, text.Length - at));
+            string word = Encoding.Latin1.GetString(_text.Slice(at, Math.Min(8, _text.Length - at)));
             at += word.Equals("infinity", StringComparison.OrdinalIgnoreCase) ? 8 : 3;
         }
         else
         {
-            while (at < text.Length && char.IsAsciiDigit((char)text[at])) at++;
-            if (at < text.Length && text[at] == '.') at++;
-            while (at < text.Length && char.IsAsciiDigit((char)text[at])) at++;
+            while (at < _text.Length && char.IsAsciiDigit((char)_text[at])) at++;
+            if (at < _text.Length && _text[at] == '.') at++;
+            while (at < _text.Length && char.IsAsciiDigit((char)_text[at])) at++;
             if (at > digits) at = EndOfExponent(at, 'e');
         }
 
-        if (at > text.Length || at == digits || !NumberText.TryParse(text.AsSpan(_at, at - _at), out _number)) return Error(_start, "invalid number");
+        if (at > _text.Length || at == digits || !NumberText.TryParse(_text[_at..at], out _number)) return Error(_start, "invalid number");
         _at = double.IsNaN(_number) ? EndOfPayload(at) : at;
         return Kind.Number;
     }
@@ -248,10 +261,10 @@ internal sealed class JsonReader(LuaCall call, byte[] text)
     private int EndOfHexadecimal(int zero)
     {
         int at = zero + 2, digits = 0;
-        for (bool hasDot = false; at < text.Length; at++)
+        for (bool hasDot = false; at < _text.Length; at++)
         {
-            if (char.IsAsciiHexDigit((char)text[at])) digits++;
-            else if (text[at] == '.' && !hasDot) hasDot = true;
+            if (char.IsAsciiHexDigit((char)_text[at])) digits++;
+            else if (_text[at] == '.' && !hasDot) hasDot = true;
             else break;
         }
 
@@ -261,11 +274,11 @@ internal sealed class JsonReader(LuaCall call, byte[] text)
     private int EndOfExponent(int end, char letter)
     {
         int at = end;
-        if (at >= text.Length || (text[at] | 0x20) != letter) return end;
+        if (at >= _text.Length || (_text[at] | 0x20) != letter) return end;
         at++;
-        if (at < text.Length && text[at] is (byte)'-' or (byte)'+') at++;
+        if (at < _text.Length && _text[at] is (byte)'-' or (byte)'+') at++;
         int first = at;
-        while (at < text.Length && char.IsAsciiDigit((char)text[at])) at++;
+        while (at < _text.Length && char.IsAsciiDigit((char)_text[at])) at++;
         return at == first ? end : at;
     }
 
@@ -273,29 +286,41 @@ internal sealed class JsonReader(LuaCall call, byte[] text)
     private int EndOfPayload(int end)
     {
         int at = end;
-        if (at >= text.Length || text[at] != '(') return end;
+        if (at >= _text.Length || _text[at] != '(') return end;
         at++;
-        while (at < text.Length && (char.IsAsciiLetterOrDigit((char)text[at]) || text[at] == '_')) at++;
-        return at < text.Length && text[at] == ')' ? at + 1 : end;
+        while (at < _text.Length && (char.IsAsciiLetterOrDigit((char)_text[at]) || _text[at] == '_')) at++;
+        return at < _text.Length && _text[at] == ')' ? at + 1 : end;
     }
 
     private Kind String()
     {
-        var value = new MemoryStream();
         _at++;
-        while (_at < text.Length && text[_at] != '"')
+        ReadOnlySpan<byte> rest = _text[_at..];
+        int length = rest.IndexOfAny(PieceEnds);
+        if (length >= 0 && rest[length] == '"')
         {
-            byte c = text[_at];
-            if (c == 0) return Error(_at, "unexpected end of string"); // which ends at a zero in C
-            if (c != '\\')
-            {
-                value.WriteByte(c);
-                _at++;
-                continue;
-            }
+            _string = rest[..length];
+            _at += length + 1;
+            return Kind.String;
+        }
 
+        return StringWithEscapes();
+    }
+
+    private Kind StringWithEscapes()
+    {
+        ScriptOutput value = _call.Owner.BeginOutput();
+        while (true)
+        {
+            _call.Owner.Step();
+            int length = _text[_at..].IndexOfAny(PieceEnds);
+            if (length < 0) return Error(_text.Length, "unexpected end of string");
+            value.Write(_text.Slice(_at, length));
+            _at += length;
+            if (_text[_at] == '"') break;
+            if (_text[_at] == 0) return Error(_at, "unexpected end of string");
             int escape = _at++;
-            byte code = _at < text.Length ? text[_at] : (byte)0;
+            byte code = _at < _text.Length ? _text[_at] : (byte)0;
             if (code == 'u')
             {
                 if (!TryUnicode(escape, value)) return Error(escape, "invalid unicode escape code");
@@ -317,31 +342,31 @@ internal sealed class JsonReader(LuaCall call, byte[] text)
             _at++;
         }
 
-        if (_at >= text.Length) return Error(_at, "unexpected end of string");
         _at++;
-        _string = value.ToArray();
+        _string = value.Written;
         return Kind.String;
     }
 
-    private bool TryUnicode(int escape, MemoryStream value)
+    private bool TryUnicode(int escape, ScriptOutput value)
     {
         if (!TryHex(escape + 2, out int code)) return false;
         _at = escape + 6;
         if (code is >= 0xD800 and < 0xE000)
         {
-            if (code >= 0xDC00 || _at + 1 >= text.Length || text[_at] != '\\' || text[_at + 1] != 'u' || !TryHex(_at + 2, out int low) || low is < 0xDC00 or > 0xDFFF) return false;
+            if (code >= 0xDC00 || _at + 1 >= _text.Length || _text[_at] != '\\' || _text[_at + 1] != 'u' || !TryHex(_at + 2, out int low) || low is < 0xDC00 or > 0xDFFF) return false;
             code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
             _at += 6;
         }
 
-        value.Write(Encoding.UTF8.GetBytes(char.ConvertFromUtf32(code)));
+        Span<byte> bytes = stackalloc byte[4];
+        value.Write(bytes[..new Rune(code).EncodeToUtf8(bytes)]);
         return true;
     }
 
     private bool TryHex(int at, out int code)
     {
         code = 0;
-        return at + 4 <= text.Length && text.AsSpan(at, 4).IndexOfAnyExcept(HexDigits) < 0
-            && int.TryParse(text.AsSpan(at, 4), NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture, out code);
+        return at + 4 <= _text.Length && _text.Slice(at, 4).IndexOfAnyExcept(HexDigits) < 0
+            && int.TryParse(_text.Slice(at, 4), NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture, out code);
     }
 }

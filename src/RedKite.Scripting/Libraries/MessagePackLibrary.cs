@@ -168,7 +168,7 @@ internal static class MessagePackLibrary
 
     private static int Unpack(LuaCall call, long limit, long offset)
     {
-        byte[] input = call.Text(1).ToArray();
+        ReadOnlySpan<byte> input = call.Text(1); // stays on the stack
         if (offset < 0 || limit < 0) throw new LuaException($"Invalid request to unpack with offset of {offset} and limit of {input.Length}.");
         if (offset > input.Length) throw new LuaException($"Start offset {offset} greater than input length {input.Length}.");
         bool isAll = limit == 0 && offset == 0;
@@ -189,7 +189,7 @@ internal static class MessagePackLibrary
         return count + 1;
     }
 
-    private static void Read(LuaCall call, byte[] input, ref int at, int depth)
+    private static void Read(LuaCall call, ReadOnlySpan<byte> input, ref int at, int depth)
     {
         call.Owner.Step();
         nint state = call.State;
@@ -245,7 +245,7 @@ internal static class MessagePackLibrary
         }
     }
 
-    private static void ReadArray(LuaCall call, byte[] input, ref int at, long count, int depth)
+    private static void ReadArray(LuaCall call, ReadOnlySpan<byte> input, ref int at, long count, int depth)
     {
         nint state = call.State;
         Lua.NewTable(state);
@@ -256,7 +256,7 @@ internal static class MessagePackLibrary
         }
     }
 
-    private static void ReadMap(LuaCall call, byte[] input, ref int at, long count, int depth)
+    private static void ReadMap(LuaCall call, ReadOnlySpan<byte> input, ref int at, long count, int depth)
     {
         nint state = call.State;
         Lua.NewTable(state);
@@ -271,17 +271,17 @@ internal static class MessagePackLibrary
         }
     }
 
-    private static ulong Unsigned(byte[] input, ref int at, int size)
+    private static ulong Unsigned(ReadOnlySpan<byte> input, ref int at, int size)
     {
         ulong value = 0;
         foreach (byte b in Take(input, ref at, size)) value = (value << 8) | b;
         return value;
     }
 
-    private static ReadOnlySpan<byte> Take(byte[] input, ref int at, long count)
+    private static ReadOnlySpan<byte> Take(ReadOnlySpan<byte> input, ref int at, long count)
     {
         if (count > input.Length - at) throw new LuaException("Missing bytes in input.");
-        ReadOnlySpan<byte> taken = input.AsSpan(at, (int)count);
+        ReadOnlySpan<byte> taken = input.Slice(at, (int)count);
         at += (int)count;
         return taken;
     }

@@ -17,7 +17,7 @@ internal static class StructLibrary
 
     private static int Pack(LuaCall call)
     {
-        var format = new Format(call.Text(1).ToArray(), call);
+        var format = new Format(call.Text(1), call);
         int last = call.Count;
         int argument = 2;
         ScriptOutput output = call.Owner.BeginOutput();
@@ -59,8 +59,8 @@ internal static class StructLibrary
 
     private static int Unpack(LuaCall call)
     {
-        var format = new Format(call.Text(1).ToArray(), call);
-        byte[] data = call.Text(2).ToArray();
+        var format = new Format(call.Text(1), call);
+        ReadOnlySpan<byte> data = call.Text(2);
         long position = call.Integer(3, 1) - 1;
         if (position == -1) throw call.BadArgument(3, "offset must be 1 or greater");
         nint state = call.State;
@@ -75,13 +75,13 @@ internal static class StructLibrary
             switch (format.Option)
             {
                 case 'b' or 'B' or 'h' or 'H' or 'l' or 'L' or 'T' or 'i' or 'I':
-                    Lua.Push(state, ReadInteger(data.AsSpan((int)position, size), format));
+                    Lua.Push(state, ReadInteger(data.Slice((int)position, size), format));
                     break;
                 case 'f':
-                    Lua.Push(state, BitConverter.ToSingle(Ordered(data.AsSpan((int)position, size), format.IsBig)));
+                    Lua.Push(state, BitConverter.ToSingle(Ordered(data.Slice((int)position, size), format.IsBig)));
                     break;
                 case 'd':
-                    Lua.Push(state, BitConverter.ToDouble(Ordered(data.AsSpan((int)position, size), format.IsBig)));
+                    Lua.Push(state, BitConverter.ToDouble(Ordered(data.Slice((int)position, size), format.IsBig)));
                     break;
                 case 'c':
                     if (size == 0)
@@ -93,12 +93,12 @@ internal static class StructLibrary
                         size = (int)stated;
                     }
 
-                    Lua.Push(state, data.AsSpan((int)position, size));
+                    Lua.Push(state, data.Slice((int)position, size));
                     break;
                 case 's':
-                    size = data.AsSpan((int)position).IndexOf((byte)0);
+                    size = data[(int)position..].IndexOf((byte)0);
                     if (size < 0) throw new LuaException("unfinished string in data");
-                    Lua.Push(state, data.AsSpan((int)position, size));
+                    Lua.Push(state, data.Slice((int)position, size));
                     size++;
                     break;
                 default:
@@ -114,7 +114,7 @@ internal static class StructLibrary
 
     private static int Size(LuaCall call)
     {
-        var format = new Format(call.Text(1).ToArray(), call) { SkipsUnknown = true };
+        var format = new Format(call.Text(1), call) { SkipsUnknown = true };
         long position = 0;
         while (format.Next(position))
         {
@@ -176,10 +176,18 @@ internal static class StructLibrary
     }
 
     // The options of a format, one after the other.
-    private sealed class Format(byte[] text, LuaCall call)
+    private ref struct Format
     {
+        private readonly ReadOnlySpan<byte> _text;
+        private readonly LuaCall _call;
         private int _at;
         private int _align = 1;
+
+        internal Format(ReadOnlySpan<byte> text, LuaCall call)
+        {
+            _text = text;
+            _call = call;
+        }
 
         internal bool IsBig { get; private set; }
 
@@ -194,8 +202,8 @@ internal static class StructLibrary
 
         internal bool Next(long position)
         {
-            if (_at >= text.Length || text[_at] == 0) return false;
-            Option = (char)text[_at++];
+            if (_at >= _text.Length || _text[_at] == 0) return false;
+            Option = (char)_text[_at++];
             Size = Option switch
             {
                 'B' or 'b' or 'x' => 1,
@@ -206,7 +214,7 @@ internal static class StructLibrary
                 'i' or 'I' => IntegerSize(),
                 's' or ' ' or '<' or '>' or '!' => 0,
                 _ when SkipsUnknown && char.IsAsciiLetterOrDigit(Option) => 0,
-                _ => throw call.BadArgument(1, $"invalid format option '{Option}'"),
+                _ => throw _call.BadArgument(1, $"invalid format option '{Option}'"),
             };
             if (Option is '<' or '>') IsBig = Option == '>';
             if (Option == '!') _align = Alignment();
@@ -229,11 +237,11 @@ internal static class StructLibrary
 
         private int Number(int missing)
         {
-            if (_at >= text.Length || !char.IsAsciiDigit((char)text[_at])) return missing;
+            if (_at >= _text.Length || !char.IsAsciiDigit((char)_text[_at])) return missing;
             long value = 0;
-            while (_at < text.Length && char.IsAsciiDigit((char)text[_at]))
+            while (_at < _text.Length && char.IsAsciiDigit((char)_text[_at]))
             {
-                value = (value * 10) + (text[_at++] - '0');
+                value = (value * 10) + (_text[_at++] - '0');
                 if (value > int.MaxValue) throw new LuaException("integral size overflow");
             }
 

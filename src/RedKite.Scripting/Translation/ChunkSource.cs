@@ -64,6 +64,14 @@ internal readonly ref struct ChunkSource
         return true;
     }
 
+    /// <summary>Whether a source is that of the chunk with a number. Of the source, only its first line is read.</summary>
+    internal static bool IsOf(ReadOnlySpan<byte> source, long number)
+    {
+        if (source.IsEmpty || source[0] != Begin) return false;
+        int head = source.IndexOf((byte)'\n');
+        return head > 0 && long.TryParse(source[1..head], CultureInfo.InvariantCulture, out long found) && found == number;
+    }
+
     /// <summary>Reads the position that Lua has put in front of a message.</summary>
     /// <param name="message">The message.</param>
     /// <param name="number">The chunk's number.</param>
