@@ -24,6 +24,8 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
     private const double FragmentationMax = 1.4;
     private const double PeakMax = 1.5;
 
+    private long _heapReleasedMs;
+
     internal CommandFamily Family => new("server", "",
     [
         new("MEMORY", -2, None, KeySpecs.None, Help, new("4.0.0", "Depends on subcommand.", "A container for commands on memory."),
@@ -193,7 +195,7 @@ internal sealed class MemoryCommands(Func<MetricsRegistry> metrics, BufferPool b
             cmd.Environment.ExitStripe(stripe);
         }
 
-        if (metrics().Server.OwnsProcess) ManagedHeap.Release(); // first: its finalizers free native memory
+        if (metrics().Server.OwnsProcess && ManagedHeap.IsDue(ref _heapReleasedMs, cmd.NowMs)) ManagedHeap.Release(); // first: its finalizers free native memory
         keyspace.ReleaseFreeMemory();
         buffers.ReleaseKept();
         cmd.Reply.Ok();

@@ -23,6 +23,9 @@ internal static class ScanCommands
     // The number of home buckets for which a stripe stays locked: some hundred keys, a few microseconds.
     private const int BucketsPerSlice = 32;
 
+    // The names of expired keys that a slice of SCAN removes, which are copied to the managed heap with the stripe locked.
+    private const int ExpiredNameBytesMax = 256 << 10;
+
     // Each sample that misses removes a segment's expired keys. After this number of misses, all expired keys are removed.
     private const int SamplesMax = 16;
 
@@ -203,6 +206,7 @@ internal static class ScanCommands
     private static int ReplyMatching(ReplyWriter reply, EntryList entries, in KeyFilter filter, SlotSet? hidden, List<byte[]>? expired = null, ExecutorMetrics? metrics = null)
     {
         int count = 0;
+        int bytesLeft = ExpiredNameBytesMax;
         foreach (Entry entry in entries)
         {
             if (hidden?.Contains(KeySlot.Of(entry.Key)) == true) continue;
@@ -214,7 +218,12 @@ internal static class ScanCommands
             }
             else if (filter.FindsExpired(entry))
             {
-                expired?.Add(entry.Key.ToArray()); // copied, because removing one frees its block
+                // Copied, because removing one frees its block. What is beyond the limit is removed by the sweep.
+                if (expired is not null && entry.Key.Length <= bytesLeft)
+                {
+                    bytesLeft -= entry.Key.Length;
+                    expired.Add(entry.Key.ToArray());
+                }
             }
         }
 

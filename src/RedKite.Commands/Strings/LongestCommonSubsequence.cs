@@ -17,6 +17,9 @@ internal static class LongestCommonSubsequence
 {
     private const int NumberBytes = 4;
 
+    // Of a transaction or script (UnitWork). The largest that proto-max-bulk-len admits takes what one command may.
+    private const int StepsPerCell = 2;
+
     // LCS key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]
     internal static void Lcs(ref CommandContext cmd)
     {
@@ -39,6 +42,7 @@ internal static class LongestCommonSubsequence
 
         // Where one is empty, nothing is compared.
         long cells = (long)a.Length * b.Length;
+        if (!cmd.MayTakeOrReply(cells * StepsPerCell)) return;
         long words = request.OnlyLength ? 0 : (cells + 63) / 64;
         int row = cells == 0 ? 0 : b.Length;
         if (!ScratchMemory.HasRoom((words * sizeof(ulong)) + (row * (long)sizeof(int))) || words > Array.MaxLength)

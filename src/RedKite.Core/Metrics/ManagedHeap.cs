@@ -7,5 +7,17 @@ namespace RedKite.Server.Metrics;
 /// <remarks>All threads stop meanwhile: for some 10 ms and a few more for each 10 MB that is in use there. So the command alone causes it, and in the server's own program alone.</remarks>
 internal static class ManagedHeap
 {
+    /// <summary>One collection is made in so long: a client that asks again and again would stop all threads for most of the time.</summary>
+    internal const long IntervalMs = 1000;
+
+    /// <summary>Whether a collection is due at a time, which is noted then. From any thread: one of several gets it.</summary>
+    /// <param name="lastMs">When the last one was made; 0: none was.</param>
+    /// <param name="nowMs">The server's time; a clock that was set back begins anew.</param>
+    internal static bool IsDue(ref long lastMs, long nowMs)
+    {
+        long last = Volatile.Read(ref lastMs);
+        return (last == 0 || nowMs < last || nowMs - last >= IntervalMs) && Interlocked.CompareExchange(ref lastMs, nowMs, last) == last;
+    }
+
     internal static void Release() => GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
 }

@@ -119,6 +119,13 @@ internal static class CommandBlocking
         if (cmd.Environment.IsInUnit && steps > sliceSteps / UnitWork.CheapPart) cmd.Environment.UnitWork.Take(steps);
     }
 
+    /// <summary>Notes the steps that a command without slices is about to take in a transaction or script; otherwise replies that those are too many.</summary>
+    internal static bool MayTakeOrReply(this scoped in CommandContext cmd, long steps)
+    {
+        if (!cmd.Environment.IsInUnit || steps <= UnitWork.CheapSteps) return true;
+        return steps <= cmd.StepsAtOnce() ? cmd.EndAtOnceOrReply(steps, isComplete: true) : cmd.EndAtOnceOrReply(0, isComplete: false);
+    }
+
     /// <summary>Notes the steps that a command has taken at once; otherwise replies that it would take too many.</summary>
     internal static bool EndAtOnceOrReply(this scoped in CommandContext cmd, long steps, bool isComplete)
     {

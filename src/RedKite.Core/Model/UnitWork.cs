@@ -3,7 +3,7 @@ using RedKite.Protocol;
 namespace RedKite.Server.Model;
 
 /// <summary>
-/// The work in a transaction or script that is elsewhere done in slices while the client waits: searches of vector sets and arrays. A unit holds
+/// The work in a transaction or script that is elsewhere done in slices while the client waits: searches of vector sets and arrays; and LCS. A unit holds
 /// its stripes until its end, so what its commands do is bounded, for a command and for the unit; only cheap commands are free, of which there may be any
 /// number. Beyond a bound, a command replies an error and has changed nothing.
 /// </summary>
@@ -18,6 +18,9 @@ internal sealed class UnitWork
 
     /// <summary>Of a unit's commands, one that takes a smaller part of a slice is cheap: 128,000 steps, where slices have a million.</summary>
     internal const int CheapPart = 8;
+
+    /// <summary>Steps of a command that has no slices which a unit does not count.</summary>
+    internal const int CheapSteps = 128 << 10;
 
     /// <summary>
     /// The steps that a search of a vector set may take in slices while its client waits: about ten seconds. Data alone needs as many only beyond 64 GiB

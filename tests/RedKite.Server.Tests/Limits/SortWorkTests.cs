@@ -30,11 +30,13 @@ public sealed class SortWorkTests : TranscriptTests
     public void The_pattern_of_by_is_read_once_for_all_options()
     {
         string by = new('b', 3_000);
-        Server.Execute("ACL", "SETUSER", "default", "resetkeys", "~l");
+        Server.Execute("ACL", "SETUSER", "u", "on", "nopass", "~l", "+@all");
+        using RedKiteSession client = Server.CreateSession();
+        client.Execute("AUTH", "u", "x");
         SortPattern.ReadSteps = 0;
-        Assert.Empty(Server.Execute(["SORT", "l", "BY", by, .. Enumerable.Repeat("ALPHA", Words)]).Items);
-        Assert.Equal("ERR GET option of SORT denied due to insufficient ACL permissions.", Server.Execute(["SORT", "l", "BY", by, "GET", "#", "DESC"]).Text);
-        Assert.Equal("ERR BY option of SORT denied due to insufficient ACL permissions.", Server.Execute(["SORT", "l", "BY", by + "*", "GET", "#", "DESC"]).Text);
+        Assert.Empty(client.Execute(["SORT", "l", "BY", by, .. Enumerable.Repeat("ALPHA", Words)]).Items);
+        Assert.Equal("ERR GET option of SORT denied due to insufficient ACL permissions.", client.Execute(["SORT", "l", "BY", by, "GET", "#", "DESC"]).Text);
+        Assert.Equal("ERR BY option of SORT denied due to insufficient ACL permissions.", client.Execute(["SORT", "l", "BY", by + "*", "GET", "#", "DESC"]).Text);
         Assert.InRange(SortPattern.ReadSteps, 1, 4 * by.Length);
     }
 }
