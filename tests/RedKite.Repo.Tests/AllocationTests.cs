@@ -17,7 +17,8 @@ public sealed class AllocationTests
     private static readonly Regex Allocation = new(
         @"new [\w.<>?]+\[(?<size>[^;=\[\]]+(?:\[[^\]]*\])?[^;=\]]*)\]" +
         @"|(?:stackalloc \w+)\[(?<size>[^\]]+)\]" +
-        @"|(?:Shared\.Rent|NativeMemory\.\w*[aA]lloc\w*|Array\.Resize|GC\.Allocate\w+<\w+>|EnsureCapacity|new string|new (?:List|NativeList|Dictionary|HashSet|Stack|Queue|StringBuilder|MemoryStream|ArrayBufferWriter|BitArray)(?:<[^;()]*?>)?)\((?<size>(?>[^()]+|\((?<depth>)|\)(?<-depth>))*(?(depth)(?!)))\)");
+        @"|(?:Shared\.Rent|NativeMemory\.\w*[aA]lloc\w*|Array\.Resize|GC\.Allocate\w+<\w+>|EnsureCapacity|new string|new (?:List|NativeList|Dictionary|HashSet|Stack|Queue|StringBuilder|MemoryStream|ArrayBufferWriter|BitArray)(?:<[^;()]*?>)?)\((?<size>(?>[^()]+|\((?<depth>)|\)(?<-depth>))*(?(depth)(?!)))\)" +
+        @"|(?<![\w.""])(?!u8\.)(?<size>[\w.]+(?:\[[^\]]*\]|\([^()]*\))*)\.ToArray\(\)");
 
     // A variable, a field or a property of one, or a property of the type itself that is named as sizes are: constants begin with a capital letter.
     private static readonly Regex Computed = new(@"(?<![\w.])(?:Count|Length|Capacity|Size|Bytes)\b|(?<![\w.])(?!(?:sizeof|int|uint|long|ulong|byte|nuint|nint|checked|ref|pinned|true|false|static|default)\b)[a-z_]\w*");
@@ -44,6 +45,10 @@ public sealed class AllocationTests
     [InlineData("_at = (byte*)NativeMemory.Realloc(_at, (nuint)bytes);", "NativeMemory.Realloc(_at, (nuint)bytes)")]
     [InlineData("var text = new StringBuilder(pattern.Length * 2);", "new StringBuilder(pattern.Length * 2)")]
     [InlineData("Key[] keys = ArrayPool<Key>.Shared.Rent(Count * 2);", "Shared.Rent(Count * 2)")]
+    [InlineData("names.Add(entry.Key.ToArray());", "entry.Key.ToArray()")]
+    [InlineData("byte[] name = cmd[++i].ToArray();", "cmd[++i].ToArray()")]
+    [InlineData("_line = input[..end].ToArray();", "input[..end].ToArray()")]
+    [InlineData("byte[] word = \"word\"u8.ToArray();", null)]
     [InlineData("byte[] fixedSize = new byte[BytesMax]; // new byte[length]", null)]
     [InlineData("Span<byte> digits = stackalloc byte[ExtendedDouble.ShortTextBytesMax];", null)]
     [InlineData("int[] numbers = new int[64];", null)]

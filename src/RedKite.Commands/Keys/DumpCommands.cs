@@ -183,7 +183,7 @@ internal sealed class DumpCommands(ServerRun run, Func<int> streamVersion)
         var target = new RdbTarget(database, key, hash, accessClock, cmd.NowMs, cmd.Expiry, Limits(cmd.Settings));
         RdbScratch scratch = _scratch ??= new RdbScratch();
         scratch.IsStrict = cmd.Settings.SanitizeDumpPayload is var sanitize && (sanitize == SanitizeDumpPayload.Yes || (sanitize == SanitizeDumpPayload.Clients && cmd.Session.Connection is not null));
-        scratch.IsOfClient = true;
+        scratch.IsOfClient = cmd.Environment.Time.CallersExpiry != ExpiryPolicy.Keep; // a log and a primary's stream contain what was accepted
         RdbOutcome outcome = DumpPayload.Read(payload, target, scratch);
         bool isReplaced = outcome != RdbOutcome.Corrupt;
         database.EndReplacing(kept, key, hash, isReplaced);

@@ -18,6 +18,7 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptInvoca
 {
     private const CommandFlags Runs = NoScript | Stale | SkipMonitor | NoMandatoryKeys | RunsScript;
     private const long LoadNsMax = 500_000_000; // as in Redis
+    private const int BytesOfText = 64; // what a library's text takes besides
     private const string CallSyntax = "function numkeys:integer [key ...] [arg ...]";
 
     private static readonly string[] AllSucceed = ["request_policy:all_shards", "response_policy:all_succeeded"];
@@ -308,10 +309,14 @@ internal sealed class FunctionCommands(FunctionLibraries libraries, ScriptInvoca
     {
         using var scratch = new RdbScratch();
         RdbInput input = DumpPayload.Contents(payload);
+        long bytes = 0;
         while (input.Left > 0)
         {
             if (!input.TryByte(out byte type) || type != RdbFormat.Function) return "ERR given type is not a function";
             if (!input.TryString(scratch.First, out ReadOnlySpan<byte> code)) return "ERR Failed loading library payload";
+            if (ScriptSize.ErrorOf(code.Length) is { } tooLong) return "ERR " + tooLong;
+            bytes += code.Length + BytesOfText;
+            if (bytes > ScriptSize.KeptBytesMax) return $"ERR the text of libraries is too long, the limit by the process's memory is {ScriptSize.KeptBytesMax}";
             codes.Add(code.ToArray());
         }
 
