@@ -43,11 +43,7 @@ internal readonly struct SortPattern
     internal bool NamesKeys => _asterisk >= 0;
 
     /// <summary>What reading patterns, and finding those of GET, has taken on the current thread: bytes and options. For tests.</summary>
-    internal static long ReadSteps
-    {
-        get => _readSteps;
-        set => _readSteps = value;
-    }
+    internal static ref long ReadSteps => ref _readSteps;
 
     /// <summary>Reads the pattern that an argument is.</summary>
     internal static SortPattern Read(scoped in CommandContext cmd, int argument) => new(cmd, argument);
