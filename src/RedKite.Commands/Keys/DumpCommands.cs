@@ -180,10 +180,12 @@ internal sealed class DumpCommands(ServerRun run, Func<int> streamVersion)
     internal static bool TryReplace(scoped in CommandContext cmd, Entry existing, scoped ReadOnlySpan<byte> payload, Database database, scoped ReadOnlySpan<byte> key, ulong hash, uint accessClock)
     {
         nint kept = database.BeginReplacing(hash, existing);
-        var target = new RdbTarget(database, key, hash, accessClock, cmd.NowMs, cmd.Expiry, Limits(cmd.Settings));
+        var target = new RdbTarget(database, key, hash, accessClock, cmd.NowMs, cmd.Expiry, Limits(cmd.Settings))
+        {
+            IsOfClient = cmd.Environment.Time.CallersExpiry != ExpiryPolicy.Keep, // a log and a primary's stream contain what was accepted
+        };
         RdbScratch scratch = _scratch ??= new RdbScratch();
         scratch.IsStrict = cmd.Settings.SanitizeDumpPayload is var sanitize && (sanitize == SanitizeDumpPayload.Yes || (sanitize == SanitizeDumpPayload.Clients && cmd.Session.Connection is not null));
-        scratch.IsOfClient = cmd.Environment.Time.CallersExpiry != ExpiryPolicy.Keep; // a log and a primary's stream contain what was accepted
         RdbOutcome outcome = DumpPayload.Read(payload, target, scratch);
         bool isReplaced = outcome != RdbOutcome.Corrupt;
         database.EndReplacing(kept, key, hash, isReplaced);

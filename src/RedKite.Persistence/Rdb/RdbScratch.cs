@@ -31,9 +31,6 @@ internal sealed class RdbScratch : IDisposable
     /// </summary>
     internal bool IsStrict { get; set; }
 
-    /// <summary>Whether a value is of a client's request, so that what reading it takes for itself is bounded (<see cref="ScratchMemory"/>).</summary>
-    internal bool IsOfClient { get; set; }
-
     /// <summary>What the value that was read last has stated wrongly; null: nothing.</summary>
     internal string? Corrected { get; private set; }
 

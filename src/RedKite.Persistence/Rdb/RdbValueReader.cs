@@ -50,6 +50,9 @@ internal readonly ref struct RdbTarget(Database database, ReadOnlySpan<byte> key
     internal ExpiryClock Expiry { get; } = expiry;
 
     internal RdbLimits Limits { get; } = limits;
+
+    /// <summary>Whether the value is of a client's request, so that what reading it takes for itself is bounded (<c>ScratchMemory</c>).</summary>
+    internal bool IsOfClient { get; init; }
 }
 
 /// <summary>

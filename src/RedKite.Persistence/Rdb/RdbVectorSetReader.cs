@@ -27,7 +27,7 @@ internal static class RdbVectorSetReader
         if (!TryForm(ref input, out VectorSetForm form, out long count, out bool hasAttributes, out bool isProjected)) return false;
         VectorSetValue set = VectorSetValue.Create(target.Database, target.Key, target.Hash, target.AccessClock, form);
         if (isProjected && !TryProjection(ref input, set, vector)) return false;
-        using var graph = new VectorGraphReader(count, scratch.IsOfClient);
+        using var graph = new VectorGraphReader(count, target.IsOfClient);
         long bytes = 0;
         for (; count > 0; count--)
         {
@@ -35,7 +35,7 @@ internal static class RdbVectorSetReader
             if (!TryAttributes(ref input, hasAttributes, scratch.Second, out ReadOnlySpan<byte> attributes)) return false;
             if (!RdbModule.TryString(ref input, vector, out ReadOnlySpan<byte> stored) || stored.Length != set.VectorBytes) return false;
             if (!TryElement(ref input, set, graph, name, attributes, stored, ref bytes)) return false;
-            if (scratch.IsOfClient && bytes > ClientMemory * ScratchMemory.BytesMax) return false;
+            if (target.IsOfClient && bytes > ClientMemory * ScratchMemory.BytesMax) return false;
         }
 
         graph.Link(set);

@@ -1,5 +1,4 @@
 using RedKite.Server.Metrics;
-using RedKite.Server.Tests.Commands;
 
 namespace RedKite.Server.Tests.Limits;
 
