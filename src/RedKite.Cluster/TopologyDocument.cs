@@ -1,6 +1,7 @@
 using System.Buffers;
 using System.Collections.Immutable;
 using System.Globalization;
+using System.IO.Compression;
 using System.Text.Json;
 using RedKite.Store.Keyspace;
 
@@ -14,14 +15,19 @@ namespace RedKite.Server.Cluster;
 ///  "nodes": [{"id": id, "ip": text, "port": n, "tlsPort": n, "busPort": n, "hostName": text, "name": text, "zone": text, "epoch": n}, ...],
 ///  "migrating": {"slot": id, ...}, "importing": {"slot": id, ...}, "giving": {"slot": id, ...}}
 /// </code>
-/// What nodes share by a store is the same without "self" and what moves, and with "cluster": id, "removed": [id, ...].
+/// What nodes share by a store is the same without "self" and what moves, and with "cluster": id, "removed": [id, ...]. A large one is compressed (gzip) there: every node reads each change of it.
 /// A document with an unknown format or member is refused: it may say what this version would lose.
 /// </summary>
 internal static class TopologyDocument
 {
     internal const int Format = 1;
 
+    /// <summary>From so many bytes on a shared document is compressed. Smaller ones can be read as they are.</summary>
+    internal const int CompressedFrom = 16 * 1024;
+
     private const int DepthMax = 8;
+
+    private static ReadOnlySpan<byte> GzipMark => [0x1f, 0x8b];
 
     internal static byte[] Write(ClusterState state) => Write(state.Topology, isIndented: true, json =>
     {
@@ -31,8 +37,18 @@ internal static class TopologyDocument
         if (state.Giving.Count > 0) WriteMoves(json, "giving", state.Giving);
     });
 
-    /// <summary>The document that nodes share.</summary>
-    internal static byte[] WriteShared(ClusterTopology topology) => Write(topology, isIndented: false, static _ => { });
+    /// <summary>The document that nodes share, as JSON.</summary>
+    internal static byte[] WriteJson(ClusterTopology topology) => Write(topology, isIndented: false, static _ => { });
+
+    /// <summary>The document that nodes share, as it is in the store.</summary>
+    internal static byte[] WriteShared(ClusterTopology topology)
+    {
+        byte[] json = WriteJson(topology);
+        if (json.Length < CompressedFrom) return json;
+        using var compressed = new MemoryStream();
+        using (var gzip = new GZipStream(compressed, CompressionLevel.Optimal)) gzip.Write(json);
+        return compressed.ToArray();
+    }
 
     private static byte[] Write(ClusterTopology topology, bool isIndented, Action<Utf8JsonWriter> writeRest)
     {
@@ -76,7 +92,24 @@ internal static class TopologyDocument
 
     /// <summary>Reads the document that nodes share.</summary>
     /// <exception cref="TopologyException">It is no such document, or breaks a rule of topologies.</exception>
-    internal static ClusterTopology ReadShared(ReadOnlyMemory<byte> bytes) => Parse(bytes, static root => ReadTopology(root));
+    internal static ClusterTopology ReadShared(ReadOnlyMemory<byte> bytes) => Parse(bytes.Span.StartsWith(GzipMark) ? Decompress(bytes) : bytes, static root => ReadTopology(root));
+
+    // One byte more than is possible is enough to refuse it, however much it would become.
+    private static ReadOnlyMemory<byte> Decompress(ReadOnlyMemory<byte> bytes)
+    {
+        try
+        {
+            using var gzip = new GZipStream(new MemoryStream(bytes.ToArray()), CompressionMode.Decompress);
+            using var json = new MemoryStream();
+            byte[] buffer = new byte[CompressedFrom];
+            for (int read; json.Length <= ClusterLimits.DocumentBytesMax && (read = gzip.Read(buffer)) > 0;) json.Write(buffer, 0, read);
+            return json.GetBuffer().AsMemory(0, (int)json.Length);
+        }
+        catch (InvalidDataException)
+        {
+            throw new TopologyException("its compressed form is damaged");
+        }
+    }
 
     /// <exception cref="TopologyException">It is no JSON, or the reader finds it wrong.</exception>
     internal static T Parse<T>(ReadOnlyMemory<byte> bytes, Func<JsonElement, T> read)

@@ -121,13 +121,14 @@ internal sealed class ClusterController
         }
     }
 
-    // Waits until no other one is active.
+    // Waits until no other one is active. It reads first: every node may wait here, and a transaction that fails is an entry in the log of etcd as well.
     private async Task Lead(long lease, Task renewing, CancellationToken cancellation)
     {
         while (true)
         {
             if (renewing.IsCompleted) await renewing;
-            if (await _store.TryCommit([StoreCondition.Absent(StoreKeys.Controller)], [new StorePut(StoreKeys.Controller, Encoding.UTF8.GetBytes(_name), lease)], cancellation) is { } revision)
+            if (!(await _store.Read(StoreKeys.Controller, cancellation)).Entries.Any(static entry => entry.Key == StoreKeys.Controller)
+                && await _store.TryCommit([StoreCondition.Absent(StoreKeys.Controller)], [new StorePut(StoreKeys.Controller, Encoding.UTF8.GetBytes(_name), lease)], cancellation) is { } revision)
             {
                 _lockRevision = revision;
                 return;
@@ -196,7 +197,7 @@ internal sealed class ClusterController
         }
     }
 
-    // Makes one change, if there is one to make.
+    // Makes one change, if there is one to make. It is about all shards: when a zone is gone, each of them would be a topology of its own that every node reads.
     private async Task<bool> Step(CancellationToken cancellation)
     {
         if (Planned() is not ({ } topology, { } change)) return false;
@@ -206,7 +207,7 @@ internal sealed class ClusterController
             if (_topology is null || replaced.Revision > _topology.Revision) _topology = replaced;
         }
 
-        _log(AgreementEvent.Changed, change.Text);
+        foreach (string text in change.Texts) _log(AgreementEvent.Changed, text);
         return true;
     }
 

@@ -2,11 +2,11 @@ using RedKite.Server.Cluster.Store;
 
 namespace RedKite.Server.Cluster.Agreement;
 
-/// <summary>A change of the topology that a controller makes.</summary>
+/// <summary>A change of the topology that a controller makes, or several that become one.</summary>
 /// <param name="Next">The topology, whose version follows.</param>
 /// <param name="Conditions">What must hold beside the topology's revision.</param>
-/// <param name="Text">What it does, in one line.</param>
-internal sealed record PlannedChange(ClusterTopology Next, IReadOnlyList<StoreCondition> Conditions, string Text);
+/// <param name="Texts">What each does, in one line.</param>
+internal sealed record PlannedChange(ClusterTopology Next, IReadOnlyList<StoreCondition> Conditions, IReadOnlyList<string> Texts);
 
 /// <summary>
 /// What a controller does about nodes that are gone and new ones: a pure function of what the store has.
@@ -22,19 +22,30 @@ internal static class Succession
     /// <summary>How long a choice waits for nodes that are there and have not told their position, when those that have would do.</summary>
     internal static TimeSpan Grace { get; } = TimeSpan.FromSeconds(1);
 
-    /// <summary>The next change; null: there is none now.</summary>
+    /// <summary>The most shards that one change is about: each may have a condition, and a transaction has few.</summary>
+    internal const int ChangesAtOnce = StoreLimits.TransactionKeysMax / 2;
+
+    /// <summary>The next change, which is those of all shards, or else a new node; null: there is none now.</summary>
     /// <param name="topology">The topology of now.</param>
     /// <param name="alive">The nodes whose leases last.</param>
     /// <param name="sealedFor">How long a shard has been sealed, by its id.</param>
     /// <param name="joins">Whether new nodes become replicas.</param>
     internal static PlannedChange? Next(ClusterTopology topology, IReadOnlyDictionary<string, NodeStatus> alive, Func<string, TimeSpan> sealedFor, bool joins)
     {
+        ClusterTopology next = topology; // of the same version: all shards that are sealed are so at the version that follows
+        List<StoreCondition> conditions = [];
+        List<string> texts = [];
         foreach (ClusterNode primary in topology.Nodes.Where(static node => node.IsPrimary))
         {
             ShardTerms terms = topology.Terms.Of(primary.ShardId);
-            if ((terms.IsSealed ? Choose(topology, primary, terms, alive, sealedFor(primary.ShardId)) : Seal(topology, primary, terms, alive)) is { } change) return change;
+            if ((terms.IsSealed ? Choose(next, primary, terms, alive, sealedFor(primary.ShardId)) : Seal(next, primary, terms, alive)) is not { } change) continue;
+            next = change.Next;
+            conditions.AddRange(change.Conditions);
+            texts.AddRange(change.Texts);
+            if (texts.Count == ChangesAtOnce) break;
         }
 
+        if (texts.Count > 0) return new PlannedChange(next, conditions, texts);
         return joins ? Join(topology, alive) : null;
     }
 
@@ -51,7 +62,7 @@ internal static class Succession
         bool isGone = !alive.TryGetValue(primary.Id, out NodeStatus? status);
         if (!isGone && (terms.Incarnation.Length == 0 || terms.Incarnation == status!.Incarnation)) return null;
         ClusterTopology next = topology.WithTerms(primary.ShardId, terms with { SealedAt = topology.Version + 1, HandoverTo = "" });
-        return new PlannedChange(next, isGone ? [StoreCondition.Absent(StoreKeys.Node(primary.Id))] : [], $"The shard {primary.ShardId} is sealed: its primary {primary.Id} {(isGone ? "is gone" : "was started again")}.");
+        return new PlannedChange(next, isGone ? [StoreCondition.Absent(StoreKeys.Node(primary.Id))] : [], [$"The shard {primary.ShardId} is sealed: its primary {primary.Id} {(isGone ? "is gone" : "was started again")}."]);
     }
 
     private static PlannedChange? Choose(ClusterTopology topology, ClusterNode primary, ShardTerms terms, IReadOnlyDictionary<string, NodeStatus> alive, TimeSpan sealedFor)
@@ -73,7 +84,7 @@ internal static class Succession
 
         long epoch = Math.Max(topology.Epoch, topology.Nodes.Max(static node => node.Epoch)) + 1;
         ClusterTopology next = topology.WithPrimary(best.Node.Id, epoch).WithTerms(primary.ShardId, terms with { SealedAt = 0, Incarnation = best.Incarnation, AcceptsLoss = false, TakenOverAt = best.Position.Offset, TakenOverFrom = best.Position.History });
-        return new PlannedChange(next, [], $"{best.Node.Id} is the primary of the shard {primary.ShardId}, at the offset {best.Position.Offset}.");
+        return new PlannedChange(next, [], [$"{best.Node.Id} is the primary of the shard {primary.ShardId}, at the offset {best.Position.Offset}."]);
     }
 
     // The nodes of a sealed shard that do not move any more.
@@ -99,7 +110,7 @@ internal static class Succession
         if (topology.Nodes.Length >= ClusterLimits.NodesMax || topology.AssignedSlots < topology.Owners.Length) return null; // a cluster that is being made gives its nodes their places itself
         ClusterNode[] joining = [.. alive.Values.Where(status => topology.Find(status.Node.Id) is null && !status.HasKeysOfItsOwn && !topology.Terms.Removed.Contains(status.Node.Id) && ClusterTopology.IsWellFormed(status.Node)).Select(static status => status.Node)];
         if (FittingPrimary(topology, joining, topology.Nodes.Where(node => node.IsPrimary && !topology.Terms.Of(node.ShardId).IsSealed)) is not ({ } added, { } primary)) return null;
-        return new PlannedChange(topology.With(added with { ShardId = primary.ShardId, PrimaryId = primary.Id, Epoch = 0 }), [], $"The new node {added.Id} is a replica of {primary.Id}.");
+        return new PlannedChange(topology.With(added with { ShardId = primary.ShardId, PrimaryId = primary.Id, Epoch = 0 }), [], [$"The new node {added.Id} is a replica of {primary.Id}."]);
     }
 
     /// <summary>Of the primaries with slots and the fewest replicas, and the nodes that join, the two that fit: where the shard has the fewest nodes of the joining one's zone. Null: there are none.</summary>

@@ -75,7 +75,7 @@ internal static class ClusterPackageProgram
     private static void Write(Stream stream, ClusterView view, IReadOnlyDictionary<string, NodeAnswer> answers, (ClusterNode Node, byte[]? Package, string Failure)[] packages, Redaction redaction)
     {
         using var zip = new ZipArchive(stream, ZipArchiveMode.Create, leaveOpen: true);
-        if (view.Topology is { } topology) Add(zip, "topology.json", TopologyDocument.WriteShared(topology));
+        if (view.Topology is { } topology) Add(zip, "topology.json", TopologyDocument.WriteJson(topology));
         Add(zip, "status.json", Json(json => ClusterReport.Write(json, view, answers, ClusterFaults.Of(view))));
         Add(zip, "members.json", Json(json => WriteMembers(json, view, packages)));
         foreach ((ClusterNode node, byte[]? package, _) in packages)

@@ -1,6 +1,8 @@
 using System.Collections.Immutable;
+using System.IO.Compression;
 using System.Text;
 using RedKite.Server.Cluster;
+using RedKite.Server.Cluster.Store;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Tests.Cluster;
@@ -106,6 +108,72 @@ public sealed class TopologyTests
         ImmutableArray<ClusterNode> nodes = [.. Enumerable.Range(0, ClusterLimits.NodesMax + 1).Select(static i => new ClusterNode(i.ToString("x40", null)) { ShardId = new string('0', 40) })];
         Assert.Throws<TopologyException>(() => new ClusterTopology(0, 0, nodes, ClusterTopology.NoOwners()));
         Assert.NotNull(new ClusterTopology(0, 0, nodes.RemoveAt(0), ClusterTopology.NoOwners()));
+    }
+
+    // Half of the nodes are replicas, and no two slots that follow each other have the same owner: the most that a cluster can have.
+    [Fact]
+    public void The_largest_topology_fits_in_a_transaction_of_the_store()
+    {
+        ClusterTopology topology = Large(ClusterLimits.NodesMax / 2);
+        byte[] shared = TopologyDocument.WriteShared(topology);
+        Assert.InRange(shared.Length, 0, StoreLimits.TransactionBytesMax / 2);
+        Assert.Equal(TopologyDocument.WriteJson(topology), TopologyDocument.WriteJson(TopologyDocument.ReadShared(shared)));
+    }
+
+    [Fact]
+    public void A_small_shared_document_is_JSON_as_it_is()
+    {
+        ClusterTopology topology = Large(shards: 1);
+        Assert.Equal(TopologyDocument.WriteJson(topology), TopologyDocument.WriteShared(topology));
+    }
+
+    [Fact]
+    public void A_damaged_compressed_document_is_refused()
+    {
+        byte[] shared = TopologyDocument.WriteShared(Large(shards: 100));
+        for (int i = 2; i < shared.Length; i += 97)
+        {
+            byte[] damaged = [.. shared];
+            damaged[i] ^= 0x55;
+            Assert.DoesNotContain('\n', Assert.Throws<TopologyException>(() => TopologyDocument.ReadShared(damaged)).Message);
+        }
+
+        foreach (int length in (int[])[2, 20, shared.Length / 2]) Assert.Throws<TopologyException>(() => TopologyDocument.ReadShared(shared.AsMemory(0, length)));
+    }
+
+    [Fact]
+    public void A_compressed_document_that_would_become_too_large_is_refused()
+    {
+        using var bytes = new MemoryStream();
+        using (var gzip = new GZipStream(bytes, CompressionLevel.Fastest))
+        {
+            byte[] blanks = new byte[1024 * 1024];
+            blanks.AsSpan().Fill((byte)' ');
+            for (int i = 0; i < 64; i++) gzip.Write(blanks);
+        }
+
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        Assert.Contains("more than", Assert.Throws<TopologyException>(() => TopologyDocument.ReadShared(bytes.ToArray())).Message, StringComparison.Ordinal);
+        Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, 5L * ClusterLimits.DocumentBytesMax);
+    }
+
+    private static ClusterTopology Large(int shards)
+    {
+        var random = new Random(7);
+        string NewId() => string.Concat(Enumerable.Range(0, 5).Select(_ => random.Next().ToString("x8", null)));
+        List<ClusterNode> nodes = [];
+        ClusterTerms terms = ClusterTerms.None with { ClusterId = NewId() };
+        for (int i = 0; i < shards; i++)
+        {
+            string shard = NewId();
+            var primary = new ClusterNode(NewId()) { ShardId = shard, Ip = $"10.0.{i / 256}.{i % 256}", Port = 6379, BusPort = 16379, Name = $"shard-{i}", Zone = "zone-a", Epoch = i + 1 };
+            var replica = new ClusterNode(NewId()) { ShardId = shard, PrimaryId = primary.Id, Ip = $"10.1.{i / 256}.{i % 256}", Port = 6379, BusPort = 16379, Name = $"replica-{i}", Zone = "zone-b" };
+            nodes.AddRange([primary, replica]);
+            terms = terms with { Shards = terms.Shards.SetItem(shard, new ShardTerms { Incarnation = NewId(), Acks = 1, History = NewId(), TakenOverAt = random.NextInt64() }.WithInStep([replica.Id])) };
+        }
+
+        short[] owners = [.. Enumerable.Range(0, KeySlot.Count).Select(slot => (short)(2 * (slot % shards)))];
+        return new ClusterTopology(1, shards, [.. nodes], owners, terms);
     }
 
     private static ClusterTopology Empty() => new(0, 0, [], ClusterTopology.NoOwners());

@@ -72,6 +72,31 @@ public class SuccessionTests
         Assert.All(primaries, primary => Assert.Equal(["0", "1", "2"], topology.Nodes.Where(node => node.ShardId == primary.ShardId).Select(static node => node.Zone).Order()));
     }
 
+    // A zone is gone, and what was about each shard was one topology each: all shards are sealed by two, and have primaries by two, on the condition that none of the primaries has come back.
+    [Fact]
+    public void What_happens_to_many_shards_is_few_changes()
+    {
+        const int Shards = Succession.ChangesAtOnce + 10;
+        ClusterNode[] primaries = [.. Enumerable.Range(0, Shards).Select(static i => new ClusterNode(i.ToString("x40", null)) { ShardId = ClusterNode.ShardIdOf(i.ToString("x40", null)) })];
+        ClusterNode[] replicas = [.. primaries.Select(static primary => new ClusterNode("f" + primary.Id[1..]) { ShardId = primary.ShardId, PrimaryId = primary.Id })];
+        var topology = new ClusterTopology(8, 1, [.. primaries, .. replicas], [.. Enumerable.Range(0, KeySlot.Count).Select(static slot => (short)(slot % Shards))], new ClusterTerms { ClusterId = new string('f', 40) });
+        foreach (ClusterNode primary in primaries) topology = topology.WithTerms(primary.ShardId, Terms() with { Acks = 0, SealedAt = 0, Incarnation = primary.Id });
+        Dictionary<string, NodeStatus> alive = replicas.ToDictionary(static node => node.Id, static node => Told(node.Id, 5) with { SealedAt = 0 });
+
+        PlannedChange sealing = Succession.Next(topology, alive, static _ => TimeSpan.Zero, joins: false)!;
+        Assert.Equal((Succession.ChangesAtOnce, Succession.ChangesAtOnce), (sealing.Conditions.Distinct().Count(), sealing.Texts.Count));
+        topology = Succession.Next(sealing.Next, alive, static _ => TimeSpan.Zero, joins: false)!.Next;
+        Assert.All(primaries, primary => Assert.Equal(9, topology.Terms.Of(primary.ShardId).SealedAt)); // the version that follows
+        Assert.Null(Succession.Next(topology, alive, static _ => TimeSpan.Zero, joins: false)); // no replica has told its position for that
+
+        foreach (ClusterNode replica in replicas) alive[replica.Id] = Told(replica.Id, 5) with { SealedAt = 9 };
+        topology = Succession.Next(topology, alive, static _ => TimeSpan.Zero, joins: false)!.Next;
+        topology = Succession.Next(topology, alive, static _ => TimeSpan.Zero, joins: false)!.Next;
+        Assert.All(replicas, replica => Assert.True(topology.Find(replica.Id)!.IsPrimary));
+        Assert.Equal(Shards, topology.Nodes.Where(static node => node.IsPrimary).Select(static node => node.Epoch).Distinct().Count());
+        Assert.Null(Succession.Next(topology, alive, static _ => TimeSpan.Zero, joins: false));
+    }
+
     private static ShardTerms Terms() => ShardTerms.None with { Acks = 1, History = "h", Incarnation = "life", SealedAt = Sealed };
 
     private static NodeStatus Told(string id, long offset) => new() { Node = new ClusterNode(id) { ShardId = "" }, Incarnation = id, SealedAt = Sealed, Position = new DataPosition("h", offset) };
