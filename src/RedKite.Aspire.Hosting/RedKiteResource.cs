@@ -37,8 +37,14 @@ public sealed class RedKiteResource : ExecutableResource, IResourceWithConnectio
         ? ReferenceExpression.Create($"{PrimaryEndpoint.Property(EndpointProperty.HostAndPort)}")
         : ReferenceExpression.Create($"{PrimaryEndpoint.Property(EndpointProperty.HostAndPort)},password={PasswordParameter}");
 
+    /// <summary>Whether clients have an endpoint already. By a reference of its own, because a reference that was asked too early goes on saying no.</summary>
+    internal bool HasEndpoint => new EndpointReference(this, DataEndpointName).IsAllocated;
+
     internal RedKiteProgram Program { get; set; }
 
     /// <summary>The folder of the data; null: nothing is kept.</summary>
     internal string? DataFolder { get; set; }
+
+    /// <summary>The cluster that it is a node of; null: of none.</summary>
+    internal RedKiteClusterResource? Cluster { get; init; }
 }

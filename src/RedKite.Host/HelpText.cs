@@ -41,8 +41,8 @@ internal static partial class HelpText
           service install                              writes a systemd unit for this program
 
         ENVIRONMENT
-          REDKITE_PASSWORD    requirepass, where neither the file nor an argument has it; no other user of the machine
-                              can read it
+          REDKITE_PASSWORD    requirepass, and of a node of a cluster masterauth, where neither the file nor an argument
+                              has it; no other user of the machine can read it
           NOTIFY_SOCKET       is told when the server is ready and when it stops (systemd, Type=notify)
 
         SIGNALS

@@ -82,7 +82,15 @@ internal static class Program
 
         // As redis-server; in a host's process nothing is saved unless the host says so.
         if (!configuration.IsGiven("save")) configuration.Set([new("save", SavePoint.ProgramDefault)]);
-        if (!configuration.IsGiven("requirepass") && Environment.GetEnvironmentVariable(PasswordVariable) is { Length: > 0 } password) configuration.Set([new("requirepass", SettingText.FromNative(password))]);
+        if (Environment.GetEnvironmentVariable(PasswordVariable) is { Length: > 0 } password)
+        {
+            // Nodes of a cluster log in at each other.
+            foreach (string setting in configuration.Settings.ClusterEnabled ? (string[])["requirepass", "masterauth"] : ["requirepass"])
+            {
+                if (!configuration.IsGiven(setting)) configuration.Set([new(setting, SettingText.FromNative(password))]);
+            }
+        }
+
         TellOfDaemonize(configuration.Settings);
         ServiceNotification.Loading();
         var server = new RedKiteServer(configuration, faults, new RedKiteOptions { OwnsProcess = true, LogsToConsole = true });

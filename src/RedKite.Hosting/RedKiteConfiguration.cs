@@ -30,15 +30,43 @@ internal static class RedKiteConfiguration
         [nameof(RedKiteOptions.ConfigFile)] = (options, text) => Set(() => options.ConfigFile = text),
     };
 
+    private static readonly Dictionary<string, Func<RedKiteClusterOptions, string, string?>> ClusterMembers = new(StringComparer.OrdinalIgnoreCase)
+    {
+        [nameof(RedKiteClusterOptions.Etcd)] = (cluster, text) => Set(() => cluster.Etcd = text),
+        [nameof(RedKiteClusterOptions.EtcdPrefix)] = (cluster, text) => Set(() => cluster.EtcdPrefix = text),
+        [nameof(RedKiteClusterOptions.EtcdUser)] = (cluster, text) => Set(() => cluster.EtcdUser = text),
+        [nameof(RedKiteClusterOptions.EtcdPassword)] = (cluster, text) => Set(() => cluster.EtcdPassword = text),
+        [nameof(RedKiteClusterOptions.Lease)] = (cluster, text) => TimeSpan.TryParse(text, CultureInfo.InvariantCulture, out TimeSpan lease) && text.Contains(':', StringComparison.Ordinal) ? Set(() => cluster.Lease = lease) : "a time such as 00:00:10",
+        [nameof(RedKiteClusterOptions.ReplicaAcks)] = (cluster, text) => Number(text, value => cluster.ReplicaAcks = value, "a number"),
+        [nameof(RedKiteClusterOptions.AnnounceIp)] = (cluster, text) => Set(() => cluster.AnnounceIp = text),
+        [nameof(RedKiteClusterOptions.AnnouncePort)] = (cluster, text) => Number(text, value => cluster.AnnouncePort = value, "a port"),
+        [nameof(RedKiteClusterOptions.Name)] = (cluster, text) => Set(() => cluster.Name = text),
+        [nameof(RedKiteClusterOptions.Zone)] = (cluster, text) => Set(() => cluster.Zone = text),
+    };
+
     internal static void Apply(IConfiguration section, RedKiteOptions options)
     {
         foreach (IConfigurationSection item in section.GetChildren())
         {
             if (item.Key.Equals(nameof(RedKiteOptions.Settings), StringComparison.OrdinalIgnoreCase)) ApplySettings(item, options);
-            else if (!Members.TryGetValue(item.Key, out var apply)) options.Faults.Add($"configuration {item.Path}: unknown; the keys are {string.Join(", ", Members.Keys.Order(StringComparer.Ordinal))} and Settings");
-            else if (item.Value is null) options.Faults.Add($"configuration {item.Path}: expected a value");
-            else if (apply(options, item.Value) is { } expected) options.Faults.Add($"configuration {item.Path}: expected {expected}");
+            else if (item.Key.Equals(nameof(RedKiteOptions.Cluster), StringComparison.OrdinalIgnoreCase)) ApplyCluster(item, options);
+            else Apply(item, Members, options, options, ", Cluster and Settings");
         }
+    }
+
+    // An empty section, too, makes the server a node.
+    private static void ApplyCluster(IConfigurationSection section, RedKiteOptions options)
+    {
+        if (section.Value is { Length: > 0 }) options.Faults.Add($"configuration {section.Path}: expected a section with {string.Join(", ", ClusterMembers.Keys.Order(StringComparer.Ordinal))}");
+        RedKiteClusterOptions cluster = options.Cluster ??= new RedKiteClusterOptions();
+        foreach (IConfigurationSection item in section.GetChildren()) Apply(item, ClusterMembers, cluster, options, "");
+    }
+
+    private static void Apply<T>(IConfigurationSection item, Dictionary<string, Func<T, string, string?>> members, T target, RedKiteOptions options, string others)
+    {
+        if (!members.TryGetValue(item.Key, out Func<T, string, string?>? apply)) options.Faults.Add($"configuration {item.Path}: unknown; the keys are {string.Join(", ", members.Keys.Order(StringComparer.Ordinal))}{others}");
+        else if (item.Value is null) options.Faults.Add($"configuration {item.Path}: expected a value");
+        else if (apply(target, item.Value) is { } expected) options.Faults.Add($"configuration {item.Path}: expected {expected}");
     }
 
     // A directive has a value or an array of them.

@@ -35,7 +35,7 @@ public sealed class RedKiteOptions
     /// <summary>The path of a Unix socket to listen on, relative to the data's folder; null: none.</summary>
     public string? UnixSocketPath { get; set; }
 
-    /// <summary>The password of the default user (<c>requirepass</c>), not empty; null: it needs none. Calls in this process never need one.</summary>
+    /// <summary>The password of the default user (<c>requirepass</c>), not empty; null: it needs none. Calls in this process never need one. The nodes of a cluster have the same one.</summary>
     public string? Password { get; set; }
 
     /// <summary>The memory that the data may take, in bytes; 0: as much as there is. Null: the file's, otherwise 0.</summary>
@@ -72,6 +72,9 @@ public sealed class RedKiteOptions
     /// server is a primary.
     /// </summary>
     public string? ReplicaOf { get; set; }
+
+    /// <summary>How the server is a node of a cluster: it serves the keys of its slots alone. Null: it is none.</summary>
+    public RedKiteClusterOptions? Cluster { get; set; }
 
     /// <summary>
     /// Whether the data that an earlier server has left in the folder is loaded. False: the server begins empty; what it saves replaces
@@ -190,6 +193,7 @@ public sealed class RedKiteOptions
     {
         if (Persistence != RedKitePersistence.None && DataDirectory is null && !Settings.ContainsKey("dir")) yield return $"Persistence {Persistence} needs a DataDirectory";
         if (_portIsGiven && Port is null && Settings.ContainsKey("port")) yield return "Port is null, which is none, and Settings has 'port'";
+        foreach (string conflict in Cluster is null ? [] : RedKiteClusterOptions.Conflicts(this)) yield return conflict;
         if (Password is { Length: 0 }) yield return "Password is empty: null is none";
         if (ReplicaOf is not null && PrimaryOf(ReplicaOf) is null) yield return $"ReplicaOf '{ReplicaOf}' is not of the form host:port";
         if (ConfigFile is not null) yield break; // which has what is missing here, or the next version of it
@@ -233,6 +237,8 @@ public sealed class RedKiteOptions
         if (_portIsGiven || ConfigFile is null) yield return ("port", Text(Port ?? 0));
         if (UnixSocketPath is not null) yield return ("unixsocket", UnixSocketPath);
         if (Password is not null) yield return ("requirepass", Password);
+        if (Password is not null && Cluster is not null) yield return ("masterauth", Password); // nodes log in at each other
+        foreach ((string Name, string Value) directive in Cluster?.Directives() ?? []) yield return directive;
         if (ReplicaOf is not null && PrimaryOf(ReplicaOf) is { } primary) yield return ("replicaof", primary);
         if (MaxMemory is { } bytes) yield return ("maxmemory", Text(bytes));
         if (Eviction is { } eviction) yield return ("maxmemory-policy", WordOf(eviction));

@@ -3,6 +3,7 @@ using Aspire.Hosting;
 using Aspire.Hosting.ApplicationModel;
 using Microsoft.Extensions.Diagnostics.HealthChecks;
 using RedKite.Aspire.Hosting;
+using RedKite.Server.Cluster.Store;
 using ResourceHealthCheck = RedKite.Aspire.Hosting.RedKiteHealthCheck;
 
 namespace RedKite.Hosting.Tests;
@@ -45,12 +46,72 @@ public sealed class AspireTests : IDisposable
         Assert.Single(cache.Annotations.OfType<HealthCheckAnnotation>());
     }
 
+    [Fact]
+    public async Task Cluster_has_nodes_that_know_their_etcd_and_a_connection_string_with_all_of_them()
+    {
+        IDistributedApplicationBuilder builder = DistributedApplication.CreateBuilder(new DistributedApplicationOptions { DisableDashboard = true });
+        string program = Path.Combine(_folder, "redkite.dll");
+        File.WriteAllText(program, "");
+        IResourceBuilder<ParameterResource> password = builder.AddParameter("pw", "secret", secret: true);
+        RedKiteClusterResource data = builder.AddRedKiteCluster("data", shards: 2, replicasPerShard: 1, password).WithClusterDataFolder(Path.Combine(_folder, "data")).WithClusterProgram(program).Resource;
+
+        Assert.Equal(["data-1", "data-2", "data-3", "data-4"], data.Nodes.Select(static node => node.Name));
+        Assert.Equal(string.Join(',', data.Nodes.Select(static node => $"{{{node.Name}.bindings.tcp.host}}:{{{node.Name}.bindings.tcp.port}}")) + ",password={pw.value}", data.ConnectionStringExpression.ValueExpression);
+        Assert.Single(data.Annotations.OfType<HealthCheckAnnotation>());
+        ExecutableResource etcd = builder.Resources.OfType<ExecutableResource>().Single(static resource => resource.Name == "data-etcd");
+        Assert.Contains(Path.Combine(_folder, "data", "etcd"), await ArgumentsOf(etcd));
+        string[] arguments = await ArgumentsOf(data.Nodes[2]);
+        Assert.Equal(
+            ["--dir", Path.Combine(_folder, "data", "data-3"), "--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1", "--cluster-etcd", "{data-etcd.bindings.client.url}", "--cluster-etcd-prefix", "/redkite/data/"],
+            arguments[^10..]);
+        Assert.DoesNotContain("secret", arguments);
+
+        RedKiteClusterResource other = builder.AddRedKiteCluster("other", shards: 1).WithEtcd("http://etcd:2379").Resource;
+        arguments = await ArgumentsOf(Assert.Single(other.Nodes));
+        Assert.Equal(["--cluster-etcd", "http://etcd:2379"], arguments[^4..^2]);
+        Assert.StartsWith("/redkite/other-", arguments[^1], StringComparison.Ordinal); // nothing is kept, so what an etcd has of it before does not count
+        Assert.DoesNotContain(builder.Resources, static resource => resource.Name == "other-etcd");
+    }
+
+    [Fact]
+    public async Task New_cluster_gets_its_slots_and_one_that_is_there_stays()
+    {
+        var data = new MemoryClusterData(TimeProvider.System);
+        List<RedKiteServer> nodes = [];
+        try
+        {
+            for (int i = 0; i < 3; i++)
+            {
+                var options = new RedKiteOptions { Port = 0, ClusterStore = () => new MemoryClusterStore(data), Cluster = new RedKiteClusterOptions { AnnounceIp = "127.0.0.1" }, DataDirectory = Path.Combine(_folder, $"{i}"), Persistence = RedKitePersistence.None };
+                nodes.Add(await RedKiteServer.StartAsync(options, Token));
+            }
+
+            Assert.Equal("The cluster does not serve all slots.", (await ClusterForming.CheckAsync("127.0.0.1", nodes[0].Port, null, nodes: 3, Token)).Description);
+            for (int i = 0; i < 2; i++)
+            {
+                while (!await ClusterForming.TryAssignAsync("127.0.0.1", nodes[i].Port, null, i, shards: 2, Token)) await Task.Delay(10, Token);
+            }
+
+            while ((await ClusterForming.CheckAsync("127.0.0.1", nodes[2].Port, null, nodes: 3, Token)).Status != HealthStatus.Healthy) await Task.Delay(10, Token); // it has joined
+            string before = nodes[0].Execute("CLUSTER", "SLOTS").ToString();
+            Assert.True(await ClusterForming.TryAssignAsync("127.0.0.1", nodes[0].Port, null, index: 0, shards: 3, Token));
+            Assert.Equal(before, nodes[0].Execute("CLUSTER", "SLOTS").ToString());
+            Assert.Equal(HealthStatus.Healthy, (await ResourceHealthCheck.CheckAsync("127.0.0.1", nodes[2].Port, null, Token, isNode: true)).Status);
+        }
+        finally
+        {
+            foreach (RedKiteServer node in nodes) await node.DisposeAsync();
+        }
+    }
+
     // Aspire's command line generates the methods of TypeScript from what is exported.
     [Fact]
     public void Every_method_is_exported_to_apphosts_in_typescript()
     {
-        Assert.All(typeof(RedKiteBuilderExtensions).GetMethods(BindingFlags.Public | BindingFlags.Static | BindingFlags.DeclaredOnly), static method => Assert.NotNull(method.GetCustomAttribute<AspireExportAttribute>()));
+        foreach (Type methods in (Type[])[typeof(RedKiteBuilderExtensions), typeof(RedKiteClusterBuilderExtensions)])
+            Assert.All(methods.GetMethods(BindingFlags.Public | BindingFlags.Static | BindingFlags.DeclaredOnly), static method => Assert.NotNull(method.GetCustomAttribute<AspireExportAttribute>()));
         Assert.NotNull(typeof(RedKiteResource).GetCustomAttribute<AspireExportAttribute>());
+        Assert.NotNull(typeof(RedKiteClusterResource).GetCustomAttribute<AspireExportAttribute>());
     }
 
     [Fact]
@@ -88,5 +149,12 @@ public sealed class AspireTests : IDisposable
         int port = server.Port;
         await server.StopAsync();
         Assert.Equal(HealthStatus.Unhealthy, (await ResourceHealthCheck.CheckAsync("127.0.0.1", port, null, Token)).Status);
+    }
+
+    private static async Task<string[]> ArgumentsOf(ExecutableResource resource)
+    {
+        var arguments = new List<object>();
+        foreach (CommandLineArgsCallbackAnnotation annotation in resource.Annotations.OfType<CommandLineArgsCallbackAnnotation>()) await annotation.Callback(new CommandLineArgsCallbackContext(arguments, Token));
+        return [.. arguments.Select(static argument => argument is IManifestExpressionProvider expression ? expression.ValueExpression : (string)argument)];
     }
 }

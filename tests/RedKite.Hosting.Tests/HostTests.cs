@@ -75,7 +75,7 @@ public sealed class HostTests : IDisposable
                 "configuration RedKite:LoadOnStart: expected true or false",
                 "configuration RedKite:MaxMemory: expected a number of bytes, also with kb, mb or gb",
                 "configuration RedKite:Port: expected a port, 0 for a free one, or none",
-                "configuration RedKite:Prot: unknown; the keys are AllowShutdown, ConfigFile, DataDirectory, Databases, Eviction, LoadOnStart, LogSync, Loops, MaxMemory, Password, Persistence, Port, ReplicaOf, UnixSocketPath and Settings",
+                "configuration RedKite:Prot: unknown; the keys are AllowShutdown, ConfigFile, DataDirectory, Databases, Eviction, LoadOnStart, LogSync, Loops, MaxMemory, Password, Persistence, Port, ReplicaOf, UnixSocketPath, Cluster and Settings",
                 "configuration RedKite:Settings:two words: 'two words' is no name of a directive",
                 "options: loops '-1': expected an integer from 0 to 1024",
                 "options: maxcleints: unknown directive; did you mean maxclients?",
@@ -152,6 +152,56 @@ public sealed class HostTests : IDisposable
         await host.StartAsync(Token);
         var server = host.Services.GetRequiredService<RedKiteServer>();
         await Task.Run(() => server.Execute("SHUTDOWN", "NOSAVE"), Token);
+    }
+
+    [Fact]
+    public async Task A_node_of_a_cluster_is_configured_as_the_rest()
+    {
+        using IHost host = Build(new()
+        {
+            ["RedKite:Port"] = "0",
+            ["RedKite:DataDirectory"] = _folder,
+            ["RedKite:Persistence"] = "None",
+            ["RedKite:Settings:cluster-announce-bus-port"] = "7",
+            ["RedKite:Cluster:AnnounceIp"] = "10.1.2.3",
+            ["RedKite:Cluster:AnnouncePort"] = "7001",
+            ["RedKite:Cluster:Name"] = "first",
+            ["RedKite:Cluster:Zone"] = "north",
+            ["RedKite:Cluster:ReplicaAcks"] = "1",
+            ["RedKite:Cluster:Lease"] = "00:00:05",
+            ["RedKite:Cluster:EtcdPrefix"] = "/shop/",
+        });
+        await host.StartAsync(Token);
+        var server = host.Services.GetRequiredService<RedKiteServer>();
+        Assert.Equal("OK", server.Execute("CLUSTER", "ADDSLOTSRANGE", "0", "16383").Text);
+        Assert.Contains("10.1.2.3:7001@7 myself,master", server.Execute("CLUSTER", "NODES").Text, StringComparison.Ordinal);
+        foreach ((string setting, string value) in (ReadOnlySpan<(string, string)>)[("replica-acks", "1"), ("cluster-lease-ms", "5000"), ("cluster-etcd-prefix", "/shop/"), ("cluster-announce-human-nodename", "first"), ("cluster-announce-zone", "north")])
+            Assert.Equal(value, server.Execute("CONFIG", "GET", setting).Items[1].Text);
+        await host.StopAsync(Token);
+    }
+
+    [Fact]
+    public async Task Every_fault_of_a_node_s_configuration_ends_the_start_with_one_message()
+    {
+        using IHost host = Build(new()
+        {
+            ["RedKite:Port"] = "none",
+            ["RedKite:Databases"] = "16",
+            ["RedKite:Cluster:Etdc"] = "http://127.0.0.1:1",
+            ["RedKite:Cluster:Lease"] = "10",
+            ["RedKite:Cluster:AnnouncePort"] = "many",
+        });
+        RedKiteConfigException failure = await Assert.ThrowsAsync<RedKiteConfigException>(() => host.StartAsync(Token));
+        Assert.Equal(
+            [
+                "configuration RedKite:Cluster:AnnouncePort: expected a port",
+                "configuration RedKite:Cluster:Etdc: unknown; the keys are AnnounceIp, AnnouncePort, Etcd, EtcdPassword, EtcdPrefix, EtcdUser, Lease, Name, ReplicaAcks, Zone",
+                "configuration RedKite:Cluster:Lease: expected a time such as 00:00:10",
+                "Cluster needs a Port: clients and other nodes reach the node there",
+                "Cluster needs a DataDirectory: what the node knows of its cluster is kept there",
+                "Cluster has one database: Databases can only be 1",
+            ],
+            failure.Faults);
     }
 
     private static IHost Build(Dictionary<string, string?> configuration, Action<IServiceCollection>? configure = null)
