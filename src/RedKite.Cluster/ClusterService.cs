@@ -59,6 +59,9 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
 
     public bool IsUp => IsUpBy(_state.Topology) && _core.Routing.Lease is not { HasEnded: true };
 
+    /// <summary>By what commands are admitted; null: nothing yet.</summary>
+    internal SlotRouting? Routing => _core.Routing.Value;
+
     /// <summary>What it agrees on with other nodes by a store; null: the topology is given to it.</summary>
     internal ClusterAgreement? Agreement => _agreement;
 

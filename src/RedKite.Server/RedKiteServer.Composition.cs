@@ -48,7 +48,7 @@ public sealed partial class RedKiteServer
         try
         {
             bool isClustered = settings.ClusterEnabled;
-            if (isClustered) settings.Databases = 1;
+            if (isClustered) settings.Databases = settings.ClusterDatabases;
             bool usesSlots = options.UsesSlots || isClustered;
             keyspace = new Keyspace(usesSlots ? StripeSet.StripesMax : StripesOf(settings, _loopCount, ownsProcess), settings.Databases, options.GuardsMemory, new KeyHasher { UsesSlots = usesSlots });
             keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);

@@ -461,7 +461,8 @@ internal static class NotCopied
         ("Redis 8.2", "DIFF, DIFF1, ANDOR and ONE of BITOP"),
         ("Redis 8.4", "tot-net-in, tot-net-out and tot-cmds in CLIENT LIST"),
         ("Redis 8.4", "the settings cluster-slot-migration-*, and mem_cluster_slot_migration_* in INFO, of a server without a cluster"),
-        ("Redis 8.4", "CLUSTER MIGRATION, between nodes of RedKite; CLUSTER SYNCSLOTS is what they say to each other, and TRIMSLOTS has an error of RedKite's own in a cluster"),
+        ("Redis 8.4", "CLUSTER MIGRATION, between nodes of RedKite; CLUSTER SYNCSLOTS is what they say to each other"),
+        ("Redis 8.4", "TRIMSLOTS, which removes keys in slices; replicas and the log get a DEL for each"),
         ("Redis 8.4", "DELEX, DIGEST, MSETEX"),
         ("Redis 8.4", "IFEQ, IFNE, IFDEQ and IFDNE of SET, of which a digest of another length with GET is one error where Redis 8.6 also sends the value"),
         ("Redis 8.4", "options of HEXPIRE and its variants, HGETEX and HSETEX behind the fields, with the errors of Redis 8.6"),
@@ -501,8 +502,10 @@ internal static class NotCopied
         ("Valkey 8.1", "CLIENT IMPORT-SOURCE, of a server without the mode for imports"),
         ("Valkey 9.0", "DELIFEQ"),
         ("Valkey 9.0", "NX and XX of HSETEX"),
-        ("Valkey 9.0", "CLUSTER MIGRATESLOTS, GETSLOTMIGRATIONS and CANCELSLOTMIGRATIONS, between nodes of RedKite; CLUSTER FLUSHSLOT has an error of RedKite's own in a cluster"),
-        ("Valkey 9.1", "CLUSTERSCAN, of a server without a cluster; in a cluster, its error is RedKite's own"),
+        ("Valkey 9.0", "CLUSTER MIGRATESLOTS, GETSLOTMIGRATIONS and CANCELSLOTMIGRATIONS, between nodes of RedKite"),
+        ("Valkey 9.0", "CLUSTER FLUSHSLOT, which removes keys in slices, with a DEL for each to replicas and the log; it is refused while the slot is being given to another node, and in transactions and scripts for more than 4,096 keys"),
+        ("Valkey 9.0", "`cluster-databases`; while it is 1, SELECT and MOVE have the errors of Redis"),
+        ("Valkey 9.1", "CLUSTERSCAN"),
     ];
 
     // The script and the number of its keys come before the arguments, which are a command in streams.

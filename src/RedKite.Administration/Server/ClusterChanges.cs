@@ -235,7 +235,8 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
     /// <summary>Replies about a change, once it is in force for every command that began before.</summary>
     private void ReplyChanged(scoped in CommandContext cmd, string? refusal, Func<string?>? rest = null) => ClusterSlotChanges.ReplyChanged(cmd, cluster, host, refusal, rest);
 
-    private static bool HasKeys(scoped in CommandContext cmd)
+    /// <summary>Whether there is a key in any database.</summary>
+    internal static bool HasKeys(scoped in CommandContext cmd)
     {
         foreach (Database database in cmd.Keyspace.Databases)
         {

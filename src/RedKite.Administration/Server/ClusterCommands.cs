@@ -1,6 +1,8 @@
 using System.Globalization;
+using System.Text;
 using RedKite.Server.Cluster;
 using RedKite.Server.Commands.Arguments;
+using RedKite.Server.Commands.Keys;
 using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
@@ -32,6 +34,8 @@ internal sealed class ClusterCommands
     private readonly ClusterSlotChanges? _slots;
     private readonly SlotMoveCommands? _moves;
     private readonly ClusterSlotStatistics? _statistics;
+    private readonly SlotKeyCommands? _keys;
+    private readonly byte[] _scanId = Encoding.ASCII.GetBytes(Guid.NewGuid().ToString("N")[..8]); // positions in tables are this server's alone
 
     /// <param name="cluster">The node; null: the server is none.</param>
     /// <param name="host">Its server.</param>
@@ -47,6 +51,7 @@ internal sealed class ClusterCommands
         _slots = new ClusterSlotChanges(cluster, host);
         _moves = new SlotMoveCommands(moves!, cluster, host);
         _statistics = new ClusterSlotStatistics(cluster, metrics);
+        _keys = new SlotKeyCommands(cluster, replication);
     }
 
     /// <summary>READONLY, READWRITE and ASKING.</summary>
@@ -59,7 +64,7 @@ internal sealed class ClusterCommands
 
     internal CommandFamily Family => new("cluster", "",
     [
-        new("CLUSTER", -2, None, KeySpecs.None, Node(Refuse), new("3.0.0", "Depends on subcommand.", "A container for commands on the cluster."),
+        new("CLUSTER", -2, None, KeySpecs.None, ReplyNoCluster, new("3.0.0", "Depends on subcommand.", "A container for commands on the cluster."),
         [
             new("ADDSLOTS", -3, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.Add(ref cmd)), new("3.0.0", PerSlotArgument, "Gives hash slots to this node.", "slot:integer [slot:integer ...]")),
             new("ADDSLOTSRANGE", -4, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.AddRanges(ref cmd)), new("7.0.0", PerSlot, "Gives ranges of hash slots to this node.", Ranges)),
@@ -70,7 +75,7 @@ internal sealed class ClusterCommands
             new("DELSLOTS", -3, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.Remove(ref cmd)), new("3.0.0", PerSlotArgument, "Takes hash slots from the node that has them.", "slot:integer [slot:integer ...]")),
             new("DELSLOTSRANGE", -4, ChangesSlots, KeySpecs.None, Node((ref CommandContext cmd) => _slots!.RemoveRanges(ref cmd)), new("7.0.0", PerSlot, "Takes ranges of hash slots from the node that has them.", Ranges)),
             new("FAILOVER", -2, Changes, KeySpecs.None, Agreed((ref CommandContext cmd) => _changes!.FailOver(ref cmd)), new("3.0.0", "O(1)", "Makes a replica take over from its primary.", "options:[FORCE | TAKEOVER]")) { ChangesRole = true },
-            new("FLUSHSLOT", -3, Write, KeySpecs.None, Node(Refuse), new("9.0.0", "O(N) where N is the number of keys in the hash slot", "Removes the keys of a hash slot.", "slot:integer flush-type:[ASYNC | SYNC]") { IsOfValkey = true }),
+            new("FLUSHSLOT", -3, Write | Admin | NoAsyncLoading | WalksStripes, KeySpecs.None, Node((ref CommandContext cmd) => _keys!.Flush(ref cmd)), new("9.0.0", "O(N) where N is the number of keys in the hash slot", "Removes the keys of a hash slot.", "slot:integer flush-type:[ASYNC | SYNC]") { IsOfValkey = true }) { Categories = AclCategory.Keyspace },
             new("FLUSHSLOTS", 2, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _slots!.RemoveAll(ref cmd)), new("3.0.0", "O(1)", "Takes all hash slots from this node.")),
             new("FORGET", 3, ChangesSlots, KeySpecs.None, Agreed((ref CommandContext cmd) => _changes!.Forget(ref cmd)), new("3.0.0", "O(1)", "Removes a node from this node's table.", "node-id")),
             new("GETKEYSINSLOT", 4, Stale | WalksStripes, KeySpecs.None, Node(ClusterSlotChanges.GetKeys), new("3.0.0", "O(N) where N is the number of requested keys", "Lists keys of a hash slot.", "slot:integer count:integer")) { Tips = Varies },
@@ -104,13 +109,13 @@ internal sealed class ClusterCommands
             new("SETNODES", -4, ChangesSlots | NoScript, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.SetNodes(ref cmd)), new("0.1.0", "O(N) where N is the number of nodes and slots", "Gives this node a topology, unless it has a newer one.", "nodes:string version:integer [FORCE]")) { ChangesRole = true },
             new("VERSION", 2, Admin | Stale, KeySpecs.None, Node(Version), new("0.1.0", "O(1)", "Returns the version of this node's topology.")),
         ]),
-        new("CLUSTERSCAN", -2, CommandFlags.ReadOnly, KeySpecs.None, Node(Refuse), new("9.1.0", "O(1) for every call. O(N) for a complete iteration, where N is the number of keys in the cluster.", "Lists some keys of a cluster, and a cursor from which the next call continues.", "cursor:string [MATCH pattern] [COUNT count] [TYPE type] [SLOT slot:integer]") { IsOfValkey = true }),
+        new("CLUSTERSCAN", -2, CommandFlags.ReadOnly | WalksStripes, KeySpecs.One(1, KeyFlags.NotKey), Node((ref CommandContext cmd) => ScanCommands.ReplyOfCluster(cmd, _scanId, ServesReads)), new("9.1.0", "O(1) for every call. O(N) for a complete iteration, where N is the number of keys in the cluster.", "Lists some keys of a cluster, and a cursor from which the next call continues.", "cursor:string [MATCH pattern] [COUNT count] [TYPE type] [SLOT slot:integer]") { IsOfValkey = true }) { HasSlotCursor = true, Categories = AclCategory.Keyspace, Tips = ["nondeterministic_output", "request_policy:special", "response_policy:special"] },
     ]);
 
     /// <summary>The commands on slots that have categories of their own.</summary>
     internal CommandFamily SlotFamily => new("server", "keyspace",
     [
-        new("TRIMSLOTS", -5, Write, KeySpecs.None, Node(Refuse), new("8.4.0", "O(N) where N is the number of keys of all databases", "Removes the keys of hash slots that this node does not have.", "RANGES ranges:(numranges:integer slots:(startslot:integer endslot:integer ...))")) { Categories = AclCategory.Dangerous },
+        new("TRIMSLOTS", -5, Write | WalksStripes, KeySpecs.None, Node((ref CommandContext cmd) => _keys!.Trim(ref cmd)), new("8.4.0", "O(N) where N is the number of keys of all databases", "Removes the keys of hash slots that this node does not have.", "RANGES ranges:(numranges:integer slots:(startslot:integer endslot:integer ...))")) { Categories = AclCategory.Dangerous },
     ]);
 
     // A change of a topology that a store has waits for the store, which a transaction or a script cannot. Slots alone are also added and removed in a transaction, whose reply is then before
@@ -125,8 +130,7 @@ internal sealed class ClusterCommands
 
     private static void ReplyNoCluster(ref CommandContext cmd) => cmd.Reply.Error("ERR This instance has cluster support disabled"u8);
 
-    // Statistics of slots, a scan of a cluster, and what removes keys of slots by hand.
-    private static void Refuse(ref CommandContext cmd) => cmd.Reply.Error($"ERR '{cmd.Command.FullName}' is not supported");
+    private bool ServesReads(int slot) => _cluster!.Routing is { } routing && routing.Covers(slot);
 
     // ASKING
     private static void Ask(ref CommandContext cmd)

@@ -27,7 +27,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
     // CLUSTER FLUSHSLOTS
     internal void RemoveAll(ref CommandContext cmd)
     {
-        if (cmd.Database.Count > 0)
+        if (ClusterChanges.HasKeys(cmd))
         {
             cmd.Reply.Error("ERR DB must be empty to perform CLUSTER FLUSHSLOTS."u8);
             return;
@@ -313,7 +313,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         if (!cmd.Environment.TryEnterStripe(stripe)) return false;
         try
         {
-            keys = CountVisible(cmd, slot);
+            keys = SlotMemory.CountKeys(cmd.Keyspace, slot);
             return true;
         }
         finally

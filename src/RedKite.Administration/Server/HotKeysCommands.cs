@@ -1,8 +1,11 @@
+using System.Globalization;
 using RedKite.Protocol;
+using RedKite.Server.Cluster;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
+using RedKite.Store.Keyspace;
 using static RedKite.Server.Model.CommandFlags;
 
 namespace RedKite.Server.Commands.Server;
@@ -14,7 +17,6 @@ internal sealed class HotKeysCommands(ServerParts parts)
     private const int ReportedMax = 64;
     private const int MetricsMax = 2;
     private const long DurationSecondsMax = 1_000_000;
-    private const int LastSlot = 16383;
 
     private static readonly string[] OfEachServer = ["request_policy:special"];
 
@@ -66,16 +68,18 @@ internal sealed class HotKeysCommands(ServerParts parts)
         ReplyWriter reply = cmd.Reply;
         HotKeyOptions options = report.Options;
         reply.Array(1);
-        reply.Map(7 + (options.TracksCpu ? 3 : 0) + (options.TracksNet ? 2 : 0));
+        bool isSampled = options.Slots is not null && options.SampleRatio > 1;
+        reply.Map(7 + (isSampled ? 2 : 0) + (options.Slots is not null ? 2 : 0) + (options.TracksCpu ? 3 : 0) + (options.TracksNet ? 2 : 0));
         Field(reply, "tracking-active"u8, report.IsActive ? 1 : 0);
         Field(reply, "sample-ratio"u8, options.SampleRatio);
         reply.Bulk("selected-slots"u8);
-        reply.Array(1);
-        reply.Array(2);
-        reply.Integer(0);
-        reply.Integer(LastSlot);
-        Field(reply, "all-commands-all-slots-us"u8, report.CommandNs / 1000);
-        Field(reply, "net-bytes-all-commands-all-slots"u8, report.NetBytes);
+        ReplyRanges(reply, options.Slots ?? OwnSlots());
+        if (isSampled) Field(reply, "sampled-commands-selected-slots-us"u8, report.Sampled.Ns / 1000);
+        if (options.Slots is not null) Field(reply, "all-commands-selected-slots-us"u8, report.Selected.Ns / 1000);
+        Field(reply, "all-commands-all-slots-us"u8, report.All.Ns / 1000);
+        if (isSampled) Field(reply, "net-bytes-sampled-commands-selected-slots"u8, report.Sampled.Bytes);
+        if (options.Slots is not null) Field(reply, "net-bytes-all-commands-selected-slots"u8, report.Selected.Bytes);
+        Field(reply, "net-bytes-all-commands-all-slots"u8, report.All.Bytes);
         Field(reply, "collection-start-time-unix-ms"u8, report.StartMs);
         Field(reply, "collection-duration-ms"u8, report.DurationMs);
         if (options.TracksCpu)
@@ -84,9 +88,26 @@ internal sealed class HotKeysCommands(ServerParts parts)
             Field(reply, "total-cpu-time-sys-ms"u8, (long)report.SystemTime.TotalMilliseconds);
         }
 
-        if (options.TracksNet) Field(reply, "total-net-bytes"u8, report.NetBytes);
+        if (options.TracksNet) Field(reply, "total-net-bytes"u8, options.SampleRatio > 1 ? report.Sampled.Bytes : report.Selected.Bytes);
         if (options.TracksCpu) Keys(reply, "by-cpu-time-us"u8, report.ByCpu, divisor: 1000);
         if (options.TracksNet) Keys(reply, "by-net-bytes"u8, report.ByNet, divisor: 1);
+    }
+
+    // Without a cluster, all.
+    private SlotSet OwnSlots() => SlotSet.Of(slot => parts.Core.Routing.Value is not { } routing || IsOwn(routing, slot));
+
+    private static bool IsOwn(SlotRouting routing, int slot) => routing.OwnerOf(slot) is var owner && owner != SlotRouting.NoNode && owner == routing.Self;
+
+    private static void ReplyRanges(ReplyWriter reply, SlotSet slots)
+    {
+        List<SlotRange> ranges = slots.Ranges();
+        reply.Array(ranges.Count);
+        foreach (SlotRange range in ranges)
+        {
+            reply.Array(range.First == range.Last ? 1 : 2);
+            reply.Integer(range.First);
+            if (range.First < range.Last) reply.Integer(range.Last);
+        }
     }
 
     private static void Field(ReplyWriter reply, ReadOnlySpan<byte> name, long value)
@@ -106,10 +127,11 @@ internal sealed class HotKeysCommands(ServerParts parts)
         }
     }
 
-    private static bool TryOptionsOrReply(scoped in CommandContext cmd, out HotKeyOptions? options)
+    private bool TryOptionsOrReply(scoped in CommandContext cmd, out HotKeyOptions? options)
     {
         options = null;
         long count = ReportedByDefault, seconds = 0, ratio = 1;
+        SlotSet? slots = null;
         var reader = new OptionReader(cmd, first: 2);
         if (!TryMetricsOrReply(cmd, ref reader, out bool cpu, out bool net)) return false;
         while (reader.More)
@@ -126,9 +148,14 @@ internal sealed class HotKeysCommands(ServerParts parts)
             {
                 if (!RespNumber.TryParseInt64(cmd[value], out ratio) || ratio is < 1 or > int.MaxValue) return Error(cmd, "ERR SAMPLE ratio must be positive"u8);
             }
-            else if (reader.Take("SLOTS"u8))
+            else if (parts.Core.Routing.Value is not { } routing)
             {
-                return cmd.Settings.ClusterEnabled ? Error(cmd, "ERR SLOTS parameter is not supported"u8) : Error(cmd, "ERR SLOTS parameter cannot be used in non-cluster mode"u8);
+                return reader.Take("SLOTS"u8) ? Error(cmd, "ERR SLOTS parameter cannot be used in non-cluster mode"u8) : SyntaxError(cmd);
+            }
+            else if (reader.TakeWithValue("SLOTS"u8, out value))
+            {
+                if (slots is not null) return Error(cmd, "ERR SLOTS parameter already specified"u8);
+                if (!TrySlotsOrReply(cmd, routing, ref reader, value, out slots)) return false;
             }
             else
             {
@@ -136,7 +163,31 @@ internal sealed class HotKeysCommands(ServerParts parts)
             }
         }
 
-        options = new HotKeyOptions(cpu, net, (int)count, seconds * 1000, (int)ratio);
+        options = new HotKeyOptions(cpu, net, (int)count, seconds * 1000, (int)ratio, slots);
+        return true;
+    }
+
+    // SLOTS count slot [slot ...]
+    private static bool TrySlotsOrReply(scoped in CommandContext cmd, SlotRouting routing, ref OptionReader reader, int countAt, out SlotSet? slots)
+    {
+        slots = null;
+        if (!RespNumber.TryParseInt64(cmd[countAt], out long count) || count is < 1 or > KeySlot.Count) return Error(cmd, "ERR SLOTS count must be between 1 and 16384"u8);
+        if (countAt + count >= cmd.Count) return Error(cmd, "ERR not enough slot numbers provided"u8);
+        var named = new HashSet<int>();
+        for (int i = 1; i <= count; i++)
+        {
+            if (!RespNumber.TryParseInt64(cmd[countAt + i], out long slot) || slot is < 0 or >= KeySlot.Count) return Error(cmd, "ERR Invalid or out of range slot"u8);
+            if (!IsOwn(routing, (int)slot))
+            {
+                cmd.Reply.Error(string.Create(CultureInfo.InvariantCulture, $"ERR slot {slot} not handled by this node"));
+                return false;
+            }
+
+            if (!named.Add((int)slot)) return Error(cmd, "ERR duplicate slot number"u8);
+        }
+
+        slots = SlotSet.Of(named.Contains);
+        reader = new OptionReader(cmd, countAt + (int)count + 1);
         return true;
     }
 
@@ -193,7 +244,7 @@ internal sealed class HotKeysCommands(ServerParts parts)
         "    Return the keys on which commands spent the most time and bytes.",
         "RESET",
         "    Release what was tracked.",
-        "START METRICS <count> [CPU] [NET] [COUNT <k>] [DURATION <seconds>] [SAMPLE <ratio>]",
+        "START METRICS <count> [CPU] [NET] [COUNT <k>] [DURATION <seconds>] [SAMPLE <ratio>] [SLOTS <count> <slot> [<slot> ...]]",
         "    Begin to track hot keys, by the time (CPU) and the bytes (NET) of commands.",
         "STOP",
         "    Stop tracking, and keep what was tracked.");

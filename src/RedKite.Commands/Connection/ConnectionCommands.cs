@@ -139,7 +139,7 @@ internal sealed class ConnectionCommands
         {
             cmd.Reply.Error("ERR value is out of range, value must between -2147483648 and 2147483647"u8);
         }
-        else if (index != 0 && cmd.Settings.ClusterEnabled)
+        else if (index != 0 && cmd.Settings is { ClusterEnabled: true, Databases: 1 })
         {
             cmd.Reply.Error("ERR SELECT is not allowed in cluster mode"u8);
         }

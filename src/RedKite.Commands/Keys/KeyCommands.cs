@@ -192,7 +192,7 @@ internal static class KeyCommands
     // MOVE key db
     private static void Move(ref CommandContext cmd)
     {
-        if (cmd.Settings.ClusterEnabled)
+        if (cmd.Settings is { ClusterEnabled: true, Databases: 1 })
         {
             cmd.Reply.Error("ERR MOVE is not allowed in cluster mode"u8);
             return;

@@ -12,7 +12,7 @@ namespace RedKite.Server.Commands.Keys;
 /// Commands that find keys without naming them: KEYS, SCAN, RANDOMKEY. The table is their single declaration and this file's
 /// contents. KEYS sees the whole database at one moment; SCAN and RANDOMKEY lock one stripe at a time, and only for a slice.
 /// </summary>
-internal static class ScanCommands
+internal static partial class ScanCommands
 {
     private const long CountDefault = 10;
 
@@ -68,7 +68,8 @@ internal static class ScanCommands
     private static void Scan(ref CommandContext cmd)
     {
         if (!CursorArgument.TryReadOrReply(cmd, 1, out ulong position)) return;
-        if (TryScanOptionsOrReply(cmd, out KeyFilter filter, out long countMin)) ReplySome(cmd, position, filter, countMin);
+        int? none = null;
+        if (TryScanOptionsOrReply(cmd, out KeyFilter filter, out long countMin, ref none)) ReplySome(cmd, position, filter, countMin);
     }
 
     /// <summary>Replies some of the keys that must not be evicted, and a cursor.</summary>
@@ -243,7 +244,7 @@ internal static class ScanCommands
             ? new ExpiryClock(cmd.Expiry.PassedMs, ExpiryPolicy.Hide)
             : cmd.Expiry;
 
-    private static bool TryScanOptionsOrReply(scoped in CommandContext cmd, out KeyFilter filter, out long count)
+    private static bool TryScanOptionsOrReply(scoped in CommandContext cmd, out KeyFilter filter, out long count, ref int? slot, bool isOfCluster = false)
     {
         filter = new KeyFilter { Patterns = cmd.BeginPatterns(), Expiry = cmd.Expiry };
         count = CountDefault;
@@ -267,6 +268,17 @@ internal static class ScanCommands
                 // As in Redis since 7.4, an unknown type is not an error: it matches no key.
                 filter.HasType = true;
                 filter.Type = cmd[value];
+                if (isOfCluster && !IsTypeOrReply(cmd, value)) return false;
+            }
+            else if (isOfCluster && options.TakeWithValue("SLOT"u8, out value))
+            {
+                if (!RespNumber.TryParseInt64(cmd[value], out long number) || number is < 0 or >= KeySlot.Count)
+                {
+                    cmd.Reply.Error("ERR Invalid or out of range slot"u8);
+                    return false;
+                }
+
+                slot = (int)number;
             }
             else if (options.Take("NOVALUES"u8))
             {
@@ -281,6 +293,18 @@ internal static class ScanCommands
         }
 
         return true;
+    }
+
+    // In Valkey it is an error.
+    private static bool IsTypeOrReply(scoped in CommandContext cmd, int argument)
+    {
+        foreach (StoredType type in StoredTypes.All)
+        {
+            if (AsciiText.EqualsIgnoreCase(cmd[argument], type.Name)) return true;
+        }
+
+        cmd.Reply.Error($"ERR unknown type name '{cmd.ShownText(argument)}'");
+        return false;
     }
 
     /// <summary>Selects the keys that KEYS and SCAN return: those that exist and match the pattern and, optionally, the type.</summary>

@@ -42,8 +42,8 @@ internal sealed class ChangeRecorder(ChangeList changes, EffectWriter expiries, 
                 changes.Add(KeyEvent.Evicted, database.Index, hash, key);
                 expiries.Begin(database.Index, 2, "DEL"u8, slot: database.SlotOf(hash)).Argument(key);
                 break;
-            case UnlinkReason.Moved:
-                changes.Add(KeyEvent.Silent, database.Index, hash, key);
+            case UnlinkReason.Moved or UnlinkReason.Flushed:
+                changes.Add(reason == UnlinkReason.Moved ? KeyEvent.Silent : KeyEvent.Del, database.Index, hash, key);
                 expiries.Begin(database.Index, 2, "DEL"u8, slot: database.SlotOf(hash)).Argument(key);
                 break;
             case UnlinkReason.Overwritten:

@@ -138,6 +138,7 @@ internal sealed class Settings
     public bool ClusterEnabled { get; set; }
     public SlotStatistics SlotStatistics { get; set; }
     public string ClusterConfigFile { get; set; } = "";
+    public int ClusterDatabases { get; set; }
     public int ClusterPort { get; set; }
     public int ClusterMovePauseMs { get; set; }
     public string ClusterAnnounceIp { get; set; } = "";

@@ -198,6 +198,9 @@ internal sealed class Command
     /// <summary>How it uses sharded channels among its arguments, which have slots as keys do.</summary>
     internal ShardChannelUse ShardChannels { get; init; }
 
+    /// <summary>Whether its first argument is "0" or a cursor with a hash tag, whose slot is looked at as that of a key: CLUSTERSCAN.</summary>
+    internal bool HasSlotCursor { get; init; }
+
     /// <summary>Hints for clients and proxies in COMMAND INFO: "nondeterministic_output", "request_policy:multi_shard", ...</summary>
     internal string[] Tips { get; init; } = [];
 

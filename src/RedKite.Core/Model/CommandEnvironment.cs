@@ -117,10 +117,13 @@ internal sealed class CommandEnvironment
         return busy;
     }
 
-    internal void ExitStripe(int index)
+    /// <summary>Unlocks a stripe that <see cref="TryEnterStripe"/> has locked.</summary>
+    /// <param name="index">The stripe.</param>
+    /// <param name="writer">The client whose command had keys removed; null: those that were found expired are nobody's.</param>
+    internal void ExitStripe(int index, Session? writer = null)
     {
         if (HeldStripes.Contains(index)) return;
-        if (Recording.IsOn) Nested.PublishRecorded();
+        if (Recording.IsOn) Nested.PublishRecorded(writer);
         Recording.Stop();
         Keyspace.Stripes[index].Exit();
     }

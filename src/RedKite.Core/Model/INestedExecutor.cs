@@ -58,7 +58,8 @@ internal interface INestedExecutor
     string? BusyReply { get; }
 
     /// <summary>Publishes the changes that the store has made by itself.</summary>
-    void PublishRecorded();
+    /// <param name="writer">The client whose command had it do so, and whose reply waits as for its own changes; null: none.</param>
+    void PublishRecorded(Session? writer = null);
 
     /// <summary>Ends the process with a crash report, because an exception must not pass through a script.</summary>
     void Stop(Exception failure);

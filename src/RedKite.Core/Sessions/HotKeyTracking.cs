@@ -10,11 +10,15 @@ namespace RedKite.Server.Sessions;
 /// <param name="Count">How many keys are reported.</param>
 /// <param name="DurationMs">When the tracking ends by itself; 0: never.</param>
 /// <param name="SampleRatio">One of this many uses of keys is added up.</param>
-internal sealed record HotKeyOptions(bool TracksCpu, bool TracksNet, int Count, long DurationMs, int SampleRatio);
+/// <param name="Slots">In a cluster, the slots whose keys are tracked; null: all.</param>
+internal sealed record HotKeyOptions(bool TracksCpu, bool TracksNet, int Count, long DurationMs, int SampleRatio, SlotSet? Slots);
+
+/// <summary>What commands have taken.</summary>
+internal readonly record struct HotKeySums(long Ns, long Bytes);
 
 /// <summary>What HOTKEYS GET reports.</summary>
 internal sealed record HotKeyReport(
-    HotKeyOptions Options, bool IsActive, long StartMs, long DurationMs, long CommandNs, long NetBytes, TimeSpan UserTime, TimeSpan SystemTime, (byte[] Key, long Sum)[] ByCpu, (byte[] Key, long Sum)[] ByNet);
+    HotKeyOptions Options, bool IsActive, long StartMs, long DurationMs, HotKeySums All, HotKeySums Selected, HotKeySums Sampled, TimeSpan UserTime, TimeSpan SystemTime, (byte[] Key, long Sum)[] ByCpu, (byte[] Key, long Sum)[] ByNet);
 
 /// <summary>
 /// HOTKEYS: the keys on which commands spend the most time and bytes, from a start to a stop. While it is active, the server's attention flag keeps
@@ -84,8 +88,9 @@ internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace,
                 isActive,
                 tracked.StartMs,
                 (isActive ? nowMs : tracked.EndSteadyMs) - tracked.StartSteadyMs,
-                tracked.CommandNs,
-                tracked.NetBytes,
+                tracked.All.Read(),
+                tracked.Selected.Read(),
+                tracked.Sampled,
                 user - tracked.TimeAtStart.User,
                 system - tracked.TimeAtStart.System,
                 tracked.Top(byCpu: true),
@@ -106,11 +111,13 @@ internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace,
             return;
         }
 
-        tracked.AddTotals(ns, bytes);
         int keys = 0;
         var counted = new KeyExtraction(cmd.Command);
         while (counted.MoveNext(cmd)) keys++;
         if (keys == 0) return;
+        tracked.All.Add(ns, bytes);
+        if (tracked.Options.Slots is { } slots && !slots.Contains(cmd.Slot())) return;
+        tracked.Selected.Add(ns, bytes);
         var extraction = new KeyExtraction(cmd.Command);
         while (extraction.MoveNext(cmd))
         {
@@ -150,8 +157,6 @@ internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace,
         private const int KeyBytesMax = 1024;
 
         private readonly Shard[] _shards = new Shard[ShardCount];
-        private long _commandNs;
-        private long _netBytes;
         private long _endSteadyMs;
 
         internal Tracked(KeptMemory kept, HotKeyOptions options, long nowMs, long steadyMs, (TimeSpan User, TimeSpan System) time)
@@ -180,17 +185,16 @@ internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace,
 
         internal (TimeSpan User, TimeSpan System) TimeAtEnd { get; set; }
 
-        internal long CommandNs => Volatile.Read(ref _commandNs);
+        /// <summary>Of all commands with keys.</summary>
+        internal Sums All { get; } = new();
 
-        internal long NetBytes => Volatile.Read(ref _netBytes);
+        /// <summary>Of those whose slot is tracked.</summary>
+        internal Sums Selected { get; } = new();
+
+        /// <summary>Of their keys' uses that were added up.</summary>
+        internal HotKeySums Sampled => _shards.Aggregate(default(HotKeySums), static (sum, shard) => new HotKeySums(sum.Ns + shard.Sampled.Ns, sum.Bytes + shard.Sampled.Bytes));
 
         internal bool IsOver(long steadyMs) => Options.DurationMs > 0 && steadyMs - StartSteadyMs >= Options.DurationMs;
-
-        internal void AddTotals(long ns, long bytes)
-        {
-            Interlocked.Add(ref _commandNs, ns);
-            Interlocked.Add(ref _netBytes, bytes);
-        }
 
         internal void Add(KeyIdentity identity, ReadOnlySpan<byte> key, long ns, long bytes)
         {
@@ -212,6 +216,20 @@ internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace,
         }
     }
 
+    private sealed class Sums
+    {
+        private long _ns;
+        private long _bytes;
+
+        internal void Add(long ns, long bytes)
+        {
+            Interlocked.Add(ref _ns, ns);
+            Interlocked.Add(ref _bytes, bytes);
+        }
+
+        internal HotKeySums Read() => new(Volatile.Read(ref _ns), Volatile.Read(ref _bytes));
+    }
+
     private sealed class Shard
     {
         private readonly Lock _adding = new();
@@ -221,6 +239,7 @@ internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace,
         private long _counted;
         private bool _isReleased;
         private SampleGap _gap = new(0x2545F491);
+        private HotKeySums _sampled;
         private int _left; // uses until the next sample
 
         internal Shard(KeptMemory kept, KeyRanking? byCpu, KeyRanking? byNet)
@@ -240,9 +259,18 @@ internal sealed class HotKeyTracking(AttentionWord attention, Keyspace keyspace,
                     if (--_left > 0) return;
                 }
 
+                _sampled = new HotKeySums(_sampled.Ns + ns, _sampled.Bytes + bytes);
                 _byCpu?.Add(identity, key, ns);
                 _byNet?.Add(identity, key, bytes);
                 Count();
+            }
+        }
+
+        internal HotKeySums Sampled
+        {
+            get
+            {
+                lock (_adding) return _sampled;
             }
         }
 

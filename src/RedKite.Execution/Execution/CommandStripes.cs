@@ -34,7 +34,7 @@ internal sealed class CommandStripes(ExecutorCore core)
         }
 
         if (count > 0) _hashes.PrefetchEntries(mayAdd: command.Is(CommandFlags.Write), EntryBytes(requestBytes, ReplyBytes, count));
-        return stripes.IsEmpty && cmd.Session.Connection is null && HasEffectWithoutKeys(command) ? StripeSet.Of(0) : stripes;
+        return stripes.IsEmpty && cmd.Session.Connection is null && !command.Is(CommandFlags.WalksStripes) && HasEffectWithoutKeys(command) ? StripeSet.Of(0) : stripes;
     }
 
     // Of a caller in the process. Who ends the stream for replicas waits for the loops, and then locks all stripes: what is appended behind that would be

@@ -45,10 +45,13 @@ internal sealed class InvocationPublisher(ExecutorCore core, UnitEffects effects
         effects.PublishEffects(cmd.Arguments.Input);
     }
 
+    /// <inheritdoc cref="PublishRecorded(Session?)"/>
+    internal void PublishRecorded() => PublishRecorded(writer: null);
+
     /// <summary>Publishes the changes that the store made by itself: keys that it found expired. The stripe is locked.</summary>
-    internal void PublishRecorded()
+    internal void PublishRecorded(Session? writer)
     {
-        if (_recording.TakesEffects) effects.PublishEffects(request: []);
+        if (_recording.TakesEffects && effects.PublishEffects(request: []) && writer is not null) _engine.NoteWritten(writer, hasChanged: true);
         PublishChanges();
         _recording.Clear();
     }

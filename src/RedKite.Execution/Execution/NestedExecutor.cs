@@ -34,7 +34,7 @@ internal sealed class NestedExecutor(ExecutorCore core, CommandRunner runner, In
 
     public string? BusyReply => _engine.Script.BusyReply;
 
-    public void PublishRecorded() => publisher.PublishRecorded();
+    public void PublishRecorded(Session? writer = null) => publisher.PublishRecorded(writer);
 
     public void BeginUnit()
     {

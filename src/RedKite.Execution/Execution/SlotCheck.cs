@@ -147,6 +147,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
             return Verdict.Executes;
         }
 
+        if (command.HasSlotCursor) return cmd[1] is [(byte)'0'] ? Verdict.Executes : See(cmd[1], routing, ref keys);
         var extraction = new KeyExtraction(command);
         while (extraction.MoveNext(cmd))
         {

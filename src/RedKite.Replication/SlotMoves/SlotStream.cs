@@ -1,4 +1,6 @@
 using System.Buffers;
+using System.Globalization;
+using System.Text;
 using RedKite.Server.Changes;
 using RedKite.Store.Keyspace;
 
@@ -19,6 +21,7 @@ internal sealed class SlotStream(SlotSet slots, long bytesMax) : IEffectConsumer
     private long _appended;
     private long _taken;
     private bool _isOver;
+    private int _database = -1; // of the next command; none: what was sent before it was of any
 
     public bool TakesRequests => true;
 
@@ -51,11 +54,14 @@ internal sealed class SlotStream(SlotSet slots, long bytesMax) : IEffectConsumer
         if (count == 0) return;
         lock (_lock)
         {
-            if (count > 1) Append("*1\r\n$5\r\nMULTI\r\n"u8);
+            bool begins = count > 1;
             for (int i = 0; i < record.Count; i++)
             {
                 EffectCommand command = record[i];
                 if (!Takes(command)) continue;
+                Select(command.Database);
+                if (begins) Append("*1\r\n$5\r\nMULTI\r\n"u8);
+                begins = false;
                 foreach (ReadOnlySpan<byte> piece in command) Append(piece);
             }
 
@@ -66,7 +72,11 @@ internal sealed class SlotStream(SlotSet slots, long bytesMax) : IEffectConsumer
     public void PublishedRequests(int database, int slot, ReadOnlySpan<byte> requests)
     {
         if (slot < 0 || !slots.Contains(slot)) return;
-        lock (_lock) Append(requests);
+        lock (_lock)
+        {
+            Select(database);
+            Append(requests);
+        }
     }
 
     /// <summary>Takes the next bytes, if there are any.</summary>
@@ -95,6 +105,14 @@ internal sealed class SlotStream(SlotSet slots, long bytesMax) : IEffectConsumer
     internal static void Return(byte[] chunk) => ArrayPool<byte>.Shared.Return(chunk);
 
     private bool Takes(in EffectCommand command) => command.Slot >= 0 && (command.Targets & EffectTargets.Replicas) != 0 && slots.Contains(command.Slot);
+
+    private void Select(int database)
+    {
+        if (database == _database) return;
+        _database = database;
+        string index = database.ToString(CultureInfo.InvariantCulture);
+        Append(Encoding.ASCII.GetBytes($"*2\r\n$6\r\nSELECT\r\n${index.Length}\r\n{index}\r\n"));
+    }
 
     private void Append(ReadOnlySpan<byte> bytes)
     {

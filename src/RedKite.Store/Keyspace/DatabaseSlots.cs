@@ -25,10 +25,10 @@ internal sealed partial class Database
     /// <summary>The number of keys of a slot.</summary>
     internal int CountOfSlot(int slot) => _tables[slot % _tables.Length]?.CountOfSlot(slot) ?? 0;
 
-    /// <summary>Removes a key of a slot that is not this node's any more. Its stripe is locked.</summary>
-    internal void UnlinkMoved(ReadOnlySpan<byte> key, ulong hash)
+    /// <summary>Removes a key with others of its slot. Its stripe is locked.</summary>
+    internal void UnlinkOfSlot(ReadOnlySpan<byte> key, ulong hash, UnlinkReason reason = UnlinkReason.Moved)
     {
         Entry entry = Find(key, hash, ExpiryClock.Never);
-        if (entry.Exists) Unlink(entry, UnlinkReason.Moved);
+        if (entry.Exists) Unlink(entry, reason);
     }
 }

@@ -51,6 +51,9 @@ internal enum UnlinkReason : byte
 
     /// <summary>The key's slot is another node's.</summary>
     Moved,
+
+    /// <summary>A command removes all keys of the slot.</summary>
+    Flushed,
 }
 
 /// <summary>

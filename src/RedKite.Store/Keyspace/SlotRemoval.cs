@@ -80,7 +80,7 @@ internal sealed class SlotRemoval
         while (_walk.Stripe == _stripe && _entries.Count < KeysPerSlice) _walk.Next(_entries);
         foreach (Entry entry in _entries)
         {
-            database.UnlinkMoved(entry.Key, _keyspace.Hash(entry.Key));
+            database.UnlinkOfSlot(entry.Key, _keyspace.Hash(entry.Key));
             Keys++;
         }
 

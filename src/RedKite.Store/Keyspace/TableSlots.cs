@@ -19,6 +19,23 @@ internal sealed unsafe partial class Table
     /// <summary>The last one.</summary>
     internal static uint LastPrefix(int upper) => Prefix(((ulong)upper << 56) | (ulong.MaxValue >> 8));
 
+    /// <summary>Collects those entries of the next bucket that are of a slot. False: the slot has no further bucket.</summary>
+    /// <param name="cursor">From <see cref="FirstPrefix"/> of the slot on.</param>
+    /// <param name="slot">A slot of the table's stripe.</param>
+    /// <param name="bucket">For the bucket's entries; a bucket has those of several slots.</param>
+    /// <param name="entries">Gets the slot's.</param>
+    internal bool NextBucketOfSlot(ref TableCursor cursor, int slot, EntryList bucket, EntryList entries)
+    {
+        bucket.Clear();
+        bool more = NextBucket(ref cursor, bucket);
+        foreach (nint block in bucket.Blocks)
+        {
+            if (KeySlot.Of(Entry.FromBlock(block).Key) == slot) entries.Add((byte*)block);
+        }
+
+        return more && cursor.Prefix <= LastPrefix(KeyHasher.UpperOfSlot(slot));
+    }
+
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private void CountSlot(ulong hash, int change)
     {

@@ -22,7 +22,11 @@ public sealed class SlotStreamTests
         Unit(["SET", "a", "2"], ["SET", "b", "2"], ["APPEND", "a", "3"]);
         Unit(["SET", "b", "4"], ["SET", "a", "5"]);
         session.Execute("FLUSHALL");
-        Assert.Equal("SET a 1|MULTI|SET a 2|APPEND a 3|EXEC|SET a 5|", Taken(stream));
+        Assert.Equal("SELECT 0|SET a 1|MULTI|SET a 2|APPEND a 3|EXEC|SET a 5|", Taken(stream));
+        session.Execute("SELECT", "3");
+        session.Execute("SET", "a", "6");
+        Unit(["SET", "a", "7"], ["SELECT", "0"], ["SET", "a", "8"], ["SET", "a", "9"]);
+        Assert.Equal("SELECT 3|SET a 6|MULTI|SET a 7|SELECT 0|SET a 8|SET a 9|EXEC|", Taken(stream));
         Assert.Equal(0, stream.WaitingBytes);
 
         for (int i = 0; i < 100; i++) session.Execute("SET", "a", new string('x', 100));
