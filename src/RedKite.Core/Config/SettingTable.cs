@@ -26,6 +26,7 @@ internal static class SettingTable
     private const string OneForm = "an array has one form: slices of 256 indexes, which take memory for the elements that they have";
     private const string NoTemplates = "hashes do not share the names of their fields; HIMPORT saves their transmission";
     private const string NoBus = "nodes do not speak to each other: there is no cluster bus";
+    private const string OneAddress = "clients and nodes are told the same address: `cluster-announce-ip`, `cluster-announce-port`, `cluster-announce-tls-port`";
     private const string NoVotes = "a node does not fail over by itself: its topology is given to it";
     private const string OwnMoves = "moves of slots as a whole have RedKite's own limits: `cluster-move-pause-ms`, and those in docs/bounds.md";
     private const string AlwaysFreedLater = "the memory of large values is always freed in slices, after the command";
@@ -299,6 +300,14 @@ internal static class SettingTable
         Integer("cluster-slot-migration-write-pause-timeout", 0, long.MaxValue, 10_000).WithRemark("as in Redis 8.4").WithoutEffect(OwnMoves),
         Integer("cluster-slot-migration-sync-buffer-drain-timeout", 0, long.MaxValue, 60_000, flags: Hidden).WithRemark("as in Redis 8.4").WithoutEffect(OwnMoves),
         Integer("cluster-slot-migration-max-archived-tasks", 1, int.MaxValue, 32, flags: Hidden).WithRemark("as in Redis 8.4").WithoutEffect(OwnMoves),
+        Integer("cluster-slot-migration-log-max-len", 0, long.MaxValue, 1000).WithRemark("as in Valkey 9").WithoutEffect(OwnMoves),
+        Integer("cluster-blacklist-ttl", 0, long.MaxValue, 60).WithRemark("as in Valkey 9").WithoutEffect(NoBus),
+        Integer("cluster-manual-failover-timeout", 1, int.MaxValue, 5000).WithRemark("as in Valkey 9").WithoutEffect("a handover of the role has limits of its own"),
+        Choice("cluster-config-save-behavior", ["sync", "best-effort"], "sync").WithRemark("as in Valkey 9").WithoutEffect("the topology is always written and synced before a change is answered"),
+        Text("cluster-announce-client-ipv4", "").WithRemark("as in Valkey 9").WithoutEffect(OneAddress),
+        Text("cluster-announce-client-ipv6", "").WithRemark("as in Valkey 9").WithoutEffect(OneAddress),
+        Integer("cluster-announce-client-port", 0, 65535, 0).WithRemark("as in Valkey 9").WithoutEffect(OneAddress),
+        Integer("cluster-announce-client-tls-port", 0, 65535, 0).WithRemark("as in Valkey 9").WithoutEffect(OneAddress),
         Integer("cluster-compatibility-sample-ratio", 0, 100, 0).WithoutEffect("commands are not checked for cluster compatibility"),
         Choice("cluster-preferred-endpoint-type", ["ip", "hostname", "unknown-endpoint"], "ip", s => (int)s.ClusterEndpointType, (s, v) => s.ClusterEndpointType = (ClusterEndpointType)v),
         Flag("cluster-require-full-coverage", true, s => s.ClusterRequiresFullCoverage, (s, v) => s.ClusterRequiresFullCoverage = v),

@@ -60,6 +60,9 @@ public class NewerServerTests
     [InlineData("hash-rdb-load-max-template-entries", "0", "4")]
     [InlineData("hash-rdb-load-template-disassembly-threshold", "0", "4")]
     [InlineData("bitmap-default-roaring", "no", "yes")]
+    [InlineData("cluster-blacklist-ttl", "60", "30")]
+    [InlineData("cluster-config-save-behavior", "sync", "best-effort")]
+    [InlineData("cluster-announce-client-port", "0", "7000")]
     public async Task Setting_without_effect_says_so_in_the_log(string name, string byDefault, string other)
     {
         await using LiveServer server = await LiveServer.StartAsync();
