@@ -25,14 +25,14 @@ public static class RedKiteBuilderExtensions
     {
         ArgumentNullException.ThrowIfNull(builder);
         ArgumentException.ThrowIfNullOrEmpty(name);
-        return Add(builder, name, port, password, cluster: null);
+        return Add(builder, name, port, password, isNode: false);
     }
 
     /// <summary>Adds a server, which may be a node of a cluster.</summary>
-    internal static IResourceBuilder<RedKiteResource> Add(IDistributedApplicationBuilder builder, string name, int? port, IResourceBuilder<ParameterResource>? password, RedKiteClusterResource? cluster)
+    internal static IResourceBuilder<RedKiteResource> Add(IDistributedApplicationBuilder builder, string name, int? port, IResourceBuilder<ParameterResource>? password, bool isNode)
     {
         RedKiteProgram program = RedKiteProgram.Find(builder.AppHostDirectory, Environment.GetEnvironmentVariable("PATH"), Environment.GetFolderPath(Environment.SpecialFolder.UserProfile));
-        var resource = new RedKiteResource(name, program, builder.AppHostDirectory) { PasswordParameter = password?.Resource, Cluster = cluster };
+        var resource = new RedKiteResource(name, program, builder.AppHostDirectory) { PasswordParameter = password?.Resource, IsNode = isNode };
         string check = name + "_check";
         builder.Services.AddHealthChecks().Add(new HealthCheckRegistration(check, _ => new RedKiteHealthCheck(resource), failureStatus: null, tags: null));
         if (builder.ExecutionContext.IsRunMode) builder.Eventing.Subscribe<BeforeResourceStartedEvent>(resource, (_, _) => resource.Program.IsFound ? Task.CompletedTask : throw NotFound(resource));

@@ -76,9 +76,9 @@ public static class RedKiteClusterBuilderExtensions
         ArgumentNullException.ThrowIfNull(builder);
         ArgumentException.ThrowIfNullOrEmpty(path);
         RedKiteClusterResource cluster = builder.Resource;
-        cluster.DataFolder = Path.GetFullPath(path, builder.ApplicationBuilder.AppHostDirectory);
-        cluster.EtcdPrefix = $"/redkite/{cluster.Name}/";
-        foreach (RedKiteResource node in cluster.Nodes) node.DataFolder = Path.Combine(cluster.DataFolder, node.Name);
+        string folder = Path.GetFullPath(path, builder.ApplicationBuilder.AppHostDirectory);
+        cluster.KeepIn(folder);
+        foreach (RedKiteResource node in cluster.Nodes) node.DataFolder = Path.Combine(folder, node.Name);
         return builder;
     }
 
@@ -95,16 +95,15 @@ public static class RedKiteClusterBuilderExtensions
 
     private static IResourceBuilder<RedKiteClusterResource> With(IResourceBuilder<RedKiteClusterResource> builder, object addresses)
     {
-        builder.Resource.Etcd = addresses;
         if (builder.Resource.OwnEtcd is { } own) builder.ApplicationBuilder.Resources.Remove(own);
-        builder.Resource.OwnEtcd = null;
+        builder.Resource.UseOther(addresses);
         return builder;
     }
 
     private static void AddEtcd(IDistributedApplicationBuilder builder, RedKiteClusterResource cluster)
     {
         var etcd = new EtcdResource(cluster.Name + "-etcd", EtcdProgram, builder.AppHostDirectory);
-        (cluster.OwnEtcd, cluster.Etcd) = (etcd, etcd.Client.Property(EndpointProperty.Url));
+        cluster.Use(etcd);
         if (builder.ExecutionContext.IsRunMode) builder.Eventing.Subscribe<BeforeResourceStartedEvent>(etcd, (_, _) => IsOnPath() ? Task.CompletedTask : throw NotFound(cluster));
         builder.AddResource(etcd).WithParentRelationship(cluster)
             .WithEndpoint(scheme: "http", name: EtcdResource.ClientEndpointName)
@@ -114,7 +113,7 @@ public static class RedKiteClusterBuilderExtensions
 
     private static void AddNode(IDistributedApplicationBuilder builder, RedKiteClusterResource cluster, string name, IResourceBuilder<ParameterResource>? password)
     {
-        IResourceBuilder<RedKiteResource> node = RedKiteBuilderExtensions.Add(builder, name, port: null, password, cluster)
+        IResourceBuilder<RedKiteResource> node = RedKiteBuilderExtensions.Add(builder, name, port: null, password, isNode: true)
             .WithParentRelationship(cluster)
             .WithArgs(context =>
             {

@@ -37,16 +37,24 @@ public sealed class RedKiteClusterResource : Resource, IResourceWithConnectionSt
     internal int Shards { get; }
 
     /// <summary>What the cluster's keys in etcd begin with.</summary>
-    internal string EtcdPrefix { get; set; }
+    internal string EtcdPrefix { get; private set; }
 
     /// <summary>The addresses of etcd: text, or an expression.</summary>
-    internal object? Etcd { get; set; }
+    internal object? Etcd { get; private set; }
 
     /// <summary>The etcd that belongs to it; null: a given one is used.</summary>
-    internal EtcdResource? OwnEtcd { get; set; }
+    internal EtcdResource? OwnEtcd { get; private set; }
 
     /// <summary>Where its nodes and its etcd have their folders; null: nothing is kept.</summary>
-    internal string? DataFolder { get; set; }
+    internal string? DataFolder { get; private set; }
 
     internal void Add(RedKiteResource node) => _nodes.Add(node);
+
+    internal void Use(EtcdResource own) => (OwnEtcd, Etcd) = (own, own.Client.Property(EndpointProperty.Url));
+
+    /// <summary>Uses another etcd instead of its own.</summary>
+    internal void UseOther(object addresses) => (OwnEtcd, Etcd) = (null, addresses);
+
+    /// <summary>Keeps everything in a folder, and so has the same keys in etcd each time.</summary>
+    internal void KeepIn(string folder) => (DataFolder, EtcdPrefix) = (folder, $"/redkite/{Name}/");
 }

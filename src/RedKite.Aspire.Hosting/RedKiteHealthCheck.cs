@@ -10,7 +10,7 @@ internal sealed class RedKiteHealthCheck(RedKiteResource resource) : IHealthChec
     {
         if (!resource.HasEndpoint) return HealthCheckResult.Unhealthy("The server has no endpoint yet.");
         string? password = resource.PasswordParameter is { } parameter ? await parameter.GetValueAsync(cancellationToken).ConfigureAwait(false) : null;
-        return await CheckAsync(resource.PrimaryEndpoint.Host, resource.PrimaryEndpoint.Port, password, cancellationToken, resource.Cluster is not null).ConfigureAwait(false);
+        return await CheckAsync(resource.PrimaryEndpoint.Host, resource.PrimaryEndpoint.Port, password, cancellationToken, resource.IsNode).ConfigureAwait(false);
     }
 
     // A command on data, because PING is answered while the data is loaded. A node of a cluster redirects it, and refuses it before there is a cluster.

@@ -45,6 +45,6 @@ public sealed class RedKiteResource : ExecutableResource, IResourceWithConnectio
     /// <summary>The folder of the data; null: nothing is kept.</summary>
     internal string? DataFolder { get; set; }
 
-    /// <summary>The cluster that it is a node of; null: of none.</summary>
-    internal RedKiteClusterResource? Cluster { get; init; }
+    /// <summary>Whether it is a node of a cluster.</summary>
+    internal bool IsNode { get; init; }
 }

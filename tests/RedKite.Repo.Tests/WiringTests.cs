@@ -12,7 +12,7 @@ public sealed partial class WiringTests
     private const int SettersMax = 300;
 
     // Settings are what CONFIG SET changes, options what a host sets.
-    private static readonly string[] Values = ["Settings.cs", "RedKiteOptions.cs", "BenchOptions.cs"];
+    private static readonly string[] Values = ["Settings.cs", "RedKiteOptions.cs", "RedKiteClusterOptions.cs", "BenchOptions.cs"];
 
     [Fact]
     public void Delegates_that_are_set_later_become_fewer()
