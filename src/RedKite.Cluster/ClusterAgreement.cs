@@ -27,7 +27,7 @@ internal sealed class ClusterAgreement : IDisposable
     {
         (_core, _cluster, _store) = (core, cluster, new WatchedStore(store));
         var lease = TimeSpan.FromMilliseconds(core.Settings.ClusterLeaseMs);
-        TimeProvider time = TimeProvider.System;
+        TimeProvider time = core.Clock.Provider;
         Deadline = new LeaseDeadline(time);
         Node = new AgreedNode(core, host, cluster);
         _agent = new NodeAgent(_store, Node, Deadline, time, lease);
@@ -155,10 +155,7 @@ internal sealed class ClusterAgreement : IDisposable
     internal void Withdraw(string moveId, CancellationToken cancellation)
     {
         using var either = CancellationTokenSource.CreateLinkedTokenSource(cancellation, _stop.Token);
-        SharedTopology? behind = SlotPromise.Withdraw(_store, moveId, TimeProvider.System, either.Token).GetAwaiter().GetResult();
-        if (behind?.Topology.Find(Node.Id) is null) return; // no slot is this node's
-        while (_cluster.VersionInForce < behind.Topology.Version) either.Token.WaitHandle.WaitOne(TimeSpan.FromMilliseconds(2));
-        either.Token.ThrowIfCancellationRequested();
+        _agent.Withdraw(moveId, () => _cluster.VersionInForce, either.Token).GetAwaiter().GetResult();
     }
 
     /// <summary>Whether the store's topology has this node, which may not have seen yet that it was taken out. Returns the error of a reply if it has, or that is not known; null: it has not.</summary>

@@ -11,7 +11,7 @@ internal sealed partial class ClusterService : IClusterOwnership
 {
     private SlotSet? _held;
     private bool _closesHeld;
-    private SlotSet? _doubtful; // whether the store says that another node has them is not known
+    private SlotGift? _doubtful; // whether the store says that the other node has the slots is not known
     private bool _doubts; // whether what is being given may be the other node's already
 
     public string SelfId => _state.SelfId;
@@ -23,6 +23,14 @@ internal sealed partial class ClusterService : IClusterOwnership
         get
         {
             lock (_changing) return _doubts ? _state.Giving : System.Collections.Immutable.ImmutableSortedDictionary<int, string>.Empty;
+        }
+    }
+
+    public IReadOnlyDictionary<int, string> InDoubt
+    {
+        get
+        {
+            lock (_changing) return _doubtful is { } gift ? gift.Slots.Slots().ToDictionary(static slot => slot, _ => gift.ToId) : Doubtful;
         }
     }
 
@@ -55,11 +63,11 @@ internal sealed partial class ClusterService : IClusterOwnership
         return gift;
     }
 
-    public void Doubt(SlotSet? slots)
+    public void Doubt(SlotGift? gift)
     {
         lock (_changing)
         {
-            _doubtful = slots;
+            _doubtful = gift;
             Route();
         }
     }

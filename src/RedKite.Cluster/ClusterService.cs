@@ -323,7 +323,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
 
         int self = topology.IndexOf(state.SelfId);
         short[] owners = topology.Owners.ToArray();
-        SlotSet? doubtful = _doubts ? SlotSet.Of(state.Giving.ContainsKey) : _doubtful;
+        SlotSet? doubtful = _doubts ? SlotSet.Of(state.Giving.ContainsKey) : _doubtful?.Slots;
         foreach (int slot in doubtful?.Slots() ?? []) owners[slot] = SlotRouting.NoNode;
 
         SlotRouting? before = _core.Routing.Value;

@@ -18,8 +18,8 @@ internal interface IClusterMember
     /// <summary>The version of the topology by which everything goes that begins now.</summary>
     long VersionInForce { get; }
 
-    /// <inheritdoc cref="IClusterOwnership.Doubtful"/>
-    IReadOnlyDictionary<int, string> Doubtful { get; }
+    /// <summary>Slots that this node refuses because it does not know whether it has given them, and to which node; empty: none.</summary>
+    IReadOnlyDictionary<int, string> InDoubt { get; }
 
     /// <summary>What it has discarded as a former primary, in a sentence, while that is news; null: nothing, as far as is known.</summary>
     string? LostWrites { get; }

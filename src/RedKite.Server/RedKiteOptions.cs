@@ -136,7 +136,7 @@ public sealed class RedKiteOptions
     internal bool UsesSlots { get; init; }
 
     /// <summary>Opens the store that a node agrees on its cluster by; null: the one that the settings name, if they do.</summary>
-    internal Func<Server.Cluster.Store.IClusterStore>? ClusterStore { get; init; }
+    internal Func<Server.Cluster.Store.IClusterStore>? ClusterStore { get; set; }
 
     /// <summary>Further data that is no key.</summary>
     internal IReadOnlyList<IKeylessData> Keyless { get; init; } = [];

@@ -11,7 +11,10 @@ internal sealed partial class NodeAgent
 {
     private const int GiftAttemptsMax = 20; // while others change the topology
 
-    private const string RegistrationEnded = "this node's registration in the store has ended";
+    /// <summary>Why slots were not given: whether they were was read behind the next registration.</summary>
+    internal const string RegistrationEnded = "this node's registration in the store has ended";
+
+    private static readonly TimeSpan LookAtVersion = TimeSpan.FromMilliseconds(2);
 
     private readonly List<SlotGift> _gifts = []; // those that have not ended, under the lock
 
@@ -20,6 +23,21 @@ internal sealed partial class NodeAgent
     {
         lock (_seeing) _gifts.Add(gift);
         _wake.Set();
+    }
+
+    /// <summary>Takes a promise of this node back (<see cref="IClusterOwnership.Withdraw"/>).</summary>
+    /// <param name="moveId">The move.</param>
+    /// <param name="versionInForce">The version of the topology by which everything goes that begins now.</param>
+    /// <param name="cancellation">The node stops.</param>
+    internal async Task Withdraw(string moveId, Func<long> versionInForce, CancellationToken cancellation)
+    {
+        SharedTopology? behind = await SlotPromise.Withdraw(_store, moveId, _time, cancellation);
+        while (behind?.Topology.Find(_node.Id) is not null && versionInForce() < behind.Topology.Version)
+        {
+            // A node that was taken out since then goes by no other topology any more, and no slot is its.
+            if (Latest is { } latest && latest.Topology.Version >= behind.Topology.Version && latest.Topology.Find(_node.Id) is null) return;
+            await Wake.Delay(_time, LookAtVersion, cancellation);
+        }
     }
 
     private SlotGift[] Gifts

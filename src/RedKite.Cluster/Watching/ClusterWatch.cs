@@ -125,7 +125,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, IClusterM
     {
         ClusterState state = cluster.State;
         ClusterTopology topology = state.Topology;
-        int doubtful = cluster.Doubtful.Count;
+        int doubtful = cluster.InDoubt.Count;
         double wholeSeconds = host.Moves.Where(static move => !move.HasEnded).Select(static move => move.Seconds).DefaultIfEmpty().Max();
         if (_store is null && ++_asked % HottestEvery == 1) _hottest = HotKeySketch.HottestSlot(core.Metrics.Executors, core.Clock.NowMs);
         lock (_lock)
@@ -256,7 +256,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, IClusterM
     {
         ClusterState state = cluster.State;
         NodeFigures own = Own();
-        IReadOnlyDictionary<int, string> doubtful = cluster.Doubtful;
+        IReadOnlyDictionary<int, string> doubtful = cluster.InDoubt;
         IReadOnlyList<MoveProgress> moves = host.Moves;
         lock (_lock)
         {

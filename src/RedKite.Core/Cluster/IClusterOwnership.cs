@@ -32,7 +32,7 @@ internal interface IClusterOwnership
     /// <summary>Where a node is reached by other nodes; null: that is not known.</summary>
     PrimaryAddress? AddressOf(string id);
 
-    /// <summary>Slots of which it is not known whether they were given, and to which node; empty: none.</summary>
+    /// <summary>Slots of which it is not known, without a store, whether they were given, and to which node; empty: none.</summary>
     IReadOnlyDictionary<int, string> Doubtful { get; }
 
     /// <summary>Has commands that write to some slots refused with their stripes locked; null: no more. Those that begin wait by a pause.</summary>
@@ -63,8 +63,8 @@ internal interface IClusterOwnership
     /// </summary>
     SlotGift BeginGift(SlotSet slots, string toId, string moveId, long promisedAt);
 
-    /// <summary>Refuses slots of which it is not known whether they were given; null: it is known.</summary>
-    void Doubt(SlotSet? slots);
+    /// <summary>Refuses the slots of a gift of which it is not known whether they were given; null: it is known.</summary>
+    void Doubt(SlotGift? gift);
 
     /// <summary>Puts into the store that this node keeps what it has received in a move, until <see cref="Withdraw"/> has returned.</summary>
     /// <param name="moveId">The move.</param>

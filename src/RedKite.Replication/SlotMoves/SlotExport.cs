@@ -268,7 +268,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
                 return false;
             }
 
-            _ownership.Doubt(move.Slots);
+            _ownership.Doubt(gift);
             _ownership.Hold(null);
             _resumedMs = _core.Clock.SteadyMs;
             ResumeClients();

@@ -6,7 +6,7 @@ namespace RedKite.Fuzz.Tests.Cluster;
 /// <summary>
 /// A node whose data is a list of writes, under the real agent: it executes writes and reads as a server does, sends them to its replicas, and lets their replies leave when enough have acknowledged.
 /// </summary>
-internal sealed class SimulatedNode : INode
+internal sealed partial class SimulatedNode : INode
 {
     private readonly Simulation _simulation;
     private readonly List<(long Offset, int Write)> _waiting = []; // replies
@@ -106,6 +106,7 @@ internal sealed class SimulatedNode : INode
         }
 
         Release(); // others count
+        RemoveForeign();
         if (isSealed) return;
         bool goesOn = _isSealed;
         _isSealed = false;
@@ -153,8 +154,9 @@ internal sealed class SimulatedNode : INode
     /// <summary>A client writes. The reply leaves at once or later, or never.</summary>
     internal void Write(int write)
     {
-        if (!Serves || _isPaused) return;
-        _simulation.NoteExecuted(this);
+        int group = _simulation.GroupOf(write);
+        if (!ServesGroup(group) || _isPaused || _isHeld) return;
+        _simulation.NoteExecuted(this, group);
         Data = Data.With(write);
         if (write < 10) Note($"writes {write}");
         Send();
@@ -293,6 +295,7 @@ internal sealed class SimulatedNode : INode
     internal void Tick()
     {
         if (IsPrimary) Send();
+        TickMoves();
     }
 }
 
@@ -309,6 +312,22 @@ internal sealed class WriteList
     internal int Count => _count;
 
     internal IEnumerable<int> All => _writes.Take(_count);
+
+    /// <summary>What it has of a group of slots now.</summary>
+    internal HashSet<int> Of(int group, int groups)
+    {
+        HashSet<int> left = [];
+        foreach (int write in All)
+        {
+            if (write == RemovalOf(group)) left.Clear();
+            else if (write > 0 && write % groups == group) left.Add(write);
+        }
+
+        return left;
+    }
+
+    /// <summary>The write that removes all of a group.</summary>
+    internal static int RemovalOf(int group) => -1 - group;
 
     internal WriteList With(int write)
     {

@@ -8,34 +8,44 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Fuzz.Tests.Cluster;
 
 /// <summary>
-/// A cluster of the real agents and controllers in virtual time, with one shard, while processes die and stand still, clocks run apart, and the network loses what a seed says. It fails if a write
-/// was acknowledged that the data does not have, if a node serves behind one that took over from it, or if the cluster does not serve when everything is well again.
+/// A cluster of the real agents and controllers in virtual time, while processes die and stand still, clocks run apart, and the network loses what a seed says. It fails if a write
+/// was acknowledged that the data does not have, if a node serves behind one that took over from it, or if the cluster does not serve when everything is well again. With two shards, their slots move as a whole
+/// meanwhile, in a few groups: a group has one owner, the moves end, and no node has keys of others at the end.
 /// </summary>
 internal sealed class Simulation
 {
-    private const int Nodes = 4; // the last one joins at some time, or never
-    private const int Founders = 3;
     private static readonly TimeSpan Lease = TimeSpan.FromSeconds(10);
 
-    private readonly SimulatedNode[] _nodes = new SimulatedNode[Nodes];
+    private readonly SimulatedNode[] _nodes; // the last one joins at some time, or never
     private readonly HashSet<(int From, int To)> _cut = [];
-    private readonly HashSet<int> _replied = [];
+    private readonly HashSet<int>[] _replied; // by groups, as what follows
+    private readonly (long Version, string Incarnation)[] _served;
+    private readonly int _shards;
     private readonly int _acks;
     private readonly StringBuilder _history = new();
-    private readonly int[] _lives = new int[Nodes];
-    private long _servedVersion;
+    private readonly int[] _lives;
     private int _writes;
+    private int _moves;
+    private bool _isHealed;
 
-    internal Simulation(int seed)
+    internal Simulation(int seed, int shards = 1)
     {
+        _shards = shards;
+        Count = shards == 1 ? 3 : 5;
+        Groups = shards == 1 ? 1 : 4;
+        (_nodes, _lives) = (new SimulatedNode[Count + 1], new int[Count + 1]);
+        (_replied, _served) = ([.. Enumerable.Range(0, Groups).Select(static _ => new HashSet<int>())], new (long, string)[Groups]);
         Random = new Random((int)(((ulong)(uint)seed * 0x9E3779B97F4A7C15) >> 33)); // seeds in a row begin alike otherwise
         Store = new SimulatedStore(Time, Random);
         _acks = Random.Next(3) == 0 ? 0 : 1;
-        for (int i = 0; i < Founders; i++) Start(i);
+        for (int i = 0; i < Count; i++) Start(i);
         Create();
     }
 
-    private int Count { get; set; } = Founders;
+    private int Count { get; set; }
+
+    /// <summary>How many parts the slots have, each of which moves as a whole. A write is of the part that its number says.</summary>
+    internal int Groups { get; }
 
     internal VirtualTime Time { get; } = new();
 
@@ -44,7 +54,13 @@ internal sealed class Simulation
     internal SimulatedStore Store { get; }
 
     /// <summary>How many writes were acknowledged.</summary>
-    internal int Replied => _replied.Count;
+    internal int Replied => _replied.Sum(static writes => writes.Count);
+
+    /// <summary>How many moves have ended with the slots given, and without.</summary>
+    internal (int Given, int Failed) Moves { get; private set; }
+
+    /// <summary>How often a source did not know for longer than clients wait whether it had given slots.</summary>
+    internal int Doubts { get; private set; }
 
     /// <summary>How often another node took over.</summary>
     internal int Takeovers { get; private set; }
@@ -54,11 +70,13 @@ internal sealed class Simulation
         Time.Run(TimeSpan.FromSeconds(3));
         for (int fault = Random.Next(1, 7); fault > 0; fault--)
         {
-            DoHarm();
+            if (_shards > 1) BeginMoves();
+            DoHarm(Random.Next(Count));
             Use(TimeSpan.FromMilliseconds(Random.Next(100, 15_000)));
         }
 
         Heal();
+        _isHealed = true;
         Use(TimeSpan.FromSeconds(45));
         CheckEnd();
     }
@@ -67,17 +85,28 @@ internal sealed class Simulation
 
     internal void Note(string line) => _history.AppendLine(CultureInfo.InvariantCulture, $"{Time.Now / TimeSpan.TicksPerMillisecond} {line}");
 
-    internal void NoteExecuted(SimulatedNode node)
+    internal void NoteExecuted(SimulatedNode node, int group)
     {
-        long version = VersionOfShard(node.Topology);
-        if (version < _servedVersion) Fail($"{node.Incarnation} serves as of the epoch {version}, and another one has served as of {_servedVersion}");
-        bool tookOver = version > _servedVersion;
+        long version = node.Topology.OwnerOf(SlotOf(group))!.Epoch;
+        (long Version, string Incarnation) before = _served[group];
+        if (version < before.Version || (version == before.Version && node.Incarnation != before.Incarnation)) Fail($"{node.Incarnation} serves the group {group} as of the epoch {version}, and {before.Incarnation} has served it as of {before.Version}");
+        bool tookOver = version > before.Version;
         if (tookOver) Takeovers++;
-        _servedVersion = version;
-        if (_acks > 0 && (tookOver || _writes % 16 == 0) && _replied.Except(node.Data.All).FirstOrDefault() is > 0 and int lost) Fail($"{node.Incarnation} serves without the write {lost}, which was acknowledged");
+        _served[group] = (version, node.Incarnation);
+        if (_acks > 0 && (tookOver || _writes % 16 == 0) && _replied[group].Except(node.Data.Of(group, Groups)).FirstOrDefault() is > 0 and int lost) Fail($"{node.Incarnation} serves without the write {lost}, which was acknowledged");
     }
 
-    internal void NoteReplied(int write) => _replied.Add(write);
+    internal void NoteReplied(int write) => _replied[GroupOf(write)].Add(write);
+
+    internal void NoteMoved(bool areGiven) => Moves = areGiven ? (Moves.Given + 1, Moves.Failed) : (Moves.Given, Moves.Failed + 1);
+
+    internal void NoteDoubt() => Doubts++;
+
+    internal int GroupOf(int write) => write % Groups;
+
+    internal int SlotOf(int group) => group * (KeySlot.Count / Groups);
+
+    internal SlotSet SlotsOf(int group) => SlotSet.Of([new SlotRange(SlotOf(group), SlotOf(group + 1) - 1)]);
 
     /// <summary>Sends to a node what it does with it, unless the network loses it.</summary>
     internal void Send(SimulatedNode from, string to, Action<SimulatedNode> received) => Send(from, _nodes[IndexOf(to)], received);
@@ -88,7 +117,7 @@ internal sealed class Simulation
         Time.After(TimeSpan.FromTicks(1 + Random.Next(30_000)), to.Process, () => received(to));
     }
 
-    private static long VersionOfShard(ClusterTopology topology) => topology.Epoch;
+    private SharedTopology Shared => SharedTopology.Of(Store.Find(StoreKeys.Topology)!);
 
     private static string IdOf(int index) => (index + 1).ToString("x40", CultureInfo.InvariantCulture);
 
@@ -112,10 +141,9 @@ internal sealed class Simulation
 
     private void Create()
     {
-        string shard = ClusterNode.ShardIdOf(IdOf(0));
-        short[] owners = new short[KeySlot.Count];
-        var topology = new ClusterTopology(1, 1,
-            [.. Enumerable.Range(0, Founders).Select(i => new ClusterNode(IdOf(i)) { ShardId = shard, PrimaryId = i == 0 ? null : IdOf(0), Epoch = i == 0 ? 1 : 0 })], owners,
+        short[] owners = [.. Enumerable.Range(0, KeySlot.Count).Select(slot => (short)(slot * _shards / KeySlot.Count))];
+        var topology = new ClusterTopology(1, _shards,
+            [.. Enumerable.Range(0, Count).Select(i => new ClusterNode(IdOf(i)) { ShardId = ClusterNode.ShardIdOf(IdOf(i % _shards)), PrimaryId = i < _shards ? null : IdOf(i % _shards), Epoch = i < _shards ? i + 1 : 0 })], owners,
             new ClusterTerms { ClusterId = new string('c', 40) });
         Store.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(topology))]);
     }
@@ -134,11 +162,41 @@ internal sealed class Simulation
         }
     }
 
-    private void DoHarm()
+    // Faults come at all of their steps, and between them. Most moves last less than half a second.
+    private void BeginMoves()
     {
-        int index = Random.Next(Count);
+        for (int i = Random.Next(3); i >= 0; i--)
+        {
+            int group = Random.Next(Groups);
+            ClusterTopology now = Shared.Topology;
+            string owner = now.OwnerOf(SlotOf(group))!.Id;
+            string[] others = [.. now.Nodes.Where(node => node.IsPrimary && node.Id != owner).Select(static node => node.Id)];
+            if (others.Length == 0) continue;
+            (SimulatedNode source, string to, string id) = (_nodes[IndexOf(owner)], others[Random.Next(others.Length)], $"{++_moves}");
+            Time.After(TimeSpan.FromTicks(1), source.Process, () => source.BeginMove(group, _nodes[IndexOf(to)], id));
+            Use(TimeSpan.FromMilliseconds(Random.Next(1, 400)));
+        }
+    }
+
+    /// <summary>A move has come to one of its steps: now and then something happens to who takes part in it, then or soon.</summary>
+    internal void NoteStep(string id, SimulatedNode source, SimulatedNode target)
+    {
+        if (_isHealed || Random.Next(8) > 0) return;
+        SimulatedNode harmed = Random.Next(2) == 0 ? source : target;
+        bool cancels = Random.Next(3) == 0;
+        Time.After(TimeSpan.FromTicks(1 + Random.NextInt64(60 * TimeSpan.TicksPerMillisecond)), process: null, () =>
+        {
+            if (_isHealed) return;
+            if (cancels) Time.After(TimeSpan.FromTicks(1), target.Process, () => target.EndReception(id, "the destination has canceled the move"));
+            else DoHarm(IndexOf(harmed.Id));
+        });
+        if (Random.Next(2) == 0) Time.After(TimeSpan.FromMilliseconds(Random.Next(100, 14_000)), process: null, HealNetwork);
+    }
+
+    private void DoHarm(int index)
+    {
         SimulatedNode node = _nodes[index];
-        int kind = Random.Next(11);
+        int kind = Random.Next(_shards == 1 ? 11 : 12);
         Note($"harm {kind} to {node.Incarnation}");
         switch (kind)
         {
@@ -171,10 +229,13 @@ internal sealed class Simulation
                 HandOver(IdOf(index));
                 break;
             case 8:
-                if (Count < Nodes) Start(Count++);
+                if (Count < _nodes.Length) Start(Count++);
                 break;
             case 9:
                 Forget(IdOf(index));
+                break;
+            case 11:
+                node.Store.DelayMax = TimeSpan.FromMilliseconds(Random.Next(1500, 15_000)); // what it has sent may arrive when its registration has ended
                 break;
             default:
                 HealNetwork();
@@ -184,7 +245,7 @@ internal sealed class Simulation
 
     private void HandOver(string to)
     {
-        SharedTopology now = SharedTopology.Of(Store.Find(StoreKeys.Topology)!);
+        SharedTopology now = Shared;
         if (now.Topology.Find(to) is not { IsPrimary: false } replica) return;
         ClusterTopology next = now.Topology.WithTerms(replica.ShardId, now.Topology.Terms.Of(replica.ShardId) with { HandoverTo = to }).WithVersion(now.Topology.Version + 1);
         Store.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(next))]);
@@ -193,7 +254,7 @@ internal sealed class Simulation
     // As CLUSTER FORGET does; not the last replica, and not while a primary is chosen, which says that what it alone has may be lost.
     private void Forget(string id)
     {
-        ClusterTopology now = SharedTopology.Of(Store.Find(StoreKeys.Topology)!).Topology;
+        ClusterTopology now = Shared.Topology;
         if (now.Find(id) is not { PrimaryId: { } primary, ShardId: var shard } || now.ReplicasOf(primary).Count() < 2 || now.Terms.Of(shard).IsSealed) return;
         ClusterTopology next = now.Without(id);
         next = next.WithTerms(next.Terms with { Removed = next.Terms.Removed.Add(id) }).WithVersion(now.Version + 1);
@@ -222,18 +283,30 @@ internal sealed class Simulation
 
     private void CheckEnd()
     {
-        SimulatedNode[] serving = [.. _nodes.Take(Count).Where(static node => node.Serves)];
-        ClusterTopology topology = SharedTopology.Of(Store.Find(StoreKeys.Topology)!).Topology;
-        if (serving.Length == 0 && _acks > 0)
+        ClusterTopology topology = Shared.Topology;
+        Dictionary<string, NodeStatus> alive = Store.Entries.Where(static entry => entry.Key.StartsWith(StoreKeys.Nodes, StringComparison.Ordinal)).Select(static entry => NodeStatus.Read(entry.Value)).ToDictionary(static status => status.Node.Id);
+        for (int group = 0; group < Groups; group++)
         {
+            SimulatedNode[] serving = [.. _nodes.Take(Count).Where(node => node.ServesGroup(group))];
+
             // More was lost than the terms allow: then an operator decides, and nothing else may have done so.
-            ClusterNode primary = topology.Nodes.Single(static node => node.IsPrimary);
-            Dictionary<string, NodeStatus> alive = Store.Entries.Where(static entry => entry.Key.StartsWith(StoreKeys.Nodes, StringComparison.Ordinal)).Select(static entry => NodeStatus.Read(entry.Value)).ToDictionary(static status => status.Node.Id);
-            if (Succession.Hindrance(topology, primary, alive) is not null) return;
+            if (serving.Length == 0 && _acks > 0 && Succession.Hindrance(topology, topology.OwnerOf(SlotOf(group))!, alive) is not null) continue;
+            if (serving.Length != 1) Fail($"{serving.Length} nodes serve the group {group} at the end");
+            int[] lost = [.. _replied[group].Except(serving[0].Data.Of(group, Groups))];
+            if (_acks > 0 && lost.Length > 0) Fail($"acknowledged writes are lost: {string.Join(' ', lost.Take(5))} of {_replied[group].Count}");
         }
 
-        if (serving.Length != 1) Fail($"{serving.Length} nodes serve at the end");
-        int[] lost = [.. _replied.Except(serving[0].Data.All)];
-        if (_acks > 0 && lost.Length > 0) Fail($"acknowledged writes are lost: {string.Join(' ', lost.Take(5))} of {_replied.Count}");
+        foreach (SimulatedNode node in _nodes.Take(Count)) CheckMoves(node, topology);
+    }
+
+    private void CheckMoves(SimulatedNode node, ClusterTopology topology)
+    {
+        if (node.Moving is { } moving) Fail($"{node.Incarnation} has not ended a move: {moving}");
+        if (topology.Find(node.Id) is not { } self || topology.Terms.Of(self.ShardId).IsSealed || node.Position == DataPosition.None) return;
+        string owner = self.PrimaryId ?? self.Id;
+        for (int group = 0; group < Groups; group++)
+        {
+            if (topology.OwnerOf(SlotOf(group))!.Id != owner && node.Data.Of(group, Groups).FirstOrDefault() is > 0 and int foreign) Fail($"{node.Incarnation} has the key {foreign} of the group {group}, which is another node's");
+        }
     }
 }
