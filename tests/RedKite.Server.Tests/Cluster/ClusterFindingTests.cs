@@ -1,5 +1,6 @@
 using System.Text;
 using System.Text.Json;
+using RedKite.Server.Cluster;
 using RedKite.Server.Cluster.Watching;
 using RedKite.Server.Diagnostics;
 using RedKite.Server.Diagnostics.Reports;
@@ -52,6 +53,94 @@ public sealed class ClusterFindingTests
         Assert.Contains(primary.EndPoint, Details(other.Server, "cluster-shard-down"), StringComparison.Ordinal);
     }
 
+    // The first node goes by the test's clock, and the other one may hear of no changes.
+    [Fact]
+    public async Task A_lease_nearly_lost_a_move_that_does_not_end_and_an_old_topology_are_found()
+    {
+        var clock = new RedKiteTestClock();
+        List<ImpairedStore> stores = [];
+        await using RedKiteTestCluster cluster = await StartAsync(shards: 2, replicas: 0, options =>
+        {
+            if (stores.Count == 0) options.TimeProvider = clock;
+            ImpairedStore.Use(options, stores);
+        });
+        RedKiteTestNode node = cluster.Nodes[0], other = cluster.Nodes[1];
+        RedKiteServer server = node.Server;
+        LeaseDeadline deadline = server.Cluster!.Agreement!.Deadline;
+        await LookAsync(cluster);
+        ObservedSeconds.Pass(server, 30);
+        Assert.Empty(Findings(server));
+
+        node.Store.CutOff();
+        clock.Advance(TimeSpan.FromSeconds(400));
+        Assert.False(deadline.HasEnded);
+        await FoundAsync(cluster, server, "cluster-lease-short");
+        Assert.Contains("170 seconds of 600 were left", Details(server, "cluster-lease-short"), StringComparison.Ordinal);
+        node.Reconnect();
+        Assert.True(SpinWait.SpinUntil(() => deadline.Left.TotalSeconds > 500, 60_000));
+        await OverAsync(cluster, server);
+
+        Assert.Equal("OK", server.Execute("CLUSTER", "SETSLOT", "0", "MIGRATING", other.Id).Text);
+        Assert.Equal(0, server.Cluster.Watch.Figures().OldestMoveSeconds);
+        for (int i = 0; i < 5; i++)
+        {
+            clock.Advance(TimeSpan.FromSeconds(150));
+            node.Reconnect(); // renews at once
+            Assert.True(SpinWait.SpinUntil(() => deadline.Left.TotalSeconds > 500, 60_000));
+        }
+
+        await FoundAsync(cluster, server, "cluster-move-long");
+        Assert.Contains("A move of slots does not end", Details(server, "cluster-move-long"), StringComparison.Ordinal);
+        Assert.Equal("OK", server.Execute("CLUSTER", "SETSLOT", "0", "STABLE").Text);
+        await OverAsync(cluster, server);
+
+        stores[1].IsDeaf = true;
+        Assert.Equal("OK", server.Execute("CLUSTER", "DELSLOTS", "0").Text);
+        Assert.Equal("OK", server.Execute("CLUSTER", "ADDSLOTS", "0").Text);
+        await LookAsync(cluster);
+        clock.Advance(TimeSpan.FromSeconds(6)); // who is behind has had five seconds
+        await FoundAsync(cluster, server, "cluster-versions-apart");
+        Assert.Contains(other.EndPoint, Details(server, "cluster-versions-apart"), StringComparison.Ordinal);
+        stores[1].IsDeaf = false;
+        await OverAsync(cluster, server);
+    }
+
+    [Fact]
+    public async Task A_cluster_without_a_controller_and_a_slow_store_are_found()
+    {
+        List<ImpairedStore> stores = [];
+        await using RedKiteTestCluster cluster = await StartAsync(shards: 1, replicas: 0, options =>
+        {
+            options.Settings["cluster-controller"] = "no";
+            options.Settings["cluster-lease-ms"] = "2000";
+            ImpairedStore.Use(options, stores);
+        });
+        RedKiteServer server = cluster.Nodes[0].Server;
+        await FoundAsync(cluster, server, "cluster-no-controller");
+        stores[0].Delay = TimeSpan.FromMilliseconds(210); // the mean is of requests before that, too
+        await FoundAsync(cluster, server, "cluster-store-slow");
+    }
+
+    [Fact]
+    public async Task Slots_in_doubt_are_found()
+    {
+        await using RedKiteTestCluster cluster = await StartAsync(shards: 2, replicas: 0, ("cluster-move-pause-ms", "100"));
+        RedKiteTestNode a = cluster.Nodes[0], b = cluster.Nodes[1];
+        string found = "";
+        a.Server.Parts.SlotMoves()!.WatchSteps(name =>
+        {
+            if (name == "acknowledged") a.Store.CutOff();
+            if (name != "in-doubt") return;
+            ObservedSeconds.Pass(a.Server, 12);
+            found = Details(a.Server, "cluster-slots-doubtful");
+            a.Reconnect();
+        });
+        await cluster.MoveAsync(0..1000, a, b);
+        Assert.Contains("1000 slots", found, StringComparison.Ordinal);
+        Assert.Contains(b.EndPoint, found, StringComparison.Ordinal);
+        ObservedSeconds.Until(a.Server, () => !Findings(a.Server).Contains("cluster-slots-doubtful"), "the doubt is over");
+    }
+
     [Fact]
     public async Task The_report_has_everything_and_no_address_in_a_package()
     {
@@ -75,14 +164,19 @@ public sealed class ClusterFindingTests
         Assert.Contains(cluster.Nodes[0].Id, text, StringComparison.Ordinal);
     }
 
-    private static async Task<RedKiteTestCluster> StartAsync(int shards, int replicas, params (string Name, string Value)[] settings) => await RedKiteTestCluster.StartAsync(new RedKiteTestClusterOptions
+    private static Task<RedKiteTestCluster> StartAsync(int shards, int replicas, params (string Name, string Value)[] settings) => StartAsync(shards, replicas, options =>
+    {
+        foreach ((string name, string value) in settings) options.Settings[name] = value;
+    });
+
+    private static async Task<RedKiteTestCluster> StartAsync(int shards, int replicas, Action<RedKiteOptions> configure) => await RedKiteTestCluster.StartAsync(new RedKiteTestClusterOptions
     {
         Shards = shards,
         ReplicasPerShard = replicas,
         Configure = options =>
         {
             options.Settings["diagnostics"] = "yes";
-            foreach ((string name, string value) in settings) options.Settings[name] = value;
+            configure(options);
         },
     });
 
