@@ -4,13 +4,14 @@ using RedKite.TestSupport;
 namespace RedKite.EndToEnd.Tests.Clusters;
 
 /// <summary>
-/// Clients of other makers in cluster mode write and read, while a role is handed over, a primary is killed, and slots move: three shards with a replica each, in processes of their own, by a real etcd.
+/// Clients of other makers in cluster mode write and read, while a role is handed over, a primary is killed, and slots move, key by key and as a whole: three shards with a replica each, in processes of their own, by a real etcd.
 /// Every acknowledged write is there, no answer is wrong, and errors are of the kinds that docs/cluster.md names.
 /// </summary>
 public sealed class ClusterWorkloadTests
 {
     private const int Shards = 3;
     private const int Moved = 20;
+    private const int MovedAsWhole = 2_000;
 
     [Fact]
     public Task Clients_of_other_makers_go_on() => Run(rounds: 1, writes: 10);
@@ -48,6 +49,13 @@ public sealed class ClusterWorkloadTests
 
             await Reshard(nodes);
             clients.WaitForProgress(writes, "behind a reshard");
+
+            // As a whole, while clients write, and back.
+            string[] serving = [.. nodes.Primaries().Select(node => nodes.PlaceOf(node).Text)];
+            await Cluster(etcd, "move", "--count", MovedAsWhole.ToString(CultureInfo.InvariantCulture), "--from", serving[0], "--to", serving[1]);
+            clients.WaitForProgress(writes, "behind a move");
+            await Cluster(etcd, "rebalance");
+            clients.WaitForProgress(writes, "behind a rebalance");
         }
 
         clients.Stop();
@@ -64,6 +72,12 @@ public sealed class ClusterWorkloadTests
         string? reply = null;
         nodes.WaitFor(() => (reply = nodes.Try(replica, "CLUSTER FAILOVER")) == "OK" || nodes.IsPrimary(replica), () => $"the handover: {reply}");
         nodes.WaitFor(() => nodes.IsPrimary(replica) && !nodes.IsPrimary(primary), "the roles");
+    }
+
+    private static async Task Cluster(EtcdProgram etcd, params string[] arguments)
+    {
+        ChildProgram run = (await Transfers.Run(["cluster", .. arguments, "--cluster-etcd", etcd.Addresses[0].ToString(), "--yes"])).Succeeded();
+        Assert.Contains("move ", run.Output, StringComparison.Ordinal);
     }
 
     // Key by key, as operators do it.

@@ -304,6 +304,7 @@ internal sealed class Simulation
         if (node.Moving is { } moving) Fail($"{node.Incarnation} has not ended a move: {moving}");
         if (topology.Find(node.Id) is not { } self || topology.Terms.Of(self.ShardId).IsSealed || node.Position == DataPosition.None) return;
         string owner = self.PrimaryId ?? self.Id;
+        if (_nodes[IndexOf(owner)].History != node.History) return; // a replica that does not follow: it hears of no removal
         for (int group = 0; group < Groups; group++)
         {
             if (topology.OwnerOf(SlotOf(group))!.Id != owner && node.Data.Of(group, Groups).FirstOrDefault() is > 0 and int foreign) Fail($"{node.Incarnation} has the key {foreign} of the group {group}, which is another node's");
