@@ -7,7 +7,7 @@ namespace RedKite.EndToEnd.Tests.Clusters;
 
 /// <summary>
 /// A cluster on three hosts, each with a member of etcd, while processes are killed and stand still, hosts are cut off both ways and one way, links are slow, disks are full, a clock steps, and etcd is away.
-/// Clients of several kinds write and read all the time, and a program that knows only what they saw says what must not be.
+/// With two shards, slots move as a whole meanwhile. Clients of several kinds write and read all the time, and a program that knows only what they saw says what must not be.
 /// </summary>
 public sealed class ClusterFaultTests
 {
@@ -78,6 +78,7 @@ public sealed class ClusterFaultTests
         using var history = new ClusterHistory();
         using var clients = new ClusterClients(nodes, history, seed, names);
         clients.WaitForProgress(WritesPerRound, "at the beginning");
+        using SlotMover? mover = shards > 1 ? new SlotMover(nodes, seed) : null; // moves of slots are in progress all the time
         List<string> done = [];
         for (int round = 0; round < faults.Length; round++)
         {
@@ -90,11 +91,12 @@ public sealed class ClusterFaultTests
             done[^1] += string.Create(CultureInfo.InvariantCulture, $", {Stopwatch.GetElapsedTime(begin).TotalSeconds:0} s, at {begin}");
         }
 
+        mover?.Stop();
         clients.Stop();
         nodes.WaitForAll(() => $"seed {seed}: the end\n{hosts.Log()}");
         clients.ReadAtEnd();
         string verdict = await history.Judge(() => $"{string.Join('\n', done)}\n{nodes.Log()}");
-        TestContext.Current.TestOutputHelper?.WriteLine($"{string.Join('\n', done)}\nseed {seed}, {faults.Length} rounds{(ClusterHosts.FakeTime is null ? ", no clock steps without libfaketime" : "")}: {verdict}\nerrors: {string.Join(' ', history.Errors)}");
+        TestContext.Current.TestOutputHelper?.WriteLine($"{string.Join('\n', done)}\nseed {seed}, {faults.Length} rounds, {mover?.Begun ?? 0} moves of slots{(ClusterHosts.FakeTime is null ? ", no clock steps without libfaketime" : "")}: {verdict}\nerrors: {string.Join(' ', history.Errors)}");
         ClusterErrors.Expect(history.Errors);
     }
 
