@@ -237,10 +237,11 @@ internal sealed partial class SimulatedNode
     {
         if (_exports is { } id) _simulation.Send(this, _target!, other => other.Hear(id));
         RemoveForeign();
-        if (_reception is not { Failure: null } reception || Owns(_receivedGroup)) return;
-        if (!IsPrimary) reception.End("the destination is no primary any more");
+        if (_reception is not { } reception || Owns(_receivedGroup)) return;
+        if (_simulation.Time.Now - _heardFromSource > Silence.Ticks) reception.End("the connection was lost");
+        else if (reception.Failure is not null) return;
+        else if (!IsPrimary) reception.End("the destination is no primary any more");
         else if (Topology.OwnerOf(_simulation.SlotOf(_receivedGroup))?.Id != reception.SourceId) reception.End("the source does not own the slots any more");
-        else if (_simulation.Time.Now - _heardFromSource > Silence.Ticks) reception.End("the source is silent");
     }
 
     private void Hear(string id)
