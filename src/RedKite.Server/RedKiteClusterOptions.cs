@@ -61,6 +61,6 @@ public sealed class RedKiteClusterOptions
     {
         if (options.HasNoPort && !options.Settings.ContainsKey("tls-port")) yield return "Cluster needs a Port: clients and other nodes reach the node there";
         if (options.DataDirectory is null && options.ConfigFile is null && !options.Settings.ContainsKey("dir")) yield return "Cluster needs a DataDirectory: what the node knows of its cluster is kept there";
-        if (options.Databases is not null and not 1) yield return "Cluster has one database: Databases can only be 1";
+        if (options.Databases is not null and not 1) yield return "Databases has no effect on a node of a Cluster: the setting cluster-databases says how many it has";
     }
 }

@@ -199,7 +199,7 @@ public sealed class HostTests : IDisposable
                 "configuration RedKite:Cluster:Lease: expected a time such as 00:00:10",
                 "Cluster needs a Port: clients and other nodes reach the node there",
                 "Cluster needs a DataDirectory: what the node knows of its cluster is kept there",
-                "Cluster has one database: Databases can only be 1",
+                "Databases has no effect on a node of a Cluster: the setting cluster-databases says how many it has",
             ],
             failure.Faults);
     }
