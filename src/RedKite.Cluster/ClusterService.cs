@@ -57,10 +57,13 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     /// <summary>What this node knows about the cluster, for metrics, findings and the page.</summary>
     internal ClusterWatch Watch { get; }
 
-    public bool IsUp => IsUpBy(_state.Topology) && _core.Routing.Lease is not { HasEnded: true };
+    public bool IsUp => IsUpBy(_state.Topology) && !HasLostLease;
 
     /// <summary>By what commands are admitted; null: nothing yet.</summary>
     internal SlotRouting? Routing => _core.Routing.Value;
+
+    /// <summary>Whether the lease has ended by which the node would serve, or has not begun yet: it does not go by the store then.</summary>
+    internal bool HasLostLease => _core.Routing.Lease is { HasEnded: true };
 
     /// <summary>What it agrees on with other nodes by a store; null: the topology is given to it.</summary>
     internal ClusterAgreement? Agreement => _agreement;

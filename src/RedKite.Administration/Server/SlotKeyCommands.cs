@@ -19,6 +19,8 @@ internal sealed class SlotKeyCommands(ClusterService cluster, ReplicationState r
     // In a transaction or script, which holds its stripes, and what it has changed, until its end.
     internal const int KeysInUnitMax = 4096;
 
+    private const string BeingGiven = "TRYAGAIN The slot is being given to another node";
+
     // CLUSTER FLUSHSLOT slot [ASYNC | SYNC]
     internal void Flush(ref CommandContext cmd)
     {
@@ -90,10 +92,17 @@ internal sealed class SlotKeyCommands(ClusterService cluster, ReplicationState r
     }
 
     // Between the last change that the slot's next owner is sent and the change of the owner, a key that is removed here would be there again.
-    private string? RefusalOfFlush(int slot) => cluster.Routing is { } routing && (routing.IsHeld(slot) || routing.IsClosed(slot)) ? "TRYAGAIN The slot is being given to another node" : null;
+    private string? RefusalOfFlush(int slot) => RefusalOfDoubt(slot) ?? (cluster.Routing is { } routing && (routing.IsHeld(slot) || routing.IsClosed(slot)) ? BeingGiven : null);
 
     private string? RefusalOfTrim(int slot) =>
-        cluster.Routing is { } routing && routing.OwnerOf(slot) == routing.Self ? string.Create(CultureInfo.InvariantCulture, $"ERR the slot {slot} is served by this node") : null;
+        RefusalOfDoubt(slot) ?? (cluster.Routing is { } routing && routing.OwnerOf(slot) == routing.Self ? string.Create(CultureInfo.InvariantCulture, $"ERR the slot {slot} is served by this node") : null);
+
+    // While it is not known whose a slot is, it may turn out to be this node's, with its keys, or another one's.
+    private string? RefusalOfDoubt(int slot)
+    {
+        if (cluster.HasLostLease) return "CLUSTERDOWN The cluster is down";
+        return cluster.Routing?.Doubtful?.Contains(slot) == true ? BeingGiven : null;
+    }
 
     private void Remove(scoped in CommandContext cmd, IReadOnlyCollection<int> slots, UnlinkReason reason, Func<int, string?> refusalOf)
     {

@@ -96,6 +96,20 @@ public sealed class LeaseExitTests : IAsyncDisposable
         Assert.Equal(0, _lease.Late);
     }
 
+    // They name no key, but slots, which may be another node's by then.
+    [Fact]
+    public async Task Slots_are_not_emptied_without_a_lease()
+    {
+        await StartAsync();
+        RespConnection client = Connect();
+        client.Run("SET foo 1").IsOk();
+        _lease.End();
+        client.Run("CLUSTER FLUSHSLOT 12182").IsError("CLUSTERDOWN The cluster is down");
+        client.Run("TRIMSLOTS RANGES 1 12182 12182").IsError("CLUSTERDOWN The cluster is down");
+        Begin();
+        client.Run("GET foo").IsBulk("1");
+    }
+
     [Fact]
     public async Task Calls_in_the_process_that_outlive_the_lease_fail()
     {
