@@ -12,11 +12,11 @@ internal static class ManagedHeap
 
     /// <summary>Whether a collection is due at a time, which is noted then. From any thread: one of several gets it.</summary>
     /// <param name="lastMs">When the last one was made; 0: none was.</param>
-    /// <param name="nowMs">The server's time; a clock that was set back begins anew.</param>
+    /// <param name="nowMs">The time of the command that asks, which may be a little behind that of another thread's; a clock that was set back begins anew.</param>
     internal static bool IsDue(ref long lastMs, long nowMs)
     {
         long last = Volatile.Read(ref lastMs);
-        return (last == 0 || nowMs < last || nowMs - last >= IntervalMs) && Interlocked.CompareExchange(ref lastMs, nowMs, last) == last;
+        return (last == 0 || Math.Abs(nowMs - last) >= IntervalMs) && Interlocked.CompareExchange(ref lastMs, nowMs, last) == last;
     }
 
     internal static void Release() => GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);

@@ -1,3 +1,5 @@
+using System.Runtime.InteropServices;
+using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
 
 namespace RedKite.Store.Values.VectorSets;
@@ -13,7 +15,7 @@ internal sealed unsafe class VectorGraphReader : IDisposable
 
     private readonly long _idsMax;
     private readonly bool _asks;
-    private readonly ulong _multiplier = (ulong)Random.Shared.NextInt64() | 1; // nobody outside knows which ids are neighbours
+    private readonly KeyHasher _hasher = new(); // by a secret: nobody outside knows which ids are neighbours
     private NativeList<int> _slots; // a power of two; 0, or an index and 1
     private NativeList<ulong> _ids; // by index
     private NativeList<int> _numbers; // by index: the node of an id, once it is there
@@ -102,7 +104,7 @@ internal sealed unsafe class VectorGraphReader : IDisposable
     {
         ReadOnlySpan<int> slots = _slots.Items;
         int mask = slots.Length - 1;
-        int slot = (int)((id * _multiplier) >> 32) & mask;
+        int slot = (int)_hasher.Hash(MemoryMarshal.AsBytes(new ReadOnlySpan<ulong>(in id))) & mask;
         while (slots[slot] != 0 && _ids.Items[slots[slot] - 1] != id) slot = (slot + 1) & mask;
         return slot;
     }
