@@ -119,7 +119,7 @@ internal sealed class CommandEnvironment
 
     /// <summary>Unlocks a stripe that <see cref="TryEnterStripe"/> has locked.</summary>
     /// <param name="index">The stripe.</param>
-    /// <param name="writer">The client whose command had keys removed; null: those that were found expired are nobody's.</param>
+    /// <param name="writer">The client whose command removed keys; null: the keys had expired.</param>
     internal void ExitStripe(int index, Session? writer = null)
     {
         if (HeldStripes.Contains(index)) return;

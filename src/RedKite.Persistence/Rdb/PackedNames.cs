@@ -20,7 +20,7 @@ internal static class PackedNames
     /// <param name="count">The number of names.</param>
     /// <param name="step">The distance of the names.</param>
     /// <param name="packedMax">The most names of a value that stays packed.</param>
-    /// <param name="hasher">The hasher of the database, whose hashes nobody outside knows.</param>
+    /// <param name="hasher">The database's keyed hash, so that a payload cannot choose names that collide.</param>
     /// <param name="stayPacked">Whether the value may stay packed, and its names were compared; a table compares them itself.</param>
     internal static bool AreDistinct<TReader>(scoped TReader elements, int count, int step, long packedMax, KeyHasher hasher, out bool stayPacked)
         where TReader : struct, IElementReader, allows ref struct

@@ -15,7 +15,7 @@ internal sealed unsafe class VectorGraphReader : IDisposable
 
     private readonly long _idsMax;
     private readonly bool _asks;
-    private readonly KeyHasher _hasher = new(); // by a secret: nobody outside knows which ids are neighbours
+    private readonly KeyHasher _hasher = new(); // keyed, so that a payload cannot choose ids that collide
     private NativeList<int> _slots; // a power of two; 0, or an index and 1
     private NativeList<ulong> _ids; // by index
     private NativeList<int> _numbers; // by index: the node of an id, once it is there
