@@ -2,6 +2,7 @@ using System.Runtime.InteropServices;
 using RedKite.Bench;
 using RedKite.Dashboard;
 using RedKite.Host.Clusters;
+using RedKite.Server;
 using RedKite.Server.Config;
 using RedKite.Server.Durability;
 using RedKite.Server.Logging;
@@ -20,6 +21,7 @@ internal static class Program
         if (arguments is ["debug-package", .. string[] clusterPackage] && clusterPackage.Contains("--cluster")) return await ClusterPackageProgram.Run(clusterPackage, Console.Out, Console.Error).ConfigureAwait(false);
         if (arguments is ["debug-package", .. string[] packageOptions]) return DebugPackageProgram.Run(packageOptions, Console.Out, Console.Error);
         if (arguments is ["doctor", .. string[] doctorOptions]) return DoctorProgram.Run(doctorOptions, Console.Out, Console.Error);
+        ServerTypes.Add();
         if (arguments is ["check", .. string[] checkOptions]) return CheckProgram.Run(checkOptions, Console.In, Console.Out, Console.Error);
         if (arguments is ["export", .. string[] exportOptions]) return ExportProgram.Run(exportOptions, Console.Out, Console.Error);
         if (arguments is ["import", .. string[] importOptions]) return ImportProgram.Run(importOptions, Console.Out, Console.Error);

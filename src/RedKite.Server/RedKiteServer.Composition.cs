@@ -1,3 +1,4 @@
+using RedKite.Json;
 using RedKite.Net;
 using RedKite.Net.Interop;
 using RedKite.Persistence.Rdb;
@@ -25,7 +26,9 @@ using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using RedKite.Server.Sessions;
 using RedKite.Server.SlotMoves;
+using RedKite.Sketches;
 using RedKite.Store.Keyspace;
+using RedKite.TimeSeries;
 
 namespace RedKite;
 
@@ -37,6 +40,7 @@ public sealed partial class RedKiteServer
     /// <param name="options">What is no setting.</param>
     internal RedKiteServer(Configuration configuration, IEnumerable<string> faults, RedKiteOptions options)
     {
+        ServerTypes.Add();
         long allocatedBefore = GC.GetAllocatedBytesForCurrentThread();
         _faults = [.. faults];
         Settings settings = configuration.Settings;
@@ -71,6 +75,7 @@ public sealed partial class RedKiteServer
             var libraries = new FunctionLibraries(Engine.Script.Uses);
             Engine.Keyless.Add(libraries);
             foreach (IKeylessData kind in options.Keyless) Engine.Keyless.Add(kind);
+            _timeSeries = new TimeSeriesService(Engine);
             var durability = new DurabilityService(Engine, host, options.Files, LoadProgressOf(options));
             Parts = new ServerParts
             {
@@ -241,7 +246,7 @@ public sealed partial class RedKiteServer
 
     private CommandTable NewCommandTable(FunctionLibraries libraries, ClusterCommands cluster, IEnumerable<CommandFamily> added, RedKiteCommandSet custom)
     {
-        CommandFamily[] families = [.. CommandFamilies.Of(Parts, libraries, cluster), .. added];
+        CommandFamily[] families = [.. CommandFamilies.Of(Parts, libraries, cluster), .. JsonTypes.Families, .. SketchTypes.Families, .. _timeSeries.Families, .. added];
         var commands = new CommandTable(families);
         if (custom.Count > 0)
         {

@@ -18,6 +18,7 @@ using RedKite.Server.Model;
 using RedKite.Server.Sessions;
 using RedKite.Server.SlotMoves;
 using RedKite.Store.Keyspace;
+using RedKite.TimeSeries;
 
 namespace RedKite;
 
@@ -46,6 +47,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
     private readonly Func<EventLoop, Transport> _newTransport;
     private readonly Lazy<ServerWatch>? _watch; // null: the setting `diagnostics` is off
     private readonly Follower _follower;
+    private readonly TimeSeriesService _timeSeries;
     private readonly SlotMoveService? _slotMoves; // of a node of a cluster
     private readonly Lock _savingToStop = new();
     private readonly bool _loads;

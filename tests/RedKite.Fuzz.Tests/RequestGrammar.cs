@@ -91,7 +91,7 @@ internal sealed class RequestGrammar(CommandTable commands, Func<Command, bool>?
     }
 
     /// <summary>Whether it is a command of vector sets.</summary>
-    internal static bool IsOfVectorSets(Command command) => command.IsOfModule;
+    internal static bool IsOfVectorSets(Command command) => command.Module is not null;
 
     private byte[][] ElementRequest(Command command, Random random)
     {

@@ -17,7 +17,7 @@ public partial class PublicSurfaceTests
     /// <summary>The assemblies of each package that has any for its users.</summary>
     private static readonly Dictionary<string, string[]> Packages = new()
     {
-        ["RedKite"] = ["RedKite.Administration", "RedKite.Client", "RedKite.Cluster", "RedKite.Commands", "RedKite.Core", "RedKite.Diagnostics", "RedKite.Durability", "RedKite.Execution", "RedKite.Net", "RedKite.Persistence", "RedKite.Protocol", "RedKite.Replication", "RedKite.Scripting", "RedKite.Server", "RedKite.Store"],
+        ["RedKite"] = ["RedKite.Administration", "RedKite.Client", "RedKite.Cluster", "RedKite.Commands", "RedKite.Core", "RedKite.Diagnostics", "RedKite.Durability", "RedKite.Execution", "RedKite.Json", "RedKite.Net", "RedKite.Persistence", "RedKite.Protocol", "RedKite.Replication", "RedKite.Scripting", "RedKite.Server", "RedKite.Sketches", "RedKite.Store", "RedKite.TimeSeries"],
         ["RedKite.Aspire.Hosting"] = ["RedKite.Aspire.Hosting"],
         ["RedKite.Hosting"] = ["RedKite.Dashboard", "RedKite.Hosting"],
         ["RedKite.Testing"] = ["RedKite.Testing"],

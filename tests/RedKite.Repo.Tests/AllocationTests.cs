@@ -11,7 +11,7 @@ public sealed class AllocationTests
 {
     private const string ListPath = "tests/RedKite.Repo.Tests/allocations.tsv";
 
-    private static readonly string[] Folders = ["src/RedKite.Commands", "src/RedKite.Administration", "src/RedKite.Execution/Execution", "src/RedKite.Core/Changes", "src/RedKite.Store"];
+    private static readonly string[] Folders = ["src/RedKite.Commands", "src/RedKite.Json", "src/RedKite.Sketches", "src/RedKite.TimeSeries", "src/RedKite.Administration", "src/RedKite.Execution/Execution", "src/RedKite.Core/Changes", "src/RedKite.Store"];
 
     // The size is what is in the last brackets or parentheses.
     private static readonly Regex Allocation = new(

@@ -13,17 +13,17 @@ internal static class CommandDocumentation
     internal static void Write(ReplyWriter reply, Command command)
     {
         CommandDoc doc = command.Doc;
-        bool hasComplexity = doc.Complexity.Length > 0 && !command.IsOfModule;
+        bool hasComplexity = doc.Complexity.Length > 0 && command.Module is null;
         CommandArgument[] arguments = command.Arguments;
         bool deprecated = doc.DeprecatedSince.Length > 0;
         bool flagged = deprecated || doc.IsSystemCommand;
         reply.Map(
-            3 + One(command.IsOfModule) + One(hasComplexity) + One(flagged) + One(deprecated) + One(doc.ReplacedBy.Length > 0)
+            3 + One(command.Module is not null) + One(hasComplexity) + One(flagged) + One(deprecated) + One(doc.ReplacedBy.Length > 0)
             + One(doc.History.Length > 0) + One(arguments.Length > 0) + One(command.Subcommands.Length > 0));
         WriteField(reply, "summary", doc.Summary);
         WriteField(reply, "since", doc.Since);
         WriteField(reply, "group", command.Group);
-        if (command.IsOfModule) WriteField(reply, "module", VectorModule.NameText);
+        if (command.Module is { } module) WriteField(reply, "module", module.Name);
         if (hasComplexity) WriteField(reply, "complexity", doc.Complexity);
         if (flagged)
         {

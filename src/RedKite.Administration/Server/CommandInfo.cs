@@ -53,7 +53,7 @@ internal static class CommandInfo
     {
         // Redis lists the flag of modules behind these.
         const CommandFlags Before = CommandFlags.Write | CommandFlags.ReadOnly | CommandFlags.DenyOom;
-        return command.IsOfModule ? [.. NamesOf(command.Flags & Before), "module", .. NamesOf(command.Flags & ~Before)] : NamesOf(command.Flags);
+        return command.Module is not null ? [.. NamesOf(command.Flags & Before), "module", .. NamesOf(command.Flags & ~Before)] : NamesOf(command.Flags);
     }
 
     /// <summary>Writes one command's entry, including the entries of its subcommands.</summary>

@@ -199,7 +199,7 @@ internal static class IntrospectionCommands
         if (cmd.Count != 5 || !cmd.Is(2, "FILTERBY"u8)) return false;
         if (cmd.Is(3, "MODULE"u8))
         {
-            filter = (command, module) => command.IsOfModule && module.SequenceEqual(VectorModule.Name);
+            filter = (command, module) => command.Module is { } own && own == ServerModule.Find(module);
             return true;
         }
 

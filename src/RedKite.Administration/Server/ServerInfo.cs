@@ -38,7 +38,7 @@ internal sealed class ServerInfo
             new("modules", (scoped in CommandContext _, InfoText text) =>
             {
                 text.Section("Modules"u8);
-                text.Line(VectorModule.InfoLine);
+                foreach (ServerModule module in ServerModule.All) text.Line(module.InfoLine);
             }),
             new("commandstats", (scoped in CommandContext cmd, InfoText text) => CommandStatistics.WriteCalls(Metrics, cmd.Environment.Commands, text), ByDefault: false),
             new("errorstats", (scoped in CommandContext _, InfoText text) => CommandStatistics.WriteErrors(Metrics, text)),

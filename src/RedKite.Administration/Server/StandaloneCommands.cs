@@ -27,7 +27,7 @@ internal sealed class StandaloneCommands(ServerLog log, ReplicationInfo replicat
     private void Role(ref CommandContext cmd) => replication.Role(cmd);
 
     // MODULE LIST
-    private static void ModuleList(ref CommandContext cmd) => VectorModule.ReplyList(cmd.Reply);
+    private static void ModuleList(ref CommandContext cmd) => ServerModule.ReplyList(cmd.Reply);
 
     // MODULE LOAD path [arg ...]
     // MODULE LOADEX path [CONFIG name value ...] [ARGS args ...]
@@ -40,7 +40,7 @@ internal sealed class StandaloneCommands(ServerLog log, ReplicationInfo replicat
     // MODULE UNLOAD name
     private static void ModuleUnload(ref CommandContext cmd)
     {
-        if (cmd[2].SequenceEqual(VectorModule.Name)) cmd.Reply.Error("ERR Error unloading module: the module can't be unloaded"u8);
+        if (ServerModule.Find(cmd[2]) is not null) cmd.Reply.Error("ERR Error unloading module: the module can't be unloaded"u8);
         else cmd.Reply.Error("ERR Error unloading module: no such module with that name"u8);
     }
 

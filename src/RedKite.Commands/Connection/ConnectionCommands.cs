@@ -1,6 +1,5 @@
 using RedKite.Protocol;
 using RedKite.Server.Acl;
-using RedKite.Server.Commands.Server;
 using RedKite.Server.Commands.Transactions;
 using RedKite.Server.Model;
 using RedKite.Server.Sessions;
@@ -221,6 +220,6 @@ internal sealed class ConnectionCommands
         reply.Bulk("role"u8);
         reply.Bulk("master"u8);
         reply.Bulk("modules"u8);
-        VectorModule.ReplyList(reply);
+        ServerModule.ReplyList(reply);
     }
 }

@@ -12,11 +12,11 @@ internal static class VectorListCommands
     internal static readonly CommandFamily Family = new(VectorSetCommands.Group, "",
     [
         new("VLINKS", -3, CommandFlags.ReadOnly | Fast, VectorSetCommands.Key, VLinks,
-            new("8.0.0", "O(1)", "Returns the elements that an element is linked with, for each level of the graph.", "key element [WITHSCORES]")) { IsOfModule = true },
+            new("8.0.0", "O(1)", "Returns the elements that an element is linked with, for each level of the graph.", "key element [WITHSCORES]")) { Module = ServerModule.VectorSets },
         new("VRANDMEMBER", -2, CommandFlags.ReadOnly, VectorSetCommands.Key, VRandMember,
-            new("8.0.0", "O(N) where N is the absolute value of the count.", "Returns random elements: distinct ones, or with a negative count possibly repeated ones.", "key [count:integer]")) { IsOfModule = true },
+            new("8.0.0", "O(N) where N is the absolute value of the count.", "Returns random elements: distinct ones, or with a negative count possibly repeated ones.", "key [count:integer]")) { Module = ServerModule.VectorSets },
         new("VRANGE", -4, CommandFlags.ReadOnly, VectorSetCommands.Key, VRange,
-            new("8.4.0", "O(N*log(M)) for M of N elements.", "Returns elements in the order of their names.", "key start:string end:string [count]")) { IsOfModule = true },
+            new("8.4.0", "O(N*log(M)) for M of N elements.", "Returns elements in the order of their names.", "key start:string end:string [count]")) { Module = ServerModule.VectorSets },
     ]);
 
     // VLINKS key element [WITHSCORES]

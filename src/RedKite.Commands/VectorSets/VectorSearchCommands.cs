@@ -11,7 +11,7 @@ internal static class VectorSearchCommands
     [
         new("VSIM", -4, CommandFlags.ReadOnly, VectorSetCommands.Key, VSim,
             new("8.0.0", "O(log(N)) where N is the number of elements; O(N) with TRUTH.", "Returns the elements whose vectors are nearest to a vector.",
-                "key format:<ELE | FP32 | VALUES> vector_or_element [WITHSCORES] [WITHATTRIBS] [COUNT count] [EPSILON max_distance:double] [EF search-exploration-factor:integer] [FILTER expression] [FILTER-EF max-filtering-effort:integer] [TRUTH] [NOTHREAD]")) { IsOfModule = true },
+                "key format:<ELE | FP32 | VALUES> vector_or_element [WITHSCORES] [WITHATTRIBS] [COUNT count] [EPSILON max_distance:double] [EF search-exploration-factor:integer] [FILTER expression] [FILTER-EF max-filtering-effort:integer] [TRUTH] [NOTHREAD]")) { Module = ServerModule.VectorSets },
     ]);
 
     // VSIM key (ELE element | FP32 bytes | VALUES num number ...) [WITHSCORES] [WITHATTRIBS] [COUNT count] [EPSILON distance] [EF effort]

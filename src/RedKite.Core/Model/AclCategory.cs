@@ -29,6 +29,13 @@ internal enum AclCategory
     Transaction = 1 << 19,
     Scripting = 1 << 20,
     Array = 1 << 21,
+    Json = 1 << 22,
+    Bloom = 1 << 23,
+    Cuckoo = 1 << 24,
+    CountMinSketch = 1 << 25,
+    TopK = 1 << 26,
+    TDigest = 1 << 27,
+    TimeSeries = 1 << 28,
 }
 
 /// <summary>Names of categories, and the categories that follow from a command's row.</summary>
@@ -59,6 +66,13 @@ internal static class AclCategories
         (AclCategory.Transaction, "transaction"),
         (AclCategory.Scripting, "scripting"),
         (AclCategory.Array, "array"),
+        (AclCategory.Json, "json"),
+        (AclCategory.Bloom, "bloom"),
+        (AclCategory.Cuckoo, "cuckoo"),
+        (AclCategory.CountMinSketch, "cms"),
+        (AclCategory.TopK, "topk"),
+        (AclCategory.TDigest, "tdigest"),
+        (AclCategory.TimeSeries, "timeseries"),
     ];
 
     /// <summary>
@@ -67,7 +81,7 @@ internal static class AclCategories
     /// </summary>
     internal static AclCategory Of(Command command)
     {
-        if (command.IsOfModule) return AclCategory.None;
+        if (command is { Module: not null, Category: "" }) return AclCategory.None; // vector sets
         AclCategory categories = command.Categories;
         if (command.Subcommands.Length == 0) categories |= Named(command.Category);
         if (command.Is(CommandFlags.Write)) categories |= AclCategory.Write;

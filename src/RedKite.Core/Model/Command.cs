@@ -132,16 +132,15 @@ internal sealed class Command
     internal AclCategory Categories { get; init; }
 
     /// <summary>
-    /// Whether the command is one of a module in Redis: it is in no access category, whatever its flags, its documentation names the module and no
-    /// complexity, and its name is in capitals.
+    /// The module that has the command in Redis; null: none has. Such a command's documentation names the module and no complexity, and its name is in capitals.
     /// </summary>
-    internal bool IsOfModule
+    internal ServerModule? Module
     {
         get;
         init
         {
             field = value;
-            if (value) FullName = Name.ToUpperInvariant();
+            if (value is not null) FullName = Name.ToUpperInvariant();
         }
     }
 

@@ -7,6 +7,9 @@ namespace RedKite.Differential.Tests.Acl;
 /// <summary>Users and their rules, each reply compared with Redis 8: grammar, descriptions, errors, logins and denials.</summary>
 public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : IClassFixture<AclTranscriptTests.Servers>
 {
+    // Categories of Redis 8.8, and of the modules that Debian's Redis does not have.
+    private static readonly string[] OfOthers = ["array", "json", "bloom", "cuckoo", "cms", "topk", "tdigest", "timeseries"];
+
     private const string Hash = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
     [Theory]
@@ -100,7 +103,7 @@ public sealed class AclTranscriptTests(AclTranscriptTests.Servers servers) : ICl
         foreach (string line in (string[])["ACL LIST", "ACL DRYRUN u save", "ACL DRYRUN u save x", "ACL DRYRUN u vadd k VALUES 1 1 b", "ACL DRYRUN u vadd a VALUES 1 1 b", "ACL DRYRUN u bgsave", "ACL DRYRUN u migrate h 1 k 0 1", "ACL DRYRUN u migrate h 1 a 0 1"]) connection.Run(line);
         connection.Run("ACL SETUSER u reset +@all -@dangerous -@write +bgsave").IsOk();
         connection.Run("ACL LIST");
-        IEnumerable<string> categories = subject.Run("ACL CAT").Items.Select(name => name.Text).Where(name => name != "array"); // of Redis 8.8
+        IEnumerable<string> categories = subject.Run("ACL CAT").Items.Select(name => name.Text).Where(name => !OfOthers.Contains(name));
         Assert.Equal(oracle.Run("ACL CAT").Items.Select(name => name.Text), categories);
         foreach (RespValue category in oracle.Run("ACL CAT").Items)
         {

@@ -27,6 +27,6 @@ public sealed class StandaloneTests(TranscriptServers servers) : TranscriptTests
 
         long saved = Pair.Subject.Control.Run("LASTSAVE").Number;
         Assert.InRange(saved, Pair.Oracle.Control.Run("LASTSAVE").Number - 60, DateTimeOffset.UtcNow.ToUnixTimeSeconds());
-        Assert.Equal(Pair.Oracle.Control.Run("INFO modules").Text, Pair.Subject.Control.Run("INFO modules").Text);
+        Assert.StartsWith(Pair.Oracle.Control.Run("INFO modules").Text.TrimEnd(), Pair.Subject.Control.Run("INFO modules").Text, StringComparison.Ordinal); // Debian's Redis has no other module
     }
 }

@@ -1,0 +1,16 @@
+using RedKite.Server;
+using RedKite.Server.Model;
+
+namespace RedKite.TimeSeries;
+
+/// <summary>Time series: the type of value and the commands that this project adds to a server.</summary>
+internal sealed class TimeSeriesService(ServerCore core)
+{
+    /// <summary>The families of commands.</summary>
+    internal CommandFamily[] Families => core.Settings.Diagnostics ? [] : [];
+
+    /// <summary>Adds the type to the process: see <see cref="AddedTypes"/>.</summary>
+    internal static void Add()
+    {
+    }
+}
