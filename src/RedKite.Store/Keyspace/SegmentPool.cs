@@ -16,6 +16,7 @@ internal sealed unsafe class SegmentPool : IDisposable
     private readonly Stack<nint> _kept = new();
     private readonly Stack<nint> _discarded = new();
     private readonly Stack<nint>?[] _directories = new Stack<nint>?[32];
+    private readonly Stack<nint>?[] _lowerDirectories = new Stack<nint>?[32];
     private byte* _next;
     private byte* _end;
 
@@ -70,29 +71,32 @@ internal sealed unsafe class SegmentPool : IDisposable
         }
     }
 
-    /// <summary>A directory: its depth, then 2^depth segments, undefined yet.</summary>
-    internal nuint* TakeDirectory(int depth)
+    /// <summary>
+    /// A directory: its depth, then 2^depth entries, undefined yet. Lower ones are kept apart: who reads one without the lock, maybe after it was returned and taken again, finds
+    /// nothing but segments in it.
+    /// </summary>
+    internal nuint* TakeDirectory(int depth, bool isLower)
     {
         nuint bytes = DirectoryBytes(depth);
         Count((long)bytes);
-        if (_directories[depth] is { Count: > 0 } kept) return (nuint*)kept.Pop();
+        if ((isLower ? _lowerDirectories : _directories)[depth] is { Count: > 0 } kept) return (nuint*)kept.Pop();
         var directory = (nuint*)NativeMemory.Alloc(bytes);
         directory[0] = (nuint)depth;
         return directory;
     }
 
-    internal void ReturnDirectory(nuint* directory)
+    internal void ReturnDirectory(nuint* directory, bool isLower)
     {
         var depth = (int)directory[0];
         Count(-(long)DirectoryBytes(depth));
-        (_directories[depth] ??= new Stack<nint>()).Push((nint)directory);
+        ((isLower ? _lowerDirectories : _directories)[depth] ??= new Stack<nint>()).Push((nint)directory);
     }
 
     /// <summary>Ends the pool after its tables.</summary>
     public void Dispose()
     {
         NativeMemory.AlignedFree(Scratch);
-        foreach (Stack<nint>? directories in _directories)
+        foreach (Stack<nint>? directories in (ReadOnlySpan<Stack<nint>?>)[.. _directories, .. _lowerDirectories])
         {
             while (directories is not null && directories.TryPop(out nint directory)) NativeMemory.Free((void*)directory);
         }

@@ -22,8 +22,6 @@ namespace RedKite.Store.Keyspace;
 /// </remarks>
 internal sealed unsafe partial class Table
 {
-    private const int DepthMax = 30;
-
     private const int LineBytes = 64;
 
     // Two neighbours are joined when their total is below this, well below the result of a split.
@@ -36,7 +34,6 @@ internal sealed unsafe partial class Table
     private readonly SegmentPool _pool;
     private readonly KeyHasher _hasher;
     private readonly ReleasedValues _values;
-    private nuint* _directory; // [0]: depth; then 2^depth segments
 
     internal Table(Arena arena, SegmentPool pool, KeyHasher hasher, ReleasedValues values)
     {
@@ -48,7 +45,7 @@ internal sealed unsafe partial class Table
         byte* first = pool.Take();
         Segment.Initialize(first, prefix: 0, depth: 0);
         Segments = 1;
-        _directory = pool.TakeDirectory(depth: 0);
+        _directory = pool.TakeDirectory(depth: 0, isLower: false);
         _directory[1] = (nuint)first;
     }
 
@@ -473,7 +470,7 @@ internal sealed unsafe partial class Table
         bool more = Advance(segment, ref prefix);
         _pool.Return(segment);
         if (more) return true;
-        _pool.ReturnDirectory(_directory);
+        ReturnDirectories();
         Count = Expiring = Pinned = PinnedExpiring = Segments = 0;
         return false;
     }
@@ -520,13 +517,6 @@ internal sealed unsafe partial class Table
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private byte* SegmentOf(ulong hash) => SegmentOfPrefix(Prefix(hash));
 
-    [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private byte* SegmentOfPrefix(uint prefix)
-    {
-        nuint* directory = _directory; // read once: depth and segments always belong together
-        return (byte*)directory[1 + ((ulong)prefix >> (32 - (int)directory[0]))];
-    }
-
     private void CollectHome(byte* segment, int home, EntryList entries)
     {
         int index = home;
@@ -557,7 +547,7 @@ internal sealed unsafe partial class Table
     {
         Segment.Header* header = Segment.Of(segment);
         int depth = header->Depth + 1;
-        if (depth > (int)_directory[0]) DoubleDirectory();
+        DeepenDirectory(header->Prefix, depth);
 
         uint upperPrefix = header->Prefix | (1u << (32 - depth));
         byte* upper = _pool.Take();
@@ -618,28 +608,6 @@ internal sealed unsafe partial class Table
         Point(lower);
         _pool.Return(upper);
         Segments--;
-    }
-
-    // Makes every directory entry of a segment's prefix range point to it.
-    private void Point(byte* segment)
-    {
-        Segment.Header* header = Segment.Of(segment);
-        var depth = (int)_directory[0];
-        nuint first = 1 + (nuint)((ulong)header->Prefix >> (32 - depth));
-        nuint count = (nuint)1 << (depth - header->Depth);
-        for (nuint i = 0; i < count; i++) _directory[first + i] = (nuint)segment;
-    }
-
-    private void DoubleDirectory()
-    {
-        nuint* old = _directory;
-        var depth = (int)old[0] + 1;
-        if (depth > DepthMax) throw new InvalidOperationException("A table's directory is at its largest.");
-        nuint* wider = _pool.TakeDirectory(depth);
-        for (nuint i = 0; i < (nuint)1 << (depth - 1); i++) wider[1 + (2 * i)] = wider[2 + (2 * i)] = old[1 + i];
-        Thread.MemoryBarrier(); // a prefetch on another thread sees the new directory filled
-        _directory = wider;
-        _pool.ReturnDirectory(old);
     }
 
     private static void PrefetchExpiring(byte* bucket)

@@ -65,6 +65,34 @@ public sealed unsafe class TableTests
         Assert.InRange(world.Pool.UsedBytes, Segment.Bytes, Segment.Bytes + (grown / 100)); // the directory stays
     }
 
+    // The first eight bits of all hashes are the same, and so few keys need more bits than the upper directory has.
+    [Fact]
+    public void Keys_of_one_slot_share_lower_directories()
+    {
+        const int UpperBytes = (1 + (1 << 16)) * sizeof(long);
+        using var world = new World(inOneSlot: true);
+        for (int key = 0; key < Many; key++) world.Write(key, key, null);
+        Assert.InRange(world.Pool.UsedBytes - ((long)world.Table.Segments * Segment.Bytes), UpperBytes + 1, UpperBytes + (64 << 10)); // one directory as deep as the deepest segment has twice that
+        world.AssertAll();
+
+        var seen = new HashSet<int>();
+        var entries = new EntryList();
+        TableCursor cursor = default;
+        for (bool more = true; more;)
+        {
+            entries.Clear();
+            more = world.Table.NextBucket(ref cursor, entries);
+            foreach (nint entry in entries.Blocks) seen.Add(World.KeyOf(entry));
+        }
+
+        Assert.Equal(Many, seen.Count);
+        for (int key = 0; key < Many; key++) world.Remove(key, inPlace: false);
+        Assert.Equal(1, world.Table.Segments);
+        Assert.Equal(UpperBytes + Segment.Bytes, world.Pool.UsedBytes); // no lower one is left
+        for (int key = 0; key < Many; key++) world.Write(key, key + 1, null);
+        world.AssertAll();
+    }
+
     [Fact]
     public void Segments_split_at_different_times()
     {
@@ -222,9 +250,12 @@ public sealed unsafe class TableTests
         private readonly Arena _arena;
         private readonly Dictionary<int, (int Value, long? Expiry)> _model = [];
 
-        internal World(bool guarded = false)
+        private readonly string _before;
+
+        internal World(bool guarded = false, bool inOneSlot = false)
         {
-            _store = new KeyStore(1, 1, guarded);
+            _store = inOneSlot ? new KeyStore(StripeSet.StripesMax, 1, guarded, new KeyHasher { UsesSlots = true }) : new KeyStore(1, 1, guarded);
+            _before = inOneSlot ? "{slot}" : "";
             _hasher = _store.Hasher;
             _arena = _store.Stripes[0].Arena;
             Table = _store.Stripes[0].NewTable();
@@ -236,12 +267,12 @@ public sealed unsafe class TableTests
 
         internal Table Table { get; }
 
-        internal static int KeyOf(nint entry) => int.Parse(EntryBlock.Key((byte*)entry), System.Globalization.CultureInfo.InvariantCulture);
+        internal static int KeyOf(nint entry) => int.Parse(EntryBlock.Key((byte*)entry)[(EntryBlock.Key((byte*)entry).IndexOf((byte)'}') + 1)..], System.Globalization.CultureInfo.InvariantCulture);
 
         internal void Write(int key, int value, long? expiry)
         {
             byte[] name = Name(key);
-            ulong hash = _hasher.Hash(name);
+            ulong hash = _hasher.HashKey(name);
             byte* block = _arena.Allocate(EntryBlock.BytesFor(name.Length, sizeof(int), expiry.HasValue));
             EntryBlock.Initialize(block, new ValueHeader(DataType.String, ValueEncoding.Raw, 0), name.Length, sizeof(int), expiry.HasValue, epoch: 0);
             if (expiry.HasValue) EntryBlock.WriteExpiry(block, expiry.Value);
@@ -267,7 +298,7 @@ public sealed unsafe class TableTests
         internal void Remove(int key, bool inPlace)
         {
             byte[] name = Name(key);
-            bool found = Table.TryFind(name, _hasher.Hash(name), out EntryPosition position);
+            bool found = Table.TryFind(name, _hasher.HashKey(name), out EntryPosition position);
             Assert.Equal(_model.Remove(key), found);
             if (!found) return;
             Table.RemoveInPlace(position);
@@ -291,7 +322,7 @@ public sealed unsafe class TableTests
         internal void AssertFind(int key)
         {
             byte[] name = Name(key);
-            bool found = Table.TryFind(name, _hasher.Hash(name), out EntryPosition position);
+            bool found = Table.TryFind(name, _hasher.HashKey(name), out EntryPosition position);
             Assert.Equal(_model.TryGetValue(key, out (int Value, long? Expiry) expected), found);
             if (!found) return;
             Assert.True(EntryBlock.Key(position.Entry).SequenceEqual(name));
@@ -327,6 +358,6 @@ public sealed unsafe class TableTests
             _store.Dispose();
         }
 
-        private static byte[] Name(int key) => Encoding.ASCII.GetBytes(key.ToString(System.Globalization.CultureInfo.InvariantCulture));
+        private byte[] Name(int key) => Encoding.ASCII.GetBytes(_before + key.ToString(System.Globalization.CultureInfo.InvariantCulture));
     }
 }
