@@ -54,7 +54,9 @@ public sealed partial class RedKiteServer
             bool isClustered = settings.ClusterEnabled;
             if (isClustered) settings.Databases = settings.ClusterDatabases;
             bool usesSlots = options.UsesSlots || isClustered;
-            keyspace = new Keyspace(usesSlots ? StripeSet.StripesMax : StripesOf(settings, _loopCount, ownsProcess), settings.Databases, options.GuardsMemory, new KeyHasher { UsesSlots = usesSlots });
+            int stripes = StripesOf(settings, _loopCount, ownsProcess);
+            if (usesSlots && stripes > 1) stripes = StripeSet.StripesMax;
+            keyspace = new Keyspace(stripes, settings.Databases, options.GuardsMemory, new KeyHasher { SlotStripes = usesSlots ? stripes : 0 });
             keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);
             // Execution, and the core that every room uses.
             Engine = new Engine(configuration, keyspace, new ServerClock(options.TimeProvider), serverLog)

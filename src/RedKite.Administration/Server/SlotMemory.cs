@@ -41,7 +41,7 @@ internal static class SlotMemory
                 foreach (Database database in cmd.Keyspace.Databases)
                 {
                     if (database.TableIn(ofStripe.Key) is not { Count: > 0 } table) continue;
-                    Measure(table, [.. ofStripe], slots, bytes, isAlone: slots.Length == 1);
+                    Measure(table, keyspace.Hasher, [.. ofStripe], slots, bytes, isAlone: slots.Length == 1);
                 }
             }
             finally
@@ -54,19 +54,19 @@ internal static class SlotMemory
     }
 
     // Adds what the slots of one stripe hold in a table of it.
-    private static void Measure(Table table, int[] indexes, int[] slots, long[] bytes, bool isAlone)
+    private static void Measure(Table table, KeyHasher hasher, int[] indexes, int[] slots, long[] bytes, bool isAlone)
     {
-        var seen = new (long Bytes, long Keys)[KeyHasher.SlotsOfStripe];
+        var seen = new (long Bytes, long Keys)[hasher.SlotsOfStripe];
         if (table.Count <= WholeTableKeysMax)
         {
-            Walk(table, 0, KeyHasher.SlotsOfStripe - 1, int.MaxValue, WholeTableKeysMax, seen); // one that has emptied has many buckets
+            Walk(table, hasher, 0, hasher.SlotsOfStripe - 1, int.MaxValue, WholeTableKeysMax, seen); // one that has emptied has many buckets
         }
         else
         {
             foreach (int i in indexes)
             {
-                int upper = KeyHasher.UpperOfSlot(slots[i]);
-                Walk(table, upper, upper, isAlone ? SlotKeysMax : 1, isAlone ? SlotKeysMax : SlotBucketsMax, seen);
+                int index = hasher.IndexOfSlot(slots[i]);
+                Walk(table, hasher, index, index, isAlone ? SlotKeysMax : 1, isAlone ? SlotKeysMax : SlotBucketsMax, seen);
             }
         }
 
@@ -74,24 +74,24 @@ internal static class SlotMemory
         foreach (int i in indexes)
         {
             long count = table.CountOfSlot(slots[i]);
-            (long seenBytes, long seenKeys) = seen[KeyHasher.UpperOfSlot(slots[i])];
+            (long seenBytes, long seenKeys) = seen[hasher.IndexOfSlot(slots[i])];
             if (seenKeys == 0) (seenBytes, seenKeys) = (allBytes, allKeys); // its few keys were not among those that were looked at
             if (seenKeys > 0) bytes[i] += seenKeys == count ? seenBytes : (long)((double)seenBytes / seenKeys * count);
         }
     }
 
-    private static void Walk(Table table, int first, int last, int keysMax, int bucketsMax, (long Bytes, long Keys)[] seen)
+    private static void Walk(Table table, KeyHasher hasher, int first, int last, int keysMax, int bucketsMax, (long Bytes, long Keys)[] seen)
     {
         var entries = new EntryList();
-        var cursor = new TableCursor(Table.FirstPrefix(first), Depth: 0, Bucket: 0);
+        var cursor = new TableCursor(table.FirstPrefix(first), Depth: 0, Bucket: 0);
         bool more = true;
         for (int buckets = 0; more && buckets < bucketsMax && seen[first].Keys < keysMax; buckets++)
         {
             entries.Clear();
-            more = table.NextBucket(ref cursor, entries) && cursor.Prefix <= Table.LastPrefix(last);
+            more = table.NextBucket(ref cursor, entries) && cursor.Prefix <= table.LastPrefix(last);
             foreach (Entry entry in entries)
             {
-                ref (long Bytes, long Keys) slot = ref seen[KeyHasher.UpperOfSlot(KeySlot.Of(entry.Key))];
+                ref (long Bytes, long Keys) slot = ref seen[hasher.IndexOfSlot(KeySlot.Of(entry.Key))];
                 slot.Bytes += entry.MemoryBytes;
                 slot.Keys++;
             }

@@ -67,7 +67,7 @@ internal static partial class ScanCommands
             if (cmd.Database.CountOfSlot(slot) > 0)
             {
                 if (!cmd.Environment.TryEnterStripe(stripe)) return;
-                CollectSlot(cmd.Database.TableIn(stripe)!, ref scan, entries, countMin - seen, ref bucketsLeft);
+                CollectSlot(cmd.Database.TableIn(stripe)!, cmd.Keyspace.Hasher.IndexOfSlot(slot), ref scan, entries, countMin - seen, ref bucketsLeft);
                 count += ReplyMatching(reply, entries, filter, cmd.Keyspace.HiddenSlots, expired, cmd.Metrics);
                 RemoveExpired(cmd, expired);
                 cmd.Environment.ExitStripe(stripe);
@@ -90,11 +90,10 @@ internal static partial class ScanCommands
     }
 
     // Some keys of the scan's slot, whose stripe is locked.
-    private static void CollectSlot(Table table, ref SlotsScan scan, EntryList entries, long keysMax, ref long bucketsLeft)
+    private static void CollectSlot(Table table, int index, ref SlotsScan scan, EntryList entries, long keysMax, ref long bucketsLeft)
     {
-        int upper = KeyHasher.UpperOfSlot(scan.Slot);
         TableCursor position = scan.Position;
-        if (position.Prefix < Table.FirstPrefix(upper) || position.Prefix > Table.LastPrefix(upper)) position = new TableCursor(Table.FirstPrefix(upper), Depth: 0, Bucket: 0);
+        if (position.Prefix < table.FirstPrefix(index) || position.Prefix > table.LastPrefix(index)) position = new TableCursor(table.FirstPrefix(index), Depth: 0, Bucket: 0);
         var bucket = new EntryList();
         bool more = true;
         for (int i = 0; more && i < BucketsPerSlice && entries.Count < keysMax && bucketsLeft > 0; i++, bucketsLeft--)

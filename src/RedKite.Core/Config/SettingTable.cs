@@ -282,7 +282,7 @@ internal static class SettingTable
         Integer("replica-acks-timeout", 0, int.MaxValue, 10_000, s => s.ReplicaAcksTimeoutMs, (s, v) => s.ReplicaAcksTimeoutMs = (int)v).WithRemark("RedKite's own: after how many milliseconds without these acknowledgements the reply is the error `NOREPLICAS`: the write was executed, and a failover may lose it; 0: it waits without end"),
 
         // Cluster
-        Flag("cluster-enabled", false, s => s.ClusterEnabled, (s, v) => s.ClusterEnabled = v, flags: Immutable).WithRemark("the server is a node of a cluster whose topology is given to it: [cluster.md](../cluster.md); there are 64 `stripes` then"),
+        Flag("cluster-enabled", false, s => s.ClusterEnabled, (s, v) => s.ClusterEnabled = v, flags: Immutable).WithRemark("the server is a node of a cluster whose topology is given to it: [cluster.md](../cluster.md); there are 64 `stripes` then, or 1"),
         Special("cluster-slot-stats-enabled", "no", SettingParsers.KeptSlotStatistics, s => SettingParsers.ShownSlotStatistics(s.SlotStatistics), (s, v) => s.SlotStatistics = SettingParsers.SlotStatisticsOf(v), flags: MultipleArguments).WithRemark("as in Redis 8.6: which statistics CLUSTER SLOT-STATS has beside the number of keys, any of `cpu`, `net` and `mem`, or `yes` for all"),
         Integer("cluster-databases", 1, int.MaxValue, 1, s => s.ClusterDatabases, (s, v) => s.ClusterDatabases = (int)v, flags: Immutable).WithRemark("as in Valkey 9: how many databases a node of a cluster has"),
         FilePath("cluster-config-file", "nodes.conf", s => s.ClusterConfigFile, (s, v) => s.ClusterConfigFile = v, Immutable).WithRemark("the file in `dir` that keeps the topology, in a format of RedKite's own"),

@@ -28,36 +28,63 @@ internal sealed class KeyHasher
         _third = words[2] | 1;
     }
 
-    // Of a hash with a slot: the slot's lower bits choose the stripe, as bits 8 to 13 of every hash do, and its upper bits come first in the order of the stripe's table.
-    private const int StripeBits = 6;
-    private const int StripeShift = 8;
+    // Of a hash with a slot: the slot's upper bits come first in the order of a table, and the lower bits choose the stripe, as bits 8 to 13 of every hash do. With one stripe
+    // for all slots, four of the lower bits come second in the order of its table, too: four slots share a part of it. With all six, the prefix of a hash would have no more than
+    // 17 bits for the keys of a slot, and a table some hundred million of them at most.
+    private const int LowerBits = 6;
+    private const int LowerShift = 8;
+    private const int LowerMask = (1 << LowerBits) - 1;
     private const int UpperShift = 56;
-    private const ulong SlotMask = (0xFFUL << UpperShift) | (((1UL << StripeBits) - 1) << StripeShift);
+    private const int SharedBits = 2;
+    private const int SecondShift = UpperShift - LowerBits;
+    private const ulong SharedMask = ((1UL << SharedBits) - 1) << SecondShift;
+
+    private readonly ulong _lowerPlaces; // multiplied by the lower bits
+    private readonly ulong _slotMask;
 
     /// <summary>
-    /// Whether the hashes of keys have their slots in them, for a keyspace with the most stripes that there are: then the keys of a slot are in one stripe, next to each other. The other 50 bits
-    /// are of the keyed hash, so that within a slot no client can aim at a bucket either.
+    /// Of a keyspace with slots the number of its stripes, 1 or 64; 0: without slots. The hashes of keys have their slots in them then, so that the keys of a slot are in one stripe, next to each other. The other bits,
+    /// 46 at least, are of the keyed hash, so that within a slot no client can aim at a bucket either.
     /// </summary>
-    internal bool UsesSlots { get; init; }
+    internal int SlotStripes
+    {
+        get;
+        init
+        {
+            if (value is not (0 or 1 or (1 << LowerBits))) throw new ArgumentOutOfRangeException(nameof(value), value, "A keyspace with slots has one stripe, or all.");
+            field = value;
+            _lowerPlaces = (1UL << LowerShift) | (value == 1 ? 1UL << SecondShift : 0);
+            _slotMask = (0xFFUL << UpperShift) | ((LowerMask * _lowerPlaces) & ~SharedMask);
+        }
+    }
+
+    /// <summary>Whether the hashes of keys have their slots in them.</summary>
+    internal bool UsesSlots => SlotStripes != 0;
+
+    /// <summary>How many slots a stripe has.</summary>
+    internal int SlotsOfStripe => KeySlot.Count / SlotStripes;
 
     /// <summary>The hash of a key. Of fields and members, which have no slots, it is <see cref="Hash"/>.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal ulong HashKey(ReadOnlySpan<byte> key) => UsesSlots ? HashInSlot(key) : Hash(key);
 
     /// <summary>The slot that a hash of <see cref="HashKey"/> has in it, with slots.</summary>
-    internal static int SlotOf(ulong hash) => ((int)(hash >> UpperShift) << StripeBits) | ((int)(hash >> StripeShift) & ((1 << StripeBits) - 1));
+    internal static int SlotOf(ulong hash) => ((int)(hash >> UpperShift) << LowerBits) | ((int)(hash >> LowerShift) & LowerMask);
 
-    /// <summary>How many slots a stripe has.</summary>
-    internal const int SlotsOfStripe = KeySlot.Count >> StripeBits;
+    /// <summary>The number of a slot among those of its stripe.</summary>
+    internal int IndexOfSlot(int slot) => SlotStripes == 1 ? slot : slot >> LowerBits;
 
-    /// <summary>The part of a slot that is the upper end of the hash.</summary>
-    internal static int UpperOfSlot(int slot) => slot >> StripeBits;
+    /// <summary>The first hash in the order of a table that has one of a stripe's slots in it.</summary>
+    internal ulong FirstOf(int index) => SlotStripes == 1 ? (ulong)(index >> SharedBits) << (SecondShift + SharedBits) : (ulong)index << UpperShift;
+
+    /// <summary>The last one.</summary>
+    internal ulong LastOf(int index) => FirstOf(index) | (ulong.MaxValue >> (SlotStripes == 1 ? KeySlot.Bits - SharedBits : KeySlot.Bits - LowerBits));
 
     [MethodImpl(MethodImplOptions.NoInlining)]
     private ulong HashInSlot(ReadOnlySpan<byte> key)
     {
-        var slot = (ulong)KeySlot.Of(key);
-        return (Hash(key) & ~SlotMask) | ((slot >> StripeBits) << UpperShift) | ((slot & ((1UL << StripeBits) - 1)) << StripeShift);
+        var slot = (uint)KeySlot.Of(key);
+        return (Hash(key) & ~_slotMask) | ((ulong)(slot >> LowerBits) << UpperShift) | (((slot & LowerMask) * _lowerPlaces) & _slotMask);
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

@@ -12,8 +12,10 @@ namespace RedKite.Store.Keyspace;
 /// </summary>
 internal static class KeySlot
 {
+    internal const int Bits = 14;
+
     /// <summary>The number of slots.</summary>
-    internal const int Count = 1 << 14;
+    internal const int Count = 1 << Bits;
 
     /// <summary>No slot: the keyspace has none, or there is no key.</summary>
     internal const int None = -1;

@@ -26,7 +26,7 @@ internal sealed class Keyspace : IDisposable
     {
         _hasher = hasher ?? new KeyHasher();
         ArgumentOutOfRangeException.ThrowIfGreaterThan(stripes, StripeSet.StripesMax);
-        if (_hasher.UsesSlots && stripes != StripeSet.StripesMax) throw new ArgumentException("A keyspace with slots has all stripes.", nameof(stripes));
+        if (_hasher.UsesSlots && stripes != _hasher.SlotStripes) throw new ArgumentException("The hasher is for another number of stripes.", nameof(stripes));
         if (!BitOperations.IsPow2(stripes)) throw new ArgumentException("The number of stripes is a power of two.", nameof(stripes));
         Stripes = new Stripe[stripes];
         for (int i = 0; i < stripes; i++) Stripes[i] = new Stripe(_source, _hasher, guarded);

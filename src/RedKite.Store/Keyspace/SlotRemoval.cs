@@ -30,8 +30,8 @@ internal sealed class SlotRemoval
     /// <returns>Whether the deadline was reached.</returns>
     internal bool Run(long deadline, Func<int, bool> tryEnter, Action<int> exit)
     {
-        int passed = 0; // stripes without such keys, or that are busy
-        while (_keyspace.RemovedSlots is { } removed && passed < _keyspace.Stripes.Length)
+        int passed = 0; // stripes without such keys, or that are busy; a loop may have no stripe of its own
+        while (_keyspace.RemovedSlots is { } removed && _stripe < _keyspace.Stripes.Length && passed < _keyspace.Stripes.Length)
         {
             if (!HasKeys(removed) || !tryEnter(_stripe))
             {

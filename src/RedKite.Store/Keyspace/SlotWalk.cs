@@ -44,15 +44,15 @@ internal sealed unsafe class SlotWalk
     /// <summary>Collects the next entries of <see cref="Stripe"/>, which is locked: some, or none.</summary>
     internal void Next(EntryList entries)
     {
-        // The upper parts of the slots that are in this stripe.
-        int first = KeyHasher.UpperOfSlot(Math.Max(0, _range.First - Stripe + _stripes - 1)), last = _range.Last < Stripe ? -1 : KeyHasher.UpperOfSlot(_range.Last - Stripe);
+        // Those of the slots that are in this stripe, by their numbers in it.
+        int first = Math.Max(0, _range.First - Stripe + _stripes - 1) / _stripes, last = _range.Last < Stripe ? -1 : (_range.Last - Stripe) / _stripes;
         if (first > last || _database.TableIn(Stripe) is not { Count: > 0 } table)
         {
             BeginStripe();
             return;
         }
 
-        if (!_isInStripe) _cursor = new TableCursor(Table.FirstPrefix(first), Depth: 0, Bucket: 0);
+        if (!_isInStripe) _cursor = new TableCursor(table.FirstPrefix(first), Depth: 0, Bucket: 0);
         _isInStripe = true;
         _bucket.Clear();
         bool more = table.NextBucket(ref _cursor, _bucket);
@@ -61,7 +61,7 @@ internal sealed unsafe class SlotWalk
             if (_range.Contains(KeySlot.Of(Entry.FromBlock(block).Key))) entries.Add((byte*)block);
         }
 
-        if (!more || _cursor.Prefix > Table.LastPrefix(last)) BeginStripe();
+        if (!more || _cursor.Prefix > table.LastPrefix(last)) BeginStripe();
     }
 
     private void BeginStripe()

@@ -41,7 +41,7 @@ internal sealed unsafe partial class Table
         _values = values;
         _pool = pool;
         _hasher = hasher;
-        _slotKeys = hasher.UsesSlots ? new int[KeyHasher.SlotsOfStripe] : null;
+        _slotKeys = hasher.UsesSlots ? new int[hasher.SlotsOfStripe] : null;
         byte* first = pool.Take();
         Segment.Initialize(first, prefix: 0, depth: 0);
         Segments = 1;

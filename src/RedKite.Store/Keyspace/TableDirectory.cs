@@ -9,7 +9,7 @@ namespace RedKite.Store.Keyspace;
 /// </summary>
 internal sealed unsafe partial class Table
 {
-    private const int DepthMax = 30;
+    private const int DepthMax = 31; // a cursor has 5 bits for it
 
     private const int UpperDepthMax = 16;
 

@@ -8,16 +8,16 @@ namespace RedKite.Store.Keyspace;
 /// </summary>
 internal sealed unsafe partial class Table
 {
-    private readonly int[]? _slotKeys; // by the part of the slot that is the upper end of the hash
+    private readonly int[]? _slotKeys; // by a slot's number in the stripe
 
     /// <summary>The number of keys of a slot of the table's stripe.</summary>
-    internal int CountOfSlot(int slot) => _slotKeys is { } keys ? Volatile.Read(ref keys[KeyHasher.UpperOfSlot(slot)]) : 0;
+    internal int CountOfSlot(int slot) => _slotKeys is { } keys ? Volatile.Read(ref keys[_hasher.IndexOfSlot(slot)]) : 0;
 
-    /// <summary>The first prefix of hashes that begin with eight bits.</summary>
-    internal static uint FirstPrefix(int upper) => Prefix((ulong)upper << 56);
+    /// <summary>The first prefix that keys of one of the stripe's slots may have: see <see cref="KeyHasher.IndexOfSlot"/>.</summary>
+    internal uint FirstPrefix(int index) => Prefix(_hasher.FirstOf(index));
 
     /// <summary>The last one.</summary>
-    internal static uint LastPrefix(int upper) => Prefix(((ulong)upper << 56) | (ulong.MaxValue >> 8));
+    internal uint LastPrefix(int index) => Prefix(_hasher.LastOf(index));
 
     /// <summary>Collects those entries of the next bucket that are of a slot. False: the slot has no further bucket.</summary>
     /// <param name="cursor">From <see cref="FirstPrefix"/> of the slot on.</param>
@@ -33,12 +33,12 @@ internal sealed unsafe partial class Table
             if (KeySlot.Of(Entry.FromBlock(block).Key) == slot) entries.Add((byte*)block);
         }
 
-        return more && cursor.Prefix <= LastPrefix(KeyHasher.UpperOfSlot(slot));
+        return more && cursor.Prefix <= LastPrefix(_hasher.IndexOfSlot(slot));
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private void CountSlot(ulong hash, int change)
     {
-        if (_slotKeys is { } keys) keys[KeyHasher.UpperOfSlot(KeyHasher.SlotOf(hash))] += change;
+        if (_slotKeys is { } keys) keys[_hasher.IndexOfSlot(KeyHasher.SlotOf(hash))] += change;
     }
 }

@@ -15,10 +15,13 @@ public sealed class SlotMoveTests : IDisposable
 
     public void Dispose() => _folder.Dispose();
 
-    [Fact]
-    public async Task Values_of_all_types_arrive_as_they_were()
+    // A server with one loop has one stripe.
+    [Theory]
+    [InlineData("64")]
+    [InlineData("1")]
+    public async Task Values_of_all_types_arrive_as_they_were(string stripes)
     {
-        await using Pair pair = await StartAsync(appendOnly: true);
+        await using Pair pair = await StartAsync(appendOnly: true, stripes);
         Fill(pair.A);
         Dictionary<string, string> before = DigestsOf(pair.A);
         Assert.True(before.Count > 15);
@@ -232,7 +235,7 @@ public sealed class SlotMoveTests : IDisposable
     public async Task What_expires_while_it_moves_is_removed_by_its_source()
     {
         await using Pair pair = await StartAsync();
-        pair.A.Execute("SET", "kept", "1", "PX", "200");
+        pair.A.Execute("SET", "kept", "1", "PX", "60000");
         pair.A.Execute("SET", "gone", "1", "PX", "200");
         pair.A.Execute("SET", "other", "1");
         pair.MovesOfA.WatchSteps(name =>
@@ -240,7 +243,7 @@ public sealed class SlotMoveTests : IDisposable
             if (name == "established")
             {
                 Assert.Equal(1, pair.A.Execute("PERSIST", "kept").Integer);
-                Assert.Equal(1, pair.A.Execute("PEXPIRE", "kept", "300").Integer);
+                Assert.Equal(1, pair.A.Execute("PEXPIRE", "kept", "60000").Integer);
             }
 
             if (name == "snapshot")
@@ -416,14 +419,14 @@ public sealed class SlotMoveTests : IDisposable
 
     private static long Held(RedKiteServer server) => server.Engine.Keyspace.Databases[0].Count;
 
-    private async Task<Pair> StartAsync(bool appendOnly = false)
+    private async Task<Pair> StartAsync(bool appendOnly = false, string stripes = "64")
     {
-        var pair = new Pair(_folder, appendOnly) { A = null!, B = null! };
+        var pair = new Pair(_folder, appendOnly, stripes) { A = null!, B = null! };
         await pair.StartAsync();
         return pair;
     }
 
-    private sealed class Pair(TemporaryFolder folder, bool appendOnly) : IAsyncDisposable
+    private sealed class Pair(TemporaryFolder folder, bool appendOnly, string stripes) : IAsyncDisposable
     {
         private int _portA;
         private int _portB;
@@ -488,7 +491,7 @@ public sealed class SlotMoveTests : IDisposable
             string path = folder.File(name);
             Directory.CreateDirectory(path);
             var options = new RedKiteOptions { Port = port };
-            foreach ((string setting, string value) in (ReadOnlySpan<(string, string)>)[("cluster-enabled", "yes"), ("dir", path), ("loops", "2"), ("save", ""), ("repl-diskless-sync-delay", "0"), ("diagnostics", "no"), ("enable-debug-command", "yes"), ("cluster-move-pause-ms", "30000"), ("appendonly", appendOnly ? "yes" : "no")]) options.Settings[setting] = value;
+            foreach ((string setting, string value) in (ReadOnlySpan<(string, string)>)[("cluster-enabled", "yes"), ("dir", path), ("loops", "2"), ("save", ""), ("repl-diskless-sync-delay", "0"), ("diagnostics", "no"), ("enable-debug-command", "yes"), ("cluster-move-pause-ms", "30000"), ("appendonly", appendOnly ? "yes" : "no"), ("stripes", stripes)]) options.Settings[setting] = value;
             return await RedKiteServer.StartAsync(options);
         }
     }

@@ -49,10 +49,12 @@ public class KeySlotTests
         }
     }
 
-    [Fact]
-    public void Keys_are_in_the_stripe_and_the_part_of_the_table_that_their_slot_names()
+    [Theory]
+    [InlineData(1)]
+    [InlineData(StripeSet.StripesMax)]
+    public void Keys_are_in_the_stripe_and_the_part_of_the_table_that_their_slot_names(int stripes)
     {
-        using var keyspace = new RedKite.Store.Keyspace.Keyspace(StripeSet.StripesMax, 2, hasher: new KeyHasher { UsesSlots = true });
+        using var keyspace = new RedKite.Store.Keyspace.Keyspace(stripes, 2, hasher: new KeyHasher { SlotStripes = stripes });
         Database database = keyspace.Databases[0];
         var random = new Random(2);
         var keys = new HashSet<string>();
@@ -61,7 +63,7 @@ public class KeySlotTests
         {
             ulong hash = keyspace.Hash(Bytes(key));
             Assert.Equal(KeySlot.Of(Bytes(key)), keyspace.SlotOf(hash));
-            Assert.Equal(keyspace.SlotOf(hash) % StripeSet.StripesMax, keyspace.StripeOf(hash));
+            Assert.Equal(keyspace.SlotOf(hash) % stripes, keyspace.StripeOf(hash));
             database.WriteString(Bytes(key), hash, default, 1, ValueEncoding.Raw, -1, 0).Value.Fill((byte)'v');
         }
 
@@ -84,10 +86,12 @@ public class KeySlotTests
         Assert.All(keys, key => Assert.True(database.Find(Bytes(key), keyspace.Hash(Bytes(key)), ExpiryClock.Never).Exists));
     }
 
-    [Fact]
-    public void A_walk_over_a_slot_does_not_touch_the_others()
+    [Theory]
+    [InlineData(1)]
+    [InlineData(StripeSet.StripesMax)]
+    public void A_walk_over_a_slot_does_not_touch_the_others(int stripes)
     {
-        using var keyspace = new RedKite.Store.Keyspace.Keyspace(StripeSet.StripesMax, 1, hasher: new KeyHasher { UsesSlots = true });
+        using var keyspace = new RedKite.Store.Keyspace.Keyspace(stripes, 1, hasher: new KeyHasher { SlotStripes = stripes });
         for (int i = 0; i < 100_000; i++)
         {
             byte[] key = Bytes($"{{{i % 4096}}}{i}");
@@ -109,8 +113,11 @@ public class KeySlotTests
     }
 
     [Fact]
-    public void A_keyspace_with_slots_has_all_stripes() =>
-        Assert.Throws<ArgumentException>(static () => new RedKite.Store.Keyspace.Keyspace(32, 1, hasher: new KeyHasher { UsesSlots = true }));
+    public void A_keyspace_with_slots_has_one_stripe_or_all()
+    {
+        Assert.Throws<ArgumentOutOfRangeException>(static () => new KeyHasher { SlotStripes = 32 });
+        Assert.Throws<ArgumentException>(static () => new RedKite.Store.Keyspace.Keyspace(1, 1, hasher: new KeyHasher { SlotStripes = StripeSet.StripesMax }));
+    }
 
     private static List<string> Walked(RedKite.Store.Keyspace.Keyspace keyspace, Database database, SlotRange range)
     {

@@ -66,11 +66,13 @@ public sealed unsafe class TableTests
     }
 
     // The first eight bits of all hashes are the same, and so few keys need more bits than the upper directory has.
-    [Fact]
-    public void Keys_of_one_slot_share_lower_directories()
+    [Theory]
+    [InlineData(1)]
+    [InlineData(StripeSet.StripesMax)]
+    public void Keys_of_one_slot_share_lower_directories(int stripes)
     {
         const int UpperBytes = (1 + (1 << 16)) * sizeof(long);
-        using var world = new World(inOneSlot: true);
+        using var world = new World(slotStripes: stripes);
         for (int key = 0; key < Many; key++) world.Write(key, key, null);
         Assert.InRange(world.Pool.UsedBytes - ((long)world.Table.Segments * Segment.Bytes), UpperBytes + 1, UpperBytes + (64 << 10)); // one directory as deep as the deepest segment has twice that
         world.AssertAll();
@@ -252,10 +254,10 @@ public sealed unsafe class TableTests
 
         private readonly string _before;
 
-        internal World(bool guarded = false, bool inOneSlot = false)
+        internal World(bool guarded = false, int slotStripes = 0)
         {
-            _store = inOneSlot ? new KeyStore(StripeSet.StripesMax, 1, guarded, new KeyHasher { UsesSlots = true }) : new KeyStore(1, 1, guarded);
-            _before = inOneSlot ? "{slot}" : "";
+            _store = slotStripes > 0 ? new KeyStore(slotStripes, 1, guarded, new KeyHasher { SlotStripes = slotStripes }) : new KeyStore(1, 1, guarded);
+            _before = slotStripes > 0 ? "{slot}" : "";
             _hasher = _store.Hasher;
             _arena = _store.Stripes[0].Arena;
             Table = _store.Stripes[0].NewTable();
