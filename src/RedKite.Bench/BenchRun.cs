@@ -117,11 +117,12 @@ internal sealed class BenchRun : IDisposable
                         continue;
                     }
 
-                    client.Tls = TlsLink.Connect(server, _options);
+                    TlsLink link = TlsLink.Connect(server, _options);
+                    client.Open(link);
                     loop.Loop.Post(() =>
                     {
                         loop.Greet(client);
-                        _ = client.Tls.ReceiveAsync(loop, client);
+                        _ = link.ReceiveAsync(loop, client);
                     });
                 }
             }

@@ -17,21 +17,33 @@ internal sealed class CommandStatistics(string name, bool isOpenLoop)
 
     internal long Count => Volatile.Read(ref _count);
 
-    internal long Hits { get; set; }
+    internal long Hits { get; private set; }
 
-    internal long Misses { get; set; }
+    internal long Misses { get; private set; }
 
-    internal long Errors { get; set; }
+    internal long Errors { get; private set; }
 
-    internal long BytesSent { get; set; }
+    internal long BytesSent { get; private set; }
 
-    internal long BytesReceived { get; set; }
+    internal long BytesReceived { get; private set; }
 
     /// <summary>Latencies from the time a request was due: in a closed loop, the time it was sent.</summary>
     internal LatencyHistogram Latency { get; } = new(SubBits);
 
     /// <summary>In an open loop: latencies from the time a request was sent, which hides its waiting time.</summary>
     internal LatencyHistogram? Uncorrected { get; } = isOpenLoop ? new LatencyHistogram(SubBits) : null;
+
+    internal void CountSent(long bytes) => BytesSent += bytes;
+
+    internal void CountReceived(long bytes) => BytesReceived += bytes;
+
+    internal void CountError() => Errors++;
+
+    internal void CountLookup(bool found)
+    {
+        if (found) Hits++;
+        else Misses++;
+    }
 
     internal void Record(long intendedNs, long sentNs, long nowNs)
     {

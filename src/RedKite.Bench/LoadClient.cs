@@ -37,29 +37,55 @@ internal sealed class LoadClient
 
     internal int Index { get; }
 
-    internal Connection? Connection { get; set; }
+    internal Connection? Connection { get; private set; }
 
     /// <summary>Replaces the connection under TLS.</summary>
-    internal TlsLink? Tls { get; set; }
+    internal TlsLink? Tls { get; private set; }
 
     /// <summary>Outstanding replies to commands sent before the load, such as AUTH.</summary>
-    internal int GreetingRepliesLeft { get; set; }
+    internal int GreetingRepliesLeft { get; private set; }
 
     /// <summary>Requests left to send.</summary>
-    internal long Left { get; set; }
+    internal long Left { get; private set; }
 
-    internal bool HasFinished { get; set; }
+    internal bool HasFinished { get; private set; }
 
     internal int PendingCount { get; private set; }
 
     /// <summary>When the next request is due, if requests are paced.</summary>
-    internal long DueNs { get; set; }
+    internal long DueNs { get; private set; }
 
     /// <summary>Whether it is in its loop's queue of paced clients.</summary>
     internal bool IsQueued { get; set; }
 
     /// <summary>Bytes of an incomplete reply.</summary>
     internal long PartialReplyBytes { get; set; }
+
+    /// <summary>It is connected.</summary>
+    internal void Open(Connection connection) => Connection = connection;
+
+    /// <summary>It is connected with TLS.</summary>
+    internal void Open(TlsLink link) => Tls = link;
+
+    /// <summary>Sends the commands before the load.</summary>
+    internal void Greet(byte[] commands, int replies)
+    {
+        GreetingRepliesLeft = replies;
+        Send(commands);
+    }
+
+    /// <summary>Takes one of the replies to them.</summary>
+    /// <returns>Whether it was the last one.</returns>
+    internal bool TakeGreeting() => --GreetingRepliesLeft == 0;
+
+    /// <summary>Its next request is due then.</summary>
+    internal void SendAt(long ns) => DueNs = ns;
+
+    /// <summary>It sends nothing more.</summary>
+    internal void StopSending() => Left = 0;
+
+    /// <summary>It has received its last reply.</summary>
+    internal void Finish() => HasFinished = true;
 
     internal void Send(ReadOnlySpan<byte> bytes)
     {

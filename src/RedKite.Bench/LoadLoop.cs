@@ -51,8 +51,8 @@ internal sealed class LoadLoop : IConnectionHandler
             _intervalNs = LoadClock.NsPerSecond / rate;
         }
 
-        Loop = new EventLoop($"bench-{index}", useSockets: options.Transport == "sockets") { Handler = this };
-        Loop.Crashed = failure => events.Fail(failure.ToString());
+        Loop = new EventLoop($"bench-{index}", useSockets: options.Transport == "sockets") { Crashed = failure => events.Fail(failure.ToString()) };
+        Loop.Serve(this);
     }
 
     internal EventLoop Loop { get; }
@@ -77,7 +77,7 @@ internal sealed class LoadLoop : IConnectionHandler
         _hasBegun = true;
         foreach (LoadClient client in Clients)
         {
-            client.DueNs = startNs + (long)FirstDelayNs(client);
+            client.SendAt(startNs + (long)FirstDelayNs(client));
             SendMore(client, LoadClock.NowNs());
         }
     }
@@ -92,15 +92,14 @@ internal sealed class LoadLoop : IConnectionHandler
     public void Opened(Connection connection)
     {
         var client = (LoadClient)connection.State!;
-        client.Connection = connection;
+        client.Open(connection);
         Greet(client);
     }
 
     /// <summary>Called when a client is connected, with or without encryption.</summary>
     internal void Greet(LoadClient client)
     {
-        client.GreetingRepliesLeft = _greetingReplies;
-        client.Send(_greeting);
+        client.Greet(_greeting, _greetingReplies);
         if (_greetingReplies == 0) Greeted();
     }
 
@@ -171,10 +170,9 @@ internal sealed class LoadLoop : IConnectionHandler
             ref readonly PendingRequest request = ref client.TakePending();
             CommandStatistics row = Rows[request.Row];
             row.Record(request.IntendedNs, request.SentNs, now);
-            row.BytesReceived += bytes;
+            row.CountReceived(bytes);
             if (kind == ReplyClass.Error) CountError(row, reply);
-            else if (request.CountsHits && kind == ReplyClass.Null) row.Misses++;
-            else if (request.CountsHits) row.Hits++;
+            else if (request.CountsHits) row.CountLookup(found: kind != ReplyClass.Null);
         }
 
         client.PartialReplyBytes += at - start;
@@ -204,8 +202,8 @@ internal sealed class LoadLoop : IConnectionHandler
         while (client.Left > 0 && client.PendingCount < _options.Pipeline && client.DueNs <= now)
         {
             Append(client, _options.IsOpenLoop ? client.DueNs : now, now);
-            client.DueNs += (long)NextDelayNs();
-            if (!_options.IsOpenLoop) client.DueNs = Math.Max(client.DueNs, now - CatchUpNsMax);
+            long next = client.DueNs + (long)NextDelayNs();
+            client.SendAt(_options.IsOpenLoop ? next : Math.Max(next, now - CatchUpNsMax));
         }
 
         Flush(client);
@@ -218,7 +216,7 @@ internal sealed class LoadLoop : IConnectionHandler
     private void Append(LoadClient client, long intendedNs, long sentNs)
     {
         MixedRequest request = client.NextRequest(out KeySequence keys);
-        Rows[request.Row].BytesSent += _writer.Append(request.Template, keys);
+        Rows[request.Row].CountSent(_writer.Append(request.Template, keys));
         client.AddPending(intendedNs, sentNs, request);
         if (_writer.Bytes.Length >= SendBytesMax) Flush(client);
     }
@@ -256,7 +254,7 @@ internal sealed class LoadLoop : IConnectionHandler
             return false;
         }
 
-        if (--client.GreetingRepliesLeft == 0) Greeted();
+        if (client.TakeGreeting()) Greeted();
         return true;
     }
 
@@ -267,7 +265,7 @@ internal sealed class LoadLoop : IConnectionHandler
 
     private void CountError(CommandStatistics row, ReadOnlySpan<byte> reply)
     {
-        row.Errors++;
+        row.CountError();
         FirstError ??= Text(reply);
     }
 
@@ -295,13 +293,13 @@ internal sealed class LoadLoop : IConnectionHandler
             Unsent += Math.Min(client.Left, 1 + (long)((_deadlineNs - 1 - client.DueNs) / _intervalNs));
         }
 
-        client.Left = 0;
+        client.StopSending();
     }
 
     private void Finish(LoadClient client)
     {
         if (client.HasFinished) return;
-        client.HasFinished = true;
+        client.Finish();
         if (++_finishedClients == Clients.Length) _events.Finished();
     }
 }

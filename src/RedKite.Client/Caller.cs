@@ -529,8 +529,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
             cmd.Time.Read();
             Entry entry = cmd.Peek(cmd.Command.FirstKey);
             if (entry.Exists) return entry;
-            cmd.Metrics.KeyspaceHits--;
-            cmd.Metrics.KeyspaceMisses++;
+            cmd.Metrics.CountHitAsMiss();
             return entry;
         }
     }

@@ -21,17 +21,17 @@ namespace RedKite.Server;
 /// </summary>
 internal abstract class ServerCore
 {
-    protected ServerCore(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log)
+    protected ServerCore(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log, ClientText describeClient)
     {
         Configuration = configuration;
-        Configuration.Warn = text => log.Warning(LogEvents.SettingWithoutEffect, text);
+        Configuration.Warned += text => log.Warning(LogEvents.SettingWithoutEffect, text);
         Settings = configuration.Settings;
         Keyspace = keyspace;
         Clock = clock;
         Log = log;
         Run = new ServerRun(clock.NowMs);
         Kept = new KeptMemory(keyspace.Budget);
-        Users = new UserRegistry(Settings, Limits, Kept);
+        Users = new UserRegistry(Settings, Limits, Kept, describeClient);
         LatencyMonitor = new LatencyMonitor(Kept);
         Pause = new ClientPause(Attention);
         Monitors = new MonitorFeed(Attention, clock, Buffers);
@@ -48,7 +48,7 @@ internal abstract class ServerCore
         Watched = new WatchedKeys(keyspace);
         LocalExpiries = new LocalExpiries(keyspace);
         WriteGate = new WriteGate(Attention);
-        Replication.RoleChanged += () => log.IsReplica = Replication.IsReplica;
+        Replication.RoleChanged += () => log.NoteRole(Replication.IsReplica);
     }
 
     internal Configuration Configuration { get; }

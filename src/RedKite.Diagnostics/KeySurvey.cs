@@ -16,12 +16,12 @@ internal sealed class TypeSurvey
 {
     internal const int Bins = 65;
 
-    internal long Keys { get; set; }
+    internal long Keys { get; private set; }
 
-    internal long Bytes { get; set; }
+    internal long Bytes { get; private set; }
 
     /// <summary>Keys without an expiry.</summary>
-    internal long Persistent { get; set; }
+    internal long Persistent { get; private set; }
 
     /// <summary>By the bytes of strings, the elements of other values.</summary>
     internal long[] Sizes { get; } = new long[Bins];
@@ -34,6 +34,20 @@ internal sealed class TypeSurvey
 
     /// <summary>The keys that take the most memory, the largest first.</summary>
     internal List<SurveyedKey> Largest { get; } = [];
+
+    /// <summary>Counts a key.</summary>
+    /// <param name="size">The bytes of a string, the elements of other values.</param>
+    /// <param name="bytes">Its memory.</param>
+    /// <param name="ttlSeconds">What is left of it; null: it does not expire.</param>
+    internal void Add(long size, long bytes, long? ttlSeconds)
+    {
+        Keys++;
+        Bytes += bytes;
+        Sizes[BinOf(size)]++;
+        Memory[BinOf(bytes)]++;
+        if (ttlSeconds is { } seconds) TtlSeconds[BinOf(seconds)]++;
+        else Persistent++;
+    }
 
     internal static int BinOf(long value) => value <= 0 ? 0 : BitOperations.Log2((ulong)value) + 1;
 }
@@ -192,12 +206,7 @@ internal sealed class KeySurvey : IDisposable
         TypeSurvey type = types[(int)entry.Type];
         long size = StoredTypes.Of(entry).SizeOf(database, entry);
         long bytes = entry.MemoryBytes;
-        type.Keys++;
-        type.Bytes += bytes;
-        type.Sizes[TypeSurvey.BinOf(size)]++;
-        type.Memory[TypeSurvey.BinOf(bytes)]++;
-        if (entry.Expires) type.TtlSeconds[TypeSurvey.BinOf((entry.ExpiryMs - nowMs) / 1000)]++;
-        else type.Persistent++;
+        type.Add(size, bytes, entry.Expires ? (entry.ExpiryMs - nowMs) / 1000 : null);
 
         List<SurveyedKey> largest = type.Largest;
         if (largest.Count == LargestKept && bytes <= largest[^1].Bytes) return;

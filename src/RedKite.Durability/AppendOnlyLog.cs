@@ -40,7 +40,7 @@ internal sealed class AppendOnlyLog : IEffectConsumer, ISyncedLog, IDisposable
         _isOfBackup = isOfBackup;
         _totals = totals;
         Chain = new LogChain();
-        Writer = new LogWriter(Chain, TimeProvider.System)
+        Writer = new LogWriter(Chain, TimeProvider.System, isOfBackup ? FsyncPolicy.No : FsyncPolicy.EverySecond)
         {
             SuspendsSyncs = suspendsSyncs,
             Iterated = OnWriterIterated,

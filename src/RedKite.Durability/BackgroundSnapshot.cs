@@ -100,7 +100,7 @@ internal sealed class BackgroundSnapshot : IDisposable
 
         int next = 0;
         _keyspace.BeginEpoch(_ => _barriers[next++]);
-        _gate.KeyRule = (database, hash) => _barriers[_keyspace.StripeOf(hash)].TryPass(database, hash);
+        _gate.BeginRule((database, hash) => _barriers[_keyspace.StripeOf(hash)].TryPass(database, hash));
     }
 
     /// <summary>Writes everything. The writer has begun, and is ended by the caller.</summary>
@@ -235,7 +235,7 @@ internal sealed class BackgroundSnapshot : IDisposable
                 _state.NoteWritten();
             }
 
-            captured.Cursor = cursor;
+            captured.MoveTo(cursor);
         }
 
         _entries.Clear();
@@ -246,13 +246,12 @@ internal sealed class BackgroundSnapshot : IDisposable
 
     private static void BeginSlices(StripeBarrier barrier, SlicedValue sliced)
     {
-        barrier.Stripe.Pin();
-        barrier.Sliced = sliced;
+        barrier.BeginSlices(sliced);
     }
 
     private static void End(CapturedTable captured, Stripe stripe)
     {
-        captured.IsWritten = true;
+        captured.EndWalk();
         if (captured.IsOwned) stripe.Drop(captured.Table, captured.Table.Count);
     }
 
@@ -272,8 +271,7 @@ internal sealed class BackgroundSnapshot : IDisposable
     {
         if (!sliced.IsComplete && !_state.Fails && _values.WriteSlice(_slice, _bounds)) return;
         _values.Abandon();
-        barrier.Sliced = null;
-        barrier.Stripe.Unpin();
+        barrier.EndSlices();
         _state.NoteWritten();
         if (sliced.IsTaken) barrier.Stripe.FreeTaken(sliced.Entry);
         else if (!sliced.IsComplete) Entry.FromBlock(sliced.Entry).MarkWritten(barrier.Stripe.Epoch);
@@ -391,7 +389,7 @@ internal sealed class BackgroundSnapshot : IDisposable
         using (_keyspace.LockAll())
         {
             _keyspace.EndSnapshot();
-            _gate.KeyRule = null;
+            _gate.EndRule();
         }
 
         _gate.Resume();

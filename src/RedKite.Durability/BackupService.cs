@@ -1,7 +1,6 @@
 using System.Globalization;
 using RedKite.Persistence.Aof;
 using RedKite.Persistence.Files;
-using RedKite.Persistence.Log;
 using RedKite.Server.Changes;
 using RedKite.Server.Config;
 using RedKite.Server.Logging;
@@ -270,7 +269,6 @@ internal sealed class BackupService(Settings settings, DurabilityService durabil
     private void BeginLog(IOpenFile increment)
     {
         var log = new AppendOnlyLog(gate, _totals, static () => false, isOfBackup: true);
-        log.Writer.Policy = FsyncPolicy.No;
         log.Writer.Start(increment, 0);
         changes.RequestEffects(log, isOn: true);
         changes.ApplyLocked();

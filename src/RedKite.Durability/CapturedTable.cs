@@ -21,10 +21,19 @@ internal sealed class CapturedTable(Table table, int database, int stripe, Snaps
 
     internal int Stripe => stripe;
 
-    internal TableCursor Cursor { get; set; }
+    internal TableCursor Cursor { get; private set; }
 
     /// <summary>Whether the table was detached from its database, and is dropped when it is written.</summary>
-    internal bool IsOwned { get; set; }
+    internal bool IsOwned { get; private set; }
 
-    internal bool IsWritten { get; set; }
+    internal bool IsWritten { get; private set; }
+
+    /// <summary>The walk has come so far.</summary>
+    internal void MoveTo(TableCursor cursor) => Cursor = cursor;
+
+    /// <summary>It is detached from its database, and the snapshot's to drop.</summary>
+    internal void Own() => IsOwned = true;
+
+    /// <summary>The walk has come to its end.</summary>
+    internal void EndWalk() => IsWritten = true;
 }

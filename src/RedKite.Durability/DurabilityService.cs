@@ -300,7 +300,7 @@ internal sealed partial class DurabilityService : IReplicatedData
                 file.Writer.Begin(NewInfo(isLogBase: false) with { Replication = _host.Position });
             });
             Commit(file, flushes, reloads, keys, isInBackground);
-            Saves.LastKeys = keys;
+            Saves.NoteCommitted(keys);
             if (isInBackground) NoteEnding();
             Saves.Succeed(_clock.NowMs, changes, file.Bytes, isInBackground);
             _gate.Accept(WriteRefusal.Snapshot);
@@ -497,7 +497,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         {
             atSnapshotPoint();
             snapshot.Capture(_keyless.Records);
-            AtSnapshotPoint?.Invoke();
+            SnapshotPointReached?.Invoke();
         });
         SnapshotPoints++;
         _events.OnSnapshotPoint(LastSnapshotPoint);
@@ -534,7 +534,7 @@ internal sealed partial class DurabilityService : IReplicatedData
     {
         Volatile.Write(ref _snapshotPointsAtReset, SnapshotPoints);
         Volatile.Write(ref _savesAtReset, Saves.Count + Saves.Failures);
-        Saves.BackgroundFailuresInARow = 0;
+        Saves.ResetFailuresInARow();
         Log.Totals.ResetDelayedSyncs();
     }
 
@@ -542,7 +542,7 @@ internal sealed partial class DurabilityService : IReplicatedData
     internal long SavingPolls { get; private set; }
 
     /// <summary>Called at a snapshot's point, with all stripes locked. For tests.</summary>
-    internal Action? AtSnapshotPoint { get; set; }
+    internal event Action? SnapshotPointReached;
 
     /// <summary>The keys that the snapshot in progress has written, and all of its keys; 0: none is in progress.</summary>
     internal (long Written, long All) Progress => _running is { } snapshot ? (snapshot.WrittenKeys, snapshot.Keys) : default;

@@ -485,8 +485,7 @@ internal sealed class LogKeeper(ServerCore core, IDurabilityHost host, Durabilit
         {
             FsyncPolicy policy = _settings.AppendFsync;
             whenRead?.Invoke();
-            log.Writer.Policy = policy;
-            log.Writer.WritesTimestamps = _settings.AofTimestampEnabled;
+            log.Writer.Apply(policy, _settings.AofTimestampEnabled);
         }
 
         log.Writer.WakeSurely();

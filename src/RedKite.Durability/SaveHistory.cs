@@ -41,7 +41,7 @@ internal sealed class SaveHistory(long startedMs, DurabilityEvents events, bool 
     internal long ConsecutiveFailures => Volatile.Read(ref _consecutiveFailures);
 
     /// <summary>Saves in the background that have failed since the last one that succeeded, or since CONFIG RESETSTAT; others change nothing.</summary>
-    internal long BackgroundFailuresInARow { get; set; }
+    internal long BackgroundFailuresInARow { get; private set; }
 
     /// <summary>Why the last save failed; null: it succeeded, or there was none.</summary>
     internal string? Failure => _failure;
@@ -53,7 +53,7 @@ internal sealed class SaveHistory(long startedMs, DurabilityEvents events, bool 
     internal long Failures { get; private set; }
 
     /// <summary>Keys of the last save.</summary>
-    internal long LastKeys { get; set; }
+    internal long LastKeys { get; private set; }
 
     /// <summary>Bytes of the last save.</summary>
     internal long LastBytes { get; private set; }
@@ -76,6 +76,12 @@ internal sealed class SaveHistory(long startedMs, DurabilityEvents events, bool 
         Volatile.Write(ref _consecutiveFailures, 0);
         LastKeys = 0;
     }
+
+    /// <summary>CONFIG RESETSTAT.</summary>
+    internal void ResetFailuresInARow() => BackgroundFailuresInARow = 0;
+
+    /// <summary>A save's file is in place, with so many keys.</summary>
+    internal void NoteCommitted(long keys) => LastKeys = keys;
 
     internal void Begin(long nowMs)
     {

@@ -16,7 +16,20 @@ internal sealed class StripeBarrier(SnapshotState snapshot, Stripe stripe, Entry
     internal Stripe Stripe => stripe;
 
     /// <summary>The value that the walk is writing in slices; null: none. Only the walk sets it.</summary>
-    internal SlicedValue? Sliced { get; set; }
+    internal SlicedValue? Sliced { get; private set; }
+
+    /// <summary>The walk begins to write a value in slices: nothing of the stripe moves until it ends.</summary>
+    internal void BeginSlices(SlicedValue sliced)
+    {
+        stripe.Pin();
+        Sliced = sliced;
+    }
+
+    internal void EndSlices()
+    {
+        Sliced = null;
+        stripe.Unpin();
+    }
 
     /// <summary>Entries that were written because they were about to change. The walk empties it; null: there were none since.</summary>
     internal SideBuffer? TakeSide()
@@ -76,7 +89,7 @@ internal sealed class StripeBarrier(SnapshotState snapshot, Stripe stripe, Entry
     internal override bool TryTake(Table table)
     {
         if (snapshot.TableOf(table) is not { IsWritten: false } captured) return false;
-        captured.IsOwned = true;
+        captured.Own();
         return true;
     }
 

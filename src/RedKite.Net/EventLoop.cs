@@ -83,17 +83,20 @@ internal sealed partial class EventLoop : IDisposable
     /// <summary>The loop's number among the server's loops, from 0.</summary>
     public int Index { get; init; }
 
-    /// <summary>Handles the loop's connections; set before the start.</summary>
-    public IConnectionHandler Handler { get; set; } = null!;
+    /// <summary>Handles the loop's connections.</summary>
+    public IConnectionHandler Handler { get; private set; } = null!;
 
-    /// <summary>Chooses the loop that gets a connection that arrives here; set before the start. Called from any thread.</summary>
-    public Func<EventLoop>? Chooser { get; set; }
+    /// <summary>Chooses the loop that gets a connection that arrives here. Called from any thread.</summary>
+    public Func<EventLoop>? Chooser { get; init; }
 
     /// <summary>Looks after connections that wait for another loop; set before the start; null: they wait.</summary>
     public ArrivalWatch? ArrivalWatch { get; init; }
 
     /// <summary>The open sockets of all loops together; by default without a limit.</summary>
     public OpenSockets Sockets { get; init; } = new(() => long.MaxValue);
+
+    /// <summary>Has the loop's connections handled. Before the start.</summary>
+    public void Serve(IConnectionHandler handler) => Handler = handler;
 
     /// <summary>Connections that the loop has or is about to get.</summary>
     public int ConnectionCount => Volatile.Read(ref _connectionCount);
@@ -138,7 +141,7 @@ internal sealed partial class EventLoop : IDisposable
     public Exception? Failure { get; private set; }
 
     /// <summary>Called when an exception ended the loop: a broken invariant.</summary>
-    public Action<Exception>? Crashed { get; set; }
+    public Action<Exception>? Crashed { get; init; }
 
     /// <summary>The pool for waiting output.</summary>
     public BufferPool Pool { get; }

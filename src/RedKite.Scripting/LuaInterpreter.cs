@@ -107,7 +107,10 @@ internal sealed partial class LuaInterpreter : IDisposable
 
     internal ScriptRandom Random { get; } = new();
 
-    internal JsonSettings Json { get; } = new();
+    internal JsonSettings Json { get; private set; } = new();
+
+    /// <summary>A script changes the settings of cjson.</summary>
+    internal void Change(JsonSettings json) => Json = json;
 
     internal nint State => _state;
 

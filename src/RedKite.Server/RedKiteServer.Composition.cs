@@ -59,7 +59,7 @@ public sealed partial class RedKiteServer
             keyspace = new Keyspace(stripes, settings.Databases, options.GuardsMemory, new KeyHasher { SlotStripes = usesSlots ? stripes : 0 });
             keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);
             // Execution, and the core that every room uses.
-            Engine = new Engine(configuration, keyspace, new ServerClock(options.TimeProvider), serverLog)
+            Engine = new Engine(configuration, keyspace, new ServerClock(options.TimeProvider), serverLog, ClientDescription.Of, ownsProcess)
             {
                 Blocked = new BlockedClients(keyspace)
                 {
@@ -70,7 +70,6 @@ public sealed partial class RedKiteServer
                 Transport = UsesSockets(settings) ? "sockets" : "epoll",
             };
             if (pipeline is not null) Engine.Intercept(pipeline);
-            Engine.Memory.OwnsProcess = ownsProcess;
 
             // The rooms beside it: each is made of the core and of what this server answers it.
             var host = new Host(this);
@@ -170,20 +169,15 @@ public sealed partial class RedKiteServer
             Engine.Script.BusyEnded += _reserve.End;
             Engine.Users.Changed += _userChanges.Begin;
             Engine.Users.Deleted += Engine.CloseAllOf;
-            Engine.Users.Log.DescribeClient = ClientDescription.Of;
             if (settings.Diagnostics)
             {
                 _watch = new Lazy<ServerWatch>(() => new ServerWatch(Parts, InfoText));
                 Engine.Timeline.Added += ServerEvents.OnTimeline;
-                keyspace.FailStop.Ending = WriteCrashPackage;
             }
 
-            if (options.BeforeFailStop is { } callback)
-            {
-                // The host comes first: both share the time that the process waits.
-                Action<CrashReport> beforeFailStop = crash => callback(new RedKiteCrash(crash.Failure, crash.Command, crash.Text, crash.Path));
-                keyspace.FailStop.Ending = beforeFailStop + keyspace.FailStop.Ending;
-            }
+            // The host comes first: both share the time that the process waits.
+            if (options.BeforeFailStop is { } callback) keyspace.FailStop.Ending += crash => callback(new RedKiteCrash(crash.Failure, crash.Command, crash.Text, crash.Path));
+            if (settings.Diagnostics) keyspace.FailStop.Ending += WriteCrashPackage;
 
             ApplyChangedSettings(configuration);
             _loads = options.LoadOnStart;
@@ -269,7 +263,7 @@ public sealed partial class RedKiteServer
         int index = _loops.Length;
         var loop = new EventLoop($"loop-{index}", Engine.Buffers, _newTransport) { Index = index, Chooser = LeastLoaded, ArrivalWatch = _arrivals, Sockets = _sockets, Crashed = Crashed };
         var sessions = new SessionLoop(Engine, Parts.Replicas, loop, index, _loopCount) { Ticked = index == 0 ? Tick : null };
-        loop.Handler = sessions;
+        loop.Serve(sessions);
         if (Engine.SyncedLog.Log is { } log) sessions.Gate.Use(log);
         _loops = [.. _loops, sessions];
         return sessions;

@@ -287,7 +287,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         }
 
         foreach (SessionLoop loop in _loops) loop.Loop.Start();
-        Engine.Metrics.Server.OwnsProcess = Engine.Memory.OwnsProcess;
+        Engine.Metrics.Server.NoteBegin(Engine.Memory.OwnsProcess);
         return hasWork;
 
         void Check(Action step)
@@ -442,8 +442,7 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         }
 
         Engine.ClientEviction.Run(nowMs);
-        _quietHugePages.IsEnabled = Engine.Settings.QuietHugePages;
-        _quietHugePages.Use(nowMs, totals.LoopMicroseconds, totals.KeyspaceHits);
+        _quietHugePages.Use(nowMs, totals.LoopMicroseconds, totals.KeyspaceHits, Engine.Settings.QuietHugePages);
     }
 
     private string? ReopenTcp(bool isTls, string error)

@@ -15,19 +15,20 @@ public sealed class RedKiteFaults
     private RedKiteFault[] _faults = [];
     private long _frozenUntilTicks;
     private int _refusals;
+    private TestPort? _port;
 
     internal RedKiteFaults(RedKiteTestClock clock) => _clock = clock;
 
-    /// <summary>The port that it changes, and that of the clients it holds. Set when the server has started.</summary>
-    internal TestPort? Port { get; set; }
+    /// <summary>The server has started: its port is changed, and its clients are held.</summary>
+    internal void Begin(TestPort port) => _port = port;
 
     /// <summary>Refuses new connections, as if there were no server, until the result is disposed.</summary>
     public IDisposable RefuseConnections()
     {
-        if (Interlocked.Increment(ref _refusals) == 1) Port!.Listen(false);
+        if (Interlocked.Increment(ref _refusals) == 1) _port!.Listen(false);
         return new RedKiteFault(FaultKind.Refusal, int.MaxValue, _ =>
         {
-            if (Interlocked.Decrement(ref _refusals) == 0) Port!.Listen(true);
+            if (Interlocked.Decrement(ref _refusals) == 0) _port!.Listen(true);
         });
     }
 
@@ -82,7 +83,7 @@ public sealed class RedKiteFaults
         }
 
         Volatile.Write(ref _frozenUntilTicks, 0);
-        Port?.RunDue();
+        _port?.RunDue();
     }
 
     /// <summary>Whether a command must wait now.</summary>
@@ -157,7 +158,7 @@ public sealed class RedKiteFaults
     private void Remove(RedKiteFault fault)
     {
         lock (_changing) _faults = [.. _faults.Where(other => other != fault)];
-        if (fault.Kind == FaultKind.Delay) Port?.RunDue();
+        if (fault.Kind == FaultKind.Delay) _port?.RunDue();
     }
 }
 

@@ -11,6 +11,7 @@ public sealed class RedKiteTestClock : TimeProvider
     private readonly Lock _changing = new();
     private readonly List<Timer> _timers = [];
     private long _ticks; // since the start
+    private RedKiteServer? _server;
 
     internal RedKiteTestClock()
     {
@@ -22,8 +23,8 @@ public sealed class RedKiteTestClock : TimeProvider
     /// <inheritdoc/>
     public override long TimestampFrequency => TimeSpan.TicksPerSecond;
 
-    /// <summary>The server that does what is due when the clock was advanced; null: there is none.</summary>
-    internal RedKiteServer? Server { get; set; }
+    /// <summary>A server does what is due when the clock was advanced; null: none does any more.</summary>
+    internal void Drive(RedKiteServer? server) => _server = server;
 
     /// <inheritdoc/>
     public override DateTimeOffset GetUtcNow() => Now;
@@ -49,7 +50,7 @@ public sealed class RedKiteTestClock : TimeProvider
         }
 
         foreach (Timer timer in due) timer.Fire();
-        Server?.RunDue();
+        _server?.RunDue();
     }
 
     /// <inheritdoc/>

@@ -28,9 +28,9 @@ public sealed class RedKiteTestServer : IAsyncDisposable
         _recorder = recorder;
         _port = new TestPort(server);
         Client = server.CreateClient();
-        Faults.Port = _port;
+        Faults.Begin(_port);
         server.Engine.HoldForTest(Faults.Holds);
-        clock.Server = server;
+        clock.Drive(server);
     }
 
     /// <summary>Where client libraries connect: "127.0.0.1:port".</summary>
@@ -88,7 +88,7 @@ public sealed class RedKiteTestServer : IAsyncDisposable
     /// <summary>Stops the server.</summary>
     public async ValueTask DisposeAsync()
     {
-        Clock.Server = null;
+        Clock.Drive(null);
         await Server.DisposeAsync().ConfigureAwait(false);
     }
 

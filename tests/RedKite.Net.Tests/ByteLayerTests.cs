@@ -164,7 +164,8 @@ public class ByteLayerTests
 
         internal Peer(string transport, int port)
         {
-            _loop = new EventLoop("peer", transport == "sockets") { Handler = this };
+            _loop = new EventLoop("peer", transport == "sockets");
+            _loop.Serve(this);
             _loop.Start();
             _loop.Connect(new IPEndPoint(IPAddress.Loopback, port), state: null, new XorLayer(speaksFirst: true));
             EchoServer.WaitFor(() => _loop.ConnectionCount == 1 && Volatile.Read(ref _connection) is not null, "the peer is connected");

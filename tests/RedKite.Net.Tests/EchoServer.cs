@@ -22,10 +22,9 @@ internal sealed class EchoServer : IDisposable
         for (int i = 0; i < loops; i++)
         {
             EventLoop loop = hesitates
-                ? new($"echo-{i}", Pool, self => new HesitantTransport(transport == "sockets" ? new SocketsTransport(self) : new EpollTransport()))
-                : new($"echo-{i}", transport == "sockets", Pool) { ArrivalWatch = _arrivals };
-            loop.Handler = i == 0 ? handler : new EchoHandler();
-            loop.Chooser = () => Loops.MinBy(candidate => (candidate.IsStuck, candidate.ConnectionCount))!;
+                ? new($"echo-{i}", Pool, self => new HesitantTransport(transport == "sockets" ? new SocketsTransport(self) : new EpollTransport())) { Chooser = Choose }
+                : new($"echo-{i}", transport == "sockets", Pool) { ArrivalWatch = _arrivals, Chooser = Choose };
+            loop.Serve(i == 0 ? handler : new EchoHandler());
             Loops.Add(loop);
         }
 
@@ -35,11 +34,16 @@ internal sealed class EchoServer : IDisposable
 
     internal EchoHandler Handler { get; }
 
+    /// <summary>Chooses the loop of a connection that arrives; null: the one with the fewest.</summary>
+    internal Func<EventLoop>? Chosen { get; set; }
+
     internal List<EventLoop> Loops { get; } = [];
 
     internal BufferPool Pool { get; } = new();
 
     internal int Port => _listener.Port;
+
+    private EventLoop Choose() => Chosen?.Invoke() ?? Loops.MinBy(candidate => (candidate.IsStuck, candidate.ConnectionCount))!;
 
     internal Socket Connect(int receiveBufferBytes = 0)
     {

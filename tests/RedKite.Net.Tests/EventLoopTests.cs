@@ -295,7 +295,8 @@ public class EventLoopTests
     {
         using ListeningSocket listener = ListeningSocket.Tcp(IPAddress.Loopback, 0, 10);
         Exception? told = null;
-        using EventLoop loop = new("failing", transport == "sockets") { Handler = new EchoHandler(), Crashed = failure => told = failure };
+        using EventLoop loop = new("failing", transport == "sockets") { Crashed = failure => told = failure };
+        loop.Serve(new EchoHandler());
         loop.Listen(listener);
         loop.Start();
         using Socket client = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { ReceiveTimeout = EchoServer.PatienceMs };

@@ -19,7 +19,8 @@ public class MovedConnectionTests
         }
 
         using EchoServer server = new("epoll", new EchoHandler { Receiving = Receiving });
-        using EventLoop other = new("other", useSockets: false, server.Pool) { Handler = new EchoHandler { Receiving = Receiving } };
+        using EventLoop other = new("other", useSockets: false, server.Pool);
+        other.Serve(new EchoHandler { Receiving = Receiving });
         other.Start();
         EventLoop first = server.Loops[0];
         Socket[] sockets = [.. Enumerable.Range(0, Clients).Select(_ => server.Connect())];
@@ -46,14 +47,15 @@ public class MovedConnectionTests
     {
         Assert.SkipUnless(EventLoop.EpollIsSupported, "epoll moves connections");
         using EchoServer server = new("epoll", new EchoHandler());
-        using EventLoop ended = new("ended", useSockets: false, server.Pool) { Handler = new EchoHandler() };
+        using EventLoop ended = new("ended", useSockets: false, server.Pool);
+        ended.Serve(new EchoHandler());
         ended.Start();
         ended.Stop();
         EventLoop first = server.Loops[0];
         using Socket stays = server.Connect();
         stays.Send("x"u8);
         EchoServer.ReadAll(stays, 1);
-        first.Chooser = () => ended;
+        server.Chosen = () => ended;
         using Socket comes = server.Connect();
         comes.Send("y"u8);
         Assert.Equal("y"u8.ToArray(), EchoServer.ReadAll(comes, 1)); // where it was accepted
@@ -76,7 +78,8 @@ public class MovedConnectionTests
     {
         Assert.SkipUnless(EventLoop.EpollIsSupported, "epoll moves connections");
         using EchoServer server = new("epoll", new EchoHandler());
-        using EventLoop other = new("other", useSockets: false, server.Pool) { Handler = new EchoHandler() };
+        using EventLoop other = new("other", useSockets: false, server.Pool);
+        other.Serve(new EchoHandler());
         other.Start();
         EventLoop first = server.Loops[0];
         using Socket client = server.Connect();
@@ -119,8 +122,10 @@ public class MovedConnectionTests
         bool moves = transport == "epoll";
         Assert.SkipUnless(!moves || EventLoop.EpollIsSupported, "epoll is Linux's");
         using EchoServer server = new(transport, new EchoHandler());
-        using EventLoop stuck = new("stuck", !moves, server.Pool) { Handler = new EchoHandler() };
-        using EventLoop relief = new("relief", !moves, server.Pool) { Handler = new EchoHandler() };
+        using EventLoop stuck = new("stuck", !moves, server.Pool);
+        stuck.Serve(new EchoHandler());
+        using EventLoop relief = new("relief", !moves, server.Pool);
+        relief.Serve(new EchoHandler());
         EventLoop first = server.Loops[0];
         stuck.Start();
         relief.Start();
@@ -147,7 +152,7 @@ public class MovedConnectionTests
         EchoServer.RunOn(first, () =>
         {
             sent = first.MoveIdle(stuck, connection => connection.RemoteAddress.ToString() == before.LocalEndPoint!.ToString());
-            first.Chooser = () => stuck;
+            server.Chosen = () => stuck;
         });
         Assert.Equal(moves ? 1 : 0, sent);
         using Socket newBefore = server.Connect();

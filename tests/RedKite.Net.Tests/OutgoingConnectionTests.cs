@@ -16,7 +16,8 @@ public class OutgoingConnectionTests
     {
         using EchoServer server = new(transport, new EchoHandler());
         EchoHandler handler = new() { Greeting = [1, 2, 3] };
-        using EventLoop loop = new("client", transport == "sockets") { Handler = handler };
+        using EventLoop loop = new("client", transport == "sockets");
+        loop.Serve(handler);
         loop.Start();
         object state = new();
         loop.Connect(new IPEndPoint(IPAddress.Loopback, server.Port), state);
@@ -37,7 +38,8 @@ public class OutgoingConnectionTests
     public void Refused_connection_is_reported_to_the_caller(string transport)
     {
         int port = LoopbackPort.Next();
-        using EventLoop loop = new("client", transport == "sockets") { Handler = new EchoHandler() };
+        using EventLoop loop = new("client", transport == "sockets");
+        loop.Serve(new EchoHandler());
         Assert.Throws<SocketException>(() => loop.Connect(new IPEndPoint(IPAddress.Loopback, port), state: null));
         Assert.Equal(0, loop.ConnectionCount);
     }
@@ -48,7 +50,8 @@ public class OutgoingConnectionTests
     {
         Assert.SkipUnless(EventLoop.EpollIsSupported, "microseconds need epoll");
         EchoHandler handler = new();
-        using EventLoop loop = new("ticking", useSockets: false) { Handler = handler };
+        using EventLoop loop = new("ticking", useSockets: false);
+        loop.Serve(handler);
         loop.Start();
         QuietMachine.Try(() =>
         {

@@ -100,7 +100,7 @@ public sealed partial class UnusedCodeTests
     private static string WordOf(MemberInfo member)
     {
         string name = member is ConstructorInfo ? member.DeclaringType!.Name : member.Name[(member.Name.LastIndexOf('.') + 1)..];
-        if (name.StartsWith("get_", StringComparison.Ordinal) || name.StartsWith("set_", StringComparison.Ordinal)) name = name[4..];
+        if (name.StartsWith("get_", StringComparison.Ordinal) || name.StartsWith("set_", StringComparison.Ordinal) || name.StartsWith("add_", StringComparison.Ordinal)) name = name[4..];
         return name.Split('`')[0];
     }
 

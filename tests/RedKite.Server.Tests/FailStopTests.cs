@@ -19,8 +19,7 @@ public class FailStopTests
             BeforeFailStop = called.SetResult,
         }, TestContext.Current.CancellationToken))
         {
-            server.Engine.Keyspace.FailStop.Errors = TextWriter.Null;
-            server.Engine.Keyspace.FailStop.Terminate = (_, _) => { }; // the loop ends instead of the process
+            server.Engine.Keyspace.FailStop.StandIn(TextWriter.Null, static (_, _) => { }); // the loop ends instead of the process
             Stripe stripe = server.Engine.Keyspace.Stripes[5];
             stripe.Enter();
             stripe.Drop(null!, keys: 0); // the sweep fails when it frees this table

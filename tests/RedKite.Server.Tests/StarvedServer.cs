@@ -24,8 +24,7 @@ internal sealed class StarvedServer : IAsyncDisposable
         options.Settings["enable-debug-command"] = "yes";
         if (hasBehavior) options.Behaviors.Add(starved._starving);
         starved.Server = await RedKiteServer.StartAsync(options);
-        starved.Server.Engine.Keyspace.FailStop.Errors = TextWriter.Null;
-        starved.Server.Engine.Keyspace.FailStop.Terminate = (_, _) => { };
+        starved.Server.Engine.Keyspace.FailStop.StandIn(TextWriter.Null, static (_, _) => { });
         return starved;
     }
 

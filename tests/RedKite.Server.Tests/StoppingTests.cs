@@ -303,14 +303,14 @@ public sealed class StoppingTests
         ReplicaService replicas = disk.Server.Parts.Replicas;
         using RedKiteSession session = disk.Server.CreateSession();
         int replies = 0;
-        disk.Server.Engine.Blocked.ArrivalOf = (client, start) =>
+        disk.Server.Engine.Blocked.OrderBy((client, start) =>
         {
             AckWait wait = Assert.Single(replicas.Waits.TakeAll());
             disk.Server.Parts.ReplyLater(client, wait.Late, ":7\r\n"u8.ToArray());
             replies++;
             Assert.Null(client.Blocked);
             return Arrival.Of(client, start);
-        };
+        });
         Task<RedKiteReply> waiting = Task.Run(() => session.Execute("WAIT", "1", "0"), TestContext.Current.CancellationToken);
         Assert.Equal(7, (await waiting.WaitAsync(Patience, TestContext.Current.CancellationToken)).Integer);
         waiting = disk.Server.CreateClient().ExecuteAsync(["WAIT", "1", "0"], TestContext.Current.CancellationToken).AsTask(); // without a thread

@@ -36,6 +36,8 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
     /// <summary>How often they are sent again at all. Behind the others, commands that write wait; those that had begun may still change a key.</summary>
     internal const int RestartsMax = FreeRestartsMax + 2;
 
+    private const string TargetError = "ERR Target instance replied with error: ";
+
     // Redis, where a command waits for the one before it, has no such limit: the target could not be written to.
     private const string WaitedTooLong = "IOERR error or timeout writing to target instance";
 
@@ -71,7 +73,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         MigrationProgress? migration = ended?.Migration ?? BeginOrReply(cmd, options);
         if (migration is null) return;
         if (ended?.Result is { } result) Finish(cmd, ended, result);
-        else if (migration.Ticket.HasExpired) (migration.Error, migration.HasFailed) = (migration.Error ?? WaitedTooLong, true);
+        else if (migration.Ticket.HasExpired) migration.GiveUp(WaitedTooLong);
         if (!migration.HasFailed && NextRound(cmd, migration, hasTicket: ended is not null) is { } next)
         {
             cmd.BlockOnWork(next);
@@ -121,7 +123,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
 
         if (round.WaitsForKey) return round;
         if (round.Keys.Count == 0) return null;
-        migration.HasSent = true;
+        migration.BeginTransfer();
         round.Send(service.Send(migration.Target, Payload.Of(cmd.Environment.Buffers, request), round.Keys.Count, round.PausesWrites));
         request.Clear();
         return round;
@@ -149,14 +151,14 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
             bool waits = round.Keys.Count == 0;
             if (!migration.TryClaim(hash, waits))
             {
-                round.WaitsForKey = waits;
+                if (waits) round.WaitForKey();
                 return false;
             }
 
             AddKey(cmd, round, request, new MigratedKey(argument, new KeyIdentity(cmd.Database.Index, hash)));
         }
 
-        migration.NextKey++;
+        migration.PassKey();
         return true;
     }
 
@@ -198,7 +200,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         if (!DumpCommands.TryWrite(cmd, cmd.Database, entry, out RdbOutput payload, version)) return false; // its last fields had expired
         if (payload.Overflowed)
         {
-            round.Migration.Error ??= "ERR a value is too large for MIGRATE";
+            round.Migration.Fail("ERR a value is too large for MIGRATE");
             payload.Clear();
             return true;
         }
@@ -221,8 +223,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         MigrationProgress migration = round.Migration;
         if (replication.IsReplica != migration.IsOfReplica)
         {
-            migration.Error ??= "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)";
-            migration.HasFailed = true;
+            migration.GiveUp("UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)");
         }
         else
         {
@@ -236,15 +237,15 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
 
     private static void NoteErrors(MigrationProgress migration, TransferResult result)
     {
-        if (result.Error is { } refused) migration.Error ??= "ERR Target instance replied with error: " + refused;
-        migration.Error ??= result.Failure switch
+        if (result.Error is { } refused) migration.Fail(TargetError + refused);
+        string? failure = result.Failure switch
         {
             TransferFailure.Connecting => "IOERR error or timeout connecting to the client",
             TransferFailure.Writing => "IOERR error or timeout writing to target instance",
             TransferFailure.Reading => "IOERR error or timeout reading to target instance",
             _ => null,
         };
-        migration.HasFailed = result.IsRefused || result.Failure != TransferFailure.None;
+        if (result.IsRefused || failure is not null) migration.GiveUp(failure);
     }
 
     private static void SortOut(scoped in CommandContext cmd, MigrationRound round, TransferResult result)
@@ -258,9 +259,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
             MigratedKey key = round.Keys[i];
             if (result.Outcomes[i] == TransferOutcome.RefusedVersion)
             {
-                if (wasOld) migration.Error ??= "ERR Target instance replied with error: " + result.VersionError;
-                else migration.Again.Enqueue(key);
-                migration.SendsOldPayloads = true;
+                migration.SendOlder(key, wasOld, TargetError + result.VersionError);
             }
             else if (result.Outcomes[i] == TransferOutcome.Accepted && !migration.Options.Copies && !key.IsRemoval)
             {
@@ -269,17 +268,8 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
             }
         }
 
-        if (changed is null)
-        {
-            migration.Restarts = 0;
-        }
-        else if (++migration.Restarts > RestartsMax)
-        {
-            // The target keeps what it was sent, as after any other failure. Removing that would remove the key here, if the target is this server.
-            migration.Error ??= "IOERR a key changes too often to be removed after it was sent, so it stays here";
-            migration.Again.Clear();
-            migration.Restarts = 0;
-        }
+        // The target keeps what it was sent, as after any other failure. Removing that would remove the key here, if the target is this server.
+        if (!migration.TryGoOn(changed is not null, RestartsMax)) migration.Fail("IOERR a key changes too often to be removed after it was sent, so it stays here");
 
         if (removed.Count > 0) Remove(cmd, removed);
     }

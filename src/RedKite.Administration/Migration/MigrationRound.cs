@@ -56,7 +56,10 @@ internal sealed class MigrationRound : PendingWork
     internal bool IsUnchanged(KeyIdentity key) => _watches[_keyspace.StripeOf(key.Hash)]?.IsUnchanged(key) == true;
 
     /// <summary>Whether the round waits for a key that another command sends.</summary>
-    internal bool WaitsForKey { get; set; }
+    internal bool WaitsForKey { get; private set; }
+
+    /// <summary>The key that would be sent next is another command's, and nothing else can be sent.</summary>
+    internal void WaitForKey() => WaitsForKey = true;
 
     /// <summary>Whether commands that write wait until the round has ended, or for a second.</summary>
     internal bool PausesWrites => _hold is not null;

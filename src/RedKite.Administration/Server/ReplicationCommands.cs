@@ -72,7 +72,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas, CurrentRoutin
         if (cmd.Is(option, "LISTENING-PORT"u8))
         {
             if (!cmd.TryIntegerOrReply(value, out long port)) return false;
-            replica.ListeningPort = (int)port;
+            replica.Announce(replica.Announced with { ListeningPort = (int)port });
         }
         else if (cmd.Is(option, "IP-ADDRESS"u8))
         {
@@ -83,7 +83,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas, CurrentRoutin
                 return false;
             }
 
-            replica.AnnouncedAddress = cmd.Text(value);
+            replica.Announce(replica.Announced with { Address = cmd.Text(value) });
         }
         else if (cmd.Is(option, "NODE-ID"u8))
         {
@@ -91,8 +91,8 @@ internal sealed class ReplicationCommands(ReplicaService replicas, CurrentRoutin
         }
         else if (cmd.Is(option, "TOPOLOGY-VERSION"u8))
         {
-            if (!cmd.TryIntegerOrReply(value, out long version)) return false;
-            replica.NoteNode(replica.Node with { Version = version });
+            if (!cmd.TryIntegerOrReply(value, out long topology)) return false;
+            replica.NoteNode(replica.Node with { Version = topology });
         }
         else if (cmd.Is(option, "INCARNATION"u8))
         {
@@ -101,14 +101,16 @@ internal sealed class ReplicationCommands(ReplicaService replicas, CurrentRoutin
         else if (cmd.Is(option, "CAPA"u8))
         {
             // What is not known is ignored, as in Redis.
-            if (cmd.Is(value, "EOF"u8)) replica.Capabilities |= ReplicaCapabilities.Eof;
-            else if (cmd.Is(value, "PSYNC2"u8)) replica.Capabilities |= ReplicaCapabilities.Psync2;
-            else if (cmd.Is(value, "RDB-CHANNEL-REPL"u8)) replica.Capabilities |= ReplicaCapabilities.RdbChannel;
+            ReplicaCapabilities added = cmd.Is(value, "EOF"u8) ? ReplicaCapabilities.Eof
+                : cmd.Is(value, "PSYNC2"u8) ? ReplicaCapabilities.Psync2
+                : cmd.Is(value, "RDB-CHANNEL-REPL"u8) ? ReplicaCapabilities.RdbChannel
+                : ReplicaCapabilities.None;
+            replica.Announce(replica.Announced with { Capabilities = replica.Announced.Capabilities | added });
         }
         else if (cmd.Is(option, "RDB-CHANNEL"u8))
         {
             if (!TryFlagOrReply(cmd, value, out bool isChannel)) return false;
-            replica.IsChannel = isChannel;
+            replica.Announce(replica.Announced with { IsChannel = isChannel });
         }
         else if (cmd.Is(option, "MAIN-CH-CLIENT-ID"u8))
         {
@@ -120,14 +122,15 @@ internal sealed class ReplicationCommands(ReplicaService replicas, CurrentRoutin
         else if (cmd.Is(option, "VERSION"u8))
         {
             // Only Valkey says it: it reads no format of Redis that is newer than the one both had, and from 9.0 on has one of its own.
-            replica.DataVersion = cmd.Text(value).Split('.') is [var major, ..] && int.TryParse(major, NumberStyles.None, CultureInfo.InvariantCulture, out int number) && number >= FirstValkeyOfOwnFormat
+            int version = cmd.Text(value).Split('.') is [var major, ..] && int.TryParse(major, NumberStyles.None, CultureInfo.InvariantCulture, out int number) && number >= FirstValkeyOfOwnFormat
                 ? RdbTypes.ValkeyVersionMin
                 : RdbFormat.VersionWithoutFieldExpiries;
+            replica.Announce(replica.Announced with { DataVersion = version });
         }
         else if (cmd.Is(option, "RDB-ONLY"u8))
         {
             if (!TryFlagOrReply(cmd, value, out bool on)) return false;
-            replica.OnlyData = on;
+            replica.Announce(replica.Announced with { OnlyData = on });
         }
         else if (cmd.Is(option, "RDB-FILTER-ONLY"u8))
         {
@@ -169,8 +172,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas, CurrentRoutin
             wantsFunctions = true;
         }
 
-        replica.WithoutKeys = true;
-        replica.WithoutFunctions = !wantsFunctions;
+        replica.Announce(replica.Announced with { WithoutKeys = true, WithoutFunctions = !wantsFunctions });
         return true;
     }
 
@@ -203,7 +205,7 @@ internal sealed class ReplicationCommands(ReplicaService replicas, CurrentRoutin
     {
         if (cmd.Session.Type == ClientType.Replica || !MayAttachOrReply(cmd)) return;
         ReplicaClient replica = replicas.Introduce(cmd.Session);
-        replica.IsBeforePsync = true;
+        replica.NoteSync();
         replicas.Synchronize(replica);
         cmd.Session.ReplyMode = ReplyMode.Off;
     }

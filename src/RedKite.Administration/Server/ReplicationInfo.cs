@@ -59,7 +59,7 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
         {
             cmd.Reply.Array(3);
             cmd.Reply.Bulk(System.Text.Encoding.Latin1.GetBytes(replica.Host));
-            cmd.Reply.Bulk(Digits(replica.ListeningPort));
+            cmd.Reply.Bulk(Digits(replica.Announced.ListeningPort));
             cmd.Reply.Bulk(Digits(replica.AcknowledgedOffset));
         }
     }
@@ -123,7 +123,7 @@ internal sealed class ReplicationInfo(ReplicationState state, ReplicaService rep
         {
             if (Name(replica) is not { } name) continue;
             long lag = replica.State == ReplicaState.Online ? Seconds(nowMs - replica.AcknowledgedMs) : 0;
-            text.Line(string.Create(CultureInfo.InvariantCulture, $"slave{index++}:ip={replica.Host},port={replica.ListeningPort},state={name},offset={replica.AcknowledgedOffset},lag={lag}"));
+            text.Line(string.Create(CultureInfo.InvariantCulture, $"slave{index++}:ip={replica.Host},port={replica.Announced.ListeningPort},state={name},offset={replica.AcknowledgedOffset},lag={lag}"));
         }
     }
 

@@ -101,7 +101,7 @@ internal sealed class ServerCommands(ServerInfo info, RunningScript script, Serv
 
         if (first == second)
         {
-            cmd.Metrics.Changes++; // as Redis counts it
+            cmd.Metrics.CountChanges(1); // as Redis counts it
         }
         else
         {

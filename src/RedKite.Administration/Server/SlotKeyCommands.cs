@@ -149,7 +149,7 @@ internal sealed class SlotKeyCommands(ClusterService cluster, ReplicationState r
             entries.Clear();
             while (!isOver && walk.Stripe == stripe && entries.Count < KeysPerSlice) walk.Next(entries);
             foreach (Entry entry in entries) database.UnlinkOfSlot(entry.Key, cmd.Keyspace.Hash(entry.Key), reason);
-            cmd.Metrics.Changes += entries.Count;
+            cmd.Metrics.CountChanges(entries.Count);
             cmd.Environment.ExitStripe(stripe, cmd.Session);
             if (refusal is not null) cmd.Reply.Error(refusal);
             if (isOver) return refusal is null;

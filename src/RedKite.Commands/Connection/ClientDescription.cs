@@ -42,7 +42,7 @@ internal static class ClientDescription
             + $" qbuf={inputBytes} qbuf-free={Math.Max(0, bufferBytes - outputCapacity - ownInputBytes)} argv-mem={argumentBytes} multi-mem={session.Transaction?.Bytes ?? 0}"
             + $" rbs={replyCapacity} rbp={session.Counts.ReplyBytesPeak} obl={replyBytes} oll={outputBlocks} omem={outputBytes} tot-mem={totalBytes}"
             + $" events={(outputBlocks > 0 ? "rw" : "r")} cmd={session.Counts.LastCommand?.FullName ?? "NULL"} user={(session.Outgoing is null ? session.User.Name : "(superuser)")}"
-            + $" redir={session.Tracking?.RedirectTo ?? -1} resp={(session.Resp3 ? 3 : 2)} lib-name={Shown(session.LibraryName)} lib-ver={Shown(session.LibraryVersion)}"
+            + $" redir={session.Tracking?.Options.RedirectTo ?? -1} resp={(session.Resp3 ? 3 : 2)} lib-name={Shown(session.LibraryName)} lib-ver={Shown(session.LibraryVersion)}"
             + $" io-thread={session.Connection?.Loop.Index ?? 0} tot-net-in={session.Counts.BytesReceived} tot-net-out={session.Counts.BytesSent} tot-cmds={session.Counts.CommandsProcessed}\n");
     }
 

@@ -166,7 +166,7 @@ internal sealed class ConnectionCommands
 
         if (_users.Authenticate(userName, password) is not { } user)
         {
-            cmd.Metrics.AuthenticationsDenied++;
+            cmd.Metrics.CountDeniedLogin();
             _users.FailedLogins.Note(from, cmd.Time.SteadyMs);
             _users.Log.Add(cmd, DenialReason.Authentication, DenialContext.TopLevel, cmd[0], userName);
             cmd.Reply.Error("WRONGPASS invalid username-password pair or user is disabled."u8);

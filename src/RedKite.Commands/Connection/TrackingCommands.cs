@@ -22,30 +22,29 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
         {
             cmd.ReplySyntaxError();
         }
-        else if (yes && !tracking.OptIn)
+        else if (yes && !tracking.Options.OptIn)
         {
             cmd.Reply.Error("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode."u8);
         }
-        else if (!yes && !tracking.OptOut)
+        else if (!yes && !tracking.Options.OptOut)
         {
             cmd.Reply.Error("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode."u8);
         }
         else
         {
-            tracking.CachingGiven = true;
+            tracking.GiveCaching();
             cmd.Reply.Ok();
         }
     }
 
     // CLIENT GETREDIR
-    internal static void GetRedirection(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Session.Tracking?.RedirectTo ?? -1);
+    internal static void GetRedirection(ref CommandContext cmd) => cmd.Reply.Integer(cmd.Session.Tracking?.Options.RedirectTo ?? -1);
 
     // CLIENT TRACKING ON|OFF [REDIRECT id] [PREFIX prefix ...] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]
     internal void Tracking(ref CommandContext cmd)
     {
         Session session = cmd.Session;
-        var options = new ClientTracking(keys.End);
-        if (!TryOptionsOrReply(cmd, options)) return;
+        if (!TryOptionsOrReply(cmd, out TrackingOptions options)) return;
         if (cmd.Is(2, "OFF"u8))
         {
             keys.End(session);
@@ -66,7 +65,7 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
             return;
         }
 
-        if (!IsPossibleOrReply(cmd, options, session.Tracking) || (options.Broadcasts && !TryPrefixesOrReply(cmd, options, session.Tracking))) return;
+        if (!IsPossibleOrReply(cmd, options, session.Tracking?.Options) || (options.Broadcasts && !TryPrefixesOrReply(cmd, options, session.Tracking?.Options))) return;
         keys.Begin(session, options);
         cmd.Reply.Ok();
     }
@@ -80,11 +79,11 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
         if (tracking is not null)
         {
             if (tracking.Broadcasts) flags.Add("bcast");
-            if (tracking.OptIn) flags.Add("optin");
-            if (tracking.OptIn && tracking.CachingGiven) flags.Add("caching-yes");
-            if (tracking.OptOut) flags.Add("optout");
-            if (tracking.OptOut && tracking.CachingGiven) flags.Add("caching-no");
-            if (tracking.NoLoop) flags.Add("noloop");
+            if (tracking.Options.OptIn) flags.Add("optin");
+            if (tracking.Options.OptIn && tracking.CachingGiven) flags.Add("caching-yes");
+            if (tracking.Options.OptOut) flags.Add("optout");
+            if (tracking.Options.OptOut && tracking.CachingGiven) flags.Add("caching-no");
+            if (tracking.Options.NoLoop) flags.Add("noloop");
             if (tracking.IsRedirectBroken) flags.Add("broken_redirect");
         }
 
@@ -93,16 +92,17 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
         cmd.Reply.Set(flags.Count);
         foreach (string flag in flags) cmd.Reply.Bulk(flag);
         cmd.Reply.Bulk("redirect"u8);
-        cmd.Reply.Integer(tracking?.RedirectTo ?? -1);
+        cmd.Reply.Integer(tracking?.Options.RedirectTo ?? -1);
         cmd.Reply.Bulk("prefixes"u8);
-        byte[][] prefixes = [.. tracking?.Prefixes ?? []];
+        byte[][] prefixes = [.. tracking?.Options.Prefixes ?? []];
         Array.Sort(prefixes, (a, b) => a.AsSpan().SequenceCompareTo(b));
         cmd.Reply.Array(prefixes.Length);
         foreach (byte[] prefix in prefixes) cmd.Reply.Bulk(prefix);
     }
 
-    private bool TryOptionsOrReply(scoped in CommandContext cmd, ClientTracking options)
+    private bool TryOptionsOrReply(scoped in CommandContext cmd, out TrackingOptions options)
     {
+        options = new TrackingOptions();
         for (int i = 3; i < cmd.Count; i++)
         {
             bool hasMore = i + 1 < cmd.Count;
@@ -122,7 +122,7 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
                     return false;
                 }
 
-                options.RedirectTo = id;
+                options = options with { RedirectTo = id };
             }
             else if (hasMore && cmd.Is(i, "PREFIX"u8))
             {
@@ -131,19 +131,19 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
             }
             else if (cmd.Is(i, "BCAST"u8))
             {
-                options.Broadcasts = true;
+                options = options with { Broadcasts = true };
             }
             else if (cmd.Is(i, "OPTIN"u8))
             {
-                options.OptIn = true;
+                options = options with { OptIn = true };
             }
             else if (cmd.Is(i, "OPTOUT"u8))
             {
-                options.OptOut = true;
+                options = options with { OptOut = true };
             }
             else if (cmd.Is(i, "NOLOOP"u8))
             {
-                options.NoLoop = true;
+                options = options with { NoLoop = true };
             }
             else
             {
@@ -155,7 +155,7 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
         return true;
     }
 
-    private static bool IsPossibleOrReply(scoped in CommandContext cmd, ClientTracking options, ClientTracking? current)
+    private static bool IsPossibleOrReply(scoped in CommandContext cmd, TrackingOptions options, TrackingOptions? current)
     {
         string? error = null;
         if (!options.Broadcasts && options.Prefixes.Count > 0) error = "ERR PREFIX option requires BCAST mode to be enabled";
@@ -169,7 +169,7 @@ internal sealed class TrackingCommands(ClientRegistry clients, KeyTracking keys)
     }
 
     // The prefixes of earlier calls stay.
-    private static bool TryPrefixesOrReply(scoped in CommandContext cmd, ClientTracking options, ClientTracking? current)
+    private static bool TryPrefixesOrReply(scoped in CommandContext cmd, TrackingOptions options, TrackingOptions? current)
     {
         if ((current?.Prefixes.Count ?? 0) + options.Prefixes.Count > cmd.Settings.TrackingPrefixesPerClientMax)
         {

@@ -103,7 +103,7 @@ internal sealed class DumpCommands(ServerRun run, Func<int> streamVersion)
         }
 
         bool existed = existing.Exists;
-        cmd.Metrics.PayloadsChecked++;
+        cmd.Metrics.CountCheckedPayload();
         if (!TryReplace(cmd, existing, payload, cmd.Database, cmd[1], cmd.HashOf(1), cmd.Accesses.NewClock))
         {
             cmd.Reply.Error("ERR Bad data format"u8);

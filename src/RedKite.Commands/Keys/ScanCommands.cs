@@ -332,8 +332,8 @@ internal static partial class ScanCommands
         internal readonly void CountLookup(Entry entry, ExecutorMetrics? metrics)
         {
             if (!HasType || metrics is null || !Matches(entry)) return;
-            if (HasExpired(entry)) metrics.KeyspaceMisses++;
-            else metrics.KeyspaceHits++;
+            if (HasExpired(entry)) metrics.CountMiss();
+            else metrics.CountHit();
         }
 
         // As in Redis, SCAN removes expired keys that match the pattern, whatever their type; KEYS removes none.

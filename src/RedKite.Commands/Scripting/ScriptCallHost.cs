@@ -105,7 +105,7 @@ internal sealed class ScriptCallHost(RunningScript running, ServerLog log, Serve
     {
         if (!wasCounted) _metrics.CountError(code);
         bool isFirst = !_hasFailed && !_hasOwnError; // which the script's command counts itself
-        if (!isFirst && (wasCounted || !_hasOwnError)) _metrics.Of(_command.Index).Failed++;
+        if (!isFirst && (wasCounted || !_hasOwnError)) _metrics.Of(_command.Index).CountFailed();
         if (wasCounted) _hasFailed = true;
         else _hasOwnError = true;
     }

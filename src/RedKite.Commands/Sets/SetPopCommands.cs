@@ -73,7 +73,7 @@ internal static class SetPopCommands
         if (cmd.Reply.Overflowed) return;
         cmd.Effect("DEL"u8, 2).Argument(cmd[1]);
         set.RemoveAll();
-        cmd.Metrics.KeyspaceHits++; // Redis lists all members as a read does
+        cmd.Metrics.CountHit(); // Redis lists all members as a read does
         cmd.Changed(1, KeyEvent.SPop, count);
     }
 

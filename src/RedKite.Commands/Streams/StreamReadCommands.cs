@@ -106,7 +106,7 @@ internal static class StreamReadCommands
             int key = options.FirstKey + i;
             // A second hit, after that of the id, as for XREAD.
             Entry entry = cmd.FindToWrite(key);
-            if (entry.Exists) cmd.Metrics.KeyspaceHits++;
+            if (entry.Exists) cmd.Metrics.CountHit();
             if (!TryFindGroup(cmd, entry, options, out StreamValue stream, out StreamGroup group)) continue;
             if (ids[i] != NewEntries)
             {

@@ -101,8 +101,7 @@ internal static class VectorSetAccess
 
     private static bool EndOrReply(scoped in CommandContext cmd, VectorSearch search)
     {
-        cmd.Metrics.VectorSearches++;
-        cmd.Metrics.VectorBytesRead += search.BytesRead;
+        cmd.Metrics.CountVectorSearch(search.BytesRead);
         if (search.HasFailed) cmd.Reply.Error("ERR the FILTER takes too long for the attributes of one element"u8);
         return !search.HasFailed;
     }

@@ -20,17 +20,25 @@ internal sealed class AclLogEntry
 
     internal required long CreatedMs { get; init; }
 
-    internal long Count { get; set; }
+    internal long Count { get; private set; }
 
-    internal long UpdatedMs { get; set; }
+    internal long UpdatedMs { get; private set; }
 
     /// <summary>The client's line in CLIENT LIST at the latest time.</summary>
-    internal string Client { get; set; } = "";
+    internal string Client { get; private set; } = "";
 
     /// <summary>Memory of the entry: itself, its place in the log, and its texts. The user's name is the user's.</summary>
     internal long KeptBytes => Overhead + Object.Length + ((long)Client.Length * sizeof(char));
 
     private const int Overhead = 208;
+
+    /// <summary>It has happened once more.</summary>
+    internal void Note(string client, long nowMs)
+    {
+        Count++;
+        UpdatedMs = nowMs;
+        Client = client;
+    }
 
     internal bool IsLike(DenialReason reason, DenialContext context, ReadOnlySpan<byte> what, string userName, long nowMs, long periodMs) =>
         Reason == reason && Context == context && nowMs - UpdatedMs <= periodMs && UserName == userName && what.SequenceEqual(Object);
@@ -42,7 +50,11 @@ internal delegate string ClientText(scoped in CommandContext cmd);
 /// <summary>
 /// The denials of users' requests, newest first. The same denial within a minute is one entry with a count, if it is among the latest ten.
 /// </summary>
-internal sealed class AclLog(Settings settings, LimitCounts limits, KeptMemory kept)
+/// <param name="settings">The log's length.</param>
+/// <param name="limits">Counts what is dropped.</param>
+/// <param name="kept">Counts the memory.</param>
+/// <param name="describeClient">How an entry shows its client.</param>
+internal sealed class AclLog(Settings settings, LimitCounts limits, KeptMemory kept, ClientText describeClient)
 {
     // As in Redis, determined by experiment.
     private const int ComparedEntries = 10;
@@ -55,9 +67,6 @@ internal sealed class AclLog(Settings settings, LimitCounts limits, KeptMemory k
     private readonly LinkedList<AclLogEntry> _entries = new();
     private long _nextId;
 
-    /// <summary>How an entry shows its client. Set by the server before the first command.</summary>
-    internal ClientText DescribeClient { get; set; } = (scoped in CommandContext _) => "";
-
     /// <summary>The number of entries.</summary>
     internal int Count
     {
@@ -68,7 +77,7 @@ internal sealed class AclLog(Settings settings, LimitCounts limits, KeptMemory k
     }
 
     internal void Add(scoped in CommandContext cmd, DenialReason reason, DenialContext context, ReadOnlySpan<byte> what, string userName) =>
-        Add(DescribeClient(cmd).TrimEnd('\n'), reason, context, what, userName, cmd.NowMs);
+        Add(describeClient(cmd).TrimEnd('\n'), reason, context, what, userName, cmd.NowMs);
 
     /// <param name="client">What the entry shows as its client.</param>
     internal void Add(string client, DenialReason reason, DenialContext context, ReadOnlySpan<byte> what, string userName, long nowMs)
@@ -80,9 +89,7 @@ internal sealed class AclLog(Settings settings, LimitCounts limits, KeptMemory k
             LinkedListNode<AclLogEntry>? node = Find(reason, context, what, userName, nowMs);
             if (node is not null) Remove(node);
             else node = new(new AclLogEntry { Id = _nextId++, Reason = reason, Context = context, Object = what.ToArray(), UserName = userName, CreatedMs = nowMs });
-            node.Value.Count++;
-            node.Value.UpdatedMs = nowMs;
-            node.Value.Client = client;
+            node.Value.Note(client, nowMs);
             _entries.AddFirst(node);
             kept.Add(Kept.Denials, node.Value.KeptBytes);
             if (_entries.Count > settings.AclLogMaxLength) limits.Note(Limit.AclLogEntries);

@@ -23,12 +23,12 @@ internal sealed class UserRegistry
     private readonly LimitCounts _limits;
     private readonly KeptMemory _kept;
 
-    internal UserRegistry(Settings settings, LimitCounts limits, KeptMemory kept)
+    internal UserRegistry(Settings settings, LimitCounts limits, KeptMemory kept, ClientText describeClient)
     {
         _kept = kept;
         _settings = settings;
         _limits = limits;
-        Log = new AclLog(settings, limits, kept);
+        Log = new AclLog(settings, limits, kept, describeClient);
         FailedLogins = new FailedLogins(settings, limits);
     }
 
@@ -122,15 +122,15 @@ internal sealed class UserRegistry
         switch (denial.Reason)
         {
             case DenialReason.Command:
-                cmd.Metrics.CommandsDenied++;
+                cmd.Metrics.CountDeniedCommand();
                 Log.Add(cmd, denial.Reason, context, System.Text.Encoding.Latin1.GetBytes(cmd.Command.FullName), cmd.Session.User.Name);
                 break;
             case DenialReason.Key:
-                cmd.Metrics.KeysDenied++;
+                cmd.Metrics.CountDeniedKey();
                 Log.Add(cmd, denial.Reason, context, cmd[denial.Argument], cmd.Session.User.Name);
                 break;
             case DenialReason.Channel:
-                cmd.Metrics.ChannelsDenied++;
+                cmd.Metrics.CountDeniedChannel();
                 Log.Add(cmd, denial.Reason, context, cmd[denial.Argument], cmd.Session.User.Name);
                 break;
         }

@@ -65,7 +65,7 @@ internal sealed class InvocationRecording
         {
             Stripe stripe = _keyspace.Stripes[index];
             observers |= stripe.Observers;
-            if (stripe.Observers != StripeObservers.None) stripe.Observer = _recorder;
+            if (stripe.Observers != StripeObservers.None) stripe.ReportTo(_recorder);
         }
 
         Observers = observers;
@@ -91,7 +91,7 @@ internal sealed class InvocationRecording
 
     private void BeginObserved(Stripe stripe)
     {
-        stripe.Observer = _recorder;
+        stripe.ReportTo(_recorder);
         Clear();
     }
 }

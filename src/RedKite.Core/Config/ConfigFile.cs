@@ -30,7 +30,7 @@ internal sealed class ConfigFile
         ConfigFile reader = new(configuration);
         if (commandLine.FilePath is { } path)
         {
-            configuration.FilePath = Path.GetFullPath(path);
+            configuration.StartWith(path);
             reader.ReadFile(path, path);
         }
 

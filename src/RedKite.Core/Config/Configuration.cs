@@ -25,7 +25,7 @@ internal sealed class Configuration(Settings settings)
     internal Settings Settings { get; } = settings;
 
     /// <summary>The absolute path of the file that the server was started with; null: none.</summary>
-    internal string? FilePath { get; set; }
+    internal string? FilePath { get; private set; }
 
     /// <summary>In the file's order. The server applies them to its command table when it starts.</summary>
     internal List<RenamedCommand> RenamedCommands { get; } = [];
@@ -33,8 +33,11 @@ internal sealed class Configuration(Settings settings)
     /// <summary>In the file's order. The server creates them when it starts.</summary>
     internal List<DeclaredUser> DeclaredUsers { get; } = [];
 
-    /// <summary>Logs a warning about a setting without effect.</summary>
-    internal Action<string>? Warn { get; set; }
+    /// <summary>Called with a warning about a setting without effect.</summary>
+    internal event Action<string>? Warned;
+
+    /// <summary>The server is started with a file.</summary>
+    internal void StartWith(string path) => FilePath = Path.GetFullPath(path);
 
     /// <summary>
     /// Registers a handler for changes of a setting by CONFIG SET. It runs once, after all settings of the command have
@@ -223,7 +226,7 @@ internal sealed class Configuration(Settings settings)
 
     private bool HasNoEffect(Setting row) => row.NoEffect is not null && row.Read(Settings) != row.DefaultText;
 
-    private void WarnOf(Setting row, string line) => Warn?.Invoke($"{line}: no effect: {row.NoEffect}");
+    private void WarnOf(Setting row, string line) => Warned?.Invoke($"{line}: no effect: {row.NoEffect}");
 
     /// <summary>Whether a line of the file or an argument has set a setting.</summary>
     internal bool IsGiven(string name) => _lines.ContainsKey(Row(name));

@@ -42,7 +42,10 @@ internal sealed class ServerLog(Settings settings, Action<RedKiteLogEntry>? sink
     internal void Notice(LogEvent kind, string text) => Write(kind, LogLevel.Notice, '*', text);
 
     /// <summary>Whether the server follows a primary: its lines have the letter S, as in Redis, and otherwise M.</summary>
-    internal bool IsReplica { get; set; }
+    internal bool IsReplica { get; private set; }
+
+    /// <summary>The role has changed.</summary>
+    internal void NoteRole(bool isReplica) => IsReplica = isReplica;
 
     internal void Warning(LogEvent kind, string text) => Write(kind, LogLevel.Warning, '#', text);
 

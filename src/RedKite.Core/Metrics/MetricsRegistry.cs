@@ -79,7 +79,7 @@ internal sealed class MetricsRegistry(Keyspace keyspace, int commandCount, Limit
 
     /// <summary>Notes the fixed share of memory, when the server has started and stores nothing yet.</summary>
     /// <param name="programBytes">What the server takes apart from the keyspace.</param>
-    internal void NoteStartup(long programBytes) => Server.StartupBytes = keyspace.UsedBytes + programBytes;
+    internal void NoteStartup(long programBytes) => Server.NoteStartup(keyspace.UsedBytes + programBytes);
 
     /// <summary>Samples the rates and the memory in use.</summary>
     /// <returns>The sums of this moment.</returns>

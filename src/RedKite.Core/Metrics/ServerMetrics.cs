@@ -42,13 +42,21 @@ internal sealed class ServerMetrics
     internal double LoopCycleMicroseconds => _cycleTimes.Mean;
 
     /// <summary>The memory when the server had started: the process, or within a host what the server allocated for itself.</summary>
-    internal long StartupBytes { get; set; }
+    internal long StartupBytes { get; private set; }
 
     /// <summary>Whether the memory of the whole process counts as the server's.</summary>
-    internal bool OwnsProcess { get; set; }
+    internal bool OwnsProcess { get; private set; }
 
     /// <summary>Bytes by which the process has grown since, apart from the store, the clients and the scripts; measured under a limit of memory only.</summary>
-    internal long GrowthBytes { get; set; }
+    internal long GrowthBytes { get; private set; }
+
+    /// <summary>The server begins.</summary>
+    internal void NoteBegin(bool ownsProcess) => OwnsProcess = ownsProcess;
+
+    /// <summary>The server has started, and uses so much memory.</summary>
+    internal void NoteStartup(long bytes) => StartupBytes = bytes;
+
+    internal void NoteGrowth(long bytes) => GrowthBytes = bytes;
 
     /// <summary>The maximum of the memory in use, as sampled.</summary>
     internal long PeakBytes => Volatile.Read(ref _peakBytes);

@@ -18,7 +18,7 @@ internal static class ChangeReports
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     internal static void Changed(this scoped in CommandContext cmd, int argument, KeyEvent keyEvent, long count = 1)
     {
-        cmd.Metrics.Changes += count;
+        cmd.Metrics.CountChanges(count);
         if (cmd.Recording.IsOn) Record(cmd, argument, keyEvent);
     }
 
@@ -34,7 +34,7 @@ internal static class ChangeReports
     /// <summary>Reports a change of a key that is not an argument, or not in the selected database.</summary>
     internal static void Changed(this scoped in CommandContext cmd, Database database, ReadOnlySpan<byte> key, ulong hash, KeyEvent keyEvent, long count = 1)
     {
-        cmd.Metrics.Changes += count;
+        cmd.Metrics.CountChanges(count);
         if (cmd.Recording.IsOn) cmd.Recording.Changes.Add(keyEvent, database.Index, hash, key);
     }
 
@@ -43,7 +43,7 @@ internal static class ChangeReports
         cmd.Changed(database, [], 0, KeyEvent.Flush, count);
 
     /// <summary>Reports a change of the function libraries. They belong to no stripe; the script mutex is held.</summary>
-    internal static void ChangedLibraries(this scoped in CommandContext cmd) => cmd.Metrics.Changes++;
+    internal static void ChangedLibraries(this scoped in CommandContext cmd) => cmd.Metrics.CountChanges(1);
 
     /// <summary>
     /// Begins a command that replicas and the log get instead of the request, in the selected database. Needed where the request alone

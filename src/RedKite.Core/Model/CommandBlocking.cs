@@ -1,6 +1,5 @@
 using System.Text;
 using RedKite.Protocol;
-using RedKite.Server.Metrics;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Model;
@@ -169,9 +168,7 @@ internal static class CommandBlocking
         {
             client.Reply = [Payload.Of(cmd.Environment.Buffers, reply)];
             cmd.Metrics.CountError("UNBLOCKED");
-            CommandMetrics metrics = cmd.Metrics.Of(client.Request.Command.Index);
-            metrics.Failed++;
-            metrics.CountError("UNBLOCKED");
+            cmd.Metrics.Of(client.Request.Command.Index).CountFailed("UNBLOCKED");
         }
 
         cmd.Environment.Blocking.Unblocked.Add(client);

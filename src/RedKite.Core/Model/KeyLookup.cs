@@ -22,7 +22,7 @@ internal static class KeyLookup
             return entry;
         }
 
-        cmd.Metrics.KeyspaceHits++;
+        cmd.Metrics.CountHit();
         cmd.Accesses.RecordRead(cmd.Session, entry);
         return entry;
     }
@@ -33,7 +33,7 @@ internal static class KeyLookup
         Entry entry = cmd.Database.Find(name, cmd.Keyspace.Hash(name), cmd.Expiry);
         if (entry.Exists)
         {
-            cmd.Metrics.KeyspaceHits++;
+            cmd.Metrics.CountHit();
             cmd.Accesses.RecordRead(cmd.Session, entry);
         }
         else
@@ -51,9 +51,9 @@ internal static class KeyLookup
     internal static Entry Inspect(this scoped in CommandContext cmd, int argument, bool notifies = true)
     {
         Entry entry = cmd.Peek(argument);
-        if (entry.Exists) cmd.Metrics.KeyspaceHits++;
+        if (entry.Exists) cmd.Metrics.CountHit();
         else if (notifies) NoteMiss(cmd, cmd[argument], cmd.HashOf(argument));
-        else cmd.Metrics.KeyspaceMisses++;
+        else cmd.Metrics.CountMiss();
         return entry;
     }
 
@@ -125,7 +125,7 @@ internal static class KeyLookup
     [MethodImpl(MethodImplOptions.NoInlining)]
     private static void NoteMiss(scoped in CommandContext cmd, scoped ReadOnlySpan<byte> key, ulong hash)
     {
-        cmd.Metrics.KeyspaceMisses++;
+        cmd.Metrics.CountMiss();
         if (cmd.Recording.IsOn && cmd.Settings.NotifiesKeyMisses) cmd.Recording.Changes.Add(KeyEvent.KeyMiss, cmd.Database.Index, hash, key);
     }
 

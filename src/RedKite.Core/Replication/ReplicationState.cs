@@ -58,7 +58,10 @@ internal sealed class ReplicationState
     internal Lock Applying { get; } = new();
 
     /// <summary>The database that the primary's stream has selected. On a replica, with <see cref="Applying"/> held.</summary>
-    internal int StreamDatabase { get; set; }
+    internal int StreamDatabase { get; private set; }
+
+    /// <summary>The stream has selected a database.</summary>
+    internal void NoteSelected(int database) => StreamDatabase = database;
 
     /// <summary>Called after the server began to follow another primary, or became a primary: with no lock held, on the thread that changed it.</summary>
     internal event Action? RoleChanged;

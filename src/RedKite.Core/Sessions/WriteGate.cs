@@ -50,7 +50,9 @@ internal enum WriteRefusal
 /// While the gate is open and no snapshot has a rule, it costs nothing: otherwise an attention flag keeps commands off the batch's short
 /// path. Commands that are executing or behind the check when the gate closes are completed, so the caller that closes it keeps a reserve for them.
 /// </remarks>
-internal sealed class WriteGate(AttentionWord attention) : IDisposable
+/// <param name="attention">Has commands look at the gate.</param>
+/// <param name="changing">Called by a thread that is about to close or open the gate, with nothing of it locked: a model test lets others get in between there.</param>
+internal sealed class WriteGate(AttentionWord attention, Action? changing = null) : IDisposable
 {
     /// <summary>The error of a command that writes while <see cref="LacksReplicas"/>.</summary>
     internal const string TooFewReplicas = "NOREPLICAS Not enough good replicas to write.";
@@ -77,9 +79,6 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
 
     /// <summary>Called when commands that write need not wait any more, with how long they had to. From any thread.</summary>
     internal event Action<TimeSpan>? Paused;
-
-    /// <summary>Called by a thread that is about to close or open the gate, with nothing of it locked. A model test lets others get in between there.</summary>
-    internal Action? Changing { get; set; }
 
     /// <summary>Whether commands that write must wait.</summary>
     internal bool Waits => _holds != WriteHold.None;
@@ -123,7 +122,13 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// The rule of the snapshot that is being written; null: there is none. Changes only while all stripes are locked, together with
     /// <see cref="StripeObservers.Snapshot"/>.
     /// </summary>
-    internal KeyWriteRule? KeyRule { get; set; }
+    internal KeyWriteRule? KeyRule { get; private set; }
+
+    /// <summary>A snapshot has begun, by whose rule commands wait. All stripes are locked.</summary>
+    internal void BeginRule(KeyWriteRule rule) => KeyRule = rule;
+
+    /// <summary>It has ended. All stripes are locked.</summary>
+    internal void EndRule() => KeyRule = null;
 
     /// <summary>Whether a holder has closed the gate.</summary>
     internal bool IsClosedBy(WriteHold hold) => (_holds & hold) != 0;
@@ -140,7 +145,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     /// </summary>
     internal void CloseIf(WriteHold hold, Func<bool> isCaused)
     {
-        Changing?.Invoke();
+        changing?.Invoke();
         lock (_changing)
         {
             if (!isCaused()) return;
@@ -156,7 +161,7 @@ internal sealed class WriteGate(AttentionWord attention) : IDisposable
     internal void Open(WriteHold hold)
     {
         TimeSpan paused;
-        Changing?.Invoke();
+        changing?.Invoke();
         lock (_changing)
         {
             if (!IsClosedBy(hold)) return;

@@ -56,12 +56,11 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     internal long Sent => Interlocked.Read(ref _sent);
 
     /// <summary>Begins to track for a client, or changes how. On the client's loop.</summary>
-    internal void Begin(Session session, ClientTracking options)
+    internal void Begin(Session session, TrackingOptions options)
     {
         bool isNew = session.Tracking is null;
         foreach (byte[] prefix in options.Prefixes) _broadcast.Add(session, prefix);
-        options.Bytes = options.Prefixes.Sum(prefix => (long)prefix.Length + PrefixBytes);
-        session.Tracking = options;
+        session.Tracking = new ClientTracking(options, options.Prefixes.Sum(prefix => (long)prefix.Length + PrefixBytes), End);
         if (!isNew) return;
         lock (_changing)
         {
@@ -77,7 +76,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     {
         if (session.Tracking is not { } tracking) return;
         session.Tracking = null;
-        foreach (byte[] prefix in tracking.Prefixes) _broadcast.Remove(session, prefix);
+        foreach (byte[] prefix in tracking.Options.Prefixes) _broadcast.Remove(session, prefix);
         lock (_changing)
         {
             _sessions.Remove(session);
@@ -170,7 +169,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         _broadcast.TakeChanges(list, (session, changed) =>
         {
             if (session.Tracking is not { } tracking) return;
-            byte[][] keys = [.. changed.Where(key => !tracking.NoLoop || key.Value != session.Id).Select(key => key.Key)];
+            byte[][] keys = [.. changed.Where(key => !tracking.Options.NoLoop || key.Value != session.Id).Select(key => key.Key)];
             if (keys.Length > 0) Send(session, tracking, InvalidationText.Keys(keys));
         });
     }
@@ -276,19 +275,19 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
     private void Tell(long client, long changedBy, byte[] text)
     {
         if (clients.Find(client) is not { Tracking: { Broadcasts: false } tracking } session) return;
-        if (!tracking.NoLoop || client != changedBy) Send(session, tracking, text);
+        if (!tracking.Options.NoLoop || client != changedBy) Send(session, tracking, text);
     }
 
     // Without keys, of all of them: as in Redis, that null is in the protocol of the client that tracks, which need not be that of the client that gets it.
     private void Send(Session session, ClientTracking tracking, byte[]? keys)
     {
         Session receiver = session;
-        if (tracking.RedirectTo != 0)
+        if (tracking.Options.RedirectTo != 0)
         {
-            if (clients.Find(tracking.RedirectTo) is not { } redirected)
+            if (clients.Find(tracking.Options.RedirectTo) is not { } redirected)
             {
-                tracking.IsRedirectBroken = true;
-                if (session.Resp3) Deliver(session, InvalidationText.BrokenRedirect(pool, tracking.RedirectTo));
+                tracking.NoteBrokenRedirect();
+                if (session.Resp3) Deliver(session, InvalidationText.BrokenRedirect(pool, tracking.Options.RedirectTo));
                 return;
             }
 
@@ -296,7 +295,7 @@ internal sealed class KeyTracking(Keyspace keyspace, ClientRegistry clients, Cha
         }
 
         // Over RESP2, only another client that has subscriptions understands it.
-        if (!receiver.Resp3 && (tracking.RedirectTo == 0 || receiver.Type != ClientType.PubSub)) return;
+        if (!receiver.Resp3 && (tracking.Options.RedirectTo == 0 || receiver.Type != ClientType.PubSub)) return;
         Interlocked.Increment(ref _sent);
         Deliver(receiver, InvalidationText.Message(pool, receiver.Resp3, keys ?? InvalidationText.AllKeys(session.Resp3)));
     }

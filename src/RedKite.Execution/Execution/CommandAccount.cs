@@ -37,9 +37,8 @@ internal sealed class CommandAccount(ExecutorCore core, WaitMeter waits)
         }
         else
         {
-            metrics.TotalNs += ns;
-            metrics.Calls++;
-            _environment.Metrics.CommandsProcessed++;
+            metrics.CountCalls(ns);
+            _environment.Metrics.CountCommands(1);
             cmd.Session.Counts.CommandsProcessed++;
             if (cmd.Command.Is(CommandFlags.Write)) cmd.Session.Counts.BytesWritten += cmd.Arguments.Bytes;
             NoteTime(cmd, ns, lockedNs, end, isOfScript: requestBytes == 0);
@@ -79,14 +78,12 @@ internal sealed class CommandAccount(ExecutorCore core, WaitMeter waits)
     {
         client.IsCallCounted = true;
         CommandMetrics metrics = _environment.Metrics.Of(client.Request.Command.Index);
-        metrics.Calls++;
-        metrics.TotalNs += client.UncountedNs;
-        _environment.Metrics.CommandsProcessed++;
+        metrics.CountCalls(client.UncountedNs);
+        _environment.Metrics.CountCommands(1);
         client.Session.Counts.CommandsProcessed++;
         if (client.EndedByError is { } errorClass)
         {
-            metrics.Failed++;
-            metrics.CountError(errorClass);
+            metrics.CountFailed(errorClass);
             _environment.Metrics.CountError(errorClass);
         }
 
@@ -163,10 +160,7 @@ internal sealed class CommandAccount(ExecutorCore core, WaitMeter waits)
     internal void NoteError(Command? failed, ReplyWriter reply)
     {
         if (!reply.LastErrorWasCounted) _environment.Metrics.CountError(reply.LastErrorCode);
-        if (failed is null) return;
-        CommandMetrics metrics = _environment.Metrics.Of(failed.Index);
-        metrics.Failed++;
-        metrics.CountError(reply.LastErrorCode);
+        if (failed is not null) _environment.Metrics.Of(failed.Index).CountFailed(reply.LastErrorCode);
     }
 
     /// <summary>Keeps a slow command for SLOWLOG.</summary>
@@ -215,9 +209,6 @@ internal sealed class CommandAccount(ExecutorCore core, WaitMeter waits)
     internal void NoteRejected(Command? command, ReplyWriter reply)
     {
         NoteError(null, reply);
-        if (command is null) return;
-        CommandMetrics metrics = _environment.Metrics.Of(command.Index);
-        metrics.Rejected++;
-        metrics.CountError(reply.LastErrorCode);
+        if (command is not null) _environment.Metrics.Of(command.Index).CountRejected(reply.LastErrorCode);
     }
 }

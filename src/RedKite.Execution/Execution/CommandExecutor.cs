@@ -218,8 +218,8 @@ internal sealed class CommandExecutor
     {
         session.Counts.BytesSent += Reply.Length;
         if (Reply.Length > session.Counts.ReplyBytesPeak) session.Counts.ReplyBytesPeak = Reply.Length;
-        Metrics.BytesSent += Reply.Length;
-        Metrics.Writes++;
+        Metrics.CountSent(Reply.Length);
+        Metrics.CountWrite();
         if (Writes.Count > 0) Writes.AwaitIn(connection);
         if (Reply.IsChained || Reply.Overflowed) SendLarge(session, connection);
         else connection.Send(Reply.Tail);

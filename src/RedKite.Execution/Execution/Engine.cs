@@ -1,5 +1,6 @@
 using RedKite.Net;
 using RedKite.Protocol;
+using RedKite.Server.Acl;
 using RedKite.Server.Cluster;
 using RedKite.Server.Config;
 using RedKite.Server.Diagnostics.Actions;
@@ -24,10 +25,10 @@ internal sealed class Engine : ServerCore
 {
     private const int RedisBufferBytes = 16 * 1024; // of replies that its limits do not count
 
-    internal Engine(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log)
-        : base(configuration, keyspace, clock, log)
+    internal Engine(Configuration configuration, Keyspace keyspace, ServerClock clock, ServerLog log, ClientText describeClient, bool ownsProcess)
+        : base(configuration, keyspace, clock, log, describeClient)
     {
-        Memory = new MemoryLimit(Settings, keyspace) { IsSuspended = () => Replication.IsReplica && Settings.ReplicaIgnoreMaxMemory };
+        Memory = new MemoryLimit(Settings, keyspace) { OwnsProcess = ownsProcess, IsSuspended = () => Replication.IsReplica && Settings.ReplicaIgnoreMaxMemory };
         Shedding = new ConnectionShedding(Settings, Actions);
         Hogs = new HogClosing(Settings, Actions);
         ClientEviction = new ClientEviction(Settings, Clients, log) { Evicting = NoteEvicted };

@@ -77,6 +77,6 @@ internal sealed class InvocationPublisher(ExecutorCore core, UnitEffects effects
     internal void NoteTracked(scoped in CommandContext cmd, ClientTracking tracking)
     {
         if (cmd.Command.Is(CommandFlags.ReadOnly) && !cmd.Command.Is(CommandFlags.RunsScript) && tracking.Remembers) _engine.Tracking.Remember(cmd);
-        if (!cmd.Command.KeepsCaching && !_environment.IsInUnit && cmd.Session.Transaction is null) tracking.CachingGiven = false;
+        if (!cmd.Command.KeepsCaching && !_environment.IsInUnit && cmd.Session.Transaction is null) tracking.EndCaching();
     }
 }

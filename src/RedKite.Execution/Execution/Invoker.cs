@@ -133,7 +133,7 @@ internal sealed partial class Invoker
         }
         else if (session.Tracking is { CachingGiven: true } tracking && command?.KeepsCaching != true)
         {
-            tracking.CachingGiven = false; // a refused command counts, too
+            tracking.EndCaching(); // a refused command counts, too
         }
 
         if (replies != ReplyMode.On) DropReply(session, Reply, length);

@@ -200,7 +200,7 @@ internal sealed class NestedExecutor(ExecutorCore core, CommandRunner runner, In
         _environment.Accesses.BeginClient(cmd.Session);
         long end = estimate > 0 ? 0 : Stopwatch.GetTimestamp();
         long ticks = estimate > 0 ? estimate : end - start;
-        if (estimated is not null) estimated.TicksInScript = ticks;
+        estimated?.NoteScripted(ticks);
         account.Count(cmd, ticks, end, isOfScript ? 0 : cmd.Arguments.FramedBytes, reply.Length - replied, failed: reply.Errors != errors);
 
         // CLIENT REPLY SKIP in a transaction skips the reply of the command after EXEC.

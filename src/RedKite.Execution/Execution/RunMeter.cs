@@ -141,8 +141,7 @@ internal sealed class RunMeter
             while (same < end && _requests[same].Command == command) same++;
             if (command.Is(CommandFlags.Write)) cmd.Session.Counts.BytesWritten += _requests[same - 1].End - _requests[i].Start;
             CommandMetrics metrics = _metrics.Of(command.Index);
-            metrics.Calls += same - i;
-            metrics.TotalNs += each * (same - i);
+            metrics.CountCalls(each * (same - i), same - i);
             if (tracksLatency)
             {
                 metrics.Latency.Record(each, same - i);
@@ -153,7 +152,7 @@ internal sealed class RunMeter
         }
 
         if (_slotsKept != SlotStatistics.None) CountRunBySlot(end, each);
-        _metrics.CommandsProcessed += length;
+        _metrics.CountCommands(length);
         cmd.Session.Counts.CommandsProcessed += length;
         if (ns + lockedNs >= _engine.LongNs) NoteLongRun(cmd, length, ns, lockedNs, now);
         return now;
@@ -256,9 +255,8 @@ internal sealed class RunMeter
     internal void EndDirect(scoped in CommandContext cmd, long start, bool mayBeSlow)
     {
         CommandMetrics metrics = _metrics.Of(cmd.Command.Index);
-        metrics.Calls++;
-        metrics.TotalNs += _directNs;
-        _metrics.CommandsProcessed++;
+        metrics.CountCalls(_directNs);
+        _metrics.CountCommands(1);
         if (--_untilSample < 0) SampleDirect(cmd);
         if (--_untilDirect < 0 || mayBeSlow || (start != 0 && metrics.SampledNs == 0)) TimeDirect(cmd, metrics, start);
         else if (_engine.Settings.LatencyTracking) metrics.Latency.Record(metrics.SampledNs > 0 ? metrics.SampledNs : _directNs);
@@ -271,15 +269,14 @@ internal sealed class RunMeter
         long ns = ServerClock.TicksToNs(end - start);
         long lockedNs = _engine.LockWaitNs(start, ns);
         ns -= lockedNs;
-        metrics.TotalNs += ns - _directNs;
+        metrics.AddTime(ns - _directNs);
+        metrics.NoteTimed(ns, isOfSample: _untilDirect < 0);
         if (_untilDirect < 0)
         {
             _untilDirect = _directGap.Next(DirectStride);
             if (ns < Timeline.NoticeableNs) _directNs = ((_directNs * 7) + ns) / 8;
-            metrics.SampledNs = ns;
         }
 
-        if (metrics.SampledNs == 0) metrics.SampledNs = ns;
         if (_engine.Settings.LatencyTracking) metrics.Latency.Record(ns);
         if (ns + lockedNs >= _engine.LongNs) _account.NoteLong(cmd, ns, lockedNs, end);
     }

@@ -56,7 +56,7 @@ internal sealed class ActiveDefragmentation(Settings settings, Keyspace keyspace
         {
             bool passEnded = _defragmentation.Run(start + SliceTicks);
             DefragmentationCounts counts = _defragmentation.TakeCounts();
-            metrics.Defragmentation += counts;
+            metrics.CountDefragmentation(counts);
             _movedInPass += counts.Hits;
             long ticks = Stopwatch.GetTimestamp() - start;
             start += ticks;

@@ -89,7 +89,7 @@ internal sealed class LoopBlockedClients(Engine engine, EventLoop loop, CommandE
 
         if (!client.DropsReply)
         {
-            executor.Metrics.Writes++;
+            executor.Metrics.CountWrite();
             client.Reply ??= [Payload.Of(engine.Buffers, client.Block.ReplyAtDeadline(session.Resp3))];
             connection.BeginReplies(session.Own.Deadline);
             if (session.Own.UnackedOffset != 0) AwaitAcks(connection, session, client.Reply);

@@ -29,20 +29,18 @@ internal sealed class QuietHugePages(Keyspace keyspace)
     private long _lookups;
     private long _lookupsAtMeasurement;
 
-    /// <summary>The setting quiet-huge-pages.</summary>
-    internal bool IsEnabled { get; set; }
-
     /// <summary>Begins to replace one region if the server is quiet and its lookups have paid for it.</summary>
     /// <param name="loopMicroseconds">Busy time of all loops since the start.</param>
     /// <param name="hits">Lookups that found their key; a lower number than before is a counter that was reset.</param>
-    internal void Use(long nowMs, long loopMicroseconds, long hits)
+    /// <param name="isEnabled">The setting quiet-huge-pages.</param>
+    internal void Use(long nowMs, long loopMicroseconds, long hits, bool isEnabled)
     {
         long elapsedMs = nowMs - _checkedMs;
         if (elapsedMs is >= 0 and < CheckEveryMs) return;
         bool isQuiet = loopMicroseconds - _loopMicroseconds < elapsedMs * (1000 / QuietPart);
         _lookups += Math.Max(0, hits - _hits);
         (_checkedMs, _loopMicroseconds, _hits) = (nowMs, loopMicroseconds, hits);
-        if (!IsEnabled || !isQuiet || _lookups < LookupsMin) return;
+        if (!isEnabled || !isQuiet || _lookups < LookupsMin) return;
         if (_measuredMs == long.MinValue || (nowMs - _measuredMs >= MeasureEveryMs && _lookups - _lookupsAtMeasurement >= LookupsMin))
         {
             (_measuredMs, _lookupsAtMeasurement) = (nowMs, _lookups);

@@ -67,7 +67,7 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?>
         _serving = reserve;
         _relieved = current();
         EventLoop accepting = reserve.Loop;
-        accepting.Post(() => reserve.Home = null);
+        accepting.Post(reserve.EndReturn);
         _movedCount = _relieved?.BeginRelief(reserve) ?? 0;
         _accepting = accepting;
         if (accepting.AcceptsBeside) return;
@@ -86,6 +86,6 @@ internal sealed class ReserveLoops(Func<SessionLoop> newLoop, Func<SessionLoop?>
         if (_relieved is not { } relieved) return;
         relieved.EndRelief();
         SessionLoop reserve = _serving!;
-        accepting.Post(() => reserve.Home = relieved);
+        accepting.Post(() => reserve.BeginReturn(relieved));
     }
 }

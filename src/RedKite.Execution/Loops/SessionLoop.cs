@@ -159,7 +159,13 @@ internal sealed class SessionLoop : IConnectionHandler
     /// The loop that idle clients move to at the end of each iteration, so that also the client of this iteration leaves; null: they stay. On the
     /// loop's thread.
     /// </summary>
-    internal SessionLoop? Home { get; set; }
+    internal SessionLoop? Home { get; private set; }
+
+    /// <summary>Clients that come to rest here go to that loop from now on. On this loop.</summary>
+    internal void BeginReturn(SessionLoop home) => Home = home;
+
+    /// <summary>They stay. On this loop.</summary>
+    internal void EndReturn() => Home = null;
 
     // Changes while the client moved were announced only to the loops' other clients.
     public void Moved(Connection connection) => SessionOf(connection).NoteUser();
@@ -178,10 +184,9 @@ internal sealed class SessionLoop : IConnectionHandler
         Session session = SessionOf(connection);
         if (session.ClosesAfterReply) return input.Length;
         session.Own.HasNewInput = connection.BytesReceived != session.Counts.BytesReceived;
-        Executor.Metrics.BytesReceived += connection.BytesReceived - session.Counts.BytesReceived;
+        Executor.Metrics.CountRead(connection.BytesReceived - session.Counts.BytesReceived);
         session.Counts.BytesReceived = connection.BytesReceived;
         session.Counts.InputBytes = input.Length;
-        Executor.Metrics.Reads++;
         Executor.Reply.BytesMax = _engine.ReplyBytesMax;
         Executor.Reply.RepeatedBytesMax = _engine.RepeatedReplyBytesMax;
         Executor.Waits.BeginInput(_loop.Cycles);
@@ -292,7 +297,7 @@ internal sealed class SessionLoop : IConnectionHandler
             return;
         }
 
-        Executor.Metrics.BytesSent += length;
+        Executor.Metrics.CountSent(length);
         session.Counts.BytesSent += length;
         connection.Queue(buffer, start, length);
     }
@@ -477,16 +482,11 @@ internal sealed class SessionLoop : IConnectionHandler
         bool cut = _sweep.Run(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), _engine.Run.ExpiresActively && _engine.MayRemoveKeys(steadyMs));
         if (_isFirst && !cut && _engine.Run.ExpiresActively && _engine.MayRemoveLocalKeys(steadyMs)) _engine.LocalExpiries.Sweep(nowMs, start + (slice * Stopwatch.Frequency / 1_000_000), Executor.Recording.Begin, Executor.Invoker.Publisher.PublishRecorded);
         long ticks = Stopwatch.GetTimestamp() - start;
-        Executor.Metrics.SweepTicks += ticks;
+        Executor.Metrics.CountSweep(ticks, cut);
         if (idle) Metrics.AddSpared(ServerClock.TicksToNs(ticks));
         long expiryNs = ServerClock.TicksToNs(_sweep.ExpiryTicks);
         if (expiryNs >= _engine.LatencyMonitor.ThresholdNs) _engine.LatencyMonitor.Add("expire-cycle", nowMs, expiryNs);
-        if (cut)
-        {
-            Executor.Metrics.SweepsCut++;
-            return idle ? IdleRestMicroseconds : BusyRestMicroseconds;
-        }
-
+        if (cut) return idle ? IdleRestMicroseconds : BusyRestMicroseconds;
         _nextSweepMs = steadyMs + SweepEveryMs;
         return null;
     }

@@ -15,13 +15,22 @@ internal readonly record struct TypeSummary(long Keys, long Bytes);
 /// <summary>A database of a file.</summary>
 internal sealed class DatabaseSummary
 {
-    internal long Keys { get; set; }
+    internal long Keys { get; private set; }
 
-    internal long Expiring { get; set; }
+    internal long Expiring { get; private set; }
 
-    internal long Expired { get; set; }
+    internal long Expired { get; private set; }
 
     internal SortedDictionary<string, TypeSummary> Types { get; } = new(StringComparer.Ordinal);
+
+    internal void Add(string type, long bytes, bool expires, bool hasExpired)
+    {
+        Keys++;
+        if (expires) Expiring++;
+        if (hasExpired) Expired++;
+        TypeSummary sum = Types.GetValueOrDefault(type);
+        Types[type] = new TypeSummary(sum.Keys + 1, sum.Bytes + bytes);
+    }
 }
 
 /// <summary>
@@ -133,11 +142,7 @@ internal sealed class RdbSummary
     private void AddKey(RdbBatch batch, in RdbItem item, string type, long nowMs)
     {
         if (!Databases.TryGetValue(item.Database, out DatabaseSummary? database)) Databases[item.Database] = database = new DatabaseSummary();
-        database.Keys++;
-        if (item.ExpiryMs >= 0) database.Expiring++;
-        if (item.ExpiryMs >= 0 && item.ExpiryMs <= nowMs) database.Expired++;
-        TypeSummary sum = database.Types.GetValueOrDefault(type);
-        database.Types[type] = new TypeSummary(sum.Keys + 1, sum.Bytes + item.ValueBytes);
+        database.Add(type, item.ValueBytes, expires: item.ExpiryMs >= 0, hasExpired: item.ExpiryMs >= 0 && item.ExpiryMs <= nowMs);
         if (_largest.Count == LargestMax && _largest.TryPeek(out _, out long smallest) && smallest >= item.ValueBytes) return;
         if (_largest.Count == LargestMax) _largest.Dequeue();
         _largest.Enqueue(new CheckedKey(item.Database, RdbTypes.Shown(batch.NameOf(item)), type, item.ValueBytes), item.ValueBytes);

@@ -47,8 +47,10 @@ internal sealed class LogWriter : IDisposable
 
     /// <param name="chain">What to write.</param>
     /// <param name="clock">The time, for annotations and intervals.</param>
-    internal LogWriter(LogChain chain, TimeProvider clock)
+    /// <param name="policy">When to sync, until <see cref="Apply"/> says otherwise.</param>
+    internal LogWriter(LogChain chain, TimeProvider clock, FsyncPolicy policy)
     {
+        Policy = policy;
         _chain = chain;
         _clock = clock;
         _written = _synced = chain.Reserved;
@@ -58,7 +60,7 @@ internal sealed class LogWriter : IDisposable
     }
 
     /// <summary>When to sync. From any thread.</summary>
-    internal FsyncPolicy Policy { get; set; } = FsyncPolicy.EverySecond;
+    internal FsyncPolicy Policy { get; private set; }
 
     /// <summary>
     /// Whether the policy's syncs are left out for now (no-appendfsync-on-rewrite); read in each iteration. A file that ends is synced nevertheless.
@@ -66,7 +68,7 @@ internal sealed class LogWriter : IDisposable
     internal Func<bool> SuspendsSyncs { get; init; } = static () => false;
 
     /// <summary>Whether a line with the time precedes the first record of each second (aof-timestamp-enabled).</summary>
-    internal bool WritesTimestamps { get; set; }
+    internal bool WritesTimestamps { get; private set; }
 
     /// <summary>
     /// Called on a thread of the log with each position up to which output may leave: everything is synced, or written if syncs are suspended.
@@ -89,7 +91,14 @@ internal sealed class LogWriter : IDisposable
     internal Action<TimeSpan>? SyncTimed { get; init; }
 
     /// <summary>Called between the writer's looks at what is visible and at the next file. For tests.</summary>
-    internal Action? Looking { get; set; }
+    internal Action? Looking { get; init; }
+
+    /// <summary>Settings have changed. From any thread.</summary>
+    internal void Apply(FsyncPolicy policy, bool writesTimestamps)
+    {
+        Policy = policy;
+        WritesTimestamps = writesTimestamps;
+    }
 
     /// <summary>The position up to which the system has accepted everything.</summary>
     internal long WrittenPosition => Volatile.Read(ref _written);

@@ -59,7 +59,7 @@ internal sealed class Follower : IDisposable
     {
         _core.Replication.AdoptHistory(position.Id);
         _services.Replicas.Stream.Reset(position.Offset);
-        (_history.IsKnown, _history.Database) = (true, position.Database);
+        _history.Know(position.Database);
     }
 
     /// <summary>
@@ -162,7 +162,7 @@ internal sealed class Follower : IDisposable
     {
         bool wasPrimary = _isPrimary;
         _isPrimary = false;
-        if (wasPrimary) _history.IsKnown = _services.Replicas.Stream.HasBacklog; // without one its offset stood still
+        if (wasPrimary) _history.BeginToFollow(_services.Replicas.Stream.HasBacklog); // without one its offset stood still
         TakeRole(primary);
         if (wasPrimary) _services.EndWaits(false);
         _endsWaits = wasPrimary;

@@ -41,21 +41,53 @@ internal sealed record LinkServices
     internal Func<long, long?> SyncedOffset { get; init; } = static _ => null;
 
     /// <summary>How long a link waits before its second attempt to connect; the pauses double.</summary>
-    internal int RetryMsMin { get; set; } = 100;
+    internal int RetryMsMin { get; private set; } = 100;
 
     /// <summary>The longest pause.</summary>
-    internal int RetryMsMax { get; set; } = 1000;
+    internal int RetryMsMax { get; private set; } = 1000;
+
+    /// <summary>A test has links wait for other times.</summary>
+    internal void RetryAfter(int minMs, int maxMs) => (RetryMsMin, RetryMsMax) = (minMs, maxMs);
 }
 
 /// <summary>What outlives single links: whether the data is a state of a primary's history, from which a link can go on, and counts.</summary>
 internal sealed class LinkHistory
 {
     /// <summary>Whether a load was interrupted: what there is of the data must not be saved.</summary>
-    internal bool IsIncomplete { get; set; }
+    internal bool IsIncomplete { get; private set; }
 
     /// <summary>Whether the data is that of the current id at the stream's offset.</summary>
-    internal bool IsKnown { get; set; }
+    internal bool IsKnown { get; private set; }
 
     /// <summary>The database that the stream has selected at its offset.</summary>
-    internal int Database { get; set; }
+    internal int Database { get; private set; }
+
+    /// <summary>The data is that of a place in the history, where a database is selected.</summary>
+    internal void Know(int database)
+    {
+        Database = database;
+        IsKnown = true;
+    }
+
+    /// <summary>The server follows a primary, and was one itself. Its data is of its own history, if its offset moved with it.</summary>
+    internal void BeginToFollow(bool hadBacklog) => IsKnown = hadBacklog;
+
+    /// <summary>The link has ended, when the stream had selected a database.</summary>
+    internal void NoteSelected(int database) => Database = database;
+
+    /// <summary>Data is loaded. It is none of any history until it is whole.</summary>
+    internal void BeginLoad() => IsKnown = false;
+
+    /// <summary>The data was removed, for that of a load.</summary>
+    internal void NoteRemoved() => IsIncomplete = true;
+
+    /// <summary>The load is whole.</summary>
+    internal void EndLoad() => IsIncomplete = false;
+
+    /// <summary>Data was loaded, with a database selected. It is that of the stream's history, unless the primary has named none.</summary>
+    internal void NoteLoaded(int database, bool hasHistory)
+    {
+        Database = database;
+        IsKnown = hasHistory;
+    }
 }

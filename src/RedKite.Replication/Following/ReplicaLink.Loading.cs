@@ -92,7 +92,7 @@ internal sealed partial class ReplicaLink
         byte[] buffer = GC.AllocateUninitializedArray<byte>(FileBufferBytes);
         int buffered = 0;
         long written = 0;
-        receiver.Received = bytes =>
+        receiver.HandTo(bytes =>
         {
             while (!bytes.IsEmpty)
             {
@@ -102,7 +102,7 @@ internal sealed partial class ReplicaLink
                 bytes = bytes[length..];
                 if (buffered == buffer.Length) Flush();
             }
-        };
+        });
         while (receiver.ReceiveSome())
         {
         }
@@ -127,7 +127,7 @@ internal sealed partial class ReplicaLink
     {
         _loadsArriving = true;
         var file = new ArrivingFile("the primary's data", receiver.ReceiveSome) { KnownLength = receiver.TotalBytes };
-        receiver.Received = file.Add;
+        receiver.HandTo(file.Add);
         return file;
     }
 
@@ -135,14 +135,14 @@ internal sealed partial class ReplicaLink
     {
         _core.Log.Notice(LogEvents.SyncBegun, "MASTER <-> REPLICA sync: Loading DB in memory");
         _isLoading = true;
-        _history.IsKnown = false; // the data is none of any history until it is whole
+        _history.BeginLoad(); // the data is none of any history until it is whole
         _core.Attention.Set(ServerAttention.Loading, on: true);
         try
         {
             _services.WaitForLoops(_stop.Token);
             _services.Replicas.CloseAll();
             RdbReplication? position = _services.Data.LoadReceived(file, RemoveAll, record => Execute(record.LoadRequest(replaces: true)), emptiesAfterFailure, _stop.Token);
-            _history.IsIncomplete = false;
+            _history.EndLoad();
             NoteLoaded(answer, position);
         }
         catch (Exception failure) when (failure is IOException or OperationCanceledException)
@@ -246,8 +246,7 @@ internal sealed partial class ReplicaLink
         if (answer.Id is { } id) _core.Replication.AdoptHistory(id);
         else _core.Replication.ChangeId();
         _services.Replicas.Stream.Reset(Math.Max(0, answer.Offset));
-        _history.Database = position?.Database ?? 0; // a primary selects it first, but one that is a replica itself does not
-        _history.IsKnown = answer.Id is not null;
+        _history.NoteLoaded(position?.Database ?? 0, hasHistory: answer.Id is not null); // a primary selects a database first, but one that is a replica itself does not
         _core.LocalExpiries.Clear();
         Counts.NoteFull();
     }
@@ -255,7 +254,7 @@ internal sealed partial class ReplicaLink
     // Clients that watch keys or track them notice.
     private void RemoveAll()
     {
-        _history.IsIncomplete = true;
+        _history.NoteRemoved();
         Execute(FlushAll);
         _core.Keyless.Clear(Execute);
     }

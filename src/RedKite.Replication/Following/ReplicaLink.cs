@@ -173,7 +173,7 @@ internal sealed partial class ReplicaLink : IReplicaLink, IDisposable
             else Continue(answer);
 
             _acknowledgesSoon = false;
-            lock (_core.Replication.Applying) _core.Replication.StreamDatabase = _history.Database;
+            lock (_core.Replication.Applying) _core.Replication.NoteSelected(_history.Database);
             session = _core.Clients.AddPrimary(
                 new OutgoingEnd(connection.RemoteAddress, connection.LocalAddress, connection.Close), _core.Clock.SteadyMs, _core.Users.InProcess, _history.Database);
             var applier = new StreamApplier(_core, _services.Replicas.Stream, _caller, session);
@@ -197,7 +197,7 @@ internal sealed partial class ReplicaLink : IReplicaLink, IDisposable
             _core.Metrics.Server.PrimaryBytes = 0;
             if (session is not null)
             {
-                lock (_core.Replication.Applying) _history.Database = _core.Replication.StreamDatabase; // that of the offset
+                lock (_core.Replication.Applying) _history.NoteSelected(_core.Replication.StreamDatabase); // that of the offset
                 _caller.Discard(session);
                 _core.Clients.Remove(session);
                 session.EndCountingKept(_core.Kept);

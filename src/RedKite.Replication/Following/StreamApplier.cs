@@ -62,7 +62,7 @@ internal sealed class StreamApplier(ServerCore core, ReplicationStream stream, I
                 executed = caller.Run(session, input[position..], core.MemoryBytesMax, out goesOn);
                 if (caller.Reply.Errors != errors) NoteErrors(caller.Reply.Errors - errors);
                 caller.Reply.Clear();
-                core.Replication.StreamDatabase = session.DatabaseIndex; // within a unit, too: what it selects is selected by its EXEC
+                core.Replication.NoteSelected(session.DatabaseIndex); // within a unit, too: what it selects is selected by its EXEC
                 NoteExecuted(input.Slice(position, executed));
             }
 

@@ -24,9 +24,10 @@ internal sealed class SyncReceiver(PrimaryConnection connection)
     private long _received;
     private long _lastReceivedMs = Environment.TickCount64;
     private long _waitsSinceMs;
+    private ReceivedPiece _receiver = static _ => { };
 
-    /// <summary>Receives each piece of the data.</summary>
-    internal ReceivedPiece Received { get; set; } = static _ => { };
+    /// <summary>Hands each piece of the data over from now on.</summary>
+    internal void HandTo(ReceivedPiece receiver) => _receiver = receiver;
 
     /// <summary>Whether the data has begun: how long it is, if that can be known, is known.</summary>
     internal bool HasBegun { get; private set; }
@@ -72,7 +73,7 @@ internal sealed class SyncReceiver(PrimaryConnection connection)
 
     private void TakeSized(ReadOnlySpan<byte> received)
     {
-        Received(received);
+        _receiver(received);
         connection.Take(received.Length);
         NoteReceived(received.Length);
     }
@@ -122,7 +123,7 @@ internal sealed class SyncReceiver(PrimaryConnection connection)
 
     private void HandOver(ReadOnlySpan<byte> bytes)
     {
-        if (!bytes.IsEmpty) Received(bytes);
+        if (!bytes.IsEmpty) _receiver(bytes);
     }
 
     private void NoteReceived(int bytes)

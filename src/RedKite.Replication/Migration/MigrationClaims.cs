@@ -1,3 +1,4 @@
+using System.Diagnostics.CodeAnalysis;
 using System.Runtime.InteropServices;
 
 namespace RedKite.Server.Migration;
@@ -18,15 +19,14 @@ internal sealed class MigrationClaims
         ref Claim? claim = ref CollectionsMarshal.GetValueRefOrAddDefault(_claims, key, out bool exists);
         if (exists) return claim!.Owner == ticket; // it may be named twice
         claim = new Claim(ticket);
-        ticket.Keys.Add(key);
+        ticket.Claim(key);
         return true;
     }
 
     /// <summary>Puts a command behind those that wait for a key.</summary>
     internal void Wait(MigrationTicket ticket, ulong key)
     {
-        ticket.WaitsForKey = true;
-        _claims[key].Waiting.AddLast(ticket.Node);
+        ticket.WaitIn(_claims[key].Waiting);
     }
 
     /// <summary>Ends a command's claims.</summary>
@@ -42,13 +42,10 @@ internal sealed class MigrationClaims
         {
             if (kept.Contains(key)) return false;
             Claim claim = _claims[key];
-            if (claim.Waiting.First is { } first)
+            if (claim.TryPass(out MigrationTicket? first))
             {
-                claim.Waiting.RemoveFirst();
-                claim.Owner = first.Value;
-                first.Value.WaitsForKey = false;
-                first.Value.Keys.Add(key);
-                next.Add(first.Value);
+                first.Claim(key);
+                next.Add(first);
             }
             else
             {
@@ -65,8 +62,18 @@ internal sealed class MigrationClaims
 
     private sealed class Claim(MigrationTicket owner)
     {
-        internal MigrationTicket Owner { get; set; } = owner;
+        internal MigrationTicket Owner { get; private set; } = owner;
 
         internal LinkedList<MigrationTicket> Waiting { get; } = new();
+
+        // Gives it to the first one that waits.
+        internal bool TryPass([NotNullWhen(true)] out MigrationTicket? next)
+        {
+            next = Waiting.First?.Value;
+            if (next is null) return false;
+            Waiting.RemoveFirst();
+            Owner = next;
+            return true;
+        }
     }
 }

@@ -28,13 +28,22 @@ internal sealed class MigrationConnection : IDisposable
     internal string Key { get; }
 
     /// <summary>The database that is selected; -1: not known.</summary>
-    internal long Database { get; set; } = -1;
+    internal long Database { get; private set; } = -1;
 
     /// <summary>Whether the target has refused payloads of the current version, and takes older ones.</summary>
-    internal bool TakesOnlyOldPayloads { get; set; }
+    internal bool TakesOnlyOldPayloads { get; private set; }
 
     /// <summary>Since when it is idle, by the steady clock.</summary>
-    internal long IdleSinceMs { get; set; }
+    internal long IdleSinceMs { get; private set; }
+
+    /// <summary>A database was selected; -1: it is not known which.</summary>
+    internal void NoteSelected(long database) => Database = database;
+
+    /// <summary>The target has refused a payload of the current version.</summary>
+    internal void NoteRefusedVersion() => TakesOnlyOldPayloads = true;
+
+    /// <summary>It is idle from now on.</summary>
+    internal void Rest(long steadyMs) => IdleSinceMs = steadyMs;
 
     /// <summary>Whether the target has closed it, or has sent what nothing asked for. While it is idle.</summary>
     internal bool IsBroken

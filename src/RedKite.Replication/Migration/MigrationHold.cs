@@ -5,9 +5,28 @@ namespace RedKite.Server.Migration;
 /// <summary>How many commands make those that write wait. Its lock protects the number and the closing and opening of the gate.</summary>
 internal sealed class MigrationHolders
 {
-    internal Lock Lock { get; } = new();
+    private readonly Lock _lock = new();
+    private int _count;
 
-    internal int Count { get; set; }
+    /// <summary>Closes the gate for one more of them.</summary>
+    internal void Add(WriteGate gate)
+    {
+        lock (_lock)
+        {
+            if (_count++ == 0) gate.Close(WriteHold.Migration);
+        }
+    }
+
+    /// <summary>One of them has ended, which it says any number of times.</summary>
+    internal void Remove(WriteGate gate, ref bool hasEnded)
+    {
+        lock (_lock)
+        {
+            if (hasEnded) return;
+            hasEnded = true;
+            if (--_count == 0) gate.Open(WriteHold.Migration);
+        }
+    }
 }
 
 /// <summary>
@@ -25,10 +44,7 @@ internal sealed class MigrationHold : IDisposable
     {
         _holders = holders;
         _gate = gate;
-        lock (holders.Lock)
-        {
-            if (holders.Count++ == 0) gate.Close(WriteHold.Migration);
-        }
+        holders.Add(gate);
 
         _timer = clock.CreateTimer(static hold => ((MigrationHold)hold!).End(), this, TimeSpan.FromMilliseconds(MigrationService.HoldMsMax), Timeout.InfiniteTimeSpan);
     }
@@ -39,13 +55,5 @@ internal sealed class MigrationHold : IDisposable
         _timer.Dispose();
     }
 
-    private void End()
-    {
-        lock (_holders.Lock)
-        {
-            if (_hasEnded) return;
-            _hasEnded = true;
-            if (--_holders.Count == 0) _gate.Open(WriteHold.Migration);
-        }
-    }
+    private void End() => _holders.Remove(_gate, ref _hasEnded);
 }

@@ -255,7 +255,7 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate, Server
             MigrationConnection? kept = TakeIdle(target);
             if (kept is null || (!await TryAsync(kept, transfer.Timeout, target, requests, result).ConfigureAwait(false) && !transfer.Timeout.HasEnded && result.Outcomes[0] == TransferOutcome.Unknown))
             {
-                result.Failure = TransferFailure.None;
+                result.BeginAgain();
                 await TryAsync(null, transfer.Timeout, target, requests, result).ConfigureAwait(false);
             }
 
@@ -307,7 +307,7 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate, Server
 
             // As in Redis, only a name that is not found, or no port, is a failure to connect; a target that does not answer cannot be written to.
             bool isUnknown = stage == TransferFailure.Connecting && failure is not OperationCanceledException and not SocketException { SocketErrorCode: not (SocketError.HostNotFound or SocketError.NoData or SocketError.TryAgain or SocketError.NoRecovery) };
-            result.Failure = isUnknown || stage != TransferFailure.Connecting ? stage : TransferFailure.Writing;
+            result.Fail(isUnknown || stage != TransferFailure.Connecting ? stage : TransferFailure.Writing);
             return false;
         }
     }
@@ -351,11 +351,10 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate, Server
         {
             string reply = await connection.ReceiveAsync(timeout).ConfigureAwait(false);
             if (reply is not ['+' or '-', ..]) throw new IOException("the target's reply is none");
-            if (reply[0] == '-') result.Error ??= reply[1..];
+            if (reply[0] == '-') result.RefuseAll(reply[1..]);
         }
 
-        result.IsRefused = result.Error is not null;
-        connection.Database = result.IsRefused ? -1 : target.Database;
+        connection.NoteSelected(result.IsRefused ? -1 : target.Database);
         return !result.IsRefused;
     }
 
@@ -365,18 +364,16 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate, Server
         switch (reply)
         {
             case ['+' or ':', ..]:
-                result.Outcomes[request] = TransferOutcome.Accepted;
+                result.Accept(request);
                 Interlocked.Increment(ref _keys);
                 break;
             case ['-', .. string error] when error == VersionError:
-                result.Outcomes[request] = TransferOutcome.RefusedVersion;
-                result.VersionError = error;
-                connection.TakesOnlyOldPayloads = true;
+                result.RefuseVersion(request, error);
+                connection.NoteRefusedVersion();
                 break;
             case ['-', .. string error]:
-                result.Outcomes[request] = TransferOutcome.Refused;
-                result.Error ??= error;
-                connection.Database = -1; // as in Redis
+                result.Refuse(request, error);
+                connection.NoteSelected(-1); // as in Redis
                 break;
             default:
                 throw new IOException("the target's reply is none");
@@ -402,7 +399,7 @@ internal sealed class MigrationService(ServerClock clock, WriteGate gate, Server
 
     private void Keep(MigrationConnection connection)
     {
-        connection.IdleSinceMs = clock.SteadyMs;
+        connection.Rest(clock.SteadyMs);
         lock (_lock)
         {
             _idle.Add(connection);

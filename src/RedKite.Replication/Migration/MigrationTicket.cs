@@ -19,10 +19,24 @@ internal sealed class MigrationTicket
     internal List<ulong> Keys { get; } = [];
 
     /// <summary>Whether it waits for a key that another command sends.</summary>
-    internal bool WaitsForKey { get; set; }
+    internal bool WaitsForKey { get; private set; }
 
     /// <summary>Whether the wait for a key took too long, or the server stops.</summary>
     internal bool HasExpired { get; private set; }
+
+    /// <summary>Waits for a key behind others.</summary>
+    internal void WaitIn(LinkedList<MigrationTicket> line)
+    {
+        WaitsForKey = true;
+        line.AddLast(Node);
+    }
+
+    /// <summary>Has claimed a key, for which it has waited or not.</summary>
+    internal void Claim(ulong key)
+    {
+        WaitsForKey = false;
+        Keys.Add(key);
+    }
 
     /// <summary>Begins another wait.</summary>
     internal void Renew() => _come = new(TaskCreationOptions.RunContinuationsAsynchronously);

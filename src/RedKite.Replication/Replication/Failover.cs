@@ -98,7 +98,7 @@ internal sealed class Failover(ReplicaList replicas, IReplicationHost host, Clie
                 : Find(_host, _port);
             bool isOver = _deadlineMs != 0 && clock.SteadyMs >= _deadlineMs;
             bool hasAll = target is { State: ReplicaState.Online } && target.AcknowledgedOffset == offset;
-            next = hasAll ? new PrimaryAddress(target!.Host, target.ListeningPort) : isOver && _forces ? new PrimaryAddress(_host!, _port) : null;
+            next = hasAll ? new PrimaryAddress(target!.Host, target.Announced.ListeningPort) : isOver && _forces ? new PrimaryAddress(_host!, _port) : null;
             _offset = hasAll ? offset : -1;
             if (next is not null) BeginChange(next);
             else if (!isOver) return;
@@ -193,5 +193,5 @@ internal sealed class Failover(ReplicaList replicas, IReplicationHost host, Clie
         pause.Release(PauseReason.Handover);
     }
 
-    private ReplicaClient? Find(string host, int port) => replicas.All.FirstOrDefault(replica => replica.ListeningPort == port && replica.Host.Equals(host, StringComparison.OrdinalIgnoreCase));
+    private ReplicaClient? Find(string host, int port) => replicas.All.FirstOrDefault(replica => replica.Announced.ListeningPort == port && replica.Host.Equals(host, StringComparison.OrdinalIgnoreCase));
 }

@@ -69,7 +69,7 @@ internal sealed class FullSynchronization(ReplicaList list, SynchronizationKind 
         (_replicas, RdbReplication position) = begin(kind);
         foreach (ReplicaClient replica in _replicas)
         {
-            replica.Progress = _progress;
+            replica.ReportTo(_progress);
             string head = replica.IsBeforePsync ? "" : FormattableString.Invariant($"+FULLRESYNC {position.Id} {position.Offset}\r\n");
             Add(replica, kind.KnowsMark ? $"{head}$EOF:{Encoding.ASCII.GetString(_mark)}\r\n" : head);
         }

@@ -23,6 +23,30 @@ internal enum ReplicaCapabilities : byte
     RdbChannel = 4,
 }
 
+/// <summary>What a replica says about itself with REPLCONF.</summary>
+internal sealed record ReplicaAnnouncement
+{
+    internal int ListeningPort { get; init; }
+
+    internal string Address { get; init; } = "";
+
+    internal ReplicaCapabilities Capabilities { get; init; }
+
+    /// <summary>Whether it wants the data and no stream.</summary>
+    internal bool OnlyData { get; init; }
+
+    /// <summary>Which parts of the data it does not want.</summary>
+    internal bool WithoutFunctions { get; init; }
+
+    internal bool WithoutKeys { get; init; }
+
+    /// <summary>The version of the format in which it gets the data.</summary>
+    internal int DataVersion { get; init; } = RdbFormat.Version;
+
+    /// <summary>Whether this is a replica's second connection, for the data.</summary>
+    internal bool IsChannel { get; init; }
+}
+
 /// <summary>What replicas must have in common to share a full synchronization.</summary>
 /// <param name="KnowsMark">Whether they accept a mark at the end of the data instead of its length.</param>
 /// <param name="WithoutFunctions">Whether they want no functions.</param>
@@ -80,6 +104,8 @@ internal sealed class ReplicaClient(Session session, Action<ReplicaClient> hasDa
     private volatile bool _hasAllBlocks;
     private int _closes;
     private StreamSink? _send;
+    private long _heardBytes; // that it had sent when it was last looked at
+    private long _overSoftLimitSinceMs; // steady; 0: it is not over it
 
     internal Session Session => session;
 
@@ -87,67 +113,43 @@ internal sealed class ReplicaClient(Session session, Action<ReplicaClient> hasDa
 
     internal volatile ReplicaState State;
 
-    // What it has said about itself.
-    internal int ListeningPort { get; set; }
-
-    internal string AnnouncedAddress { get; set; } = "";
+    /// <summary>What it has said about itself.</summary>
+    internal ReplicaAnnouncement Announced { get; private set; } = new();
 
     /// <summary>What it is in a cluster with a store.</summary>
     internal AgreedIdentity Node { get; private set; } = AgreedIdentity.None;
 
-    internal ReplicaCapabilities Capabilities { get; set; }
-
-    /// <summary>Whether it wants the data and no stream.</summary>
-    internal bool OnlyData { get; set; }
-
-    /// <summary>Which parts of the data it does not want.</summary>
-    internal bool WithoutFunctions { get; set; }
-
-    internal bool WithoutKeys { get; set; }
-
-    internal SynchronizationKind Kind => new((Capabilities & ReplicaCapabilities.Eof) != 0, WithoutFunctions, WithoutKeys, DataVersion);
-
-    /// <summary>The version of the format in which it gets the data.</summary>
-    internal int DataVersion { get; set; } = RdbFormat.Version;
-
-    /// <summary>Whether this is a replica's second connection, for the data.</summary>
-    internal bool IsChannel { get; set; }
+    internal SynchronizationKind Kind => new((Announced.Capabilities & ReplicaCapabilities.Eof) != 0, Announced.WithoutFunctions, Announced.WithoutKeys, Announced.DataVersion);
 
     /// <summary>The connection of the same replica that gets the stream; null: this is no second one.</summary>
-    internal ReplicaClient? Main { get; set; }
+    internal ReplicaClient? Main { get; private set; }
 
     /// <summary>The replica's second connection; null: it has none.</summary>
-    internal ReplicaClient? Channel { get; set; }
+    internal ReplicaClient? Channel { get; private set; }
 
     /// <summary>Whether all of the data was handed over, so that the peer may close this connection.</summary>
     internal volatile bool HasWholeData;
 
     /// <summary>Whether it came with SYNC: it knows no ids and acknowledges nothing.</summary>
-    internal bool IsBeforePsync { get; set; }
+    internal bool IsBeforePsync { get; private set; }
 
     /// <summary>Where it is in the stream; null: it is not served yet.</summary>
-    internal ReplicaPosition? Position { get; set; }
+    internal ReplicaPosition? Position { get; private set; }
 
     /// <summary>The offset that it has acknowledged.</summary>
-    internal long AcknowledgedOffset { get; set; }
+    internal long AcknowledgedOffset { get; private set; }
 
     /// <summary>The offset of which it has said that it is in its append-only file.</summary>
-    internal long SyncedOffset { get; set; }
+    internal long OffsetOnDisk { get; private set; }
 
     /// <summary>When it last acknowledged something, or was told to go on; steady.</summary>
-    internal long AcknowledgedMs { get; set; }
+    internal long AcknowledgedMs { get; private set; }
 
     /// <summary>When it began to wait for a full synchronization; steady.</summary>
-    internal long WaitsSinceMs { get; set; }
+    internal long WaitsSinceMs { get; private set; }
 
     /// <summary>When it was last seen to take something of the data; steady.</summary>
-    internal long ProgressMs { get; set; }
-
-    /// <summary>What it had sent when it was last looked at.</summary>
-    internal long HeardBytes { get; set; }
-
-    /// <summary>Since when it is further behind than the soft limit; 0: it is not. Steady.</summary>
-    internal long OverSoftLimitSinceMs { get; set; }
+    internal long ProgressMs { get; private set; }
 
     /// <summary>
     /// Whether INFO shows it as online, and min-replicas-to-write counts it, as in Redis: it has been sent all data, though it may load it still.
@@ -156,6 +158,97 @@ internal sealed class ReplicaClient(Session session, Action<ReplicaClient> hasDa
 
     /// <summary>It has introduced itself as a node.</summary>
     internal void NoteNode(AgreedIdentity node) => Node = node;
+
+    /// <summary>It has said more about itself.</summary>
+    internal void Announce(ReplicaAnnouncement announced) => Announced = announced;
+
+    /// <summary>It asks with SYNC.</summary>
+    internal void NoteSync() => IsBeforePsync = true;
+
+    /// <summary>This is the second connection of a replica that waits for it. The lists are locked.</summary>
+    internal void Join(ReplicaClient main, long nowMs)
+    {
+        (Main, main.Channel) = (main, this);
+        WaitsSinceMs = nowMs;
+    }
+
+    /// <summary>It waits for a full synchronization, or for its second connection.</summary>
+    /// <param name="nowMs">The steady time.</param>
+    /// <param name="sinceMs">From when on its wait counts.</param>
+    internal void Await(long nowMs, long sinceMs)
+    {
+        ProgressMs = AcknowledgedMs = nowMs;
+        WaitsSinceMs = sinceMs;
+    }
+
+    /// <summary>It goes on in the stream from a position.</summary>
+    internal void ContinueAt(ReplicaPosition position) => Position = position;
+
+    /// <summary>It is being sent the data, and kept the stream from a position on; null: it gets that on another connection.</summary>
+    internal void BeginReceiving(ReplicaPosition? position, long nowMs)
+    {
+        Position = position;
+        State = ReplicaState.Receiving;
+        ProgressMs = nowMs;
+    }
+
+    /// <summary>It gets the stream from a position on, and the data on its second connection.</summary>
+    internal void BeginStreaming(ReplicaPosition? position, long nowMs)
+    {
+        Position = position;
+        ProgressMs = AcknowledgedMs = nowMs;
+        State = ReplicaState.Streaming;
+    }
+
+    /// <summary>The walk that sends it the data waits on this.</summary>
+    internal void ReportTo(SynchronizationProgress progress) => Progress = progress;
+
+    /// <summary>It has been sent all of the data.</summary>
+    internal void NoteHasData(long nowMs)
+    {
+        ProgressMs = AcknowledgedMs = nowMs;
+        State = Announced.OnlyData ? ReplicaState.Served : ReplicaState.Loading;
+    }
+
+    /// <summary>It is not kept the stream any more.</summary>
+    /// <returns>Where it was in it; null: nowhere.</returns>
+    internal ReplicaPosition? TakePosition()
+    {
+        ReplicaPosition? position = Position;
+        Position = null;
+        return position;
+    }
+
+    /// <summary>It has acknowledged something, or was told to go on.</summary>
+    internal void NoteAcknowledged(long nowMs) => AcknowledgedMs = nowMs;
+
+    /// <summary>It has acknowledged an offset, and may have said up to which one it has synced its append-only file.</summary>
+    internal void Acknowledge(long offset, long? synced)
+    {
+        AcknowledgedOffset = Math.Max(AcknowledgedOffset, offset);
+        if (synced is { } onDisk) OffsetOnDisk = Math.Max(OffsetOnDisk, onDisk);
+    }
+
+    /// <summary>When it was last heard. One that loads sends empty lines.</summary>
+    internal long HeardMs(long nowMs)
+    {
+        if (State is ReplicaState.Loading or ReplicaState.Streaming && _heardBytes != session.Counts.BytesReceived)
+        {
+            _heardBytes = session.Counts.BytesReceived;
+            ProgressMs = nowMs;
+        }
+
+        long heardMs = Math.Max(AcknowledgedMs, ProgressMs);
+        return Channel is { IsConnected: true } channel ? Math.Max(heardMs, Math.Max(channel.ProgressMs, channel.WaitsSinceMs)) : heardMs;
+    }
+
+    /// <summary>How long it has been further behind than the soft limit without a break.</summary>
+    internal long OverSoftLimitMs(bool isOver, long nowMs)
+    {
+        if (!isOver) _overSoftLimitSinceMs = 0;
+        else if (_overSoftLimitSinceMs == 0) _overSoftLimitSinceMs = nowMs;
+        return isOver ? nowMs - _overSoftLimitSinceMs : 0;
+    }
 
     /// <summary>Whether it waits for the first byte of the data.</summary>
     internal bool AwaitsData => State == ReplicaState.Waiting || (State == ReplicaState.Receiving && !Kind.KnowsMark && !IsDataReady);
@@ -167,13 +260,13 @@ internal sealed class ReplicaClient(Session session, Action<ReplicaClient> hasDa
     internal long UnsentBytes => Interlocked.Read(ref _unsentBytes);
 
     /// <summary>The address that others are told.</summary>
-    internal string Host => AnnouncedAddress.Length > 0 ? AnnouncedAddress : session.Connection!.RemoteAddress.Host;
+    internal string Host => Announced.Address.Length > 0 ? Announced.Address : session.Connection!.RemoteAddress.Host;
 
     /// <summary>As Redis's log names it.</summary>
-    internal string Name => ListeningPort > 0 || AnnouncedAddress.Length > 0 ? $"{Host}:{(ListeningPort > 0 ? ListeningPort.ToString(System.Globalization.CultureInfo.InvariantCulture) : "<unknown-replica-port>")}" : session.Address;
+    internal string Name => Announced.ListeningPort > 0 || Announced.Address.Length > 0 ? $"{Host}:{(Announced.ListeningPort > 0 ? Announced.ListeningPort.ToString(System.Globalization.CultureInfo.InvariantCulture) : "<unknown-replica-port>")}" : session.Address;
 
     /// <summary>What the walk that sends it the data waits on; null: none does.</summary>
-    internal SynchronizationProgress? Progress { get; set; }
+    internal SynchronizationProgress? Progress { get; private set; }
 
     /// <summary>Whether its connection still stands.</summary>
     internal bool IsConnected => Volatile.Read(ref _closes) == 0;

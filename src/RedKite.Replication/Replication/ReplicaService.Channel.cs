@@ -13,9 +13,9 @@ internal sealed partial class ReplicaService
     internal string? TryAwaitChannel(ReplicaClient replica)
     {
         const ReplicaCapabilities Needed = ReplicaCapabilities.Eof | ReplicaCapabilities.RdbChannel;
-        if (!_settings.ReplicaRdbChannel || replica.IsChannel || replica.OnlyData || (replica.Capabilities & Needed) != Needed) return null;
+        if (!_settings.ReplicaRdbChannel || replica.Announced.IsChannel || replica.Announced.OnlyData || (replica.Announced.Capabilities & Needed) != Needed) return null;
         BeginHistoryIfUnknown();
-        replica.WaitsSinceMs = replica.AcknowledgedMs = _clock.SteadyMs;
+        replica.Await(_clock.SteadyMs, sinceMs: _clock.SteadyMs);
         Attach(replica, ReplicaState.AwaitsChannel);
         _log.Notice(LogEvents.ReplicaSyncWanted, $"Replica {replica.Name} gets a full synchronization on a second connection.");
         return FormattableString.Invariant($"+RDBCHANNELSYNC {replica.Session.Id}\r\n");
@@ -31,8 +31,7 @@ internal sealed partial class ReplicaService
         {
             ReplicaClient? main = Array.Find(_list.All, replica => replica.Session.Id == mainId && replica is { State: ReplicaState.AwaitsChannel, IsConnected: true });
             if (main is null || main == channel || (main.Channel is not null && main.Channel != channel)) return false;
-            (channel.Main, main.Channel) = (main, channel);
-            channel.WaitsSinceMs = _clock.SteadyMs;
+            channel.Join(main, _clock.SteadyMs);
             return true;
         }
     }
@@ -41,9 +40,7 @@ internal sealed partial class ReplicaService
     private void BeginStreaming(ReplicaClient main, long offset)
     {
         if (!main.IsConnected || main.State != ReplicaState.AwaitsChannel) return;
-        main.Position = Stream.TryPin(offset);
-        main.ProgressMs = main.AcknowledgedMs = _clock.SteadyMs;
-        main.State = ReplicaState.Streaming;
+        main.BeginStreaming(Stream.TryPin(offset), _clock.SteadyMs);
     }
 
     // One of a replica's two connections was closed.

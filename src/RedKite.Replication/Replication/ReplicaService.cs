@@ -70,7 +70,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
         _buffers = core.Buffers;
         _pause = core.Pause;
         _routing = core.Routing;
-        Stream = new ReplicationStream(() => (long)Math.Min(_settings.ReplicationBacklogBytes, (ulong)ReplicationStream.BehindBytesMax)) { Readers = this };
+        Stream = new ReplicationStream(() => (long)Math.Min(_settings.ReplicationBacklogBytes, (ulong)ReplicationStream.BehindBytesMax), readers: this);
         _list = new ReplicaList(State, Stream, _settings);
         Failover = new Failover(_list, host, _pause, _clock, _log);
         Shutdown = new ShutdownWait(_list, host, _pause, _settings, _clock, _log);
@@ -178,14 +178,14 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
         if (isKnown && Stream.TryPin(offset - 1) is { } position)
         {
             Counts.NotePartial();
-            replica.Position = position;
-            replica.AcknowledgedMs = _clock.SteadyMs;
+            replica.ContinueAt(position);
+            replica.NoteAcknowledged(_clock.SteadyMs);
             Attach(replica, ReplicaState.Online);
             NoteNode(replica);
             AskAgainForAck();
             if (Stream.End.Chain != position.Chain || !ReferenceEquals(State.Ids, ids)) replica.Close(); // before the replica was listed, the backlog was released or the history got another id: it asks again
             _log.Notice(LogEvents.ReplicaContinues, FormattableString.Invariant($"Replica {replica.Name} goes on at offset {offset}, {Stream.Offset - position.Offset} bytes behind."));
-            return (replica.Capabilities & ReplicaCapabilities.Psync2) != 0 ? $"+CONTINUE {ids.Id}\r\n" : "+CONTINUE\r\n";
+            return (replica.Announced.Capabilities & ReplicaCapabilities.Psync2) != 0 ? $"+CONTINUE {ids.Id}\r\n" : "+CONTINUE\r\n";
         }
 
         if (id == Resumption.Unknown) return null;
@@ -202,8 +202,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
     {
         Counts.NoteFull();
         BeginHistoryIfUnknown();
-        replica.ProgressMs = replica.AcknowledgedMs = _clock.SteadyMs;
-        replica.WaitsSinceMs = _clock.SteadyMs + PauseMs(replica.Name);
+        replica.Await(_clock.SteadyMs, sinceMs: _clock.SteadyMs + PauseMs(replica.Name));
         Attach(replica, ReplicaState.Waiting);
         _log.Notice(LogEvents.ReplicaSyncWanted, $"Replica {replica.Name} gets a full synchronization.");
         BeginIfDue(_clock.SteadyMs);
@@ -223,7 +222,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
     {
         if (replica.State is ReplicaState.None) return;
         bool wasOnline = replica.State == ReplicaState.Online;
-        replica.AcknowledgedMs = _clock.SteadyMs;
+        replica.NoteAcknowledged(_clock.SteadyMs);
         if (replica.State == ReplicaState.Loading || replica is { State: ReplicaState.Streaming, Channel.HasWholeData: true })
         {
             replica.State = ReplicaState.Online;
@@ -235,8 +234,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
         }
 
         // Behind the state: only an online replica's offset counts.
-        replica.AcknowledgedOffset = Math.Max(replica.AcknowledgedOffset, offset);
-        if (synced is { } syncedOffset) replica.SyncedOffset = Math.Max(replica.SyncedOffset, syncedOffset);
+        replica.Acknowledge(offset, synced);
         AdvanceAcks();
         if (!wasOnline) AskAgainForAck();
         EndWaits();
@@ -287,7 +285,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
         int count = 0;
         foreach (ReplicaClient replica in _list.All)
         {
-            if (replica is { State: ReplicaState.Online, IsConnected: true } && (onDisk ? replica.SyncedOffset : replica.AcknowledgedOffset) >= offset) count++;
+            if (replica is { State: ReplicaState.Online, IsConnected: true } && (onDisk ? replica.OffsetOnDisk : replica.AcknowledgedOffset) >= offset) count++;
         }
 
         return count;
@@ -331,9 +329,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
             foreach (ReplicaClient replica in group)
             {
                 if (replica.Main is { } main) BeginStreaming(main, offset);
-                else replica.Position = Stream.TryPin(offset);
-                replica.State = ReplicaState.Receiving;
-                replica.ProgressMs = _clock.SteadyMs;
+                replica.BeginReceiving(replica.Main is null ? Stream.TryPin(offset) : null, _clock.SteadyMs);
             }
 
             return (group, new RdbReplication(State.IsReplica ? State.StreamDatabase : 0, State.Id, offset));
@@ -435,7 +431,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
                     if (replica.AwaitsData) replica.Connection.Send("\n"u8); // it is not forgotten
                 });
             }
-            else if (replica.State is ReplicaState.Online or ReplicaState.Loading or ReplicaState.Streaming or ReplicaState.AwaitsChannel && !replica.IsBeforePsync && nowMs - HeardMs(replica, nowMs) > timeoutMs)
+            else if (replica.State is ReplicaState.Online or ReplicaState.Loading or ReplicaState.Streaming or ReplicaState.AwaitsChannel && !replica.IsBeforePsync && nowMs - replica.HeardMs(nowMs) > timeoutMs)
             {
                 if (replica.Close()) _log.Warning(LogEvents.ReplicaClosed, $"Replica {replica.Name} is closed: it has acknowledged nothing for {_settings.ReplicationTimeoutSeconds} seconds (repl-timeout).");
             }
@@ -444,19 +440,6 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
                 replica.Close();
             }
         }
-    }
-
-    // One that loads sends empty lines.
-    private static long HeardMs(ReplicaClient replica, long nowMs)
-    {
-        if (replica.State is ReplicaState.Loading or ReplicaState.Streaming && replica.HeardBytes != replica.Session.Counts.BytesReceived)
-        {
-            replica.HeardBytes = replica.Session.Counts.BytesReceived;
-            replica.ProgressMs = nowMs;
-        }
-
-        long heardMs = Math.Max(replica.AcknowledgedMs, replica.ProgressMs);
-        return replica.Channel is { IsConnected: true } channel ? Math.Max(heardMs, Math.Max(channel.ProgressMs, channel.WaitsSinceMs)) : heardMs;
     }
 
     public void Appended()
@@ -490,29 +473,24 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
     private static int VersionOf(ReplicaClient[] replicas)
     {
         if (replicas.Length == 0) return RdbFormat.Version;
-        int version = replicas[0].DataVersion;
-        return Array.TrueForAll(replicas, replica => replica.DataVersion == version) ? version : RdbFormat.VersionWithoutFieldExpiries;
+        int version = replicas[0].Announced.DataVersion;
+        return Array.TrueForAll(replicas, replica => replica.Announced.DataVersion == version) ? version : RdbFormat.VersionWithoutFieldExpiries;
     }
 
     // On the replica's loop.
     private void OnHasData(ReplicaClient replica)
     {
-        replica.ProgressMs = replica.AcknowledgedMs = _clock.SteadyMs;
-        replica.State = replica.OnlyData ? ReplicaState.Served : ReplicaState.Loading;
-        if (replica.OnlyData && replica.Position is { } position)
-        {
-            replica.Position = null;
-            Stream.Unpin(position);
-        }
+        replica.NoteHasData(_clock.SteadyMs);
+        if (replica.Announced.OnlyData && replica.TakePosition() is { } position) Stream.Unpin(position);
 
         if (replica.Main is { } main)
         {
-            main.AcknowledgedMs = _clock.SteadyMs;
+            main.NoteAcknowledged(_clock.SteadyMs);
             replica.Close(); // as in Redis
         }
 
         CountGood();
-        if (!replica.IsBeforePsync || replica.OnlyData) return;
+        if (!replica.IsBeforePsync || replica.Announced.OnlyData) return;
 
         // It will acknowledge nothing, so it cannot be waited for.
         replica.State = ReplicaState.Online;
@@ -554,9 +532,7 @@ internal sealed partial class ReplicaService : IReplicaFeeds, IStreamReaders, IA
             }
 
             bool isOverSoft = isOnline && limit.SoftBytes > 0 && (ulong)behind > Math.Max(limit.SoftBytes, _settings.ReplicationBacklogBytes);
-            if (!isOverSoft) replica.OverSoftLimitSinceMs = 0;
-            else if (replica.OverSoftLimitSinceMs == 0) replica.OverSoftLimitSinceMs = nowMs;
-            bool isTooLong = isOverSoft && nowMs - replica.OverSoftLimitSinceMs > limit.SoftSeconds * (long)SecondMs;
+            bool isTooLong = replica.OverSoftLimitMs(isOverSoft, nowMs) > limit.SoftSeconds * (long)SecondMs;
             if (behind <= most && !isTooLong) continue;
             if (!replica.Close()) continue;
             Counts.NoteOverflow(isOnline);

@@ -37,13 +37,21 @@ internal sealed class ReplicationStream : IEffectConsumer, IStreamOffset
     internal const long BehindBytesMax = LogChain.KeptBytesMax / 2;
 
     /// <param name="backlogBytes">How many bytes are kept.</param>
-    internal ReplicationStream(Func<long> backlogBytes) => _backlogBytes = backlogBytes;
+    /// <param name="readers">Who is told what happens; null: nobody.</param>
+    internal ReplicationStream(Func<long> backlogBytes, IStreamReaders? readers = null)
+    {
+        _backlogBytes = backlogBytes;
+        Readers = readers;
+    }
 
     /// <summary>The bound in use: tests have a smaller one.</summary>
     internal long BehindBytes { get; set; } = BehindBytesMax;
 
     /// <summary>Who is told what happens; null: nobody.</summary>
-    internal IStreamReaders? Readers { get; set; }
+    internal IStreamReaders? Readers { get; private set; }
+
+    /// <summary>Tells somebody what happens from now on; null: nobody.</summary>
+    internal void Tell(IStreamReaders? readers) => Readers = readers;
 
     public bool HasBacklog => _chain is not null;
 

@@ -15,13 +15,13 @@ internal static class JsonLibrary
         lua.Add("cjson.encode", Encode);
         lua.Add("cjson.decode", Decode);
         lua.Add("cjson.encode_sparse_array", SetSparse);
-        lua.Add("cjson.encode_max_depth", call => SetInteger(call, 1, int.MaxValue, call.Owner.Json.EncodeDepthMax, value => call.Owner.Json.EncodeDepthMax = value));
-        lua.Add("cjson.decode_max_depth", call => SetInteger(call, 1, int.MaxValue, call.Owner.Json.DecodeDepthMax, value => call.Owner.Json.DecodeDepthMax = value));
-        lua.Add("cjson.encode_number_precision", call => SetInteger(call, 1, 14, call.Owner.Json.PrecisionDigits, value => call.Owner.Json.PrecisionDigits = value));
-        lua.Add("cjson.encode_keep_buffer", call => SetSwitch(call, call.Owner.Json.KeepsBuffer, value => call.Owner.Json.KeepsBuffer = value));
-        lua.Add("cjson.decode_invalid_numbers", call => SetSwitch(call, call.Owner.Json.DecodeInvalidNumbers, value => call.Owner.Json.DecodeInvalidNumbers = value));
+        lua.Add("cjson.encode_max_depth", call => SetInteger(call, 1, int.MaxValue, static json => json.EncodeDepthMax, static (json, value) => json with { EncodeDepthMax = value }));
+        lua.Add("cjson.decode_max_depth", call => SetInteger(call, 1, int.MaxValue, static json => json.DecodeDepthMax, static (json, value) => json with { DecodeDepthMax = value }));
+        lua.Add("cjson.encode_number_precision", call => SetInteger(call, 1, 14, static json => json.PrecisionDigits, static (json, value) => json with { PrecisionDigits = value }));
+        lua.Add("cjson.encode_keep_buffer", call => SetSwitch(call, static json => json.KeepsBuffer, static (json, value) => json with { KeepsBuffer = value }));
+        lua.Add("cjson.decode_invalid_numbers", call => SetSwitch(call, static json => json.DecodeInvalidNumbers, static (json, value) => json with { DecodeInvalidNumbers = value }));
         lua.Add("cjson.encode_invalid_numbers", SetInvalidNumbers);
-        lua.Add("cjson.decode_array_with_array_mt", call => SetSwitch(call, call.Owner.Json.MarksArrays, value => call.Owner.Json.MarksArrays = value));
+        lua.Add("cjson.decode_array_with_array_mt", call => SetSwitch(call, static json => json.MarksArrays, static (json, value) => json with { MarksArrays = value }));
         lua.Add("cjson.array_mark", SetArrayMark);
     }
 
@@ -290,10 +290,10 @@ internal static class JsonLibrary
     private static int SetSparse(LuaCall call)
     {
         AcceptUpTo(call, 3);
+        if (!call.IsNoneOrNil(1)) call.Owner.Change(call.Owner.Json with { SparseConverts = Switch(call, 1) });
+        if (!call.IsNoneOrNil(2)) call.Owner.Change(call.Owner.Json with { SparseRatio = Integer(call, 2, 0, int.MaxValue) });
+        if (!call.IsNoneOrNil(3)) call.Owner.Change(call.Owner.Json with { SparseSafe = Integer(call, 3, 0, int.MaxValue) });
         JsonSettings json = call.Owner.Json;
-        if (!call.IsNoneOrNil(1)) json.SparseConverts = Switch(call, 1);
-        if (!call.IsNoneOrNil(2)) json.SparseRatio = Integer(call, 2, 0, int.MaxValue);
-        if (!call.IsNoneOrNil(3)) json.SparseSafe = Integer(call, 3, 0, int.MaxValue);
         Lua.Push(call.State, json.SparseConverts);
         Lua.Push(call.State, (double)json.SparseRatio);
         Lua.Push(call.State, (double)json.SparseSafe);
@@ -303,26 +303,30 @@ internal static class JsonLibrary
     private static int SetInvalidNumbers(LuaCall call)
     {
         AcceptUpTo(call, 1);
-        JsonSettings json = call.Owner.Json;
-        if (!call.IsNoneOrNil(1)) json.EncodeInvalidNumbers = call.TypeOf(1) == LuaType.String && call.Text(1).SequenceEqual("null"u8) ? 2 : Switch(call, 1) ? 1 : 0;
-        if (json.EncodeInvalidNumbers == 2) call.Push("null");
-        else Lua.Push(call.State, json.EncodeInvalidNumbers == 1);
+        if (!call.IsNoneOrNil(1))
+        {
+            int value = call.TypeOf(1) == LuaType.String && call.Text(1).SequenceEqual("null"u8) ? 2 : Switch(call, 1) ? 1 : 0;
+            call.Owner.Change(call.Owner.Json with { EncodeInvalidNumbers = value });
+        }
+
+        if (call.Owner.Json.EncodeInvalidNumbers == 2) call.Push("null");
+        else Lua.Push(call.State, call.Owner.Json.EncodeInvalidNumbers == 1);
         return 1;
     }
 
-    private static int SetSwitch(LuaCall call, bool current, Action<bool> set)
+    private static int SetSwitch(LuaCall call, Func<JsonSettings, bool> read, Func<JsonSettings, bool, JsonSettings> change)
     {
         AcceptUpTo(call, 1);
-        if (!call.IsNoneOrNil(1)) set(current = Switch(call, 1));
-        Lua.Push(call.State, current);
+        if (!call.IsNoneOrNil(1)) call.Owner.Change(change(call.Owner.Json, Switch(call, 1)));
+        Lua.Push(call.State, read(call.Owner.Json));
         return 1;
     }
 
-    private static int SetInteger(LuaCall call, int min, int max, int current, Action<int> set)
+    private static int SetInteger(LuaCall call, int min, int max, Func<JsonSettings, int> read, Func<JsonSettings, int, JsonSettings> change)
     {
         AcceptUpTo(call, 1);
-        if (!call.IsNoneOrNil(1)) set(current = Integer(call, 1, min, max));
-        Lua.Push(call.State, (double)current);
+        if (!call.IsNoneOrNil(1)) call.Owner.Change(change(call.Owner.Json, Integer(call, 1, min, max)));
+        Lua.Push(call.State, (double)read(call.Owner.Json));
         return 1;
     }
 

@@ -116,8 +116,7 @@ internal sealed class BackgroundSweep
             while (stripe.HasDropped && TryEnter(i))
             {
                 stripe.FreeDroppedSlice();
-                _releasedBytes += stripe.Arena.LargeBytesReleased;
-                stripe.Arena.LargeBytesReleased = 0;
+                _releasedBytes += stripe.Arena.TakeLargeBytesReleased();
                 Exit(i);
                 if (Stopwatch.GetTimestamp() >= deadline) return true;
             }

@@ -31,7 +31,7 @@ internal sealed unsafe partial class Database
     {
         EntryPosition position = entry.Position;
         Stripe stripe = StripeOf(position.Hash, out Table table);
-        stripe.ExpiredFields += ExpireFields(stripe, table, ref position, nowMs, ref workMax, out bool isEmpty);
+        stripe.CountExpiredFields(ExpireFields(stripe, table, ref position, nowMs, ref workMax, out bool isEmpty));
         if (!isEmpty) return new Entry(position);
         Unlink(stripe, table, position, UnlinkReason.Emptied);
         Free(stripe, table, position);
@@ -48,23 +48,23 @@ internal sealed unsafe partial class Database
     internal void NoteExpiredField(Entry entry, ReadOnlySpan<byte> field)
     {
         Stripe stripe = StripeOf(entry.Position.Hash, out _);
-        stripe.ExpiredFields++;
+        stripe.CountExpiredFields(1);
         if (stripe.Observers == StripeObservers.None) return;
         BeforeChange(stripe, entry.Position);
         new ExpiryReport(stripe.Observer, this, entry.Position).Expired(field);
     }
 
     /// <summary>Counts a key that a command did not keep because the expiry that it gave it had passed.</summary>
-    internal void CountExpiredKey(ulong hash) => StripeOf(hash, out _).ExpiredKeys++;
+    internal void CountExpiredKey(ulong hash) => StripeOf(hash, out _).CountExpiredKey();
 
     /// <summary>Counts fields of a hash that a command removed because the expiry that it gave them had passed.</summary>
-    internal void CountExpiredFields(ulong hash, long fields) => StripeOf(hash, out _).ExpiredFields += fields;
+    internal void CountExpiredFields(ulong hash, long fields) => StripeOf(hash, out _).CountExpiredFields(fields);
 
     /// <summary>Removes a hash whose fields have all expired. A large one is freed in slices.</summary>
     internal void UnlinkExpiredHash(Entry entry, long fields)
     {
         Stripe stripe = StripeOf(entry.Position.Hash, out _);
-        stripe.ExpiredFields += fields;
+        stripe.CountExpiredFields(fields);
         if (stripe.Observer is { } observer && stripe.Observers != StripeObservers.None)
         {
             NoteChange(stripe, entry.Position);
@@ -110,6 +110,6 @@ internal sealed unsafe partial class Database
         Stripe stripe = StripeOf(position.Hash, out _);
         Unlink(stripe, table, position, UnlinkReason.Expired);
         Free(stripe, table, position);
-        stripe.ExpiredKeys++;
+        stripe.CountExpiredKey();
     }
 }

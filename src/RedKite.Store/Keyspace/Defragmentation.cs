@@ -76,7 +76,7 @@ internal sealed unsafe class Defragmentation
             now = Stopwatch.GetTimestamp();
         }
         while (!ended && now < deadline);
-        _counts.Ticks += now - start;
+        _counts.AddTime(now - start);
         return ended;
     }
 
@@ -144,7 +144,7 @@ internal sealed unsafe class Defragmentation
             work--;
             if (!TryFindEntry(block, _evacuation.BlockBytes, out EntryPosition position))
             {
-                _counts.Misses++;
+                _counts.CountStayed();
                 continue;
             }
 
@@ -153,8 +153,8 @@ internal sealed unsafe class Defragmentation
             MoveEntry(position, moved);
             _evacuation.Free();
             work -= WorkPerMove - 1;
-            _counts.Hits++;
-            _counts.KeyHits++;
+            _counts.CountMoved(1);
+            _counts.CountKey(wasMoved: true);
         }
     }
 
@@ -181,7 +181,7 @@ internal sealed unsafe class Defragmentation
             if (_database == _keyspace.Databases.Length)
             {
                 stripe.Arena.EndMoves();
-                _counts.Hits += _mover.Moved - moved;
+                _counts.CountMoved(_mover.Moved - moved);
                 _mover = null;
                 return false;
             }
@@ -194,7 +194,7 @@ internal sealed unsafe class Defragmentation
             }
         }
 
-        _counts.Hits += _mover.Moved - moved;
+        _counts.CountMoved(_mover.Moved - moved);
         return true;
     }
 
@@ -229,8 +229,7 @@ internal sealed unsafe class Defragmentation
             if (MoveStructure(entry, ref cursor, ref work)) _large.Enqueue(new LargeValue(_keyspace.Hash(EntryBlock.Key(entry)), EntryBlock.Type(entry), cursor));
         }
 
-        if (_mover.Moved > movedBefore) _counts.KeyHits++;
-        else _counts.KeyMisses++;
+        _counts.CountKey(wasMoved: _mover.Moved > movedBefore);
     }
 
     // Whether there is more to move. The value may have been replaced meanwhile: a position is harmless for any value.

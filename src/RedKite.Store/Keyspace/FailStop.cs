@@ -23,6 +23,8 @@ internal sealed class FailStop
     private byte[]? _reserve = new byte[ReserveBytes];
     private PreparedReport[] _prepared = [];
     private int _ending;
+    private TextWriter? _errors; // receives the report's path; null: standard error
+    private Action<string, Exception> _terminate = Environment.FailFast;
 
     /// <summary>The folder of the crash report.</summary>
     internal string Folder { get; private set; } = Path.GetTempPath();
@@ -33,13 +35,12 @@ internal sealed class FailStop
     /// <summary>
     /// The host's callback: runs on a separate thread for at most five seconds, while the stripes are still locked.
     /// </summary>
-    internal Action<CrashReport>? Ending { get; set; }
+    internal event Action<CrashReport>? Ending;
 
-    /// <summary>Receives the report's path; null: it is printed on standard error.</summary>
-    internal TextWriter? Errors { get; set; }
-
-    /// <summary>Ends the process; a test may replace it, and then the exception propagates.</summary>
-    internal Action<string, Exception> Terminate { get; set; } = Environment.FailFast;
+    /// <summary>A test stands in for the process: the exception propagates when that has been told to end.</summary>
+    /// <param name="errors">In place of standard error.</param>
+    /// <param name="terminate">In place of ending the process.</param>
+    internal void StandIn(TextWriter errors, Action<string, Exception> terminate) => (_errors, _terminate) = (errors, terminate);
 
     /// <summary>Sets what the report says and where, and makes the report that is written when the heap is exhausted.</summary>
     internal void Prepare(string folder, string version)
@@ -76,7 +77,7 @@ internal sealed class FailStop
             CrashReport report = CrashReport.Of(failure, held, command, Version);
             report.Write(Folder);
             message = report.Path is null ? report.Text : $"RedKite: an exception escaped while keys were locked. Crash report: {report.Path}";
-            (Errors ?? Console.Error).WriteLine(message);
+            (_errors ?? Console.Error).WriteLine(message);
             RunCallback(report);
         }
 #pragma warning disable CA1031 // There may be no memory, no disk and no standard error: the process ends nevertheless.
@@ -86,7 +87,7 @@ internal sealed class FailStop
         }
         finally
         {
-            Terminate(message ?? WritePrepared(command), failure);
+            _terminate(message ?? WritePrepared(command), failure);
         }
 
         Volatile.Write(ref _ending, 0);

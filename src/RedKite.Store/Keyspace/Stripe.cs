@@ -45,10 +45,10 @@ internal sealed unsafe class Stripe : IDisposable
     internal WarmLists WarmLists { get; }
 
     /// <summary>The number of expired keys that were removed.</summary>
-    internal long ExpiredKeys { get; set; }
+    internal long ExpiredKeys { get; private set; }
 
     /// <summary>The number of expired fields of hashes that were removed.</summary>
-    internal long ExpiredFields { get; set; }
+    internal long ExpiredFields { get; private set; }
 
     /// <summary>How many of the expired keys the background sweep has found.</summary>
     internal long SweptKeys { get; private set; }
@@ -94,12 +94,19 @@ internal sealed unsafe class Stripe : IDisposable
     internal SnapshotBarrier? Snapshot { get; private set; }
 
     /// <summary>Receives the store's reports while the stripe is observed: the change list of the executor that holds the stripe.</summary>
-    internal KeyspaceObserver? Observer { get; set; }
+    internal KeyspaceObserver? Observer { get; private set; }
 
     /// <summary>The number of removed keys and values that are still to be freed. Without the lock, it may be slightly out of date.</summary>
     internal long ObjectsWaiting => Values.Waiting + Volatile.Read(ref _droppedKeys);
 
     internal bool HasDropped => _dropped.Count > 0 || Values.AreWaiting || Arena.HasWaiting;
+
+    /// <summary>Has the store's reports received. The stripe is locked.</summary>
+    internal void ReportTo(KeyspaceObserver observer) => Observer = observer;
+
+    internal void CountExpiredKey() => ExpiredKeys++;
+
+    internal void CountExpiredFields(long fields) => ExpiredFields += fields;
 
     /// <summary>Releases the memory that the stripe keeps for reuse. The stripe is locked.</summary>
     internal void ReleaseUnused()
@@ -261,7 +268,7 @@ internal sealed unsafe class Stripe : IDisposable
     {
         _droppedKeys += keys;
         _dropped.Enqueue(new DroppedTable(table));
-        Arena.ReleasesLargePages = true;
+        Arena.BeginReleasingLargePages();
     }
 
     /// <summary>Frees a slice of the dropped blocks, values and tables; false when nothing is left.</summary>
@@ -273,7 +280,7 @@ internal sealed unsafe class Stripe : IDisposable
             if (slice.IsOver) return true;
         }
 
-        Arena.ReleasesLargePages = false;
+        Arena.EndReleasingLargePages();
         return false;
     }
 

@@ -65,6 +65,7 @@ internal sealed unsafe partial class Arena : IDisposable
     private long _takenBytes;
     private long _blockBytes;
     private long _largeBytes;
+    private long _largeBytesReleased;
     private long _slabs; // of 64 KiB, without the divided ones
     private long _reported; // to the budget
     private long _reportBelow; // the next report is due below this usage, or above _reportAbove
@@ -98,10 +99,19 @@ internal sealed unsafe partial class Arena : IDisposable
     /// Whether the pages of large blocks that are freed are released at once: the data of a whole database is freed. The C runtime's heap keeps the pages of free blocks
     /// below any block in use, so that after a flush of 2.2 GiB in values of some ten KiB the process kept 2 GiB.
     /// </summary>
-    internal bool ReleasesLargePages { get; set; }
+    internal bool ReleasesLargePages { get; private set; }
 
-    /// <summary>Bytes of the blocks whose pages were released so.</summary>
-    internal long LargeBytesReleased { get; set; }
+    internal void BeginReleasingLargePages() => ReleasesLargePages = true;
+
+    internal void EndReleasingLargePages() => ReleasesLargePages = false;
+
+    /// <summary>Bytes of the blocks whose pages were released so since the last call.</summary>
+    internal long TakeLargeBytesReleased()
+    {
+        long bytes = _largeBytesReleased;
+        _largeBytesReleased = 0;
+        return bytes;
+    }
 
     /// <summary>Bytes of the slabs and large blocks that this arena holds, including free blocks but without released pages.</summary>
     internal long HeldBytes => ((_slabs + _divided.Count) * SlabSource.SlabBytes) + ((long)_runs.Count * SlabSource.LargeSlabBytes) + _largeBytes - ReleasedBytes;
@@ -346,7 +356,7 @@ internal sealed unsafe partial class Arena : IDisposable
         if (ReleasesLargePages)
         {
             SystemMemory.DiscardWithin(block, rounded);
-            LargeBytesReleased += rounded;
+            _largeBytesReleased += rounded;
         }
 
         NativeMemory.Free(block);

@@ -34,8 +34,8 @@ public class LogInterleavingTests
         var chain = new LogChain();
         Task? switched = null;
         bool cuts = false;
-        var writer = new LogWriter(chain, clock) { Policy = FsyncPolicy.No };
-        writer.Looking = Cut;
+        LogWriter writer = null!;
+        writer = new LogWriter(chain, clock, FsyncPolicy.No) { Looking = Cut };
         using (writer)
         {
             writer.Start(first, 0);
@@ -71,9 +71,8 @@ public class LogInterleavingTests
         var second = new TurnFile(turns);
         var chain = new LogChain();
         List<string> reports = [];
-        var writer = new LogWriter(chain, clock)
+        var writer = new LogWriter(chain, clock, FsyncPolicy.EverySecond)
         {
-            Policy = FsyncPolicy.EverySecond,
             Failed = (_, isSync) => Report(isSync ? "sync" : "write"),
             Recovered = () => Report("recovered"),
             WriteTimed = (_, _) => turns.Stop(),

@@ -225,7 +225,7 @@ public class LogWriterTests
     public void Output_that_waits_when_the_policy_becomes_no_may_leave()
     {
         using var log = new RunningLog(FsyncPolicy.Always);
-        log.Files[0].Wrote = () => log.Writer.Policy = FsyncPolicy.No; // between a write and its sync
+        log.Files[0].Wrote = () => log.Writer.Apply(FsyncPolicy.No, writesTimestamps: false); // between a write and its sync
         long end = log.Append("one");
         log.WaitFor(() => log.Reported == end, "the report that nothing waits for");
         Assert.Equal(0, log.Writer.SyncedPosition);
@@ -235,7 +235,7 @@ public class LogWriterTests
     public void Timestamps_precede_the_first_record_of_a_second()
     {
         using var log = new RunningLog(FsyncPolicy.Always);
-        log.Writer.WritesTimestamps = true;
+        log.Writer.Apply(FsyncPolicy.Always, writesTimestamps: true);
         log.WaitForSynced(log.Append("a"));
         log.WaitForSynced(log.Append("b"));
         log.Clock.Advance(1000);
@@ -261,9 +261,8 @@ public class LogWriterTests
 
         internal RunningLog(FsyncPolicy policy)
         {
-            Writer = new LogWriter(Chain, Clock)
+            Writer = new LogWriter(Chain, Clock, policy)
             {
-                Policy = policy,
                 SuspendsSyncs = () => SuspendsSyncs,
                 Synced = position => Volatile.Write(ref _reported, position),
                 Failed = (_, _) => Interlocked.Increment(ref Failures),

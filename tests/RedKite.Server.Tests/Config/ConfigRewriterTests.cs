@@ -82,12 +82,13 @@ public sealed class ConfigRewriterTests : IDisposable
 
         string path = WriteFile("redkite.conf", "hz 20\n");
         File.SetUnixFileMode(path, UnixFileMode.UserRead | UnixFileMode.UserWrite);
-        Configuration configuration = new(new Settings()) { FilePath = path };
+        Configuration configuration = new(new Settings());
+        configuration.StartWith(path);
 
         Assert.Null(configuration.Rewrite());
         Assert.Equal(UnixFileMode.UserRead | UnixFileMode.UserWrite, File.GetUnixFileMode(path));
 
-        configuration.FilePath = Path.Combine(_folder, "none", "redkite.conf");
+        configuration.StartWith(Path.Combine(_folder, "none", "redkite.conf"));
         Assert.StartsWith("Rewriting config file: ", configuration.Rewrite(), StringComparison.Ordinal);
     }
 

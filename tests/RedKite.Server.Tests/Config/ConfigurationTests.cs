@@ -63,7 +63,7 @@ public class ConfigurationTests
     public void Harmless_settings_start_silently(string lines)
     {
         List<string> warnings = [];
-        _configuration.Warn = warnings.Add;
+        _configuration.Warned += warnings.Add;
         Load(lines);
 
         _configuration.CheckAtStart();
@@ -75,7 +75,7 @@ public class ConfigurationTests
     public void Settings_without_effect_are_warnings_at_the_start_and_when_they_change()
     {
         List<string> warnings = [];
-        _configuration.Warn = warnings.Add;
+        _configuration.Warned += warnings.Add;
         Load("io-threads 4|rdb-del-sync-files yes|timeout 5|maxmemory 1gb|maxmemory-policy allkeys-lru|activerehashing yes");
 
         _configuration.CheckAtStart();

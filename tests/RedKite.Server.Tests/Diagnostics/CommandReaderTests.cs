@@ -39,8 +39,8 @@ public class CommandReaderTests
     [Fact]
     public void Failed_and_refused_calls_are_failures_and_a_refused_one_has_no_time()
     {
-        _executors[0].Of(Get).Failed += 2;
-        _executors[1].Of(Get).Rejected += 3;
+        for (int i = 0; i < 2; i++) _executors[0].Of(Get).CountFailed();
+        for (int i = 0; i < 3; i++) _executors[1].Of(Get).CountRejected("ERR");
         RankedRecord record = Assert.Single(_reader.Read(_executors, 1));
         Assert.Equal([0, 0, 5, float.NaN, float.NaN], record.Values);
     }
@@ -63,8 +63,7 @@ public class CommandReaderTests
     private static void Call(ExecutorMetrics executor, int command, int calls, long ns)
     {
         CommandMetrics metrics = executor.Of(command);
-        metrics.Calls += calls;
-        metrics.TotalNs += calls * ns;
+        metrics.CountCalls(calls * ns, calls);
         metrics.Latency.Record(ns, calls);
     }
 }

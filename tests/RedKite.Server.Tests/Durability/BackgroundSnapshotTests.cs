@@ -44,7 +44,7 @@ public class BackgroundSnapshotTests
         disk.Run("DEBUG SET-ACTIVE-EXPIRE 0"); // what expires does so by commands alone
         string digest = disk.Digest();
         using var cut = new ManualResetEventSlim();
-        disk.Server.Parts.Durability.AtSnapshotPoint = cut.Set;
+        disk.Server.Parts.Durability.SnapshotPointReached += cut.Set;
         bool stops = false;
         var writers = new Thread[2];
         for (int i = 0; i < writers.Length; i++)

@@ -157,7 +157,7 @@ public class DurabilityDiagnosticsTests
             return null;
         };
         disk.Run("SET a 1");
-        disk.Server.Parts.Durability.AtSnapshotPoint = () => Thread.Sleep(2);
+        disk.Server.Parts.Durability.SnapshotPointReached += () => Thread.Sleep(2);
         disk.Run("BGSAVE");
         disk.WaitFor(() => disk.Info("rdb_saves") == "1", "the save");
         string[] names = [.. disk.Run("LATENCY LATEST").Items.Select(item => item.Items[0].Text!)];

@@ -34,10 +34,10 @@ public sealed class KeptHashTests
         Engine engine = disk.Server.Engine;
         disk.Run("RPUSH k 1");
         disk.Run("RPUSH l 2");
-        CommandExecutor executor = Run(disk, out Thread thread, () => engine.WriteGate.KeyRule = static (_, _) => false, "LMOVE k l LEFT LEFT");
+        CommandExecutor executor = Run(disk, out Thread thread, () => engine.WriteGate.BeginRule(static (_, _) => false), "LMOVE k l LEFT LEFT");
         AssertEnded(executor, thread, "");
         Assert.Equal(1, disk.Run("LLEN l").Integer); // it waits
-        engine.WriteGate.KeyRule = null;
+        engine.WriteGate.EndRule();
     }
 
     [Fact]

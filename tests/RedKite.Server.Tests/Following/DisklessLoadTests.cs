@@ -125,7 +125,8 @@ public class DisklessLoadTests
         connection.Send("PSYNC", "?", "-1");
         connection.ReceiveLine();
         List<byte> received = [];
-        var receiver = new SyncReceiver(connection) { Received = bytes => received.AddRange(bytes) };
+        var receiver = new SyncReceiver(connection);
+        receiver.HandTo(bytes => received.AddRange(bytes));
         receiver.Begin();
         while (receiver.ReceiveSome())
         {
@@ -147,7 +148,7 @@ public class DisklessLoadTests
         primary.Break();
         primary.WaitUntilHeld();
         replica.WaitFor(() => replica.Info("loading") == "1", "loading");
-        (replica.Server.Follower.Services.RetryMsMax, replica.Server.Follower.Services.RetryMsMin) = (60_000, 60_000);
+        replica.Server.Follower.Services.RetryAfter(60_000, 60_000);
         primary.BreakOff();
         replica.WaitFor(() => replica.Info("loading") == "0", "the end of loading");
         Assert.Equal(0, replica.Run("DBSIZE").Integer);
@@ -167,7 +168,7 @@ public class DisklessLoadTests
         damaged[^1] ^= 1;
         using var primary = new ScriptedPrimary { Data = damaged };
         await using DiskServer replica = await DiskServer.StartAsync("repl-diskless-load", mode, "save", "", "appendonly", "yes");
-        (replica.Server.Follower.Services.RetryMsMax, replica.Server.Follower.Services.RetryMsMin) = (60_000, 60_000);
+        replica.Server.Follower.Services.RetryAfter(60_000, 60_000);
         replica.Run($"REPLICAOF 127.0.0.1 {primary.Port.ToString(CultureInfo.InvariantCulture)}");
         DurabilityService durability = replica.Server.Parts.Durability;
         replica.WaitFor(() => durability.Log.LacksData || durability.Rewrites.Count > 0, "the need of a new base");
@@ -184,7 +185,7 @@ public class DisklessLoadTests
         primary.WaitUntilHeld();
         replica.WaitFor(() => replica.Info("loading") == "1" && replica.Server.Engine.Keyspace.Databases[0].Count > 0, "keys");
         Assert.DoesNotContain(replica.Files.List(replica.Folder), static name => name.StartsWith("temp-sync", StringComparison.Ordinal));
-        (replica.Server.Follower.Services.RetryMsMax, replica.Server.Follower.Services.RetryMsMin) = (60_000, 60_000);
+        replica.Server.Follower.Services.RetryAfter(60_000, 60_000);
         primary.BreakOff();
         replica.WaitFor(() => replica.Info("loading") == "0", "the end of loading");
         Assert.Equal(0, replica.Run("DBSIZE").Integer);
@@ -314,7 +315,7 @@ public class DisklessLoadTests
     private static async Task<DiskServer> FollowAsync(ScriptedPrimary primary, string mode, params string[] settings)
     {
         DiskServer replica = await DiskServer.StartAsync(["repl-diskless-load", mode, "replicaof", $"127.0.0.1 {primary.Port.ToString(CultureInfo.InvariantCulture)}", "save", "", .. settings]);
-        (replica.Server.Follower.Services.RetryMsMin, replica.Server.Follower.Services.RetryMsMax) = (1, 20);
+        replica.Server.Follower.Services.RetryAfter(1, 20);
         return replica;
     }
 

@@ -107,7 +107,7 @@ public class FollowingTests
         using Oracle primary = PrimaryOf("redis 8", ["--tls-port", tlsPort.ToString(CultureInfo.InvariantCulture), .. files.Select((word, i) => i % 2 == 0 ? "--" + word : word), "--user", "follower", "on", ">secret", "+psync", "+replconf", "+ping"]);
         primary.Run("SET", "key", "value");
         await using DiskServer replica = await DiskServer.StartAsync([.. files, "tls-replication", "yes", "masteruser", "follower", "masterauth", "wrong"]);
-        replica.Server.Follower.Services.RetryMsMax = 100;
+        replica.Server.Follower.Services.RetryAfter(100, 100);
         replica.Run($"REPLICAOF 127.0.0.1 {tlsPort}");
         replica.WaitFor(() => HasLogged("Unable to AUTH to MASTER"), "the refusal");
         replica.Run("CONFIG SET masterauth secret");
@@ -170,7 +170,7 @@ public class FollowingTests
             lock (random) return Volatile.Read(ref isOver) ? long.MaxValue : random.Next(longest = longest == 1000 ? 200_000 : 1000);
         });
         await using DiskServer replica = await DiskServer.StartAsync();
-        (replica.Server.Follower.Services.RetryMsMin, replica.Server.Follower.Services.RetryMsMax) = (1, 1);
+        replica.Server.Follower.Services.RetryAfter(1, 1);
         replica.Run($"REPLICAOF 127.0.0.1 {proxy.Port}");
         while (proxy.Cuts < cuts) writes.Run(20);
         Volatile.Write(ref isOver, true);

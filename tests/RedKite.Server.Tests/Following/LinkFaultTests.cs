@@ -35,7 +35,7 @@ public class LinkFaultTests
         chain.Primary.Client.Run($"CONFIG SET repl-backlog-size {backlogBytes}").IsOk();
         new RandomWrites(seed, chain.Primary.Client).Run(300);
         ChainNode[] replicas = [await chain.StartAloneAsync(), await chain.StartAloneAsync()];
-        foreach (ChainNode replica in replicas) (replica.Server!.Follower.Services.RetryMsMin, replica.Server.Follower.Services.RetryMsMax) = (1, 20);
+        foreach (ChainNode replica in replicas) replica.Server!.Follower.Services.RetryAfter(1, 20);
         LinkProxy[] links = [new(chain.Primary.Port, seed), new(chain.Primary.Port, seed + 1000)];
         try
         {

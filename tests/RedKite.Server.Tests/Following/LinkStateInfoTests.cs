@@ -18,7 +18,7 @@ public sealed partial class LinkStateInfoTests : IDisposable
     {
         using var primary = new ScriptedPrimary { Data = await DataAsync() };
         await using DiskServer replica = await DiskServer.StartAsync("save", "", "repl-timeout", "3600", "repl-rdb-channel", "no");
-        (replica.Server.Follower.Services.RetryMsMin, replica.Server.Follower.Services.RetryMsMax) = (1, 1);
+        replica.Server.Follower.Services.RetryAfter(1, 1);
         using var redis = Oracle.Of(OracleProgram.Redis8, ["--save", "", "--repl-timeout", "3600"]);
         using RespConnection here = RespConnection.Connect(replica.Server.Port), there = RespConnection.Connect(redis.Port);
         RespConnection[] both = [here, there];

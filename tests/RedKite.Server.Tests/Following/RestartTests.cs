@@ -67,6 +67,8 @@ public class RestartTests
         }
     }
 
+    private static void Fail() => throw new RedKite.Persistence.Files.FileFailure("write", "base", 28);
+
     // The log of such a server is not that of its data yet.
     [Fact]
     public async Task Replica_that_stops_before_its_append_only_file_has_the_data_copies_everything()
@@ -74,7 +76,7 @@ public class RestartTests
         using Oracle primary = Primary();
         new RandomWrites(seed: 14, primary).Run(100);
         await using DiskServer replica = await DiskServer.StartAsync("save", "", "appendonly", "yes");
-        replica.Server.Parts.Durability.AtSnapshotPoint = () => throw new RedKite.Persistence.Files.FileFailure("write", "base", 28);
+        replica.Server.Parts.Durability.SnapshotPointReached += Fail;
         replica.Run($"REPLICAOF 127.0.0.1 {primary.Port}");
         WaitForSame(primary, replica);
         Assert.True(replica.Server.Parts.Durability.Log.LacksData);
@@ -90,14 +92,14 @@ public class RestartTests
         using Oracle primary = Primary();
         primary.Run("SET", "a", "1");
         await using DiskServer replica = await DiskServer.StartAsync("save", "", "appendonly", "yes", "appendfsync", "always");
-        replica.Server.Parts.Durability.AtSnapshotPoint = () => throw new RedKite.Persistence.Files.FileFailure("write", "base", 28);
+        replica.Server.Parts.Durability.SnapshotPointReached += Fail;
         replica.Run($"REPLICAOF 127.0.0.1 {primary.Port}");
         WaitForSame(primary, replica);
         primary.Run("SET", "b", "1");
         WaitForSame(primary, replica);
         replica.WaitFor(() => replica.Server.Parts.Durability.Log.Log is { } log && log.Writer.SyncedPosition == log.Chain.Reserved, "the sync");
         Assert.Equal("0", primary.RunList("WAITAOF", "0", "1", "300")[1]);
-        replica.Server.Parts.Durability.AtSnapshotPoint = null;
+        replica.Server.Parts.Durability.SnapshotPointReached -= Fail;
         replica.WaitFor(() => !replica.Server.Parts.Durability.Log.LacksData, "the base, which is tried again");
         Assert.Equal("1", primary.RunList("WAITAOF", "0", "1", "60000")[1]);
     }

@@ -24,12 +24,12 @@ public class RoleChangeTests
         await using DiskServer replica = await StreamCommandTests.FollowAsync(primary);
         Engine engine = replica.Server.Engine;
         ulong held = engine.Keyspace.Hash("held"u8);
-        using (engine.Keyspace.LockAll()) engine.WriteGate.KeyRule = (_, hash) => hash != held;
+        using (engine.Keyspace.LockAll()) engine.WriteGate.BeginRule((_, hash) => hash != held);
         long start = engine.Replication.Stream!.Offset;
         primary.Stream("INCR a", "RPUSH list x", "SMOVE held other m", "INCR a");
         replica.WaitFor(() => replica.Run("EXISTS list").Integer == 1, "what precedes the write that waits");
         Assert.Equal("OK", replica.Run("REPLICAOF NO ONE").Text);
-        using (engine.Keyspace.LockAll()) engine.WriteGate.KeyRule = null;
+        using (engine.Keyspace.LockAll()) engine.WriteGate.EndRule();
         Assert.Equal("1", replica.Run("GET a").Text);
         Assert.Equal(start + Length("INCR a") + Length("RPUSH list x"), engine.Replication.Stream!.Offset);
     }

@@ -17,7 +17,7 @@ public sealed class ServerLogTests : IDisposable
         log.Notice(LogEvents.ClientMessage, "one");
         log.Verbose(LogEvents.ClientMessage, "not this one");
         log.Warning(LogEvents.ClientMessage, "two");
-        log.IsReplica = true;
+        log.NoteRole(isReplica: true);
         log.Notice(LogEvents.ClientMessage, "three");
         string[] lines = File.ReadAllLines(Path.Combine(_folder, "server.log"));
         Assert.Collection(lines, line => Assert.EndsWith(" * one", line), line => Assert.EndsWith(" # two", line), line => Assert.EndsWith(" * three", line));

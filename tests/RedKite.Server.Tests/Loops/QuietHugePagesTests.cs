@@ -33,21 +33,21 @@ public sealed class QuietHugePagesTests : IDisposable
     [Fact]
     public void Nothing_is_measured_or_made_huge_if_the_setting_is_off()
     {
-        PassQuietTime(new QuietHugePages(_keyspace), ManyHits);
+        PassQuietTime(new QuietHugePages(_keyspace), ManyHits, isEnabled: false);
         Assert.Equal(0, _keyspace.MakingHugeCpuNs);
     }
 
     [Fact]
     public void Loaded_keys_that_are_not_read_are_left_as_they_are()
     {
-        PassQuietTime(new QuietHugePages(_keyspace) { IsEnabled = true }, hits: 0);
+        PassQuietTime(new QuietHugePages(_keyspace), hits: 0);
         Assert.Equal(0, _keyspace.MakingHugeCpuNs);
     }
 
     [Fact]
     public void Busy_loops_are_left_alone()
     {
-        PassQuietTime(new QuietHugePages(_keyspace) { IsEnabled = true }, ManyHits, busyShare: 0.3);
+        PassQuietTime(new QuietHugePages(_keyspace), ManyHits, busyShare: 0.3);
         Assert.Equal(0, _keyspace.MakingHugeCpuNs);
     }
 
@@ -59,7 +59,7 @@ public sealed class QuietHugePagesTests : IDisposable
         long measuringNs = _keyspace.MakingHugeCpuNs;
         if (_keyspace.TranslationNs == 0) Assert.Skip("the machine translates addresses at no cost");
         long hits = Math.Max(QuietHugePages.LookupsMin, (60_000_000 + (2 * measuringNs)) / _keyspace.TranslationNs); // 60 ms of CPU, of half a second that all regions would take
-        PassQuietTime(new QuietHugePages(_keyspace) { IsEnabled = true }, hits);
+        PassQuietTime(new QuietHugePages(_keyspace), hits);
         // The last region may exceed what the lookups gain; without it there was something left.
         Assert.InRange(_keyspace.MakingHugeCpuNs - _lastRegionNs, measuringNs, Math.Max(measuringNs, hits * _keyspace.TranslationNs));
     }
@@ -68,7 +68,7 @@ public sealed class QuietHugePagesTests : IDisposable
     public void Many_lookups_pay_for_all()
     {
         if (!MakesHugePages()) Assert.Skip("the system makes no huge pages");
-        PassQuietTime(new QuietHugePages(_keyspace) { IsEnabled = true }, ManyHits);
+        PassQuietTime(new QuietHugePages(_keyspace), ManyHits);
         Assert.InRange(_keyspace.RegionsMadeHuge, 2, 100); // A busy system may refuse some.
     }
 
@@ -80,17 +80,17 @@ public sealed class QuietHugePagesTests : IDisposable
     }
 
     // A hundred checks, each of which may begin one region on another thread.
-    private void PassQuietTime(QuietHugePages pages, long hits, double busyShare = 0)
+    private void PassQuietTime(QuietHugePages pages, long hits, double busyShare = 0, bool isEnabled = true)
     {
         const int stepMs = 100;
         double loopMicroseconds = 0;
-        pages.Use(_nowMs, 0, 0);
+        pages.Use(_nowMs, 0, 0, isEnabled);
         for (int i = 0; i < 100; i++)
         {
             _nowMs += stepMs;
             loopMicroseconds += busyShare * stepMs * 1000;
             long before = _keyspace.MakingHugeCpuNs;
-            pages.Use(_nowMs, (long)loopMicroseconds, hits);
+            pages.Use(_nowMs, (long)loopMicroseconds, hits, isEnabled);
             Assert.True(SpinWait.SpinUntil(() => !_keyspace.IsMakingHuge, 60_000));
             if (_keyspace.MakingHugeCpuNs > before) _lastRegionNs = _keyspace.MakingHugeCpuNs - before;
         }

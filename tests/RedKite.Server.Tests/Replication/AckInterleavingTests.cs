@@ -87,7 +87,7 @@ public sealed class AckInterleavingTests
         {
             ReplicaAcks acks = server.Engine.Replication.Acks;
             var writes = new Writes(server.Parts.ReplicaStream);
-            server.Parts.ReplicaStream.Readers = writes;
+            server.Parts.ReplicaStream.Tell(writes);
             acks.Use(new SteppedAsker(server.Parts.Replicas, loops));
             SteppedClient[] clients = [loops.Connect(), loops.Connect()];
             loops.Drain();

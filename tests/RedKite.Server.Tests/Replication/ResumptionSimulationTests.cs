@@ -139,7 +139,7 @@ public sealed class ResumptionSimulationTests
                 if (isReplica) State.AdoptHistory(file.Id);
                 else State.Continue(file.Id, file.Offset);
                 Reset(file.Offset);
-                History.IsKnown = isReplica;
+                History.NoteLoaded(0, hasHistory: isReplica);
             }
 
             if (isReplica) State.FollowNew("primary", Followed);
@@ -229,7 +229,7 @@ public sealed class ResumptionSimulationTests
         {
             if (node == primary || node.Followed == primary.Number) return;
             Cut(node.Link);
-            if (!node.State.IsReplica) node.History.IsKnown = node.HasBacklog;
+            if (!node.State.IsReplica) node.History.BeginToFollow(node.HasBacklog);
             node.Followed = primary.Number;
             node.State.FollowNew("primary", primary.Number);
             CloseReplicas(node);
@@ -336,7 +336,7 @@ public sealed class ResumptionSimulationTests
         private void BeginLoad(Link link)
         {
             Node replica = link.Replica;
-            replica.History.IsKnown = false;
+            replica.History.BeginLoad();
             CloseReplicas(replica);
             replica.Data = [.. replica.Data.Where(_ => _random.Next(2) == 0)];
             if (replica.HasBacklog) replica.Released = replica.Offset; // what is behind the offset is none of the data's
@@ -348,7 +348,7 @@ public sealed class ResumptionSimulationTests
             replica.Data = [.. data];
             replica.State.AdoptHistory(id);
             replica.Reset(offset);
-            replica.History.IsKnown = true;
+            replica.History.Know(0);
             CloseReplicas(replica);
             link.IsAttached = true;
         }

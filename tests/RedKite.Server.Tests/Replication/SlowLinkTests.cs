@@ -25,7 +25,7 @@ public class SlowLinkTests
         var clock = new ManualClock(); // pauses do not pass by themselves
         await using RedKiteServer primary = await StartAsync(clock);
         await using RedKiteServer replica = await StartAsync(null);
-        (replica.Follower.Services.RetryMsMin, replica.Follower.Services.RetryMsMax) = (1, 1);
+        replica.Follower.Services.RetryAfter(1, 1);
         using var link = new AllowedLink(primary.Port);
         using RespConnection client = RespConnection.Connect(primary.Port);
         client.Run("SET key first").IsOk();

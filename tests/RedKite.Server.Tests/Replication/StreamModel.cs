@@ -27,7 +27,7 @@ internal sealed class StreamModel : ThreadModel, IStreamReaders
         : base(schedule)
     {
         _stream.BehindBytes = behindBytes;
-        _stream.Readers = this;
+        _stream.Tell(this);
         (_recordsLeft, _advancesFirst) = (records, advancesFirst);
         _stream.Begin();
         (_slow, _quick) = (_stream.TryPin(0)!, _stream.TryPin(0)!);

@@ -15,10 +15,10 @@ public class StreamTests
         var stream = new ReplicationStream(static () => 1 << 20);
         stream.Begin();
         var changes = new ChangesRole(state);
-        stream.Readers = changes;
+        stream.Tell(changes);
         Assert.Equal(3, state.AppendAsPrimary(() => stream.Append("abc"u8)));
         Assert.True(changes.Thread!.Join(60_000));
-        stream.Readers = null;
+        stream.Tell(null);
         Assert.Null(state.AppendAsPrimary(() => stream.Append("abc"u8)));
         Assert.Equal(3, stream.Offset);
     }

@@ -20,7 +20,7 @@ public class WaitedOffsetTests
         (long offset, _) = replica.Synchronize();
         replica.BecomeOnline(primary, offset);
         ReplicaService replicas = primary.Server.Parts.Replicas;
-        replicas.Stream.Readers = new OneMore(replicas.Stream);
+        replicas.Stream.Tell(new OneMore(replicas.Stream));
         replicas.AskForOffsets();
         long before = replicas.Stream.Offset;
         replicas.AskForOffsets();
@@ -37,7 +37,7 @@ public class WaitedOffsetTests
 
         public void Appended()
         {
-            stream.Readers = _readers;
+            stream.Tell(_readers);
             stream.Append("*1\r\n$4\r\nPING\r\n"u8);
         }
 

@@ -31,14 +31,13 @@ internal sealed class WriteGateModel : ThreadModel, IDisposable
         : base(schedule)
     {
         _flagsFirst = flagsFirst;
-        _gate = new WriteGate(_attention);
+        _gate = new WriteGate(_attention, Others);
         _snapshot = new SnapshotState(engine.Keyspace, _gate, SnapshotBounds.Default);
         _gate.Opened += () => _waiting = 0;
         for (int i = 0; i < 2; i++) Threads.Add(Executor());
         Threads.Add(Walk());
         Threads.Add(OtherHolder());
         Threads.Add(Client());
-        _gate.Changing = Others;
     }
 
     internal override void CheckEnd()

@@ -171,7 +171,8 @@ public sealed class WriteGateTests : TranscriptTests
         void Snapshot(bool isOn)
         {
             using LockScope locked = keyspace.LockAll();
-            gate.KeyRule = isOn ? (_, hash) => !Volatile.Read(ref isHeld) || hash != large : null;
+            if (isOn) gate.BeginRule((_, hash) => !Volatile.Read(ref isHeld) || hash != large);
+            else gate.EndRule();
             foreach (Stripe stripe in keyspace.Stripes) stripe.Observe(StripeObservers.Snapshot, isOn);
         }
     }

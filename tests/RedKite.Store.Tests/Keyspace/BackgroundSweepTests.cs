@@ -80,7 +80,7 @@ public class BackgroundSweepTests
 
             Assert.InRange(Released(store), (long)Keys * Bytes, (long)Keys * (Bytes + 4096));
             Assert.Equal(0, store.LargeBytes);
-            foreach (Stripe stripe in store.Stripes) stripe.Arena.LargeBytesReleased = 0;
+            foreach (Stripe stripe in store.Stripes) stripe.Arena.TakeLargeBytesReleased();
         }
 
         // The sweep notes it: behind a large flush the C runtime's heap is trimmed.
@@ -106,7 +106,7 @@ public class BackgroundSweepTests
         static long Released(KeyStore store)
         {
             long released = 0;
-            foreach (Stripe stripe in store.Stripes) released += stripe.Arena.LargeBytesReleased;
+            foreach (Stripe stripe in store.Stripes) released += stripe.Arena.TakeLargeBytesReleased();
             return released;
         }
     }

@@ -21,8 +21,7 @@ public sealed class FailStopTests : IDisposable
     public FailStopTests()
     {
         _store.FailStop.Prepare(_folder.FullName, "1.2.3");
-        _store.FailStop.Errors = _errors;
-        _store.FailStop.Terminate = (message, failure) => _events.Add($"terminate {_store.Stripes[3].IsLocked} {failure.Message}");
+        _store.FailStop.StandIn(_errors, (message, failure) => _events.Add($"terminate {_store.Stripes[3].IsLocked} {failure.Message}"));
     }
 
     public void Dispose()
@@ -70,7 +69,7 @@ public sealed class FailStopTests : IDisposable
     {
         CrashReport? seen = null;
         _store.FailStop.Prepare(Path.Combine(_folder.FullName, "missing"), "1.2.3");
-        _store.FailStop.Ending = report => seen = report;
+        _store.FailStop.Ending += report => seen = report;
         Assert.Throws<InvalidOperationException>(() => Execute(StripeSet.Of(3)));
         Assert.Equal(Path.GetTempPath().TrimEnd('/'), Path.GetDirectoryName(seen!.Path));
         Assert.Equal(seen.Text, File.ReadAllText(seen.Path!));
@@ -80,7 +79,7 @@ public sealed class FailStopTests : IDisposable
     [Fact]
     public void The_hosts_callback_runs_first_and_may_fail()
     {
-        _store.FailStop.Ending = report =>
+        _store.FailStop.Ending += report =>
         {
             _events.Add($"callback {report.Failure.Message}, {report.Command}, {report.Held}, {File.Exists(report.Path)}");
             throw new FormatException();
@@ -92,7 +91,7 @@ public sealed class FailStopTests : IDisposable
     [Fact]
     public void Without_memory_to_describe_the_failure_a_report_made_in_advance_is_written()
     {
-        _store.FailStop.Terminate = (message, _) => _events.Add(message);
+        _store.FailStop.StandIn(_errors, (message, _) => _events.Add(message));
         Assert.ThrowsAny<Exception>(() => Execute(StripeSet.Of(3), new IndescribableException()));
         FileInfo file = Assert.Single(_folder.GetFiles());
         Assert.Matches(@"^redkite-crash-\d{8}-\d{6}-\d+-memory\.txt$", file.Name);
@@ -107,7 +106,7 @@ public sealed class FailStopTests : IDisposable
     {
         string message = "";
         _store.FailStop.Prepare(Path.Combine(_folder.FullName, "missing"), "1.2.3");
-        _store.FailStop.Terminate = (last, _) => message = last;
+        _store.FailStop.StandIn(_errors, (last, _) => message = last);
         Assert.ThrowsAny<Exception>(() => Execute(StripeSet.Of(3), new IndescribableException()));
         string path = message[(message.IndexOf("Crash report: ", StringComparison.Ordinal) + "Crash report: ".Length)..];
         Assert.Equal(Path.GetTempPath().TrimEnd('/'), Path.GetDirectoryName(path));
@@ -132,9 +131,9 @@ public sealed class FailStopTests : IDisposable
     [Fact]
     public void A_failing_sweep_ends_the_process()
     {
-        var broken = new KeyStore(8, 1) { FailStop = { Errors = TextWriter.Null } }; // never freed
+        var broken = new KeyStore(8, 1); // never freed
         broken.FailStop.Prepare(_folder.FullName, "1.2.3");
-        broken.FailStop.Terminate = (message, failure) => _events.Add($"terminate {broken.Stripes[3].IsLocked} {failure.Message}");
+        broken.FailStop.StandIn(TextWriter.Null, (message, failure) => _events.Add($"terminate {broken.Stripes[3].IsLocked} {failure.Message}"));
         broken.Stripes[3].Drop(null!, keys: 0);
         Assert.Throws<NullReferenceException>(() => new BackgroundSweep(broken, 0, 1).Run(0, long.MaxValue, expire: true));
         Assert.StartsWith("terminate True", Assert.Single(_events), StringComparison.Ordinal);
@@ -144,9 +143,9 @@ public sealed class FailStopTests : IDisposable
     [Fact]
     public void A_sweep_without_memory_ends_the_process()
     {
-        var starved = new KeyStore(1, 1, guarded: true) { FailStop = { Errors = TextWriter.Null } }; // never freed
+        var starved = new KeyStore(1, 1, guarded: true); // never freed
         starved.FailStop.Prepare(_folder.FullName, "1.2.3");
-        starved.FailStop.Terminate = (message, failure) => _events.Add($"terminate {starved.Stripes[0].IsLocked} {failure is OutOfMemoryException}");
+        starved.FailStop.StandIn(TextWriter.Null, (message, failure) => _events.Add($"terminate {starved.Stripes[0].IsLocked} {failure is OutOfMemoryException}"));
         ListValue list = ListValue.Create(starved.Databases[0], "list"u8, starved.Hash("list"u8), new ListLimits(128, 0), 0);
         for (int i = 0; i < 20_000; i++)
         {

@@ -16,7 +16,7 @@ public sealed class KeyspaceObserverTests : IDisposable
 
     public KeyspaceObserverTests()
     {
-        _store.Stripes[0].Observer = _recorder;
+        _store.Stripes[0].ReportTo(_recorder);
         _store.Stripes[0].Observe(StripeObservers.Events, isOn: true);
     }
 

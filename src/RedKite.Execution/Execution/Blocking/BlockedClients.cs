@@ -27,8 +27,11 @@ internal sealed class BlockedClients(Keyspace keyspace)
     /// <summary>Keys whose clients are looked at at a time.</summary>
     internal KeyLooks Looks { get; } = new();
 
-    /// <summary>Returns when the request that a session executes arrived, given the start of the loop's iteration. Tests replace it.</summary>
-    internal Func<Session, long, Arrival> ArrivalOf { get; set; } = Arrival.Of;
+    // When the request that a session executes arrived, given the start of the loop's iteration.
+    private Func<Session, long, Arrival> _arrivalOf = Arrival.Of;
+
+    /// <summary>A test says when requests arrived.</summary>
+    internal void OrderBy(Func<Session, long, Arrival> arrivalOf) => _arrivalOf = arrivalOf;
 
     private readonly ConcurrentDictionary<BlockedClient, bool> _all = new();
     private readonly Dictionary<KeyIdentity, BlockedQueue>[] _queues = [.. keyspace.Stripes.Select(_ => new Dictionary<KeyIdentity, BlockedQueue>())];
@@ -67,7 +70,7 @@ internal sealed class BlockedClients(Keyspace keyspace)
         SavedRequest request = SavedRequest.Of(cmd, block.Replacements);
         var client = new BlockedClient(cmd.Session, request, block, held)
         {
-            Arrival = ArrivalOf(cmd.Session, iterationStart),
+            Arrival = _arrivalOf(cmd.Session, iterationStart),
             DropsReply = cmd.Session.ReplyMode != ReplyMode.On,
         };
         cmd.Session.Own.Deadline = null; // before others may serve it

@@ -2,7 +2,6 @@ using System.Diagnostics;
 using RedKite.Server.Changes;
 using RedKite.Server.Config;
 using RedKite.Server.Execution.Blocking;
-using RedKite.Server.Metrics;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
@@ -205,7 +204,6 @@ internal sealed class Evictor(ExecutorCore core, InvocationPublisher publisher, 
     private void Evict(Database database, int index, ulong hash, Entry entry)
     {
         Stripe stripe = _keyspace.Stripes[index];
-        ExecutorMetrics metrics = core.Environment.Metrics;
         bool isTimed = _engine.LatencyMonitor.IsOn;
         long start = isTimed ? Stopwatch.GetTimestamp() : 0;
         if (entry.HasStructure) _engine.Memory.FreeingStripe = index;
@@ -216,8 +214,7 @@ internal sealed class Evictor(ExecutorCore core, InvocationPublisher publisher, 
         }
         else
         {
-            metrics.EvictedKeys++;
-            if (_rule.IsYoung(entry, Time.NowMs)) metrics.EvictedYoungKeys++;
+            core.Environment.Metrics.CountEvicted(wasYoung: _rule.IsYoung(entry, Time.NowMs));
             database.Unlink(entry, UnlinkReason.Evicted);
         }
 

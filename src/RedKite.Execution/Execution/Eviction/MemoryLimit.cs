@@ -39,13 +39,13 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
     /// much it has grown since apart from the store, the clients and the scripts: compiled code, the managed heap. In a host's
     /// process, that memory is the host's.
     /// </summary>
-    internal bool OwnsProcess { get; set; }
+    internal bool OwnsProcess { get; init; }
 
     /// <summary>Whether there is no limit at the moment, whatever the setting says: on a replica, whose primary evicts.</summary>
     internal Func<bool> IsSuspended { get; init; } = static () => false;
 
     /// <summary>For tests: called between the measurement and its application.</summary>
-    internal Action? Measured { get; set; }
+    internal event Action? Measured;
 
     /// <summary>Refuses a limit that the program itself exceeds, so that no key could ever be written.</summary>
     /// <exception cref="RedKiteConfigException">It does.</exception>
@@ -67,7 +67,7 @@ internal sealed class MemoryLimit(Settings settings, Keyspace keyspace)
         {
             // Read with the lock: otherwise a limit that was read before CONFIG SET could replace the new one.
             ulong limit = settings.MaxMemoryBytes;
-            if (registry is not null && OwnsProcess) registry.Server.GrowthBytes = Growth(registry, limit);
+            if (registry is not null && OwnsProcess) registry.Server.NoteGrowth(Growth(registry, limit));
             _othersBytes = registry is null ? 0 : MemoryFigures.UnreportedBytes(registry, ServerTotals.Of(registry));
             Measured?.Invoke();
             Limit(limit, reports);

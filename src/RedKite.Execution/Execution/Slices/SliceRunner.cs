@@ -42,7 +42,7 @@ internal sealed class SliceRunner(Engine engine, CommandExecutor executor)
         long end = Stopwatch.GetTimestamp();
         long ticks = end - start;
         Slices++;
-        executor.Metrics.Of(client.Request.Command.Index).TotalNs += ServerClock.TicksToNs(ticks);
+        executor.Metrics.Of(client.Request.Command.Index).AddTime(ServerClock.TicksToNs(ticks));
         client.NoteExecuted(ticks);
         if (!waits) executor.Account.NoteWaited(client, end); // before the reply: the client may read the log next
         executor.Invoker.Blocked.Deliver();

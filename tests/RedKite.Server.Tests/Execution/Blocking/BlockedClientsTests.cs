@@ -54,7 +54,7 @@ public sealed class BlockedClientsTests : IAsyncLifetime
         new Random(1).Shuffle(order);
         RespConnection[] clients = [.. order.Select(_ => Connect())];
         Dictionary<long, int> arrivals = clients.Select((client, i) => (client.Run("CLIENT ID").Number, i)).ToDictionary();
-        _live.Server.Engine.Blocked.ArrivalOf = (session, _) => new Arrival(1000 * arrivals[session.Id], 0);
+        _live.Server.Engine.Blocked.OrderBy((session, _) => new Arrival(1000 * arrivals[session.Id], 0));
         int blocked = 0;
         foreach (int i in order)
         {

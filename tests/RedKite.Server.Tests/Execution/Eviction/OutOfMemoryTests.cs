@@ -126,7 +126,7 @@ public sealed class OutOfMemoryTests : TranscriptTests
         var limit = new MemoryLimit(settings, Server.Engine.Keyspace);
         settings.MaxMemoryBytes = 1 << 30;
         bool isFirst = true;
-        limit.Measured = () =>
+        limit.Measured += () =>
         {
             if (!isFirst) return;
             isFirst = false;

@@ -72,7 +72,7 @@ public sealed class BusyScriptTests
     {
         await using RedKiteServer server = await StartAsync(stripes: 1);
         using RespConnection client = RespConnection.Connect(server.Port);
-        server.Engine.WriteGate.KeyRule = static (_, _) => true;
+        server.Engine.WriteGate.BeginRule(static (_, _) => true);
         Task<RedKiteReply> script = Begin(server);
         Assert.Equal(BusyReply, client.Run("LMOVE a b LEFT LEFT").Text);
         await KillAsync(client, script);
