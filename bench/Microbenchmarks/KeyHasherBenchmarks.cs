@@ -7,7 +7,7 @@ namespace RedKite.Microbenchmarks;
 public class KeyHasherBenchmarks
 {
     private readonly KeyHasher _hasher = new();
-    private readonly KeyHasher _withSlots = new() { UsesSlots = true };
+    private readonly KeyHasher _withSlots = new() { SlotStripes = 64 };
     private byte[] _key = [];
 
     [Params(3, 15, 64, 512)]
