@@ -20,6 +20,9 @@ public abstract partial class RedKiteCommands
     {
     }
 
+    /// <summary>JSON documents as objects.</summary>
+    public RedKiteJson Json => new(this);
+
     internal abstract CallTarget Target();
 
     private ClientCall Begin(scoped ReadOnlySpan<byte> name) => ClientCall.Begin(Target(), name);

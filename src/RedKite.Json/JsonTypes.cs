@@ -1,3 +1,4 @@
+using RedKite.Json.Commands;
 using RedKite.Server.Model;
 
 namespace RedKite.Json;
@@ -6,10 +7,9 @@ namespace RedKite.Json;
 internal static class JsonTypes
 {
     /// <summary>The families of commands.</summary>
-    internal static CommandFamily[] Families => [];
+    internal static CommandFamily[] Families { get; } =
+        [JsonGetCommands.Family, JsonReadCommands.Family, JsonSetCommands.Family, JsonRemoveCommands.Family, JsonNumberCommands.Family, JsonArrayCommands.Family];
 
     /// <summary>Adds the types to the process: see <see cref="AddedTypes"/>.</summary>
-    internal static void Add()
-    {
-    }
+    internal static void Add() => AddedTypes.Add(new PersistedJson());
 }

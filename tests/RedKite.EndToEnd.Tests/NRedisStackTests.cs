@@ -1,4 +1,5 @@
 using NRedisStack;
+using NRedisStack.RedisStackCommands;
 using RedKite.TestSupport;
 using StackExchange.Redis;
 
@@ -26,5 +27,37 @@ public sealed class NRedisStackTests
         await database.StreamAddAsync("events", "kind", "opened");
         var read = database.XRead("events", "0", count: 10, timeoutMilliseconds: 10)!;
         Assert.Equal("opened", (string?)read[0]["kind"]);
+    }
+
+    // The compared server has no documents.
+    [Theory]
+    [InlineData(2)]
+    [InlineData(3)]
+    public async Task Documents_are_read_and_changed(int protocol)
+    {
+        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
+        await using ConnectionMultiplexer multiplexer = await ConnectionMultiplexer.ConnectAsync($"127.0.0.1:{server.Port},protocol=resp{protocol}");
+        JsonCommands json = multiplexer.GetDatabase().JSON();
+        Assert.True(json.Set("doc", "$", new { name = "Ada", age = 33, nested = new { age = 34, tags = new[] { "a" } }, other = new { age = "cat" }, on = true }));
+        Assert.False(json.Set("doc", "$", "1", When.NotExists));
+        Assert.Equal([35d, 36d, null], json.NumIncrby("doc", "$..age", 2));
+        Assert.Equal(3, json.ArrAppend("doc", "$.nested.tags", "b", "c")[0]);
+        Assert.Equal(1, json.ArrIndex("doc", "$..tags", "b")[0]);
+        Assert.Equal("\"c\"", json.ArrPop("doc", "$.nested.tags")[0].ToString());
+        Assert.Equal(2, json.ArrLen("doc", "$.nested.tags")[0]);
+        Assert.Equal(6, json.StrAppend("doc", " II", "$.name")[0]);
+        Assert.Equal(6, json.StrLen("doc", "$.name")[0]);
+        Assert.False(json.Toggle("doc", "$.on")[0]);
+        Assert.Equal([NRedisStack.Json.DataTypes.JsonType.INTEGER], json.Type("doc", "$.age"));
+        Assert.Equal(["age", "tags"], json.ObjKeys("doc", "$.nested").Single());
+        Assert.Equal(2, json.ObjLen("doc", "$.nested")[0]);
+        Assert.Equal(35, json.Get<int>("doc", "$.age"));
+        Assert.Equal("[\"Ada II\"]", json.MGet(["doc", "none"], "$.name")[0].ToString());
+        Assert.True(json.Merge("doc", "$", new { age = 40 }));
+        Assert.Equal(1, json.Clear("doc", "$.age"));
+        Assert.Equal(1, json.Del("doc", "$.age"));
+        Assert.True(json.DebugMemory("doc") > 20);
+        Assert.Equal(1, json.Forget("doc"));
+        Assert.True(json.Get("doc").IsNull);
     }
 }

@@ -132,7 +132,7 @@ internal sealed class Command
     internal AclCategory Categories { get; init; }
 
     /// <summary>
-    /// The module that has the command in Redis; null: none has. Such a command's documentation names the module and no complexity, and its name is in capitals.
+    /// The module that has the command in Redis; null: none has. Such a command's documentation names the module and no complexity, and its name is written as the module writes it.
     /// </summary>
     internal ServerModule? Module
     {
@@ -140,7 +140,7 @@ internal sealed class Command
         init
         {
             field = value;
-            if (value is not null) FullName = Name.ToUpperInvariant();
+            if (value is { HasLowerNames: false }) FullName = Name.ToUpperInvariant();
         }
     }
 

@@ -157,7 +157,7 @@ function browser() {
     const found = await api.get(`api/keys/value?${new URLSearchParams({ key, database: database.value })}`);
     shown.hidden = false;
     shown.replaceChildren(...found
-      ? [h('dl', { class: 'facts' }, ...Object.entries({ key, type: found.type, size: found.size }).flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, String(text))])), h('pre', { class: 'log', tabindex: 0 }, found.elements.join('\n'))]
+      ? [h('dl', { class: 'facts' }, ...Object.entries({ key, type: found.type, size: found.size }).flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, String(text))])), found.type === 'ReJSON-RL' ? documentTree(found.elements[0]) : h('pre', { class: 'log', tabindex: 0 }, found.elements.join('\n'))]
       : [empty('The key is gone.')]);
   }
 
@@ -172,6 +172,23 @@ function browser() {
     pattern.focus({ preventScroll: true });
     return look(key);
   } };
+}
+
+// A document as a tree; the beginning of a long one as text.
+function documentTree(text) {
+  try {
+    return h('div', { class: 'log document' }, branch(null, JSON.parse(text), 0));
+  } catch {
+    return h('pre', { class: 'log', tabindex: 0 }, text);
+  }
+}
+
+function branch(name, value, depth) {
+  const label = name === null ? '' : `${name}: `;
+  if (value === null || typeof value !== 'object') return h('div', {}, label + JSON.stringify(value));
+  const items = Object.entries(value);
+  const summary = label + (Array.isArray(value) ? `[${items.length}]` : `{${items.length}}`);
+  return h('details', depth < 2 ? { open: '' } : {}, h('summary', {}, summary), ...items.map(([own, inner]) => branch(own, inner, depth + 1)));
 }
 
 // The pattern that matches only this key.

@@ -1,0 +1,257 @@
+using RedKite.Json.Paths;
+using RedKite.Json.Store;
+using RedKite.Server.Changes;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using static RedKite.Server.Model.CommandFlags;
+using static RedKite.Server.Model.KeyFlags;
+
+namespace RedKite.Json.Commands;
+
+/// <summary>Commands that set values of documents. The table is their single declaration and this file's contents.</summary>
+internal static class JsonSetCommands
+{
+    internal static readonly KeySpec[] Written = KeySpecs.One(1, ReadWrite | Update);
+
+    internal static readonly CommandFamily Family = new("module", "json",
+    [
+        new("JSON.SET", -4, Write | DenyOom, KeySpecs.One(1, ReadWrite | Update), Set,
+            new("1.0.0", "O(M+N) where M is the size of what was there and N that of the value, for each place that a path selects.", "Sets the values at a path, or adds a member. Creates the key for the path of the root.", "key path value condition:[NX | XX] [FPHA fpha-type:<FP16 | BF16 | FP32 | FP64>]")) { Module = ServerModule.Json },
+        new("JSON.MSET", -4, Write | DenyOom, KeySpecs.Range(1, -1, 3, ReadWrite | Update), MSet,
+            new("2.6.0", "O(K*(M+N)) where K is the number of keys, M the size of what was there and N that of the value.", "Sets values of several documents.", "triplet:(key path value) [(key path value) ...]")) { Module = ServerModule.Json },
+        new("JSON.MERGE", -4, Write | DenyOom, KeySpecs.One(1, ReadWrite | Update), Merge,
+            new("2.6.0", "O(M+N) where M is the size of what was there and N that of the value, for each place that a path selects.", "Merges a value into those at a path, as RFC 7396 says.", "key path value")) { Module = ServerModule.Json },
+    ]);
+
+    private enum Condition
+    {
+        None,
+        Missing,
+        Existing,
+    }
+
+    private enum Outcome
+    {
+        Set,
+        Nothing,
+        Replied,
+    }
+
+    // JSON.SET key path value [NX | XX] [FPHA type]
+    private static void Set(ref CommandContext cmd)
+    {
+        if (!TryOptionsOrReply(cmd, out Condition condition)) return;
+        Outcome outcome = SetValue(cmd, 1, condition, JsonEvents.Set, isTried: false);
+        if (outcome == Outcome.Set) cmd.Reply.Ok();
+        else if (outcome == Outcome.Nothing) cmd.Reply.Null();
+    }
+
+    private static bool TryOptionsOrReply(scoped in CommandContext cmd, out Condition condition)
+    {
+        condition = Condition.None;
+        bool hasType = false;
+        for (int i = 4; i < cmd.Count; i++)
+        {
+            if (condition == Condition.None && cmd.Is(i, "NX"u8)) condition = Condition.Missing;
+            else if (condition == Condition.None && cmd.Is(i, "XX"u8)) condition = Condition.Existing;
+            else if (!hasType && cmd.Is(i, "FPHA"u8) && i + 1 < cmd.Count && IsNumberType(cmd, ++i)) hasType = true;
+            else return ReplySyntax(cmd);
+        }
+
+        return true;
+    }
+
+    // How numbers of an array are kept is not for clients to say here: all are kept exactly.
+    private static bool IsNumberType(scoped in CommandContext cmd, int argument) => cmd.Is(argument, "FP16"u8) || cmd.Is(argument, "BF16"u8) || cmd.Is(argument, "FP32"u8) || cmd.Is(argument, "FP64"u8);
+
+    private static bool ReplySyntax(scoped in CommandContext cmd)
+    {
+        cmd.ReplySyntaxError();
+        return false;
+    }
+
+    // JSON.MSET key path value [key path value ...]
+    private static void MSet(ref CommandContext cmd)
+    {
+        if (cmd.Count % 3 != 1)
+        {
+            cmd.Reply.Error("ERR wrong number of arguments for 'json.mset' command"u8);
+            return;
+        }
+
+        // All or nothing: each is tried with the documents as they are.
+        for (int i = 1; i < cmd.Count; i += 3)
+        {
+            if (SetValue(cmd, i, Condition.None, JsonEvents.MSet, isTried: true) == Outcome.Replied) return;
+        }
+
+        bool isSet = true;
+        for (int i = 1; i < cmd.Count; i += 3)
+        {
+            Outcome outcome = SetValue(cmd, i, Condition.None, JsonEvents.MSet, isTried: false);
+            if (outcome == Outcome.Replied) return;
+            isSet &= outcome == Outcome.Set;
+        }
+
+        if (isSet) cmd.Reply.Ok();
+        else cmd.Reply.Null();
+    }
+
+    // Sets what the path behind a key selects to the value behind that, or only says whether that is possible.
+    private static Outcome SetValue(scoped in CommandContext cmd, int key, Condition condition, KeyEvent keyEvent, bool isTried)
+    {
+        ReadOnlySpan<byte> pathText = cmd[key + 1];
+        Arena arena = cmd.ArenaOf(key);
+        if (!cmd.TryPathOrReply(pathText, out JsonPath path)) return Outcome.Replied;
+        Entry entry = path.IsRoot ? cmd.FindToReplace(key) : cmd.FindToWrite(key);
+        if (!cmd.IsDocumentOrReply(entry)) return Outcome.Replied;
+        if (path.IsRoot) return SetRoot(cmd, key, entry, condition, keyEvent, isTried);
+        JsonDocument document = JsonDocument.Of(entry);
+        if (!document.Exists)
+        {
+            if (condition == Condition.Existing) return Outcome.Nothing;
+            cmd.Reply.Error("ERR new objects must be created at the root"u8);
+            return Outcome.Replied;
+        }
+
+        if (!cmd.TryFindOrReply(document, path, out JsonMatches matches, wantsPaths: true)) return Outcome.Replied;
+        JsonEditor editor = JsonEditor.OfThread;
+        editor.Begin(arena);
+        if (matches.Items.IsEmpty)
+        {
+            Outcome planned = condition == Condition.Existing ? Outcome.Nothing : Insert(cmd, key + 2, document, path, arena);
+            if (planned != Outcome.Set) return planned;
+        }
+        else
+        {
+            if (condition == Condition.Missing) return Outcome.Nothing;
+            if ((long)cmd[key + 2].Length * matches.Items.Length > ScratchMemory.BytesMax)
+            {
+                cmd.Reply.Error("ERR the path selects more values than there is room for"u8);
+                return Outcome.Replied;
+            }
+
+            foreach (JsonMatch match in matches.Items)
+            {
+                int data = editor.Data.Length;
+                if (!cmd.TryParseOrReply(key + 2, document, arena, match.Depth))
+                {
+                    editor.Discard();
+                    return Outcome.Replied;
+                }
+
+                editor.Add(JsonEditKind.Replace, matches.PathOf(match), data);
+                if (isTried) break;
+            }
+        }
+
+        if (isTried)
+        {
+            editor.Discard();
+            return Outcome.Set;
+        }
+
+        editor.Apply(cmd.Database, entry);
+        cmd.Changed(key, keyEvent);
+        return Outcome.Set;
+    }
+
+    private static Outcome SetRoot(scoped in CommandContext cmd, int key, scoped in Entry entry, Condition condition, KeyEvent keyEvent, bool isTried)
+    {
+        NativeBuffer image = JsonEditor.OfThread.Data;
+        image.Clear();
+        Arena arena = cmd.ArenaOf(key);
+        if (condition == Condition.Existing && !entry.Exists) return Outcome.Nothing;
+        if (condition == Condition.Missing && entry.Exists) return Outcome.Nothing;
+        if (!JsonParser.OfThread.TryParseDocument(cmd[key + 2], image, arena))
+        {
+            cmd.ReplySyntax();
+            return Outcome.Replied;
+        }
+
+        if (isTried)
+        {
+            JsonDocument.Free(image, arena);
+            return Outcome.Set;
+        }
+
+        JsonDocument.Create(cmd.Database, cmd[key], cmd.HashOf(key), entry, entry.Exists ? cmd.Accesses.ClockOfRewritten(entry) : cmd.Accesses.NewClock, image);
+        image.Clear();
+        cmd.Changed(key, keyEvent);
+        return Outcome.Set;
+    }
+
+    // Adds the member that a path would name, if its object is there.
+    private static Outcome Insert(scoped in CommandContext cmd, int argument, JsonDocument document, JsonPath path, Arena arena)
+    {
+        if (!path.IsStatic)
+        {
+            cmd.Reply.Error("ERR wrong static path"u8);
+            return Outcome.Replied;
+        }
+
+        JsonSelector last = path.LastSelector();
+        if (last.Kind == JsonSelectorKind.Index)
+        {
+            cmd.Reply.Error("ERR array index out of range"u8);
+            return Outcome.Replied;
+        }
+
+        if (!cmd.TryFindOrReply(document, path, out JsonMatches parents, wantsPaths: true, withoutLast: true)) return Outcome.Replied;
+        bool hasObject = !parents.Items.IsEmpty && parents.Items[0].Value.Kind == JsonKind.Object;
+        JsonEditor editor = JsonEditor.OfThread;
+        int depth = hasObject ? parents.Items[0].Depth + 1 : 0;
+        editor.AppendName(document.Names, path.TextOf(last));
+        if (!cmd.TryParseOrReply(argument, document, arena, depth))
+        {
+            editor.Discard();
+            return Outcome.Replied;
+        }
+
+        if (!hasObject)
+        {
+            editor.DiscardMember();
+            return Outcome.Nothing;
+        }
+
+        editor.AddInsertion(parents.PathOf(parents.Items[0]), (int)parents.Items[0].Value.Count, 0, 1, isMember: true);
+        return Outcome.Set;
+    }
+
+    // JSON.MERGE key path value
+    private static void Merge(ref CommandContext cmd)
+    {
+        Arena arena = cmd.ArenaOf(1);
+        if (!cmd.TryPathOrReply(cmd[2], out JsonPath path)) return;
+        Entry entry = cmd.FindToWrite(1);
+        if (!cmd.IsDocumentOrReply(entry)) return;
+        JsonDocument document = JsonDocument.Of(entry);
+        JsonMatches? matches = null;
+        if (document.Exists && !cmd.TryFindOrReply(document, path, out matches, wantsPaths: true)) return;
+        if (matches is null || matches.Items.IsEmpty)
+        {
+            Outcome outcome = SetValue(cmd, 1, Condition.None, JsonEvents.Merge, isTried: false);
+            if (outcome == Outcome.Set) cmd.Reply.Ok();
+            else if (outcome == Outcome.Nothing) cmd.Reply.Null();
+            return;
+        }
+
+        var merge = new JsonMerge(cmd.Database, arena);
+        if (!merge.TryParse(cmd[3]))
+        {
+            cmd.ReplySyntax();
+            return;
+        }
+
+        if (merge.TryMerge(entry, matches, out string? error))
+        {
+            cmd.Changed(1, JsonEvents.Merge);
+            cmd.Reply.Ok();
+        }
+        else
+        {
+            cmd.Reply.Error(error!);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using RedKite.Store.Values;
+using RedKite.Store.Values.Copying;
+
+namespace RedKite.Json.Store;
+
+/// <summary>Documents in the store.</summary>
+internal sealed unsafe class JsonType() : StoredType("ReJSON-RL"u8)
+{
+    // Of a larger document the rest is estimated.
+    private const int CountedBlocksMax = 4096;
+
+    internal static readonly JsonType Instance = new();
+
+    internal override string Noun => "document";
+
+    internal override string ElementNoun => "item";
+
+    internal override ReadOnlySpan<byte> EncodingName(ValueEncoding encoding) => encoding == ValueEncoding.OwnStructure ? "jsonblocks"u8 : "jsonpacked"u8;
+
+    internal override long SizeOf(Database database, Entry entry)
+    {
+        JsonValue root = JsonDocument.Of(entry).Root;
+        return root.IsContainer ? root.Count : 1;
+    }
+
+    internal override long Bytes(Entry entry)
+    {
+        ValueRoot root = entry.Root;
+        return BlockSize.RoundUp((long)root.Word) + BytesOf(new JsonDocument(root.Structure).Root);
+    }
+
+    /// <summary>The bytes of a value inside of a document, with the blocks that it refers to.</summary>
+    internal static long MemoryOf(JsonValue value) => JsonTag.Bytes(value.Address) + BytesOf(value);
+
+    /// <summary>The bytes of the blocks that a value refers to.</summary>
+    internal static long BytesOf(JsonValue value)
+    {
+        int blocks = CountedBlocksMax;
+        return BytesOf(value.Address, value.Address + JsonTag.Bytes(value.Address), isObject: false, ref blocks);
+    }
+
+    internal override bool FreeSlice(Arena arena, ref ValueRoot root, int blocksMax)
+    {
+        JsonValue value = new JsonDocument(root.Structure).Root;
+        byte* end = root.Structure + root.Word;
+        for (; blocksMax > 0; blocksMax--)
+        {
+            if (JsonReferences.FreeOne(arena, value.Address, end, isObject: false)) continue;
+            arena.Free(root.Structure, (long)root.Word);
+            return false;
+        }
+
+        return true;
+    }
+
+    internal override bool Move(BlockMover mover, ref ValueRoot root, ref MoveCursor cursor, ref int work)
+    {
+        var moves = new JsonMoves(mover, cursor.Position, work);
+        if (moves.MayMove()) root.Structure = moves.Moved(root.Structure, (long)root.Word);
+        bool isComplete = moves.MoveAll(new JsonDocument(root.Structure).Root.Address, root.Structure + root.Word, isObject: false);
+        work = moves.Work;
+        cursor = cursor.At(moves.Passed);
+        return !isComplete;
+    }
+
+    internal override StructureCopy BeginCopy(Entry source, Arena arena, KeyHasher hasher)
+    {
+        var copy = new JsonCopy(source.Root, arena);
+        return StructureCopy.Of(copy.Root, copy);
+    }
+
+    private static long BytesOf(byte* items, byte* end, bool isObject, ref int blocks)
+    {
+        long bytes = 0;
+        while (items < end && blocks > 0)
+        {
+            if (isObject) items += JsonTag.NameBytes(items);
+            byte tag = *items;
+            if (tag == JsonTag.Reference)
+            {
+                if (JsonTag.BlockOf(items) != null) bytes += BytesOf(JsonTag.BlockOf(items), ref blocks);
+            }
+            else if (JsonTag.IsInlineContainer(tag))
+            {
+                byte* inner = JsonTag.ItemsOf(items, out byte* innerEnd);
+                bytes += BytesOf(inner, innerEnd, JsonTag.IsInlineObject(tag), ref blocks);
+            }
+
+            items += JsonTag.Bytes(items);
+        }
+
+        return bytes;
+    }
+
+    private static long BytesOf(JsonBlock* block, ref int blocks)
+    {
+        long head = BlockSize.RoundUp(block->Bytes), bytes = 0;
+        blocks--;
+        if (block->IsString) return head;
+        uint counted = 0;
+        for (; counted < block->Chunks && blocks > 0; counted++)
+        {
+            JsonChunk chunk = JsonBlock.ChunksOf(block)[counted];
+            blocks--;
+            bytes += BlockSize.RoundUp(chunk.Bytes);
+            if (chunk.HasReferences) bytes += BytesOf(chunk.Items, chunk.End, block->IsObject, ref blocks);
+        }
+
+        return head + (counted == 0 ? 0 : bytes * block->Chunks / counted);
+    }
+}

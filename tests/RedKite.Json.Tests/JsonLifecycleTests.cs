@@ -1,0 +1,297 @@
+using System.Globalization;
+using System.Text;
+using System.Text.Json.Nodes;
+using RedKite.Persistence.Rdb;
+using RedKite.Persistence.Types;
+using RedKite.Store.Keyspace;
+using RedKite.TestSupport;
+using RedKite.Types.Tests;
+
+namespace RedKite.Json.Tests;
+
+/// <summary>What a server does with documents by itself, as with all other values.</summary>
+public sealed class JsonLifecycleTests
+{
+    private const int PatienceMs = 60_000;
+    private const int LargeItems = 4000;
+    private const int PayloadVersion = 12;
+
+    private static readonly string[] Keys = ["number", "small", "large", "nested"];
+
+    [Fact]
+    public async Task Key_commands_know_the_type()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server);
+        Assert.Equal("ReJSON-RL", server.Run("TYPE", "large"));
+        Assert.Equal("jsonpacked", server.Run("OBJECT", "ENCODING", "small"));
+        Assert.Equal("jsonblocks", server.Run("OBJECT", "ENCODING", "large"));
+        Assert.Equal("4", server.Client.Run("SCAN 0 COUNT 1000 TYPE ReJSON-RL").Items[1].Items.Count.ToString(CultureInfo.InvariantCulture));
+        long usage = long.Parse(server.Run("MEMORY", "USAGE", "large"), CultureInfo.InvariantCulture);
+        Assert.InRange(usage, server.Document("large").Length * 3 / 10, server.Document("large").Length * 13 / 10);
+        server.Run("SET", "text", "x");
+        Assert.Equal("WRONGTYPE Operation against a key holding the wrong kind of value", server.Run("LPUSH", "small", "x"));
+    }
+
+    [Fact]
+    public async Task Documents_are_copied_renamed_moved_and_freed()
+    {
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true);
+        server.Run("SELECT", "1");
+        server.Run("SET", "table", "x");
+        server.Run("DEL", "table");
+        server.Run("SELECT", "0");
+        Fill(server);
+        server.Run("FLUSHALL", "SYNC");
+        server.Run("SET", "a", "x");
+        long usedBefore = server.UsedBytes;
+        Fill(server);
+        foreach (string key in Keys)
+        {
+            string digest = server.DigestOf(key);
+            Assert.Equal("1", server.Run("COPY", key, "copy"));
+            Assert.Equal(digest, server.DigestOf("copy"));
+            Assert.Equal(server.Document(key), server.Document("copy"));
+            server.Json("JSON.SET", "copy", "$", "[1]");
+            Assert.Equal(digest, server.DigestOf(key));
+            server.Run("COPY", key, "copy", "REPLACE");
+            server.Json("JSON.SET", "copy", "$..name3", "\"changed\"");
+            server.Json("JSON.SET", "copy", "$..added", "\"changed\"");
+            server.Json("JSON.ARRAPPEND", "copy", "$.list", "\"changed\"");
+            Assert.Equal(digest, server.DigestOf(key));
+            Assert.Equal("OK", server.Run("RENAME", key, "renamed"));
+            Assert.Equal("1", server.Run("MOVE", "renamed", "1"));
+            server.Run("SELECT", "1");
+            Assert.Equal(digest, server.DigestOf("renamed"));
+            Assert.Equal("1", server.Run("UNLINK", "renamed"));
+            server.Run("SELECT", "0");
+            Assert.Equal("1", server.Run("DEL", "copy"));
+        }
+
+        Assert.True(SpinWait.SpinUntil(() => server.UsedBytes <= usedBefore + 8208, PatienceMs), $"{server.UsedBytes} bytes are used, {usedBefore} were");
+        using LockScope locked = server.Server.Engine.Keyspace.LockAll();
+        server.Server.Engine.Keyspace.CheckGuards();
+    }
+
+    [Fact]
+    public async Task Documents_are_dumped_and_restored_as_text()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server);
+        foreach (string key in Keys)
+        {
+            byte[] payload = server.Client.Run(Bytes("DUMP", key)).Payload!;
+            Assert.Equal((byte)RdbType.Module, payload[0]);
+            Assert.Equal("OK", server.Client.Run([.. Bytes("RESTORE", "restored", "0"), payload, .. Bytes("REPLACE")]).Text);
+            Assert.Equal(server.Document(key), server.Document("restored"));
+            Assert.Equal(server.DigestOf(key), server.DigestOf("restored"));
+        }
+
+        // Module 2, the id of ReJSON-RL in version 3, a string, the end: as Redis 8 writes it.
+        byte[] small = server.Client.Run(Bytes("DUMP", "number")).Payload!;
+        Assert.Equal("07-81-", BitConverter.ToString(small)[..6]);
+        Assert.Equal("-05-C0-05-00", BitConverter.ToString(small[..^10])[^12..]);
+        Assert.Equal(("ReJSON-RL", 3UL), (RdbModule.NameOf(RdbModule.IdOf("ReJSON-RL", 3)), RdbModule.IdOf("ReJSON-RL", 3) & 1023));
+    }
+
+    [Fact]
+    public async Task Damaged_payloads_are_refused()
+    {
+        int seed = TestScale.GivenSeed ?? Environment.TickCount;
+        var random = new Random(seed);
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true, "loops", "1", "sanitize-dump-payload", "yes");
+        Fill(server);
+        byte[][] payloads = [.. Keys.Select(key => server.Client.Run(Bytes("DUMP", key)).Payload!)];
+        for (int i = 0; i < TestScale.Of(1000, 50_000); i++)
+        {
+            byte[] mutated = [.. payloads[random.Next(payloads.Length)][..^10]];
+            for (int changes = random.Next(1, 4); changes > 0; changes--) mutated[random.Next(1, mutated.Length)] = (byte)random.Next(256);
+            if (random.Next(4) == 0) mutated = mutated[..random.Next(1, mutated.Length)];
+            byte[] payload = DumpPayload(mutated);
+            string reply = server.Client.Run([.. Bytes("RESTORE", "damaged", "0"), payload, .. Bytes("REPLACE")]).Text;
+            Assert.True(reply == "OK" || reply.StartsWith("ERR", StringComparison.Ordinal), $"seed {seed}: {reply}");
+            if (reply == "OK") JsonNode.Parse(server.Document("damaged"), documentOptions: new System.Text.Json.JsonDocumentOptions { MaxDepth = 200 });
+        }
+
+        using LockScope locked = server.Server.Engine.Keyspace.LockAll();
+        server.Server.Engine.Keyspace.CheckGuards();
+    }
+
+    [Fact]
+    public async Task Snapshots_have_the_documents_while_they_change()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server);
+        string digest = server.Digest;
+        Assert.Equal("OK", server.Run("DEBUG", "RELOAD"));
+        Assert.Equal(digest, server.Digest);
+        long cuts = server.Server.Parts.Durability.SnapshotPoints;
+        server.Run("BGSAVE");
+        Assert.True(SpinWait.SpinUntil(() => server.Server.Parts.Durability.SnapshotPoints > cuts, PatienceMs), "the data is noted");
+        foreach (string key in Keys)
+        {
+            server.Json("JSON.SET", key, "$..name3", "\"changed\"");
+            server.Json("JSON.SET", key, "$", "{}");
+        }
+
+        server.WaitForInfo("rdb_bgsave_in_progress:0");
+        Assert.Contains("rdb_last_bgsave_status:ok", server.Run("INFO", "persistence"), StringComparison.Ordinal);
+        await server.RestartAsync(); // without a save at the end
+        Assert.Equal(digest, server.Digest);
+    }
+
+    [Theory]
+    [InlineData("yes")]
+    [InlineData("no")]
+    public async Task Log_has_the_documents(string preamble)
+    {
+        await using TypeServer server = await TypeServer.StartAsync("appendonly", "yes", "aof-use-rdb-preamble", preamble);
+        Fill(server);
+        server.Run("PEXPIRE", "small", "100000000");
+        server.Json("JSON.SET", "small", "$.a", "\"kept\"");
+        Assert.NotEqual("-1", server.Run("PTTL", "small"));
+        server.Json("JSON.SET", "small", "$", server.Document("small"));
+        Assert.NotEqual("-1", server.Run("PTTL", "small"));
+        Change(server);
+        string digest = server.Digest;
+        await server.RestartAsync();
+        Assert.Equal(digest, server.Digest);
+        server.Run("BGREWRITEAOF");
+        server.WaitForInfo("aof_rewrite_in_progress:0");
+        Assert.Contains("aof_last_bgrewrite_status:ok", server.Run("INFO", "persistence"), StringComparison.Ordinal);
+        await server.RestartAsync();
+        Assert.Equal(digest, server.Digest);
+        string @base = Encoding.Latin1.GetString(File.ReadAllBytes(Directory.GetFiles(server.Folder, "*.base.*", SearchOption.AllDirectories).Single()));
+        Assert.Equal(preamble == "no", @base.Contains("JSON.SET", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task Replicas_get_the_documents()
+    {
+        await using TypeServer primary = await TypeServer.StartAsync("repl-diskless-sync-delay", "0");
+        Fill(primary);
+        await using TypeServer replica = await TypeServer.StartAsync();
+        replica.Run("REPLICAOF", "127.0.0.1", primary.Port);
+        WaitForReplica(primary);
+        Assert.Equal(primary.Digest, replica.Digest);
+        Change(primary);
+        WaitForReplica(primary);
+        Assert.Equal(primary.Digest, replica.Digest);
+        Assert.Equal(primary.Document("large"), replica.Document("large"));
+    }
+
+    [Fact]
+    public async Task Digest_does_not_depend_on_parts()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server);
+        Keyspace keyspace = server.Server.Engine.Keyspace;
+        byte[] whole = new byte[DatasetDigest.Bytes], parts = new byte[DatasetDigest.Bytes];
+        using LockScope locked = keyspace.LockAll();
+        Entry entry = keyspace.Databases[0].FindByHash(keyspace.Hash("large"u8));
+        new DatasetDigest(whole).MixValue(keyspace.Databases[0], entry, ExpiryClock.Never);
+        var position = default(DatasetDigest.ValuePosition);
+        int count = 1;
+        while (!new DatasetDigest(parts).MixValue(keyspace.Databases[0], entry, ExpiryClock.Never, ref position, new DatasetDigest.WorkLeft(5_000))) count++;
+        Assert.InRange(count, 100, LargeItems);
+        Assert.Equal(whole, parts);
+    }
+
+    [Fact]
+    public async Task Defragmentation_moves_every_block_and_keeps_the_documents()
+    {
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true, "loops", "1");
+        Fill(server);
+        string digest = server.Digest;
+        var moves = new Defragmentation(server.Server.Engine.Keyspace, 0, 1);
+        for (int i = 0; i < 3; i++)
+        {
+            moves.MoveAll();
+            Assert.True(moves.TakeCounts().Hits > 79, "the blocks have moved");
+            using (LockScope locked = server.Server.Engine.Keyspace.LockAll()) server.Server.Engine.Keyspace.CheckGuards();
+            Assert.Equal(digest, server.Digest);
+            Change(server);
+            digest = server.Digest;
+        }
+    }
+
+    [Fact]
+    public async Task Events_of_documents_are_published()
+    {
+        await using TypeServer server = await TypeServer.StartAsync("notify-keyspace-events", "KEA");
+        using RespConnection subscriber = RespConnection.Connect(server.Server.Port);
+        subscriber.Run("PSUBSCRIBE __keyspace@0__:doc");
+        (string Command, string Event)[] rows =
+        [
+            ("JSON.SET doc $ {\"n\":1,\"a\":[1,2,3],\"s\":\"x\",\"b\":true}", "json.set"), ("JSON.NUMINCRBY doc $.n 1", "json.numincrby"), ("JSON.NUMMULTBY doc $.n 2", "json.nummultby"),
+            ("JSON.ARRAPPEND doc $.a 4", "json.arrappend"), ("JSON.ARRINSERT doc $.a 0 0", "json.arrinsert"), ("JSON.ARRPOP doc $.a", "json.arrpop"), ("JSON.ARRTRIM doc $.a 1 2", "json.arrtrim"),
+            ("JSON.STRAPPEND doc $.s \"y\"", "json.strappend"), ("JSON.TOGGLE doc $.b", "json.toggle"), ("JSON.MERGE doc $ {\"c\":1}", "json.merge"), ("JSON.CLEAR doc $.a", "json.clear"),
+            ("JSON.MSET doc $.z 1", "json.mset"), ("JSON.DEL doc $.z", "json.del"), ("JSON.DEL doc", "json.del"),
+        ];
+        foreach ((string command, string keyEvent) in rows)
+        {
+            server.Json(command.Split(' '));
+            Assert.Equal(keyEvent, subscriber.Read().Items[3].Text);
+        }
+    }
+
+    [Fact]
+    public async Task Transactions_scripts_and_users_know_the_commands()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        server.Run("MULTI");
+        server.Json("JSON.SET", "doc", "$", """{"a":1}""");
+        server.Json("JSON.NUMINCRBY", "doc", "$.a", "1");
+        Assert.Equal("OK [2]", server.Run("EXEC"));
+        Assert.Equal("""{"a":2}""", server.Run("EVAL", "return redis.call('JSON.GET', KEYS[1])", "1", "doc"));
+        server.Run("ACL", "SETUSER", "reader", "on", "nopass", "~*", "-@all", "+@json", "-@write");
+        Assert.Contains("json.set", server.Run("ACL", "CAT", "json"), StringComparison.Ordinal);
+        using RespConnection reader = RespConnection.Connect(server.Server.Port);
+        reader.Run("AUTH reader x");
+        Assert.Equal("""{"a":2}""", reader.Json("JSON.GET", "doc"));
+        Assert.StartsWith("NOPERM", reader.Json("JSON.SET", "doc", "$", "1"), StringComparison.Ordinal);
+        Assert.Contains("ReJSON", server.Run("INFO", "modules"), StringComparison.Ordinal);
+        server.Run("WATCH", "doc");
+        server.Json("JSON.SET", "doc", "$.a", "3");
+        server.Run("MULTI");
+        server.Run("PING");
+        Assert.Equal("(nil)", server.Run("EXEC"));
+    }
+
+    private static void WaitForReplica(TypeServer primary)
+    {
+        primary.Client.SetTimeout(PatienceMs);
+        Assert.True(primary.Run("WAIT", "1", "55000") == "1", primary.Log);
+    }
+
+    private static void Change(TypeServer server)
+    {
+        server.Json("JSON.SET", "large", "$[5].name3", "\"changed\"");
+        server.Json("JSON.ARRAPPEND", "large", "$", """{"name1":[1,2,3]}""");
+        server.Json("JSON.DEL", "large", "$[17]");
+        server.Json("JSON.NUMINCRBY", "large", "$[*].id", "1");
+        server.Json("JSON.MERGE", "small", "$", """{"x":{"y":[1,2]},"a":null}""");
+        server.Json("JSON.ARRTRIM", "nested", "$.list", "3", "40");
+        server.Json("JSON.CLEAR", "nested", "$.list[2]");
+    }
+
+    private static void Fill(TypeServer server)
+    {
+        server.Json("JSON.SET", "number", "$", "5");
+        server.Json("JSON.SET", "small", "$", """{"a":"text","b":[1,2.5,null],"c":{"name3":true}}""");
+        var list = new JsonArray();
+        for (int i = 0; i < LargeItems; i++) list.Add(new JsonObject { ["id"] = i, ["name1"] = "value" + i.ToString(CultureInfo.InvariantCulture), ["name3"] = i % 2 == 0, ["price"] = i + 0.25 });
+        server.Json("JSON.SET", "large", "$", JsonModel.Text(list));
+        var nested = new JsonObject { ["list"] = new JsonArray(), ["text"] = new string('x', 200_000) };
+        for (int i = 0; i < 60; i++) ((JsonArray)nested["list"]!).Add(new JsonObject { ["name3"] = new string('y', 1500 + i), ["inner"] = new JsonArray([.. Enumerable.Range(0, 900).Select(n => (JsonNode)n)]) });
+        server.Json("JSON.SET", "nested", "$", JsonModel.Text(nested));
+    }
+
+    private static byte[] DumpPayload(byte[] body)
+    {
+        byte[] payload = [.. body, .. BitConverter.GetBytes((ushort)PayloadVersion)];
+        return [.. payload, .. BitConverter.GetBytes(Crc64.Append(0, payload))];
+    }
+
+    private static byte[][] Bytes(params string[] words) => [.. words.Select(Encoding.UTF8.GetBytes)];
+}

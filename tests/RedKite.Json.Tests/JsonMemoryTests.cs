@@ -1,0 +1,65 @@
+using System.Globalization;
+using System.Text.Json.Nodes;
+using RedKite.Types.Tests;
+
+namespace RedKite.Json.Tests;
+
+/// <summary>The memory of documents, with their keys and what the arena rounds up, by the bytes of their compact text.</summary>
+public sealed class JsonMemoryTests
+{
+    // Profiles as of a shop, orders with lines, and measurements.
+    [Theory]
+    [InlineData("profile", 200)]
+    [InlineData("profile", 1000)]
+    [InlineData("orders", 1000)]
+    [InlineData("orders", 10_000)]
+    [InlineData("orders", 100_000)]
+    [InlineData("profile", 10_000)]
+    [InlineData("measurements", 1000)]
+    [InlineData("measurements", 100_000)]
+    [InlineData("dictionary", 10_000)]
+    [InlineData("dictionary", 100_000)]
+    public async Task Documents_take_at_most_1_3_times_their_text(string shape, int bytes)
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        string text = JsonModel.Text(Of(shape, bytes));
+        server.Json("JSON.SET", "doc", "$", text);
+        Assert.Equal(text, server.Document("doc"));
+        long usage = long.Parse(server.Run("MEMORY", "USAGE", "doc"), CultureInfo.InvariantCulture);
+        TestContext.Current.TestOutputHelper!.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{shape} {text.Length}: {usage} bytes, {(double)usage / text.Length:F2}"));
+        Assert.InRange(usage, text.Length / 4, text.Length * 13 / 10);
+
+        // After changes of all parts the memory is about the same.
+        server.Json("JSON.ARRAPPEND", "doc", "$..tags", "\"x\"");
+        server.Json("JSON.ARRPOP", "doc", "$..tags");
+        long after = long.Parse(server.Run("MEMORY", "USAGE", "doc"), CultureInfo.InvariantCulture);
+        Assert.InRange(after, text.Length / 4, text.Length * 13 / 10);
+    }
+
+    internal static JsonNode Of(string shape, int bytes)
+    {
+        var random = new Random(7);
+        JsonNode document = shape == "profile" || shape == "dictionary" ? new JsonObject() : new JsonArray();
+        for (int i = 0; JsonModel.Text(document).Length < bytes - 60; i++)
+        {
+            string number = i.ToString(CultureInfo.InvariantCulture);
+            switch (shape)
+            {
+                case "profile":
+                    ((JsonObject)document)["field" + number] = (i % 4) switch { 0 => "some text of a field " + number, 1 => random.Next(100_000), 2 => random.Next(2) == 0, _ => new JsonObject { ["city"] = "Oslo", ["tags"] = new JsonArray("a", "b") } };
+                    break;
+                case "dictionary":
+                    ((JsonObject)document)["user:" + random.Next(1_000_000).ToString(CultureInfo.InvariantCulture)] = new JsonObject { ["name"] = "Ada Lovelace", ["visits"] = random.Next(1000) };
+                    break;
+                case "orders":
+                    ((JsonArray)document).Add(new JsonObject { ["id"] = 1000 + i, ["customer"] = "c-" + random.Next(9999).ToString(CultureInfo.InvariantCulture), ["price"] = random.Next(10_000) / 100.0, ["paid"] = i % 3 == 0, ["tags"] = new JsonArray("new", "gift") });
+                    break;
+                default:
+                    ((JsonArray)document).Add(random.Next(100_000) / 100.0);
+                    break;
+            }
+        }
+
+        return document;
+    }
+}
