@@ -1,17 +1,20 @@
+using RedKite.Persistence.Files;
+using RedKite.Server.Logging;
 using RedKite.Server.Replication;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Cluster;
 
 /// <content>
-/// How slots change their owner as a whole. With a store, one transaction changes it (<see cref="SlotGift"/>). Without one, the node that gives them first writes to its file that it does; the other one takes them, and then this
-/// one gives them up. If it dies in between, or does not hear whether they were taken, this node refuses them until it has asked the other one. So two nodes never accept writes to the same slot.
+/// How slots change their owner as a whole. With a store, one transaction changes it (<see cref="SlotGift"/>). Without one, the node that gives them first writes to its file that it will; the other one takes them, and then this
+/// one gives them up, and writes that. If it dies in between, or does not hear whether they were taken, this node refuses them until it has asked the other one. So two nodes never accept writes to the same slot.
 /// </content>
 internal sealed partial class ClusterService : IClusterOwnership
 {
     private SlotSet? _held;
     private bool _closesHeld;
     private SlotGift? _doubtful; // whether the store says that the other node has the slots is not known
+    private (ClusterState? State, ClusterState? Given) _intended; // what is in force with an intent, and what will be when it has come true: made before writes wait
     private bool _doubts; // whether what is being given may be the other node's already
 
     public string SelfId => _state.SelfId;
@@ -49,6 +52,7 @@ internal sealed partial class ClusterService : IClusterOwnership
     {
         lock (_changing)
         {
+            if (_held == slots && _closesHeld == closes) return;
             (_held, _closesHeld) = (slots, closes);
             Route();
         }
@@ -84,25 +88,72 @@ internal sealed partial class ClusterService : IClusterOwnership
         }
     }
 
+    public string? Intend(SlotSet slots, string fromId, string toId)
+    {
+        if (_agreement is not null) return "ERR slots are given by the store";
+        string? refusal = ChangeHere(state =>
+            FaultOf(state, slots, fromId, toId) is { } fault ? (null, fault) : _doubts ? (null, "ERR it is not known yet whether other slots were given") : (state.WithGiving(slots.Slots(), toId), null)); // one at a time
+        if (refusal is not null) return refusal;
+        ClusterState intended = _state;
+        _intended = (intended, Given(intended, slots, toId));
+        return null;
+    }
+
     public GiveOutcome TryGive(SlotSet slots, string fromId, string toId, Func<GiveOutcome> take)
     {
-        if (_doubts || _agreement is not null) return GiveOutcome.Refused; // one at a time
-        string? refusal = ChangeHere(state => FaultOf(state, slots, fromId, toId) is { } fault ? (null, fault) : (state.WithGiving(slots.Slots(), toId), null));
-        if (refusal is not null) return GiveOutcome.Refused;
-        GiveOutcome outcome = take();
-        if (outcome == GiveOutcome.Unknown)
+        lock (_changing)
         {
-            lock (_changing)
-            {
-                _doubts = true;
-                Route();
-            }
-
-            return outcome;
+            // Another topology may have come since the intent, and removed it.
+            if (_doubts || FaultOf(_state, slots, fromId, toId) is not null || !slots.Slots().All(slot => _state.Giving.GetValueOrDefault(slot) == toId)) return GiveOutcome.Refused;
         }
 
-        Resolve(slots, toId, areGiven: outcome == GiveOutcome.Given);
-        return outcome;
+        GiveOutcome outcome = GiveOutcome.Unknown;
+        try
+        {
+            return outcome = take();
+        }
+        finally
+        {
+            if (outcome != GiveOutcome.Refused) GoBy(outcome, slots, toId);
+        }
+    }
+
+    private void GoBy(GiveOutcome outcome, SlotSet slots, string toId)
+    {
+        lock (_changing)
+        {
+            if (outcome == GiveOutcome.Unknown)
+            {
+                _doubts = true;
+            }
+            else
+            {
+                ClusterState next = ReferenceEquals(_intended.State, _state) ? _intended.Given! : Given(_state, slots, toId);
+                Events.NoteTopology(next.SelfId, _state.Topology, next.Topology);
+                _state = next;
+                _held = null; // in the same step: another routing costs what writes wait for
+            }
+
+            Route();
+        }
+    }
+
+    public void EndIntent(SlotSet slots)
+    {
+        lock (_changing)
+        {
+            ClusterState next = _state.WithGiving(slots.Slots(), null);
+            _intended = default;
+            try
+            {
+                _file.Save(next, _state);
+                _state = next;
+            }
+            catch (Exception failure) when (failure is TopologyException or FileFailure)
+            {
+                _core.Log.Warning(LogEvents.ClusterFileUnwritable, $"The cluster's file cannot be written: {failure.Message}. Until it is, a start asks again which node has the slots of the last move.");
+            }
+        }
     }
 
     public string? Take(SlotSet slots, string fromId) => _agreement is not null ? "ERR slots are given by the store" : ChangeHere(state =>
@@ -115,17 +166,20 @@ internal sealed partial class ClusterService : IClusterOwnership
 
     public void Resolve(SlotSet slots, string toId, bool areGiven)
     {
-        string? refusal = ChangeHere(state =>
-        {
-            ClusterState next = state.WithGiving(slots.Slots(), null);
-            return (areGiven && state.Topology.Find(toId) is { IsPrimary: true } ? next.With(next.Topology.WithOwner(slots.Slots().Where(slot => state.Giving.ContainsKey(slot)), toId)) : next, null);
-        });
+        string? refusal = ChangeHere(state => (areGiven ? Given(state, slots, toId) : state.WithGiving(slots.Slots(), null), null));
         lock (_changing)
         {
             // Without the file, what was decided is not kept: the slots are in doubt until it is.
             _doubts = (refusal is not null && areGiven) || (_doubts && _state.Giving.Count > 0);
             Route();
         }
+    }
+
+    // Those that another topology has not given to others since.
+    private static ClusterState Given(ClusterState state, SlotSet slots, string toId)
+    {
+        ClusterState next = state.WithGiving(slots.Slots(), null);
+        return state.Topology.Find(toId) is { IsPrimary: true } ? next.With(next.Topology.WithOwner(slots.Slots().Where(slot => state.Giving.ContainsKey(slot)), toId)) : next;
     }
 
     private static string? FaultOf(ClusterState state, SlotSet slots, string fromId, string toId)

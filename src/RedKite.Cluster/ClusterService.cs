@@ -10,7 +10,7 @@ namespace RedKite.Server.Cluster;
 
 /// <summary>
 /// This node of a cluster: its state, the file that keeps it, and the routing that follows from it. A change is checked, written to the file and synced before it is in force, so a node that starts
-/// again knows what it has answered. The node decides nothing by itself: commands and a controller change its state.
+/// again knows what it has answered. The node decides nothing by itself: commands and a controller change its state. What is in a store is written behind that: a start asks the store.
 /// </summary>
 internal sealed partial class ClusterService : IClusterMember, IDisposable
 {
@@ -24,6 +24,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     private ClusterAgreement? _agreement; // null: nothing but commands changes the topology
     private bool _mayServe = true;
     private bool _hasAgreed; // since the start
+    private bool _isFileBehind; // the file has an older topology of the store
 
     internal ClusterService(ServerCore core, IClusterHost host, IFiles? files)
     {
@@ -128,27 +129,15 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         lock (_changing)
         {
             _mayServe = serves;
-            try
+            if (topology.Find(_state.SelfId) is not null && (topology.Version > _state.Topology.Version || topology.Terms.ClusterId != _state.Topology.Terms.ClusterId))
             {
-                if (topology.Find(_state.SelfId) is not null && (topology.Version > _state.Topology.Version || topology.Terms.ClusterId != _state.Topology.Terms.ClusterId))
-                {
-                    ClusterState next = _state.With(topology);
-                    _file.Save(next, _state);
-                    Events.NoteTopology(next.SelfId, _state.Topology, next.Topology);
-                    if (_state.Self.IsPrimary && !next.Self.IsPrimary && next.Self.ShardId == _state.Self.ShardId) Lost.NoteSuccessor(next.Self.ShardId);
-                    _state = next;
-                }
-            }
-            catch (FileFailure failure)
-            {
-                _mayServe = false;
-                throw new TopologyException($"the cluster's file cannot be written: {failure.Message}");
-            }
-            finally
-            {
-                Route();
+                ClusterState next = _state.With(topology);
+                Events.NoteTopology(next.SelfId, _state.Topology, next.Topology);
+                if (_state.Self.IsPrimary && !next.Self.IsPrimary && next.Self.ShardId == _state.Self.ShardId) Lost.NoteSuccessor(next.Self.ShardId);
+                (_state, _isFileBehind) = (next, true);
             }
 
+            Route();
             if (!_hasAgreed && topology.Find(_state.SelfId) is not null)
             {
                 _hasAgreed = true;
@@ -166,6 +155,25 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         rest?.Invoke();
         _host.ReplicasChanged();
         _host.SlotsMoved();
+    }
+
+    public void Keep()
+    {
+        lock (_changing)
+        {
+            if (!_isFileBehind) return;
+            try
+            {
+                _file.Save(_state, _state);
+                _isFileBehind = false;
+            }
+            catch (FileFailure failure)
+            {
+                _mayServe = false;
+                Route();
+                throw new TopologyException($"the cluster's file cannot be written: {failure.Message}");
+            }
+        }
     }
 
     // A command that was admitted before looks again with its stripes locked. A busy script asks before each of its commands, so it does not have to end.
@@ -225,7 +233,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
                 if (next is null) return refusal;
                 _file.Save(next, _state);
                 Events.NoteTopology(next.SelfId, _state.Topology, next.Topology);
-                _state = next;
+                (_state, _isFileBehind) = (next, false);
                 Route();
                 if (PrimaryOf(next) is var primary && primary != _primary)
                 {

@@ -12,6 +12,7 @@ internal sealed class ClusterTopology
     private readonly Dictionary<string, int> _index = new(StringComparer.Ordinal);
     private readonly short[] _owners;
     private List<SlotRange>[]? _ranges; // of each node, when they are first asked for
+    private int _assigned = -1; // slots, when they are first asked for
 
     /// <param name="version">Of the description; it only grows.</param>
     /// <param name="epoch">The greatest epoch that the cluster has had.</param>
@@ -87,7 +88,7 @@ internal sealed class ClusterTopology
         return ranges;
     }
 
-    internal int AssignedSlots => _owners.Count(static owner => owner >= 0);
+    internal int AssignedSlots => _assigned >= 0 ? _assigned : _assigned = _owners.Count(static owner => owner >= 0);
 
     /// <summary>Primaries with slots.</summary>
     internal int Size => _owners.Where(static owner => owner >= 0).Distinct().Count();

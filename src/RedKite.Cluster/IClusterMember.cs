@@ -32,8 +32,11 @@ internal interface IClusterMember
     /// </summary>
     /// <param name="topology">The topology; one that is not newer changes nothing but what follows.</param>
     /// <param name="serves">Whether this node's slots are served.</param>
-    /// <exception cref="TopologyException">It cannot be kept.</exception>
     void Apply(ClusterTopology topology, bool serves);
+
+    /// <summary>Writes the topology that is in force to the node's file, if it has an older one.</summary>
+    /// <exception cref="TopologyException">That has failed: no slots are served.</exception>
+    void Keep();
 
     /// <summary>Changes what this node alone keeps. Returns why it was refused, as the error of a reply; null: it is in force.</summary>
     string? ChangeHere(Func<ClusterState, (ClusterState? Next, string? Refusal)> change);

@@ -109,7 +109,7 @@ internal sealed class ClusterCommands
             new("SETNODES", -4, ChangesSlots | NoScript, KeySpecs.None, Node((ref CommandContext cmd) => _changes!.SetNodes(ref cmd)), new("0.1.0", "O(N) where N is the number of nodes and slots", "Gives this node a topology, unless it has a newer one.", "nodes:string version:integer [FORCE]")) { ChangesRole = true },
             new("VERSION", 2, Admin | Stale, KeySpecs.None, Node(Version), new("0.1.0", "O(1)", "Returns the version of this node's topology.")),
         ]),
-        new("CLUSTERSCAN", -2, CommandFlags.ReadOnly | WalksStripes, KeySpecs.One(1, KeyFlags.NotKey), Node((ref CommandContext cmd) => ScanCommands.ReplyOfCluster(cmd, _scanId, ServesReads)), new("9.1.0", "O(1) for every call. O(N) for a complete iteration, where N is the number of keys in the cluster.", "Lists some keys of a cluster, and a cursor from which the next call continues.", "cursor:string [MATCH pattern] [COUNT count] [TYPE type] [SLOT slot:integer]") { IsOfValkey = true }) { HasSlotCursor = true, Categories = AclCategory.Keyspace, Tips = ["nondeterministic_output", "request_policy:special", "response_policy:special"] },
+        new("CLUSTERSCAN", -2, CommandFlags.ReadOnly | WalksStripes, KeySpecs.One(1, KeyFlags.NotKey), Node((ref CommandContext cmd) => ScanCommands.ReplyOfCluster(cmd, _scanId, ServesReads, Imports)), new("9.1.0", "O(1) for every call. O(N) for a complete iteration, where N is the number of keys in the cluster.", "Lists some keys of a cluster, and a cursor from which the next call continues.", "cursor:string [MATCH pattern] [COUNT count] [TYPE type] [SLOT slot:integer]") { IsOfValkey = true }) { HasSlotCursor = true, Categories = AclCategory.Keyspace, Tips = ["nondeterministic_output", "request_policy:special", "response_policy:special"] },
     ]);
 
     /// <summary>The commands on slots that have categories of their own.</summary>
@@ -129,6 +129,8 @@ internal sealed class ClusterCommands
     private CommandHandler Node(CommandHandler handler) => _cluster is null ? ReplyNoCluster : handler;
 
     private static void ReplyNoCluster(ref CommandContext cmd) => cmd.Reply.Error("ERR This instance has cluster support disabled"u8);
+
+    private bool Imports(int slot) => _cluster!.Routing?.Importing.ContainsKey(slot) == true;
 
     private bool ServesReads(int slot) => _cluster!.Routing is { } routing && routing.Covers(slot);
 

@@ -47,6 +47,8 @@ internal sealed class AgreedNode(ServerCore core, IClusterHost host, IClusterMem
         if (!cluster.State.Topology.Terms.Of(cluster.State.Self.ShardId).IsSealed) host.Attach();
     });
 
+    public Task Keep() => Task.Run(cluster.Keep);
+
     public Task<DataPosition> Seal() => Task.Run(() =>
     {
         host.Detach();

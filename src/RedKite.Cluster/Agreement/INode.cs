@@ -35,8 +35,13 @@ internal interface INode
     /// <summary>
     /// Goes by a topology from now on. The slots of this node are served only if <paramref name="serves"/>; when this returns, nothing that executes goes by another topology.
     /// </summary>
-    /// <exception cref="TopologyException">It cannot be kept.</exception>
     Task Apply(ClusterTopology topology, bool serves);
+
+    /// <summary>
+    /// Keeps the topology that it goes by over a restart. Clients do not wait for that: after a start, the node goes by the store before it serves. What it has kept says which cluster it is of, and whether the store has lost changes.
+    /// </summary>
+    /// <exception cref="TopologyException">It cannot be kept: the node serves no more.</exception>
+    Task Keep();
 
     /// <summary>Stops following a primary, so that the position does not move any more.</summary>
     Task<DataPosition> Seal();

@@ -52,8 +52,15 @@ internal sealed partial class NodeAgent
     {
         foreach (SlotGift gift in Gifts)
         {
-            if (gift.TryBegin()) End(gift, await TryGive(gift, cancellation));
-            else if (!gift.Ended.IsCompleted) Forget(gift); // it was withdrawn
+            if (gift.TryBegin())
+            {
+                End(gift, await TryGive(gift, cancellation));
+                await Keep();
+            }
+            else if (!gift.Ended.IsCompleted)
+            {
+                Forget(gift); // it was withdrawn
+            }
         }
     }
 
@@ -89,12 +96,21 @@ internal sealed partial class NodeAgent
             long epoch = Math.Max(next.Epoch, next.Nodes.Max(static node => node.Epoch)) + 1; // by that, clients prefer the slots' new owner
             next = next.WithOwner(gift.Slots.Slots(), to.Id).WithNode(to.Id, to with { Epoch = epoch }).WithEpoch(epoch);
             SharedTopology? now = await Replace(latest, next, cancellation, promise);
-            await Look(cancellation);
-            if (now is not null && IsGiven(now.Topology, gift)) return null;
+            bool isGiven = now is not null && IsGiven(now.Topology, gift);
+            if (isGiven && Latest?.Topology is { } given && given.Find(_node.Id) is { IsPrimary: true } self) await GoBy(given, self);
+            else await Look(cancellation);
+            if (isGiven) return null;
             if (now?.Revision == latest.Revision) return await IsThere(promise, cancellation) ? RegistrationEnded : "the destination keeps what it has received no more: its registration in the store has ended, or it has ended the move";
         }
 
         return "the topology is changed by others all the time";
+    }
+
+    // Of a look, what clients wait for; the next step does the rest.
+    private async Task GoBy(ClusterTopology topology, ClusterNode self)
+    {
+        Check(topology);
+        await Apply(topology, Fits(topology.Terms.Of(self.ShardId)));
     }
 
     private string? RefusalOf(ClusterTopology topology, SlotGift gift)

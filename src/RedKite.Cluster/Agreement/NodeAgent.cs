@@ -29,6 +29,7 @@ internal sealed partial class NodeAgent
     private readonly Lock _seeing = new();
     private SharedTopology? _latest; // that was read or watched
     private (long Version, bool Serves) _applied = (-1, false);
+    private bool _isKept; // what is applied
     private NodeStatus? _reported;
     private long _reportedRevision;
     private long _reportedAt;
@@ -279,6 +280,7 @@ internal sealed partial class NodeAgent
         }
 
         if (!isOwn && _applied.Serves) await Apply(_node.Topology, serves: false); // it was taken out
+        await Keep();
         if (!terms.IsSealed) await Report(StatusOfNow(sealedAt: 0, _node.Position), cancellation);
         else if (_reported?.SealedAt != terms.SealedAt) await Report(StatusOfNow(terms.SealedAt, await _node.Seal()), cancellation);
         return terms;
@@ -340,8 +342,23 @@ internal sealed partial class NodeAgent
     {
         if (_applied == (topology.Version, serves)) return;
         await _node.Apply(topology, serves);
-        _applied = (topology.Version, serves);
+        (_applied, _isKept) = ((topology.Version, serves), false);
         _wake.Set(); // the role may have changed, and with it what there is to claim
+    }
+
+    private async Task Keep()
+    {
+        if (_isKept) return;
+        try
+        {
+            await _node.Keep();
+            _isKept = true;
+        }
+        catch (TopologyException)
+        {
+            _applied = (-1, false);
+            throw;
+        }
     }
 
     private NodeStatus StatusOfNow(long sealedAt, DataPosition position) =>
@@ -395,6 +412,8 @@ internal sealed partial class NodeAgent
         {
             _node.EndHandover();
         }
+
+        await Keep();
     }
 
     // Until it is known what the store has: otherwise this node would serve by what may not be true any more.

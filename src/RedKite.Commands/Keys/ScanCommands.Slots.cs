@@ -12,8 +12,8 @@ namespace RedKite.Server.Commands.Keys;
 /// </summary>
 internal static partial class ScanCommands
 {
-    // CLUSTERSCAN cursor [MATCH pattern] [COUNT count] [TYPE type] [SLOT slot]. The slot of the cursor is this node's.
-    internal static void ReplyOfCluster(scoped in CommandContext cmd, ReadOnlySpan<byte> id, Predicate<int> serves)
+    // CLUSTERSCAN cursor [MATCH pattern] [COUNT count] [TYPE type] [SLOT slot]. The slot of the cursor was this node's when the command was admitted, or comes to it key by key.
+    internal static void ReplyOfCluster(scoped in CommandContext cmd, ReadOnlySpan<byte> id, Predicate<int> serves, Predicate<int> imports)
     {
         ReadOnlySpan<byte> cursor = cmd[1];
         bool begins = cursor is [(byte)'0'];
@@ -46,11 +46,11 @@ internal static partial class ScanCommands
         }
         else
         {
-            ReplySlots(cmd, new SlotsScan { Slot = slot, Position = DatabaseCursor.Decode(position).Table, IsOfOne = only is not null, Id = id }, serves, filter, countMin);
+            ReplySlots(cmd, new SlotsScan { Slot = slot, Position = DatabaseCursor.Decode(position).Table, IsOfOne = only is not null, Id = id }, serves, imports, filter, countMin);
         }
     }
 
-    private static void ReplySlots(scoped in CommandContext cmd, SlotsScan scan, Predicate<int> serves, scoped in KeyFilter filter, long countMin)
+    private static void ReplySlots(scoped in CommandContext cmd, SlotsScan scan, Predicate<int> serves, Predicate<int> imports, scoped in KeyFilter filter, long countMin)
     {
         ReplyWriter reply = cmd.Reply;
         var entries = new EntryList();
@@ -64,11 +64,14 @@ internal static partial class ScanCommands
         {
             entries.Clear();
             int slot = scan.Slot, stripe = slot % cmd.Keyspace.Stripes.Length;
+            SlotsScan before = scan;
+            SlotSet? hidden = null;
             if (cmd.Database.CountOfSlot(slot) > 0)
             {
                 if (!cmd.Environment.TryEnterStripe(stripe)) return;
+                hidden = cmd.Keyspace.HiddenSlots;
                 CollectSlot(cmd.Database.TableIn(stripe)!, cmd.Keyspace.Hasher.IndexOfSlot(slot), ref scan, entries, countMin - seen, ref bucketsLeft);
-                count += ReplyMatching(reply, entries, filter, cmd.Keyspace.HiddenSlots, expired, cmd.Metrics);
+                count += ReplyMatching(reply, entries, filter, hidden, expired, cmd.Metrics);
                 RemoveExpired(cmd, expired);
                 cmd.Environment.ExitStripe(stripe);
                 seen += entries.Count;
@@ -76,6 +79,12 @@ internal static partial class ScanCommands
             else
             {
                 scan.EndSlot();
+            }
+
+            if (hidden?.Contains(slot) == true || !(serves(slot) || imports(slot)))
+            {
+                scan = before; // the slot has left meanwhile: its keys are hidden or gone, and its node has them
+                break;
             }
 
             goesOn = scan.Slot == slot || (scan.Slot < KeySlot.Count && serves(scan.Slot));

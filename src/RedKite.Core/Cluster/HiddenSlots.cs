@@ -24,6 +24,7 @@ internal sealed class HiddenSlots(Keyspace keyspace)
         {
             SlotRouting? old = _routing;
             _routing = next;
+            if (old is not null && next.HasOwnersOf(old)) return; // slots are held, or no more
             SlotSet gone = SlotSet.Of(slot => old is not null && Had(old, slot) && IsElsewhere(next, slot));
             _removed = _removed.With(gone).Without(SlotSet.Of(slot => !IsElsewhere(next, slot)));
             _received = _received.Without(SlotSet.Of(slot => next.OwnerOf(slot) == next.Self));

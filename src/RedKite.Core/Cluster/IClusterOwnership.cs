@@ -41,13 +41,22 @@ internal interface IClusterOwnership
     void Hold(SlotSet? slots, bool closes = false);
 
     /// <summary>
-    /// Gives slots to another node: the one step by which their owner changes. Without a store, the other node changes its topology first, and then this one; both keep it in their files.
+    /// Writes to this node's file that another node may have some slots from now on: a start asks that node. Without a store, and before the slots are held, so that nothing waits for the disk. It stays until <see cref="EndIntent"/>.
     /// </summary>
-    /// <param name="slots">The slots, which are held.</param>
+    /// <returns>Why not, as the error of a reply; null: it is written.</returns>
+    string? Intend(SlotSet slots, string fromId, string toId);
+
+    /// <summary>
+    /// Gives slots to another node: the one step by which their owner changes. Without a store, the other node changes its topology and keeps it in its file first; then this node goes by it, whose file has the intent still.
+    /// </summary>
+    /// <param name="slots">The slots, which are held, and of which <see cref="Intend"/> was called.</param>
     /// <param name="fromId">This node.</param>
     /// <param name="toId">The other one, which has all of their data.</param>
     /// <param name="take">Has the other node take them.</param>
     GiveOutcome TryGive(SlotSet slots, string fromId, string toId, Func<GiveOutcome> take);
+
+    /// <summary>Writes to the file what came of an intent, which is known. Nothing waits for it: until it is written, a start asks the other node.</summary>
+    void EndIntent(SlotSet slots);
 
     /// <summary>Takes slots whose data is here. Returns why not, as the error of a reply; null: they are this node's.</summary>
     string? Take(SlotSet slots, string fromId);

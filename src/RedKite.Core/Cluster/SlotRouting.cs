@@ -32,9 +32,10 @@ internal sealed class SlotRouting
     {
         (_owners, Self, IsUp, Migrating, _held) = (owners, self, isUp, migrating, held);
         if (!isUp) return;
+        bool migrates = migrating.Count > 0;
         for (int slot = 0; slot < owners.Length; slot++)
         {
-            if (owners[slot] == self && !migrating.ContainsKey(slot) && !IsHeld(slot)) _served[slot / WordBits] |= 1UL << (slot % WordBits);
+            if (owners[slot] == self && !(migrates && migrating.ContainsKey(slot)) && !IsHeld(slot)) _served[slot / WordBits] |= 1UL << (slot % WordBits);
         }
     }
 
@@ -83,6 +84,9 @@ internal sealed class SlotRouting
 
     /// <summary>The node that has a slot; <see cref="NoNode"/>: none has.</summary>
     internal int OwnerOf(int slot) => _owners[slot];
+
+    /// <summary>Whether the slots are the same nodes' as in another one, none comes key by key, and the node has the same role.</summary>
+    internal bool HasOwnersOf(SlotRouting other) => Self == other.Self && Primary == other.Primary && Importing.Count == 0 && other.Importing.Count == 0 && _owners.AsSpan().SequenceEqual(other._owners);
 
     /// <summary>Whether a slot is this node's, or that of the primary that it follows.</summary>
     internal bool Covers(int slot) => _owners[slot] is var owner && owner != NoNode && (owner == Self || owner == Primary);

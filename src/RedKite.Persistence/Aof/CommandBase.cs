@@ -26,6 +26,7 @@ internal static class CommandBase
         using var values = new ValueCommands(output);
         using var scratch = new RdbScratch();
         using var batch = new RdbBatch();
+        var sweep = new BackgroundSweep(keyspace, 0, 1);
         int selected = -1;
         while (reader.TryRead(batch))
         {
@@ -38,7 +39,9 @@ internal static class CommandBase
                 }
 
                 if (item.Database != selected) output.Select(selected = item.Database);
+                if (TryConvertString(batch, item, output, scratch)) continue;
                 Convert(batch, item, keyspace, values, scratch);
+                sweep.Run(0, long.MaxValue, expire: false);
             }
 
             converted?.Invoke(reader.Position);
@@ -62,6 +65,17 @@ internal static class CommandBase
         values.Write(database, entry);
         if (item.IsPinned) values.WritePin(key);
         database.Unlink(entry, UnlinkReason.Deleted);
-        new BackgroundSweep(keyspace, 0, 1).Run(0, long.MaxValue, expire: false);
+    }
+
+    // Most keys are short strings, whose bytes are those of the command: nothing is built.
+    private static bool TryConvertString(RdbBatch batch, in RdbItem item, CommandOutput output, RdbScratch scratch)
+    {
+        if (item.Type != RdbType.String || item.IsPinned || !batch.TryGetValue(item, out ReadOnlySpan<byte> value)) return false;
+        var input = new RdbInput(value);
+        if (!input.TryString(scratch.First, out ReadOnlySpan<byte> text) || input.Left > 0) throw batch.Failure(item, "the value is damaged");
+        ReadOnlySpan<byte> key = batch.NameOf(item);
+        output.Begin("SET"u8, 2).Argument(key).Argument(text);
+        if (item.ExpiryMs >= 0) output.Begin("PEXPIREAT"u8, 2).Argument(key).Argument(item.ExpiryMs);
+        return true;
     }
 }

@@ -227,6 +227,14 @@ internal sealed class PrimaryConnection : IDisposable
     internal bool WaitForInput(int milliseconds)
     {
         if (_start != _end) return true;
+        if (_pending is null && _stream is NetworkStream)
+        {
+            // The answer wakes this thread itself: writes may be waiting for it.
+            if (!_socket.Poll(TimeSpan.FromMilliseconds(milliseconds), SelectMode.SelectRead)) return false;
+            (_start, _end) = (0, _stream.Read(_received));
+            return _end > 0 ? true : throw new IOException("the connection was closed");
+        }
+
         _pending ??= _stream.ReadAsync(_received).AsTask(); // not a poll of the socket, which does not know what TLS has decrypted
         if (Task.WaitAny([_pending], milliseconds) < 0) return false;
         Task<int> read = _pending;

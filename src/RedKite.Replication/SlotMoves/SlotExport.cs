@@ -32,6 +32,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
     private long _acks;
     private long _resumedMs; // when clients went on although the outcome was not known; 0: they did not
     private long _promisedAt; // the revision of the destination's promise; with a store
+    private bool _intends; // this node's file says that the destination may have the slots; without a store
 
     private PrimaryConnection Connection => _connection!;
 
@@ -57,13 +58,35 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
             move.CloseBy(null);
             _core.Changes.UnsubscribeFromEffects(_stream);
             _connection?.Dispose();
+            if (_intends && _ownership.Doubtful.Count == 0) EndIntent();
         }
     }
 
-    // With a store, the destination promises before anything waits.
+    // Before anything waits: with a store, the destination promises; without one, the intent is on this node's disk. A start that finds it asks the destination, whose answer ends what that has received.
+    private void Prepare()
+    {
+        if (_ownership.HasStore) AskForPromise();
+        else if (!_intends) Intend();
+    }
+
+    private void Intend()
+    {
+        if (_ownership.Intend(move.Slots, move.SourceId, move.TargetId) is { } refusal) throw new IOException(refusal);
+        _intends = true;
+        service.Step("intended");
+    }
+
+    // Clients go by the outcome already.
+    private void EndIntent()
+    {
+        _intends = false;
+        _ownership.EndIntent(move.Slots);
+        service.Step("kept");
+    }
+
     private void AskForPromise()
     {
-        if (!_ownership.HasStore || _promisedAt != 0) return;
+        if (_promisedAt != 0) return;
         Connection.Send("CLUSTER", "SYNCSLOTS", "PROMISE", move.Id);
         string reply;
         do
@@ -93,7 +116,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
         {
             CatchUp();
             service.Step("caught-up");
-            AskForPromise();
+            Prepare();
             if (TryHandOver()) return;
             move.NoteRetry();
             Thread.Sleep(RetryMs);
@@ -311,11 +334,17 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
     {
         try
         {
+            service.Step("asking");
             Connection.Send("CLUSTER", "SYNCSLOTS", "TAKE", move.Id);
             service.Step("taking");
             if (!Connection.WaitForInput(SlotMoveLimits.TakeMsMax)) return GiveOutcome.Unknown;
             string reply = Connection.ReceiveLine();
-            if (reply[0] == '+') return GiveOutcome.Given;
+            if (reply[0] == '+')
+            {
+                service.Step("taken");
+                return GiveOutcome.Given;
+            }
+
             _refusal = reply[1..];
             return GiveOutcome.Refused;
         }

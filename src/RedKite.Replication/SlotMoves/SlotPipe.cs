@@ -1,4 +1,6 @@
+using System.Buffers;
 using RedKite.Persistence.Files;
+using RedKite.Persistence.Rdb;
 using RedKite.Server.Replication;
 
 namespace RedKite.Server.SlotMoves;
@@ -12,7 +14,7 @@ internal sealed class SlotPipe(IReplicatedData data)
     private const int WaitMs = 10;
 
     private readonly object _lock = new(); // a monitor: both sides wait on it
-    private readonly Queue<byte[]> _pieces = new();
+    private readonly Queue<(byte[] Rented, int Length)> _pieces = new();
     private long _bytes;
     private bool _isWhole;
     private IOException? _failure;
@@ -21,7 +23,8 @@ internal sealed class SlotPipe(IReplicatedData data)
     /// <exception cref="FileFailure">Nothing more is taken.</exception>
     internal void Add(ReadOnlySpan<byte> piece)
     {
-        byte[] copy = piece.ToArray();
+        byte[] copy = ArrayPool<byte>.Shared.Rent(piece.Length);
+        piece.CopyTo(copy);
         lock (_lock)
         {
             while (_failure is null && _bytes > WindowBytes && !data.SnapshotEnds && (!data.SnapshotIsAwaited || _bytes > SlotMoveLimits.WaitingBytesMax))
@@ -31,8 +34,8 @@ internal sealed class SlotPipe(IReplicatedData data)
             }
 
             if (_failure is not null || data.SnapshotEnds) throw new FileFailure("write", "the slots", FileFailure.Canceled);
-            _pieces.Enqueue(copy);
-            _bytes += copy.Length;
+            _pieces.Enqueue((copy, piece.Length));
+            _bytes += piece.Length;
             Monitor.PulseAll(_lock);
         }
     }
@@ -53,9 +56,9 @@ internal sealed class SlotPipe(IReplicatedData data)
 
     /// <summary>Waits for a piece, and passes it on; false: there is no more.</summary>
     /// <exception cref="IOException">The walk has failed.</exception>
-    internal bool Receive(Action<byte[]> take)
+    internal bool Receive(RdbSink take)
     {
-        byte[]? piece;
+        (byte[] Rented, int Length) piece;
         lock (_lock)
         {
             while (!_pieces.TryDequeue(out piece))
@@ -69,7 +72,8 @@ internal sealed class SlotPipe(IReplicatedData data)
             Monitor.PulseAll(_lock);
         }
 
-        take(piece);
+        take(piece.Rented.AsSpan(0, piece.Length));
+        ArrayPool<byte>.Shared.Return(piece.Rented);
         return true;
     }
 }

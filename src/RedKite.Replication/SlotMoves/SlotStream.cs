@@ -20,7 +20,7 @@ internal sealed class SlotStream(SlotSet slots, long bytesMax) : IEffectConsumer
     private int _used;
     private long _appended;
     private long _taken;
-    private bool _isOver;
+    private volatile bool _isOver;
     private int _database = -1; // of the next command; none: what was sent before it was of any
 
     public bool TakesRequests => true;
@@ -35,13 +35,7 @@ internal sealed class SlotStream(SlotSet slots, long bytesMax) : IEffectConsumer
     }
 
     /// <summary>Whether more waited than may.</summary>
-    internal bool IsOver
-    {
-        get
-        {
-            lock (_lock) return _isOver;
-        }
-    }
+    internal bool IsOver => _isOver;
 
     public void Published(scoped in EffectRecord record)
     {

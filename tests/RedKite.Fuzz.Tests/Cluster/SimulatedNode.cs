@@ -113,6 +113,8 @@ internal sealed partial class SimulatedNode : INode
         if (primary is not null && (primary != _follows || goesOn)) Follow(primary);
     }
 
+    public Task Keep() => Task.CompletedTask; // a new life knows nothing of the one before: what a file has kept decides nothing
+
     public async Task<DataPosition> Seal()
     {
         await Pass();

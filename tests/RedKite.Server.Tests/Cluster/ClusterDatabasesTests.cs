@@ -1,6 +1,7 @@
 using System.Globalization;
 using RedKite.Server.Commands.Server;
 using RedKite.Server.SlotMoves;
+using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Cluster;
@@ -162,6 +163,35 @@ public sealed class ClusterDatabasesTests : IDisposable
         Assert.Equal(("0", 300), (ofSlot.Items[0].Text, ofSlot.Items[1].Items.Count));
 
         int Slot(string key) => (int)a.Execute("CLUSTER", "KEYSLOT", key).Integer;
+    }
+
+    // The slot leaves behind the look at it and before its stripe is locked: the cursor stays there, for the slot's next node.
+    [Fact]
+    public async Task A_scan_of_the_cluster_ends_at_a_slot_that_leaves_meanwhile()
+    {
+        await using RedKiteServer a = await StartAsync("a", databases: 1), b = await StartAsync("b", databases: 1);
+        Join(a, b);
+        for (int i = 0; i < 10; i++) a.Execute("SET", $"{{b}}{i}", "x");
+        string cursor = a.Execute("CLUSTERSCAN", "0", "SLOT", "3300").Items[0].Text!;
+        string left = string.Create(CultureInfo.InvariantCulture, $"{a.Cluster!.SelfId} 127.0.0.1 {a.Port} master - 0-3299 3301-16383\n{b.Cluster!.SelfId} 127.0.0.1 {b.Port} master - 3300");
+        Task<RedKiteReply> scan, set;
+        LockScope locked = a.Engine.Keyspace.Lock(StripeSet.Of(3300 % a.Engine.Keyspace.Stripes.Length));
+        try
+        {
+            scan = Task.Run(() => a.Execute("CLUSTERSCAN", cursor, "COUNT", "1000"), TestContext.Current.CancellationToken);
+            Assert.True(SpinWait.SpinUntil(() => a.Engine.Keyspace.Stripes[3300 % a.Engine.Keyspace.Stripes.Length].LockParked > 0, WaitMs)); // the slot was looked at
+            set = Task.Run(() => a.Execute("CLUSTERX", "SETNODES", left, "2"), TestContext.Current.CancellationToken);
+            Assert.True(SpinWait.SpinUntil(() => !a.Cluster.Routing!.Serves(3300), WaitMs));
+        }
+        finally
+        {
+            locked.Dispose();
+        }
+
+        RedKiteReply reply = await scan;
+        Assert.Equal((cursor, 0), (reply.Items[0].Text, reply.Items[1].Items.Count));
+        Assert.Equal("OK", (await set).Text);
+        Assert.StartsWith("MOVED 3300 ", a.Execute("CLUSTERSCAN", cursor).Text, StringComparison.Ordinal);
     }
 
     private static void Join(RedKiteServer a, RedKiteServer b)

@@ -55,6 +55,18 @@ public sealed class SlotGiftTests : IAsyncDisposable
         Assert.Equal(3, Shared.Find(B)!.Epoch);
     }
 
+    // Writes wait for the gift: neither the node's file nor what it says of itself in the store comes first.
+    [Fact]
+    public async Task A_gift_ends_before_the_nodes_file_is_written()
+    {
+        var kept = new TaskCompletionSource();
+        _node.Keeping = kept.Task;
+        Assert.Null(await Give());
+        CheckGiven();
+        kept.SetResult();
+        Assert.True(SpinWait.SpinUntil(() => _node.Kept == Shared.Version, Hang));
+    }
+
     [Theory]
     [InlineData(Fault.LosesAnswer)]
     [InlineData(Fault.LosesRequest)]
@@ -291,6 +303,16 @@ public sealed class SlotGiftTests : IAsyncDisposable
         {
             (_topology, Serves) = (topology, serves);
             return Task.CompletedTask;
+        }
+
+        internal Task Keeping { get; set; } = Task.CompletedTask;
+
+        internal long Kept { get; private set; }
+
+        public async Task Keep()
+        {
+            await Keeping;
+            Kept = Topology.Version;
         }
 
         public Task<DataPosition> Seal() => Task.FromResult(Position);

@@ -7,7 +7,7 @@ using RedKite.TestSupport;
 namespace RedKite.Server.Tests.Cluster;
 
 /// <summary>Slots that move as a whole between two nodes: nothing is lost, nothing is there twice, and whatever ends in between, one node has them.</summary>
-public sealed class SlotMoveTests : IDisposable
+public sealed partial class SlotMoveTests : IDisposable
 {
     private const int WaitMs = 60_000;
 
@@ -98,6 +98,7 @@ public sealed class SlotMoveTests : IDisposable
     [InlineData("established")]
     [InlineData("snapshot")]
     [InlineData("caught-up")]
+    [InlineData("intended")]
     [InlineData("held")]
     [InlineData("acknowledged")]
     public async Task A_move_that_is_canceled_leaves_the_slots_with_the_source(string step)
@@ -124,8 +125,10 @@ public sealed class SlotMoveTests : IDisposable
     [Theory]
     [InlineData("established")]
     [InlineData("snapshot")]
+    [InlineData("intended")]
     [InlineData("held")]
     [InlineData("acknowledged")]
+    [InlineData("asking")]
     public async Task A_destination_that_stops_before_the_change_leaves_the_slots_with_the_source(string step)
     {
         await using Pair pair = await StartAsync(appendOnly: true);
@@ -136,7 +139,7 @@ public sealed class SlotMoveTests : IDisposable
             if (name == step) pair.B.DisposeAsync().AsTask().Wait(WaitMs);
         });
         SlotMove move = pair.MoveToEnd(final: false);
-        if (move.State == SlotMoveState.InDoubt) Assert.Equal("acknowledged", step);
+        if (move.State == SlotMoveState.InDoubt) Assert.Contains(step, (string[])["acknowledged", "asking"]);
         else Assert.Equal(SlotMoveState.Failed, move.State);
         pair.MovesOfA.WatchSteps(null);
         await pair.RestartBAsync();
@@ -177,7 +180,8 @@ public sealed class SlotMoveTests : IDisposable
         Dictionary<string, string> before = DigestsOf(pair.A);
         SlotSet all = SlotSet.Of([new SlotRange(0, KeySlot.Count - 1)]);
         pair.MovesOfA.Stop(); // it asks nothing before it starts again
-        Assert.Equal(RedKite.Server.Cluster.GiveOutcome.Unknown, pair.A.Cluster!.TryGive(all, pair.A.Cluster.SelfId, pair.B.Cluster!.SelfId, static () => RedKite.Server.Cluster.GiveOutcome.Unknown));
+        Assert.Null(pair.A.Cluster!.Intend(all, pair.A.Cluster.SelfId, pair.B.Cluster!.SelfId));
+        Assert.Equal(RedKite.Server.Cluster.GiveOutcome.Unknown, pair.A.Cluster.TryGive(all, pair.A.Cluster.SelfId, pair.B.Cluster.SelfId, static () => RedKite.Server.Cluster.GiveOutcome.Unknown));
         Assert.StartsWith("CLUSTERDOWN", pair.A.Execute("GET", "string").Text, StringComparison.Ordinal);
         if (areTaken) Assert.Null(pair.B.Cluster.Take(all, pair.A.Cluster.SelfId));
         await pair.RestartAAsync();

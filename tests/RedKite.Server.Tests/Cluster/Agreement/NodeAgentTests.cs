@@ -144,6 +144,18 @@ public sealed class NodeAgentTests : IDisposable
         await EndAsync(running);
     }
 
+    // The node has stopped serving, and goes by the topology anew when it can be kept.
+    [Fact]
+    public async Task A_topology_that_cannot_be_kept_ends_the_registration_and_another_one_follows()
+    {
+        _node.KeepsNotOnce = true;
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves && !_node.KeepsNotOnce);
+        Assert.Contains(_node.Logged, static line => line.Contains("cannot be written", StringComparison.Ordinal));
+        await EndAsync(running);
+    }
+
     [Fact]
     public async Task A_primary_serves_only_on_terms_that_it_has_claimed()
     {
@@ -235,6 +247,16 @@ public sealed class NodeAgentTests : IDisposable
             Topology = topology;
             Serves = serves;
             return Task.CompletedTask;
+        }
+
+        internal bool KeepsNotOnce { get; set; }
+
+        public Task Keep()
+        {
+            bool fails = KeepsNotOnce;
+            KeepsNotOnce = false;
+            Serves &= !fails;
+            return fails ? Task.FromException(new TopologyException("the cluster's file cannot be written")) : Task.CompletedTask;
         }
 
         public Task<DataPosition> Seal() => Task.FromResult(Position);
