@@ -251,7 +251,8 @@ internal sealed partial class LuaInterpreter : IDisposable
     internal static bool TryLoad(nint state, ReadOnlySpan<byte> source, string name, string shownName, bool returnsOne, out ArgumentUse use, out string error)
     {
         error = "";
-        use = new ArgumentUse { OnlyReads = false };
+        use = new ArgumentUse();
+        use.NoteOtherUse();
         if (ScriptSize.ErrorOf(source.Length) is { } tooLong)
         {
             error = tooLong;

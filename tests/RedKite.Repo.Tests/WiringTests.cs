@@ -9,7 +9,7 @@ namespace RedKite.Repo.Tests;
 public sealed partial class WiringTests
 {
     private const int DelegatesMax = 13;
-    private const int SettersMax = 148;
+    private const int SettersMax = 142;
     private const int PublicSettersMax = 4; // in types that are internal
 
     // Settings are what CONFIG SET changes, options what a host sets.

@@ -17,19 +17,38 @@ internal sealed class FunctionScope(FunctionScope? parent, int line)
 
     internal bool IsMain => parent is null;
 
-    internal bool IsVariadic { get; set; } = parent is null;
+    internal bool IsVariadic { get; private set; } = parent is null;
 
-    internal bool UsesArg { get; set; }
+    internal bool UsesArg { get; private set; }
 
-    internal bool UsesDots { get; set; }
+    internal bool UsesDots { get; private set; }
 
-    internal int Loops { get; set; }
+    internal int Loops { get; private set; }
 
     /// <summary>Whether, as far as it is translated, it only reads elements and lengths of its first two parameters.</summary>
-    internal bool OnlyReadsParameters { get; set; } = true;
+    internal bool OnlyReadsParameters { get; private set; } = true;
 
     /// <summary>Whether a name is that of the first or second parameter; a local that hides it counts as it.</summary>
     internal bool IsArgument(string name) => parent is not null && (name == _names.ElementAtOrDefault(0) || name == _names.ElementAtOrDefault(1));
+
+    /// <summary>Its parameters end with "...".</summary>
+    internal void NoteVariadic()
+    {
+        IsVariadic = true;
+        OnlyReadsParameters = false;
+    }
+
+    /// <summary>It names arg, which is no local.</summary>
+    internal void NoteArg() => UsesArg = true;
+
+    internal void NoteDots() => UsesDots = true;
+
+    /// <summary>It does more with its first two parameters than reading elements and lengths.</summary>
+    internal void NoteOtherUse() => OnlyReadsParameters = false;
+
+    internal void BeginLoop() => Loops++;
+
+    internal void EndLoop() => Loops--;
 
     /// <summary>Adds a local.</summary>
     /// <param name="name">Its name.</param>

@@ -260,7 +260,7 @@ internal sealed partial class ScriptTranslator
                 return ExpressionKind.Other;
             case TokenKind.Symbol when _token.Text == "...":
                 if (!_function.IsVariadic) throw Fail("cannot use '...' outside a vararg function");
-                _function.UsesDots = true;
+                _function.NoteDots();
                 Advance();
                 return ExpressionKind.MultipleValues;
             case TokenKind.Symbol when _token.Text == "{":
@@ -351,15 +351,15 @@ internal sealed partial class ScriptTranslator
         if (_function.KindOf(name) == 0)
         {
             bool isGlobal = name is "KEYS" or "ARGV";
-            if ((isGlobal && !isElement) || name is "_G" or "getfenv" or "setfenv" or "load" or "loadstring") _use.OnlyReads = false;
+            if ((isGlobal && !isElement) || name is "_G" or "getfenv" or "setfenv" or "load" or "loadstring") _use.NoteOtherUse();
             return isGlobal;
         }
 
         bool isArgument = _function.IsArgument(name);
-        if (isArgument && !isElement) _function.OnlyReadsParameters = false;
+        if (isArgument && !isElement) _function.NoteOtherUse();
         for (FunctionScope? outer = _function.Parent; outer is not null; outer = outer.Parent)
         {
-            if (outer.IsArgument(name)) outer.OnlyReadsParameters = false; // a function in it may outlive the call
+            if (outer.IsArgument(name)) outer.NoteOtherUse(); // a function in it may outlive the call
         }
 
         return isArgument;
@@ -417,7 +417,7 @@ internal sealed partial class ScriptTranslator
 
         if (_token.Kind != TokenKind.Name) throw Fail("unexpected symbol");
         name = RequireName();
-        if (name == "arg" && !_function.IsLocal(name)) _function.UsesArg = true;
+        if (name == "arg" && !_function.IsLocal(name)) _function.NoteArg();
         return _function.KindOf(name) switch { 0 => ExpressionKind.Global, 1 => ExpressionKind.Local, _ => ExpressionKind.Upvalue };
     }
 

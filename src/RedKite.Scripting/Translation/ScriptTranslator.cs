@@ -299,9 +299,9 @@ internal sealed partial class ScriptTranslator
 
     private void LoopBlock()
     {
-        _function.Loops++;
+        _function.BeginLoop();
         Block();
-        _function.Loops--;
+        _function.EndLoop();
     }
 
     private void If(int line)
@@ -322,13 +322,13 @@ internal sealed partial class ScriptTranslator
     {
         Advance();
         InsertHere(Check);
-        _function.Loops++;
+        _function.BeginLoop();
         _function.BeginScope();
         Chunk();
         RequireMatch("until", "repeat", line);
         Expression();
         _function.EndScope();
-        _function.Loops--;
+        _function.EndLoop();
     }
 
     private void For(int line)
@@ -483,7 +483,7 @@ internal sealed partial class ScriptTranslator
         if (isMethod)
         {
             Declare("self");
-            _function.OnlyReadsParameters = false;
+            _function.NoteOtherUse();
         }
 
         Require("(");
@@ -491,8 +491,7 @@ internal sealed partial class ScriptTranslator
         {
             if (Take("..."))
             {
-                _function.IsVariadic = true;
-                _function.OnlyReadsParameters = false;
+                _function.NoteVariadic();
                 break;
             }
 
