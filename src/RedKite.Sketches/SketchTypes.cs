@@ -1,4 +1,12 @@
+using RedKite.Persistence.Types;
 using RedKite.Server.Model;
+using RedKite.Sketches.Bloom;
+using RedKite.Sketches.CountMin;
+using RedKite.Sketches.Cuckoo;
+using RedKite.Sketches.Digests;
+using RedKite.Sketches.Persistence;
+using RedKite.Sketches.Store;
+using RedKite.Sketches.Tops;
 
 namespace RedKite.Sketches;
 
@@ -6,10 +14,15 @@ namespace RedKite.Sketches;
 internal static class SketchTypes
 {
     /// <summary>The families of commands.</summary>
-    internal static CommandFamily[] Families => [];
+    internal static CommandFamily[] Families => [BloomCommands.Family, CuckooCommands.Family, CountMinCommands.Family, TopCommands.Family, DigestCommands.Family];
 
     /// <summary>Adds the types to the process: see <see cref="AddedTypes"/>.</summary>
     internal static void Add()
     {
+        PersistedTypes.Add(new PersistedSketch(SketchType.Bloom, "rkt-bloom", BloomFilter.IsValid));
+        PersistedTypes.Add(new PersistedSketch(SketchType.Cuckoo, "rkt-cucko", CuckooFilter.IsValid));
+        PersistedTypes.Add(new PersistedSketch(SketchType.CountMin, "rkt-cmsk-", CountMinSketch.IsValid));
+        PersistedTypes.Add(new PersistedSketch(SketchType.Top, "rkt-topk-", TopSketch.IsValid));
+        PersistedTypes.Add(new PersistedSketch(SketchType.Digest, "rkt-tdig-", TDigest.IsValid));
     }
 }

@@ -178,6 +178,35 @@ internal sealed class Setting
             : row.With(s => Digits(get(s)), (s, text) => set(s, long.Parse(text, CultureInfo.InvariantCulture)));
     }
 
+    /// <summary>An integer of a module of Redis: only its error is another one.</summary>
+    internal static Setting Range(string name, int minimum, int maximum, int defaultValue, Func<Settings, int> get, Action<Settings, int> set)
+    {
+        string? Parse(ReadOnlySpan<string> words, string current, out string canonical)
+        {
+            canonical = words[0];
+            if (!TryParseInteger(words[0], out long value)) return "argument couldn't be parsed into an integer";
+            return value < minimum || value > maximum ? string.Create(CultureInfo.InvariantCulture, $"value must be in the range [{minimum}, {maximum}]") : null;
+        }
+
+        return new Setting(name, null, SettingFlags.None, SettingKind.Plain, Digits(defaultValue), Parse) { Expected = $"an integer from {Digits(minimum)} to {Digits(maximum)}" }
+            .With(s => Digits(get(s)), (s, text) => set(s, int.Parse(text, CultureInfo.InvariantCulture)));
+    }
+
+    /// <summary>A part of a whole, between 0 and 1 without them.</summary>
+    internal static Setting Fraction(string name, string defaultText, Func<Settings, double> get, Action<Settings, double> set)
+    {
+        static string? Parse(ReadOnlySpan<string> words, string current, out string canonical)
+        {
+            canonical = words[0];
+            if (!double.TryParse(words[0], NumberStyles.Float, CultureInfo.InvariantCulture, out double value) || double.IsNaN(value)) return "argument couldn't be parsed into a number";
+            canonical = value.ToString("R", CultureInfo.InvariantCulture);
+            return value is > 0 and < 1 ? null : "value must be in the range (0.000000, 1.000000)";
+        }
+
+        return new Setting(name, null, SettingFlags.None, SettingKind.Plain, defaultText, Parse) { Expected = "a number between 0 and 1" }
+            .With(s => get(s).ToString("R", CultureInfo.InvariantCulture), (s, text) => set(s, double.Parse(text, CultureInfo.InvariantCulture)));
+    }
+
     /// <summary>A file mode in octal digits, 0 to 777.</summary>
     internal static Setting Octal(string name, Func<Settings, int> get, Action<Settings, int> set, SettingFlags flags)
     {

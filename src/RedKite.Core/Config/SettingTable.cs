@@ -202,6 +202,16 @@ internal static class SettingTable
         Flag("key-memory-histograms", false, s => s.KeyMemoryHistograms, (s, v) => s.KeyMemoryHistograms = v).WithRemark("as in Redis 8.6: whether INFO keysizes also has the number of lists, sets, sorted sets and hashes by their memory in bytes; they are counted when INFO is called"),
         Flag("lua-enable-deprecated-api", false, flags: Immutable | Hidden).WithoutEffect("the deprecated API is never available"),
 
+        // Sketches
+        Fraction("bf-error-rate", "0.01", s => s.BloomErrorRate, (s, v) => s.BloomErrorRate = v),
+        Range("bf-initial-size", 1, 1 << 20, 100, s => s.BloomInitialSize, (s, v) => s.BloomInitialSize = v),
+        Range("bf-expansion-factor", 0, 32768, 2, s => s.BloomExpansionFactor, (s, v) => s.BloomExpansionFactor = v),
+        Range("cf-initial-size", 2, 1 << 20, 1024, s => s.CuckooInitialSize, (s, v) => s.CuckooInitialSize = v),
+        Range("cf-bucket-size", 1, 255, 2, s => s.CuckooBucketSize, (s, v) => s.CuckooBucketSize = v),
+        Range("cf-max-iterations", 1, 65535, 20, s => s.CuckooMaxIterations, (s, v) => s.CuckooMaxIterations = v),
+        Range("cf-expansion-factor", 0, 32768, 1, s => s.CuckooExpansionFactor, (s, v) => s.CuckooExpansionFactor = v),
+        Range("cf-max-expansions", 1, 65536, 32, s => s.CuckooMaxExpansions, (s, v) => s.CuckooMaxExpansions = v),
+
         // Snapshots
         Special("save", "", SettingParsers.SavePoints, ReadSavePoints, WriteSavePoints, flags: MultipleArguments | Accumulates, toLines: SettingParsers.SavePointLines, alwaysRewritten: true),
         Text("dbfilename", "dump.rdb", s => s.DumpFileName, (s, v) => s.DumpFileName = v, flags: Protected, parse: SettingParsers.DumpFileName),

@@ -511,6 +511,16 @@ internal sealed class Settings
     /// <summary>Whether INFO has the number of values by their memory.</summary>
     public bool KeyMemoryHistograms { get; set; }
 
+    // Filters that commands create without options.
+    public double BloomErrorRate { get; set; }
+    public int BloomInitialSize { get; set; }
+    public int BloomExpansionFactor { get; set; }
+    public int CuckooInitialSize { get; set; }
+    public int CuckooBucketSize { get; set; }
+    public int CuckooMaxIterations { get; set; }
+    public int CuckooExpansionFactor { get; set; }
+    public int CuckooMaxExpansions { get; set; }
+
     /// <summary>Whether SCAN and RANDOMKEY remove the expired keys that they find in a transaction or script.</summary>
     public bool LazyExpiryInUnits { get; set; }
 
