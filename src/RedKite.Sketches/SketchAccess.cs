@@ -3,7 +3,6 @@ using System.Buffers.Text;
 using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Model;
-using RedKite.Sketches.Bloom;
 using RedKite.Sketches.Store;
 using RedKite.Store.Keyspace;
 

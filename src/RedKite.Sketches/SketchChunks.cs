@@ -1,7 +1,6 @@
 using System.Buffers.Binary;
 using System.Buffers.Text;
 using RedKite.Protocol;
-using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.Sketches.Persistence;
 using RedKite.Sketches.Store;

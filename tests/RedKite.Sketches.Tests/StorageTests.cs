@@ -1,7 +1,6 @@
 using System.Globalization;
 using System.Text;
 using RedKite.Store.Keyspace;
-using RedKite.TestSupport;
 using RedKite.Types.Tests;
 
 namespace RedKite.Sketches.Tests;

@@ -24,6 +24,7 @@ internal static class SettingGroups
         new("Limits of clients", ["client-output-buffer-limit", "client-query-buffer-limit", "proto-max-bulk-len", "close-hogs-above", "max-client-state-bytes", "max-client-name-bytes", "max-request-arguments", "max-transaction-commands", "max-watched-keys", "max-blocked-keys", "max-subscriptions-per-client", "max-tracking-prefixes-per-client"]),
         new("Messages and tracking", ["notify-keyspace-events", "tracking-table-max-keys", "tracking-table-max-bytes"]),
         new("Scripts and functions", ["busy-reply-threshold", "script-memory-limit", "max-cached-scripts", "max-cached-script-bytes", "max-functions", "max-function-bytes"]),
+        new("Filters without options", ["bf-error-rate", "bf-initial-size", "bf-expansion-factor", "cf-initial-size", "cf-bucket-size", "cf-max-iterations", "cf-expansion-factor", "cf-max-expansions"]),
         new("Encodings of values", ["hash-max-listpack-entries", "hash-max-listpack-value", "list-max-listpack-size", "list-compress-depth", "set-max-intset-entries", "set-max-listpack-entries", "set-max-listpack-value", "zset-max-listpack-entries", "zset-max-listpack-value", "hll-sparse-max-bytes", "stream-node-max-bytes", "stream-node-max-entries", "stream-idmp-duration", "stream-idmp-maxsize"]),
     ];
 

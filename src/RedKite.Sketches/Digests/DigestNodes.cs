@@ -7,7 +7,7 @@ namespace RedKite.Sketches.Digests;
 /// <summary>
 /// Centroids that are collected and merged outside of a value: for readers, who change nothing, and for merges. Each thread has one, outside the managed heap.
 /// </summary>
-internal sealed class DigestNodes
+internal sealed class DigestNodes : IDisposable
 {
     // The weight of a centroid is at most this part of what the quantiles at its ends leave, divided by the compression.
     private const double WeightFactor = 4;
@@ -61,6 +61,12 @@ internal sealed class DigestNodes
             means = means[added..];
             weights = weights[added..];
         }
+    }
+
+    public void Dispose()
+    {
+        _means.Dispose();
+        _weights.Dispose();
     }
 
     internal void Merge() => Count = Merge(Means, Weights, _total, _compression);
