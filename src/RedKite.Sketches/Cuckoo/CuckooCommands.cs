@@ -54,9 +54,10 @@ internal static class CuckooCommands
         }
 
         if (!cmd.TryNumberOrReply(2, "Bad capacity"u8, long.MinValue, long.MaxValue, default, out long capacity)) return;
-        if (!TryOptionOrReply(cmd, "MAXITERATIONS"u8, "Couldn't parse MAXITERATIONS"u8, 1, CuckooFilter.IterationsMax, "MAXITERATIONS: value must be in the range [1, 65535]"u8, cmd.Settings.CuckooMaxIterations, out int iterations)) return;
-        if (!TryOptionOrReply(cmd, "BUCKETSIZE"u8, "Couldn't parse BUCKETSIZE"u8, 1, CuckooFilter.BucketSizeMax, "BUCKETSIZE: value must be in the range [1, 255]"u8, cmd.Settings.CuckooBucketSize, out int bucketSize)) return;
-        if (!TryOptionOrReply(cmd, "EXPANSION"u8, "Couldn't parse EXPANSION"u8, 0, CuckooFilter.ExpansionMax, "EXPANSION: value must be in the range [0, 32768]"u8, cmd.Settings.CuckooExpansionFactor, out int expansion)) return;
+        (int iterations, int bucketSize, int expansion) = (cmd.Settings.CuckooMaxIterations, cmd.Settings.CuckooBucketSize, cmd.Settings.CuckooExpansionFactor);
+        if (!TryOptionOrReply(cmd, "MAXITERATIONS", 1, CuckooFilter.IterationsMax, ref iterations)) return;
+        if (!TryOptionOrReply(cmd, "BUCKETSIZE", 1, CuckooFilter.BucketSizeMax, ref bucketSize)) return;
+        if (!TryOptionOrReply(cmd, "EXPANSION", 0, CuckooFilter.ExpansionMax, ref expansion)) return;
         if (capacity < bucketSize * 2 || capacity > CuckooFilter.CapacityMax)
         {
             cmd.Reply.Error("Capacity must be in the range [2 * BUCKETSIZE, 1073741824]"u8);
@@ -258,16 +259,14 @@ internal static class CuckooCommands
         return true;
     }
 
-    private static bool TryOptionOrReply(scoped in CommandContext cmd, ReadOnlySpan<byte> word, ReadOnlySpan<byte> error, int min, int max, ReadOnlySpan<byte> rangeError, int otherwise, out int value)
+    private static bool TryOptionOrReply(scoped in CommandContext cmd, string word, int min, int max, ref int value)
     {
-        value = otherwise;
-        int at = cmd.IndexOf(word, 3);
+        int at = cmd.IndexOf(System.Text.Encoding.ASCII.GetBytes(word), 3);
         if (at < 0) return true;
-        long number = 0;
-        if (at + 1 == cmd.Count) cmd.Reply.Error(error);
-        else if (cmd.TryNumberOrReply(at + 1, error, min, max, rangeError, out number)) value = (int)number;
-        else return false;
-        return at + 1 < cmd.Count;
+        bool isNumber = at + 1 < cmd.Count && RespNumber.TryParseInt64(cmd[at + 1], out long number) && (value = (int)Math.Clamp(number, int.MinValue, int.MaxValue)) == number;
+        if (isNumber && value >= min && value <= max) return true;
+        cmd.Reply.Error(isNumber ? string.Create(CultureInfo.InvariantCulture, $"{word}: value must be in the range [{min}, {max}]") : $"Couldn't parse {word}");
+        return false;
     }
 
     private static void Report(scoped in CommandContext cmd, bool isNew, bool changed)
