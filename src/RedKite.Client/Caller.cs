@@ -315,7 +315,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     }
 
     // Until when the reply may be returned to what is executed now; null: without end, for nothing is executed by a lease.
-    private OutputDeadline? DeadlineOfNow => _origin == CommandOrigin.Client ? _engine.Routing.Lease?.Current : null;
+    private OutputDeadline? DeadlineOfNow => _origin == CommandOrigin.Client ? _engine.Routing.Lease?.DeadlineOfNow() : null;
 
     // The same for the short path, which is not taken if it has passed.
     private OutputDeadline? TermOfNow => _origin == CommandOrigin.Client ? _engine.Routing.Lease?.Term : null;

@@ -76,7 +76,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     internal AgreedIdentity? Identity => _agreement is not { } agreement ? null : new AgreedIdentity(_state.SelfId, agreement.Node.Incarnation, _state.Topology.Version);
 
     /// <summary>The primary that this node follows has answered its link. On the link's thread.</summary>
-    internal void NoteAnswer(bool isFull) => Lost.NoteAnswer(isFull, _state);
+    internal void NoteAnswer(bool isFull, CancellationToken cancellation) => Lost.NoteAnswer(isFull, _state, cancellation);
 
     /// <summary>Reads the file at the start; a node without one is new.</summary>
     /// <returns>What is wrong with it, in one line; null: nothing.</returns>
@@ -349,6 +349,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
             ClosesHeld = _closesHeld,
             AllowsReadsWhenDown = settings.ClusterAllowsReadsWhenDown,
             AllowsShardMessagesWhenDown = settings.ClusterAllowsShardMessagesWhenDown,
+            RemovesKeys = _mayServe || topology.Terms.ClusterId.Length == 0, // those of a node that is of no cluster yet are its own
         };
         _core.Routing.Use(next);
         if (before is not null && _core.Metrics is { } metrics) metrics.ForgetSlots(slot => before.Covers(slot) && !next.Covers(slot));

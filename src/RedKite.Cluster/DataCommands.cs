@@ -1,14 +1,16 @@
 using System.Buffers.Text;
 using System.Text;
+using RedKite.Persistence.Log;
 
 namespace RedKite.Server.Cluster;
 
 /// <summary>
 /// Copies the commands of a replication stream that are on data, and leaves out what passes between a primary and its replicas, and messages. The stream comes in pieces that may be cut anywhere; of
-/// a command, only what is before its second argument is kept in memory.
+/// a command, only what is before its second argument is kept in memory. SELECT precedes a command whose database is another one than that of the command before it; the first is in database 0 otherwise.
 /// </summary>
 /// <param name="write">Receives what is copied.</param>
-internal sealed class DataCommands(Action<ReadOnlySpan<byte>> write)
+/// <param name="database">The database that is selected at the stream's begin.</param>
+internal sealed class DataCommands(Action<ReadOnlySpan<byte>> write, int database)
 {
     private const int LineBytesMax = 32;
     private const int NameBytesMax = 64; // no command that is propagated has a longer one
@@ -22,8 +24,12 @@ internal sealed class DataCommands(Action<ReadOnlySpan<byte>> write)
     private long _left = -1; // bytes of the argument; -1: a line
     private bool _isNamed;
     private bool _isCopied;
+    private bool _isSelect;
+    private int _database = database;
+    private int _next; // of a SELECT, as far as its argument is known
+    private int _copiedDatabase;
 
-    /// <summary>Commands that were copied as a whole; MULTI and EXEC count.</summary>
+    /// <summary>Commands that were copied as a whole; MULTI and EXEC count, and SELECT does not.</summary>
     internal long Count { get; private set; }
 
     /// <summary>Takes the next piece.</summary>
@@ -69,6 +75,7 @@ internal sealed class DataCommands(Action<ReadOnlySpan<byte>> write)
         _left -= taken;
         if (!_isNamed) Keep(bytes[..taken]);
         else if (_isCopied) write(bytes[..taken]);
+        else if (_isSelect) TakeDigits(bytes[..taken]);
         if (_left > 0) return taken;
         _left = -1;
         if (!_isNamed)
@@ -77,12 +84,34 @@ internal sealed class DataCommands(Action<ReadOnlySpan<byte>> write)
             _isNamed = true;
             _isCopied = true;
             foreach (byte[] other in LeftOut) _isCopied &= !Ascii.EqualsIgnoreCase(name, other);
+            _isSelect = Ascii.EqualsIgnoreCase(name, "SELECT"u8);
+            _next = 0;
+            if (_isCopied && _database != _copiedDatabase) Select();
             PassOn();
         }
 
         if (--_arguments > 0) return taken;
         if (_isCopied) Count++;
+        else if (_isSelect) _database = _next;
         return taken;
+    }
+
+    // A primary writes nothing but digits.
+    private void TakeDigits(ReadOnlySpan<byte> bytes)
+    {
+        foreach (byte next in bytes)
+        {
+            if (!char.IsAsciiDigit((char)next)) continue;
+            if (_next >= int.MaxValue / 10) throw new InvalidDataException("the stream selects a database that cannot be");
+            _next = (_next * 10) + (next - '0');
+        }
+    }
+
+    private void Select()
+    {
+        Span<byte> command = stackalloc byte[SelectCommand.LengthMax];
+        write(command[..SelectCommand.Format(_database, command)]);
+        _copiedDatabase = _database;
     }
 
     private void Keep(ReadOnlySpan<byte> bytes)

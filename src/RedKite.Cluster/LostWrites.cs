@@ -28,14 +28,15 @@ internal sealed class LostWrites(ServerCore core, IClusterHost host, IFiles file
     internal void NoteSuccessor(string shardId) => Volatile.Write(ref _formerShard, shardId);
 
     /// <summary>The primary has answered a link: it sends all its data, in place of this node's, or what is missing here alone. On the link's thread.</summary>
-    internal void NoteAnswer(bool isFull, ClusterState state)
+    /// <exception cref="OperationCanceledException">The link is ended: the next one begins anew.</exception>
+    internal void NoteAnswer(bool isFull, ClusterState state, CancellationToken cancellation)
     {
         if (Interlocked.Exchange(ref _formerShard, null) is not { } shard || !isFull || state.Self.ShardId != shard) return;
         ShardTerms terms = state.Topology.Terms.Of(shard);
         string who = $"This node was the primary of the shard {shard} and follows {state.Self.PrimaryId} now.";
         if (host.Position is { } own && own.History == terms.TakenOverFrom && terms.TakenOverAt >= 0)
         {
-            if (own.Offset > terms.TakenOverAt) Keep(who, shard, terms.TakenOverAt, own.Offset);
+            if (own.Offset > terms.TakenOverAt) Keep(who, shard, terms, own.Offset, cancellation);
         }
         else if (HasKeys && !IsBefore(terms))
         {
@@ -59,16 +60,22 @@ internal sealed class LostWrites(ServerCore core, IClusterHost host, IFiles file
     // It was loaded from a file that names its place, and has executed nothing since.
     private bool IsBefore(ShardTerms terms) => core.Replication.Ids is { } ids && ids.SecondId == terms.TakenOverFrom && ids.SecondOffset - 1 <= terms.TakenOverAt;
 
-    private void Keep(string who, string shard, long from, long to)
+    private void Keep(string who, string shard, ShardTerms terms, long to, CancellationToken cancellation)
     {
+        long from = terms.TakenOverAt;
         string name = $"lost-writes-{shard}-{DateTimeOffset.FromUnixTimeMilliseconds(core.Clock.NowMs).UtcDateTime.ToString("yyyyMMdd'T'HHmmssfff'Z'", CultureInfo.InvariantCulture)}.aof";
         string path = Path.Combine(core.Settings.DirectoryPath, name);
         string lost = string.Create(CultureInfo.InvariantCulture, $"{who} Of the {to - from} bytes that it has executed behind the offset {from}, which that one lacks,");
         try
         {
             using var file = new Target(files, path);
-            var copy = new DataCommands(file.Write);
-            if (!host.ReadStream(from, to, copy.Add))
+            var copy = new DataCommands(file.Write, terms.TakenOverIn);
+            bool isKept = host.ReadStream(from, to, piece =>
+            {
+                cancellation.ThrowIfCancellationRequested();
+                copy.Add(piece);
+            });
+            if (!isKept)
             {
                 Note(null, $"{lost} nothing can be kept: the backlog does not reach back so far (repl-backlog-size).");
                 return;
@@ -81,6 +88,11 @@ internal sealed class LostWrites(ServerCore core, IClusterHost host, IFiles file
         catch (Exception failure) when (failure is FileFailure or InvalidDataException)
         {
             Note(null, $"{lost} nothing is kept: {failure.Message}");
+        }
+        catch (OperationCanceledException)
+        {
+            Interlocked.CompareExchange(ref _formerShard, shard, null);
+            throw;
         }
     }
 

@@ -52,6 +52,9 @@ internal sealed record ShardTerms
     /// <summary>That history; empty: not known.</summary>
     internal string TakenOverFrom { get; init; } = "";
 
+    /// <summary>The database that the stream of that history has selected there.</summary>
+    internal int TakenOverIn { get; init; }
+
     internal bool IsSealed => SealedAt != 0;
 
     internal IEnumerable<string> ReplicasInStep => InStep.Split(',', StringSplitOptions.RemoveEmptyEntries);

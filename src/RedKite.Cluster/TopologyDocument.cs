@@ -185,7 +185,7 @@ internal static class TopologyDocument
 
     private static ShardTerms ReadTermsOfShard(JsonElement terms)
     {
-        Expect(terms, "incarnation", "acks", "history", "inStep", "sealedAt", "handoverTo", "acceptsLoss", "takenOverAt", "takenOverFrom");
+        Expect(terms, "incarnation", "acks", "history", "inStep", "sealedAt", "handoverTo", "acceptsLoss", "takenOverAt", "takenOverFrom", "takenOverIn");
         return new ShardTerms
         {
             Incarnation = Text(terms, "incarnation"),
@@ -197,6 +197,7 @@ internal static class TopologyDocument
             AcceptsLoss = Member(terms, "acceptsLoss").GetBoolean(),
             TakenOverAt = Member(terms, "takenOverAt").GetInt64(),
             TakenOverFrom = terms.TryGetProperty("takenOverFrom", out _) ? Text(terms, "takenOverFrom") : "",
+            TakenOverIn = terms.TryGetProperty("takenOverIn", out JsonElement database) ? database.GetInt32() : 0,
         };
     }
 
@@ -310,6 +311,7 @@ internal static class TopologyDocument
         json.WriteBoolean("acceptsLoss"u8, terms.AcceptsLoss);
         json.WriteNumber("takenOverAt"u8, terms.TakenOverAt);
         if (terms.TakenOverFrom.Length > 0) json.WriteString("takenOverFrom"u8, terms.TakenOverFrom);
+        if (terms.TakenOverIn > 0) json.WriteNumber("takenOverIn"u8, terms.TakenOverIn);
         json.WriteEndObject();
     }
 

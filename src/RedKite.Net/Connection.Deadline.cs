@@ -1,10 +1,10 @@
 namespace RedKite.Net;
 
-// Replies that leave by a deadline or not at all. All that is sent comes by here: when it is sent or queued, and again when it was held (for replicas, for a log) and is let go.
-// What the socket was offered once is not recalled.
+// Replies that leave by a deadline or not at all. All that is sent comes by here: when it is sent or queued, and again when it was held (for replicas, for a log, for the end of the iteration) and is
+// let go. What the socket was offered once is not recalled.
 internal sealed partial class Connection
 {
-    private OutputDeadline? _deadline; // of the replies that are being sent, or are held
+    private OutputDeadline? _deadline; // of the replies that are being sent, or are held or queued
     private bool _isReplying;
 
     /// <summary>What is sent until <see cref="EndReplies"/> leaves before a deadline, or the connection is closed without it. On the loop's thread.</summary>
@@ -36,6 +36,6 @@ internal sealed partial class Connection
     // Messages, and replies of another term, have nothing to do with a deadline of what has left.
     private void ForgetDeadline()
     {
-        if (!_isReplying && _gated is null && _awaiting is null && _unacked is null) _deadline = null;
+        if (!_isReplying && !_isUnflushed && _gated is null && _awaiting is null && _unacked is null) _deadline = null;
     }
 }

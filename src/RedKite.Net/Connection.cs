@@ -185,7 +185,9 @@ internal sealed partial class Connection
     /// <summary>Sends queued output now, as far as the peer takes it.</summary>
     public void Flush()
     {
+        if (_isUnflushed && HasEnded) return;
         _isUnflushed = false;
+        ForgetDeadline();
         if (IsClosing) return;
         while (_output is { } output)
         {

@@ -14,6 +14,9 @@ internal sealed class OutputDeadline(TimeProvider time, Action? missed = null)
     /// <summary>When it passes; 0: it has ended.</summary>
     internal long Timestamp => Volatile.Read(ref _timestamp);
 
+    /// <summary>That of the right which is given anew when this one has ended; null: none may be.</summary>
+    internal OutputDeadline? Next { get; set; }
+
     /// <summary>Begins it; only before others know it.</summary>
     internal OutputDeadline Until(long timestamp)
     {
@@ -32,6 +35,18 @@ internal sealed class OutputDeadline(TimeProvider time, Action? missed = null)
         }
 
         return false;
+    }
+
+    /// <summary>Ends it if it has passed. Reads the clock.</summary>
+    /// <returns>Whether it has ended.</returns>
+    internal bool EndIfPassed()
+    {
+        while (true)
+        {
+            long now = Timestamp;
+            if (time.GetTimestamp() < now) return false;
+            if (now == 0 || Interlocked.CompareExchange(ref _timestamp, 0, now) == now) return true;
+        }
     }
 
     internal void End() => Interlocked.Exchange(ref _timestamp, 0);

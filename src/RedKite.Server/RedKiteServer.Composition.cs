@@ -145,7 +145,7 @@ public sealed partial class RedKiteServer
                 NewExecutor = () => new Caller(Engine, origin: CommandOrigin.Primary) { Expiry = ExpiryPolicy.Keep },
                 Port = () => _endpoints.Port,
                 Identity = () => Cluster?.Identity,
-                Answered = isFull => Cluster?.NoteAnswer(isFull),
+                Answered = (isFull, cancellation) => Cluster?.NoteAnswer(isFull, cancellation),
                 EndWaits = Engine.EndWaitsForRole,
             });
 
@@ -330,6 +330,8 @@ public sealed partial class RedKiteServer
         public Action BeginRoleChange(PrimaryAddress? primary) => server._follower.BeginChange(primary);
 
         (string History, long Offset)? IClusterHost.Position => server._follower.Position;
+
+        public int StreamDatabase => server._follower.History.Database;
 
         public bool ReadStream(long from, long to, Action<ReadOnlySpan<byte>> read) => server.Parts.ReplicaStream.TryRead(from, to, read);
 

@@ -52,7 +52,7 @@ internal sealed class AgreedNode(ServerCore core, IClusterHost host, IClusterMem
     public Task<DataPosition> Seal() => Task.Run(() =>
     {
         host.Detach();
-        return Position;
+        return Position with { Database = host.StreamDatabase };
     });
 
     public Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation) => Task.Run(

@@ -261,28 +261,30 @@ internal sealed partial class NodeAgent
         return true;
     }
 
-    // Goes by the topology, and says how far the node is.
+    // Goes by the topology, and says how far the node is. What is known already comes first, as it may take rights away, and the store may not answer what follows.
     private async Task<ShardTerms> Look(CancellationToken cancellation)
     {
+        ShardTerms terms = await GoBy(Latest);
         if (_isReportInDoubt) await ReadReport(cancellation);
-        bool isOwn = false;
-        ShardTerms terms = ShardTerms.None;
-        if (_latest is { } latest)
-        {
-            Check(latest.Topology);
-            latest = await Claim(latest, cancellation);
-            if (latest.Topology.Find(_node.Id) is { } self)
-            {
-                isOwn = true;
-                terms = latest.Topology.Terms.Of(self.ShardId);
-                await Apply(latest.Topology, self.IsPrimary && Fits(terms));
-            }
-        }
-
-        if (!isOwn && _applied.Serves) await Apply(_node.Topology, serves: false); // it was taken out
+        if (Latest is { } latest) terms = await GoBy(await Claim(latest, cancellation));
         await Keep();
         if (!terms.IsSealed) await Report(StatusOfNow(sealedAt: 0, _node.Position), cancellation);
         else if (_reported?.SealedAt != terms.SealedAt) await Report(StatusOfNow(terms.SealedAt, await _node.Seal()), cancellation);
+        return terms;
+    }
+
+    // Returns the terms of the node's shard.
+    private async Task<ShardTerms> GoBy(SharedTopology? latest)
+    {
+        if (latest is not null) Check(latest.Topology);
+        if (latest?.Topology.Find(_node.Id) is not { } self)
+        {
+            if (_applied.Serves) await Apply(_node.Topology, serves: false); // it was taken out
+            return ShardTerms.None;
+        }
+
+        ShardTerms terms = latest.Topology.Terms.Of(self.ShardId);
+        await Apply(latest.Topology, self.IsPrimary && Fits(terms));
         return terms;
     }
 
@@ -404,7 +406,7 @@ internal sealed partial class NodeAgent
         try
         {
             await Apply(latest.Topology, serves: false); // from here on the other one may serve
-            next = next.WithTerms(self.ShardId, terms.WithInStep([.. terms.ReplicasInStep, self.Id]) with { Incarnation = incarnation, TakenOverAt = _node.Position.Offset, TakenOverFrom = _node.Position.History }).WithPrimary(to, Math.Max(next.Epoch, next.Nodes.Max(static node => node.Epoch)) + 1);
+            next = next.WithTerms(self.ShardId, terms.WithInStep([.. terms.ReplicasInStep, self.Id]) with { Incarnation = incarnation, TakenOverAt = _node.Position.Offset, TakenOverFrom = _node.Position.History, TakenOverIn = 0 }).WithPrimary(to, Math.Max(next.Epoch, next.Nodes.Max(static node => node.Epoch)) + 1);
             await Replace(latest, next, cancellation);
             if (_latest is { } now && now.Topology.Find(_node.Id) is { IsPrimary: false }) await Apply(now.Topology, serves: false);
         }
@@ -423,7 +425,13 @@ internal sealed partial class NodeAgent
         {
             try
             {
-                SharedTopology? now = await latest.TryReplace(_store, next, [OfThisLife], cancellation, taken) ?? await SharedTopology.Read(_store, cancellation);
+                SharedTopology? now = await latest.TryReplace(_store, next, [OfThisLife], cancellation, taken);
+                if (now is null)
+                {
+                    _isReportInDoubt = true;
+                    now = await SharedTopology.Read(_store, cancellation);
+                }
+
                 See(now);
                 return now;
             }

@@ -6,7 +6,8 @@ namespace RedKite.Server.Cluster.Agreement;
 /// <summary>How far a node's data is.</summary>
 /// <param name="History">The id of the replication history that it belongs to; empty: none that another node knows.</param>
 /// <param name="Offset">The offset in it; -1: the data is not whole.</param>
-internal readonly record struct DataPosition(string History, long Offset)
+/// <param name="Database">The database that the stream has selected there, if the position does not move any more.</param>
+internal readonly record struct DataPosition(string History, long Offset, int Database = 0)
 {
     internal static readonly DataPosition None = new("", -1);
 }
@@ -50,6 +51,7 @@ internal sealed record NodeStatus
             json.WriteNumber("sealedAt"u8, SealedAt);
             json.WriteString("history"u8, Position.History);
             json.WriteNumber("offset"u8, Position.Offset);
+            if (Position.Database > 0) json.WriteNumber("database"u8, Position.Database);
             json.WriteBoolean("serves"u8, Serves);
             json.WriteBoolean("noSuccessor"u8, IsNoSuccessor);
             json.WriteBoolean("ownKeys"u8, HasKeysOfItsOwn);
@@ -62,14 +64,14 @@ internal sealed record NodeStatus
     /// <exception cref="TopologyException">It is no status of a node.</exception>
     internal static NodeStatus Read(ReadOnlyMemory<byte> bytes) => TopologyDocument.Parse(bytes, static root =>
     {
-        TopologyDocument.CheckFormat(root, "node", "incarnation", "version", "sealedAt", "history", "offset", "serves", "noSuccessor", "ownKeys");
+        TopologyDocument.CheckFormat(root, "node", "incarnation", "version", "sealedAt", "history", "offset", "database", "serves", "noSuccessor", "ownKeys");
         return new NodeStatus
         {
             Node = TopologyDocument.ReadNode(TopologyDocument.Member(root, "node")),
             Incarnation = TopologyDocument.Text(root, "incarnation"),
             Version = TopologyDocument.Member(root, "version").GetInt64(),
             SealedAt = TopologyDocument.Member(root, "sealedAt").GetInt64(),
-            Position = new DataPosition(TopologyDocument.Text(root, "history"), TopologyDocument.Member(root, "offset").GetInt64()),
+            Position = new DataPosition(TopologyDocument.Text(root, "history"), TopologyDocument.Member(root, "offset").GetInt64(), root.TryGetProperty("database", out JsonElement database) ? database.GetInt32() : 0),
             Serves = TopologyDocument.Member(root, "serves").GetBoolean(),
             IsNoSuccessor = TopologyDocument.Member(root, "noSuccessor").GetBoolean(),
             HasKeysOfItsOwn = TopologyDocument.Member(root, "ownKeys").GetBoolean(),

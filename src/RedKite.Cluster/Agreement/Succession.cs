@@ -83,7 +83,7 @@ internal static class Succession
         }
 
         long epoch = Math.Max(topology.Epoch, topology.Nodes.Max(static node => node.Epoch)) + 1;
-        ClusterTopology next = topology.WithPrimary(best.Node.Id, epoch).WithTerms(primary.ShardId, terms with { SealedAt = 0, Incarnation = best.Incarnation, AcceptsLoss = false, TakenOverAt = best.Position.Offset, TakenOverFrom = best.Position.History });
+        ClusterTopology next = topology.WithPrimary(best.Node.Id, epoch).WithTerms(primary.ShardId, terms with { SealedAt = 0, Incarnation = best.Incarnation, AcceptsLoss = false, TakenOverAt = best.Position.Offset, TakenOverFrom = best.Position.History, TakenOverIn = best.Position.Database });
         return new PlannedChange(next, [], [$"{best.Node.Id} is the primary of the shard {primary.ShardId}, at the offset {best.Position.Offset}."]);
     }
 

@@ -27,6 +27,9 @@ internal interface IClusterHost
     /// <summary>The replication history of the data, and the offset in it; null: the data is not whole, or of no history.</summary>
     (string History, long Offset)? Position { get; }
 
+    /// <summary>The database that is selected there in a primary's stream, when there is no link.</summary>
+    int StreamDatabase { get; }
+
     /// <summary>Passes on what was executed between two offsets of the history, in pieces.</summary>
     /// <returns>False: it is not kept, or not all of it; nothing was passed on.</returns>
     bool ReadStream(long from, long to, Action<ReadOnlySpan<byte>> read);

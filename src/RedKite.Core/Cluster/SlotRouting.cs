@@ -65,8 +65,11 @@ internal sealed class SlotRouting
     /// <summary>Whether sharded channels are used although the cluster is down.</summary>
     internal required bool AllowsShardMessagesWhenDown { get; init; }
 
-    /// <summary>The same while the cluster does not serve. Made once.</summary>
-    internal SlotRouting WhenDown => !IsUp ? this : _whenDown ??= new SlotRouting(_owners, Self, isUp: false, Migrating, _held)
+    /// <summary>Whether this node removes by itself what has expired, what is evicted and what is of slots elsewhere. With a store, a primary that may not serve does not: its successor's data is what counts.</summary>
+    internal bool RemovesKeys { get; init; } = true;
+
+    /// <summary>The same while the node's lease has ended. Made once.</summary>
+    internal SlotRouting WhenDown => !IsUp && !RemovesKeys ? this : _whenDown ??= new SlotRouting(_owners, Self, isUp: false, Migrating, _held)
     {
         Nodes = Nodes,
         Primary = Primary,
@@ -74,6 +77,7 @@ internal sealed class SlotRouting
         ClosesHeld = ClosesHeld,
         AllowsReadsWhenDown = AllowsReadsWhenDown,
         AllowsShardMessagesWhenDown = AllowsShardMessagesWhenDown,
+        RemovesKeys = false,
     };
 
     /// <summary>Whether every command on keys of a slot executes here and now: nothing else about it has to be looked at.</summary>

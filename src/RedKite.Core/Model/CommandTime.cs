@@ -76,6 +76,9 @@ internal sealed class CommandTime
         _accesses.SetTime(NowMs);
     }
 
+    /// <summary>Whether a command that does not write leaves what has expired, as the node may not remove it.</summary>
+    internal bool KeepsExpired { get; set; }
+
     /// <summary>
     /// Chooses a command's policy, until <see cref="EndExpiry"/>. Expired keys are hidden only from one that does not write: on a
     /// replica, or while a pause freezes the data.
@@ -84,7 +87,7 @@ internal sealed class CommandTime
     internal ExpiryPolicy BeginExpiry(Command command, bool isFrozen)
     {
         ExpiryPolicy outer = Expiry.Policy;
-        bool hides = _callersExpiry == ExpiryPolicy.Hide || (_callersExpiry == ExpiryPolicy.Remove && isFrozen);
+        bool hides = _callersExpiry == ExpiryPolicy.Hide || (_callersExpiry == ExpiryPolicy.Remove && (isFrozen | KeepsExpired));
         if (hides || outer != _callersExpiry) Expiry = new ExpiryClock(NowMs, !hides ? _callersExpiry : command.Is(CommandFlags.Write) ? ExpiryPolicy.Remove : ExpiryPolicy.Hide);
         return outer;
     }

@@ -43,7 +43,7 @@ internal sealed class Engine : ServerCore
     }
 
     /// <summary>Whether keys may expire and be evicted now. What is loaded stays until the server has begun: only then do replicas hear of a removal.</summary>
-    internal bool MayRemoveKeys(long steadyMs) => Pause.EndIfOver(steadyMs) && !WriteGate.Waits && !Replication.IsReplica && (Attention.Flags & ServerAttention.Loading) == 0;
+    internal bool MayRemoveKeys(long steadyMs) => Pause.EndIfOver(steadyMs) && !WriteGate.Waits && !Replication.IsReplica && (Attention.Flags & ServerAttention.Loading) == 0 && Routing.Value is null or { RemovesKeys: true };
 
     /// <summary>Whether blocked clients may be served although no command has changed their keys: what serves them writes.</summary>
     internal bool MayServeByTime(long steadyMs) => MayRemoveKeys(steadyMs) && WriteGate.Refusal is null && !WriteGate.LacksReplicas;

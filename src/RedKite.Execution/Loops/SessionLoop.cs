@@ -191,7 +191,7 @@ internal sealed class SessionLoop : IConnectionHandler
         Executor.Reply.RepeatedBytesMax = _engine.RepeatedReplyBytesMax;
         Executor.Waits.BeginInput(_loop.Cycles);
         LeaseDeadline? lease = _engine.Routing.Lease;
-        if (lease is not null) connection.BeginReplies(lease.Current); // another node may have taken over before this was executed: then no reply leaves
+        if (lease is not null) connection.BeginReplies(session.Own.Deadline = lease.DeadlineOfNow()); // another node may have taken over before this was executed: then no reply leaves
         int consumed = session.Blocked is null ? Executor.Run(session, input) : 0;
         bool replied = Executor.Reply.Length > 0 || Executor.Reply.Overflowed;
         if (session.ClosesAfterReply && connection.OutputBytes + Executor.Reply.Length < FarewellBytesMax) _engine.Clients.Remove(session);

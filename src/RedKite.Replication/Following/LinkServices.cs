@@ -31,8 +31,8 @@ internal sealed record LinkServices
     /// <summary>What the server is in a cluster with a store; null: nothing.</summary>
     internal Func<AgreedIdentity?> Identity { get; init; } = static () => null;
 
-    /// <summary>Called when a primary has answered a link, before what it sends is executed or loaded: whether it sends all its data. On the link's thread.</summary>
-    internal Action<bool> Answered { get; init; } = static _ => { };
+    /// <summary>Called when a primary has answered a link, before what it sends is executed or loaded: whether it sends all its data. On the link's thread, until the link is ended.</summary>
+    internal Action<bool, CancellationToken> Answered { get; init; } = static (_, _) => { };
 
     /// <summary>Ends the waits of blocked clients by an error: what they wait for may never come to a replica.</summary>
     internal required Action<bool> EndWaits { get; init; }

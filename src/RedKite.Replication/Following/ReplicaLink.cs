@@ -167,7 +167,7 @@ internal sealed partial class ReplicaLink : IReplicaLink, IDisposable
             var handshake = new PrimaryHandshake(connection, _core.Settings, _core.Log, _services.Port(), _services.Identity());
             handshake.Introduce();
             SyncAnswer answer = Ask(handshake);
-            _services.Answered(answer.MainClientId > 0 || answer.IsFull);
+            _services.Answered(answer.MainClientId > 0 || answer.IsFull, _stop.Token);
             if (answer.MainClientId > 0) SynchronizeApart(connection, answer.MainClientId, connecting.Token);
             else if (answer.IsFull) Synchronize(connection, answer);
             else Continue(answer);

@@ -1,5 +1,6 @@
 using RedKite.Net;
 using RedKite.Server.Cluster;
+using RedKite.Server.Model;
 using RedKite.Server.Tests.Replication;
 using RedKite.TestSupport;
 
@@ -66,6 +67,111 @@ public sealed class LeaseExitTests : IAsyncDisposable
         Assert.Equal(2, _lease.Late);
     }
 
+    // The other client's batch is over in time, and the iteration is not.
+    [Theory]
+    [InlineData("BLPOP list 0", "RPUSH list a")]
+    [InlineData("XREADGROUP GROUP g c BLOCK 0 STREAMS list >", "XADD list * a b")]
+    public async Task A_reply_that_is_queued_for_a_served_client_does_not_leave_behind_the_lease(string waits, string serves)
+    {
+        await StartAsync();
+        RespConnection client = Connect(), other = Connect();
+        if (waits.StartsWith('X')) other.Run("XGROUP CREATE list g $ MKSTREAM");
+        client.SendCommand(waits);
+        _node.WaitFor(() => Server.Engine.Blocked.Count == 1, "the wait");
+        Connection waiting = Server.Loops[0].Loop.Connections.Single(static connection => SessionOf(connection).Blocked is not null);
+        _clock.HasPassed = () => waiting.OutputBytes > 0; // it looks when they are queued, too
+        other.SendCommand(serves);
+        IsClosed(client);
+    }
+
+    // One that has ended without a result has been executed by nothing, whatever has been served before.
+    [Fact]
+    public async Task A_wait_that_times_out_in_a_later_term_is_answered()
+    {
+        await StartAsync();
+        RespConnection client = Connect();
+        client.SendCommand("BLPOP list 0");
+        _node.WaitFor(() => Server.Engine.Blocked.Count == 1, "the wait");
+        Connect().Run("RPUSH list a").IsInteger(1);
+        Assert.Equal("*[$list $a]", client.Read().ToString());
+        client.SendCommand("BLPOP list 0.05");
+        _node.WaitFor(() => Server.Engine.Blocked.Count == 1, "the wait");
+        OnLoop(static () => { });
+        _lease.End();
+        Begin();
+        client.Read().IsNull();
+        client.Run("PING");
+    }
+
+    // They have no key, and what has one is refused when it has worked.
+    [Fact]
+    public async Task Work_in_slices_without_a_lease_is_answered()
+    {
+        await StartAsync();
+        RespConnection client = Connect();
+        client.Run("RPUSH source a b c").IsInteger(3);
+        _lease.End();
+        for (int i = 0; i < 2; i++) Assert.Equal(40, client.Run("DEBUG DIGEST").Text!.Length);
+        client.Run("COPY source {source}2").IsError("CLUSTERDOWN The cluster is down");
+        Assert.Equal(0, _lease.Late);
+    }
+
+    // The lease begins behind its first command, and may end behind the second one: another node may have taken over before the reply leaves.
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_batch_that_begins_without_a_lease_leaves_in_the_term_that_begins_in_it(bool ends)
+    {
+        await StartAsync();
+        RespConnection client = Connect();
+        long id = client.Run("CLIENT ID").Number;
+        Session session = SessionOf(Server.Loops[0].Loop.Connections.Single(connection => SessionOf(connection).Id == id));
+        _lease.End();
+        int terms = 0;
+        _clock.Looked = () =>
+        {
+            if (session.Name == "named" && terms++ == 0) Begin();
+        };
+        if (ends) _clock.HasPassed = () => Server.Engine.Keyspace.Databases[0].Count > 0;
+        client.Send([.. CommandLine.Encode(CommandLine.Split("CLIENT SETNAME named")), .. CommandLine.Encode(CommandLine.Split("SET key value"))]);
+        if (ends)
+        {
+            IsClosed(client);
+            Assert.Equal(1, Server.Engine.Keyspace.Databases[0].Count);
+        }
+        else
+        {
+            client.Read().IsOk();
+            client.Read().IsOk();
+        }
+    }
+
+    // It would count as lost when another node has taken over.
+    [Fact]
+    public async Task Nothing_is_removed_by_itself_without_a_lease()
+    {
+        await StartAsync("cluster-allow-reads-when-down", "yes");
+        RespConnection client = Connect();
+        client.Run("SET volatile 1 PX 1").IsOk();
+        client.Run("HSET fields {a}1 1 b 2");
+        client.Run("HPEXPIRE fields 1 FIELDS 1 b");
+        _lease.End();
+        long offset = Server.Parts.ReplicaStream.Offset;
+        long passes = Server.Engine.Clock.NowMs + 2;
+        _node.WaitFor(() => Server.Engine.Clock.NowMs > passes, "the time of the keys");
+        client.Run("GET volatile").IsNull();
+        Assert.Equal("$fields", client.Run("RANDOMKEY").ToString());
+        client.Run("EVAL_RO \"return redis.call('exists', KEYS[1])\" 1 volatile").IsInteger(0);
+        OnLoop(Server.Loops[0].RunDue);
+        Assert.False(Server.Engine.MayRemoveKeys(Server.Engine.Clock.SteadyMs)); // by which what is evicted goes, too
+        Assert.Equal((2, offset), (Server.Engine.Keyspace.Databases[0].Count, Server.Parts.ReplicaStream.Offset));
+        Begin();
+        OnLoop(Server.Loops[0].RunDue);
+        client.Run("GET volatile").IsNull();
+        client.Run("HLEN fields").IsInteger(1);
+        Assert.Equal(1, Server.Engine.Keyspace.Databases[0].Count);
+    }
+
     [Fact]
     public async Task Reads_that_are_allowed_without_a_lease_are_served_without_one()
     {
@@ -87,6 +193,7 @@ public sealed class LeaseExitTests : IAsyncDisposable
         subscriber.Run("SUBSCRIBE news");
         client.SendCommand("BLPOP list 0");
         _node.WaitFor(() => Server.Engine.Blocked.Count == 1, "the wait");
+        OnLoop(static () => { }); // it has looked whether it may wait
         _lease.End();
         Connect().Run("PUBLISH news a").IsInteger(1); // no write, and it has no key
         Assert.Equal("*[$message $news $a]", subscriber.Read().ToString());
@@ -120,6 +227,7 @@ public sealed class LeaseExitTests : IAsyncDisposable
         Fails(() => client.Set("key", "value"));
         Assert.Equal("CLUSTERDOWN The cluster is down", client.Execute("GET", "key").Text); // nothing of it is left
         _clock.HasPassed = () => false;
+        Begin();
         Assert.Equal("value", client.GetString("key"));
         EndsWhenWritten(keys: 2);
         Fails(() => session.Execute("SET", "other", "value"));
@@ -229,7 +337,11 @@ public sealed class LeaseExitTests : IAsyncDisposable
 
     private void Begin() => _lease.Extend(TestLease.Begin, TimeSpan.FromSeconds(10));
 
-    private void EndsWhenWritten(int keys = 1) => _clock.HasPassed = () => Server.Engine.Keyspace.Databases[0].Count >= keys;
+    private void EndsWhenWritten(int keys = 1)
+    {
+        _clock.HasPassed = () => Server.Engine.Keyspace.Databases[0].Count >= keys;
+        Begin(); // anew, if a command has seen that it had ended
+    }
 
     private RespConnection Connect()
     {
@@ -237,6 +349,8 @@ public sealed class LeaseExitTests : IAsyncDisposable
         _clients.Add(client);
         return client;
     }
+
+    private static Session SessionOf(Connection connection) => (Session)connection.State!;
 
     private void OnLoop(Action action)
     {
@@ -274,6 +388,12 @@ public sealed class LeaseExitTests : IAsyncDisposable
             HasPassed = () => Interlocked.Decrement(ref _looks) < 0;
         }
 
-        public override long GetTimestamp() => HasPassed() ? Begin + 1000 : Begin + 1;
+        internal Action Looked { get; set; } = static () => { };
+
+        public override long GetTimestamp()
+        {
+            Looked();
+            return HasPassed() ? Begin + 1000 : Begin + 1;
+        }
     }
 }

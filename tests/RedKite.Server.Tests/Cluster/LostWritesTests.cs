@@ -112,20 +112,68 @@ public sealed class LostWritesTests
             disk.CreateFolder(folder);
             var lost = new LostWrites(primary.Server.Engine, new LostHost(state.Topology.Terms.Of(state.Self.ShardId), Encoding.Latin1.GetBytes(command)), disk);
             lost.NoteSuccessor(state.Self.ShardId);
-            lost.NoteAnswer(isFull: true, state);
+            lost.NoteAnswer(isFull: true, state, CancellationToken.None);
             Assert.Contains(capacity < command.Length ? "nothing is kept: " : "has the commands on data: 1.", lost.News, StringComparison.Ordinal);
             Assert.Equal(capacity < command.Length ? 0 : 1, disk.List(folder).Count);
-            lost.NoteAnswer(isFull: true, state); // another attempt of the same link
+            lost.NoteAnswer(isFull: true, state, CancellationToken.None); // another attempt of the same link
             Assert.Equal(capacity < command.Length ? 0 : 1, disk.List(folder).Count);
         }
     }
 
+    // What the link was told to end leaves nothing behind, and the next one begins anew.
+    [Fact]
+    public async Task Writing_ends_with_its_link()
+    {
+        await using RedKiteTestCluster cluster = await StartAsync();
+        (RedKiteTestNode primary, RedKiteTestNode replica) = await ReplicatedAsync(cluster, "SET", "kept", "1");
+        await TakeOverAsync(primary, replica);
+        ClusterState state = primary.Server.Cluster!.State;
+        string folder = primary.Server.Engine.Settings.DirectoryPath;
+        using var link = new CancellationTokenSource();
+        var disk = new FaultyFiles();
+        disk.CreateFolder(folder);
+        byte[] command = Encoding.Latin1.GetBytes($"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$90000\r\n{new string('x', 90_000)}\r\n");
+        var lost = new LostWrites(primary.Server.Engine, new LostHost(state.Topology.Terms.Of(state.Self.ShardId), command) { Reading = link.Cancel }, disk);
+        lost.NoteSuccessor(state.Self.ShardId);
+        Assert.Throws<OperationCanceledException>(() => lost.NoteAnswer(isFull: true, state, link.Token));
+        Assert.Empty(disk.List(folder));
+        Assert.Null(lost.News);
+        lost.NoteAnswer(isFull: true, state, CancellationToken.None);
+        Assert.Single(disk.List(folder));
+    }
+
+    // The stream selects a database only where it changes.
+    [Fact]
+    public async Task Each_command_is_kept_with_its_database()
+    {
+        await using RedKiteTestCluster cluster = await StartAsync(("cluster-databases", "3"));
+        (RedKiteTestNode primary, RedKiteTestNode replica) = await ReplicatedAsync(cluster, "SET", "kept", "1");
+        using RedKiteSession session = primary.Server.CreateSession();
+        session.Execute("SELECT", "2");
+        session.Execute("SET", "kept", "2");
+        while (OffsetOf(replica) < OffsetOf(primary)) await Task.Delay(Look, TestContext.Current.CancellationToken);
+        await CutReplicaOffAsync(primary, replica);
+        session.Execute("SET", "lost", "2"); // selects nothing
+        primary.Server.Execute("SET", "lost", "0");
+        session.Execute("SELECT", "1");
+        foreach (string line in (string[])["MULTI", "SET lost 1", "EXEC"]) Assert.False(session.Execute(line.Split(' ')).IsError);
+        await TakeOverAsync(primary, replica);
+        string text = await File.ReadAllTextAsync(Assert.Single(LostFiles(primary)), TestContext.Current.CancellationToken);
+        Assert.Equal(["SELECT 2", "SET lost 2", "SELECT 0", "SET lost 0", "SELECT 1", "SET lost 1"], Commands(text));
+        Assert.Contains("has the commands on data: 3.", primary.Server.Cluster!.Lost.News, StringComparison.Ordinal);
+    }
+
     private sealed class LostHost(ShardTerms terms, byte[] lost) : IClusterHost
     {
+        internal Action? Reading { get; init; }
+
         public (string History, long Offset)? Position => (terms.TakenOverFrom, terms.TakenOverAt + lost.Length);
+
+        public int StreamDatabase => throw new NotSupportedException();
 
         public bool ReadStream(long from, long to, Action<ReadOnlySpan<byte>> read)
         {
+            Reading?.Invoke();
             Assert.Equal((terms.TakenOverAt, terms.TakenOverAt + lost.Length), (from, to));
             read(lost);
             return true;
@@ -167,7 +215,7 @@ public sealed class LostWritesTests
         const string Kept = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\n\r\n*1\r\n*1\r\n$5\r\nMULTI\r\n*2\r\n$4\r\nincr\r\n$0\r\n\r\n*1\r\n$4\r\nEXEC\r\n";
         const string Stream = "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\n\r\n*1\r\n*1\r\n$4\r\nPING\r\n*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n*1\r\n$5\r\nMULTI\r\n*3\r\n$7\r\npublish\r\n$3\r\nSET\r\n$1\r\nk\r\n*2\r\n$4\r\nincr\r\n$0\r\n\r\n*1\r\n$4\r\nEXEC\r\n";
         var copied = new StringBuilder();
-        var copy = new DataCommands(piece => copied.Append(Encoding.Latin1.GetString(piece)));
+        var copy = new DataCommands(piece => copied.Append(Encoding.Latin1.GetString(piece)), database: 0);
         byte[] stream = Encoding.Latin1.GetBytes(Stream);
         for (int i = 0; i < stream.Length; i += bytes) copy.Add(stream.AsSpan(i, Math.Min(bytes, stream.Length - i)));
         Assert.Equal(Kept, copied.ToString());
@@ -175,6 +223,21 @@ public sealed class LostWritesTests
     }
 
     [Theory]
+    [InlineData(1)]
+    [InlineData(1000)]
+    public void Databases_are_selected_wherever_the_stream_is_cut(int bytes)
+    {
+        const string Stream = "*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nDEL\r\n$1\r\na\r\n*2\r\n$6\r\nselect\r\n$2\r\n12\r\n*1\r\n$4\r\nPING\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*2\r\n$3\r\nDEL\r\n$1\r\nb\r\n*2\r\n$3\r\nDEL\r\n$1\r\nc\r\n*2\r\n$6\r\nSELECT\r\n$2\r\n12\r\n*2\r\n$3\r\nDEL\r\n$1\r\nd\r\n";
+        var copied = new StringBuilder();
+        var copy = new DataCommands(piece => copied.Append(Encoding.Latin1.GetString(piece)), database: 12);
+        byte[] stream = Encoding.Latin1.GetBytes(Stream);
+        for (int i = 0; i < stream.Length; i += bytes) copy.Add(stream.AsSpan(i, Math.Min(bytes, stream.Length - i)));
+        Assert.Equal(["SELECT 12", "DEL a", "SELECT 3", "DEL b", "DEL c", "SELECT 12", "DEL d"], Commands(copied.ToString()));
+        Assert.Equal(4, copy.Count);
+    }
+
+    [Theory]
+    [InlineData("*2\r\n$6\r\nSELECT\r\n$10\r\n4294967296\r\n")]
     [InlineData("+OK\r\n")]
     [InlineData("*x\r\n")]
     [InlineData("*1\r\n*1\r\n")]
@@ -182,7 +245,7 @@ public sealed class LostWritesTests
     [InlineData("*1\r\n$65\r\n")]
     [InlineData("*00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000001\r\n")]
     public void What_is_no_stream_is_refused(string text) =>
-        Assert.Throws<InvalidDataException>(() => new DataCommands(static _ => { }).Add(Encoding.Latin1.GetBytes(text)));
+        Assert.Throws<InvalidDataException>(() => new DataCommands(static _ => { }, database: 0).Add(Encoding.Latin1.GetBytes(text)));
 
     private static Task<RedKiteTestCluster> StartAsync(params (string Name, string Value)[] settings) => RedKiteTestCluster.StartAsync(new RedKiteTestClusterOptions
     {

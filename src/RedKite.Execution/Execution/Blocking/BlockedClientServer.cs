@@ -214,7 +214,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
             else client.IsCallCounted = true; // as one that was rejected
             client.Reply = Payload.Of(_engine.Buffers, _reply);
             client.ServedAt = Arrival.Now();
-            session.Own.Deadline = deadline;
+            if (client.Work is null) session.Own.Deadline = deadline; // work has that of its begin, and is admitted again
             _engine.Blocked.RemoveLocked(client);
             _blocking.Unblocked.Add(client);
         }

@@ -94,6 +94,58 @@ public sealed class NodeAgentTests : IDisposable
         await EndAsync(running);
     }
 
+    // The watch still tells of it, or the node itself; nothing else is answered.
+    [Theory]
+    [InlineData("taken out")]
+    [InlineData("slots elsewhere")]
+    [InlineData("sealed")]
+    [InlineData("more replicas")]
+    public async Task Rights_are_lost_although_the_store_does_not_answer(string how)
+    {
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves && Status().Serves);
+        _store.IsAway = true;
+        _node.IsNoSuccessor = true;
+        _agent.LookAgain(); // the report is in doubt from here on
+        await UntilAsync(() => _store.Lost > 0);
+        ClusterTopology now = Shared().Topology, next = now;
+        if (how == "taken out") next = now.WithPrimary(Other, epoch: 2).Without(Id);
+        if (how == "slots elsewhere") next = now.WithNode(Other, new ClusterNode(Other) { ShardId = ClusterNode.ShardIdOf(Other), Ip = "127.0.0.1", Port = 2 }).WithOwner(Enumerable.Range(0, KeySlot.Count), Other);
+        if (how == "sealed") next = now.WithTerms(Shard, now.Terms.Of(Shard) with { SealedAt = now.Version + 1 });
+        if (next == now) _node.Acks = 1;
+        else Commit(next.WithVersion(now.Version + 1));
+        int lost = _store.Lost;
+        _agent.LookAgain();
+        await UntilAsync(() => Lost() || _store.Lost >= lost + 3);
+        Assert.True(Lost());
+        Assert.True(!_deadline.HasEnded);
+        _store.IsAway = false;
+        await EndAsync(running);
+
+        bool Lost() => how == "slots elsewhere" ? _node.Topology.OwnerOf(0)?.Id == Other : !_node.Serves;
+    }
+
+    // Its key has another revision than it knows, as a report of before has arrived late: a change by the revision that it knows is refused.
+    [Fact]
+    public async Task A_handover_that_is_refused_has_the_report_read()
+    {
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves && Status().Serves);
+        Register(Other);
+        _node.Preparing = () =>
+        {
+            StoreEntry own = Registration();
+            if (_node.Handovers == 1) _data.TryCommit([], [new StorePut(own.Key, own.Value, _agent.Lease)]);
+        };
+        ClusterTopology now = Shared().Topology;
+        Commit(now.WithTerms(Shard, now.Terms.Of(Shard) with { HandoverTo = Other }).WithVersion(now.Version + 1));
+        await UntilAsync(() => _node.Topology.Find(Id) is { IsPrimary: false } || _node.Handovers > 2);
+        Assert.Equal(2, _node.Handovers);
+        await EndAsync(running);
+    }
+
     [Fact]
     public async Task A_key_that_another_one_has_written_ends_the_registration()
     {
@@ -233,6 +285,10 @@ public sealed class NodeAgentTests : IDisposable
 
         internal string? HandedOverTo { get; private set; }
 
+        internal int Handovers { get; private set; }
+
+        internal Action? Preparing { get; set; }
+
         public ClusterNode Describe() => new(id) { ShardId = "", Ip = "127.0.0.1", Port = 1 };
 
         public Task Apply(ClusterTopology topology, bool serves)
@@ -264,6 +320,8 @@ public sealed class NodeAgentTests : IDisposable
         public Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation)
         {
             HandedOverTo = incarnation;
+            Handovers++;
+            Preparing?.Invoke();
             return Task.FromResult(true);
         }
 
@@ -295,10 +353,14 @@ public sealed class NodeAgentTests : IDisposable
             return _answer = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         }
 
-        public Task<StoreSnapshot> Read(string keysFrom, CancellationToken cancellation) => store.Read(keysFrom, cancellation);
+        /// <summary>Whether it answers nothing but the watch and renewals.</summary>
+        internal bool IsAway { get; set; }
+
+        public Task<StoreSnapshot> Read(string keysFrom, CancellationToken cancellation) => IsAway ? throw NoAnswer() : store.Read(keysFrom, cancellation);
 
         public async Task<long?> TryCommit(IReadOnlyList<StoreCondition> conditions, IReadOnlyList<StorePut> puts, CancellationToken cancellation)
         {
+            if (IsAway) throw NoAnswer();
             Committing?.Invoke(puts);
             bool isReport = puts.Any(static put => put.Key == StoreKeys.Node(Id));
             if (isReport && LosesReports == Loss.Requests) throw NoAnswer();
