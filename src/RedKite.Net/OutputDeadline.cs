@@ -15,12 +15,19 @@ internal sealed class OutputDeadline(TimeProvider time, Action? missed = null)
     internal long Timestamp => Volatile.Read(ref _timestamp);
 
     /// <summary>That of the right which is given anew when this one has ended; null: none may be.</summary>
-    internal OutputDeadline? Next { get; set; }
+    internal OutputDeadline? Next { get; private set; }
 
     /// <summary>Begins it; only before others know it.</summary>
     internal OutputDeadline Until(long timestamp)
     {
         _timestamp = timestamp;
+        return this;
+    }
+
+    /// <summary>Names the next one; before this one is extended for the first time.</summary>
+    internal OutputDeadline Before(OutputDeadline next)
+    {
+        Next = next;
         return this;
     }
 

@@ -19,7 +19,7 @@ internal sealed class LeaseDeadline
     internal LeaseDeadline(TimeProvider time)
     {
         _time = time;
-        _term = new OutputDeadline(time) { Next = NotBegun() }; // it has ended
+        _term = new OutputDeadline(time).Before(NotBegun()); // it has ended
     }
 
     /// <summary>The term of now, which may have passed.</summary>
@@ -50,8 +50,7 @@ internal sealed class LeaseDeadline
     {
         long until = sent + (long)(valid.TotalSeconds * _time.TimestampFrequency);
         if (_term.TryExtend(until)) return;
-        OutputDeadline next = _term.Next!;
-        next.Next = NotBegun();
+        OutputDeadline next = _term.Next!.Before(NotBegun());
         next.TryExtend(until);
         _term = next;
     }

@@ -10,6 +10,7 @@ internal sealed class CommandTime
     private long _timestamp; // of NowMs
     private long _stoppedAt;
     private long _stoppedMicroseconds;
+    private bool _keepsExpired;
     private ExpiryPolicy _callersExpiry;
 
     internal CommandTime(ServerClock clock, AccessRecorder accesses)
@@ -76,8 +77,8 @@ internal sealed class CommandTime
         _accesses.SetTime(NowMs);
     }
 
-    /// <summary>Whether a command that does not write leaves what has expired, as the node may not remove it.</summary>
-    internal bool KeepsExpired { get; set; }
+    /// <summary>Whether commands that do not write leave what has expired from now on, as the node may not remove it.</summary>
+    internal void KeepExpired(bool keeps) => _keepsExpired = keeps;
 
     /// <summary>
     /// Chooses a command's policy, until <see cref="EndExpiry"/>. Expired keys are hidden only from one that does not write: on a
@@ -87,7 +88,7 @@ internal sealed class CommandTime
     internal ExpiryPolicy BeginExpiry(Command command, bool isFrozen)
     {
         ExpiryPolicy outer = Expiry.Policy;
-        bool hides = _callersExpiry == ExpiryPolicy.Hide || (_callersExpiry == ExpiryPolicy.Remove && (isFrozen | KeepsExpired));
+        bool hides = _callersExpiry == ExpiryPolicy.Hide || (_callersExpiry == ExpiryPolicy.Remove && (isFrozen | _keepsExpired));
         if (hides || outer != _callersExpiry) Expiry = new ExpiryClock(NowMs, !hides ? _callersExpiry : command.Is(CommandFlags.Write) ? ExpiryPolicy.Remove : ExpiryPolicy.Hide);
         return outer;
     }

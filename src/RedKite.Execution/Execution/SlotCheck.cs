@@ -32,7 +32,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         _used = Routing;
         _isMoving = Waits = false;
         if (_used is not { } routing) return null;
-        _environment.Time.KeepsExpired = !routing.RemovesKeys;
+        _environment.Time.KeepExpired(!routing.RemovesKeys);
         account.BeginIn(KeySlot.None);
         if (!MayHaveKeys(command)) return null;
         bool isQueued = Admission.IsQueued(cmd, command);
