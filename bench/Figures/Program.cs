@@ -29,6 +29,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["types"] = TypesScenario.Run,
     ["messages"] = MessagesScenario.Run,
     ["vectors"] = VectorsScenario.Run,
+    ["documents"] = DocumentsScenario.Run,
     ["embedding"] = EmbeddingScenario.Run,
     [ChurnScenario.Name] = ChurnScenario.Run,
 };

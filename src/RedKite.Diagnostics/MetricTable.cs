@@ -123,6 +123,7 @@ internal static class MetricTable
     // Data
     internal static readonly Metric Keys = Row("keys", "redkite.keyspace.keys", Gauge, Count, "Keys in all databases.", o => o.Keys);
     internal static readonly Metric LargestKey = Row("largest_key_bytes", "redkite.keyspace.largest_key", Gauge, Bytes, "Memory of the largest key, as the last survey saw it.", o => o.LargestKeyBytes);
+    internal static readonly Metric LargestDocument = Row("largest_document_bytes", "redkite.keyspace.largest_document", Gauge, Bytes, "Memory of the largest JSON document, as the last survey saw it.", o => o.LargestDocumentBytes);
     internal static readonly Metric HottestKey = Row("hottest_key_percent", "redkite.keyspace.hottest_key_share", Gauge, Percent, "Share of the requests with keys that used the hottest key, in the last ten seconds (sampled).", o => o.HottestKeyPercent);
     internal static readonly Metric ExpiringKeys = Row("expires", "redkite.keyspace.expiring_keys", Gauge, Count, "Keys that have an expiry.", o => o.ExpiringKeys);
     internal static readonly Metric ExpiredKeys = Row("expired_keys", "redkite.keyspace.removed_keys{reason=expired}", Counter, Count, "Keys removed because they had expired.", o => o.ExpiredKeys);

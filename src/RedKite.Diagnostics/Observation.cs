@@ -97,6 +97,9 @@ internal sealed record Observation
     /// <summary>The memory of the largest key of the last survey; NaN: none has ended.</summary>
     internal required double LargestKeyBytes { get; init; }
 
+    /// <summary>The memory of the largest JSON document, as the last survey saw it; NaN: there is no survey.</summary>
+    internal required double LargestDocumentBytes { get; init; }
+
     /// <summary>The share of the requests with keys that used the hottest key.</summary>
     internal required double HottestKeyPercent { get; init; }
 

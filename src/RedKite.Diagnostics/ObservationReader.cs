@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using RedKite.Net;
+using RedKite.Persistence.Types;
 using RedKite.Server.Cluster;
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
@@ -117,6 +118,7 @@ internal sealed class ObservationReader : IDisposable
             Link = _parts.Core.Replication.LinkCounts,
             Keys = keys,
             LargestKeyBytes = _parts.KeySurvey() is { } survey ? survey.Largest(1).FirstOrDefault()?.Bytes ?? 0 : double.NaN,
+            LargestDocumentBytes = _parts.KeySurvey() is { } seen ? LargestDocument(seen) : double.NaN,
             HottestKeyPercent = ReadHottestKey(registry),
             ExpiringKeys = expiring,
             KeysCalls = CallsOf(registry, "keys"u8),
@@ -140,6 +142,9 @@ internal sealed class ObservationReader : IDisposable
     });
 
     // Read every five seconds, because that merges the counts of some thousands of keys.
+    private static double LargestDocument(KeySurveyResult survey) =>
+        PersistedTypes.Find("ReJSON-RL"u8) is { } type && survey.Types.TryGetValue(type.Stored.Number, out TypeSurvey? documents) && documents.Largest.Count > 0 ? documents.Largest[0].Bytes : 0;
+
     private double ReadHottestKey(MetricsRegistry registry) =>
         ++_observations % HotKeyEverySeconds == 0 ? _hottestKeyPercent = HotKeySketch.HottestPercent(registry.Executors, _parts.Core.Clock.NowMs) : _hottestKeyPercent;
 

@@ -20,6 +20,9 @@ internal static partial class AllowedDifferences
     // Of Redis 8.6 and 8.8.
     private static readonly string[] NewerSettings = ["stream-idmp-duration", "stream-idmp-maxsize", "slowlog-entry-max-argc", "slowlog-entry-max-string-len"];
 
+    // Of Redis 8 as it is delivered by its makers.
+    private static readonly string[] OtherModules = ["ReJSON", "bf", "timeseries"];
+
     // Policies of Redis 8.6, and classes of events of 8.2 and 8.8, as errors list them.
     private static readonly string[] NewerWords = [", volatile-lrm, allkeys-lrm", "ocSTIV"];
 
@@ -72,6 +75,7 @@ internal static partial class AllowedDifferences
         new("DEBUG", "OBJECT", c => Both(c, v => v.Marker == '+' && DebugObject().IsMatch(v.Text)), "addresses and memory sizes are specific to the server"),
         new("LOLWUT", "", c => Both(c, v => v.IsString && LolwutEnd().IsMatch(v.Text)), "only the last line, the version, is specified"),
         new("HELLO", "", SameHello, "versions and client ids are specific to the server"),
+        new("MODULE", "LIST", c => SameModules(c.Oracle, c.Subject), "Debian's Redis has no other modules"),
         new("CLIENT", "ID", c => Both(c, v => v.IsInteger && v.Number > 0), "client ids are specific to the server"),
         new("CLIENT", "INFO", c => SameClientLines(c, exactly: 1), "addresses, ages and buffer sizes are specific to the server; "),
         new("CLIENT", "LIST", c => SameClientLines(c, exactly: null), "addresses, ages and buffer sizes are specific to the server; "),
@@ -161,8 +165,11 @@ internal static partial class AllowedDifferences
         if (!Both(c, v => v.Marker is '%' or '*' && v.Items.Count == 14 && v["id"] is { IsInteger: true } && v["version"] is { } version && Version().IsMatch(version.Text)))
             return false;
         return c.Oracle.Marker == c.Subject.Marker && Enumerable.Range(0, 14).All(i =>
-            c.Oracle.Items[i].Equals(c.Subject.Items[i]) || (i % 2 == 1 && c.Oracle.Items[i - 1].Text is "id" or "version"));
+            c.Oracle.Items[i].Equals(c.Subject.Items[i]) || (i % 2 == 1 && (c.Oracle.Items[i - 1].Text is "id" or "version" || (c.Oracle.Items[i - 1].Text == "modules" && SameModules(c.Oracle.Items[i], c.Subject.Items[i])))));
     }
+
+    private static bool SameModules(RespValue oracle, RespValue subject) =>
+        oracle.Items.Count < subject.Items.Count && oracle.Items.SequenceEqual(subject.Items.Take(oracle.Items.Count)) && subject.Items.Skip(oracle.Items.Count).All(module => OtherModules.Contains(module["name"]!.Text));
 
     private static int VersionOf(byte[]? dump) => dump is { Length: > 10 } ? dump[^10] | (dump[^9] << 8) : 0;
 

@@ -48,7 +48,7 @@ public sealed class NRedisStackTests
         Assert.Equal(6, json.StrAppend("doc", " II", "$.name")[0]);
         Assert.Equal(6, json.StrLen("doc", "$.name")[0]);
         Assert.False(json.Toggle("doc", "$.on")[0]);
-        Assert.Equal("INTEGER", json.Type("doc", "$.age")[0].ToString());
+        Assert.Equal("INTEGER", json.Type("doc", "$.age").Single().ToString());
         Assert.Equal(["age", "tags"], json.ObjKeys("doc", "$.nested").Single());
         Assert.Equal(2, json.ObjLen("doc", "$.nested")[0]);
         Assert.Equal(35, json.Get<int>("doc", "$.age"));

@@ -12,6 +12,7 @@ internal static class MemoryRules
     private const double SoonSeconds = 3600;
     private const int RecentSeconds = 60;
     private const double Tangible = 64 << 20; // below, ratios say nothing
+    private const double DocumentBytes = 1 << 20;
 
     internal static FindingRule[] All =>
     [
@@ -60,6 +61,10 @@ internal static class MemoryRules
             "BIGKEYS names the key. Split it, or read and delete it in parts.", "keys",
             view => view[LargestKey] > Tangible ? new("A key is very large", Text($"the largest takes {Bytes(view[LargestKey])}"), view[LargestKey] > 8 * Tangible ? Warning : Notice) : null)
         { Culprit = culprits => culprits.LargestKey() },
+        new("document-grows", "A JSON document of more than 1 MiB has grown for five minutes, and all through the last one, according to the background survey: a list in it is added to, and nothing is removed.",
+            "BIGKEYS TYPE ReJSON-RL names the key. Keep what is added without end in a stream or list with a bound, or cut the list with JSON.ARRTRIM.", "keys",
+            view => view[LargestDocument] > DocumentBytes && view.LastingGrowth(LargestDocument, TrendSeconds / 2) is > 0 and var slope
+                ? new("A document grows without end", Text($"the largest takes {Bytes(view[LargestDocument])}, growing by {Bytes(slope * 60)} a minute"), Notice) : null),
         new("managed-heap-large", "The managed heap has committed more than 512 MiB and more than half of the process's memory. Data is not kept there.",
             "A host application in the process may hold it. Otherwise take a debug package and report a bug.", "memory",
             view => view[ManagedCommitted] > 512 << 20 && view[ManagedCommitted] > view[Resident] / 2

@@ -12,9 +12,6 @@ internal readonly ref struct JsonFormat(ReadOnlySpan<byte> indent, ReadOnlySpan<
 
     internal ReadOnlySpan<byte> Space { get; } = space;
 
-    /// <summary>The bytes that a value's depth may add to each of its lines.</summary>
-    internal long LineBytes => Newline.Length + ((long)Indent.Length * JsonParser.DepthMax);
-
     internal bool IsPlain => Indent.Length == 0 && Newline.Length == 0 && Space.Length == 0;
 
     internal void Line(NativeBuffer output, int depth)

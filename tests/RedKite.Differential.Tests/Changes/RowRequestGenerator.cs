@@ -26,6 +26,7 @@ internal sealed class RowRequestGenerator
         new("geo", "a b m km", "GEOADD K 13.3 38.1 a 15.0 37.5 b 2.3 48.8 c"),
         new("hyperloglog", "a x TODENSE", "PFADD K a b c"),
         new("stream", "g g g g a 0 0 1-1 1-1 2-1 9-9 > *", "XADD K 1-1 a 1; XADD K 2-1 b 2; XADD K 3-1 c 3; XGROUP CREATE K g 0; XREADGROUP GROUP g a COUNT 2 STREAMS K >"),
+        new("json", """$ $ $.n $.n $.s $.s $.s $.s "x" "x" "x" $.a $.a $.a $.b $.b $.o $..n .n 1 2 "x" [1] {"n":null,"z":1}""", """JSON.SET K $ "{\"n\":1,\"s\":\"x\",\"a\":[1,2.5,3],\"b\":true,\"o\":{\"n\":2}}" """),
     ];
 
     private static readonly string[] Words = ["*", "-", "+", ">", "$", "0", "0-0", "1-1", "[a", "(1", "-inf", "+inf", "u8", "i5", "f", "lib", "g", "a", "b", "m", "km", "1", "2"];
@@ -50,7 +51,7 @@ internal sealed class RowRequestGenerator
     /// <summary>Commands that prepare the keys, and then a request of the row: the last command.</summary>
     internal Episode Next(Command row)
     {
-        int ofFamily = Array.FindIndex(Types, type => type.Name == row.Group);
+        int ofFamily = Array.FindIndex(Types, type => type.Name == row.Group || type.Name == row.Category);
         _type = ofFamily >= 0 && !_random.Chance(20) ? ofFamily : _random.Below(Types.Length);
         _own = row.Keys.Length == 0 ? [.. Words, .. _payloads, Library] : Types[_type].Words.Split(' ');
         List<string> keys = [];
@@ -151,7 +152,7 @@ internal sealed class RowRequestGenerator
     private static string Latin1(RespValue reply) => Encoding.Latin1.GetString(reply.Payload!);
 
     /// <summary>A type of keys.</summary>
-    /// <param name="Name">The group of its commands in COMMAND DOCS.</param>
+    /// <param name="Name">The group of its commands in COMMAND DOCS, or their access category.</param>
     /// <param name="Words">Words that its commands need.</param>
     /// <param name="Shapes">Commands that create a key, which is K, one for each shape.</param>
     private sealed record KeyType(string Name, string Words, params string[] Shapes);

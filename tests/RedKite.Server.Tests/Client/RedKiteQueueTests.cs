@@ -23,7 +23,7 @@ public sealed class RedKiteQueueTests : IAsyncLifetime
     public void Every_command_of_the_typed_client_can_be_queued()
     {
         string[] queued = [.. typeof(RedKiteQueue).GetMethods().Where(static method => method.DeclaringType == typeof(RedKiteQueue) && !method.IsSpecialName).Select(Text)];
-        string[] called = [.. typeof(RedKiteCommands).GetMethods().Where(static method => method.DeclaringType == typeof(RedKiteCommands) && method.Name != "Execute" && !UsesMemory(method)).Select(Text)];
+        string[] called = [.. typeof(RedKiteCommands).GetMethods().Where(static method => method.DeclaringType == typeof(RedKiteCommands) && !method.IsSpecialName && method.Name != "Execute" && !UsesMemory(method)).Select(Text)];
         Assert.Equal(called.Order(StringComparer.Ordinal), queued.Where(static text => !text.StartsWith("Queue(", StringComparison.Ordinal)).Order(StringComparer.Ordinal));
 
         static string Text(MethodInfo method) => $"{method.Name}({string.Join(", ", method.GetParameters().Select(static parameter => $"{parameter.ParameterType} {parameter.Name} {parameter.RawDefaultValue}"))})";

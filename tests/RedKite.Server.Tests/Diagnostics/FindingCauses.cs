@@ -26,6 +26,7 @@ internal static class FindingCauses
         ["fragmented"] = new(Warning, (AllocatorActive, 300 * MiB), (AllocatorAllocated, 150 * MiB)),
         ["buffers-large"] = new(Warning, (BufferBytes, 70 * MiB), (UsedMemory, 200 * MiB)),
         ["big-key"] = new(Notice, (LargestKey, 70 * MiB)),
+        ["document-grows"] = new(Notice) { Growing = [(LargestDocument, MiB / 20)], Seconds = 200 },
         ["managed-heap-large"] = new(Warning, (ManagedCommitted, 600 * MiB), (Resident, 1000 * MiB)),
         ["cpu-saturated"] = new(Warning, (MachineCpu, 97), (CpuUser, 2.5)),
         ["cpu-stolen"] = new(Warning, (MachineSteal, 12)),

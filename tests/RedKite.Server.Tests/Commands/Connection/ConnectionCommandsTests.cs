@@ -1,4 +1,5 @@
 using RedKite.Server.Metrics;
+using RedKite.Server.Model;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Commands;
@@ -126,17 +127,19 @@ public class ConnectionCommandsTests : NetworkTests
         await using RedKiteServer server = await StartAsync("auto");
         using RespConnection client = RespConnection.Connect(server.Port);
         long id = IdOf(client);
-        const string Facts = "$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n8.12.0\r\n$5\r\nproto\r\n:{0}\r\n$2\r\nid\r\n:{1}\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*1\r\n{2}$4\r\nname\r\n$9\r\nvectorset\r\n$3\r\nver\r\n:1\r\n$4\r\npath\r\n$0\r\n\r\n$4\r\nargs\r\n*0\r\n";
+        const string Facts = "$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n8.12.0\r\n$5\r\nproto\r\n:{0}\r\n$2\r\nid\r\n:{1}\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*{2}\r\n{3}";
         client.Run("HELLO");
-        Assert.Equal("*14\r\n" + string.Format(null, Facts, 2, id, "*8\r\n"), Bytes(client));
+        Assert.Equal("*14\r\n" + string.Format(null, Facts, 2, id, ServerModule.All.Length, Modules("*8\r\n")), Bytes(client));
         client.Run("HELLO 3");
-        Assert.Equal("%7\r\n" + string.Format(null, Facts, 3, id, "%4\r\n"), Bytes(client));
+        Assert.Equal("%7\r\n" + string.Format(null, Facts, 3, id, ServerModule.All.Length, Modules("%4\r\n")), Bytes(client));
         client.Run("HELLO");
-        Assert.Equal("%7\r\n" + string.Format(null, Facts, 3, id, "%4\r\n"), Bytes(client));
+        Assert.Equal("%7\r\n" + string.Format(null, Facts, 3, id, ServerModule.All.Length, Modules("%4\r\n")), Bytes(client));
         client.Run("GET missing");
         Assert.Equal("_\r\n", Bytes(client));
         client.Run("HELLO 2");
-        Assert.Equal("*14\r\n" + string.Format(null, Facts, 2, id, "*8\r\n"), Bytes(client));
+        Assert.Equal("*14\r\n" + string.Format(null, Facts, 2, id, ServerModule.All.Length, Modules("*8\r\n")), Bytes(client));
+
+        static string Modules(string head) => string.Concat(ServerModule.All.Select(module => $"{head}$4\r\nname\r\n${module.Name.Length}\r\n{module.Name}\r\n$3\r\nver\r\n:{module.Version}\r\n$4\r\npath\r\n$0\r\n\r\n$4\r\nargs\r\n*0\r\n"));
     }
 
     [Fact]
