@@ -4,7 +4,7 @@ using RedKite.Figures.Types;
 
 namespace RedKite.Figures.Scenarios;
 
-/// <summary>JSON documents against strings of the same bytes: server CPU of reading and setting a field, of loading, and memory.</summary>
+/// <summary>JSON documents against strings of the same bytes: server CPU of reading and setting a field, and of loading.</summary>
 internal static class DocumentsScenario
 {
     private const int Pipeline = 16;
@@ -14,7 +14,6 @@ internal static class DocumentsScenario
     private const double GetRatioMax = 2;
     private const double SetRatioMax = 3;
     private const double LoadRatioMax = 2;
-    private const double MemoryRatioMax = 1.3;
 
     private static readonly string Small = Document(20);
     private static readonly string Large = Document(Fields);
@@ -25,13 +24,12 @@ internal static class DocumentsScenario
         var report = new Report("documents", $"One connection with pipeline {Pipeline} to RedKite with one loop on core {Machine.ServerCpus}; CPU of the server until it is idle, medians of {options.Rounds} interleaved rounds of {OperationsOfRound} operations. "
             + $"The field is 27 bytes of text; the documents have {Small.Length} and {Large.Length} bytes. Loading is {count} documents of {Small.Length} bytes and as many strings of the same bytes. No peer has documents on this machine: Debian's and NuGet's packages of Redis, Valkey and Garnet have no such module.");
         var cpu = new Table("server CPU for each operation", new("operation"), new("cpu ns/op", "F0"));
-        var memory = new Table("memory of a loaded key", new("value"), new("used_memory", "F0"), new("by the text's bytes", "F2"));
-        report.Tables.AddRange([cpu, memory]);
+        report.Tables.Add(cpu);
         using var servers = new ServerGroup([ServerUnderTest.Start(ServerKind.Available(options, report).First(kind => kind.Name == "redkite"))]);
         ServerUnderTest server = servers[0];
         using var pipe = new CommandPipe(server.Port);
         MeasureFields(report, cpu, server, pipe, options.Rounds);
-        MeasureLoading(report, cpu, memory, server, pipe, count, options.Rounds);
+        MeasureLoading(report, cpu, server, pipe, count, options.Rounds);
         return report;
     }
 
@@ -84,13 +82,12 @@ internal static class DocumentsScenario
         return (server.Cpu - before).TotalSeconds * 1e9 / OperationsOfRound;
     }
 
-    private static void MeasureLoading(Report report, Table cpu, Table memory, ServerUnderTest server, CommandPipe pipe, int count, int rounds)
+    private static void MeasureLoading(Report report, Table cpu, ServerUnderTest server, CommandPipe pipe, int count, int rounds)
     {
         List<double> strings = [], documents = [];
-        double stringBytes = 0, documentBytes = 0;
         for (int round = -1; round < rounds; round++)
         {
-            double stringCost = Load(server, pipe, count, isDocument: false, out stringBytes), documentCost = Load(server, pipe, count, isDocument: true, out documentBytes);
+            double stringCost = Load(server, pipe, count, isDocument: false), documentCost = Load(server, pipe, count, isDocument: true);
             if (round < 0) continue;
             strings.Add(stringCost);
             documents.Add(documentCost);
@@ -98,19 +95,14 @@ internal static class DocumentsScenario
 
         cpu.Add("SET of a new key, when loading", Median.Of(strings));
         cpu.Add("JSON.SET of a new document, when loading", Median.Of(documents));
-        memory.Add("string", stringBytes, stringBytes / Small.Length);
-        memory.Add("document", documentBytes, documentBytes / Small.Length);
         report.Targets.Add(Target.AtMost(LoadRatioMax, "loading documents / strings", Spread.OfRatios(documents, strings)));
-        report.Targets.Add(Target.AtMost(MemoryRatioMax, "memory / text", documentBytes / Small.Length));
     }
 
-    private static double Load(ServerUnderTest server, CommandPipe pipe, int count, bool isDocument, out double bytes)
+    private static double Load(ServerUnderTest server, CommandPipe pipe, int count, bool isDocument)
     {
         pipe.Run("FLUSHALL", "SYNC");
         IdleWait.Run(server, IdleWait.AfterRound);
         byte[] text = Encoding.UTF8.GetBytes(Small);
-        using SetupConnection connection = server.Connect();
-        long used = connection.ReadInfo("memory", "used_memory") ?? 0;
         CpuClock before = server.Cpu;
         for (int i = 0; i < count; i++)
         {
@@ -122,9 +114,7 @@ internal static class DocumentsScenario
 
         pipe.Flush();
         IdleWait.Run(server, IdleWait.AfterRound);
-        double cost = (server.Cpu - before).TotalSeconds * 1e9 / count;
-        bytes = (double)((connection.ReadInfo("memory", "used_memory") ?? 0) - used) / count;
-        return cost;
+        return (server.Cpu - before).TotalSeconds * 1e9 / count;
     }
 
     private static string Document(int fields) => "{" + string.Join(',', Enumerable.Range(0, fields).Select(i => string.Create(CultureInfo.InvariantCulture, $"\"field{i}\":{Field(i)}"))) + "}";
