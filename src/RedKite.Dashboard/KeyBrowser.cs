@@ -87,7 +87,12 @@ internal static class KeyBrowser
         return null;
     }
 
-    private static long Size(RedKiteSession client, string type, string key) => ReadingOf(type) is { } reading ? client.Execute(reading.Count, key).Integer : 0;
+    private static long Size(RedKiteSession client, string type, string key)
+    {
+        if (ReadingOf(type) is not { } reading) return 0;
+        RedKiteReply count = client.Execute(reading.Count, key);
+        return reading.CountAt < 0 || count.IsError ? count.Integer : count.Items[reading.CountAt].Integer;
+    }
 
     private static ReadingCommands? ReadingOf(string type) => PersistedTypes.Find(Encoding.ASCII.GetBytes(type))?.Reading;
 

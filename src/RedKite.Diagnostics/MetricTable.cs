@@ -135,6 +135,7 @@ internal static class MetricTable
     internal static readonly Metric EvictedYoungKeys = Row("evicted_young_keys", "redkite.keyspace.evicted_young_keys", Counter, Count, "Keys removed because memory exceeded maxmemory although they had been used within the last minute.", o => o.Totals.EvictedYoungKeys);
     internal static readonly Metric VectorSearches = Row("vector_searches", "redkite.vectors.searches", Counter, Count, "Searches of vector sets that have ended: of VSIM, and of VADD for neighbours.", o => o.Totals.VectorSearches);
     internal static readonly Metric VectorBytesRead = Row("vector_bytes_read", "redkite.vectors.read", Counter, Bytes, "Bytes of vectors and links that these searches read.", o => o.Totals.VectorBytesRead);
+    internal static readonly Metric FilterAdditionsRefused = Row("filter_additions_refused", "redkite.filters.refused_additions", Counter, Count, "Elements that a Bloom or cuckoo filter had no room for.", o => o.Totals.FilterAdditionsRefused);
 
     // Memory
     internal static readonly Metric UsedMemory = Row("used_memory", "redkite.memory.used", Gauge, Bytes, "Memory in use: the process itself, data, tables, connections, scripts.", o => o.Memory.Used);

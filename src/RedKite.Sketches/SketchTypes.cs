@@ -19,10 +19,10 @@ internal static class SketchTypes
     /// <summary>Adds the types to the process: see <see cref="AddedTypes"/>.</summary>
     internal static void Add()
     {
-        PersistedTypes.Add(new PersistedSketch(SketchType.Bloom, "rkt-bloom", BloomFilter.IsValid));
-        PersistedTypes.Add(new PersistedSketch(SketchType.Cuckoo, "rkt-cucko", CuckooFilter.IsValid));
-        PersistedTypes.Add(new PersistedSketch(SketchType.CountMin, "rkt-cmsk-", CountMinSketch.IsValid));
-        PersistedTypes.Add(new PersistedSketch(SketchType.Top, "rkt-topk-", TopSketch.IsValid));
-        PersistedTypes.Add(new PersistedSketch(SketchType.Digest, "rkt-tdig-", TDigest.IsValid));
+        PersistedTypes.Add(new PersistedSketch(SketchType.Bloom, "rkt-bloom", BloomFilter.IsValid, "BF.INFO", 7));
+        PersistedTypes.Add(new PersistedSketch(SketchType.Cuckoo, "rkt-cucko", CuckooFilter.IsValid, "CF.INFO", 7));
+        PersistedTypes.Add(new PersistedSketch(SketchType.CountMin, "rkt-cmsk-", CountMinSketch.IsValid, "CMS.INFO", 5));
+        PersistedTypes.Add(new PersistedSketch(SketchType.Top, "rkt-topk-", TopSketch.IsValid, "TOPK.INFO", 1));
+        PersistedTypes.Add(new PersistedSketch(SketchType.Digest, "rkt-tdig-", TDigest.IsValid, "TDIGEST.INFO", 13));
     }
 }

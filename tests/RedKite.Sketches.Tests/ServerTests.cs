@@ -1,3 +1,4 @@
+using RedKite.Dashboard.Tests;
 using RedKite.TestSupport;
 using RedKite.Types.Tests;
 
@@ -91,6 +92,17 @@ public sealed class ServerTests
         {
             Assert.Equal((request, reply), (request, Raw(client, request)));
         }
+    }
+
+    [Fact]
+    public async Task Page_shows_what_INFO_has()
+    {
+        await using PageServer page = await PageServer.StartAsync();
+        page.Server.Execute("BF.MADD", "seen", "a", "b");
+        page.Server.Execute("TOPK.RESERVE", "top", "3");
+        Assert.Contains("""{"key":"seen","database":0,"type":"MBbloom--","ttl_ms":-1,"size":2}""", await page.Http.GetStringAsync("/api/keys?pattern=seen", TestContext.Current.CancellationToken), StringComparison.Ordinal);
+        Assert.Contains("\"elements\":[\"Capacity\",\"100\",\"Size\",", await page.Http.GetStringAsync("/api/keys/value?key=seen", TestContext.Current.CancellationToken), StringComparison.Ordinal);
+        Assert.Contains("\"size\":3,\"elements\":[\"k\",\"3\",\"width\",\"8\"", await page.Http.GetStringAsync("/api/keys/value?key=top", TestContext.Current.CancellationToken), StringComparison.Ordinal);
     }
 
     private static string Raw(RespConnection client, string request) => Written(client.Run(request));

@@ -149,6 +149,8 @@ internal sealed class Setting
 
     internal bool Has(SettingFlags flag) => (Flags & flag) != 0;
 
+    private const string OfModule = "as in Redis 8, which has it with the module `bf`: the default of new filters";
+
     internal static Setting Flag(
         string name, bool defaultValue, Func<Settings, bool>? get = null, Action<Settings, bool>? set = null,
         string? alias = null, SettingFlags flags = SettingFlags.None)
@@ -189,7 +191,7 @@ internal sealed class Setting
         }
 
         return new Setting(name, null, SettingFlags.None, SettingKind.Plain, Digits(defaultValue), Parse) { Expected = $"an integer from {Digits(minimum)} to {Digits(maximum)}" }
-            .With(s => Digits(get(s)), (s, text) => set(s, int.Parse(text, CultureInfo.InvariantCulture)));
+            .With(s => Digits(get(s)), (s, text) => set(s, int.Parse(text, CultureInfo.InvariantCulture))).WithRemark(OfModule);
     }
 
     /// <summary>A part of a whole, between 0 and 1 without them.</summary>
@@ -204,7 +206,7 @@ internal sealed class Setting
         }
 
         return new Setting(name, null, SettingFlags.None, SettingKind.Plain, defaultText, Parse) { Expected = "a number between 0 and 1" }
-            .With(s => get(s).ToString("R", CultureInfo.InvariantCulture), (s, text) => set(s, double.Parse(text, CultureInfo.InvariantCulture)));
+            .With(s => get(s).ToString("R", CultureInfo.InvariantCulture), (s, text) => set(s, double.Parse(text, CultureInfo.InvariantCulture))).WithRemark(OfModule);
     }
 
     /// <summary>A file mode in octal digits, 0 to 777.</summary>

@@ -83,6 +83,9 @@ internal sealed class ExecutorMetrics
 
     internal long VectorBytesRead { get; private set; }
 
+    /// <summary>Elements that a filter had no room for.</summary>
+    internal long FilterAdditionsRefused { get; private set; }
+
     /// <summary>Payloads of RESTORE that were checked: dump_payload_sanitizations.</summary>
     internal long PayloadsChecked { get; private set; }
 
@@ -157,6 +160,8 @@ internal sealed class ExecutorMetrics
         VectorBytesRead += bytesRead;
     }
 
+    internal void CountRefusedFilterAddition() => FilterAdditionsRefused++;
+
     internal void CountCheckedPayload() => PayloadsChecked++;
 
     /// <summary>Counts an error reply by its class. Classes beyond a limit share one count, because scripts can invent classes.</summary>
@@ -189,7 +194,7 @@ internal sealed class ExecutorMetrics
     /// <summary>CONFIG RESETSTAT. From any thread: counts that arrive meanwhile may survive it.</summary>
     internal void Reset()
     {
-        EvictedKeys = EvictedYoungKeys = KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = VectorSearches = VectorBytesRead = PayloadsChecked = 0;
+        EvictedKeys = EvictedYoungKeys = KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = VectorSearches = VectorBytesRead = FilterAdditionsRefused = PayloadsChecked = 0;
         Defragmentation = default;
         foreach (CommandMetrics? command in _commands) command?.Reset();
         Slots?.Reset();
@@ -218,6 +223,7 @@ internal sealed class ExecutorMetrics
         ChannelsDenied += other.ChannelsDenied;
         VectorSearches += other.VectorSearches;
         VectorBytesRead += other.VectorBytesRead;
+        FilterAdditionsRefused += other.FilterAdditionsRefused;
         PayloadsChecked += other.PayloadsChecked;
         ErrorReplies += other.ErrorReplies;
         UnexpectedErrorReplies += other.UnexpectedErrorReplies;

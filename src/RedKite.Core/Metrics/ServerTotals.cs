@@ -51,6 +51,8 @@ internal readonly record struct ServerTotals
 
     internal long VectorBytesRead { get; private init; }
 
+    internal long FilterAdditionsRefused { get; private init; }
+
     /// <summary>Payloads of RESTORE that were checked.</summary>
     internal long PayloadsChecked { get; private init; }
 
@@ -106,6 +108,7 @@ internal readonly record struct ServerTotals
                 ChannelsDenied = sum.ChannelsDenied + metrics.ChannelsDenied,
                 VectorSearches = sum.VectorSearches + metrics.VectorSearches,
                 VectorBytesRead = sum.VectorBytesRead + metrics.VectorBytesRead,
+                FilterAdditionsRefused = sum.FilterAdditionsRefused + metrics.FilterAdditionsRefused,
                 PayloadsChecked = sum.PayloadsChecked + metrics.PayloadsChecked,
             };
         }

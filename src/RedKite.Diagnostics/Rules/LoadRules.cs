@@ -69,6 +69,9 @@ internal static class LoadRules
             view => view.Mean(VectorBytesRead, 60) is > WideSearchBytesASecond and var read && read > WideSearchBytes * view.Mean(VectorSearches, 60)
                 ? new("Searches of vector sets read much", Text($"{Bytes(read / Math.Max(view.Mean(VectorSearches, 60), 1.0 / 60))} each, {Bytes(read)} a second"), Warning) : null)
         { Culprit = culprits => culprits.LongCalls(60) },
+        new("filter-full", "A Bloom or cuckoo filter refused elements within the last minute: it has as many as it was created for, and does not grow, or has as many layers as it may have.",
+            "BF.INFO and CF.INFO show capacity and number of filters. Create a filter with a larger capacity and add its elements again, or let it grow: EXPANSION, without NONSCALING; for cuckoo filters `cf-max-expansions`.", "commands",
+            view => view.Growth(FilterAdditionsRefused, 60) is > 0 and var refused ? new("A filter is past its capacity", Text($"{Times(refused, "element")} refused in the last minute"), Warning) : null),
         new("transactions-refused", "More than half of the transactions of the last minute were refused, and more than ten a second: clients compete for the keys that they watch.",
             "Use a script or a single command instead of WATCH, or let the clients work on different keys.", "commands",
             view => view.Mean(TransactionsRefused, 60) > 10 && view.Mean(TransactionsRefused, 60) > view.Mean(Transactions, 60) ? new("Most transactions are refused", Text($"{view.Mean(TransactionsRefused, 60):0} a second, {view.Mean(Transactions, 60):0} executed"), Notice) : null),

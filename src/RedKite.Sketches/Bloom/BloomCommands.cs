@@ -100,7 +100,7 @@ internal static class BloomCommands
         if (!OpenOrCreateOrReply(cmd, out Sketch filter, out bool isNew)) return;
         Addition addition = BloomFilter.Add(filter, cmd[2]);
         Report(cmd, isNew, addition == Addition.Added ? 1 : 0);
-        ReplyAddition(cmd.Reply, addition);
+        ReplyAddition(cmd, addition);
     }
 
     // BF.MADD key item [item ...]
@@ -304,7 +304,7 @@ internal static class BloomCommands
         for (int i = start; i < cmd.Count; i++)
         {
             Addition addition = BloomFilter.Add(filter, cmd[i]);
-            ReplyAddition(cmd.Reply, addition);
+            ReplyAddition(cmd, addition);
             replies++;
             if (addition == Addition.Added) added++;
             else if (addition != Addition.Known) break;
@@ -326,10 +326,17 @@ internal static class BloomCommands
         if (added > 0) cmd.Changed(1, Added, isNew ? 0 : 1);
     }
 
-    private static void ReplyAddition(ReplyWriter reply, Addition addition)
+    private static void ReplyAddition(scoped in CommandContext cmd, Addition addition)
     {
-        if (addition is Addition.Known or Addition.Added) reply.Boolean(addition == Addition.Added);
-        else if (addition == Addition.Full) reply.Error("ERR non scaling filter is full"u8);
+        ReplyWriter reply = cmd.Reply;
+        if (addition is Addition.Known or Addition.Added)
+        {
+            reply.Boolean(addition == Addition.Added);
+            return;
+        }
+
+        cmd.Metrics.CountRefusedFilterAddition();
+        if (addition == Addition.Full) reply.Error("ERR non scaling filter is full"u8);
         else if (addition == Addition.TooManyLayers) reply.Error("Maximum expansions reached"u8);
         else reply.Error("ERR Insufficient memory to create filter"u8);
     }

@@ -173,8 +173,14 @@ internal static class CuckooCommands
         if (isNew && !TryCreateBySettingsOrReply(cmd, cmd.Settings.CuckooInitialSize, out filter)) return;
         Addition addition = onlyNew && CuckooFilter.Contains(filter, cmd[2]) ? Addition.Known : CuckooFilter.Add(filter, cmd[2], LayersMax(cmd));
         Report(cmd, isNew, addition == Addition.Added);
-        if (addition is Addition.Known or Addition.Added) cmd.Reply.Boolean(addition == Addition.Added);
-        else cmd.Reply.Error(addition == Addition.TooManyLayers ? "Maximum expansions reached"u8 : addition == Addition.Full ? "Filter is full"u8 : "ERR Insufficient memory to create filter"u8);
+        if (addition is Addition.Known or Addition.Added)
+        {
+            cmd.Reply.Boolean(addition == Addition.Added);
+            return;
+        }
+
+        cmd.Metrics.CountRefusedFilterAddition();
+        cmd.Reply.Error(addition == Addition.TooManyLayers ? "Maximum expansions reached"u8 : addition == Addition.Full ? "Filter is full"u8 : "ERR Insufficient memory to create filter"u8);
     }
 
     private static void AddMany(scoped in CommandContext cmd, bool onlyNew)
@@ -224,6 +230,7 @@ internal static class CuckooCommands
             Addition addition = onlyNew && CuckooFilter.Contains(filter, cmd[i]) ? Addition.Known : CuckooFilter.Add(filter, cmd[i], LayersMax(cmd));
             changed |= addition == Addition.Added;
             int result = addition == Addition.Added ? 1 : addition == Addition.Known ? 0 : -1;
+            if (result < 0) cmd.Metrics.CountRefusedFilterAddition();
             if (onlyNew || result < 0) cmd.Reply.Integer(result);
             else cmd.Reply.Boolean(result > 0);
         }

@@ -17,11 +17,14 @@ internal delegate bool SketchCheck(Sketch sketch);
 /// each its number and 1 and its bytes, and 0
 /// </code>
 /// </summary>
-internal sealed class PersistedSketch(SketchType type, string moduleName, SketchCheck isValid) : PersistedType(type)
+internal sealed class PersistedSketch(SketchType type, string moduleName, SketchCheck isValid, string infoCommand, int countAt) : PersistedType(type)
 {
     private readonly SketchType _type = type;
 
     internal override ulong ModuleId { get; } = RdbModule.IdOf(moduleName);
+
+    // What its INFO has: names and numbers.
+    internal override ReadingCommands? Reading { get; } = new(infoCommand, (key, _, _) => [infoCommand, key], CountAt: countAt);
 
     internal override RdbValueSteps NewSteps() => new Steps(ModuleId);
 

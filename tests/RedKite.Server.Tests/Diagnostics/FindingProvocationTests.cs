@@ -254,6 +254,14 @@ public sealed class FindingProvocationTests : NetworkTests
         AssertFound(server, () => Assert.True(server.Execute("MIGRATE", "127.0.0.1", "0", "k", "0", "1000").IsError), "migrations-fail");
     }
 
+    [Fact]
+    public async Task Filters_past_their_capacity()
+    {
+        await using RedKiteServer server = await StartObservedAsync();
+        server.Execute("BF.RESERVE", "f", "0.01", "2", "NONSCALING");
+        AssertFound(server, () => server.Execute("BF.MADD", "f", "a", "b", "c", "d"), "filter-full");
+    }
+
     // More than one a second throughout a minute.
     [Fact]
     public async Task Logins_that_fail()
