@@ -171,7 +171,8 @@ internal static class CuckooCommands
         if (!cmd.OpenToWriteOrReply(SketchType.Cuckoo, out Sketch filter)) return;
         bool isNew = !filter.Exists;
         if (isNew && !TryCreateBySettingsOrReply(cmd, cmd.Settings.CuckooInitialSize, out filter)) return;
-        Addition addition = onlyNew && CuckooFilter.Contains(filter, cmd[2]) ? Addition.Known : CuckooFilter.Add(filter, cmd[2], LayersMax(cmd));
+        int pushes = SketchLimits.PushesMax;
+        Addition addition = onlyNew && CuckooFilter.Contains(filter, cmd[2]) ? Addition.Known : CuckooFilter.Add(filter, cmd[2], LayersMax(cmd), ref pushes);
         Report(cmd, isNew, addition == Addition.Added);
         if (addition is Addition.Known or Addition.Added)
         {
@@ -224,10 +225,11 @@ internal static class CuckooCommands
         }
 
         if (isNew && !TryCreateBySettingsOrReply(cmd, capacity, out filter)) return;
+        int pushes = SketchLimits.PushesMax;
         cmd.Reply.Array(cmd.Count - at - 1);
         for (int i = at + 1; i < cmd.Count; i++)
         {
-            Addition addition = onlyNew && CuckooFilter.Contains(filter, cmd[i]) ? Addition.Known : CuckooFilter.Add(filter, cmd[i], LayersMax(cmd));
+            Addition addition = onlyNew && CuckooFilter.Contains(filter, cmd[i]) ? Addition.Known : CuckooFilter.Add(filter, cmd[i], LayersMax(cmd), ref pushes);
             changed |= addition == Addition.Added;
             int result = addition == Addition.Added ? 1 : addition == Addition.Known ? 0 : -1;
             if (result < 0) cmd.Metrics.CountRefusedFilterAddition();

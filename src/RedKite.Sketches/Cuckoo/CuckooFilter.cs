@@ -77,10 +77,15 @@ internal static class CuckooFilter
         return false;
     }
 
-    internal static Addition Add(Sketch filter, ReadOnlySpan<byte> element, int layersMax)
+    /// <summary>Adds an element, also one that is there.</summary>
+    /// <param name="filter">The filter.</param>
+    /// <param name="element">The element.</param>
+    /// <param name="layersMax">The layers that it may have.</param>
+    /// <param name="pushes">How often elements may still be pushed for the command: when there are none left, a full bucket is a full filter.</param>
+    internal static Addition Add(Sketch filter, ReadOnlySpan<byte> element, int layersMax, ref int pushes)
     {
         var place = new Place(element);
-        Addition addition = TryPlace(filter, place) || TryPush(filter, place) ? Addition.Added : Grow(filter, layersMax);
+        Addition addition = TryPlace(filter, place) || TryPush(filter, place, ref pushes) ? Addition.Added : Grow(filter, layersMax);
         if (addition == Addition.Known) addition = TryPlace(filter, place) ? Addition.Added : Addition.Full;
         if (addition == Addition.Added) filter.Number(Items)++;
         return addition;
@@ -115,9 +120,10 @@ internal static class CuckooFilter
 
     // Pushes elements of the last layer to their other buckets. The places follow from the step's number, so that steps in vain are undone backwards, and
     // every server does the same.
-    private static bool TryPush(Sketch filter, Place place)
+    private static bool TryPush(Sketch filter, Place place, ref int pushes)
     {
-        int layer = filter.PartCount - 1, places = BucketSize(filter), steps = MaxIterations(filter);
+        int layer = filter.PartCount - 1, places = BucketSize(filter), steps = Math.Min(MaxIterations(filter), pushes);
+        pushes -= steps;
         ulong bucket = place.First;
         byte fingerprint = place.Fingerprint;
         for (int step = 0; step < steps; step++)
@@ -125,7 +131,9 @@ internal static class CuckooFilter
             ref byte pushed = ref PlaceAt(filter, layer, bucket, step % places);
             (fingerprint, pushed) = (pushed, fingerprint);
             bucket = Other(bucket, fingerprint);
-            if (TryReplace(filter, layer, bucket, 0, fingerprint)) return true;
+            if (!TryReplace(filter, layer, bucket, 0, fingerprint)) continue;
+            pushes += steps - step - 1;
+            return true;
         }
 
         for (int step = steps - 1; step >= 0; step--)

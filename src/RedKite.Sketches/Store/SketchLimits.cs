@@ -15,6 +15,9 @@ internal static class SketchLimits
     /// <summary>The layers of a cuckoo filter.</summary>
     internal const int CuckooLayersMax = 1 << 16;
 
+    /// <summary>How often one command pushes elements of a cuckoo filter to their other buckets: about 20 ms.</summary>
+    internal const int PushesMax = 1 << 20;
+
     /// <summary>The elements that a top-k sketch lists, among which each element is searched.</summary>
     internal const int TopMax = 100_000;
 
