@@ -1,5 +1,6 @@
 using RedKite.Server;
 using RedKite.Server.Model;
+using RedKite.TimeSeries.Ranges;
 
 namespace RedKite.TimeSeries;
 
@@ -7,10 +8,8 @@ namespace RedKite.TimeSeries;
 internal sealed class TimeSeriesService(ServerCore core)
 {
     /// <summary>The families of commands.</summary>
-    internal CommandFamily[] Families => core.Settings.Diagnostics ? [] : [];
+    internal CommandFamily[] Families => core is null ? [] : [SeriesCommands.Family, SeriesInfoCommands.Family, RangeCommands.Family];
 
     /// <summary>Adds the type to the process: see <see cref="AddedTypes"/>.</summary>
-    internal static void Add()
-    {
-    }
+    internal static void Add() => AddedTypes.Add(new PersistedSeries());
 }

@@ -15,10 +15,10 @@ internal sealed record ServerModule(string Name, int Version, string Options)
     internal static readonly ServerModule VectorSets = new("vectorset", 1, "handle-io-errors|handle-repl-async-load");
     internal static readonly ServerModule Json = new("ReJSON", 80001, "handle-io-errors") { HasLowerNames = true };
     internal static readonly ServerModule Sketches = new("bf", 80001, "handle-io-errors") { HasLowerNames = true };
-    internal static readonly ServerModule TimeSeries = new("timeseries", 80001, "handle-io-errors|handle-repl-async-load");
+    internal static readonly ServerModule TimeSeries = new("timeseries", 80001, "handle-io-errors|handle-repl-async-load") { HasLowerNames = true };
 
     /// <summary>All of them.</summary>
-    internal static readonly ServerModule[] All = [VectorSets, Json, Sketches];
+    internal static readonly ServerModule[] All = [VectorSets, Json, Sketches, TimeSeries];
 
     /// <summary>Whether the names of its commands are in lower case, as those of commands without a module; otherwise they are in capitals.</summary>
     internal bool HasLowerNames { get; private init; }

@@ -1,0 +1,40 @@
+using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
+using RedKite.Store.Values;
+using RedKite.Store.Values.Copying;
+
+namespace RedKite.TimeSeries.Store;
+
+/// <summary>Time series in the store.</summary>
+internal sealed unsafe class SeriesType() : StoredType("TSDB-TYPE"u8)
+{
+    internal static readonly SeriesType Instance = new();
+
+    internal override string Noun => "time series";
+
+    internal override string ElementNoun => "sample";
+
+    internal override ReadOnlySpan<byte> EncodingName(ValueEncoding encoding) => "raw"u8;
+
+    internal override long SizeOf(Database database, Entry entry) => Data(entry)->Samples;
+
+    internal override long Bytes(Entry entry) => SeriesData.Bytes(Data(entry));
+
+    internal override bool FreeSlice(Arena arena, ref ValueRoot root, int blocksMax) => SeriesData.FreeSlice((SeriesData*)root.Structure, arena, blocksMax);
+
+    internal override bool Move(BlockMover mover, ref ValueRoot root, ref MoveCursor cursor, ref int work)
+    {
+        var data = (SeriesData*)root.Structure;
+        bool more = SeriesData.Move(mover, ref data, ref cursor, ref work);
+        root.Structure = (byte*)data;
+        return more;
+    }
+
+    internal override StructureCopy BeginCopy(Entry source, Arena arena, KeyHasher hasher)
+    {
+        var copy = new SeriesCopy(Data(source), arena);
+        return StructureCopy.Of(new ValueRoot { Structure = copy.Root }, copy);
+    }
+
+    private static SeriesData* Data(Entry entry) => (SeriesData*)entry.Root.Structure;
+}
