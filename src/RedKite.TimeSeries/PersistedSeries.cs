@@ -3,6 +3,7 @@ using RedKite.Persistence.Rdb;
 using RedKite.Persistence.Types;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
+using RedKite.TimeSeries.Compaction;
 using RedKite.TimeSeries.Store;
 
 namespace RedKite.TimeSeries;
@@ -33,8 +34,11 @@ internal sealed class PersistedSeries() : PersistedType(SeriesType.Instance)
         series.SetLabels(text);
         if (!RdbModule.TryString(ref input, buffer, out text) || !SeriesRules.AreValid(text)) return false;
         series.SetRules(text);
+        if (!text.IsEmpty) SeriesRules.NoteExistence();
         if (!RdbModule.TryString(ref input, buffer, out text)) return false;
         series.SetSource(text);
+        if (!RdbModule.TryUnsigned(ref input, out ulong pending) || !RdbModule.TryUnsigned(ref input, out ulong value)) return false;
+        if (pending > 0) series.SetPending(new Sample(Math.Max(0, (long)(pending - 1)), BitConverter.UInt64BitsToDouble(value)));
         if (!RdbModule.TryUnsigned(ref input, out ulong chunks)) return false;
         for (; chunks > 0; chunks--)
         {
@@ -59,7 +63,7 @@ internal sealed class PersistedSeries() : PersistedType(SeriesType.Instance)
             digest.Mix(bytes);
             digest.Mix(series.Labels.Bytes);
             digest.Mix(series.Source);
-            SeriesRules.Mix(digest, series.Rules);
+            new SeriesRules(series.Rules).Mix(digest);
         }
 
         // The position is the first time that is not mixed yet, and 1.
@@ -131,6 +135,9 @@ internal sealed class PersistedSeries() : PersistedType(SeriesType.Instance)
                 RdbModule.WriteString(output, series.Labels.Bytes);
                 RdbModule.WriteString(output, series.Rules);
                 RdbModule.WriteString(output, series.Source);
+                bool isPending = series.TryPending(out Sample pending);
+                RdbModule.WriteUnsigned(output, isPending ? (ulong)pending.Time + 1 : 0);
+                RdbModule.WriteUnsigned(output, BitConverter.DoubleToUInt64Bits(pending.Value));
                 RdbModule.WriteUnsigned(output, (ulong)series.ChunkCount);
                 _next = 0;
                 return true;

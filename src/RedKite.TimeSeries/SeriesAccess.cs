@@ -100,6 +100,17 @@ internal static class SeriesAccess
         reply.SimpleString(double.IsNaN(value) ? "NaN"u8 : text[..RespDouble.Format(value, text)]);
     }
 
+    /// <summary>Replies the newest sample, if there is one.</summary>
+    /// <param name="reply">The reply.</param>
+    /// <param name="series">The series.</param>
+    /// <param name="latest">Whether the open bucket of a destination counts.</param>
+    internal static void Newest(this ReplyWriter reply, scoped Series series, bool latest)
+    {
+        if (latest && series.TryPending(out Sample pending)) reply.Sample(pending);
+        else if (series.IsEmpty) reply.Array(0);
+        else reply.Sample(series.Last);
+    }
+
     internal static void Samples(this ReplyWriter reply, ReadOnlySpan<Sample> samples)
     {
         reply.Array(samples.Length);

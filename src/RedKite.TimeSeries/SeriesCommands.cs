@@ -1,5 +1,6 @@
 using RedKite.Server.Changes;
 using RedKite.Server.Model;
+using RedKite.TimeSeries.Compaction;
 using RedKite.TimeSeries.Ranges;
 using RedKite.TimeSeries.Store;
 using static RedKite.Server.Model.CommandFlags;
@@ -34,15 +35,15 @@ internal static class SeriesCommands
         new("TS.ALTER", -2, Write | DenyOom, Writes, Alter,
             new("1.0.0", "O(N) where N is the number of labels", "Changes the settings of a time series.", $"key [RETENTION retentionPeriod:integer] [CHUNK_SIZE size:integer] [DUPLICATE_POLICY policy:{PolicySyntax}] {LabelsSyntax}")) { Module = ServerModule.TimeSeries },
         new("TS.ADD", -4, Write | DenyOom, Writes, Add,
-            new("1.0.0", "O(1), or O(M) where M is the number of compaction rules", "Adds a sample to a time series.", $"key timestamp value:double {CreateSyntax} [ON_DUPLICATE policy:{PolicySyntax}] {LabelsSyntax}")) { Module = ServerModule.TimeSeries },
+            new("1.0.0", "O(1), or O(M) where M is the number of compaction rules", "Adds a sample to a time series.", $"key timestamp value:double {CreateSyntax} [ON_DUPLICATE policy:{PolicySyntax}] {LabelsSyntax}")) { Module = ServerModule.TimeSeries, NeedsAllStripes = Compactor.NeedsAllStripes },
         new("TS.MADD", -4, Write | DenyOom, [new(1, -1, 3, ReadWrite | Update)], MAdd,
-            new("1.0.0", "O(N) where N is the number of samples", "Adds samples to time series.", "ktv:(key timestamp value:double) [key timestamp value ...]")) { Module = ServerModule.TimeSeries },
+            new("1.0.0", "O(N) where N is the number of samples", "Adds samples to time series.", "ktv:(key timestamp value:double) [key timestamp value ...]")) { Module = ServerModule.TimeSeries, NeedsAllStripes = Compactor.NeedsAllStripes },
         new("TS.INCRBY", -3, Write | DenyOom, Writes, IncrBy,
-            new("1.0.0", "O(1), or O(M) where M is the number of compaction rules", "Adds a sample that is the newest one plus a number.", $"key value:double [TIMESTAMP timestamp] {CreateSyntax} [DUPLICATE_POLICY policy:{PolicySyntax}] {LabelsSyntax}")) { Module = ServerModule.TimeSeries },
+            new("1.0.0", "O(1), or O(M) where M is the number of compaction rules", "Adds a sample that is the newest one plus a number.", $"key value:double [TIMESTAMP timestamp] {CreateSyntax} [DUPLICATE_POLICY policy:{PolicySyntax}] {LabelsSyntax}")) { Module = ServerModule.TimeSeries, NeedsAllStripes = Compactor.NeedsAllStripes },
         new("TS.DECRBY", -3, Write | DenyOom, Writes, DecrBy,
-            new("1.0.0", "O(1), or O(M) where M is the number of compaction rules", "Adds a sample that is the newest one minus a number.", $"key value:double [TIMESTAMP timestamp] {CreateSyntax} [DUPLICATE_POLICY policy:{PolicySyntax}] {LabelsSyntax}")) { Module = ServerModule.TimeSeries },
+            new("1.0.0", "O(1), or O(M) where M is the number of compaction rules", "Adds a sample that is the newest one minus a number.", $"key value:double [TIMESTAMP timestamp] {CreateSyntax} [DUPLICATE_POLICY policy:{PolicySyntax}] {LabelsSyntax}")) { Module = ServerModule.TimeSeries, NeedsAllStripes = Compactor.NeedsAllStripes },
         new("TS.DEL", 4, Write, KeySpecs.One(1, ReadWrite | KeyFlags.Delete), Del,
-            new("1.6.0", "O(N) where N is the number of samples in the range", "Removes the samples of a range.", "key from_timestamp:integer to_timestamp:integer")) { Module = ServerModule.TimeSeries },
+            new("1.6.0", "O(N) where N is the number of samples in the range", "Removes the samples of a range.", "key from_timestamp:integer to_timestamp:integer")) { Module = ServerModule.TimeSeries, NeedsAllStripes = Compactor.NeedsAllStripes },
         new("TS.GET", -2, ReadOnlyCommand.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly | Access), Get,
             new("1.0.0", "O(1)", "Returns the newest sample.", "key [LATEST]")) { Module = ServerModule.TimeSeries },
     ]);
@@ -82,8 +83,8 @@ internal static class SeriesCommands
     {
         if (!cmd.TryTimeOrReply(2, out long time) || !cmd.TryValueOrReply(3, out double value) || !SeriesOptions.TryReadOrReply(cmd, 4, out SeriesOptions options)) return;
         if (!cmd.OpenToWriteOrReply(out Series series)) return;
-        bool isNew = !series.Exists;
-        if (isNew) series = cmd.Create(options);
+        if (!Compactor.IsReadyOrReply(cmd, series)) return;
+        if (!series.Exists) series = cmd.Create(options);
         long now = time;
         if (!TryAdd(cmd, series, 1, ref time, value, options.OnDuplicate)) return;
         if (cmd[2].SequenceEqual("*"u8) && time == now) EffectWithTime(cmd, 2, time);
@@ -105,6 +106,7 @@ internal static class SeriesCommands
         {
             usesClock |= cmd[i + 1].SequenceEqual("*"u8);
             if (!cmd.OpenExistingOrReply(out Series series, i) || !cmd.TryTimeOrReply(i + 1, out long time) || !cmd.TryValueOrReply(i + 2, out double value)) continue;
+            if (!Compactor.IsReadyOrReply(cmd, series)) continue;
             if (TryAdd(cmd, series, i, ref time, value, DuplicatePolicy.None)) cmd.Reply.Integer(time);
         }
 
@@ -126,9 +128,14 @@ internal static class SeriesCommands
     // TS.DEL key from to
     private static void Del(ref CommandContext cmd)
     {
-        if (!RangeArguments.TryRangeOrReply(cmd, 2, out long from, out long to) || !cmd.OpenExistingOrReply(out Series series)) return;
+        if (!RangeArguments.TryRangeOrReply(cmd, 2, out long from, out long to) || !cmd.OpenExistingOrReply(out Series series) || !Compactor.IsReadyOrReply(cmd, series)) return;
         long removed = series.Remove(from, to);
-        if (removed > 0) cmd.Changed(1, Deleted, removed);
+        if (removed > 0)
+        {
+            cmd.Changed(1, Deleted, removed);
+            Compactor.NoteRemoved(cmd, cmd[1], series, from, to);
+        }
+
         cmd.Reply.Integer(removed);
     }
 
@@ -142,8 +149,7 @@ internal static class SeriesCommands
         }
 
         if (!cmd.OpenToReadOrReply(out Series series)) return;
-        if (series.IsEmpty) cmd.Reply.Array(0);
-        else cmd.Reply.Sample(series.Last);
+        cmd.Reply.Newest(series, latest: cmd.Count == 3);
     }
 
     private static void Increment(scoped in CommandContext cmd, int sign, KeyEvent keyEvent)
@@ -151,7 +157,7 @@ internal static class SeriesCommands
         if (!cmd.TryValueOrReply(2, out double addend, mayBeNan: false) || !SeriesOptions.TryReadOrReply(cmd, 3, out SeriesOptions options)) return;
         long time = cmd.NowMs;
         if (options.Timestamp > 0 && !cmd.TryTimeOrReply(options.Timestamp, out time)) return;
-        if (!cmd.OpenToWriteOrReply(out Series series)) return;
+        if (!cmd.OpenToWriteOrReply(out Series series) || !Compactor.IsReadyOrReply(cmd, series)) return;
         if (series.Exists && !series.IsEmpty && time < series.LastTime)
         {
             // The clock may have been behind that of whoever wrote the newest sample.
@@ -175,6 +181,7 @@ internal static class SeriesCommands
 
         series.Put(time, value);
         cmd.Changed(1, keyEvent);
+        Compactor.NoteAdded(cmd, cmd[1], series, new Sample(time, value));
         if (options.Timestamp == 0)
         {
             EffectArguments effect = cmd.Effect(cmd[0], cmd.Count + 2).Argument(cmd[1]).Argument(cmd[2]).Argument("TIMESTAMP"u8).Argument(time);
@@ -207,6 +214,7 @@ internal static class SeriesCommands
         if (!changes) return true;
         series.Put(time, value);
         cmd.Changed(key, Added);
+        Compactor.NoteAdded(cmd, cmd[key], series, new Sample(time, value));
         return true;
     }
 

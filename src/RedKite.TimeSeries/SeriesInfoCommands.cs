@@ -1,5 +1,7 @@
 using RedKite.Protocol;
 using RedKite.Server.Model;
+using RedKite.TimeSeries.Compaction;
+using RedKite.TimeSeries.Ranges;
 using RedKite.TimeSeries.Store;
 
 namespace RedKite.TimeSeries;
@@ -84,9 +86,18 @@ internal static class SeriesInfoCommands
 
     private static void ReplyRules(ReplyWriter reply, scoped Series series)
     {
-        if (reply.Resp3) reply.Map(0);
-        else reply.Array(0);
-        _ = series;
+        var rules = new SeriesRules(series.Rules);
+        if (reply.Resp3) reply.Map(rules.Count);
+        else reply.Array(rules.Count);
+        for (int at = 0; at < rules.Length; at = rules.Next(at))
+        {
+            if (!reply.Resp3) reply.Array(4);
+            reply.Bulk(rules.Key(at));
+            if (reply.Resp3) reply.Array(3);
+            reply.Integer(rules[at].Duration);
+            reply.SimpleString(System.Text.Encoding.ASCII.GetBytes(Aggregators.NameOf(rules[at].Aggregator)));
+            reply.Integer(rules[at].Align);
+        }
     }
 
     private static void Field(ReplyWriter reply, ReadOnlySpan<byte> name, long value)

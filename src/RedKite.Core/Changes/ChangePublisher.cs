@@ -72,6 +72,15 @@ internal sealed class ChangePublisher(Keyspace keyspace, Action<bool> haveNextCo
         Apply();
     }
 
+    /// <summary>Requests that an observer of values be added after the command that is executing. From any thread.</summary>
+    internal void RequestValues(IValueObserver observer)
+    {
+        lock (_requesting) _hasRequests |= TryChange(observer, isOn: true);
+    }
+
+    /// <summary>Whether an observer sees the invocations that begin from now on. Without a stripe locked, it may see them already when this says that it does not.</summary>
+    internal bool Observes(IValueObserver observer) => Volatile.Read(ref _valueObservers).Contains(observer);
+
     internal void EndObservingValues(IValueObserver observer)
     {
         lock (_requesting) _hasRequests |= TryChange(observer, isOn: false);

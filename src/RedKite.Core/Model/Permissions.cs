@@ -61,6 +61,21 @@ internal sealed class Permissions
         return false;
     }
 
+    /// <summary>Whether a command is allowed to access a key that its arguments do not name.</summary>
+    /// <param name="command">The command.</param>
+    /// <param name="key">The key.</param>
+    /// <param name="access">The access.</param>
+    /// <param name="left">The steps that may still be taken for all keys.</param>
+    internal bool AllowsKey(Command command, ReadOnlySpan<byte> key, KeyAccess access, ref long left)
+    {
+        foreach (PermissionSelector selector in _selectors)
+        {
+            if (selector.Allows(command) && selector.AllowsKey(key, access, ref left)) return true;
+        }
+
+        return false;
+    }
+
     /// <summary>
     /// Whether a subscription may stay: some selector has its channel; a pattern of channels only literally. Called for every
     /// subscription of a user whose permissions have changed.

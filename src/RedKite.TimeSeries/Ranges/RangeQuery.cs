@@ -24,6 +24,7 @@ internal sealed class RangeQuery : IDisposable
     private long _start;
     private Bucket _bucket;
     private Sample? _before;
+    private Sample? _pending;
 
     /// <param name="options">What is asked.</param>
     /// <param name="series">A series.</param>
@@ -32,12 +33,19 @@ internal sealed class RangeQuery : IDisposable
         _options = options;
         _from = Math.Max(options.From, series.OldestTime);
         _to = series.IsEmpty ? -1 : Math.Min(options.To, series.LastTime);
+        if (options.Latest && series.TryPending(out Sample pending) && pending.Time >= options.From && pending.Time <= options.To) _pending = pending;
         _first = Math.Max(_from, series.FirstTime);
         Version = series.Version;
-        if (_from > _to)
+        if (_from > _to && _pending is null)
         {
             IsComplete = true;
             return;
+        }
+
+        if (_pending is { } newest && options.IsReverse && !Aggregates)
+        {
+            if (options.Passes(newest.Time, newest.Value)) Emit(newest);
+            _pending = null;
         }
 
         if (Aggregates && NeedsBefore && series.TryBefore(_from, out Sample before) && before.Time >= series.OldestTime) _before = before;
@@ -151,6 +159,12 @@ internal sealed class RangeQuery : IDisposable
 
     private void End(scoped Series series)
     {
+        if (_pending is { } pending && !IsComplete && _options.Passes(pending.Time, pending.Value))
+        {
+            if (Aggregates) Aggregate(pending);
+            else Emit(pending);
+        }
+
         if (_isOpen && !IsComplete)
         {
             Sample? after = NeedsBefore && series.TryFrom(_to == long.MaxValue ? _to : _to + 1, out Sample next) && next.Time > _to ? next : null;

@@ -66,6 +66,31 @@ internal readonly unsafe ref struct Series
 
     internal void SetRules(ReadOnlySpan<byte> rules) => SeriesData.SetText(_arena, &_data->Rules, rules);
 
+    /// <summary>Adds room for a further rule.</summary>
+    internal void GrowRules(int bytes)
+    {
+        int old = _data->Rules.Length;
+        _data->Rules.Data = old == 0 ? _arena.Allocate(bytes) : _arena.Reallocate(_data->Rules.Data, old, old + bytes);
+        _data->Rules.Length = old + bytes;
+    }
+
+    /// <summary>Removes the last bytes of the rules.</summary>
+    internal void ShrinkRules(int bytes)
+    {
+        int left = _data->Rules.Length - bytes;
+        if (left > 0) _data->Rules = new SeriesText { Data = _arena.Reallocate(_data->Rules.Data, _data->Rules.Length, left), Length = left };
+        else SetRules(default);
+    }
+
+    /// <summary>Of a destination, the value of the bucket that is open at its source.</summary>
+    internal bool TryPending(out Sample sample)
+    {
+        sample = _data->Pending;
+        return sample.Time >= 0 && (IsEmpty || sample.Time > LastTime);
+    }
+
+    internal void SetPending(Sample? sample) => _data->Pending = sample ?? new Sample(-1, 0);
+
     internal void SetSource(ReadOnlySpan<byte> key) => SeriesData.SetText(_arena, &_data->Source, key);
 
     internal bool TryFind(long time, out double value) => SeriesData.TryFind(_data, time, out value);

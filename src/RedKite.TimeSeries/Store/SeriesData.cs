@@ -32,13 +32,16 @@ internal unsafe struct SeriesData
     internal SeriesText Source;
     internal long Samples;
 
+    /// <summary>Of a destination, the value of the bucket that is open at its source; its time is negative if there is none.</summary>
+    internal Sample Pending;
+
     /// <summary>Changes with each change but appended samples.</summary>
     internal ulong Version;
 
     internal static SeriesData* Create(Arena arena, in SeriesSettings settings)
     {
         var data = (SeriesData*)arena.Allocate(sizeof(SeriesData));
-        *data = new SeriesData { Settings = settings, ChunkCapacity = DirectoryMin, Chunks = (Chunk*)arena.Allocate(DirectoryMin * sizeof(Chunk)) };
+        *data = new SeriesData { Settings = settings, Pending = new Sample(-1, 0), ChunkCapacity = DirectoryMin, Chunks = (Chunk*)arena.Allocate(DirectoryMin * sizeof(Chunk)) };
         return data;
     }
 
