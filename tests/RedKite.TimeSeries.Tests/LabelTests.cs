@@ -1,4 +1,6 @@
+using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
+using RedKite.TimeSeries.Labels;
 using RedKite.Types.Tests;
 
 namespace RedKite.TimeSeries.Tests;
@@ -70,6 +72,29 @@ public sealed class LabelTests
         for (int i = 0; i < 3; i++) Assert.Equal("f h i", server.Run(query));
         server.Run("FLUSHALL");
         for (int i = 0; i < 3; i++) Assert.Equal("", server.Run(query));
+    }
+
+    // The index is complete once it has seen all changes during a walk, and forgets everything when keys are exchanged.
+    [Fact]
+    public async Task Index_is_complete_after_a_walk_that_it_has_seen()
+    {
+        await using TypeServer server = await StartAsync();
+        var index = new LabelIndex(server.Server.Engine.Changes);
+        Database database = server.Server.Engine.Keyspace.Databases[0];
+        var filter = new LabelFilter("type"u8.ToArray(), IsNegated: false, ["temp"u8.ToArray()]);
+        Assert.Equal(-1, index.BeginWalk());
+        server.Run("TS.QUERYINDEX", "no=series");
+        long epoch = index.BeginWalk();
+        server.Run("TS.CREATE", "e", "LABELS", "type", "temp");
+        Assert.Equal(["e"], index.Find(database, filter).Select(System.Text.Encoding.Latin1.GetString));
+        Assert.False(index.IsComplete(database));
+        index.EndWalk(database, epoch);
+        Assert.True(index.IsComplete(database));
+        server.Run("SWAPDB", "0", "1");
+        Assert.False(index.IsComplete(database));
+        index.EndWalk(database, epoch);
+        Assert.False(index.IsComplete(database));
+        Assert.Empty(index.Find(database, filter));
     }
 
     [Fact]

@@ -63,6 +63,18 @@ public sealed class SeriesModelTests
         Assert.Equal("50000", Info(server, "a")["totalSamples"]!.Text);
     }
 
+    [Fact]
+    [Long]
+    public async Task Ten_million_samples_take_two_bytes_each()
+    {
+        const int Count = 10_000_000;
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server, Count);
+        double bytes = long.Parse(server.Run("MEMORY", "USAGE", "a"), CultureInfo.InvariantCulture) / (double)Count;
+        TestContext.Current.TestOutputHelper?.WriteLine($"{bytes} bytes a sample");
+        Assert.InRange(bytes, 0.1, 2);
+    }
+
     internal static void Fill(TypeServer server, int count)
     {
         var random = new Random(7);

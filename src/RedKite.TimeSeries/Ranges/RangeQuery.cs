@@ -24,7 +24,7 @@ internal sealed class RangeQuery : IDisposable
     private long _start;
     private Bucket _bucket;
     private Sample? _before;
-    private Sample? _pending;
+    private readonly Sample? _pending;
 
     /// <param name="options">What is asked.</param>
     /// <param name="series">A series.</param>
