@@ -142,6 +142,21 @@ public sealed class LostWritesTests
         Assert.Single(disk.List(folder));
     }
 
+    // What has expired there would count as lost.
+    [Fact]
+    public async Task A_primary_that_may_not_serve_removes_nothing_by_itself()
+    {
+        await using RedKiteTestCluster cluster = await StartAsync();
+        RedKiteServer server = cluster.PrimaryOf("a").Server;
+        Assert.True(MayRemove());
+        server.Cluster!.Apply(server.Cluster.State.Topology, serves: false);
+        Assert.False(MayRemove());
+        server.Cluster.Apply(server.Cluster.State.Topology, serves: true);
+        Assert.True(MayRemove());
+
+        bool MayRemove() => server.Engine.MayRemoveKeys(server.Engine.Clock.SteadyMs);
+    }
+
     // The stream selects a database only where it changes.
     [Fact]
     public async Task Each_command_is_kept_with_its_database()
