@@ -100,22 +100,15 @@ internal static class SeriesCommands
             return;
         }
 
-        bool usesClock = false;
         cmd.Reply.Array(cmd.Count / 3);
         for (int i = 1; i < cmd.Count; i += 3)
         {
-            usesClock |= cmd[i + 1].SequenceEqual("*"u8);
             if (!cmd.OpenExistingOrReply(out Series series, i) || !cmd.TryTimeOrReply(i + 1, out long time) || !cmd.TryValueOrReply(i + 2, out double value)) continue;
             if (!Compactor.IsReadyOrReply(cmd, series)) continue;
-            if (TryAdd(cmd, series, i, ref time, value, DuplicatePolicy.None)) cmd.Reply.Integer(time);
-        }
-
-        if (!usesClock) return;
-        EffectArguments effect = cmd.Effect(cmd[0], cmd.Count);
-        for (int i = 1; i < cmd.Count; i++)
-        {
-            if (i % 3 == 2 && cmd[i].SequenceEqual("*"u8)) effect = effect.Argument(cmd.NowMs);
-            else effect = effect.Argument(cmd[i]);
+            long given = time;
+            if (!TryAdd(cmd, series, i, ref time, value, DuplicatePolicy.None)) continue;
+            cmd.Reply.Integer(time);
+            cmd.Effect("TS.ADD"u8, 4).Argument(cmd[i]).Argument(given).Argument(cmd[i + 2]); // without those that were refused, and with the time of *
         }
     }
 
@@ -128,7 +121,7 @@ internal static class SeriesCommands
     // TS.DEL key from to
     private static void Del(ref CommandContext cmd)
     {
-        if (!RangeArguments.TryRangeOrReply(cmd, 2, out long from, out long to) || !cmd.OpenExistingOrReply(out Series series) || !Compactor.IsReadyOrReply(cmd, series)) return;
+        if (!RangeOptions.TryRangeOrReply(cmd, 2, out long from, out long to) || !cmd.OpenExistingOrReply(out Series series) || !Compactor.IsReadyOrReply(cmd, series)) return;
         long removed = series.Remove(from, to);
         if (removed > 0)
         {

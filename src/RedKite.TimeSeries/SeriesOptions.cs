@@ -40,12 +40,14 @@ internal ref struct SeriesOptions
             {
                 if ((cmd.Count - i - 1) % 2 != 0) return Fail(cmd, "ERR TSDB: Couldn't parse LABELS"u8);
                 options.Labels = i + 1;
+                long bytes = 0;
                 for (int label = i + 1; label < cmd.Count; label++)
                 {
+                    bytes += cmd[label].Length + (SeriesLabels.HeadBytes / 2);
                     if (cmd[label].IsEmpty || cmd[label].IndexOfAny("(),"u8) >= 0) return Fail(cmd, "ERR TSDB: Couldn't parse LABELS"u8);
                 }
 
-                return true;
+                return bytes <= SeriesLabels.BytesMax || Fail(cmd, "ERR TSDB: labels are too long"u8);
             }
 
             if (cmd.Is(i, "UNCOMPRESSED"u8))

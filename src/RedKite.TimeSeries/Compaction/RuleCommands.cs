@@ -46,7 +46,7 @@ internal static class RuleCommands
             return;
         }
 
-        if (!RangeArguments.TryAggregationOrReply(cmd, 3, out Aggregator aggregator, out long duration)) return;
+        if (!RangeOptions.TryAggregationOrReply(cmd, 3, out Aggregator aggregator, out long duration)) return;
         if (cmd.Count == 7 && (!RespNumber.TryParseInt64(cmd[6], out align) || align < 0))
         {
             cmd.Reply.Error("ERR TSDB: Couldn't parse alignTimestamp"u8);

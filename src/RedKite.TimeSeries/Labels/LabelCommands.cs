@@ -119,13 +119,13 @@ internal sealed class LabelCommands
 
     private void Range(scoped in CommandContext cmd, bool isReverse)
     {
-        if (!RangeArguments.TryRangeOrReply(cmd, 1, out long from, out long to)) return;
+        if (!RangeOptions.TryRangeOrReply(cmd, 1, out long from, out long to)) return;
         var options = new RangeOptions { From = from, To = to, IsReverse = isReverse };
         var labels = new ShownLabels();
         int align = 0, i = 3, end = cmd.Count;
         while (i < cmd.Count && !cmd.Is(i, "FILTER"u8))
         {
-            if (!RangeArguments.TryOptionOrReply(cmd, ref i, options, ref align, out bool isOption)) return;
+            if (!options.TryOptionOrReply(cmd, ref i, ref align, out bool isOption)) return;
             if (isOption) continue;
             if (!labels.TryTakeOrReply(cmd, ref i, out isOption)) return;
             if (isOption) continue;
@@ -160,14 +160,15 @@ internal sealed class LabelCommands
 
         using (groups)
         {
-            if (!RangeArguments.TryAlignOrReply(cmd, options, align, 1) || !LabelFilter.TryReadOrReply(cmd, i + 1, end, out LabelFilter[] filters)) return;
+            if (!options.TryAlignOrReply(cmd, align, 1) || !LabelFilter.TryReadOrReply(cmd, i + 1, end, out LabelFilter[] filters)) return;
             if (!SeriesSearch.TryFind(cmd, _index, filters, out List<byte[]> keys) || !SeriesSearch.MayReadOrReply(cmd, keys)) return;
             long start = cmd.Reply.Length;
+            var ranges = new SeriesRanges(filters, options, labels, groups, start);
             int count = 0;
             foreach (byte[] key in keys)
             {
                 if (cmd.Reply.Overflowed) return;
-                if (!TryReplyRange(cmd, key, filters, options, labels, groups, start, ref count)) return;
+                if (!TryReplyRange(cmd, key, ranges, ref count)) return;
             }
 
             if (groups is not null) count = groups.Reply(cmd, labels);
@@ -176,8 +177,9 @@ internal sealed class LabelCommands
     }
 
     // False: the handler ends; an error was replied, or will be.
-    private static bool TryReplyRange(scoped in CommandContext cmd, byte[] key, LabelFilter[] filters, RangeOptions options, ShownLabels labels, SeriesGroups? groups, long start, ref int count)
+    private static bool TryReplyRange(scoped in CommandContext cmd, byte[] key, SeriesRanges ranges, ref int count)
     {
+        (LabelFilter[] filters, RangeOptions options, ShownLabels labels, SeriesGroups? groups, long start) = ranges;
         RangeQuery? query = null;
         try
         {
@@ -247,4 +249,12 @@ internal sealed class LabelCommands
     }
 
     private static void ReplyNoFilter(scoped in CommandContext cmd) => cmd.Reply.Error("ERR TSDB: missing FILTER argument"u8);
+
+    /// <summary>What is asked of all series that match.</summary>
+    /// <param name="Filters">Which match.</param>
+    /// <param name="Options">Which samples.</param>
+    /// <param name="Labels">Which labels are shown.</param>
+    /// <param name="Groups">The groups that the series are joined in; null: each is replied by itself.</param>
+    /// <param name="Start">Where the reply begins.</param>
+    private sealed record SeriesRanges(LabelFilter[] Filters, RangeOptions Options, ShownLabels Labels, SeriesGroups? Groups, long Start);
 }

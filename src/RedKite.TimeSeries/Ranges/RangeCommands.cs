@@ -32,18 +32,18 @@ internal static class RangeCommands
 
     private static void Range(scoped in CommandContext cmd, bool isReverse)
     {
-        if (!RangeArguments.TryRangeOrReply(cmd, 2, out long from, out long to)) return;
+        if (!RangeOptions.TryRangeOrReply(cmd, 2, out long from, out long to)) return;
         var options = new RangeOptions { From = from, To = to, IsReverse = isReverse };
         int align = 0;
         for (int i = 4; i < cmd.Count;)
         {
-            if (!RangeArguments.TryOptionOrReply(cmd, ref i, options, ref align, out bool isOption)) return;
+            if (!options.TryOptionOrReply(cmd, ref i, ref align, out bool isOption)) return;
             if (isOption) continue;
             cmd.ReplySyntaxError();
             return;
         }
 
-        if (!RangeArguments.TryAlignOrReply(cmd, options, align, 2) || !cmd.OpenToReadOrReply(out Series series)) return;
+        if (!options.TryAlignOrReply(cmd, align, 2) || !cmd.OpenToReadOrReply(out Series series)) return;
         using var query = new RangeQuery(options, series);
         query.RunAll(series);
         if (query.IsTooLarge) cmd.ReplyTooLarge();

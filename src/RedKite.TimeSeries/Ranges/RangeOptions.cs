@@ -9,39 +9,39 @@ internal enum BucketTime : byte
 }
 
 /// <summary>What a range asks of each series.</summary>
-internal sealed class RangeOptions
+internal sealed partial class RangeOptions
 {
     /// <summary>The timestamps of FILTER_BY_TS.</summary>
     internal const int TimesMax = 128;
 
-    internal long From { get; set; }
+    internal long From { get; init; }
 
-    internal long To { get; set; } = long.MaxValue;
+    internal long To { get; init; } = long.MaxValue;
 
-    internal bool IsReverse { get; set; }
+    internal bool IsReverse { get; init; }
 
-    internal bool Latest { get; set; }
+    internal bool Latest { get; private set; }
 
     /// <summary>In ascending order; empty: all.</summary>
-    internal long[] Times { get; set; } = [];
+    internal long[] Times { get; private set; } = [];
 
-    internal double Min { get; set; } = double.NegativeInfinity;
+    internal double Min { get; private set; } = double.NegativeInfinity;
 
-    internal double Max { get; set; } = double.PositiveInfinity;
+    internal double Max { get; private set; } = double.PositiveInfinity;
 
-    internal bool FiltersValues { get; set; }
+    internal bool FiltersValues { get; private set; }
 
-    internal long Count { get; set; } = long.MaxValue;
+    internal long Count { get; private set; } = long.MaxValue;
 
-    internal Aggregator Aggregator { get; set; }
+    internal Aggregator Aggregator { get; private set; }
 
-    internal long Duration { get; set; } = 1;
+    internal long Duration { get; private set; } = 1;
 
-    internal long Align { get; set; }
+    internal long Align { get; private set; }
 
-    internal BucketTime BucketTime { get; set; }
+    internal BucketTime BucketTime { get; private set; }
 
-    internal bool Empty { get; set; }
+    internal bool Empty { get; private set; }
 
     /// <summary>The start of a time's bucket, which may be negative.</summary>
     internal long StartOf(long time) => StartOf(time, Duration, Align);

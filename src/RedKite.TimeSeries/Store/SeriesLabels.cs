@@ -7,6 +7,9 @@ internal readonly ref struct SeriesLabels(ReadOnlySpan<byte> bytes)
 {
     internal const int HeadBytes = 8;
 
+    /// <summary>The labels of a series, at most: indexes copy them with the key locked.</summary>
+    internal const int BytesMax = 64 << 10;
+
     private readonly ReadOnlySpan<byte> _bytes = bytes;
 
     internal ReadOnlySpan<byte> Bytes => _bytes;
@@ -37,6 +40,7 @@ internal readonly ref struct SeriesLabels(ReadOnlySpan<byte> bytes)
     /// <summary>Whether bytes from a file are labels.</summary>
     internal static bool AreValid(ReadOnlySpan<byte> bytes)
     {
+        if (bytes.Length > BytesMax) return false;
         while (!bytes.IsEmpty)
         {
             if (bytes.Length < HeadBytes) return false;
