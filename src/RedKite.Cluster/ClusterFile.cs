@@ -9,7 +9,9 @@ namespace RedKite.Server.Cluster;
 /// <remarks>A state is written to a new file, synced, and renamed. Once it is renamed it may be what a start finds, although the change fails behind that.</remarks>
 internal sealed class ClusterFile(Settings settings, IFiles files) : IDisposable
 {
+    private readonly Lock _writing = new(); // a move of slots may end behind the server
     private IDisposable? _hold;
+    private bool _hasEnded;
 
     internal string Name => Path.Combine(settings.DirectoryPath, settings.ClusterConfigFile);
 
@@ -44,26 +46,37 @@ internal sealed class ClusterFile(Settings settings, IFiles files) : IDisposable
     }
 
     /// <summary>Writes a state. If that fails behind the renaming, writes the one that stays in force.</summary>
-    /// <exception cref="TopologyException">It is too large.</exception>
+    /// <exception cref="TopologyException">It is too large, or the server has ended: the folder may be another one's.</exception>
     /// <exception cref="FileFailure">It is not in force.</exception>
     internal void Save(ClusterState next, ClusterState inForce)
     {
         byte[] bytes = TopologyDocument.Write(next);
         if (bytes.Length > ClusterLimits.DocumentBytesMax) throw new TopologyException($"the topology's document would have more than {ClusterLimits.DocumentBytesMax} bytes");
-        try
+        lock (_writing)
         {
-            Write(bytes);
-            Sync();
-            MayHaveRefused = false;
-        }
-        catch (FileFailure) when (MayHaveRefused)
-        {
-            Restore(TopologyDocument.Write(inForce));
-            throw;
+            if (_hasEnded) throw new TopologyException("the server has ended");
+            try
+            {
+                Write(bytes);
+                Sync();
+                MayHaveRefused = false;
+            }
+            catch (FileFailure) when (MayHaveRefused)
+            {
+                Restore(TopologyDocument.Write(inForce));
+                throw;
+            }
         }
     }
 
-    public void Dispose() => _hold?.Dispose();
+    public void Dispose()
+    {
+        lock (_writing)
+        {
+            _hasEnded = true;
+            _hold?.Dispose();
+        }
+    }
 
     private void Hold() => _hold ??= files.TryHold(LockName) ?? throw new TopologyException("another server uses it: each node has a folder of its own");
 

@@ -58,6 +58,33 @@ public sealed partial class SlotMoveTests
         }
     }
 
+    // The folder may be another server's then.
+    [Fact]
+    public async Task A_move_that_ends_behind_its_server_leaves_the_servers_file_alone()
+    {
+        await using Pair pair = await StartAsync();
+        Fill(pair.A);
+        using var given = new ManualResetEventSlim();
+        using var ended = new ManualResetEventSlim();
+        using var kept = new ManualResetEventSlim();
+        pair.MovesOfA.WatchSteps(name =>
+        {
+            if (name == "kept") kept.Set();
+            if (name != "given") return;
+            given.Set();
+            Assert.True(ended.Wait(WaitMs));
+        });
+        Assert.Equal("OK", pair.A.Execute("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "16383", "NODE", pair.B.Cluster!.SelfId).Text);
+        Assert.True(given.Wait(WaitMs, TestContext.Current.CancellationToken));
+        await pair.A.DisposeAsync();
+        string state = StateOf("a");
+        Assert.Contains(Intent, state, StringComparison.Ordinal);
+        ended.Set();
+        Assert.True(kept.Wait(WaitMs, TestContext.Current.CancellationToken));
+        Assert.Equal(state, StateOf("a"));
+        await pair.RestartAAsync();
+    }
+
     // From the hold to the redirects, the source's file is neither written nor replaced.
     [Fact]
     public async Task Writes_that_are_held_do_not_wait_for_the_sources_disk()
