@@ -17,13 +17,16 @@ public sealed class EveryRowsEffectsTests(EffectStreamTests.Servers servers) : I
     // Refused by a server without a cluster.
     private static readonly string[] OfClusters = ["cluster|flushslot", "trimslots"];
 
+    // Their data is what the dump of a filter has: Filters_are_dumped_and_loaded_in_chunks.
+    private static readonly string[] OfDumps = ["bf.loadchunk", "cf.loadchunk"];
+
     [Fact(Timeout = 300_000)]
     public async Task Every_row_that_writes_has_effects_that_reproduce_the_data() => await Task.Run(Check, TestContext.Current.CancellationToken);
 
     private void Check()
     {
         Command[] rows = [.. servers.Primary.Commands.All.Where(MayWrite)];
-        Command[] left = [.. rows.Where(row => row.Is(CommandFlags.Write) && !OfClusters.Contains(row.FullName))];
+        Command[] left = [.. rows.Where(row => row.Is(CommandFlags.Write) && !OfClusters.Contains(row.FullName) && !OfDumps.Contains(row.FullName))];
         Assert.InRange(left.Length, 100, int.MaxValue);
         var requests = new RowRequestGenerator(new RandomSource(20261126), servers.Primary.Control);
         left = RunRound(requests, [.. rows.SelectMany(row => Enumerable.Repeat(row, RequestsPerRow))], left);

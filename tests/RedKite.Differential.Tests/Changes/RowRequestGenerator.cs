@@ -27,6 +27,12 @@ internal sealed class RowRequestGenerator
         new("hyperloglog", "a x TODENSE", "PFADD K a b c"),
         new("stream", "g g g g a 0 0 1-1 1-1 2-1 9-9 > *", "XADD K 1-1 a 1; XADD K 2-1 b 2; XADD K 3-1 c 3; XGROUP CREATE K g 0; XREADGROUP GROUP g a COUNT 2 STREAMS K >"),
         new("json", """$ $ $.n $.n $.s $.s $.s $.s "x" "x" "x" $.a $.a $.a $.b $.b $.o $..n .n 1 2 "x" [1] {"n":null,"z":1}""", """JSON.SET K $ "{\"n\":1,\"s\":\"x\",\"a\":[1,2.5,3],\"b\":true,\"o\":{\"n\":2}}" """),
+        new("bloom", "a b c 100 0.01", "BF.RESERVE K 0.01 100; BF.ADD K a"),
+        new("cuckoo", "a b c 100", "CF.RESERVE K 100; CF.ADD K a; CF.ADD K b"),
+        new("cms", "a b 10 2 0.01", "CMS.INITBYDIM K 10 2; CMS.INCRBY K a 1"),
+        new("topk", "a b 2 10", "TOPK.RESERVE K 2; TOPK.ADD K a b"),
+        new("tdigest", "1 2.5 10", "TDIGEST.CREATE K; TDIGEST.ADD K 1 2 3"),
+        new("timeseries", "1 2 10 1.5 * avg sum max a b", "TS.CREATE K LABELS a b; TS.ADD K 1 2; TS.ADD K 10 3"),
     ];
 
     private static readonly string[] Words = ["*", "-", "+", ">", "$", "0", "0-0", "1-1", "[a", "(1", "-inf", "+inf", "u8", "i5", "f", "lib", "g", "a", "b", "m", "km", "1", "2"];
@@ -60,6 +66,7 @@ internal sealed class RowRequestGenerator
         List<byte[][]> before = [.. keys.Distinct().SelectMany(Create)];
         if (row.Is(CommandFlags.RunsScript)) before.Add([.. new[] { "FUNCTION", "LOAD", "REPLACE", Library }.Select(Encoding.Latin1.GetBytes)]);
         if (row.FullName == "himport|set") before.AddRange(((string[])["HIMPORT PREPARE a x", "HIMPORT PREPARE b x y"]).Select(CommandLine.Split));
+        if (row.FullName == "ts.deleterule" && keys.Count == 2) before.Add(CommandLine.Split($"TS.CREATERULE {keys[0]} {keys[1]} AGGREGATION avg 10"));
         if (row.FullName == "bless|clear") before.AddRange(keys.Select(key => CommandLine.Split($"BLESS SET {key} NO-EVICT")));
         byte[][] command = [.. request.Select(Encoding.Latin1.GetBytes)];
         return new Episode(before)
@@ -109,7 +116,7 @@ internal sealed class RowRequestGenerator
                 request.Add(Text(_random.Pick<int>([0, 1, 1, 2, 3, 10, -1, 100_000])));
                 break;
             case ArgumentType.Double:
-                request.Add(_random.Pick<string>(["0", "1.5", "2", "48.5", "500"]));
+                request.Add(_random.Pick<string>(["0", "0.01", "1.5", "2", "48.5", "500"]));
                 break;
             case ArgumentType.UnixTime:
                 request.Add(_random.Pick<string>(["1", "1800100000", "1800100000000"]));
@@ -137,7 +144,7 @@ internal sealed class RowRequestGenerator
     private List<byte[][]> Create(string key)
     {
         List<byte[][]> commands = [CommandLine.Split("DEL " + key)];
-        int type = key[0] - '0';
+        int type = int.Parse(key[..key.IndexOf(':', StringComparison.Ordinal)], CultureInfo.InvariantCulture);
         if (key[^1] == '3') return commands;
         foreach (string line in _random.Pick(Types[type].Shapes).Split("; "))
         {
