@@ -69,7 +69,7 @@ public sealed class ClusterFindingTests
         LeaseDeadline deadline = server.Cluster!.Agreement!.Deadline;
         await LookAsync(cluster);
         ObservedSeconds.Pass(server, 30);
-        Assert.Empty(Findings(server));
+        await OverAsync(cluster, server); // a node that still goes over to the topology of all may have been found
 
         node.Store.CutOff();
         clock.Advance(TimeSpan.FromSeconds(400));
