@@ -4,7 +4,7 @@ using RedKite.TimeSeries;
 
 namespace RedKite.Server;
 
-/// <summary>The types of values that projects beside the core bring. Whoever reads files or makes a server adds them first.</summary>
+/// <summary>The types of values that projects beside the core bring. They are added before a file is read or a server is made.</summary>
 internal static class ServerTypes
 {
     // The type's initializer runs once.

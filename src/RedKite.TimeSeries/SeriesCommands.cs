@@ -153,7 +153,7 @@ internal static class SeriesCommands
         if (!cmd.OpenToWriteOrReply(out Series series) || !Compactor.IsReadyOrReply(cmd, series)) return;
         if (series.Exists && !series.IsEmpty && time < series.LastTime)
         {
-            // The clock may have been behind that of whoever wrote the newest sample.
+            // The newest sample may have been written by a client whose clock was ahead.
             cmd.Reply.Error("ERR TSDB: timestamp must be equal to or higher than the maximum existing timestamp"u8);
             return;
         }

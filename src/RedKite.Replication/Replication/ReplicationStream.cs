@@ -37,7 +37,7 @@ internal sealed class ReplicationStream : IEffectConsumer, IStreamOffset
     internal const long BehindBytesMax = LogChain.KeptBytesMax / 2;
 
     /// <param name="backlogBytes">How many bytes are kept.</param>
-    /// <param name="readers">Who is told what happens; null: nobody.</param>
+    /// <param name="readers">Receives what happens; may be null.</param>
     internal ReplicationStream(Func<long> backlogBytes, IStreamReaders? readers = null)
     {
         _backlogBytes = backlogBytes;
@@ -50,7 +50,7 @@ internal sealed class ReplicationStream : IEffectConsumer, IStreamOffset
     /// <summary>Who is told what happens; null: nobody.</summary>
     internal IStreamReaders? Readers { get; private set; }
 
-    /// <summary>Tells somebody what happens from now on; null: nobody.</summary>
+    /// <summary>Sets the receiver of what happens from now on; null removes it.</summary>
     internal void Tell(IStreamReaders? readers) => Readers = readers;
 
     public bool HasBacklog => _chain is not null;

@@ -72,7 +72,7 @@ internal sealed unsafe class SegmentPool : IDisposable
     }
 
     /// <summary>
-    /// A directory: its depth, then 2^depth entries, undefined yet. Lower ones are kept apart: who reads one without the lock, maybe after it was returned and taken again, finds
+    /// A directory: its depth, then 2^depth entries, undefined yet. Lower ones are kept in lists of their own: a thread that reads one without the lock, possibly after it was returned and taken again, finds
     /// nothing but segments in it.
     /// </summary>
     internal nuint* TakeDirectory(int depth, bool isLower)
