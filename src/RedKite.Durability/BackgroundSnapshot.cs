@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
 using RedKite.Server.Config;
@@ -27,9 +26,6 @@ internal sealed class BackgroundSnapshot : IDisposable
 {
     // Then side buffers of all stripes are moved to the file, not only that of the walk's stripe.
     private const long SideBytesSoon = SnapshotState.SideBytesMax / 4;
-
-    // While commands are executed, the walk rests as long as it works.
-    private const long WorkTicksMs = 1;
 
     private readonly Keyspace _keyspace;
     private readonly WriteGate _gate;
@@ -109,7 +105,7 @@ internal sealed class BackgroundSnapshot : IDisposable
     /// <exception cref="FileFailure">It could not be written.</exception>
     internal void Write(RdbFileWriter writer, Func<long> commands)
     {
-        var pace = new Pace(commands);
+        var pace = new WorkPace(commands);
         foreach (bool mayRest in Walk(writer))
         {
             if (mayRest) pace.Rest();
@@ -394,27 +390,5 @@ internal sealed class BackgroundSnapshot : IDisposable
 
         _gate.Resume();
         _gate.Open(WriteHold.Snapshot);
-    }
-
-    // Works for a millisecond at a time, and rests as long while commands are executed. Between two slices a thread that waits for this
-    // core goes first: otherwise a loop would wait for a turn of the scheduler, some milliseconds.
-    private struct Pace(Func<long> commands)
-    {
-        private long _start = Stopwatch.GetTimestamp();
-        private long _commands = commands();
-
-        internal void Rest()
-        {
-            if (Stopwatch.GetElapsedTime(_start).TotalMilliseconds < WorkTicksMs)
-            {
-                Thread.Yield();
-                return;
-            }
-
-            long now = commands();
-            if (now != _commands) Thread.Sleep(1);
-            _commands = now;
-            _start = Stopwatch.GetTimestamp();
-        }
     }
 }

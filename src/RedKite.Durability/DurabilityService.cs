@@ -431,6 +431,9 @@ internal sealed partial class DurabilityService : IReplicatedData
     // Before INFO shows the end of what holds the semaphore: what is asked for behind that is not refused because of it.
     private void NoteEnding() => _use = SavingUse.Changing;
 
+    /// <inheritdoc/>
+    public long ExecutedCommands => _host.Commands;
+
     /// <summary>Whether commands wait for the snapshot that is being written.</summary>
     public bool SnapshotIsAwaited => _running is { IsAwaited: true };
 
@@ -506,7 +509,7 @@ internal sealed partial class DurabilityService : IReplicatedData
         {
             Interlocked.MemoryBarrier(); // who cancels sets its flag, and then looks at the field
             if (_cancelsSave || _stops || _hasEnded) snapshot.Abort();
-            snapshot.Write(writer, () => _host.Commands);
+            snapshot.Write(writer, () => ExecutedCommands);
         }
         finally
         {

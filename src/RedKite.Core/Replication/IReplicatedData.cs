@@ -37,6 +37,9 @@ internal interface IReplicatedData
     /// <returns>False: it has given up.</returns>
     bool TryBarrier(Func<bool> givesUp);
 
+    /// <summary>The number of commands so far: see <see cref="WorkPace"/>.</summary>
+    long ExecutedCommands { get; }
+
     /// <summary>Whether commands wait for the snapshot that is being written.</summary>
     bool SnapshotIsAwaited { get; }
 

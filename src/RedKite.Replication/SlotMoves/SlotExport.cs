@@ -3,6 +3,7 @@ using RedKite.Persistence.Aof;
 using RedKite.Persistence.Files;
 using RedKite.Persistence.Rdb;
 using RedKite.Server.Cluster;
+using RedKite.Server.Durability;
 using RedKite.Server.Following;
 using RedKite.Server.Sessions;
 
@@ -117,6 +118,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
             CatchUp();
             service.Step("caught-up");
             Prepare();
+            CatchUp(); // with what came while a disk or the store was waited for
             if (TryHandOver()) return;
             move.NoteRetry();
             Thread.Sleep(RetryMs);
@@ -155,11 +157,13 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
         {
             ArrivingFile? file = null;
             file = new ArrivingFile("the slots' snapshot", () => pipe.Receive(piece => file!.Add(piece)));
+            var pace = new WorkPace(() => service.Parts.Data.ExecutedCommands);
             var output = new CommandOutput(bytes =>
             {
                 Check();
                 Connection.SendBytes(bytes);
                 service.NoteSent(move, bytes.Length);
+                if (!service.Parts.Data.SnapshotIsAwaited) pace.Rest();
             });
             CommandBase.Convert(file, output, static (RdbBatch _, in RdbItem _) => null, file.Release);
             output.Flush();

@@ -86,7 +86,7 @@ internal sealed class BackgroundSweep
     {
         ExpiryTicks = 0;
         if (FreeDropped(deadline)) return true;
-        if (expire && _keyspace.RemovedSlots is not null && _removal.Run(deadline, TryEnter, Exit)) return true;
+        if (expire && _removal.Run(deadline, TryEnter, Exit)) return true;
         if (_phase == Phase.Expiring)
         {
             if (Expire(nowMs, deadline, expire)) return true;

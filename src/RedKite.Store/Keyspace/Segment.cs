@@ -65,6 +65,8 @@ internal static unsafe class Segment
 
     internal static int Next(int bucket) => bucket + 1 == Buckets ? 0 : bucket + 1;
 
+    internal static int Previous(int bucket) => bucket == 0 ? Buckets - 1 : bucket - 1;
+
     /// <summary>Whether an entry went past the bucket because it was full.</summary>
     internal static bool IsPassed(byte* bucket) => bucket[PassedAt] != 0;
 

@@ -11,6 +11,9 @@ internal sealed class SlotRemoval
     // The keys that are removed at once: some ten microseconds, as with expired ones. A large value is freed later, in slices of its own.
     private const int KeysPerSlice = 32;
 
+    // How long nothing is removed when slots have just gone: their clients are being redirected, and a loop that removes is not there for them.
+    private const int RestMs = 100;
+
     private readonly Keyspace _keyspace;
     private readonly int _firstStripe;
     private readonly int _step;
@@ -19,6 +22,8 @@ internal sealed class SlotRemoval
     private int _slot = KeySlot.None; // that it walks over
     private int _database;
     private int _stripe;
+    private int _removedSlots; // how many there were when it last looked
+    private long _dueAt;
 
     /// <summary>A removal in the stripes <paramref name="firstStripe"/>, + <paramref name="step"/>, ...</summary>
     internal SlotRemoval(Keyspace keyspace, int firstStripe, int step) => (_keyspace, _firstStripe, _stripe, _step) = (keyspace, firstStripe, firstStripe, step);
@@ -30,6 +35,7 @@ internal sealed class SlotRemoval
     /// <returns>Whether the deadline was reached.</returns>
     internal bool Run(long deadline, Func<int, bool> tryEnter, Action<int> exit)
     {
+        if (!IsDue(_keyspace.RemovedSlots?.Count ?? 0)) return false;
         int passed = 0; // stripes without such keys, or that are busy; a loop may have no stripe of its own
         while (_keyspace.RemovedSlots is { } removed && _stripe < _keyspace.Stripes.Length && passed < _keyspace.Stripes.Length)
         {
@@ -48,6 +54,14 @@ internal sealed class SlotRemoval
         }
 
         return false;
+    }
+
+    private bool IsDue(int removedSlots)
+    {
+        long now = Stopwatch.GetTimestamp();
+        if (removedSlots > _removedSlots) _dueAt = now + (RestMs * Stopwatch.Frequency / 1000);
+        _removedSlots = removedSlots;
+        return now >= _dueAt;
     }
 
     // Finds the next slot of the stripe that has keys to remove, which is usually the one before.

@@ -517,19 +517,24 @@ internal sealed unsafe partial class Table
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private byte* SegmentOf(ulong hash) => SegmentOfPrefix(Prefix(hash));
 
+    // An entry is in a bucket that is not its home only if its eighth overflowed from the bucket before, so few keys are hashed.
     private void CollectHome(byte* segment, int home, EntryList entries)
     {
+        if (Sse.IsSupported && home + 1 < Segment.Buckets) PrefetchAll(Segment.Bucket(segment, home + 1));
+        byte* before = Segment.Bucket(segment, Segment.Previous(home));
         int index = home;
         do
         {
             byte* bucket = Segment.Bucket(segment, index);
             for (uint occupied = Segment.Occupied(bucket); occupied != 0; occupied &= occupied - 1)
             {
-                byte* entry = Segment.Entry(bucket, BitOperations.TrailingZeroCount(occupied));
-                if (Segment.Home(_hasher.HashKey(EntryBlock.Key(entry))) == home) entries.Add(entry);
+                int slot = BitOperations.TrailingZeroCount(occupied);
+                byte* entry = Segment.Entry(bucket, slot);
+                if (Segment.IsPassed(before, bucket[slot]) ? Segment.Home(_hasher.HashKey(EntryBlock.Key(entry))) == home : index == home) entries.Add(entry);
             }
 
             if (!Segment.IsPassed(bucket)) return;
+            before = bucket;
             index = Segment.Next(index);
         }
         while (index != home);
