@@ -185,6 +185,34 @@ public sealed unsafe class TableTests
         Assert.Equal(Enumerable.Range(0, keys), entries.Blocks.Select(World.KeyOf).Order());
     }
 
+    // In a nearly full segment many entries are behind their home bucket; in the halves of its split they are at home again, which the walk may have passed.
+    [Fact]
+    public void Entries_that_a_split_moves_back_are_returned_before()
+    {
+        for (int bucket = 1; bucket < Segment.Buckets; bucket++)
+        {
+            using var world = new World();
+            int keys = 0;
+            while (world.Table.Segments == 1) world.Write(keys++, 0, null);
+            int staying = keys - 1; // the last one has split the segment
+            while (keys > 0) world.Remove(--keys, inPlace: false);
+            Assert.Equal(1, world.Table.Segments);
+            for (int key = 0; key < staying; key++) world.Write(key, 0, null);
+            Assert.Equal(1, world.Table.Segments);
+
+            var entries = new EntryList();
+            TableCursor cursor = default;
+            for (int walked = 0; walked < bucket; walked++) world.Table.NextBucket(ref cursor, entries);
+            HashSet<int> seen = [.. entries.Blocks.Select(World.KeyOf)];
+            world.Write(staying, 0, null);
+            Assert.Equal(2, world.Table.Segments);
+            entries.Clear();
+            while (world.Table.NextBucket(ref cursor, entries)) { }
+            seen.UnionWith(entries.Blocks.Select(World.KeyOf));
+            for (int key = 0; key < staying; key++) Assert.True(seen.Contains(key), $"Key {key} was present all the time but not returned by a walk that was at bucket {bucket}.");
+        }
+    }
+
     [Fact]
     public void Forged_cursor_is_harmless()
     {
