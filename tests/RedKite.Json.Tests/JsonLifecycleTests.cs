@@ -2,8 +2,6 @@ using System.Globalization;
 using System.Text;
 using System.Text.Json.Nodes;
 using RedKite.Persistence.Rdb;
-using RedKite.Persistence.Types;
-using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 using RedKite.Types.Tests;
 
@@ -12,9 +10,7 @@ namespace RedKite.Json.Tests;
 /// <summary>What a server does with documents by itself, as with all other values.</summary>
 public sealed class JsonLifecycleTests
 {
-    private const int PatienceMs = 60_000;
     private const int LargeItems = 4000;
-    private const int PayloadVersion = 12;
 
     private static readonly string[] Keys = ["number", "small", "large", "nested"];
 
@@ -68,9 +64,8 @@ public sealed class JsonLifecycleTests
             Assert.Equal("1", server.Run("DEL", "copy"));
         }
 
-        Assert.True(SpinWait.SpinUntil(() => server.UsedBytes <= usedBefore + 8208, PatienceMs), $"{server.UsedBytes} bytes are used, {usedBefore} were");
-        using LockScope locked = server.Server.Engine.Keyspace.LockAll();
-        server.Server.Engine.Keyspace.CheckGuards();
+        server.WaitForMemory(usedBefore + 8208);
+        server.CheckGuards();
     }
 
     [Fact]
@@ -80,15 +75,15 @@ public sealed class JsonLifecycleTests
         Fill(server);
         foreach (string key in Keys)
         {
-            byte[] payload = server.Client.Run(Bytes("DUMP", key)).Payload!;
+            byte[] payload = server.Dump(key);
             Assert.Equal((byte)RdbType.Module, payload[0]);
-            Assert.Equal("OK", server.Client.Run([.. Bytes("RESTORE", "restored", "0"), payload, .. Bytes("REPLACE")]).Text);
+            Assert.Equal("OK", server.Restore("restored", payload));
             Assert.Equal(server.Document(key), server.Document("restored"));
             Assert.Equal(server.DigestOf(key), server.DigestOf("restored"));
         }
 
         // Module 2, the id of ReJSON-RL in version 3, a string, the end: as Redis 8 writes it.
-        byte[] small = server.Client.Run(Bytes("DUMP", "number")).Payload!;
+        byte[] small = server.Dump("number");
         Assert.Equal("07-81-", BitConverter.ToString(small)[..6]);
         Assert.Equal("-05-C0-05-00", BitConverter.ToString(small[..^10])[^12..]);
         Assert.Equal(("ReJSON-RL", 3UL), (RdbModule.NameOf(RdbModule.IdOf("ReJSON-RL", 3)), RdbModule.IdOf("ReJSON-RL", 3) & 1023));
@@ -97,24 +92,13 @@ public sealed class JsonLifecycleTests
     [Fact]
     public async Task Damaged_payloads_are_refused()
     {
-        int seed = TestScale.GivenSeed ?? Environment.TickCount;
-        var random = new Random(seed);
-        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true, "loops", "1", "sanitize-dump-payload", "yes");
+        var random = new Random(TestScale.GivenSeed ?? 20261129);
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true, "loops", "1");
         Fill(server);
-        byte[][] payloads = [.. Keys.Select(key => server.Client.Run(Bytes("DUMP", key)).Payload!)];
-        for (int i = 0; i < TestScale.Of(1000, 50_000); i++)
+        foreach (string key in Keys)
         {
-            byte[] mutated = [.. payloads[random.Next(payloads.Length)][..^10]];
-            for (int changes = random.Next(1, 4); changes > 0; changes--) mutated[random.Next(1, mutated.Length)] = (byte)random.Next(256);
-            if (random.Next(4) == 0) mutated = mutated[..random.Next(1, mutated.Length)];
-            byte[] payload = DumpPayload(mutated);
-            string reply = server.Client.Run([.. Bytes("RESTORE", "damaged", "0"), payload, .. Bytes("REPLACE")]).Text;
-            Assert.True(reply == "OK" || reply.StartsWith("ERR", StringComparison.Ordinal), $"seed {seed}: {reply}");
-            if (reply == "OK") JsonNode.Parse(server.Document("damaged"), documentOptions: new System.Text.Json.JsonDocumentOptions { MaxDepth = 200 });
+            server.RestoreDamaged(server.Dump(key), TestScale.Of(250, 12_500), random, damaged => JsonNode.Parse(server.Document(damaged), documentOptions: new System.Text.Json.JsonDocumentOptions { MaxDepth = 200 }));
         }
-
-        using LockScope locked = server.Server.Engine.Keyspace.LockAll();
-        server.Server.Engine.Keyspace.CheckGuards();
     }
 
     [Fact]
@@ -125,19 +109,14 @@ public sealed class JsonLifecycleTests
         string digest = server.Digest;
         Assert.Equal("OK", server.Run("DEBUG", "RELOAD"));
         Assert.Equal(digest, server.Digest);
-        long cuts = server.Server.Parts.Durability.SnapshotPoints;
-        server.Run("BGSAVE");
-        Assert.True(SpinWait.SpinUntil(() => server.Server.Parts.Durability.SnapshotPoints > cuts, PatienceMs), "the data is noted");
-        foreach (string key in Keys)
+        await server.SaveWhileAsync(() =>
         {
-            server.Json("JSON.SET", key, "$..name3", "\"changed\"");
-            server.Json("JSON.SET", key, "$", "{}");
-        }
-
-        server.WaitForInfo("rdb_bgsave_in_progress:0");
-        Assert.Contains("rdb_last_bgsave_status:ok", server.Run("INFO", "persistence"), StringComparison.Ordinal);
-        await server.RestartAsync(); // without a save at the end
-        Assert.Equal(digest, server.Digest);
+            foreach (string key in Keys)
+            {
+                server.Json("JSON.SET", key, "$..name3", "\"changed\"");
+                server.Json("JSON.SET", key, "$", "{}");
+            }
+        });
     }
 
     [Theory]
@@ -156,11 +135,7 @@ public sealed class JsonLifecycleTests
         string digest = server.Digest;
         await server.RestartAsync();
         Assert.Equal(digest, server.Digest);
-        server.Run("BGREWRITEAOF");
-        server.WaitForInfo("aof_rewrite_in_progress:0");
-        Assert.Contains("aof_last_bgrewrite_status:ok", server.Run("INFO", "persistence"), StringComparison.Ordinal);
-        await server.RestartAsync();
-        Assert.Equal(digest, server.Digest);
+        await server.RewriteLogAsync();
         string @base = Encoding.Latin1.GetString(File.ReadAllBytes(Directory.GetFiles(server.Folder, "*.base.*", SearchOption.AllDirectories).Single()));
         Assert.Equal(preamble == "no", @base.Contains("JSON.SET", StringComparison.Ordinal));
     }
@@ -170,12 +145,9 @@ public sealed class JsonLifecycleTests
     {
         await using TypeServer primary = await TypeServer.StartAsync("repl-diskless-sync-delay", "0");
         Fill(primary);
-        await using TypeServer replica = await TypeServer.StartAsync();
-        replica.Run("REPLICAOF", "127.0.0.1", primary.Port);
-        WaitForReplica(primary);
-        Assert.Equal(primary.Digest, replica.Digest);
+        await using TypeServer replica = await primary.StartReplicaAsync();
         Change(primary);
-        WaitForReplica(primary);
+        primary.WaitForReplica();
         Assert.Equal(primary.Digest, replica.Digest);
         Assert.Equal(primary.Document("large"), replica.Document("large"));
     }
@@ -185,16 +157,7 @@ public sealed class JsonLifecycleTests
     {
         await using TypeServer server = await TypeServer.StartAsync();
         Fill(server);
-        Keyspace keyspace = server.Server.Engine.Keyspace;
-        byte[] whole = new byte[DatasetDigest.Bytes], parts = new byte[DatasetDigest.Bytes];
-        using LockScope locked = keyspace.LockAll();
-        Entry entry = keyspace.Databases[0].FindByHash(keyspace.Hash("large"u8));
-        new DatasetDigest(whole).MixValue(keyspace.Databases[0], entry, ExpiryClock.Never);
-        var position = default(DatasetDigest.ValuePosition);
-        int count = 1;
-        while (!new DatasetDigest(parts).MixValue(keyspace.Databases[0], entry, ExpiryClock.Never, ref position, new DatasetDigest.WorkLeft(5_000))) count++;
-        Assert.InRange(count, 100, LargeItems);
-        Assert.Equal(whole, parts);
+        Assert.InRange(server.CheckDigestOfParts("large"), 100, LargeItems);
     }
 
     [Fact]
@@ -202,16 +165,10 @@ public sealed class JsonLifecycleTests
     {
         await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true, "loops", "1");
         Fill(server);
-        string digest = server.Digest;
-        var moves = new Defragmentation(server.Server.Engine.Keyspace, 0, 1);
         for (int i = 0; i < 3; i++)
         {
-            moves.MoveAll();
-            Assert.True(moves.TakeCounts().Hits > 79, "the blocks have moved");
-            using (LockScope locked = server.Server.Engine.Keyspace.LockAll()) server.Server.Engine.Keyspace.CheckGuards();
-            Assert.Equal(digest, server.Digest);
+            server.MoveBlocks(80);
             Change(server);
-            digest = server.Digest;
         }
     }
 
@@ -258,12 +215,6 @@ public sealed class JsonLifecycleTests
         Assert.Equal("(nil)", server.Run("EXEC"));
     }
 
-    private static void WaitForReplica(TypeServer primary)
-    {
-        primary.Client.SetTimeout(PatienceMs);
-        Assert.True(primary.Run("WAIT", "1", "55000") == "1", primary.Log);
-    }
-
     private static void Change(TypeServer server)
     {
         server.Json("JSON.SET", "large", "$[5].name3", "\"changed\"");
@@ -286,12 +237,4 @@ public sealed class JsonLifecycleTests
         for (int i = 0; i < 60; i++) ((JsonArray)nested["list"]!).Add(new JsonObject { ["name3"] = new string('y', 1500 + i), ["inner"] = new JsonArray([.. Enumerable.Range(0, 900).Select(n => (JsonNode)n)]) });
         server.Json("JSON.SET", "nested", "$", JsonModel.Text(nested));
     }
-
-    private static byte[] DumpPayload(byte[] body)
-    {
-        byte[] payload = [.. body, .. BitConverter.GetBytes((ushort)PayloadVersion)];
-        return [.. payload, .. BitConverter.GetBytes(Crc64.Append(0, payload))];
-    }
-
-    private static byte[][] Bytes(params string[] words) => [.. words.Select(Encoding.UTF8.GetBytes)];
 }

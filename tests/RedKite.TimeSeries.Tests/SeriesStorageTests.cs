@@ -1,6 +1,4 @@
-using System.Text;
 using RedKite.Persistence.Rdb;
-using RedKite.Store.Keyspace;
 using RedKite.Types.Tests;
 
 namespace RedKite.TimeSeries.Tests;
@@ -8,8 +6,6 @@ namespace RedKite.TimeSeries.Tests;
 /// <summary>Series in files, logs and replicas, copied, moved and freed.</summary>
 public sealed class SeriesStorageTests
 {
-    private const int PatienceMs = 60_000;
-
     [Fact]
     public async Task Values_are_copied_renamed_moved_and_freed()
     {
@@ -30,7 +26,7 @@ public sealed class SeriesStorageTests
         server.Run("SELECT", "0");
         server.Run("UNLINK", "b");
         server.Run("FLUSHALL");
-        Assert.True(SpinWait.SpinUntil(() => server.UsedBytes <= before, PatienceMs), $"{server.UsedBytes} bytes are used, {before} were");
+        server.WaitForMemory(before);
     }
 
     [Fact]
@@ -38,9 +34,9 @@ public sealed class SeriesStorageTests
     {
         await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true);
         Fill(server);
-        byte[] payload = server.Client.Run("DUMP a").Payload!;
+        byte[] payload = server.Dump("a");
         Assert.Equal((byte)RdbType.Module, payload[0]);
-        Assert.Equal("OK", server.Client.Run([.. Words("RESTORE", "b", "0"), payload]).Text);
+        Assert.Equal("OK", server.Restore("b", payload));
         Assert.Equal(server.DigestOf("a"), server.DigestOf("b"));
         Assert.Equal(server.Run("TS.RANGE", "a", "-", "+"), server.Run("TS.RANGE", "b", "-", "+"));
     }
@@ -49,27 +45,16 @@ public sealed class SeriesStorageTests
     [Fact]
     public async Task Damaged_payloads_do_no_harm()
     {
-        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true, "sanitize-dump-payload", "yes");
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true);
         server.Run("TS.CREATE", "a", "CHUNK_SIZE", "128", "LABELS", "l", "v");
         for (int i = 0; i < 200; i++) server.Run("TS.ADD", "a", $"{i * i}", $"{i * 0.3}");
-        byte[] payload = server.Client.Run("DUMP a").Payload!;
-        var random = new Random(1);
-        int restored = 0;
-        for (int i = 0; i < 2000; i++)
+        int restored = server.RestoreDamaged(server.Dump("a"), 2000, new Random(1), damaged =>
         {
-            byte[] damaged = [.. payload];
-            for (int n = random.Next(1, 4); n > 0; n--) damaged[random.Next(10, damaged.Length - 10)] = (byte)random.Next(256);
-            SetChecksum(damaged);
-            if (server.Client.Run([.. Words("RESTORE", "b", "0"), damaged, .. Words("REPLACE")]).Text != "OK") continue;
-            restored++;
-            server.Run("TS.RANGE", "b", "-", "+", "AGGREGATION", "avg", "1000000000");
-            server.Run("TS.INFO", "b", "DEBUG");
-            server.Run("TS.ADD", "b", "77", "7", "ON_DUPLICATE", "LAST");
-        }
-
+            server.Run("TS.RANGE", damaged, "-", "+", "AGGREGATION", "avg", "1000000000");
+            server.Run("TS.INFO", damaged, "DEBUG");
+            server.Run("TS.ADD", damaged, "77", "7", "ON_DUPLICATE", "LAST");
+        });
         Assert.InRange(restored, 1, 2000);
-        using LockScope locked = server.Server.Engine.Keyspace.LockAll();
-        server.Server.Engine.Keyspace.CheckGuards();
     }
 
     [Fact]
@@ -85,12 +70,7 @@ public sealed class SeriesStorageTests
         Assert.Equal(digest, server.Digest);
         await server.RestartAsync();
         Assert.Equal(digest, server.Digest);
-        server.Run("BGREWRITEAOF");
-        server.WaitForInfo("aof_rewrite_in_progress:0");
-        server.Run("TS.ADD", "a", "4", "4.5");
-        digest = server.Digest;
-        await server.RestartAsync();
-        Assert.Equal(digest, server.Digest);
+        await server.RewriteLogAsync(() => server.Run("TS.ADD", "a", "4", "4.5"));
     }
 
     [Fact]
@@ -98,17 +78,13 @@ public sealed class SeriesStorageTests
     {
         await using TypeServer primary = await TypeServer.StartAsync("repl-diskless-sync-delay", "0");
         Fill(primary);
-        await using TypeServer replica = await TypeServer.StartAsync();
-        replica.Run("REPLICAOF", "127.0.0.1", primary.Port);
-        primary.Client.SetTimeout(PatienceMs);
-        Assert.Equal("1", primary.Run("WAIT", "1", "55000"));
-        Assert.Equal(primary.Digest, replica.Digest);
+        await using TypeServer replica = await primary.StartReplicaAsync();
         primary.Run("TS.ADD", "new", "*", "1");
         primary.Run("TS.INCRBY", "new2", "1");
         primary.Run("TS.DECRBY", "new3", "1", "TIMESTAMP", "*");
         primary.Run("EVAL", "return redis.call('TS.ADD', KEYS[1], 12, 13)", "1", "a");
         primary.Run("TS.DEL", "a", "100", "200");
-        Assert.Equal("1", primary.Run("WAIT", "1", "55000"));
+        primary.WaitForReplica();
         Assert.Equal(primary.Digest, replica.Digest);
     }
 
@@ -117,13 +93,7 @@ public sealed class SeriesStorageTests
     {
         await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true, "loops", "1");
         Fill(server);
-        string digest = server.Digest;
-        var moves = new Defragmentation(server.Server.Engine.Keyspace, 0, 1);
-        moves.MoveAll();
-        Assert.True(moves.TakeCounts().Hits > 20, "the blocks have moved");
-        Assert.Equal(digest, server.Digest);
-        using LockScope locked = server.Server.Engine.Keyspace.LockAll();
-        server.Server.Engine.Keyspace.CheckGuards();
+        server.MoveBlocks(21);
     }
 
     // What a snapshot has is what there was when it began.
@@ -132,14 +102,7 @@ public sealed class SeriesStorageTests
     {
         await using TypeServer server = await TypeServer.StartAsync();
         Fill(server);
-        string digest = server.Digest;
-        long points = server.Server.Parts.Durability.SnapshotPoints;
-        server.Run("BGSAVE");
-        Assert.True(SpinWait.SpinUntil(() => server.Server.Parts.Durability.SnapshotPoints > points, PatienceMs), "the data is noted");
-        server.Run("TS.DEL", "a", "-", "+");
-        server.WaitForInfo("rdb_bgsave_in_progress:0");
-        await server.RestartAsync();
-        Assert.Equal(digest, server.Digest);
+        await server.SaveWhileAsync(() => server.Run("TS.DEL", "a", "-", "+"));
     }
 
     [Fact]
@@ -164,8 +127,4 @@ public sealed class SeriesStorageTests
         for (int i = 0; i < 2000; i++) words.AddRange(["a", $"{1000 + (i * 10)}", $"{20 + (i % 13 * 0.1)}"]);
         server.Run([.. words]);
     }
-
-    private static byte[][] Words(params string[] words) => [.. words.Select(Encoding.Latin1.GetBytes)];
-
-    private static void SetChecksum(byte[] payload) => System.Buffers.Binary.BinaryPrimitives.WriteUInt64LittleEndian(payload.AsSpan(^8..), Crc64.Append(0, payload.AsSpan(..^8)));
 }

@@ -3,7 +3,6 @@ using RedKite.Dashboard.Tests;
 using RedKite.Persistence.Rdb;
 using RedKite.Persistence.Types;
 using RedKite.Server.Diagnostics;
-using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 using RedKite.Types.Tests.CounterVectors;
 
@@ -81,7 +80,7 @@ public sealed class CounterVectorTests
         server.Run("SET", "long", "replaced");
         Fill(server, "other");
         server.Run("FLUSHALL");
-        Assert.True(SpinWait.SpinUntil(() => server.UsedBytes <= usedBefore, PatienceMs), $"{server.UsedBytes} bytes are used, {usedBefore} were");
+        server.WaitForMemory(usedBefore);
     }
 
     [Fact]
@@ -91,13 +90,13 @@ public sealed class CounterVectorTests
         Fill(server);
         foreach (string key in (string[])["short", "long"])
         {
-            byte[] payload = server.Client.Run(Words("DUMP", key)).Payload!;
+            byte[] payload = server.Dump(key);
             Assert.Equal((byte)RdbType.Module, payload[0]);
-            Assert.Equal("OK", server.Client.Run([.. Words("RESTORE", "restored", "0"), payload, .. Words("REPLACE")]).Text);
+            Assert.Equal("OK", server.Restore("restored", payload));
             Assert.Equal(server.DigestOf(key), server.DigestOf("restored"));
             Assert.Equal(server.Run("OBJECT", "ENCODING", key), server.Run("OBJECT", "ENCODING", "restored"));
             byte[] cut = [.. payload[..^30], .. payload[^10..]];
-            Assert.StartsWith("ERR", server.Client.Run([.. Words("RESTORE", "damaged", "0"), cut]).Text, StringComparison.Ordinal);
+            Assert.StartsWith("ERR", server.Restore("damaged", cut), StringComparison.Ordinal);
             Assert.Equal("0", server.Run("EXISTS", "damaged"));
         }
     }
@@ -112,14 +111,10 @@ public sealed class CounterVectorTests
         string digest = server.Digest;
         Assert.Equal("OK", server.Run("DEBUG", "RELOAD"));
         Assert.Equal(digest, server.Digest);
-        long cuts = server.Server.Parts.Durability.SnapshotPoints;
-        server.Run("BGSAVE");
-        Assert.True(SpinWait.SpinUntil(() => server.Server.Parts.Durability.SnapshotPoints > cuts, PatienceMs), "the data is noted");
-        foreach (string key in (string[])["huge", "long", "short"]) server.Run("CVADD", key, "1", "1");
-        server.WaitForInfo("rdb_bgsave_in_progress:0");
-        Assert.Contains("rdb_last_bgsave_status:ok", server.Run("INFO", "persistence"), StringComparison.Ordinal);
-        await server.RestartAsync(); // without a save at the end
-        Assert.Equal(digest, server.Digest);
+        await server.SaveWhileAsync(() =>
+        {
+            foreach (string key in (string[])["huge", "long", "short"]) server.Run("CVADD", key, "1", "1");
+        });
     }
 
     [Theory]
@@ -133,11 +128,7 @@ public sealed class CounterVectorTests
         await server.RestartAsync();
         Assert.Equal("counterblocks", server.Run("OBJECT", "ENCODING", "long"));
         string digest = server.Digest;
-        server.Run("BGREWRITEAOF");
-        server.WaitForInfo("aof_rewrite_in_progress:0");
-        Assert.Contains("aof_last_bgrewrite_status:ok", server.Run("INFO", "persistence"), StringComparison.Ordinal);
-        await server.RestartAsync();
-        Assert.Equal(digest, server.Digest);
+        await server.RewriteLogAsync();
         string @base = Encoding.Latin1.GetString(File.ReadAllBytes(Directory.GetFiles(server.Folder, "*.base.*", SearchOption.AllDirectories).Single()));
         Assert.Equal(preamble == "yes", @base.StartsWith("REDIS", StringComparison.Ordinal));
         Assert.Equal(preamble == "no", @base.Contains("CVADD", StringComparison.Ordinal));
@@ -150,13 +141,10 @@ public sealed class CounterVectorTests
     {
         await using TypeServer primary = await TypeServer.StartAsync("repl-diskless-sync-delay", "0");
         Fill(primary);
-        await using TypeServer replica = await TypeServer.StartAsync();
-        replica.Run("REPLICAOF", "127.0.0.1", primary.Port);
-        WaitForReplica(primary);
-        Assert.Equal(primary.Digest, replica.Digest);
+        await using TypeServer replica = await primary.StartReplicaAsync();
         primary.Run("CVADD", "long", "4999", "11");
         primary.Run("CVADD", "short", "0", "11");
-        WaitForReplica(primary);
+        primary.WaitForReplica();
         Assert.Equal(primary.Digest, replica.Digest);
         Assert.Equal(primary.Run("CVGET", "long", "4999"), replica.Run("CVGET", "long", "4999"));
     }
@@ -166,17 +154,7 @@ public sealed class CounterVectorTests
     {
         await using TypeServer server = await TypeServer.StartAsync();
         Fill(server);
-        Keyspace keyspace = server.Server.Engine.Keyspace;
-        ulong hash = keyspace.Hash("long"u8);
-        byte[] whole = new byte[DatasetDigest.Bytes], parts = new byte[DatasetDigest.Bytes];
-        using LockScope locked = keyspace.LockAll();
-        Entry entry = keyspace.Databases[0].FindByHash(hash);
-        new DatasetDigest(whole).MixValue(keyspace.Databases[0], entry, ExpiryClock.Never);
-        var position = default(DatasetDigest.ValuePosition);
-        int count = 1;
-        while (!new DatasetDigest(parts).MixValue(keyspace.Databases[0], entry, ExpiryClock.Never, ref position, new DatasetDigest.WorkLeft(5_000))) count++;
-        Assert.InRange(count, 100, LongCount);
-        Assert.Equal(whole, parts);
+        Assert.InRange(server.CheckDigestOfParts("long"), 100, LongCount);
     }
 
     [Fact]
@@ -184,15 +162,7 @@ public sealed class CounterVectorTests
     {
         await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true, "loops", "1");
         Fill(server);
-        string digest = server.Digest;
-        var moves = new Defragmentation(server.Server.Engine.Keyspace, 0, 1);
-        for (int i = 0; i < 3; i++)
-        {
-            moves.MoveAll();
-            Assert.True(moves.TakeCounts().Hits > 79, "the blocks have moved");
-            using (LockScope locked = server.Server.Engine.Keyspace.LockAll()) server.Server.Engine.Keyspace.CheckGuards();
-            Assert.Equal(digest, server.Digest);
-        }
+        for (int i = 0; i < 3; i++) server.MoveBlocks(80);
     }
 
     [Fact]
@@ -258,12 +228,6 @@ public sealed class CounterVectorTests
         Assert.Equal("cvadd", subscriber.Read().Items[2].Text);
     }
 
-    private static void WaitForReplica(TypeServer primary)
-    {
-        primary.Client.SetTimeout(PatienceMs);
-        Assert.True(primary.Run("WAIT", "1", "55000") == "1", primary.Log);
-    }
-
     private static void Fill(TypeServer server, string suffix = "")
     {
         for (int i = 0; i < 7; i++) server.Run("CVADD", "short" + suffix, i.ToString(System.Globalization.CultureInfo.InvariantCulture), (i - 3).ToString(System.Globalization.CultureInfo.InvariantCulture));
@@ -277,8 +241,6 @@ public sealed class CounterVectorTests
         Assert.Equal("0", page.Items[0].Text);
         return [.. page.Items[1].Items.Select(key => key.Text).Order(StringComparer.Ordinal)];
     }
-
-    private static byte[][] Words(params string[] words) => [.. words.Select(Encoding.Latin1.GetBytes)];
 
     // A length of 64 bits.
     private static byte[] Id(ulong id)
