@@ -8,9 +8,18 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Sketches;
 
+/// <summary>Answers a question about an element of a sketch.</summary>
+internal delegate bool ElementTest(Sketch sketch, ReadOnlySpan<byte> element);
+
+/// <summary>The places of a filter that are looked at for an element.</summary>
+internal delegate long SketchPlaces(Sketch sketch);
+
 /// <summary>How handlers open sketches, and what the families have in common.</summary>
 internal static class SketchAccess
 {
+    // Of a transaction's or script's work: looking at a place takes some nanoseconds.
+    private const int StepsPerPlace = 4;
+
     /// <summary>Opens a key's sketch to read it, one that does not exist for a missing key; otherwise replies WRONGTYPE.</summary>
     internal static bool OpenToReadOrReply(this scoped in CommandContext cmd, SketchType type, out Sketch sketch, int argument = 1) =>
         TryOpenOrReply(cmd, cmd.Find(argument), type, out sketch);
@@ -28,6 +37,38 @@ internal static class SketchAccess
         return false;
     }
 
+    /// <summary>Opens the filter of a command that adds elements, one that does not exist for a missing key that it may create; otherwise replies that there is none, or WRONGTYPE.</summary>
+    internal static bool OpenToInsertOrReply(this scoped in CommandContext cmd, SketchType type, bool creates, out Sketch filter)
+    {
+        if (!cmd.OpenToWriteOrReply(type, out filter)) return false;
+        if (filter.Exists || creates) return true;
+        cmd.Reply.Error("ERR not found"u8);
+        return false;
+    }
+
+    /// <summary>Whether the key of a filter that is to be created is missing; otherwise replies that it is there, or WRONGTYPE.</summary>
+    internal static bool IsNewFilterOrReply(this scoped in CommandContext cmd, SketchType type)
+    {
+        if (!cmd.OpenToWriteOrReply(type, out Sketch filter)) return false;
+        if (!filter.Exists) return true;
+        cmd.Reply.Error("ERR item exists"u8);
+        return false;
+    }
+
+    /// <summary>Replies whether a filter contains an element. A missing one contains none.</summary>
+    internal static void ReplyContains(this scoped in CommandContext cmd, SketchType type, ElementTest contains)
+    {
+        if (cmd.OpenToReadOrReply(type, out Sketch filter)) cmd.Reply.Boolean(filter.Exists && contains(filter, cmd[2]));
+    }
+
+    /// <summary>Replies for each element whether a filter contains it.</summary>
+    internal static void ReplyContainsEach(this scoped in CommandContext cmd, SketchType type, ElementTest contains, SketchPlaces placesOf)
+    {
+        if (!cmd.OpenToReadOrReply(type, out Sketch filter) || (filter.Exists && !cmd.MayLookAtOrReply(placesOf(filter) * (cmd.Count - 2)))) return;
+        cmd.Reply.Array(cmd.Count - 2);
+        for (int i = 2; i < cmd.Count; i++) cmd.Reply.Boolean(filter.Exists && contains(filter, cmd[i]));
+    }
+
     /// <summary>Whether the key is missing; otherwise replies that it is there.</summary>
     internal static bool IsMissingOrReply(this scoped in CommandContext cmd, ReadOnlySpan<byte> there)
     {
@@ -41,6 +82,14 @@ internal static class SketchAccess
 
     /// <summary>Whether the request was accepted before, by a primary or for the log: no setting refuses it now.</summary>
     internal static bool WasAccepted(this scoped in CommandContext cmd) => cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep;
+
+    /// <summary>Whether a command may look at so many places of sketches; otherwise replies that those are too many.</summary>
+    internal static bool MayLookAtOrReply(this scoped in CommandContext cmd, long places)
+    {
+        if (places <= SketchLimits.PlacesMax || cmd.WasAccepted()) return cmd.MayTakeOrReply(places * StepsPerPlace);
+        cmd.Reply.Error("ERR the command takes too long on sketches of this size: give it fewer elements or keys"u8);
+        return false;
+    }
 
     /// <summary>Reads a number of an option.</summary>
     internal static bool TryNumberOrReply(this scoped in CommandContext cmd, int argument, ReadOnlySpan<byte> error, long min, long max, ReadOnlySpan<byte> rangeError, out long value)

@@ -44,7 +44,7 @@ internal static class SketchChunks
     {
         if (header.Length < HeaderNumbers * sizeof(ulong) || Take(ref header) != Magic) return false;
         ulong parts = Take(ref header);
-        if (parts * PartNumbers != (ulong)((header.Length / sizeof(ulong)) - SketchData.NumberCount) || header.Length % sizeof(ulong) != 0) return false;
+        if (parts > SketchLimits.CuckooLayersMax || parts * PartNumbers != (ulong)((header.Length / sizeof(ulong)) - SketchData.NumberCount) || header.Length % sizeof(ulong) != 0) return false;
         Sketch sketch = cmd.Create(type);
         for (int i = 0; i < SketchData.NumberCount; i++) sketch.Number(i) = Take(ref header);
         long left = SketchLimits.BytesMax;

@@ -442,6 +442,12 @@ internal static class NotCopied
             "a server in a program's process writes no files unless the program says so; as a program of its own it has Redis's save points",
             _ => false),
         new(
+            "Bloom and cuckoo filters, count-min sketches, top-k and t-digests in dumps and files, and the chunks of BF.SCANDUMP and CF.SCANDUMP",
+            "values of the modules MBbloom--, MBbloomCF, CMSk-TYPE, TopK-TYPE and TDIS-TYPE",
+            "values of the modules rkt-bloom, rkt-cucko, rkt-cmsk-, rkt-topk- and rkt-tdig-; each server refuses those of the other by their names",
+            "no document describes Redis's layouts",
+            _ => false),
+        new(
             "bind in a server without a configuration file",
             "* -::*",
             "127.0.0.1 -::1",

@@ -10,6 +10,7 @@ public sealed class AccuracyTests
 {
     private const int Count = 100_000;
     private const int Batch = 1000;
+    private const double MiddleError = 0.001;
 
     [Theory]
     [InlineData(0.01, 100_000)]
@@ -97,7 +98,8 @@ public sealed class AccuracyTests
         for (int i = 0; i < 60; i += 2) Assert.InRange(int.Parse(listed[i + 1], CultureInfo.InvariantCulture), counts[int.Parse(listed[i], CultureInfo.InvariantCulture)] * 0.9, counts[int.Parse(listed[i], CultureInfo.InvariantCulture)]);
     }
 
-    // The published error of a t-digest with compression 100: a thousandth of the rank in the middle, and far less at the tails, q (1 - q) / 25 here.
+    // What the reference implementation publishes of t-digests (README of github.com/tdunning/t-digest): typically less than 1,000 parts per million of the rank
+    // in the middle, and parts per million at the extremes, where an observation is ten here: three observations. Between them, the bound falls as q (1 - q) does.
     [Theory]
     [InlineData("uniform")]
     [InlineData("normal")]
@@ -125,16 +127,18 @@ public sealed class AccuracyTests
         Array.Sort(values);
         Assert.Equal(values[0], double.Parse(server.Run("TDIGEST.MIN", "d"), CultureInfo.InvariantCulture));
         Assert.Equal(values[^1], double.Parse(server.Run("TDIGEST.MAX", "d"), CultureInfo.InvariantCulture));
+        List<string> wrong = [];
         foreach (double q in (double[])[0.00001, 0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999])
         {
             double value = double.Parse(server.Run("TDIGEST.QUANTILE", "d", q.ToString("R", CultureInfo.InvariantCulture)), CultureInfo.InvariantCulture);
             int at = Array.BinarySearch(values, value);
-            double rank = (at < 0 ? ~at : at) / (double)Count, allowed = Math.Max(2.0 / Count, q * (1 - q) / 25);
-            Assert.True(Math.Abs(rank - q) <= allowed, $"{q}: {value} has the rank {rank}");
+            double rank = (at < 0 ? ~at : at) / (double)Count, allowed = Math.Max(3.5 / Count, MiddleError * Math.Min(1, 10 * q * (1 - q)));
+            if (Math.Abs(rank - q) > allowed) wrong.Add($"{q}: {value} has the rank {rank}, {Math.Abs(rank - q) * 1e6:F0} ppm");
             double cdf = double.Parse(server.Run("TDIGEST.CDF", "d", value.ToString("R", CultureInfo.InvariantCulture)), CultureInfo.InvariantCulture);
-            Assert.True(Math.Abs(cdf - rank) <= allowed, $"{q}: the part below {value} is {rank}, not {cdf}");
+            if (Math.Abs(cdf - rank) > allowed) wrong.Add($"{q}: the part below {value} is {rank}, not {cdf}, {Math.Abs(cdf - rank) * 1e6:F0} ppm");
         }
 
+        Assert.Empty(wrong);
         Assert.InRange(server.Client.Run("TDIGEST.INFO d").Items[5].Number, 50, 510);
     }
 

@@ -65,6 +65,8 @@ public sealed class CommandTests
         CF.COUNT f k1|1
         CF.DEL f k1|1
         CF.DEL f k1|0
+        CF.COMPACT f|OK
+        CF.COMPACT missing|Cuckoo filter was not found
         CF.DEL missing k1|Not found
         CF.INFO missing|ERR not found
         CF.EXISTS missing k|0
@@ -222,27 +224,104 @@ public sealed class CommandTests
         Assert.Equal(expected, actual);
     }
 
-    [Theory]
-    [InlineData("BF")]
-    [InlineData("CF")]
-    public async Task Filters_are_dumped_and_loaded_in_chunks(string family)
+    // 32 layers, of which nine elements in ten are deleted.
+    [Fact]
+    public async Task Compacting_moves_elements_to_earlier_layers_and_removes_the_last_ones()
     {
-        await using TypeServer server = await TypeServer.StartAsync(), other = await TypeServer.StartAsync();
-        server.Run(family == "BF" ? "BF.RESERVE f 0.001 3000 EXPANSION 30".Split(' ') : "CF.RESERVE f 2000 EXPANSION 64".Split(' '));
-        for (int i = 0; i < 5; i++) server.Run([$"{family}.INSERT", "f", "ITEMS", .. Enumerable.Range(i * 1000, 1000).Select(n => n.ToString(CultureInfo.InvariantCulture))]);
-        int chunks = 0;
-        for (long position = 0; ; chunks++)
+        await using TypeServer server = await TypeServer.StartAsync();
+        string[] items = [.. Enumerable.Range(0, 4000).Select(i => i.ToString(CultureInfo.InvariantCulture))];
+        server.Run("CF.RESERVE", "f", "128", "BUCKETSIZE", "3");
+        Assert.Equal(4000, server.Run(["CF.INSERT", "f", "ITEMS", .. items]).AsSpan().Count('1'));
+        (long memory, long layers) = (server.Client.Run("CF.INFO f").Items[1].Number, server.Client.Run("CF.INFO f").Items[5].Number);
+        Assert.InRange(layers, 20, 50);
+        string digest = server.DigestOf("f");
+        Assert.Equal("OK", server.Run("CF.COMPACT", "f"));
+        foreach (string item in items[400..]) Assert.Equal("1", server.Run("CF.DEL", "f", item));
+        Assert.Equal(layers, server.Client.Run("CF.INFO f").Items[5].Number);
+        server.Run("COPY", "f", "copy");
+        Assert.Equal("OK", server.Run("CF.COMPACT", "f"));
+        Assert.InRange(server.Client.Run("CF.INFO f").Items[5].Number, 3, 6);
+        Assert.InRange(server.Client.Run("CF.INFO f").Items[1].Number, 1, memory / 2);
+        Assert.Equal("400 3600", server.Run("CF.INFO", "f").Split("Number of items inserted ")[1].Replace("Number of items deleted ", "", StringComparison.Ordinal).Split(" Bucket")[0]);
+        Assert.Equal(400, server.Run(["CF.MEXISTS", "f", .. items[..400]]).AsSpan().Count('1'));
+        Assert.InRange(server.Run(["CF.MEXISTS", "f", .. items[400..]]).AsSpan().Count('1'), 0, server.Run(["CF.MEXISTS", "copy", .. items[400..]]).AsSpan().Count('1'));
+        foreach (string item in items[..400]) Assert.Equal("1", server.Run("CF.DEL", "f", item));
+        Assert.Equal("OK", server.Run("CF.COMPACT", "f"));
+        Assert.Equal(1, server.Client.Run("CF.INFO f").Items[5].Number);
+        digest = server.DigestOf("f");
+        Assert.Equal("OK", server.Run("CF.COMPACT", "f"));
+        Assert.Equal(digest, server.DigestOf("f"));
+    }
+
+    // One command looks at about four million places, and the next one goes on, until all elements are where they stay.
+    [Fact]
+    public async Task Compacting_is_bounded_and_goes_on()
+    {
+        await using TypeServer server = await TypeServer.StartAsync("cf-max-expansions", "1000");
+        server.Run("CF.RESERVE", "f", "64", "MAXITERATIONS", "4");
+        for (int i = 0; i < 25_000; i += 1000) server.Run(["CF.INSERT", "f", "ITEMS", .. Enumerable.Range(i, 1000).Select(n => n.ToString(CultureInfo.InvariantCulture))]);
+        long layers = server.Client.Run("CF.INFO f").Items[5].Number;
+        for (int i = 0; i < 25_000; i += 10) server.Run("CF.DEL", "f", i.ToString(CultureInfo.InvariantCulture));
+        HashSet<string> digests = [];
+        while (digests.Add(server.DigestOf("f"))) Assert.Equal("OK", server.Run("CF.COMPACT", "f"));
+        Assert.InRange(digests.Count, 4, 100);
+        Assert.InRange(server.Client.Run("CF.INFO f").Items[5].Number, 1, layers * 95 / 100);
+        string[] kept = [.. Enumerable.Range(0, 25_000).Where(i => i % 10 != 0).Select(i => i.ToString(CultureInfo.InvariantCulture))];
+        Assert.Equal(kept.Length, server.Run(["CF.MEXISTS", "f", .. kept]).AsSpan().Count('1'));
+    }
+
+    // The work of a command is the number of its elements or keys times what each looks at.
+    [Fact]
+    public async Task Work_of_a_command_is_bounded()
+    {
+        const string Refusal = "ERR the command takes too long on sketches of this size: give it fewer elements or keys", UnitRefusal = "ERR the command takes too long for a transaction or script";
+        await using TypeServer server = await TypeServer.StartAsync("cf-max-expansions", "65535");
+        string[] words = [.. Enumerable.Repeat("a", 65_600)];
+        server.Run("CMS.INITBYDIM", "rows", "10", "4096");
+        server.Run("CMS.INITBYDIM", "large", "67108864", "1");
+        server.Run("TOPK.RESERVE", "top", "3", "10", "4096", "0.9");
+        server.Run("TDIGEST.CREATE", "digest", "COMPRESSION", "10000");
+        server.Run(["TDIGEST.ADD", "digest", .. Enumerable.Range(0, 60_000).Select(i => i.ToString(CultureInfo.InvariantCulture))]);
+        server.Run("CF.RESERVE", "filter", "510", "BUCKETSIZE", "255");
+        server.Run(["CF.INSERT", "filter", "ITEMS", .. words[..5200]]); // the same element: 10 layers
+        server.Run(["BF.INSERT", "bits", "ERROR", "1e-200", "CAPACITY", "1", "EXPANSION", "1", "ITEMS", .. Enumerable.Range(0, 200).Select(i => i.ToString(CultureInfo.InvariantCulture))]);
+        string digest = server.Digest;
+        foreach (string[] request in (string[][])
+        [
+            ["CMS.QUERY", "rows", .. words], ["CMS.INCRBY", "rows", .. words.SelectMany(word => new[] { word, "1" })], ["TOPK.ADD", "top", .. words], ["TOPK.QUERY", "top", .. words], ["TOPK.COUNT", "top", .. words],
+            ["TOPK.INCRBY", "top", .. words.SelectMany(word => new[] { word, "1" })], ["CF.MEXISTS", "filter", .. words], ["CF.INSERT", "filter", "ITEMS", .. words],
+            ["BF.MEXISTS", "bits", .. Enumerable.Repeat("a", 300_000)], ["BF.MADD", "bits", .. Enumerable.Repeat("a", 300_000)],
+            ["CMS.MERGE", "large", "17", .. Enumerable.Repeat("large", 17)], ["TDIGEST.MERGE", "digest", "230", .. Enumerable.Repeat("digest", 230)],
+        ])
         {
-            RespValue chunk = server.Client.Run(string.Create(CultureInfo.InvariantCulture, $"{family}.SCANDUMP f {position}"));
-            position = chunk.Items[0].Number;
-            if (position == 0) break;
-            Assert.Equal("OK", other.Client.Run([.. new[] { $"{family}.LOADCHUNK", "f", chunk.Items[0].Text }.Select(System.Text.Encoding.ASCII.GetBytes), chunk.Items[1].Payload!]).Text);
+            Assert.Equal((request[0], Refusal), (request[0], server.Run(request)));
+            string[] part = request[0] switch
+            {
+                "CMS.MERGE" => ["CMS.MERGE", "large", "5", .. Enumerable.Repeat("large", 5)],
+                "TDIGEST.MERGE" => ["TDIGEST.MERGE", "digest", "60", .. Enumerable.Repeat("digest", 60)],
+                _ => request[..(request.Length / 3 / 2 * 2)],
+            };
+            server.Run("MULTI");
+            server.Run(part);
+            Assert.Equal((request[0], UnitRefusal), (request[0], server.Run("EXEC")));
         }
 
-        Assert.True(chunks > 3, $"{chunks} chunks");
-        Assert.Equal(server.DigestOf("f"), other.DigestOf("f"));
-        Assert.Equal(server.Run($"{family}.DEBUG", "f"), other.Run($"{family}.DEBUG", "f"));
-        for (int position = 0; position < 200; position++) Assert.False(server.Client.Run(string.Create(CultureInfo.InvariantCulture, $"{family}.SCANDUMP f {position * 7}")).IsError);
+        Assert.Equal(digest, server.Digest);
+        Assert.Equal("OK", server.Run("CMS.MERGE", "large", "2", "large", "large"));
+        Assert.Equal("OK", server.Run("TDIGEST.MERGE", "digest", "2", "digest", "digest"));
+    }
+
+    // Without the bound, a hundred thousand additions take the counter of the other element in each row.
+    [Fact]
+    public async Task Decays_of_a_command_are_bounded()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        server.Run("TOPK.RESERVE", "t", "1", "1", "50", "1");
+        server.Run("TOPK.INCRBY", "t", "a", "100000");
+        server.Run("TOPK.INCRBY", "t", "b", "100000");
+        Assert.Equal("100000 1", server.Run("TOPK.COUNT", "t", "a", "b"));
+        server.Run("TOPK.INCRBY", "t", "b", "100000");
+        Assert.Equal("0 100001", server.Run("TOPK.COUNT", "t", "a", "b"));
     }
 
     [Fact]
@@ -254,6 +333,7 @@ public sealed class CommandTests
         foreach ((string request, string[] events) in ((string, string[])[])
         [
             ("BF.ADD k a", ["bf.reserve", "bf.add"]), ("BF.ADD k b", ["bf.add"]), ("DEL k", []), ("CF.ADD k a", ["cf.reserve", "cf.add"]), ("CF.DEL k a", ["cf.del"]), ("DEL k", []),
+            ("CF.RESERVE k 2 BUCKETSIZE 1", ["cf.reserve"]), ("CF.INSERT k ITEMS a a a a", ["cf.add"]), ("CF.DEL k a", ["cf.del"]), ("CF.DEL k a", ["cf.del"]), ("CF.COMPACT k", ["cf.compact"]), ("CF.COMPACT k", []), ("DEL k", []),
             ("CMS.INITBYDIM k 5 5", ["cms.init"]), ("CMS.INCRBY k a 1", ["cms.incrby"]), ("DEL k", []), ("TOPK.RESERVE k 5", ["topk.reserve"]), ("TOPK.ADD k a", ["topk.add"]), ("DEL k", []),
             ("TDIGEST.CREATE k", ["tdigest.create"]), ("TDIGEST.ADD k 1", ["tdigest.add"]), ("TDIGEST.RESET k", ["tdigest.reset"]),
         ])

@@ -11,7 +11,7 @@ public sealed class ServerTests
     public async Task Commands_have_their_categories_and_the_module_is_listed()
     {
         await using TypeServer server = await TypeServer.StartAsync();
-        foreach ((string category, string command, int count) in ((string, string, int)[])[("bloom", "bf.add", 11), ("cuckoo", "cf.del", 13), ("cms", "cms.merge", 6), ("topk", "topk.list", 7), ("tdigest", "tdigest.trimmed_mean", 14)])
+        foreach ((string category, string command, int count) in ((string, string, int)[])[("bloom", "bf.add", 11), ("cuckoo", "cf.compact", 14), ("cms", "cms.merge", 6), ("topk", "topk.list", 7), ("tdigest", "tdigest.trimmed_mean", 14)])
         {
             string[] names = [.. server.Client.Run($"ACL CAT {category}").Items.Select(item => item.Text)];
             Assert.Contains(command, names);
@@ -91,6 +91,28 @@ public sealed class ServerTests
         ])
         {
             Assert.Equal((request, reply), (request, Raw(client, request)));
+        }
+    }
+
+    [Fact]
+    public async Task Merges_in_a_cluster_have_their_keys_in_one_slot()
+    {
+        await using TypeServer server = await TypeServer.StartAsync("cluster-enabled", "yes", "stripes", "64");
+        Assert.Equal("OK", server.Run("CLUSTER", "ADDSLOTSRANGE", "0", "16383"));
+        foreach (string key in (string[])["a{x}", "b{x}", "c{x}", "a", "b"])
+        {
+            Assert.Equal("OK", server.Run("CMS.INITBYDIM", "cms" + key, "10", "2"));
+            Assert.Equal("OK", server.Run("TDIGEST.CREATE", "digest" + key));
+        }
+
+        server.Run("CMS.INCRBY", "cmsa{x}", "e", "3");
+        server.Run("TDIGEST.ADD", "digesta{x}", "3");
+        Assert.Equal("OK", server.Run("CMS.MERGE", "cmsc{x}", "2", "cmsa{x}", "cmsb{x}"));
+        Assert.Equal("OK", server.Run("TDIGEST.MERGE", "digestc{x}", "2", "digesta{x}", "digestb{x}"));
+        Assert.Equal("3 3", server.Run("CMS.QUERY", "cmsc{x}", "e") + " " + server.Run("TDIGEST.MAX", "digestc{x}"));
+        foreach (string request in (string[])["CMS.MERGE cmsc{x} 2 cmsa{x} cmsb", "CMS.MERGE cmsa 1 cmsb", "CMS.MERGE cmsa{x} 2 cmsb{x} cmsa WEIGHTS 1 1", "TDIGEST.MERGE digestc{x} 2 digesta{x} digestb", "TDIGEST.MERGE digesta 1 digestb COMPRESSION 50"])
+        {
+            Assert.StartsWith("CROSSSLOT ", server.Client.Run(request).Text, StringComparison.Ordinal);
         }
     }
 

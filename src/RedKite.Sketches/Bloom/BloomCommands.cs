@@ -48,13 +48,7 @@ internal static class BloomCommands
             return;
         }
 
-        if (!cmd.OpenToWriteOrReply(SketchType.Bloom, out Sketch filter)) return;
-        if (filter.Exists)
-        {
-            cmd.Reply.Error("ERR item exists"u8);
-            return;
-        }
-
+        if (!cmd.IsNewFilterOrReply(SketchType.Bloom)) return;
         if (!FloatText.TryParse(cmd[2], out double errorRate))
         {
             cmd.Reply.Error("ERR bad error rate"u8);
@@ -106,8 +100,7 @@ internal static class BloomCommands
     // BF.MADD key item [item ...]
     private static void MAdd(ref CommandContext cmd)
     {
-        if (!OpenOrCreateOrReply(cmd, out Sketch filter, out bool isNew)) return;
-        AddAll(cmd, filter, isNew, 2);
+        if (OpenOrCreateOrReply(cmd, out Sketch filter, out bool isNew)) AddAll(cmd, filter, isNew, 2);
     }
 
     // BF.INSERT key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING] ITEMS item [item ...]
@@ -156,32 +149,18 @@ internal static class BloomCommands
             return;
         }
 
-        if (!cmd.OpenToWriteOrReply(SketchType.Bloom, out Sketch filter)) return;
+        if (!cmd.OpenToInsertOrReply(SketchType.Bloom, creates, out Sketch filter)) return;
         bool isNew = !filter.Exists;
-        if (isNew && !creates)
-        {
-            cmd.Reply.Error("ERR not found"u8);
-            return;
-        }
-
         if (isNew && !TryCreateOrReply(cmd, errorRate, capacity, isFixed ? 0 : (int)expansion, out filter)) return;
         if (isNew) WriteReserve(cmd, errorRate, capacity, isFixed ? 0 : (int)expansion);
         AddAll(cmd, filter, isNew, at + 1);
     }
 
     // BF.EXISTS key item
-    private static void Exists(ref CommandContext cmd)
-    {
-        if (cmd.OpenToReadOrReply(SketchType.Bloom, out Sketch filter)) cmd.Reply.Boolean(filter.Exists && BloomFilter.Contains(filter, cmd[2]));
-    }
+    private static void Exists(ref CommandContext cmd) => cmd.ReplyContains(SketchType.Bloom, BloomFilter.Contains);
 
     // BF.MEXISTS key item [item ...]
-    private static void MExists(ref CommandContext cmd)
-    {
-        if (!cmd.OpenToReadOrReply(SketchType.Bloom, out Sketch filter)) return;
-        cmd.Reply.Array(cmd.Count - 2);
-        for (int i = 2; i < cmd.Count; i++) cmd.Reply.Boolean(filter.Exists && BloomFilter.Contains(filter, cmd[i]));
-    }
+    private static void MExists(ref CommandContext cmd) => cmd.ReplyContainsEach(SketchType.Bloom, BloomFilter.Contains, BloomFilter.PlacesOf);
 
     // BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]
     private static void Info(ref CommandContext cmd)
@@ -299,6 +278,7 @@ internal static class BloomCommands
 
     private static void AddAll(scoped in CommandContext cmd, Sketch filter, bool isNew, int start)
     {
+        if (!isNew && !cmd.MayLookAtOrReply(BloomFilter.PlacesOf(filter) * (cmd.Count - start))) return;
         long reply = cmd.Reply.BeginArray();
         int replies = 0, added = 0;
         for (int i = start; i < cmd.Count; i++)

@@ -52,6 +52,9 @@ internal static class BloomFilter
     internal static (long Items, long Capacity, int Hashes, double ErrorRate) Layer(Sketch filter, int layer) =>
         ((long)filter.PartNumber(layer, LayerItems), (long)filter.PartNumber(layer, LayerCapacity), (int)filter.PartNumber(layer, LayerHashes), BitConverter.UInt64BitsToDouble(filter.PartNumber(layer, LayerError)));
 
+    /// <summary>The places where an element's bits are. Half the bits of a layer are set, so that a new element is seldom looked for at more than two or three in each.</summary>
+    internal static long PlacesOf(Sketch filter) => (2L * filter.PartCount) + (long)filter.PartNumber(filter.PartCount - 1, LayerHashes);
+
     /// <summary>The error rate of the first layer: half the promised one if there may be more layers.</summary>
     internal static double FirstErrorRate(double errorRate, int expansion) => Math.Min(errorRate, ErrorRateMax) * (expansion == 0 ? 1 : TighteningRatio);
 

@@ -11,6 +11,9 @@ namespace RedKite.Sketches.CountMin;
 /// <summary>Commands of count-min sketches.</summary>
 internal static class CountMinCommands
 {
+    // Counters that are read one after the other, twice, take less than places here and there.
+    private const int CountersPerPlace = 4;
+
     private static readonly KeyEvent Initialized = KeyEvents.Add("cms.init");
     private static readonly KeyEvent Incremented = KeyEvents.Add("cms.incrby");
     private static readonly KeyEvent Merged = KeyEvents.Add("cms.merge");
@@ -79,6 +82,7 @@ internal static class CountMinCommands
             if (!cmd.TryNumberOrReply(i, "CMS: Cannot parse number"u8, 0, long.MaxValue, "CMS: Number cannot be negative"u8, out _)) return;
         }
 
+        if (!cmd.MayLookAtOrReply(CountMinSketch.Depth(sketch) * (cmd.Count - 2))) return;
         cmd.Reply.Array((cmd.Count / 2) - 1);
         bool changed = false;
         for (int i = 2; i < cmd.Count; i += 2)
@@ -97,6 +101,7 @@ internal static class CountMinCommands
     private static void Query(ref CommandContext cmd)
     {
         if (!cmd.OpenExistingOrReply(SketchType.CountMin, writes: false, "CMS: key does not exist"u8, out Sketch sketch)) return;
+        if (!cmd.MayLookAtOrReply(CountMinSketch.Depth(sketch) * (cmd.Count - 2))) return;
         cmd.Reply.Array(cmd.Count - 2);
         for (int i = 2; i < cmd.Count; i++) cmd.Reply.Integer(CountMinSketch.Query(sketch, cmd[i]));
     }
@@ -126,7 +131,7 @@ internal static class CountMinCommands
             return;
         }
 
-        if (!cmd.MayTakeOrReply(destination.PartBytes(0) / sizeof(uint) * keys * 2)) return;
+        if (!cmd.MayLookAtOrReply(destination.PartBytes(0) / sizeof(uint) * keys / CountersPerPlace)) return;
         if (!TrySumAll(cmd, destination, (int)keys, hasWeights, writes: false))
         {
             cmd.Reply.Error("CMS: MERGE overflow"u8);
@@ -167,15 +172,23 @@ internal static class CountMinCommands
     {
         Span<long> sums = CountMinSums.OfThread();
         Int128 total = 0;
-        for (int i = 0; i < keys; i++) total += (Int128)CountMinSketch.Count(Source(cmd, i)) * WeightOf(cmd, keys, i, hasWeights);
+        Int128 largest = 0; // no sum is larger
+        for (int i = 0; i < keys; i++)
+        {
+            long weight = WeightOf(cmd, keys, i, hasWeights);
+            total += (Int128)CountMinSketch.Count(Source(cmd, i)) * weight;
+            largest += Int128.Abs(weight) * uint.MaxValue;
+        }
+
         if (total < 0 || total > long.MaxValue) return false;
         for (int page = 0; page < destination.PageCount(0); page++)
         {
+            if (IsMissing(cmd, destination, keys, page)) continue;
             Span<long> pageSums = sums[..(destination.PageLength(0, page) / sizeof(uint))];
             pageSums.Clear();
             for (int i = 0; i < keys; i++)
             {
-                if (!CountMinSketch.TrySum(Source(cmd, i), page, WeightOf(cmd, keys, i, hasWeights), pageSums)) return false;
+                if (!CountMinSketch.TrySum(Source(cmd, i), page, WeightOf(cmd, keys, i, hasWeights), largest <= long.MaxValue, pageSums)) return false;
             }
 
             if (writes) CountMinSketch.Replace(destination, page, pageSums);
@@ -184,6 +197,14 @@ internal static class CountMinCommands
 
         if (writes) CountMinSketch.SetCount(destination, (long)total);
         return true;
+    }
+
+    // Zeros in all sketches.
+    private static bool IsMissing(scoped in CommandContext cmd, Sketch destination, int keys, int page)
+    {
+        bool isMissing = destination.Page(0, page).IsEmpty;
+        for (int i = 0; i < keys && isMissing; i++) isMissing = Source(cmd, i).Page(0, page).IsEmpty;
+        return isMissing;
     }
 
     private static Sketch Source(scoped in CommandContext cmd, int index) => Sketch.Of(cmd.Database, cmd.Peek(index + 3));

@@ -57,11 +57,18 @@ internal static class CountMinSketch
     }
 
     /// <summary>Adds the product of a sketch's counters and a weight to sums.</summary>
+    /// <param name="source">The sketch.</param>
+    /// <param name="page">The page of its counters.</param>
+    /// <param name="weight">The weight.</param>
+    /// <param name="isSmall">Whether no sum can exceed 64 bits.</param>
+    /// <param name="sums">The sums.</param>
     /// <returns>Whether all sums are within 64 bits.</returns>
-    internal static bool TrySum(Sketch source, int page, long weight, Span<long> sums)
+    internal static bool TrySum(Sketch source, int page, long weight, bool isSmall, Span<long> sums)
     {
         ReadOnlySpan<uint> counters = System.Runtime.InteropServices.MemoryMarshal.Cast<byte, uint>(source.Page(0, page));
         bool fits = true;
+        for (int i = 0; isSmall && i < counters.Length; i++) sums[i] += counters[i] * weight;
+        if (isSmall) return true;
         for (int i = 0; i < counters.Length; i++)
         {
             Int128 sum = sums[i] + ((Int128)counters[i] * weight);

@@ -20,6 +20,7 @@ internal static class CuckooCommands
     private static readonly KeyEvent Reserved = KeyEvents.Add("cf.reserve");
     private static readonly KeyEvent Added = KeyEvents.Add("cf.add");
     private static readonly KeyEvent Deleted = KeyEvents.Add("cf.del");
+    private static readonly KeyEvent Compacted = KeyEvents.Add("cf.compact");
     private static readonly KeyEvent Loaded = KeyEvents.Add("cf.loadchunk");
 
     private static readonly KeySpec[] Writes = KeySpecs.One(1, ReadWrite | Update);
@@ -37,6 +38,7 @@ internal static class CuckooCommands
         new("CF.EXISTS", 3, ReadOnlyCommand.ReadOnly | Fast, Reads, Exists, new("1.0.0", PerLookup, "Returns whether a cuckoo filter may have an element.", "key item")) { Module = ServerModule.Sketches },
         new("CF.MEXISTS", -3, ReadOnlyCommand.ReadOnly, Reads, MExists, new("1.0.0", "O(k * n), where k is the number of sub-filters and n is the number of items", "Returns for each element whether a cuckoo filter may have it.", "key item [item ...]")) { Module = ServerModule.Sketches },
         new("CF.DEL", 3, Write | Fast, Deletes, Remove, new("1.0.0", PerLookup, "Removes an element once from a cuckoo filter.", "key item")) { Module = ServerModule.Sketches },
+        new("CF.COMPACT", 2, Write, Writes, Compact, new("1.0.0", "O(n * k), where n is the capacity and k is the number of sub-filters", "Moves elements of a cuckoo filter to its earlier sub-filters, and removes the last ones if they are empty then.", "key")) { Module = ServerModule.Sketches },
         new("CF.COUNT", 3, ReadOnlyCommand.ReadOnly | Fast, Reads, Count, new("1.0.0", PerLookup, "Returns how often an element may be in a cuckoo filter.", "key item")) { Module = ServerModule.Sketches },
         new("CF.INFO", 2, ReadOnlyCommand.ReadOnly | Fast, Reads, Info, new("1.0.0", "O(1)", "Returns what a cuckoo filter is like.", "key")) { Module = ServerModule.Sketches },
         new("CF.DEBUG", 2, ReadOnlyCommand.ReadOnly, Reads, Debug, new("1.0.0", "O(1)", "Returns the numbers of a cuckoo filter.", "key")) { Module = ServerModule.Sketches },
@@ -64,13 +66,7 @@ internal static class CuckooCommands
             return;
         }
 
-        if (!cmd.OpenToWriteOrReply(SketchType.Cuckoo, out Sketch filter)) return;
-        if (filter.Exists)
-        {
-            cmd.Reply.Error("ERR item exists"u8);
-            return;
-        }
-
+        if (!cmd.IsNewFilterOrReply(SketchType.Cuckoo)) return;
         if (!TryCreateOrReply(cmd, capacity, bucketSize, iterations, expansion, out _)) return;
         cmd.Changed(1, Reserved);
         cmd.Reply.Ok();
@@ -89,18 +85,10 @@ internal static class CuckooCommands
     private static void InsertNew(ref CommandContext cmd) => AddMany(cmd, onlyNew: true);
 
     // CF.EXISTS key item
-    private static void Exists(ref CommandContext cmd)
-    {
-        if (cmd.OpenToReadOrReply(SketchType.Cuckoo, out Sketch filter)) cmd.Reply.Boolean(filter.Exists && CuckooFilter.Contains(filter, cmd[2]));
-    }
+    private static void Exists(ref CommandContext cmd) => cmd.ReplyContains(SketchType.Cuckoo, CuckooFilter.Contains);
 
     // CF.MEXISTS key item [item ...]
-    private static void MExists(ref CommandContext cmd)
-    {
-        if (!cmd.OpenToReadOrReply(SketchType.Cuckoo, out Sketch filter)) return;
-        cmd.Reply.Array(cmd.Count - 2);
-        for (int i = 2; i < cmd.Count; i++) cmd.Reply.Boolean(filter.Exists && CuckooFilter.Contains(filter, cmd[i]));
-    }
+    private static void MExists(ref CommandContext cmd) => cmd.ReplyContainsEach(SketchType.Cuckoo, CuckooFilter.Contains, CuckooFilter.PlacesOf);
 
     // CF.DEL key item
     private static void Remove(ref CommandContext cmd)
@@ -109,6 +97,15 @@ internal static class CuckooCommands
         bool removed = CuckooFilter.Remove(filter, cmd[2]);
         if (removed) cmd.Changed(1, Deleted);
         cmd.Reply.Boolean(removed);
+    }
+
+    // CF.COMPACT key
+    private static void Compact(ref CommandContext cmd)
+    {
+        if (!cmd.OpenExistingOrReply(SketchType.Cuckoo, writes: true, "Cuckoo filter was not found"u8, out Sketch filter)) return;
+        if (!cmd.MayLookAtOrReply(CuckooFilter.CompactionSteps(filter))) return;
+        if (CuckooFilter.Compact(filter)) cmd.Changed(1, Compacted);
+        cmd.Reply.Ok();
     }
 
     // CF.COUNT key item
@@ -216,14 +213,9 @@ internal static class CuckooCommands
             return;
         }
 
-        if (!cmd.OpenToWriteOrReply(SketchType.Cuckoo, out Sketch filter)) return;
+        if (!cmd.OpenToInsertOrReply(SketchType.Cuckoo, creates, out Sketch filter)) return;
         bool isNew = !filter.Exists, changed = false;
-        if (isNew && !creates)
-        {
-            cmd.Reply.Error("ERR not found"u8);
-            return;
-        }
-
+        if (!isNew && !cmd.MayLookAtOrReply(CuckooFilter.PlacesOf(filter) * (cmd.Count - at - 1))) return;
         if (isNew && !TryCreateBySettingsOrReply(cmd, capacity, out filter)) return;
         int pushes = SketchLimits.PushesMax;
         cmd.Reply.Array(cmd.Count - at - 1);

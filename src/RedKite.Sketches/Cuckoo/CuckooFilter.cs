@@ -15,9 +15,13 @@ internal static class CuckooFilter
     internal const int IterationsMax = 65535;
     internal const int ExpansionMax = 32768;
 
-    private const int Items = 0, Deleted = 1, BucketPlaces = 2, Iterations = 3, ExpansionRate = 4;
-    private const int LayerBuckets = 0;
+    // The numbers of a filter, the last two of which are where its next compaction begins, and those of a layer.
+    private const int Items = 0, Deleted = 1, BucketPlaces = 2, Iterations = 3, ExpansionRate = 4, CompactionLayer = 5, CompactionPlace = 6;
+    private const int LayerBuckets = 0, LayerItems = 1;
     private const int Fingerprints = 255;
+
+    // What looking through a page for elements costs: about as much as looking at so many places.
+    private const int StepsPerPage = 512;
     private const ulong FingerprintSpread = 0x5BD1_E995_9E37_79B1;
 
     internal static long Count(Sketch filter) => (long)filter.Number(Items);
@@ -31,6 +35,9 @@ internal static class CuckooFilter
     internal static int Expansion(Sketch filter) => (int)filter.Number(ExpansionRate);
 
     internal static long Buckets(Sketch filter, int layer = 0) => (long)filter.PartNumber(layer, LayerBuckets);
+
+    /// <summary>The places where an element may be.</summary>
+    internal static long PlacesOf(Sketch filter) => 2L * BucketSize(filter) * filter.PartCount;
 
     /// <summary>The buckets for a capacity.</summary>
     internal static long BucketsFor(long capacity, int bucketSize) => (long)BitOperations.RoundUpToPowerOf2((ulong)Math.Max(1, capacity / bucketSize));
@@ -68,9 +75,9 @@ internal static class CuckooFilter
         var place = new Place(element);
         for (int layer = filter.PartCount - 1; layer >= 0; layer--)
         {
-            if (!TryReplace(filter, layer, place.First, place.Fingerprint, 0) && !TryReplace(filter, layer, place.Second, place.Fingerprint, 0)) continue;
-            filter.Number(Items)--;
-            filter.Number(Deleted)++;
+            if (!TryReplace(filter, layer, place, place.Fingerprint, 0)) continue;
+            CountItem(filter, layer, -1);
+            if (filter.Number(Deleted) < long.MaxValue) filter.Number(Deleted)++;
             return true;
         }
 
@@ -87,8 +94,43 @@ internal static class CuckooFilter
         var place = new Place(element);
         Addition addition = TryPlace(filter, place) || TryPush(filter, place, ref pushes) ? Addition.Added : Grow(filter, layersMax);
         if (addition == Addition.Known) addition = TryPlace(filter, place) ? Addition.Added : Addition.Full;
-        if (addition == Addition.Added) filter.Number(Items)++;
         return addition;
+    }
+
+    /// <summary>The places that a compaction may look at, no more than <see cref="SketchLimits.CompactionStepsMax"/>.</summary>
+    internal static long CompactionSteps(Sketch filter)
+    {
+        double steps = 0;
+        for (int layer = 1; layer < filter.PartCount; layer++)
+        {
+            steps += (filter.PageCount(layer) * (double)StepsPerPage) + (2.0 * BucketSize(filter) * layer * filter.PartNumber(layer, LayerItems));
+        }
+
+        return (long)Math.Min(steps, SketchLimits.CompactionStepsMax);
+    }
+
+    /// <summary>
+    /// Moves elements of later layers to empty places of earlier ones, and removes the last layers that have none left. It goes on where the one before
+    /// has stopped. What it does follows from the filter's bytes, so that every server does the same.
+    /// </summary>
+    /// <returns>Whether the filter has changed.</returns>
+    internal static bool Compact(Sketch filter)
+    {
+        if (filter.PartCount == 1) return false;
+        (ulong Layer, ulong Place) begin = (filter.Number(CompactionLayer), filter.Number(CompactionPlace)), at = begin;
+        if (at.Layer == 0 || at.Layer >= (ulong)filter.PartCount) at = (1, 0);
+        long steps = SketchLimits.CompactionStepsMax;
+        bool changed = false;
+        while (at.Layer < (ulong)filter.PartCount && steps > 0)
+        {
+            ulong next = CompactPage(filter, (int)at.Layer, at.Place, ref steps, ref changed);
+            at = next < (ulong)filter.PartBytes((int)at.Layer) ? (at.Layer, next) : (at.Layer + 1, 0);
+        }
+
+        if (at.Layer == (ulong)filter.PartCount) at = default;
+        (filter.Number(CompactionLayer), filter.Number(CompactionPlace)) = at;
+        for (; filter.PartCount > 1 && filter.PartNumber(filter.PartCount - 1, LayerItems) == 0; changed = true) filter.RemoveLastPart();
+        return changed || at != begin;
     }
 
     /// <summary>Whether the numbers, which came from outside, fit each other.</summary>
@@ -97,22 +139,72 @@ internal static class CuckooFilter
         if (filter.PartCount is 0 or > SketchLimits.CuckooLayersMax || filter.Number(BucketPlaces) is 0 or > BucketSizeMax) return false;
         if (filter.Number(Iterations) is 0 or > IterationsMax || filter.Number(ExpansionRate) > ExpansionMax) return false;
         if (filter.Number(ExpansionRate) != 0 && !BitOperations.IsPow2(filter.Number(ExpansionRate))) return false;
-        ulong places = 0;
+        ulong items = 0;
         for (int layer = 0; layer < filter.PartCount; layer++)
         {
             ulong buckets = filter.PartNumber(layer, LayerBuckets);
             if (buckets > SketchLimits.BytesMax || !BitOperations.IsPow2(buckets) || filter.PartBytes(layer) != (long)buckets * BucketSize(filter) || filter.IsWhole(layer)) return false;
-            places += buckets * filter.Number(BucketPlaces);
+            if (layer > 0 && buckets < filter.PartNumber(layer - 1, LayerBuckets)) return false;
+            if (filter.PartNumber(layer, LayerItems) > (ulong)filter.PartBytes(layer)) return false;
+            items += filter.PartNumber(layer, LayerItems);
         }
 
-        return filter.Number(Items) <= places && filter.Number(Deleted) <= long.MaxValue;
+        return filter.Number(Items) == items && filter.Number(Deleted) <= long.MaxValue;
+    }
+
+    // Of a filter that was loaded the counts may not be those of its elements: they stay possible ones.
+    private static void CountItem(Sketch filter, int layer, int change)
+    {
+        ref ulong items = ref filter.PartNumber(layer, LayerItems);
+        if (items == (change < 0 ? 0 : (ulong)filter.PartBytes(layer))) return;
+        items = (ulong)((long)items + change);
+        filter.Number(Items) = (ulong)((long)filter.Number(Items) + change);
+    }
+
+    // Returns the place to go on with.
+    private static ulong CompactPage(Sketch filter, int layer, ulong place, ref long steps, ref bool changed)
+    {
+        if (filter.PartNumber(layer, LayerItems) == 0) return ulong.MaxValue;
+        steps -= StepsPerPage;
+        int page = (int)(place / SketchData.PageBytes), at = (int)(place % SketchData.PageBytes);
+        if (page >= filter.PageCount(layer)) return ulong.MaxValue;
+        Span<byte> bytes = filter.Page(layer, page);
+        for (; at < bytes.Length && steps > 0; at++)
+        {
+            int empty = bytes[at..].IndexOfAnyExcept((byte)0);
+            at = empty < 0 ? bytes.Length : at + empty;
+            if (at == bytes.Length || !TryMoveDown(filter, layer, (((ulong)page * SketchData.PageBytes) + (ulong)at) / filter.Number(BucketPlaces), bytes[at], ref steps)) continue;
+            bytes[at] = 0;
+            changed = true;
+        }
+
+        if (bytes.IndexOfAnyExcept((byte)0) < 0) filter.FreePage(layer, page);
+        return at < bytes.Length ? ((ulong)page * SketchData.PageBytes) + (ulong)at : ((ulong)page + 1) * SketchData.PageBytes;
+    }
+
+    // An earlier layer has no more buckets than this one, so that an element's bucket there follows from the one here.
+    private static bool TryMoveDown(Sketch filter, int layer, ulong bucket, byte fingerprint, ref long steps)
+    {
+        var place = new Place(bucket, fingerprint);
+        for (int earlier = 0; earlier < layer; earlier++)
+        {
+            steps -= 2 * BucketSize(filter);
+            if (!TryReplace(filter, earlier, place, 0, fingerprint)) continue;
+            CountItem(filter, layer, -1);
+            CountItem(filter, earlier, 1);
+            return true;
+        }
+
+        return false;
     }
 
     private static bool TryPlace(Sketch filter, Place place)
     {
         for (int layer = filter.PartCount - 1; layer >= 0; layer--)
         {
-            if (TryReplace(filter, layer, place.First, 0, place.Fingerprint) || TryReplace(filter, layer, place.Second, 0, place.Fingerprint)) return true;
+            if (!TryReplace(filter, layer, place, 0, place.Fingerprint)) continue;
+            CountItem(filter, layer, 1);
+            return true;
         }
 
         return false;
@@ -132,6 +224,7 @@ internal static class CuckooFilter
             (fingerprint, pushed) = (pushed, fingerprint);
             bucket = Other(bucket, fingerprint);
             if (!TryReplace(filter, layer, bucket, 0, fingerprint)) continue;
+            CountItem(filter, layer, 1);
             pushes += steps - step - 1;
             return true;
         }
@@ -184,6 +277,9 @@ internal static class CuckooFilter
         return count;
     }
 
+    private static bool TryReplace(Sketch filter, int layer, Place place, byte old, byte replacement) =>
+        TryReplace(filter, layer, place.First, old, replacement) || TryReplace(filter, layer, place.Second, old, replacement);
+
     private static bool TryReplace(Sketch filter, int layer, ulong position, byte old, byte replacement)
     {
         int places = BucketSize(filter);
@@ -214,6 +310,8 @@ internal static class CuckooFilter
             First = hash.Step >> 1;
             Second = Other(First, Fingerprint);
         }
+
+        internal Place(ulong bucket, byte fingerprint) => (Fingerprint, First, Second) = (fingerprint, bucket, Other(bucket, fingerprint));
 
         internal byte Fingerprint { get; }
 

@@ -14,6 +14,9 @@ internal static class DigestCommands
 {
     private const int CompressionDefault = 100;
 
+    // Sorting and merging centroids, or searching among them, takes as long as looking at so many places for each.
+    private const int PlacesPerNode = 20;
+
     private static readonly KeyEvent Created = KeyEvents.Add("tdigest.create");
     private static readonly KeyEvent Emptied = KeyEvents.Add("tdigest.reset");
     private static readonly KeyEvent Added = KeyEvents.Add("tdigest.add");
@@ -148,12 +151,14 @@ internal static class DigestCommands
         bool keeps = destination.Exists && !overrides;
         ulong observations = keeps ? TDigest.Observations(destination) : 0;
         int largest = 0;
+        long nodesRead = keeps ? TDigest.Nodes(destination) : 0;
         double min = double.PositiveInfinity, max = double.NegativeInfinity;
         if (observations > 0) (min, max) = (TDigest.Min(destination), TDigest.Max(destination));
         for (int i = 0; i < keys; i++)
         {
             if (!cmd.OpenExistingOrReply(SketchType.Digest, writes: false, Missing, out Sketch source, i + 3)) return;
             largest = Math.Max(largest, TDigest.Compression(source));
+            nodesRead += TDigest.Nodes(source);
             if (TDigest.Observations(source) == 0) continue;
             observations += TDigest.Observations(source);
             (min, max) = (Math.Min(min, TDigest.Min(source)), Math.Max(max, TDigest.Max(source)));
@@ -162,6 +167,7 @@ internal static class DigestCommands
             return;
         }
 
+        if (!cmd.MayLookAtOrReply(nodesRead * PlacesPerNode)) return;
         if (compression == 0) compression = keeps ? TDigest.Compression(destination) : largest;
         DigestNodes nodes = DigestNodes.Begin(compression);
         if (keeps) TDigest.AddTo(destination, nodes);
@@ -225,8 +231,8 @@ internal static class DigestCommands
         double high = Number(cmd, 3);
         if (error.IsEmpty && !(low >= 0 && low <= 1 && high >= 0 && high <= 1)) error = "ERR T-Digest: low_cut_percentile and high_cut_percentile should be in [0,1]"u8;
         if (error.IsEmpty && low >= high) error = "ERR T-Digest: low_cut_percentile should be lower than high_cut_percentile"u8;
-        if (error.IsEmpty) cmd.Reply.Double(TDigest.View(digest).TrimmedMean(low, high));
-        else cmd.Reply.Error(error);
+        if (!error.IsEmpty) cmd.Reply.Error(error);
+        else if (MayReadOrReply(cmd, digest)) cmd.Reply.Double(TDigest.View(digest).TrimmedMean(low, high));
     }
 
     // TDIGEST.INFO key
@@ -267,6 +273,7 @@ internal static class DigestCommands
             if (!cmd.TryNumberOrReply(i, "ERR T-Digest: error parsing rank"u8, 0, long.MaxValue, "ERR T-Digest: rank needs to be non negative"u8, out _)) return;
         }
 
+        if (!MayReadOrReply(cmd, digest)) return;
         DigestView view = TDigest.View(digest);
         cmd.Reply.Array(cmd.Count - 2);
         for (int i = 2; i < cmd.Count; i++)
@@ -290,10 +297,13 @@ internal static class DigestCommands
             return false;
         }
 
+        if (!MayReadOrReply(cmd, digest)) return false;
         view = TDigest.View(digest);
         cmd.Reply.Array(cmd.Count - 2);
         return true;
     }
+
+    private static bool MayReadOrReply(scoped in CommandContext cmd, Sketch digest) => cmd.MayLookAtOrReply(((long)TDigest.Nodes(digest) + cmd.Count) * PlacesPerNode);
 
     private static bool TryNumber(scoped in CommandContext cmd, int argument, out double number) => FloatText.TryParse(cmd[argument], out number) && !double.IsNaN(number);
 

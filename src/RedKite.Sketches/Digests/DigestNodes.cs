@@ -22,6 +22,7 @@ internal sealed class DigestNodes : IDisposable
 
     private readonly NativeBuffer _means = new();
     private readonly NativeBuffer _weights = new();
+    private readonly NativeBuffer _ends = new();
     private int _capacity;
     private int _compression;
     private double _total;
@@ -45,7 +46,17 @@ internal sealed class DigestNodes : IDisposable
         (nodes.Count, nodes._total, nodes._compression, nodes._capacity) = (0, 0, compression, CapacityFor(compression));
         nodes._means.Clear();
         nodes._weights.Clear();
+        nodes._ends.Clear();
         return nodes;
+    }
+
+    /// <summary>The sum of the weights up to each.</summary>
+    internal ReadOnlySpan<double> EndsOf(ReadOnlySpan<double> weights)
+    {
+        Span<double> ends = MemoryMarshal.Cast<byte, double>(_ends.Room(weights.Length * sizeof(double)));
+        double sum = 0;
+        for (int i = 0; i < weights.Length; i++) ends[i] = sum += weights[i];
+        return ends;
     }
 
     internal void Add(ReadOnlySpan<double> means, ReadOnlySpan<double> weights)
@@ -67,6 +78,7 @@ internal sealed class DigestNodes : IDisposable
     {
         _means.Dispose();
         _weights.Dispose();
+        _ends.Dispose();
     }
 
     internal void Merge() => Count = Merge(Means, Weights, _total, _compression);

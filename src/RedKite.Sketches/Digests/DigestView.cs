@@ -4,10 +4,14 @@ namespace RedKite.Sketches.Digests;
 /// The merged centroids of a t-digest in order, to answer questions. A centroid of weight 1 is an observation; the others' observations are taken to be spread
 /// evenly between the middles of neighbours.
 /// </summary>
-internal readonly ref struct DigestView(ReadOnlySpan<double> means, ReadOnlySpan<double> weights, double total, double min, double max)
+/// <remarks>Questions search by halves: a command may have many.</remarks>
+internal readonly ref struct DigestView(ReadOnlySpan<double> means, ReadOnlySpan<double> weights, ReadOnlySpan<double> ends, double total, double min, double max)
 {
     private readonly ReadOnlySpan<double> _means = means;
     private readonly ReadOnlySpan<double> _weights = weights;
+
+    // The weight of each and of those before it.
+    private readonly ReadOnlySpan<double> _ends = ends;
 
     internal double Total { get; } = total;
 
@@ -24,10 +28,9 @@ internal readonly ref struct DigestView(ReadOnlySpan<double> means, ReadOnlySpan
     /// <summary>The value of a rank, which counts from 0.</summary>
     internal double ValueAt(double rank)
     {
-        double before = 0;
-        int i = 0;
-        while (i < _means.Length - 1 && rank >= before + _weights[i]) before += _weights[i++];
+        int i = Math.Min(CountUpTo(_ends, rank), _means.Length - 1);
         if (_weights[i] == 1) return _means[i];
+        double before = Before(i);
         double middle = before + (_weights[i] / 2), end = before + _weights[i];
         if (rank < middle) return Between(rank, StartOf(i, before), i == 0 ? Min : _means[i - 1], middle, _means[i]);
         return Between(rank, middle, _means[i], EndOf(i, end), i == _means.Length - 1 ? Max : _means[i + 1]);
@@ -38,11 +41,8 @@ internal readonly ref struct DigestView(ReadOnlySpan<double> means, ReadOnlySpan
     {
         if (value < Min) return 0;
         if (value > Max) return Total;
-        double before = 0;
-        int i = 0;
-        while (i < _means.Length && _means[i] < value) before += _weights[i++];
-        double equal = 0;
-        for (int j = i; j < _means.Length && _means[j] == value; j++) equal += _weights[j];
+        int i = CountUpTo(_means, Math.BitDecrement(value));
+        double before = Before(i), equal = Before(CountUpTo(_means, value)) - before;
         if (equal > 0) return before + (equal / 2);
         bool isFirst = i == 0, isLast = i == _means.Length;
         double left = isFirst ? 0 : Middle(i - 1, before - _weights[i - 1], isEnd: true), right = isLast ? Total : Middle(i, before, isEnd: false);
@@ -62,6 +62,22 @@ internal readonly ref struct DigestView(ReadOnlySpan<double> means, ReadOnlySpan
         }
 
         return count == 0 ? double.NaN : sum / count;
+    }
+
+    private double Before(int i) => i == 0 ? 0 : _ends[i - 1];
+
+    // How many of ascending numbers are not larger than another one.
+    private static int CountUpTo(ReadOnlySpan<double> numbers, double number)
+    {
+        int low = 0, high = numbers.Length;
+        while (low < high)
+        {
+            int middle = (low + high) / 2;
+            if (numbers[middle] <= number) low = middle + 1;
+            else high = middle;
+        }
+
+        return low;
     }
 
     // The rank at which the neighbour before has its mean.

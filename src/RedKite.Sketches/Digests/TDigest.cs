@@ -69,20 +69,25 @@ internal static class TDigest
         digest.Number(Unmerged) = 0;
         digest.Number(Least) = BitConverter.DoubleToUInt64Bits(min);
         digest.Number(Largest) = BitConverter.DoubleToUInt64Bits(max);
-        digest.Number(Merges)++;
+        CountMerge(digest);
     }
 
     /// <summary>What readers see: valid until the thread reads another one.</summary>
     internal static DigestView View(Sketch digest)
     {
         int count = Nodes(digest);
-        if (count == 0) return new DigestView(default, default, 0, double.NaN, double.NaN);
-        double total = Observations(digest);
-        if (UnmergedNodes(digest) == 0) return new DigestView(digest.All<double>(Means)[..count], digest.All<double>(Weights)[..count], total, Min(digest), Max(digest));
+        if (count == 0) return new DigestView(default, default, default, 0, double.NaN, double.NaN);
         DigestNodes nodes = DigestNodes.Begin(Compression(digest));
-        AddTo(digest, nodes);
-        nodes.Merge();
-        return new DigestView(nodes.Means, nodes.Weights, total, Min(digest), Max(digest));
+        ReadOnlySpan<double> means = digest.All<double>(Means)[..count], weights = digest.All<double>(Weights)[..count];
+        if (UnmergedNodes(digest) > 0)
+        {
+            AddTo(digest, nodes);
+            nodes.Merge();
+            means = nodes.Means;
+            weights = nodes.Weights;
+        }
+
+        return new DigestView(means, weights, nodes.EndsOf(weights), Observations(digest), Min(digest), Max(digest));
     }
 
     /// <summary>Whether the numbers, which came from outside, fit each other.</summary>
@@ -108,7 +113,8 @@ internal static class TDigest
         return merged == MergedWeight(digest);
     }
 
-    private static int Nodes(Sketch digest) => MergedNodes(digest) + UnmergedNodes(digest);
+    /// <summary>Centroids and observations that are not merged.</summary>
+    internal static int Nodes(Sketch digest) => MergedNodes(digest) + UnmergedNodes(digest);
 
     private static void Merge(Sketch digest)
     {
@@ -116,6 +122,12 @@ internal static class TDigest
         digest.Number(Merged) = (ulong)DigestNodes.Merge(digest.All<double>(Means)[..count], digest.All<double>(Weights)[..count], Observations(digest), Compression(digest));
         digest.Number(Unmerged) = 0;
         digest.Number(MergedSum) = Observations(digest);
-        digest.Number(Merges)++;
+        CountMerge(digest);
+    }
+
+    // Of a digest that was loaded it may be any number.
+    private static void CountMerge(Sketch digest)
+    {
+        if (digest.Number(Merges) < long.MaxValue) digest.Number(Merges)++;
     }
 }

@@ -63,6 +63,11 @@ internal readonly unsafe ref struct Sketch
         if (bytes.Length > 0) bytes.CopyTo(PageToWrite(part, 0));
     }
 
+    internal void RemoveLastPart() => SketchData.RemoveLastPart(_data, _arena);
+
+    /// <summary>Frees a page, which is all zeros then.</summary>
+    internal void FreePage(int part, int page) => SketchData.FreePage(_data, _arena, SketchData.Part(_data, part), page);
+
     internal void SwapParts(int a, int b) => SketchData.SwapParts(_data, a, b);
 
     /// <summary>A page; empty if nothing of it was ever written: it is all zeros.</summary>

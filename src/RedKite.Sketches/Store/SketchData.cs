@@ -84,6 +84,22 @@ internal unsafe struct SketchData
         for (int i = 0; i < SketchPart.NumberCount; i++) SketchPart.Number(part, i) = SketchPart.Number(&old, i);
     }
 
+    internal static void RemoveLastPart(SketchData* data, Arena arena)
+    {
+        FreePages(data, arena, Part(data, data->_count - 1));
+        data->_count--;
+    }
+
+    /// <summary>Frees a page, unless it is missing.</summary>
+    internal static void FreePage(SketchData* data, Arena arena, SketchPart* part, int page)
+    {
+        byte** address = SketchPart.PageAddress(part, page);
+        if (*address == null) return;
+        arena.Free(*address, SketchPart.PageLength(part, page));
+        data->_bytes -= BlockSize.RoundUp(SketchPart.PageLength(part, page));
+        *address = null;
+    }
+
     internal static void SwapParts(SketchData* data, int a, int b) => (*Part(data, a), *Part(data, b)) = (*Part(data, b), *Part(data, a));
 
     /// <summary>A page as it is; empty if it is missing.</summary>
@@ -183,15 +199,7 @@ internal unsafe struct SketchData
 
     private static void FreePages(SketchData* data, Arena arena, SketchPart* part)
     {
-        for (int page = 0; page < part->PageCount; page++)
-        {
-            byte** address = SketchPart.PageAddress(part, page);
-            if (*address == null) continue;
-            arena.Free(*address, SketchPart.PageLength(part, page));
-            data->_bytes -= BlockSize.RoundUp(SketchPart.PageLength(part, page));
-            *address = null;
-        }
-
+        for (int page = 0; page < part->PageCount; page++) FreePage(data, arena, part, page);
         if (!part->HasDirectory) return;
         arena.Free(part->Root, DirectoryBytes(part));
         data->_bytes -= BlockSize.RoundUp(DirectoryBytes(part));

@@ -18,6 +18,15 @@ internal static class SketchLimits
     /// <summary>How often one command pushes elements of a cuckoo filter to their other buckets: about 20 ms.</summary>
     internal const int PushesMax = 1 << 20;
 
+    /// <summary>The places of a cuckoo filter that one CF.COMPACT looks at: about 20 ms. The next one goes on.</summary>
+    internal const int CompactionStepsMax = 1 << 22;
+
+    /// <summary>The places of sketches that one command looks at, by what it is given and what the sketch is like: about a second. It is refused beyond that.</summary>
+    internal const long PlacesMax = 1L << 28;
+
+    /// <summary>How often one command makes counters of a top-k decay: about 0.2 s. Then those of other elements stay as they are.</summary>
+    internal const int DecaysMax = 1 << 22;
+
     /// <summary>The elements that a top-k sketch lists, among which each element is searched.</summary>
     internal const int TopMax = 100_000;
 

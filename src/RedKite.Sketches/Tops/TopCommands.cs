@@ -71,8 +71,10 @@ internal static class TopCommands
     private static void Add(ref CommandContext cmd)
     {
         if (!cmd.OpenExistingOrReply(SketchType.Top, writes: true, "TopK: key does not exist"u8, out Sketch sketch)) return;
+        if (!cmd.MayLookAtOrReply(TopSketch.PlacesOf(sketch) * (cmd.Count - 2))) return;
+        int decays = SketchLimits.DecaysMax;
         cmd.Reply.Array(cmd.Count - 2);
-        for (int i = 2; i < cmd.Count; i++) AddOne(cmd.Reply, sketch, cmd[i], 1);
+        for (int i = 2; i < cmd.Count; i++) AddOne(cmd.Reply, sketch, cmd[i], 1, ref decays);
         cmd.Changed(1, Added);
     }
 
@@ -86,13 +88,15 @@ internal static class TopCommands
         }
 
         if (!cmd.OpenExistingOrReply(SketchType.Top, writes: true, "TopK: key does not exist"u8, out Sketch sketch)) return;
+        if (!cmd.MayLookAtOrReply(TopSketch.PlacesOf(sketch) * (cmd.Count - 2))) return;
+        int decays = SketchLimits.DecaysMax;
         cmd.Reply.Array((cmd.Count / 2) - 1);
         bool changed = false;
         for (int i = 2; i < cmd.Count; i += 2)
         {
             if (RespNumber.TryParseInt64(cmd[i + 1], out long increment) && increment is >= 0 and <= TopSketch.IncrementMax)
             {
-                AddOne(cmd.Reply, sketch, cmd[i], increment);
+                AddOne(cmd.Reply, sketch, cmd[i], increment, ref decays);
                 changed = true;
             }
             else
@@ -107,16 +111,14 @@ internal static class TopCommands
     // TOPK.QUERY key item [item ...]
     private static void Query(ref CommandContext cmd)
     {
-        if (!cmd.OpenExistingOrReply(SketchType.Top, writes: false, "TopK: key does not exist"u8, out Sketch sketch)) return;
-        cmd.Reply.Array(cmd.Count - 2);
+        if (!OpenElementsOrReply(cmd, out Sketch sketch)) return;
         for (int i = 2; i < cmd.Count; i++) cmd.Reply.Boolean(TopSketch.IsListed(sketch, cmd[i]));
     }
 
     // TOPK.COUNT key item [item ...]
     private static void Count(ref CommandContext cmd)
     {
-        if (!cmd.OpenExistingOrReply(SketchType.Top, writes: false, "TopK: key does not exist"u8, out Sketch sketch)) return;
-        cmd.Reply.Array(cmd.Count - 2);
+        if (!OpenElementsOrReply(cmd, out Sketch sketch)) return;
         for (int i = 2; i < cmd.Count; i++) cmd.Reply.Integer(TopSketch.CountOf(sketch, cmd[i]));
     }
 
@@ -157,9 +159,18 @@ internal static class TopCommands
         cmd.Reply.Double(TopSketch.Decay(sketch));
     }
 
-    private static void AddOne(ReplyWriter reply, Sketch sketch, ReadOnlySpan<byte> element, long increment)
+    // Opens the sketch of a command with elements, and begins the reply.
+    private static bool OpenElementsOrReply(scoped in CommandContext cmd, out Sketch sketch)
     {
-        uint count = TopSketch.Add(sketch, element, increment, out int expelled);
+        if (!cmd.OpenExistingOrReply(SketchType.Top, writes: false, "TopK: key does not exist"u8, out sketch)) return false;
+        if (!cmd.MayLookAtOrReply(TopSketch.PlacesOf(sketch) * (cmd.Count - 2))) return false;
+        cmd.Reply.Array(cmd.Count - 2);
+        return true;
+    }
+
+    private static void AddOne(ReplyWriter reply, Sketch sketch, ReadOnlySpan<byte> element, long increment, ref int decays)
+    {
+        uint count = TopSketch.Add(sketch, element, increment, ref decays, out int expelled);
         if (expelled >= 0) reply.Bulk(TopSketch.Name(sketch, expelled));
         else reply.Null();
         if (count > 0) TopSketch.Place(sketch, element, count);

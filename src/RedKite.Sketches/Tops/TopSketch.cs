@@ -16,6 +16,7 @@ internal static class TopSketch
     private const ulong Seed = 0x853C_49E6_748F_EA9B;
 
     private const int CounterBytes = 8; // fingerprint, count
+    private const int PrintsPerPlace = 32;
 
     internal static long Top(Sketch sketch) => (long)sketch.Number(TopCount);
 
@@ -24,6 +25,9 @@ internal static class TopSketch
     internal static long Depth(Sketch sketch) => (long)sketch.Number(Rows);
 
     internal static double Decay(Sketch sketch) => BitConverter.UInt64BitsToDouble(sketch.Number(DecayBits));
+
+    /// <summary>The places that are looked at for an element: its counters, and the listed elements' fingerprints, several at once.</summary>
+    internal static long PlacesOf(Sketch sketch) => Depth(sketch) + (Top(sketch) / PrintsPerPlace);
 
     internal static bool Fits(long top, long width, long depth) =>
         top is > 0 and <= SketchLimits.TopMax && width > 0 && depth is > 0 and <= SketchLimits.DepthMax && width <= SketchLimits.BytesMax / CounterBytes / depth;
@@ -45,9 +49,10 @@ internal static class TopSketch
     /// <param name="sketch">The sketch.</param>
     /// <param name="element">The element.</param>
     /// <param name="increment">From 1 to <see cref="IncrementMax"/>.</param>
+    /// <param name="decays">How often the command may still make other elements' counters decay.</param>
     /// <param name="expelled">The place of the element that it takes the place of, whose name is there until <see cref="Place"/>; -1: of none.</param>
     /// <returns>The count to place it with; 0: it is not among the first, or is already placed.</returns>
-    internal static uint Add(Sketch sketch, ReadOnlySpan<byte> element, long increment, out int expelled)
+    internal static uint Add(Sketch sketch, ReadOnlySpan<byte> element, long increment, ref int decays, out int expelled)
     {
         SketchHash hash = SketchHash.Of(element);
         uint print = (uint)(hash.First >> 32), count = 0;
@@ -55,7 +60,7 @@ internal static class TopSketch
         {
             ref ulong counter = ref sketch.At<ulong>(Counters, CounterOf(sketch, row, hash));
             if ((uint)(counter >> 32) == 0) counter = print;
-            long added = (uint)counter == print ? increment : Wear(sketch, ref counter, print, increment);
+            long added = (uint)counter == print ? increment : Wear(sketch, ref counter, print, increment, ref decays);
             if (added == 0) continue;
             uint sum = (uint)Math.Min(uint.MaxValue, (counter >> 32) + (ulong)added);
             counter = ((ulong)sum << 32) | print;
@@ -130,10 +135,10 @@ internal static class TopSketch
     }
 
     // Another element's counter: each addition takes 1 from it with the probability decay^count. Returns how many are left when it is at 0.
-    private static long Wear(Sketch sketch, ref ulong counter, uint print, long additions)
+    private static long Wear(Sketch sketch, ref ulong counter, uint print, long additions, ref int decays)
     {
         double decay = Decay(sketch);
-        while (additions > 0)
+        for (; additions > 0 && decays > 0; decays--)
         {
             uint count = (uint)(counter >> 32);
             long tries = TriesToSuccess(sketch, Power(decay, count), additions);
