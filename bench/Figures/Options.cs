@@ -31,6 +31,7 @@ internal sealed record Options
           messages  scripts, transactions, messages and tracking against Redis: CPU per operation
           vectors  vector sets against Redis: CPU of VADD and VSIM, recall, memory (100,000 vectors, or --keys)
           documents  JSON documents against strings of the same bytes: CPU of a field and of loading
+          sketches  Bloom filters against sets: CPU of adding a thousand elements at once
           embedding  the server in the process: calls of the typed client, a distributed cache against one over loopback, start of a test server
           churn    an hour: resident memory of a full server against maxmemory while values shrink and grow back
           all      everything but churn, with types in its quick form; each section is written when it is measured

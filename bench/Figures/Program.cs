@@ -30,6 +30,7 @@ Dictionary<string, Func<Options, Report>> scenarios = new()
     ["messages"] = MessagesScenario.Run,
     ["vectors"] = VectorsScenario.Run,
     ["documents"] = DocumentsScenario.Run,
+    ["sketches"] = SketchesScenario.Run,
     ["embedding"] = EmbeddingScenario.Run,
     [ChurnScenario.Name] = ChurnScenario.Run,
 };
