@@ -74,6 +74,9 @@ internal enum LedgerKind
 
     /// <summary>A string that begins with the number, of a random length.</summary>
     Value,
+
+    /// <summary>A script that adds to a count-min sketch, a t-digest and a Bloom filter.</summary>
+    Sketches,
 }
 
 /// <summary>A client on its own connection, which writes one after the other or in batches until the server has gone.</summary>
@@ -82,6 +85,9 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
     private const int ListMax = 300;
     private const int ValueBytesMax = 60_000;
     private const string Script = "redis.call('INCR', KEYS[1]) return redis.call('INCR', KEYS[2])";
+
+    private const string SketchScript = "if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('CMS.INITBYDIM', KEYS[1], 50, 3) redis.call('TDIGEST.CREATE', KEYS[2]) end "
+        + "redis.call('TDIGEST.ADD', KEYS[2], ARGV[1]) redis.call('BF.ADD', KEYS[3], ARGV[1]) return redis.call('CMS.INCRBY', KEYS[1], 'writes', 1)";
 
     private readonly LedgerMark _mark = new($"{kind.ToString().ToLowerInvariant()}-{database}-{batchMax}");
 
@@ -129,6 +135,7 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
         LedgerKind.Counter => [$"INCR {Key}"],
         LedgerKind.Unit => ["MULTI", $"INCR {Key}", $"INCR {Key}-other", "EXEC"],
         LedgerKind.Script => [$"EVAL \"{Script}\" 2 {Key} {Key}-other"],
+        LedgerKind.Sketches => [$"EVAL \"{SketchScript}\" 3 {Key} {Key}-digest {Key}-filter {number}"],
         LedgerKind.List => [$"RPUSH {Key} {number}", $"LTRIM {Key} -{ListMax} -1"],
         _ => [$"SET {Key} {Value(number, random.Next(16) == 0 ? random.Next(ValueBytesMax) : random.Next(100))}"],
     };
@@ -168,6 +175,11 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
                 if (parts.Length == 1) return 0;
                 if (parts[2].Length.ToString(CultureInfo.InvariantCulture) != parts[1]) throw new LedgerException($"{Key}: {parts[2].Length} bytes instead of {parts[1]}");
                 return long.Parse(parts[0], CultureInfo.InvariantCulture);
+            case LedgerKind.Sketches:
+                if (connection.Run($"EXISTS {Key} {Key}-digest {Key}-filter").Number == 0) return 0;
+                long count = connection.Run($"CMS.QUERY {Key} writes").Items[0].Number, last = connection.Run($"TDIGEST.MAX {Key}-digest").Number;
+                if (count != last || connection.Run($"BF.EXISTS {Key}-filter {count}").Number != 1) throw new LedgerException($"{Key}: a unit is there in part: {count} and {last}");
+                return count;
             default:
                 string text = connection.Run($"GET {Key}").Text;
                 if (kind != LedgerKind.Counter && connection.Run($"GET {Key}-other").Text is { } other && other != text)
