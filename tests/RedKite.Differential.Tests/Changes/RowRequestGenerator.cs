@@ -28,7 +28,7 @@ internal sealed class RowRequestGenerator
         new("stream", "g g g g a 0 0 1-1 1-1 2-1 9-9 > *", "XADD K 1-1 a 1; XADD K 2-1 b 2; XADD K 3-1 c 3; XGROUP CREATE K g 0; XREADGROUP GROUP g a COUNT 2 STREAMS K >"),
         new("json", """$ $ $.n $.n $.s $.s $.s $.s "x" "x" "x" $.a $.a $.a $.b $.b $.o $..n .n 1 2 "x" [1] {"n":null,"z":1}""", """JSON.SET K $ "{\"n\":1,\"s\":\"x\",\"a\":[1,2.5,3],\"b\":true,\"o\":{\"n\":2}}" """),
         new("bloom", "a b c 100 0.01", "BF.RESERVE K 0.01 100; BF.ADD K a"),
-        new("cuckoo", "a b c 100", "CF.RESERVE K 2 BUCKETSIZE 1; CF.INSERT K ITEMS a b a a; CF.DEL K a; CF.DEL K a"),
+        new("cuckoo", "a b c 100", "CF.RESERVE K 2 BUCKETSIZE 1; CF.INSERT K ITEMS a a a a; CF.DEL K a; CF.DEL K a"),
         new("cms", "a b 10 2 0.01", "CMS.INITBYDIM K 10 2; CMS.INCRBY K a 1"),
         new("topk", "a b 2 10", "TOPK.RESERVE K 2; TOPK.ADD K a b"),
         new("tdigest", "1 2.5 10", "TDIGEST.CREATE K; TDIGEST.ADD K 1 2 3"),
