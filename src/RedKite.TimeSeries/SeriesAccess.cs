@@ -39,15 +39,6 @@ internal static class SeriesAccess
         return series.Exists;
     }
 
-    /// <summary>Creates a series at the missing first key.</summary>
-    internal static Series Create(this scoped in CommandContext cmd, scoped in SeriesOptions options)
-    {
-        SeriesSettings settings = options.Settings;
-        Series series = Series.Create(cmd.Database, cmd[1], cmd.HashOf(1), cmd.Accesses.NewClock, settings);
-        options.SetLabels(cmd, series);
-        return series;
-    }
-
     /// <summary>Reads a timestamp, or * for now.</summary>
     internal static bool TryTimeOrReply(this scoped in CommandContext cmd, int argument, out long time)
     {

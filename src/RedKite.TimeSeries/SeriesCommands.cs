@@ -19,7 +19,6 @@ internal static class SeriesCommands
     private const string PolicySyntax = "<BLOCK | FIRST | LAST | MIN | MAX | SUM>";
     private const string LabelsSyntax = "[IGNORE ignore:(ignoreMaxTimediff:integer ignoreMaxValDiff:double)] [LABELS labels:(label value) [label value ...]]";
 
-    private static readonly KeyEvent Created = KeyEvents.Add("ts.create");
     private static readonly KeyEvent Altered = KeyEvents.Add("ts.alter");
     private static readonly KeyEvent Added = KeyEvents.Add("ts.add");
     private static readonly KeyEvent Incremented = KeyEvents.Add("ts.incrby");
@@ -58,8 +57,8 @@ internal static class SeriesCommands
             return;
         }
 
-        cmd.Create(options);
-        cmd.Changed(1, Created);
+        SeriesCreation.Create(cmd, options);
+        cmd.Changed(1, SeriesCreation.Created);
         cmd.Reply.Ok();
     }
 
@@ -84,10 +83,12 @@ internal static class SeriesCommands
         if (!cmd.TryTimeOrReply(2, out long time) || !cmd.TryValueOrReply(3, out double value) || !SeriesOptions.TryReadOrReply(cmd, 4, out SeriesOptions options)) return;
         if (!cmd.OpenToWriteOrReply(out Series series)) return;
         if (!Compactor.IsReadyOrReply(cmd, series)) return;
-        if (!series.Exists) series = cmd.Create(options);
+        bool isNew = !series.Exists;
+        if (isNew && !SeriesCreation.TryCreateCompactedOrReply(cmd, options, out series)) return;
         long now = time;
         if (!TryAdd(cmd, series, 1, ref time, value, options.OnDuplicate)) return;
-        if (cmd[2].SequenceEqual("*"u8) && time == now) EffectWithTime(cmd, 2, time);
+        if (isNew) cmd.Effect("TS.ADD"u8, 4).Argument(cmd[1]).Argument(time).Argument(cmd[3]);
+        else if (cmd[2].SequenceEqual("*"u8) && time == now) EffectWithTime(cmd, 2, time);
         cmd.Reply.Integer(time);
     }
 
@@ -165,7 +166,8 @@ internal static class SeriesCommands
             return;
         }
 
-        if (!series.Exists) series = cmd.Create(options);
+        bool isNew = !series.Exists;
+        if (isNew && !SeriesCreation.TryCreateCompactedOrReply(cmd, options, out series)) return;
         if (SampleInsertion.IsIgnored(series, time, value))
         {
             cmd.Reply.Integer(series.LastTime);
@@ -175,7 +177,11 @@ internal static class SeriesCommands
         series.Put(time, value);
         cmd.Changed(1, keyEvent);
         Compactor.NoteAdded(cmd, cmd[1], series, new Sample(time, value));
-        if (options.Timestamp == 0)
+        if (isNew)
+        {
+            cmd.Effect(cmd[0], 5).Argument(cmd[1]).Argument(cmd[2]).Argument("TIMESTAMP"u8).Argument(time);
+        }
+        else if (options.Timestamp == 0)
         {
             EffectArguments effect = cmd.Effect(cmd[0], cmd.Count + 2).Argument(cmd[1]).Argument(cmd[2]).Argument("TIMESTAMP"u8).Argument(time);
             for (int i = 3; i < cmd.Count; i++) effect = effect.Argument(cmd[i]);

@@ -1,5 +1,6 @@
 using System.Buffers.Binary;
 using RedKite.Protocol;
+using RedKite.Server.Config;
 using RedKite.Server.Model;
 using RedKite.Store.Memory;
 using RedKite.TimeSeries.Store;
@@ -12,7 +13,7 @@ internal ref struct SeriesOptions
     [ThreadStatic]
     private static NativeBuffer? _labels;
 
-    internal SeriesSettings Settings = SeriesSettings.Usual;
+    internal SeriesSettings Settings;
 
     /// <summary>Which options were given, for TS.ALTER.</summary>
     internal bool HasRetention, HasChunkBytes, HasPolicy, HasIgnore;
@@ -26,13 +27,18 @@ internal ref struct SeriesOptions
     /// <summary>The argument of a timestamp; 0: none was given.</summary>
     internal int Timestamp;
 
-    public SeriesOptions()
+    private SeriesOptions(Settings settings)
     {
+        Settings = SeriesSettings.Usual;
+        Settings.Retention = settings.SeriesRetentionMs;
+        Settings.ChunkBytes = settings.SeriesChunkBytes;
+        Settings.Policy = DuplicatePolicies.At(settings.SeriesDuplicatePolicy);
+        (Settings.IgnoredTime, Settings.IgnoredValue) = (settings.SeriesIgnoredTimeMs, settings.SeriesIgnoredValue);
     }
 
     internal static bool TryReadOrReply(scoped in CommandContext cmd, int first, out SeriesOptions options)
     {
-        options = new SeriesOptions();
+        options = new SeriesOptions(cmd.Settings);
         for (int i = first; i < cmd.Count; i++)
         {
             bool hasValue = i + 1 < cmd.Count;
@@ -47,7 +53,7 @@ internal ref struct SeriesOptions
                     if (cmd[label].IsEmpty || cmd[label].IndexOfAny("(),"u8) >= 0) return Fail(cmd, "ERR TSDB: Couldn't parse LABELS"u8);
                 }
 
-                return bytes <= SeriesLabels.BytesMax || Fail(cmd, "ERR TSDB: labels are too long"u8);
+                return bytes <= SeriesLabels.GivenBytesMax || Fail(cmd, "ERR TSDB: labels are too long"u8);
             }
 
             if (cmd.Is(i, "UNCOMPRESSED"u8))
@@ -138,6 +144,9 @@ internal static class DuplicatePolicies
     private static readonly string[] Names = ["block", "block", "first", "last", "min", "max", "sum"];
 
     internal static string NameOf(DuplicatePolicy policy) => Names[(int)policy];
+
+    /// <summary>The policy of the setting's word.</summary>
+    internal static DuplicatePolicy At(int word) => (DuplicatePolicy)((int)DuplicatePolicy.Block + word);
 
     internal static bool TryFind(ReadOnlySpan<byte> text, out DuplicatePolicy policy)
     {

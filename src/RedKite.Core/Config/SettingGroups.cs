@@ -25,6 +25,7 @@ internal static class SettingGroups
         new("Messages and tracking", ["notify-keyspace-events", "tracking-table-max-keys", "tracking-table-max-bytes"]),
         new("Scripts and functions", ["busy-reply-threshold", "script-memory-limit", "max-cached-scripts", "max-cached-script-bytes", "max-functions", "max-function-bytes"]),
         new("Filters without options", ["bf-error-rate", "bf-initial-size", "bf-expansion-factor", "cf-initial-size", "cf-bucket-size", "cf-max-iterations", "cf-expansion-factor", "cf-max-expansions"]),
+        new("Series without options", ["ts-retention-policy", "ts-chunk-size-bytes", "ts-duplicate-policy", "ts-ignore-max-time-diff", "ts-ignore-max-val-diff", "ts-compaction-policy", "ts-encoding"]),
         new("Encodings of values", ["hash-max-listpack-entries", "hash-max-listpack-value", "list-max-listpack-size", "list-compress-depth", "set-max-intset-entries", "set-max-listpack-entries", "set-max-listpack-value", "zset-max-listpack-entries", "zset-max-listpack-value", "hll-sparse-max-bytes", "stream-node-max-bytes", "stream-node-max-entries", "stream-idmp-duration", "stream-idmp-maxsize"]),
     ];
 

@@ -175,6 +175,37 @@ internal static partial class SettingParsers
     internal static SlotStatistics SlotStatisticsOf(string shown) =>
         SplitWords(shown).Aggregate(SlotStatistics.None, static (kept, word) => kept | Array.Find(SlotStatisticsWords, choice => choice.Word == word).Flag);
 
+    /// <summary>The size of a series' chunk: 48 to 1,048,576 bytes, a multiple of 8.</summary>
+    internal static string? ChunkSize(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = words[0];
+        if (!Setting.TryParseInteger(words[0], out long bytes)) return "argument couldn't be parsed into an integer";
+        return bytes is >= 48 and <= 1 << 20 && bytes % 8 == 0 ? null : "argument must be a multiple of 8 between 48 and 1048576 inclusive";
+    }
+
+    internal static string? NonNegative(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = "";
+        if (!double.TryParse(words[0], NumberStyles.Float, CultureInfo.InvariantCulture, out double value) || !double.IsFinite(value)) return "argument couldn't be parsed into a number";
+        canonical = ShownDecimals(value);
+        return value >= 0 ? null : "argument must not be negative";
+    }
+
+    /// <summary>Six decimals, or as many as the number needs.</summary>
+    internal static string ShownDecimals(double value)
+    {
+        string text = value.ToString("F6", CultureInfo.InvariantCulture);
+        return double.Parse(text, CultureInfo.InvariantCulture) == value ? text : value.ToString("R", CultureInfo.InvariantCulture);
+    }
+
+    internal static string? Compactions(ReadOnlySpan<string> words, string current, out string canonical)
+    {
+        canonical = words[0];
+        return CompactionPolicy.TryParse(words[0], out _) ? null : "argument must be rules aggregator:bucket:retention[:align], separated by semicolons";
+    }
+
+    internal static CompactionPolicy CompactionsOf(string text) => CompactionPolicy.TryParse(text, out CompactionPolicy policy) ? policy : CompactionPolicy.None;
+
     internal static string? Percentiles(ReadOnlySpan<string> words, string current, out string canonical)
     {
         canonical = "";

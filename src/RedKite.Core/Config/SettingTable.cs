@@ -29,6 +29,7 @@ internal static class SettingTable
     private const string OneAddress = "clients and nodes are told the same address: `cluster-announce-ip`, `cluster-announce-port`, `cluster-announce-tls-port`";
     private const string NoVotes = "a node does not fail over by itself: its topology is given to it";
     private const string OwnMoves = "moves of slots as a whole have RedKite's own limits: `cluster-move-pause-ms`, and those in docs/bounds.md";
+    private const string OfSeries = "as in Redis 8: of series that are created from now on without the option";
     private const string AlwaysFreedLater = "the memory of large values is always freed in slices, after the command";
     private const string NoPinning = "threads are not bound to CPUs; use taskset or the service manager";
     private const string NoSyslog = "the log is written to logfile or to standard output only";
@@ -211,6 +212,16 @@ internal static class SettingTable
         Range("cf-max-iterations", 1, 65535, 20, s => s.CuckooMaxIterations, (s, v) => s.CuckooMaxIterations = v),
         Range("cf-expansion-factor", 0, 32768, 1, s => s.CuckooExpansionFactor, (s, v) => s.CuckooExpansionFactor = v),
         Range("cf-max-expansions", 1, 65536, 32, s => s.CuckooMaxExpansions, (s, v) => s.CuckooMaxExpansions = v),
+
+        // Time series
+        Integer("ts-retention-policy", 0, long.MaxValue, 0, s => s.SeriesRetentionMs, (s, v) => s.SeriesRetentionMs = v).WithRemark(OfSeries),
+        Special("ts-chunk-size-bytes", "4096", SettingParsers.ChunkSize, s => s.SeriesChunkBytes.ToString(CultureInfo.InvariantCulture), (s, v) => s.SeriesChunkBytes = int.Parse(v, CultureInfo.InvariantCulture)).WithRemark(OfSeries),
+        Choice("ts-duplicate-policy", ["block", "first", "last", "min", "max", "sum"], "block", s => s.SeriesDuplicatePolicy, (s, v) => s.SeriesDuplicatePolicy = v).WithRemark(OfSeries),
+        Integer("ts-ignore-max-time-diff", 0, long.MaxValue, 0, s => s.SeriesIgnoredTimeMs, (s, v) => s.SeriesIgnoredTimeMs = v).WithRemark(OfSeries),
+        Special("ts-ignore-max-val-diff", "0.000000", SettingParsers.NonNegative, s => SettingParsers.ShownDecimals(s.SeriesIgnoredValue), (s, v) => s.SeriesIgnoredValue = double.Parse(v, CultureInfo.InvariantCulture)).WithRemark(OfSeries),
+        Text("ts-compaction-policy", "", s => s.SeriesCompactions.Text, (s, v) => s.SeriesCompactions = SettingParsers.CompactionsOf(v), parse: SettingParsers.Compactions).WithRemark("as in Redis 8: rules `aggregator:bucket:retention[:align]`, separated by semicolons, of a series that TS.ADD, TS.INCRBY or TS.DECRBY creates: [time-series.md](../time-series.md)"),
+        Choice("ts-encoding", ["compressed", "uncompressed"], "compressed", s => s.SeriesCompactionsUncompressed ? 1 : 0, (s, v) => s.SeriesCompactionsUncompressed = v == 1).WithRemark("as in Redis 8: how the series that `ts-compaction-policy` creates are stored"),
+        Integer("ts-num-threads", 1, 16, 3, flags: Immutable).WithoutEffect("a query of several series is executed by the thread of its client"),
 
         // Snapshots
         Special("save", "", SettingParsers.SavePoints, ReadSavePoints, WriteSavePoints, flags: MultipleArguments | Accumulates, toLines: SettingParsers.SavePointLines, alwaysRewritten: true),

@@ -521,6 +521,22 @@ internal sealed class Settings
     public int CuckooExpansionFactor { get; set; }
     public int CuckooMaxExpansions { get; set; }
 
+    // Series that commands create without options.
+    public long SeriesRetentionMs { get; set; }
+    public int SeriesChunkBytes { get; set; }
+
+    /// <summary>The index of the policy in the row's words.</summary>
+    public int SeriesDuplicatePolicy { get; set; }
+
+    public long SeriesIgnoredTimeMs { get; set; }
+    public double SeriesIgnoredValue { get; set; }
+
+    /// <summary>The rules of a series that a command creates by adding a sample.</summary>
+    public CompactionPolicy SeriesCompactions { get; set; } = CompactionPolicy.None;
+
+    /// <summary>Whether their compactions are stored without compression.</summary>
+    public bool SeriesCompactionsUncompressed { get; set; }
+
     /// <summary>Whether SCAN and RANDOMKEY remove the expired keys that they find in a transaction or script.</summary>
     public bool LazyExpiryInUnits { get; set; }
 

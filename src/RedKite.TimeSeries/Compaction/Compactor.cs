@@ -15,12 +15,17 @@ internal static class Compactor
     private static readonly KeyEvent Compacted = KeyEvents.Add("ts.add:dest");
 
     /// <summary>Whether a request that changes series may have to change further ones.</summary>
-    internal static bool NeedsAllStripes(scoped in CommandContext cmd) => SeriesRules.Exist;
+    internal static bool NeedsAllStripes(scoped in CommandContext cmd) => SeriesRules.Exist || cmd.Settings.SeriesCompactions.Rules.Length > 0;
 
     /// <summary>Whether the stripes of all destinations are locked; otherwise replies that the client may try again: the first rule of the process was created meanwhile.</summary>
     internal static bool IsReadyOrReply(scoped in CommandContext cmd, scoped Series series)
     {
-        if (!series.Exists || series.Rules.IsEmpty || cmd.Environment.HeldStripes.Equals(cmd.Keyspace.AllStripes)) return true;
+        return !series.Exists || series.Rules.IsEmpty || HoldsAllStripesOrReply(cmd);
+    }
+
+    internal static bool HoldsAllStripesOrReply(scoped in CommandContext cmd)
+    {
+        if (cmd.Environment.HeldStripes.Equals(cmd.Keyspace.AllStripes)) return true;
         cmd.Reply.Error("TRYAGAIN a compaction rule was created meanwhile"u8);
         return false;
     }

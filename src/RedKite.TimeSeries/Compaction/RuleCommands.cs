@@ -13,8 +13,8 @@ namespace RedKite.TimeSeries.Compaction;
 /// <summary>TS.CREATERULE and TS.DELETERULE. The table is their single declaration and this file's contents.</summary>
 internal static class RuleCommands
 {
-    private static readonly KeyEvent CreatedAtSource = KeyEvents.Add("ts.createrule:src");
-    private static readonly KeyEvent CreatedAtDestination = KeyEvents.Add("ts.createrule:dest");
+    internal static readonly KeyEvent CreatedAtSource = KeyEvents.Add("ts.createrule:src");
+    internal static readonly KeyEvent CreatedAtDestination = KeyEvents.Add("ts.createrule:dest");
     private static readonly KeyEvent DeletedAtSource = KeyEvents.Add("ts.deleterule:src");
     private static readonly KeyEvent DeletedAtDestination = KeyEvents.Add("ts.deleterule:dest");
 
@@ -27,6 +27,19 @@ internal static class RuleCommands
         new("TS.DELETERULE", 3, Write | Fast | AllStripes, Keys, DeleteRule,
             new("1.0.0", "O(1)", "Deletes a compaction rule.", "sourceKey:key destKey:key")) { Module = ServerModule.TimeSeries },
     ]);
+
+    /// <summary>Adds a rule to a series whose destination is another one.</summary>
+    internal static void Add(scoped Series source, scoped Series destination, scoped ReadOnlySpan<byte> sourceKey, scoped ReadOnlySpan<byte> destinationKey, Rule rule)
+    {
+        SeriesRules.NoteExistence();
+        int old = source.Rules.Length;
+        (rule.KeyLength, rule.Start) = (destinationKey.Length, Rule.NoBucket);
+        source.GrowRules(SeriesRules.HeadBytes + destinationKey.Length);
+        MemoryMarshal.Write(source.Rules[old..], rule);
+        destinationKey.CopyTo(source.Rules[(old + SeriesRules.HeadBytes)..]);
+        destination.SetSource(sourceKey);
+        destination.SetPending(null);
+    }
 
     /// <summary>Removes a rule at a position.</summary>
     internal static void Remove(scoped Series series, int at)
@@ -85,21 +98,10 @@ internal static class RuleCommands
             return;
         }
 
-        int old = source.Rules.Length, stale = rules.Find(cmd[2]);
-        if (stale >= 0)
-        {
-            Remove(source, stale); // of a destination that was deleted
-            old = source.Rules.Length;
-        }
-
-        SeriesRules.NoteExistence();
-        source.GrowRules(SeriesRules.HeadBytes + cmd[2].Length);
-        var rule = new Rule { KeyLength = cmd[2].Length, Aggregator = aggregator, Duration = duration, Align = align, Start = Rule.NoBucket };
-        MemoryMarshal.Write(source.Rules[old..], rule);
-        cmd[2].CopyTo(source.Rules[(old + SeriesRules.HeadBytes)..]);
+        int stale = rules.Find(cmd[2]);
+        if (stale >= 0) Remove(source, stale); // of a destination that was deleted
         source.SetSource(default);
-        destination.SetSource(cmd[1]);
-        destination.SetPending(null);
+        Add(source, destination, cmd[1], cmd[2], new Rule { Aggregator = aggregator, Duration = duration, Align = align });
         cmd.Changed(1, CreatedAtSource);
         cmd.Changed(2, CreatedAtDestination);
         cmd.Reply.Ok();

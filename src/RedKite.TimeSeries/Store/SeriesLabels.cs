@@ -10,6 +10,9 @@ internal readonly ref struct SeriesLabels(ReadOnlySpan<byte> bytes)
     /// <summary>The labels of a series, at most: indexes copy them with the key locked.</summary>
     internal const int BytesMax = 64 << 10;
 
+    /// <summary>Those that a request gives: a compaction has two more.</summary>
+    internal const int GivenBytesMax = BytesMax - 128;
+
     private readonly ReadOnlySpan<byte> _bytes = bytes;
 
     internal ReadOnlySpan<byte> Bytes => _bytes;

@@ -5,7 +5,7 @@ namespace RedKite.TimeSeries.Store;
 /// <summary>What becomes of a sample whose timestamp the series has already.</summary>
 internal enum DuplicatePolicy : byte
 {
-    /// <summary>As the server's setting says: none was given to the series.</summary>
+    /// <summary>None was given: as <see cref="Block"/>.</summary>
     None,
     Block,
     First,
