@@ -13,7 +13,7 @@ internal static class SeriesAccess
     /// <summary>Opens a key's series to read it, or replies that there is none.</summary>
     internal static bool OpenToReadOrReply(this scoped in CommandContext cmd, out Series series, int argument = 1)
     {
-        Entry entry = cmd.Find(argument);
+        Entry entry = cmd.Environment.Blocking.IsServing ? cmd.Peek(argument) : cmd.Find(argument); // a client that has waited was counted before
         series = default;
         if (!cmd.IsTypeOrReply(entry, SeriesType.Instance.Number)) return false;
         series = Series.Of(cmd.Database, entry);
@@ -110,5 +110,28 @@ internal static class SeriesAccess
             if (reply.Overflowed) return;
             reply.Sample(sample);
         }
+    }
+
+    /// <summary>Begins the replies of several series: over RESP2 an array, over RESP3 a map.</summary>
+    internal static void BeginAllSeries(this ReplyWriter reply, int count)
+    {
+        if (reply.Resp3) reply.Map(count);
+        else reply.Array(count);
+    }
+
+    /// <summary>Begins the part of one series: over RESP2 an array with its key, over RESP3 an entry of a map.</summary>
+    internal static void BeginSeries(this ReplyWriter reply, ReadOnlySpan<byte> key, int parts)
+    {
+        if (!reply.Resp3) reply.Array(parts + 1);
+        reply.Bulk(key);
+        if (reply.Resp3) reply.Array(parts);
+    }
+
+    /// <summary>Adds what another writer has.</summary>
+    internal static void Copy(this ReplyWriter reply, ReplyWriter other)
+    {
+        if (other.Overflowed) reply.OverflowAtOnce();
+        foreach (ReplyChunk chunk in other.Chunks) reply.Raw(chunk.Bytes);
+        reply.Raw(other.Tail);
     }
 }

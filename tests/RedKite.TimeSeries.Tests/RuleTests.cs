@@ -103,6 +103,85 @@ public sealed class RuleTests
         Assert.Equal(latest, primary.Run("TS.RANGE", "d", "-", "+", "LATEST"));
     }
 
+    // A rule is between two keys: it ends when one of them is no longer what it was.
+    [Theory]
+    [InlineData("RENAME d e")]
+    [InlineData("RENAME s t|RENAME t s", true)]
+    [InlineData("DEL d")]
+    [InlineData("DEL d|TS.CREATE d")]
+    [InlineData("COPY s t|DEL s|COPY t s")]
+    [InlineData("SET d x")]
+    [InlineData("PEXPIREAT d 1")]
+    [InlineData("MOVE d 1")]
+    [InlineData("FLUSHALL|TS.CREATE s|TS.CREATE d")]
+    public async Task Rules_end_with_their_keys(string commands, bool stays = false)
+    {
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true, "appendonly", "yes");
+        server.Run("TS.CREATE", "s");
+        server.Run("TS.CREATE", "d");
+        server.Run("TS.CREATERULE", "s", "d", "AGGREGATION", "sum", "10");
+        server.Run("TS.MADD", "s", "1", "1", "s", "11", "2");
+        foreach (string command in commands.Split('|')) Assert.False(server.Client.Run(command).IsError);
+        Assert.False(server.Client.Run("TS.ADD s 21 3").IsError);
+        Assert.Equal(stays, Info(server, "s")["rules"]!.Items.Count > 0);
+        server.Run("TS.CREATE", "x");
+        Assert.Equal("OK", server.Run("TS.CREATERULE", "s", "x", "AGGREGATION", "sum", "10"));
+        Assert.False(server.Client.Run("TS.ADD s 31 3").IsError);
+        string digest = server.Digest;
+        await server.RestartAsync();
+        Assert.Equal(digest, server.Digest);
+    }
+
+    // A restored destination is compacted into again; a restored source begins with an open bucket as it was.
+    [Fact]
+    public async Task Rules_go_on_with_restored_keys()
+    {
+        await using TypeServer server = await StartAsync("sum");
+        server.Run("TS.MADD", "s", "1", "1", "s", "11", "2");
+        byte[] destination = server.Client.Run("DUMP d").Payload!, source = server.Client.Run("DUMP s").Payload!;
+        server.Run("DEL", "d");
+        server.Client.Run("RESTORE"u8.ToArray(), "d"u8.ToArray(), "0"u8.ToArray(), destination);
+        server.Run("TS.ADD", "s", "21", "3");
+        Assert.Equal(["0:1", "10:2"], Range(server, "TS.RANGE", "d", "-", "+"));
+        server.Client.Run("RESTORE"u8.ToArray(), "s"u8.ToArray(), "0"u8.ToArray(), source, "REPLACE"u8.ToArray());
+        server.Run("TS.ADD", "s", "25", "4");
+        Assert.Equal(["0:1", "10:2"], Range(server, "TS.RANGE", "d", "-", "+"));
+        Assert.Equal("20 4", server.Run("TS.GET", "d", "LATEST"));
+    }
+
+    // What is appended costs the same for any bucket; anything else has the whole bucket read.
+    [Fact]
+    public async Task Buckets_that_are_computed_anew_are_bounded()
+    {
+        await using TypeServer server = await StartAsync("max");
+        server.Run("TS.CREATE", "d2");
+        server.Run("TS.CREATERULE", "s", "d2", "AGGREGATION", "sum", "1000000");
+        server.Run("TS.ALTER", "s", "DUPLICATE_POLICY", "LAST");
+        var words = new List<string> { "TS.MADD" };
+        for (int i = 0; i < 10_000; i++) words.AddRange(["s", $"{i * 10}", "1"]);
+        server.Server.Execute([.. words]);
+        const string TooMany = "ERR TSDB: the buckets of the compaction rules have too many samples to be computed anew", TooLong = "ERR the command takes too long for a transaction or script";
+        using RedKiteSession client = server.Server.CreateSession();
+        client.UnitWork.Limits = (100_000, 1_000_000);
+        Assert.Equal(TooMany, client.Execute("TS.ADD", "s", "5", "7").Text);
+        Assert.Equal(TooMany, client.Execute("TS.INCRBY", "s", "7", "TIMESTAMP", "99990").Text);
+        Assert.Equal(TooMany, client.Execute("TS.DEL", "s", "5", "50").Text);
+        Assert.Equal(100_000, client.Execute("TS.ADD", "s", "100000", "7").Integer);
+        client.UnitWork.Limits = (200_000, 250_000);
+        Assert.Equal(["20", TooLong, TooLong], Exec());
+        client.UnitWork.Limits = (200_000, 400_000);
+        Assert.Equal(6, client.Execute("TS.DEL", "s", "0", "50").Integer);
+        Assert.Equal(["20", "20", TooLong], Exec());
+        Assert.Equal("10003", server.Client.Run("TS.GET d2 LATEST").Items[1].Text);
+
+        string[] Exec()
+        {
+            client.Execute("MULTI");
+            for (int i = 0; i < 3; i++) client.Execute("TS.ADD", "s", "20", "2");
+            return [.. client.Execute("EXEC").Items.Select(item => item.IsError ? item.Text! : $"{item.Integer}")];
+        }
+    }
+
     private static async Task<TypeServer> StartAsync(string aggregator)
     {
         TypeServer server = await TypeServer.StartAsync(guardsMemory: true);

@@ -30,6 +30,31 @@ internal static class Compactor
         return false;
     }
 
+    /// <summary>
+    /// Whether the buckets of rules that a change behind the newest sample concerns may be computed anew; otherwise replies that they have too many samples. In a
+    /// transaction or script that is work as any other.
+    /// </summary>
+    internal static bool MayRecomputeOrReply(scoped in CommandContext cmd, scoped Series series, long from, long to)
+    {
+        if (series.Rules.IsEmpty || from > series.LastTime || cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep) return true;
+        long samples = 0;
+        var rules = new SeriesRules(series.Rules);
+        for (int at = 0; at < rules.Length; at = rules.Next(at))
+        {
+            Rule rule = rules[at];
+            long first = RangeOptions.StartOf(from, rule.Duration, rule.Align), last = Math.Min(rule.Start, RangeOptions.StartOf(to, rule.Duration, rule.Align));
+            if (rule.Start == Rule.NoBucket || first > rule.Start) continue;
+            samples += series.CountAbout(first, EndOf(rule, first));
+            if (last > first) samples += series.CountAbout(last, EndOf(rule, last));
+        }
+
+        long steps = samples * RangeQuery.SampleSteps;
+        if (cmd.Environment.IsInUnit) return cmd.MayTakeOrReply(steps);
+        if (steps <= cmd.Environment.UnitWork.Limits.Command) return true;
+        cmd.Reply.Error("ERR TSDB: the buckets of the compaction rules have too many samples to be computed anew"u8);
+        return false;
+    }
+
     /// <summary>A sample was added, or has another value.</summary>
     internal static void NoteAdded(scoped in CommandContext cmd, ReadOnlySpan<byte> source, scoped Series series, in Sample sample)
     {

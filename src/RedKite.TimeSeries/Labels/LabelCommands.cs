@@ -1,17 +1,12 @@
 using RedKite.Protocol;
 using RedKite.Server.Model;
 using RedKite.TimeSeries.Ranges;
-using RedKite.TimeSeries.Store;
 
 namespace RedKite.TimeSeries.Labels;
 
 /// <summary>TS.MGET, TS.MRANGE, TS.MREVRANGE and TS.QUERYINDEX. The table is their single declaration and this file's contents.</summary>
 internal sealed class LabelCommands
 {
-    // A series is read in slices of as many samples.
-    private const int SamplesPerSlice = 64 << 10;
-    private const int RestartsMax = 3;
-
     private const string LabelOptions = "[labels:<WITHLABELS | SELECTED_LABELS label [label ...]>]";
     private const string FilterSyntax = "FILTER filterExpr [filterExpr ...]";
     private const string RangeSyntax = $"fromTimestamp toTimestamp {RangeCommands.Options} {LabelOptions} {RangeCommands.AggregationOptions} {FilterSyntax} [groupby:(GROUPBY label REDUCE reducer)]";
@@ -39,27 +34,14 @@ internal sealed class LabelCommands
     // TS.QUERYINDEX filter [filter ...]
     private void QueryIndex(ref CommandContext cmd)
     {
-        if (!LabelFilter.TryReadOrReply(cmd, 1, cmd.Count, out LabelFilter[] filters) || !SeriesSearch.TryFind(cmd, _index, filters, out List<byte[]> keys)) return;
-        long start = cmd.Reply.Length;
-        int count = 0;
-        foreach (byte[] key in keys)
-        {
-            bool matches = SeriesSearch.TryEnter(cmd, key, filters, out bool isRefused, out _);
-            if (isRefused) return;
-            SeriesSearch.Exit(cmd, key);
-            if (!matches) continue;
-            cmd.Reply.Bulk(key);
-            count++;
-        }
-
-        long end = cmd.Reply.Length;
-        cmd.Reply.Set(count);
-        cmd.Reply.MoveToFront(start, end);
+        if (IsComplete(cmd)) return;
+        if (LabelFilter.TryReadOrReply(cmd, 1, cmd.Count, out LabelFilter[] filters)) Run(cmd, new KeysOfSeries(Query(cmd, filters, checksKeys: false), cmd.Reply.Length));
     }
 
     // TS.MGET [LATEST] [WITHLABELS | SELECTED_LABELS label ...] FILTER filter ...
     private void MGet(ref CommandContext cmd)
     {
+        if (IsComplete(cmd)) return;
         var labels = new ShownLabels();
         bool latest = false;
         for (int i = 1; ;)
@@ -89,26 +71,7 @@ internal sealed class LabelCommands
 
     private void MGet(scoped in CommandContext cmd, ShownLabels labels, bool latest, int filter)
     {
-        if (!LabelFilter.TryReadOrReply(cmd, filter, cmd.Count, out LabelFilter[] filters) || !SeriesSearch.TryFind(cmd, _index, filters, out List<byte[]> keys) || !SeriesSearch.MayReadOrReply(cmd, keys)) return;
-        ReplyWriter reply = cmd.Reply;
-        long start = reply.Length;
-        int count = 0;
-        foreach (byte[] key in keys)
-        {
-            bool matches = SeriesSearch.TryEnter(cmd, key, filters, out bool isRefused, out Series series);
-            if (isRefused) return;
-            if (matches)
-            {
-                count++;
-                BeginSeries(reply, key, parts: 2);
-                labels.Reply(cmd, series.Labels);
-                reply.Newest(series, latest);
-            }
-
-            SeriesSearch.Exit(cmd, key);
-        }
-
-        EndSeries(reply, start, count);
+        if (LabelFilter.TryReadOrReply(cmd, filter, cmd.Count, out LabelFilter[] filters)) Run(cmd, new NewestOfSeries(Query(cmd, filters), cmd.Reply.Length, labels.Named(cmd), latest));
     }
 
     // TS.MRANGE from to [options] FILTER filter ... [GROUPBY label REDUCE reducer]
@@ -119,7 +82,7 @@ internal sealed class LabelCommands
 
     private void Range(scoped in CommandContext cmd, bool isReverse)
     {
-        if (!RangeOptions.TryRangeOrReply(cmd, 1, out long from, out long to)) return;
+        if (IsComplete(cmd) || !RangeOptions.TryRangeOrReply(cmd, 1, out long from, out long to)) return;
         var options = new RangeOptions { From = from, To = to, IsReverse = isReverse };
         var labels = new ShownLabels();
         int align = 0, i = 3, end = cmd.Count;
@@ -155,106 +118,47 @@ internal sealed class LabelCommands
             }
 
             end = cmd.Count - 4;
-            groups = new SeriesGroups(cmd.Count - 3, reducer, isReverse);
+            groups = new SeriesGroups(cmd[cmd.Count - 3].ToArray(), reducer, cmd[cmd.Count - 1].ToArray(), isReverse);
         }
 
-        using (groups)
+        if (!options.TryAlignOrReply(cmd, align, 1) || !LabelFilter.TryReadOrReply(cmd, i + 1, end, out LabelFilter[] filters)) return;
+        Run(cmd, new RangesOfSeries(Query(cmd, filters), cmd.Reply.Length, labels.Named(cmd), options, groups));
+    }
+
+    private SeriesQuery Query(scoped in CommandContext cmd, LabelFilter[] filters, bool checksKeys = true) =>
+        new(cmd.Keyspace, cmd.Database, cmd.Expiry, _index, filters, cmd.Command, checksKeys ? cmd.Session.User.Permissions : null);
+
+    // Whether the client has waited for the work, which is complete; then replies what was found.
+    private static bool IsComplete(scoped in CommandContext cmd)
+    {
+        if (cmd.Environment.Blocking.CompleteWork is not SeriesWork work) return false;
+        work.End(cmd.Reply);
+        return true;
+    }
+
+    // What takes longer than a slice goes on while the client waits; then the command executes again.
+    private static void Run(scoped in CommandContext cmd, SeriesWork work)
+    {
+        long granted = cmd.StepsOfSlice(RangeQuery.SliceSteps), left = granted;
+        bool isComplete = work.Run(cmd.Environment, cmd.Reply, ref left);
+        cmd.EndSlice(RangeQuery.SliceSteps, granted - left);
+        if (!isComplete && !work.IsRefused)
         {
-            if (!options.TryAlignOrReply(cmd, align, 1) || !LabelFilter.TryReadOrReply(cmd, i + 1, end, out LabelFilter[] filters)) return;
-            if (!SeriesSearch.TryFind(cmd, _index, filters, out List<byte[]> keys) || !SeriesSearch.MayReadOrReply(cmd, keys)) return;
-            long start = cmd.Reply.Length;
-            var ranges = new SeriesRanges(filters, options, labels, groups, start);
-            int count = 0;
-            foreach (byte[] key in keys)
+            if (cmd.BlockOnWork(work))
             {
-                if (cmd.Reply.Overflowed) return;
-                if (!TryReplyRange(cmd, key, ranges, ref count)) return;
+                work.Stop(cmd.Reply, new ReplyWriter(cmd.Environment.Buffers));
+                return;
             }
 
-            if (groups is not null) count = groups.Reply(cmd, labels);
-            EndSeries(cmd.Reply, start, count);
+            granted = left = cmd.StepsAtOnce();
+            isComplete = work.Run(cmd.Environment, cmd.Reply, ref left);
+            if (!isComplete) work.TakeBack();
+            if (!work.IsRefused) cmd.EndAtOnceOrReply(granted - left, isComplete);
         }
-    }
 
-    // False: the handler ends; an error was replied, or will be.
-    private static bool TryReplyRange(scoped in CommandContext cmd, byte[] key, SeriesRanges ranges, ref int count)
-    {
-        (LabelFilter[] filters, RangeOptions options, ShownLabels labels, SeriesGroups? groups, long start) = ranges;
-        RangeQuery? query = null;
-        try
-        {
-            for (int restarts = 0; ;)
-            {
-                bool matches = SeriesSearch.TryEnter(cmd, key, filters, out bool isRefused, out Series series);
-                if (isRefused) return false;
-                try
-                {
-                    if (!matches) return true;
-                    if (query is null || query.Version != series.Version)
-                    {
-                        query?.Dispose();
-                        query = new RangeQuery(options, series);
-                        restarts++;
-                    }
-
-                    if (!query.Run(series, restarts > RestartsMax ? long.MaxValue : SamplesPerSlice)) continue;
-                    if (query.IsTooLarge || (groups is not null && !groups.TryAdd(cmd, key, series.Labels, query.Results)))
-                    {
-                        cmd.Reply.Truncate(start);
-                        cmd.ReplyTooLarge();
-                        return false;
-                    }
-
-                    if (groups is not null) return true;
-                    count++;
-                    BeginSeries(cmd.Reply, key, parts: cmd.Reply.Resp3 ? 3 : 2);
-                    labels.Reply(cmd, series.Labels);
-                    if (cmd.Reply.Resp3)
-                    {
-                        cmd.Reply.Map(1);
-                        cmd.Reply.Bulk("aggregators"u8);
-                        cmd.Reply.Array(options.Aggregator == Aggregator.None ? 0 : 1);
-                        if (options.Aggregator != Aggregator.None) cmd.Reply.Bulk(Aggregators.NameOf(options.Aggregator).ToLowerInvariant());
-                    }
-                }
-                finally
-                {
-                    SeriesSearch.Exit(cmd, key);
-                }
-
-                cmd.Reply.Samples(query.Results);
-                return true;
-            }
-        }
-        finally
-        {
-            query?.Dispose();
-        }
-    }
-
-    /// <summary>Begins the part of one series: over RESP2 an array with its key, over RESP3 an entry of a map.</summary>
-    internal static void BeginSeries(ReplyWriter reply, ReadOnlySpan<byte> key, int parts)
-    {
-        if (!reply.Resp3) reply.Array(parts + 1);
-        reply.Bulk(key);
-        if (reply.Resp3) reply.Array(parts);
-    }
-
-    private static void EndSeries(ReplyWriter reply, long start, int count)
-    {
-        long end = reply.Length;
-        if (reply.Resp3) reply.Map(count);
-        else reply.Array(count);
-        reply.MoveToFront(start, end);
+        if (isComplete) work.End(cmd.Reply);
+        work.Discard();
     }
 
     private static void ReplyNoFilter(scoped in CommandContext cmd) => cmd.Reply.Error("ERR TSDB: missing FILTER argument"u8);
-
-    /// <summary>What is asked of all series that match.</summary>
-    /// <param name="Filters">Which match.</param>
-    /// <param name="Options">Which samples.</param>
-    /// <param name="Labels">Which labels are shown.</param>
-    /// <param name="Groups">The groups that the series are joined in; null: each is replied by itself.</param>
-    /// <param name="Start">Where the reply begins.</param>
-    private sealed record SeriesRanges(LabelFilter[] Filters, RangeOptions Options, ShownLabels Labels, SeriesGroups? Groups, long Start);
 }

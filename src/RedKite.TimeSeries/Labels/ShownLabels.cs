@@ -44,29 +44,38 @@ internal struct ShownLabels
         return false;
     }
 
-    internal readonly void Reply(scoped in CommandContext cmd, SeriesLabels labels)
+    /// <summary>The labels by their names, for work that outlives the request's arguments.</summary>
+    internal readonly NamedLabels Named(scoped in CommandContext cmd)
     {
-        if (All)
-        {
-            cmd.Reply.Labels(labels);
-            return;
-        }
-
-        Begin(cmd.Reply, _end - _first);
-        for (int i = _first; i < _end; i++)
-        {
-            bool exists = labels.TryFind(cmd[i], out ReadOnlySpan<byte> value);
-            cmd.Reply.Label(cmd[i], value, exists);
-        }
-    }
-
-    internal static void Begin(ReplyWriter reply, int count)
-    {
-        if (reply.Resp3) reply.Map(count);
-        else reply.Array(count);
+        byte[][] names = new byte[_end - _first][];
+        for (int i = 0; i < names.Length; i++) names[i] = cmd[_first + i].ToArray();
+        return new NamedLabels(All, names);
     }
 
     private static bool IsWord(scoped in CommandContext cmd, int at) =>
         cmd.Is(at, "FILTER"u8) || cmd.Is(at, "LATEST"u8) || cmd.Is(at, "FILTER_BY_TS"u8) || cmd.Is(at, "FILTER_BY_VALUE"u8) || cmd.Is(at, "COUNT"u8)
         || cmd.Is(at, "ALIGN"u8) || cmd.Is(at, "AGGREGATION"u8) || cmd.Is(at, "WITHLABELS"u8);
+}
+
+/// <summary>The labels that are replied with a series.</summary>
+/// <param name="All">Whether all are.</param>
+/// <param name="Names">Otherwise, those with these names.</param>
+internal sealed record NamedLabels(bool All, byte[][] Names)
+{
+    internal void Reply(ReplyWriter reply, SeriesLabels labels)
+    {
+        if (All)
+        {
+            reply.Labels(labels);
+            return;
+        }
+
+        if (reply.Resp3) reply.Map(Names.Length);
+        else reply.Array(Names.Length);
+        foreach (byte[] name in Names)
+        {
+            bool exists = labels.TryFind(name, out ReadOnlySpan<byte> value);
+            reply.Label(name, value, exists);
+        }
+    }
 }

@@ -11,6 +11,15 @@ internal sealed class RangeQuery : IDisposable
     /// <summary>Empty buckets that EMPTY reports at most.</summary>
     internal const int EmptyMax = 1 << 20;
 
+    /// <summary>The steps of a slice, about a nanosecond each.</summary>
+    internal const long SliceSteps = 1 << 20;
+
+    /// <summary>The steps of reading a sample.</summary>
+    internal const int SampleSteps = 16;
+
+    /// <summary>The steps of replying one.</summary>
+    internal const int ReplySteps = 128;
+
     [ThreadStatic]
     private static Sample[]? _buffer;
 
@@ -19,6 +28,8 @@ internal sealed class RangeQuery : IDisposable
     private long _from;
     private long _to;
     private readonly long _first;
+    private readonly long _firstTime;
+    private readonly long _lastTime;
     private int _empties;
     private bool _isOpen;
     private long _start;
@@ -35,6 +46,7 @@ internal sealed class RangeQuery : IDisposable
         _to = series.IsEmpty ? -1 : Math.Min(options.To, series.LastTime);
         if (options.Latest && series.TryPending(out Sample pending) && pending.Time >= options.From && pending.Time <= options.To) _pending = pending;
         _first = Math.Max(_from, series.FirstTime);
+        (_firstTime, _lastTime) = (series.FirstTime, series.LastTime);
         Version = series.Version;
         if (_from > _to && _pending is null)
         {
@@ -56,7 +68,7 @@ internal sealed class RangeQuery : IDisposable
     /// <summary>Whether the results need more memory than a command may have, or are too many empty buckets.</summary>
     internal bool IsTooLarge { get; private set; }
 
-    internal ulong Version { get; }
+    private ulong Version { get; }
 
     internal ReadOnlySpan<Sample> Results => _results.Items;
 
@@ -64,20 +76,34 @@ internal sealed class RangeQuery : IDisposable
 
     private bool NeedsBefore => !_options.FiltersValues && _options.Times.Length == 0 && (_options.Aggregator == Aggregator.Twa || _options.Empty);
 
+    /// <summary>Whether a series is no longer the one that was read so far: samples were added behind the newest one, removed or changed, or those that have not been read were dropped.</summary>
+    internal bool IsStaleFor(scoped Series series) => Version != series.Version || (series.FirstTime != _firstTime && series.FirstTime > _from);
+
     /// <summary>Runs to the end.</summary>
     internal void RunAll(scoped Series series)
     {
-        while (!Run(series, int.MaxValue))
+        long steps = long.MaxValue;
+        while (!Run(series, ref steps))
         {
         }
     }
 
-    /// <summary>Reads about so many samples.</summary>
+    /// <summary>As <see cref="Run"/>, with what replying the results takes.</summary>
+    internal bool RunAndReply(scoped Series series, ref long steps)
+    {
+        if (!Run(series, ref steps)) return false;
+        long replying = IsTooLarge ? 0 : (long)Results.Length * ReplySteps;
+        if (replying > steps) return false;
+        steps -= replying;
+        return true;
+    }
+
+    /// <summary>Reads until no steps are left.</summary>
     /// <returns>Whether all is done.</returns>
-    internal bool Run(scoped Series series, long samples)
+    internal bool Run(scoped Series series, ref long steps)
     {
         Sample[] buffer = _buffer ??= new Sample[Chunk.SamplesMax];
-        while (!IsComplete && samples > 0)
+        while (!IsComplete && steps > 0)
         {
             int index = _options.IsReverse && !Aggregates ? series.ChunkFrom(_to) : series.ChunkFrom(_from);
             if (_options.IsReverse && !Aggregates && (index == series.ChunkCount || series.ChunkAt(index).First > _to)) index--;
@@ -95,7 +121,7 @@ internal sealed class RangeQuery : IDisposable
             }
 
             ReadOnlySpan<Sample> read = buffer.AsSpan(0, series.Read(index, buffer));
-            samples -= Math.Max(1, count);
+            steps -= (long)Math.Max(1, count) * SampleSteps;
             if (_options.IsReverse && !Aggregates) TakeBackwards(read);
             else Take(read, last);
             if (!IsComplete && (_options.IsReverse && !Aggregates ? first <= _from : last >= _to)) End(series);
@@ -167,7 +193,7 @@ internal sealed class RangeQuery : IDisposable
 
         if (_isOpen && !IsComplete)
         {
-            Sample? after = NeedsBefore && series.TryFrom(_to == long.MaxValue ? _to : _to + 1, out Sample next) && next.Time > _to ? next : null;
+            Sample? after = NeedsBefore && series.TryFrom(_to == long.MaxValue ? _to : _to + 1, out Sample next) && next.Time > _to && next.Time <= _lastTime ? next : null;
             _before = _bucket.IsEmpty ? _before : _bucket.Last;
             Close(after);
             if (_options.Empty && !IsComplete)

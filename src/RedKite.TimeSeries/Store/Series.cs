@@ -147,6 +147,14 @@ internal readonly unsafe ref struct Series
         return index >= 0 && _data->Chunks[index].Last >= time ? index : index + 1;
     }
 
+    /// <summary>The samples of the chunks that a range concerns.</summary>
+    internal long CountAbout(long from, long to)
+    {
+        long count = 0;
+        for (int index = ChunkFrom(from); index < ChunkCount && _data->Chunks[index].First <= to; index++) count += _data->Chunks[index].Count;
+        return count;
+    }
+
     /// <summary>Reads the samples of a chunk.</summary>
     /// <param name="index">The chunk.</param>
     /// <param name="samples">Room for <see cref="Chunk.SamplesMax"/> of them.</param>

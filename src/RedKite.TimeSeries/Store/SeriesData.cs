@@ -35,13 +35,15 @@ internal unsafe struct SeriesData
     /// <summary>Of a destination, the value of the bucket that is open at its source; its time is negative if there is none.</summary>
     internal Sample Pending;
 
-    /// <summary>Changes with each change but appended samples.</summary>
+    /// <summary>Another one after each change, but for samples that are appended, or dropped because they are old. No other series has had it.</summary>
     internal ulong Version;
+
+    private static long _created;
 
     internal static SeriesData* Create(Arena arena, in SeriesSettings settings)
     {
         var data = (SeriesData*)arena.Allocate(sizeof(SeriesData));
-        *data = new SeriesData { Settings = settings, Pending = new Sample(-1, 0), ChunkCapacity = DirectoryMin, Chunks = (Chunk*)arena.Allocate(DirectoryMin * sizeof(Chunk)) };
+        *data = new SeriesData { Settings = settings, Version = (ulong)Interlocked.Increment(ref _created) << 32, Pending = new Sample(-1, 0), ChunkCapacity = DirectoryMin, Chunks = (Chunk*)arena.Allocate(DirectoryMin * sizeof(Chunk)) };
         return data;
     }
 
@@ -159,8 +161,6 @@ internal unsafe struct SeriesData
         long oldest = data->LastChunk->Last - data->Settings.Retention;
         int count = 0;
         while (data->Chunks[count].Last < oldest) count++;
-        if (count == 0) return;
-        data->Version++;
         Drop(data, arena, 0, count);
     }
 
