@@ -70,7 +70,7 @@ internal static class KeyBrowser
             json.WriteNumber("size", Size(client, type, key));
             json.WriteStartArray("elements");
             if (value.Kind != ReplyKind.Array) json.WriteStringValue(value.Text);
-            else foreach (RedKiteReply element in value.Items.Take(2 * ElementsMax)) json.WriteStringValue(Shortened(element.Text));
+            else foreach (RedKiteReply element in value.Items.Take(2 * ElementsMax)) json.WriteStringValue(Shortened(element.Kind == ReplyKind.Array ? string.Join(' ', element.Items.Select(part => part.Text)) : element.Text));
             json.WriteEndArray();
             json.WriteEndObject();
         });

@@ -32,6 +32,9 @@ internal sealed class TypeSurvey
     /// <summary>By the seconds that are left.</summary>
     internal long[] TtlSeconds { get; } = new long[Bins];
 
+    /// <summary>What the type counts beside sizes.</summary>
+    internal Dictionary<string, long> Facts { get; } = [];
+
     /// <summary>The keys that take the most memory, the largest first.</summary>
     internal List<SurveyedKey> Largest { get; } = [];
 
@@ -207,6 +210,7 @@ internal sealed class KeySurvey : IDisposable
         long size = StoredTypes.Of(entry).SizeOf(database, entry);
         long bytes = entry.MemoryBytes;
         type.Add(size, bytes, entry.Expires ? (entry.ExpiryMs - nowMs) / 1000 : null);
+        StoredTypes.Of(entry).CountFacts(entry, type.Facts);
 
         List<SurveyedKey> largest = type.Largest;
         if (largest.Count == LargestKept && bytes <= largest[^1].Bytes) return;

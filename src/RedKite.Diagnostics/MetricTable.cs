@@ -136,6 +136,8 @@ internal static class MetricTable
     internal static readonly Metric VectorSearches = Row("vector_searches", "redkite.vectors.searches", Counter, Count, "Searches of vector sets that have ended: of VSIM, and of VADD for neighbours.", o => o.Totals.VectorSearches);
     internal static readonly Metric VectorBytesRead = Row("vector_bytes_read", "redkite.vectors.read", Counter, Bytes, "Bytes of vectors and links that these searches read.", o => o.Totals.VectorBytesRead);
     internal static readonly Metric FilterAdditionsRefused = Row("filter_additions_refused", "redkite.filters.refused_additions", Counter, Count, "Elements that a Bloom or cuckoo filter had no room for.", o => o.Totals.FilterAdditionsRefused);
+    internal static readonly Metric SeriesSamples = Row("series_samples", "redkite.series.samples", Counter, Count, "Samples stored in time series.", o => o.Totals.SeriesSamples);
+    internal static readonly Metric SeriesSamplesLate = Row("series_samples_late", "redkite.series.late_samples", Counter, Count, "Samples stored in time series that were not newer than all others there, so that a chunk was rewritten.", o => o.Totals.SeriesSamplesLate);
 
     // Memory
     internal static readonly Metric UsedMemory = Row("used_memory", "redkite.memory.used", Gauge, Bytes, "Memory in use: the process itself, data, tables, connections, scripts.", o => o.Memory.Used);

@@ -50,7 +50,7 @@ internal sealed class PersistedSeries() : PersistedType(SeriesType.Instance)
         return RdbModule.TryEnd(ref input);
     }
 
-    internal override ReadingCommands? Reading { get; } = new("TS.GET", static (key, _, _) => ["TS.REVRANGE", key, "-", "+", "COUNT", "1000"]);
+    internal override ReadingCommands? Reading { get; } = new("TS.INFO", static (key, elements, _) => ["TS.REVRANGE", key, "-", "+", "COUNT", ReadingCommands.Text(2 * elements)], CountAt: 1);
 
     // Chunks of one server begin and end elsewhere than those of another, which makes no difference.
     internal override bool MixValue(DatasetDigest digest, Database database, Entry entry, ExpiryClock expiry, scoped ref DatasetDigest.ValuePosition position, DatasetDigest.WorkLeft left)

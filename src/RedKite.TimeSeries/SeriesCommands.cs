@@ -122,7 +122,7 @@ internal static class SeriesCommands
     // TS.DEL key from to
     private static void Del(ref CommandContext cmd)
     {
-        if (!RangeOptions.TryRangeOrReply(cmd, 2, out long from, out long to) || !cmd.OpenExistingOrReply(out Series series) || !Compactor.IsReadyOrReply(cmd, series)) return;
+        if (!RangeOptions.TryRangeOrReply(cmd, 2, out long from, out long to) || !cmd.OpenExistingOrReply(out Series series) || !Compactor.IsReadyOrReply(cmd, series) || !Compactor.MayRecomputeOrReply(cmd, series, from, to)) return;
         long removed = series.Remove(from, to);
         if (removed > 0)
         {
@@ -167,6 +167,7 @@ internal static class SeriesCommands
         }
 
         bool isNew = !series.Exists;
+        if (!isNew && !Compactor.MayRecomputeOrReply(cmd, series, time, time)) return;
         if (isNew && !SeriesCreation.TryCreateCompactedOrReply(cmd, options, out series)) return;
         if (SampleInsertion.IsIgnored(series, time, value))
         {
@@ -174,7 +175,7 @@ internal static class SeriesCommands
             return;
         }
 
-        series.Put(time, value);
+        Put(cmd, series, time, value);
         cmd.Changed(1, keyEvent);
         Compactor.NoteAdded(cmd, cmd[1], series, new Sample(time, value));
         if (isNew)
@@ -211,10 +212,17 @@ internal static class SeriesCommands
         }
 
         if (!changes) return true;
-        series.Put(time, value);
+        if (!Compactor.MayRecomputeOrReply(cmd, series, time, time)) return false;
+        Put(cmd, series, time, value);
         cmd.Changed(key, Added);
         Compactor.NoteAdded(cmd, cmd[key], series, new Sample(time, value));
         return true;
+    }
+
+    private static void Put(scoped in CommandContext cmd, scoped Series series, long time, double value)
+    {
+        cmd.Metrics.CountSeriesSample(isLate: !series.IsEmpty && time <= series.LastTime);
+        series.Put(time, value);
     }
 
     private static void EffectWithTime(scoped in CommandContext cmd, int argument, long time)

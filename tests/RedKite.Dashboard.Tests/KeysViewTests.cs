@@ -25,6 +25,27 @@ public sealed class KeysViewTests(Browser browser, LoadedServer loaded)
         await tab.Page.GetByText("first element").WaitForAsync();
     }
 
+    // The newest samples as a line, with a gap where a value is no number.
+    [Fact]
+    public async Task Series_are_charts()
+    {
+        PageServer server = loaded.Server;
+        for (int i = 0; i < 250; i++) server.Server.Execute("TS.ADD", "a series", $"{1_000_000 + (i * 1000)}", i == 240 ? "nan" : $"{i % 10}");
+        await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#keys?key=a%20series&database=0");
+        await tab.ReadyAsync("keys");
+        ILocator chart = tab.Page.Locator(".browser figure.series");
+        await chart.WaitForAsync();
+        Assert.Equal("200", await chart.GetAttributeAsync("data-samples"));
+        Assert.Equal("a series: 200 samples from 0 to 9", await chart.Locator("svg").GetAttributeAsync("aria-label"));
+        string[] lines = await tab.Page.EvaluateAsync<string[]>("[...document.querySelectorAll('.browser .series polyline')].map(line => line.getAttribute('points'))");
+        Assert.Equal(2, lines.Length);
+        Assert.Equal([190, 9], lines.Select(line => line.Split(' ').Length));
+        Assert.StartsWith("0.0,140.0 3.6,124.4 ", lines[0], StringComparison.Ordinal);
+        Assert.EndsWith(" 720.0,0.0", lines[1], StringComparison.Ordinal);
+        Assert.Contains("1249000 9\n1248000 8", await tab.Page.InnerTextAsync(".browser pre"), StringComparison.Ordinal);
+        Assert.Empty(tab.Complaints);
+    }
+
     [Fact]
     public async Task Hot_keys_large_keys_and_histograms_are_shown_and_lead_to_the_browser()
     {

@@ -86,6 +86,12 @@ internal sealed class ExecutorMetrics
     /// <summary>Elements that a filter had no room for.</summary>
     internal long FilterAdditionsRefused { get; private set; }
 
+    /// <summary>Samples that were stored in time series.</summary>
+    internal long SeriesSamples { get; private set; }
+
+    /// <summary>Those of them that were not newer than all others of their series, so that a chunk was rewritten.</summary>
+    internal long SeriesSamplesLate { get; private set; }
+
     /// <summary>Payloads of RESTORE that were checked: dump_payload_sanitizations.</summary>
     internal long PayloadsChecked { get; private set; }
 
@@ -162,6 +168,12 @@ internal sealed class ExecutorMetrics
 
     internal void CountRefusedFilterAddition() => FilterAdditionsRefused++;
 
+    internal void CountSeriesSample(bool isLate)
+    {
+        SeriesSamples++;
+        if (isLate) SeriesSamplesLate++;
+    }
+
     internal void CountCheckedPayload() => PayloadsChecked++;
 
     /// <summary>Counts an error reply by its class. Classes beyond a limit share one count, because scripts can invent classes.</summary>
@@ -194,7 +206,7 @@ internal sealed class ExecutorMetrics
     /// <summary>CONFIG RESETSTAT. From any thread: counts that arrive meanwhile may survive it.</summary>
     internal void Reset()
     {
-        EvictedKeys = EvictedYoungKeys = KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = VectorSearches = VectorBytesRead = FilterAdditionsRefused = PayloadsChecked = 0;
+        EvictedKeys = EvictedYoungKeys = KeyspaceHits = KeyspaceMisses = CommandsProcessed = BytesReceived = BytesSent = Reads = Writes = SweepTicks = SweepsCut = ErrorReplies = UnexpectedErrorReplies = VectorSearches = VectorBytesRead = FilterAdditionsRefused = SeriesSamples = SeriesSamplesLate = PayloadsChecked = 0;
         Defragmentation = default;
         foreach (CommandMetrics? command in _commands) command?.Reset();
         Slots?.Reset();
@@ -224,6 +236,8 @@ internal sealed class ExecutorMetrics
         VectorSearches += other.VectorSearches;
         VectorBytesRead += other.VectorBytesRead;
         FilterAdditionsRefused += other.FilterAdditionsRefused;
+        SeriesSamples += other.SeriesSamples;
+        SeriesSamplesLate += other.SeriesSamplesLate;
         PayloadsChecked += other.PayloadsChecked;
         ErrorReplies += other.ErrorReplies;
         UnexpectedErrorReplies += other.UnexpectedErrorReplies;

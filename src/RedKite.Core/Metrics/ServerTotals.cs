@@ -53,6 +53,10 @@ internal readonly record struct ServerTotals
 
     internal long FilterAdditionsRefused { get; private init; }
 
+    internal long SeriesSamples { get; private init; }
+
+    internal long SeriesSamplesLate { get; private init; }
+
     /// <summary>Payloads of RESTORE that were checked.</summary>
     internal long PayloadsChecked { get; private init; }
 
@@ -109,6 +113,8 @@ internal readonly record struct ServerTotals
                 VectorSearches = sum.VectorSearches + metrics.VectorSearches,
                 VectorBytesRead = sum.VectorBytesRead + metrics.VectorBytesRead,
                 FilterAdditionsRefused = sum.FilterAdditionsRefused + metrics.FilterAdditionsRefused,
+                SeriesSamples = sum.SeriesSamples + metrics.SeriesSamples,
+                SeriesSamplesLate = sum.SeriesSamplesLate + metrics.SeriesSamplesLate,
                 PayloadsChecked = sum.PayloadsChecked + metrics.PayloadsChecked,
             };
         }

@@ -157,7 +157,7 @@ function browser() {
     const found = await api.get(`api/keys/value?${new URLSearchParams({ key, database: database.value })}`);
     shown.hidden = false;
     shown.replaceChildren(...found
-      ? [h('dl', { class: 'facts' }, ...Object.entries({ key, type: found.type, size: found.size }).flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, String(text))])), found.type === 'ReJSON-RL' ? documentTree(found.elements[0]) : h('pre', { class: 'log', tabindex: 0 }, found.elements.join('\n'))]
+      ? [h('dl', { class: 'facts' }, ...Object.entries({ key, type: found.type, size: found.size }).flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, String(text))])), ...found.type === 'TSDB-TYPE' ? seriesChart(key, found.elements) : [], found.type === 'ReJSON-RL' ? documentTree(found.elements[0]) : h('pre', { class: 'log', tabindex: 0 }, found.elements.join('\n'))]
       : [empty('The key is gone.')]);
   }
 
@@ -172,6 +172,28 @@ function browser() {
     pattern.focus({ preventScroll: true });
     return look(key);
   } };
+}
+
+// The newest samples of a series, each a time and a value, as a line; a gap where a value is no number.
+function seriesChart(key, elements) {
+  const samples = elements.map(element => element.split(' ').map(Number)).reverse();
+  const numbers = samples.map(([, number]) => number).filter(number => !Number.isNaN(number));
+  if (numbers.length === 0) return [empty('No sample is a number.')];
+  const width = 720, height = 140;
+  const [first, last] = [samples[0][0], samples.at(-1)[0]];
+  const [low, high] = [numbers.reduce((a, b) => Math.min(a, b)), numbers.reduce((a, b) => Math.max(a, b))];
+  const x = time => last === first ? width / 2 : width * (time - first) / (last - first);
+  const y = number => high === low ? height / 2 : height * (high - number) / (high - low);
+  const lines = [[]];
+  for (const [time, number] of samples) {
+    if (Number.isNaN(number)) lines.push([]);
+    else lines.at(-1).push(`${x(time).toFixed(1)},${y(number).toFixed(1)}`);
+  }
+  const title = `${key}: ${format.counted(samples.length, 'sample')} from ${low} to ${high}`;
+  return [h('figure', { class: 'chart series', 'data-samples': samples.length }, h('h3', {}, title),
+    svg('svg', { viewBox: `-4 -4 ${width + 8} ${height + 8}`, width: '100%', role: 'img', 'aria-label': title },
+      ...lines.filter(line => line.length > 0).map(line => svg(line.length > 1 ? 'polyline' : 'circle', line.length > 1 ? { points: line.join(' '), class: 'line' } : { cx: line[0].split(',')[0], cy: line[0].split(',')[1], r: 2, class: 'bar' }))),
+    h('figcaption', { class: 'ends' }, h('span', {}, format.time(first)), h('span', {}, format.time(last))))];
 }
 
 // A document as a tree; the beginning of a long one as text.

@@ -51,6 +51,13 @@ internal static class KeyReports
         json.WriteNumber("keys", found.Keys);
         json.WriteNumber("bytes", found.Bytes);
         json.WriteNumber("without_expiry", found.Persistent);
+        if (found.Facts.Count > 0)
+        {
+            json.WriteStartObject("facts");
+            foreach ((string fact, long count) in found.Facts) json.WriteNumber(fact, count);
+            json.WriteEndObject();
+        }
+
         WriteHistogram(json, "sizes", found.Sizes);
         WriteHistogram(json, "memory_bytes", found.Memory);
         WriteHistogram(json, "ttl_seconds", found.TtlSeconds);

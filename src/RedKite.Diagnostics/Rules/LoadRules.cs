@@ -11,6 +11,7 @@ internal static class LoadRules
     private const int SlowSecondsMin = 10;
     private const double LongCallMsMin = 30; // of a second: 3 %
     private const int KeysCallsMin = 5;
+    private const int LateSamplesASecond = 100;
     private const double WideSearchBytes = 64 << 20;
     private const double WideSearchBytesASecond = 1 << 30;
 
@@ -72,6 +73,11 @@ internal static class LoadRules
         new("filter-full", "A Bloom or cuckoo filter refused elements within the last minute: it has as many as it was created for, and does not grow, or has as many layers as it may have.",
             "BF.INFO and CF.INFO show capacity and number of filters. Create a filter with a larger capacity and add its elements again, or let it grow: EXPANSION, without NONSCALING; for cuckoo filters `cf-max-expansions`.", "commands",
             view => view.Growth(FilterAdditionsRefused, 60) is > 0 and var refused ? new("A filter is past its capacity", Text($"{Times(refused, "element")} refused in the last minute"), Warning) : null),
+        new("series-out-of-order", "More than a tenth of the samples that time series got within the last minute, and more than 100 a second, were not newer than all others there. Each has a chunk rewritten, which takes many times as long as appending.",
+            "Have one sender for each series, which sends in the order of time, or sorts what it has before it sends; change the newest sample less often. A smaller CHUNK_SIZE makes such samples cheaper. The slow log and BUSYKEYS help to find the series.", "commands",
+            view => view.Mean(SeriesSamplesLate, 60) is > LateSamplesASecond and var late && late > view.Mean(SeriesSamples, 60) / 10
+                ? new("Samples of time series come out of order", Text($"{Times(late, "sample")} a second, of {view.Mean(SeriesSamples, 60):0}"), Notice) : null)
+        { Culprit = culprits => culprits.HottestKey() },
         new("transactions-refused", "More than half of the transactions of the last minute were refused, and more than ten a second: clients compete for the keys that they watch.",
             "Use a script or a single command instead of WATCH, or let the clients work on different keys.", "commands",
             view => view.Mean(TransactionsRefused, 60) > 10 && view.Mean(TransactionsRefused, 60) > view.Mean(Transactions, 60) ? new("Most transactions are refused", Text($"{view.Mean(TransactionsRefused, 60):0} a second, {view.Mean(Transactions, 60):0} executed"), Notice) : null),

@@ -52,6 +52,11 @@ internal abstract unsafe class StoredType
     /// <summary>The size in reports: the bytes of a string, the elements of other values, expired ones included. It costs the same for any value.</summary>
     internal abstract long SizeOf(Database database, Entry entry);
 
+    /// <summary>Counts what reports say of such values beside their size, by names, such as the rules of series. It costs the same for any value.</summary>
+    internal virtual void CountFacts(Entry entry, Dictionary<string, long> facts)
+    {
+    }
+
     /// <summary>Whether a value has anything that has not expired. A value of which everything has expired counts as removed.</summary>
     internal virtual bool HasLiving(Database database, Entry entry, ExpiryClock expiry) => true;
 

@@ -1,3 +1,4 @@
+using System.Runtime.InteropServices;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
 using RedKite.Store.Values;
@@ -10,6 +11,8 @@ internal sealed unsafe class SeriesType() : StoredType("TSDB-TYPE"u8)
 {
     internal static readonly SeriesType Instance = new();
 
+    private static readonly string[] PolicyFacts = ["policy_block", "policy_block", "policy_first", "policy_last", "policy_min", "policy_max", "policy_sum"];
+
     internal override string Noun => "time series";
 
     internal override string ElementNoun => "sample";
@@ -17,6 +20,21 @@ internal sealed unsafe class SeriesType() : StoredType("TSDB-TYPE"u8)
     internal override ReadOnlySpan<byte> EncodingName(ValueEncoding encoding) => "raw"u8;
 
     internal override long SizeOf(Database database, Entry entry) => Data(entry)->Samples;
+
+    internal override void CountFacts(Entry entry, Dictionary<string, long> facts)
+    {
+        SeriesData* data = Data(entry);
+        Count("samples", data->Samples);
+        Count("chunks", data->ChunkCount);
+        Count("series_with_rules", data->Rules.Length > 0 ? 1 : 0);
+        Count("compactions", data->Source.Length > 0 ? 1 : 0);
+        Count("without_labels", data->Labels.Length == 0 ? 1 : 0);
+        Count("without_retention", data->Settings.Retention == 0 ? 1 : 0);
+        Count("uncompressed", data->Settings.IsCompressed ? 0 : 1);
+        Count(PolicyFacts[(int)data->Settings.Policy], 1);
+
+        void Count(string fact, long count) => CollectionsMarshal.GetValueRefOrAddDefault(facts, fact, out _) += count;
+    }
 
     internal override long Bytes(Entry entry) => SeriesData.Bytes(Data(entry));
 

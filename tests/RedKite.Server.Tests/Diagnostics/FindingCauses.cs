@@ -115,6 +115,7 @@ internal static class FindingCauses
         ["cluster-load-uneven"] = new(Warning, (ClusterLoadUneven, 3), (ClusterBusiestShard, 9_000)),
         ["cluster-memory-uneven"] = new(Notice, (ClusterMemoryUneven, 3), (ClusterFullestShard, GiB)),
         ["cluster-hot-slot"] = new(Notice, (ClusterHottestSlotPercent, 40), (ClusterHottestSlot, 77), (CommandsProcessed, 45_000)),
+        ["series-out-of-order"] = new(Notice, (SeriesSamples, 1_000), (SeriesSamplesLate, 150)),
         ["filter-full"] = new(Warning, (FilterAdditionsRefused, 1)),
         ["migrations-fail"] = new(Warning, (MigrationTransfers, 1), (MigrationFailures, 0.6)),
         ["logins-refused"] = new(Warning, (LoginsRefused, 0.1)),

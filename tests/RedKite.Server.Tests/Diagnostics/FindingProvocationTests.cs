@@ -262,6 +262,16 @@ public sealed class FindingProvocationTests : NetworkTests
         AssertFound(server, () => server.Execute("BF.MADD", "f", "a", "b", "c", "d"), "filter-full");
     }
 
+    // More than 100 a second throughout a minute.
+    [Fact]
+    public async Task Samples_out_of_order()
+    {
+        await using RedKiteServer server = await StartObservedAsync();
+        server.Execute("TS.CREATE", "s", "DUPLICATE_POLICY", "LAST");
+        server.Execute("TS.ADD", "s", "1000000", "1");
+        AssertFound(server, () => Repeat(8_000, () => server.Execute("TS.ADD", "s", "500", "1")), "series-out-of-order");
+    }
+
     // More than one a second throughout a minute.
     [Fact]
     public async Task Logins_that_fail()
