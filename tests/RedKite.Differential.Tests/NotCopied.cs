@@ -458,6 +458,8 @@ internal static class NotCopied
     /// <summary>What RedKite has of newer versions of Redis and Valkey, by the version that introduced it: each row is one thing.</summary>
     public static readonly (string Version, string What)[] Newer =
     [
+        ("Redis 8.0", "time series, whose commands begin with TS, with the settings ts-*, after the documentation, because the server that is compared has no modules: what differs is in time-series.md"),
+        ("Redis 8.0", "time series in dumps and files, where each is a value of the module rkt-tseri, which other servers refuse by that name; that of RedisTimeSeries (TSDB-TYPE), whose layout is not documented, is refused"),
         ("Redis 8.2", "used_memory_peak_time, master_link_up_since_seconds, total_disconnect_time_sec, expired_keys_active, expired_subkeys_active, rdb_saves_consecutive_failures, master_current_sync_attempts and master_total_sync_attempts in INFO"),
         ("Redis 8.2", "io_threaded_total_prefetch_batches and io_threaded_total_prefetch_entries in INFO, which are 0"),
         ("Redis 8.2", "CLUSTER SLOT-STATS, with the metrics of 8.6; EVAL counts as FCALL does, a reply to a command of a transaction counts once, what a script's commands reply and what replicas get does not count, commands of one batch share their time, and `mem` can be switched on at any time, because memory is measured when it is asked for, in slots with many keys by some of them"),

@@ -77,6 +77,9 @@ internal enum LedgerKind
 
     /// <summary>A script that adds to a count-min sketch, a t-digest and a Bloom filter.</summary>
     Sketches,
+
+    /// <summary>A time series with a sample for each number, and its compaction.</summary>
+    Series,
 }
 
 /// <summary>A client on its own connection, which writes one after the other or in batches until the server has gone.</summary>
@@ -84,6 +87,11 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
 {
     private const int ListMax = 300;
     private const int ValueBytesMax = 60_000;
+    private const int SeriesBucket = 10;
+
+    /// <summary>The setting by which series are compacted.</summary>
+    internal const string SeriesPolicy = "sum:10m:0";
+
     private const string Script = "redis.call('INCR', KEYS[1]) return redis.call('INCR', KEYS[2])";
 
     private const string SketchScript = "if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('CMS.INITBYDIM', KEYS[1], 50, 3) redis.call('TDIGEST.CREATE', KEYS[2]) end "
@@ -137,6 +145,7 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
         LedgerKind.Script => [$"EVAL \"{Script}\" 2 {Key} {Key}-other"],
         LedgerKind.Sketches => [$"EVAL \"{SketchScript}\" 3 {Key} {Key}-digest {Key}-filter {number}"],
         LedgerKind.List => [$"RPUSH {Key} {number}", $"LTRIM {Key} -{ListMax} -1"],
+        LedgerKind.Series => [$"TS.ADD {Key} {number} {number}"],
         _ => [$"SET {Key} {Value(number, random.Next(16) == 0 ? random.Next(ValueBytesMax) : random.Next(100))}"],
     };
 
@@ -180,6 +189,13 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
                 long count = connection.Run($"CMS.QUERY {Key} writes").Items[0].Number, last = connection.Run($"TDIGEST.MAX {Key}-digest").Number;
                 if (count != last || connection.Run($"BF.EXISTS {Key}-filter {count}").Number != 1) throw new LedgerException($"{Key}: a unit is there in part: {count} and {last}");
                 return count;
+            case LedgerKind.Series:
+                RespValue newest = connection.Run($"TS.GET {Key}");
+                if (newest.IsError) return 0;
+                long newestNumber = newest.Items[0].Number, closed = newestNumber - (newestNumber % SeriesBucket);
+                if (SumOf(connection, Key) is var sum && sum != newestNumber * (newestNumber + 1) / 2) throw new LedgerException($"{Key}: the sum of the numbers up to {newestNumber} is {sum}");
+                if (SumOf(connection, $"{Key}_SUM_{SeriesBucket}") is var compacted && compacted != closed * (closed - 1) / 2) throw new LedgerException($"{Key}: the compacted sum of the numbers below {closed} is {compacted}");
+                return newestNumber;
             default:
                 string text = connection.Run($"GET {Key}").Text;
                 if (kind != LedgerKind.Counter && connection.Run($"GET {Key}-other").Text is { } other && other != text)
@@ -190,6 +206,9 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
                 return text.Length == 0 ? 0 : long.Parse(text, CultureInfo.InvariantCulture);
         }
     }
+
+    private static long SumOf(RespConnection connection, string series) =>
+        connection.Run($"TS.RANGE {series} - + AGGREGATION sum 1000000000").Items is [var bucket, ..] ? long.Parse(bucket.Items[1].Text, CultureInfo.InvariantCulture) : 0;
 }
 
 /// <summary>The server's data contradict what it has acknowledged.</summary>

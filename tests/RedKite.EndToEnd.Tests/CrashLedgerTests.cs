@@ -26,7 +26,7 @@ public sealed class CrashLedgerTests(ITestOutputHelper output) : IDisposable
     private readonly LedgerWriter[] _writers =
     [
         new(LedgerKind.Counter, 0, 1), new(LedgerKind.Counter, 1, 50), new(LedgerKind.Unit, 0, 1), new(LedgerKind.Unit, 2, 20),
-        new(LedgerKind.Script, 0, 5), new(LedgerKind.List, 3, 10), new(LedgerKind.Value, 0, 4), new(LedgerKind.Sketches, 4, 10),
+        new(LedgerKind.Script, 0, 5), new(LedgerKind.List, 3, 10), new(LedgerKind.Value, 0, 4), new(LedgerKind.Sketches, 4, 10), new(LedgerKind.Series, 0, 8),
     ];
 
     private volatile bool _promises;
@@ -184,7 +184,7 @@ public sealed class CrashLedgerTests(ITestOutputHelper output) : IDisposable
     });
 
     private string[] Options(string policy) =>
-        ["--dir", _folder.Path, "--appendonly", "yes", "--appendfsync", policy, "--enable-debug-command", "yes", "--auto-aof-rewrite-min-size", "1mb"];
+        ["--dir", _folder.Path, "--appendonly", "yes", "--appendfsync", policy, "--enable-debug-command", "yes", "--auto-aof-rewrite-min-size", "1mb", "--ts-compaction-policy", LedgerWriter.SeriesPolicy];
 
     private ServerProcess Start(string policy)
     {

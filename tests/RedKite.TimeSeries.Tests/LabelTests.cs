@@ -97,6 +97,47 @@ public sealed class LabelTests
         Assert.Empty(index.Find(database, filter));
     }
 
+    // What the server removes by itself leaves the index, too.
+    [Fact]
+    public async Task Index_loses_evicted_and_expired_series()
+    {
+        await using TypeServer server = await TypeServer.StartAsync("maxmemory-policy", "allkeys-random", "hz", "100");
+        (LabelIndex index, Database database) = Watch(server);
+        string[] series = ["TS.CREATE", "", "LABELS", "type", "temp"];
+        for (int i = 0; i < 500; i++) Add($"first{i}");
+        Assert.Equal(500, Found(index, database));
+        for (int i = 0; i < 100; i++) server.Run("PEXPIRE", $"first{i}", "1");
+        Assert.True(SpinWait.SpinUntil(() => server.Run("DBSIZE") == "400" && Found(index, database) == 400, 60_000), "the sweep has removed what has expired");
+        server.Run("CONFIG", "SET", "maxmemory", "1");
+        Assert.True(SpinWait.SpinUntil(() => !server.Client.Run("INFO stats").Text.Contains("evicted_keys:0\r", StringComparison.Ordinal), 60_000), "keys are evicted");
+        server.Run("CONFIG", "SET", "maxmemory", "0");
+        Assert.InRange(Found(index, database), 0, 399);
+        Assert.Equal(server.Run("DBSIZE"), $"{Found(index, database)}");
+        Add("last");
+        Assert.Equal("last", server.Run("TS.QUERYINDEX", "type=temp")[^4..]);
+
+        void Add(string key)
+        {
+            series[1] = key;
+            server.Run(series);
+        }
+    }
+
+    [Fact]
+    public async Task Index_loses_the_series_of_slots_that_are_given_away()
+    {
+        await using TypeServer server = await TypeServer.StartAsync("cluster-enabled", "yes", "stripes", "64");
+        Assert.Equal("OK", server.Run("CLUSTER", "ADDSLOTSRANGE", "0", "16383"));
+        (LabelIndex index, Database database) = Watch(server);
+        foreach (string key in new[] { "{a}1", "{a}2", "{b}1" }) server.Run("TS.ADD", key, "1", "2", "LABELS", "type", "temp");
+        for (int i = 0; i < 3; i++) Assert.Equal("{a}1 {a}2 {b}1", server.Run("TS.QUERYINDEX", "type=temp"));
+        Assert.Equal("OK", server.Run("CLUSTER", "FLUSHSLOT", server.Run("CLUSTER", "KEYSLOT", "{a}1")));
+        Assert.Equal("{b}1", server.Run("TS.QUERYINDEX", "type=temp"));
+        Assert.Equal(1, Found(index, database));
+        Assert.Single(server.Client.Run("TS.MGET FILTER type=temp").Items);
+        Assert.Single(server.Client.Run("TS.MRANGE - + FILTER type=temp").Items);
+    }
+
     [Fact]
     public async Task Newest_samples_of_series()
     {
@@ -134,6 +175,19 @@ public sealed class LabelTests
         Assert.StartsWith("NOPERM", client.Run("TS.MGET FILTER type=temp").Text, StringComparison.Ordinal);
         Assert.True(client.Run("TS.MGET FILTER room=study").IsAggregate);
     }
+
+    // An index of the test's own, which sees all changes from now on.
+    private static (LabelIndex Index, Database Database) Watch(TypeServer server)
+    {
+        var index = new LabelIndex(server.Server.Engine.Changes);
+        Database database = server.Server.Engine.Keyspace.Databases[0];
+        Assert.Equal(-1, index.BeginWalk());
+        server.Run("PING");
+        Assert.True(index.BeginWalk() >= 0);
+        return (index, database);
+    }
+
+    private static int Found(LabelIndex index, Database database) => index.Find(database, new LabelFilter("type"u8.ToArray(), IsNegated: false, ["temp"u8.ToArray()])).Count;
 
     private static async Task<TypeServer> StartAsync()
     {
