@@ -24,6 +24,8 @@ internal ref struct SeriesOptions
     /// <summary>The first label's argument; 0: LABELS was not given.</summary>
     internal int Labels;
 
+    private int _labelsEnd;
+
     /// <summary>The argument of a timestamp; 0: none was given.</summary>
     internal int Timestamp;
 
@@ -44,21 +46,12 @@ internal ref struct SeriesOptions
             bool hasValue = i + 1 < cmd.Count;
             if (cmd.Is(i, "LABELS"u8))
             {
-                if ((cmd.Count - i - 1) % 2 != 0) return Fail(cmd, "ERR TSDB: Couldn't parse LABELS"u8);
-                options.Labels = i + 1;
-                long bytes = 0;
-                for (int label = i + 1; label < cmd.Count; label++)
-                {
-                    bytes += cmd[label].Length + (SeriesLabels.HeadBytes / 2);
-                    if (cmd[label].IsEmpty || cmd[label].IndexOfAny("(),"u8) >= 0) return Fail(cmd, "ERR TSDB: Couldn't parse LABELS"u8);
-                }
-
-                return bytes <= SeriesLabels.GivenBytesMax || Fail(cmd, "ERR TSDB: labels are too long"u8);
+                if (!options.TryLabelsOrReply(cmd, i + 1)) return false;
+                i = options._labelsEnd - 1;
             }
-
-            if (cmd.Is(i, "UNCOMPRESSED"u8))
+            else if (cmd.Is(i, "UNCOMPRESSED"u8) || cmd.Is(i, "COMPRESSED"u8))
             {
-                options.Settings.IsCompressed = false;
+                options.Settings.IsCompressed = cmd.Is(i, "COMPRESSED"u8);
             }
             else if (cmd.Is(i, "RETENTION"u8))
             {
@@ -117,7 +110,7 @@ internal ref struct SeriesOptions
     {
         NativeBuffer labels = _labels ??= new NativeBuffer();
         labels.Clear();
-        for (int i = Labels; i > 0 && i < cmd.Count; i += 2)
+        for (int i = Labels; i < _labelsEnd; i += 2)
         {
             Span<byte> head = labels.Room(SeriesLabels.HeadBytes);
             BinaryPrimitives.WriteInt32LittleEndian(head, cmd[i].Length);
@@ -129,6 +122,34 @@ internal ref struct SeriesOptions
 
         series.SetLabels(labels.Written);
         labels.Clear();
+    }
+
+    private bool TryLabelsOrReply(scoped in CommandContext cmd, int first)
+    {
+        int end = first;
+        long bytes = 0;
+        for (; end < cmd.Count && !IsOptionBehindLabels(cmd, end); end += 2)
+        {
+            if (end + 1 == cmd.Count) return Fail(cmd, "ERR TSDB: Couldn't parse LABELS"u8);
+            foreach (int at in (ReadOnlySpan<int>)[end, end + 1])
+            {
+                bytes += cmd[at].Length + (SeriesLabels.HeadBytes / 2);
+                if (cmd[at].IsEmpty || cmd[at].IndexOfAny("(),"u8) >= 0) return Fail(cmd, "ERR TSDB: Couldn't parse LABELS"u8);
+            }
+        }
+
+        (Labels, _labelsEnd) = (first, end);
+        return bytes <= SeriesLabels.GivenBytesMax || Fail(cmd, "ERR TSDB: labels are too long"u8);
+    }
+
+    // Redis's own clients write these behind the labels. With other values behind it, such a word is the name of a label.
+    private static bool IsOptionBehindLabels(scoped in CommandContext cmd, int at)
+    {
+        int left = cmd.Count - at - 1;
+        while (left > 0 && (cmd.Is(at, "UNCOMPRESSED"u8) || cmd.Is(at, "COMPRESSED"u8))) (at, left) = (at + 1, left - 1);
+        if (cmd.Is(at, "UNCOMPRESSED"u8) || cmd.Is(at, "COMPRESSED"u8)) return true;
+        if (left >= 1 && (cmd.Is(at, "DUPLICATE_POLICY"u8) || cmd.Is(at, "ON_DUPLICATE"u8))) return DuplicatePolicies.TryFind(cmd[at + 1], out _);
+        return left >= 2 && cmd.Is(at, "IGNORE"u8) && RespNumber.TryParseInt64(cmd[at + 1], out _) && FloatText.TryParse(cmd[at + 2], out _);
     }
 
     private static bool Fail(scoped in CommandContext cmd, ReadOnlySpan<byte> error)

@@ -21,6 +21,8 @@ public sealed class NRedisStackSeriesTests
 
         TimeSeriesLabel[] labels = [new("room", "study"), new("type", "temp")];
         Assert.True(series.Create("a", new TsCreateParamsBuilder().AddRetentionTime(5000).AddChunkSizeBytes(128).AddDuplicatePolicy(TsDuplicatePolicy.MAX).AddLabels(labels).build()));
+        Assert.Equal(TsDuplicatePolicy.MAX, series.Info("a").DuplicatePolicy);
+        Assert.Equal(2, series.Info("a").Labels!.Count);
         Assert.True(series.Alter("a", new TsAlterParamsBuilder().AddRetentionTime(0).build()));
         Assert.Equal(1, (long)series.Add("a", new TsAddParamsBuilder().AddTimestamp(1).AddValue(1.5).build()));
         Assert.True((long)series.Add("now", new TsAddParamsBuilder().AddTimestamp("*").AddValue(2).build()) > 1_600_000_000_000);
@@ -32,6 +34,8 @@ public sealed class NRedisStackSeriesTests
         Assert.Equal([(5, 8), (4, 9)], series.RevRange("a", "-", "+", count: 2).Select(Pair));
         Assert.Equal([(0, 4), (4, 17)], series.Range("a", "-", 5, filterByTs: [1, 2, 4, 5], aggregation: TsAggregation.Sum, timeBucket: 4).Select(Pair));
         Assert.Equal(1, series.Del("a", 5, 5));
+        series.Add("a", new TsAddParamsBuilder().AddTimestamp(4).AddValue(3).build());
+        Assert.Equal(new TimeSeriesTuple(4, 9), series.Get("a")); // by the policy MAX
 
         Assert.True(series.Create("b", new TsCreateParamsBuilder().AddLabels([new("room", "kitchen"), new("type", "temp")]).build()));
         series.Add("b", new TsAddParamsBuilder().AddTimestamp(1).AddValue(10).build());
@@ -50,7 +54,6 @@ public sealed class NRedisStackSeriesTests
         Assert.Equal((4, 1, 21, 0, "kitchen"), (info.TotalSamples, (long)info.FirstTimeStamp!, (long)info.LastTimeStamp!, info.RetentionTime, info.Labels!.Single(label => label.Key == "room").Value));
         Assert.Equal(("sums", 10, TsAggregation.Sum), (info.Rules![0].DestKey, info.Rules[0].TimeBucket, info.Rules[0].Aggregation));
         Assert.Equal("b", series.Info("sums").SourceKey);
-        Assert.Equal(TsDuplicatePolicy.MAX, series.Info("a").DuplicatePolicy);
         Assert.True(series.DeleteRule("b", "sums"));
         Assert.Throws<RedisServerException>(() => series.Add("b", new TsAddParamsBuilder().AddTimestamp(1).AddValue(1).build()));
     }

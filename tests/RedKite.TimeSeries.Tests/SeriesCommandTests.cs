@@ -44,6 +44,22 @@ public sealed class SeriesCommandTests
         Assert.Equal("0", server.Run("EXISTS", "a"));
     }
 
+    // Redis's clients for .NET and Python write some of them there.
+    [Theory]
+    [InlineData("last compressed 0", "a:b", "LABELS", "a", "b", "DUPLICATE_POLICY", "LAST")]
+    [InlineData("max uncompressed 5", "a:b c:d", "LABELS", "a", "b", "c", "d", "UNCOMPRESSED", "DUPLICATE_POLICY", "MAX", "IGNORE", "5", "0.5")]
+    [InlineData("block compressed 0", "a:b", "LABELS", "a", "b", "COMPRESSED")]
+    [InlineData("block compressed 5", "", "COMPRESSED", "LABELS", "IGNORE", "5", "1")]
+    [InlineData("block compressed 0", "ignore:x duplicate_policy:y compressed:z", "LABELS", "ignore", "x", "duplicate_policy", "y", "compressed", "z")]
+    public async Task Options_may_follow_labels(string settings, string labels, params string[] options)
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Assert.Equal("OK", server.Run(["TS.CREATE", "a", .. options]));
+        RespValue info = Info(server, "a");
+        Assert.Equal(settings, $"{info["duplicatePolicy"]!.Text} {info["chunkType"]!.Text} {info["ignoreMaxTimeDiff"]!.Text}");
+        Assert.Equal(labels, string.Join(' ', Enumerable.Range(0, info["labels"]!.Items.Count / 2).Select(i => $"{info["labels"]!.Items[2 * i].Text}:{info["labels"]!.Items[(2 * i) + 1].Text}")));
+    }
+
     [Fact]
     public async Task Samples_are_added()
     {
