@@ -176,7 +176,7 @@ internal static class JsonSetCommands
             return Outcome.Set;
         }
 
-        JsonDocument.Create(cmd.Database, cmd[key], cmd.HashOf(key), entry, entry.Exists ? cmd.Accesses.ClockOfRewritten(entry) : cmd.Accesses.NewClock, image);
+        JsonDocument.Create(cmd.Database, cmd[key], cmd.HashOf(key), entry, entry.Exists ? cmd.Accesses.ClockOfRewritten(entry) : cmd.Accesses.NewClock, image, JsonParser.OfThread.MayRefer);
         image.Clear();
         cmd.Changed(key, keyEvent);
         return Outcome.Set;

@@ -34,10 +34,10 @@ internal readonly unsafe struct JsonDocument
     internal static void Free(NativeBuffer image, Arena arena) => JsonReferences.FreeAll(arena, In(image).Root.Address);
 
     /// <summary>Writes a document's image to a key, in place of its value.</summary>
-    internal static Entry Create(Database database, ReadOnlySpan<byte> key, ulong hash, Entry existing, uint accessClock, NativeBuffer image)
+    internal static Entry Create(Database database, ReadOnlySpan<byte> key, ulong hash, Entry existing, uint accessClock, NativeBuffer image, bool mayRefer)
     {
         long expiryMs = existing.Exists ? existing.ExpiryMs : Database.NoExpiry;
-        bool isPacked = IsPacked(image);
+        bool isPacked = !mayRefer || IsPacked(image);
         var header = new ValueHeader(JsonType.Instance.Number, isPacked ? ValueEncoding.Own : ValueEncoding.OwnStructure, accessClock);
         Entry entry = database.WriteValue(key, hash, existing, header, isPacked ? image.Length : ValueRoot.Bytes, expiryMs);
         if (isPacked) image.Written.CopyTo(entry.Value);
