@@ -77,6 +77,9 @@ internal enum LedgerKind
 
     /// <summary>A script that adds to a count-min sketch, a t-digest and a Bloom filter.</summary>
     Sketches,
+
+    /// <summary>A document with the number, a text that is changed with it, and an array that ends with the last one.</summary>
+    Document,
 }
 
 /// <summary>A client on its own connection, which writes one after the other or in batches until the server has gone.</summary>
@@ -137,14 +140,31 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
         LedgerKind.Script => [$"EVAL \"{Script}\" 2 {Key} {Key}-other"],
         LedgerKind.Sketches => [$"EVAL \"{SketchScript}\" 3 {Key} {Key}-digest {Key}-filter {number}"],
         LedgerKind.List => [$"RPUSH {Key} {number}", $"LTRIM {Key} -{ListMax} -1"],
+        LedgerKind.Document => DocumentRequests(number, random),
         _ => [$"SET {Key} {Value(number, random.Next(16) == 0 ? random.Next(ValueBytesMax) : random.Next(100))}"],
     };
+
+    // The last request has the number: before it, the write is not there.
+    private string[] DocumentRequests(long number, Random random)
+    {
+        string text = new('x', random.Next(16) == 0 ? random.Next(ValueBytesMax) : random.Next(100));
+        return
+        [
+            "MULTI",
+            $$"""JSON.SET {{Key}} $ '{"number":0,"text":"","list":[]}' NX""",
+            $"JSON.SET {Key} $.text '\"{text}\"'",
+            $"JSON.ARRAPPEND {Key} $.list {number}",
+            $"JSON.ARRTRIM {Key} $.list -{ListMax} -1",
+            $"JSON.NUMINCRBY {Key} $.number 1",
+            "EXEC",
+        ];
+    }
 
     private static string Value(long number, int length) => $"{number}:{length}:{new string('x', length)}";
 
     private bool ReadReplies(RespConnection connection)
     {
-        int count = kind switch { LedgerKind.Unit => 4, LedgerKind.List => 2, _ => 1 };
+        int count = kind switch { LedgerKind.Unit => 4, LedgerKind.List => 2, LedgerKind.Document => 7, _ => 1 };
         for (int i = 0; i < count; i++)
         {
             RespValue reply = connection.Read();
@@ -170,6 +190,14 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
                 long expected = Math.Min(numbers[^1], ListMax);
                 if (numbers.Length < expected || numbers.Length > expected + 1) throw new LedgerException($"{Key}: {numbers.Length} numbers up to {numbers[^1]}");
                 return numbers[^1];
+            case LedgerKind.Document:
+                string document = connection.Run($"JSON.GET {Key} .number").Text;
+                if (document.Length == 0) return 0;
+                long last = long.Parse(document, CultureInfo.InvariantCulture);
+                string list = connection.Run($"JSON.GET {Key} $.list[-1]").Text, length = connection.Run($"JSON.ARRLEN {Key} .list").Text;
+                if (list != $"[{last}]") throw new LedgerException($"{Key}: {list} instead of {last}");
+                if (length != Math.Min(last, ListMax).ToString(CultureInfo.InvariantCulture)) throw new LedgerException($"{Key}: {length} numbers up to {last}");
+                return last;
             case LedgerKind.Value:
                 string[] parts = connection.Run($"GET {Key}").Text.Split(':');
                 if (parts.Length == 1) return 0;

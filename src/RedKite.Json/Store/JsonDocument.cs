@@ -24,6 +24,9 @@ internal readonly unsafe struct JsonDocument
 
     internal byte* Image => _image;
 
+    /// <summary>Whether it is at the same place.</summary>
+    internal bool IsSame(JsonDocument other) => _image == other._image;
+
     /// <summary>The document of an entry; an entry that is missing has none.</summary>
     internal static JsonDocument Of(Entry entry) => !entry.Exists ? default : new(entry.HasStructure ? entry.Root.Structure : (byte*)Unsafe.AsPointer(ref MemoryMarshal.GetReference(entry.Value)));
 

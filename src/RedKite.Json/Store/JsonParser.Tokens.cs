@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Buffers.Text;
 using System.Globalization;
 using System.Numerics;
@@ -10,6 +11,8 @@ namespace RedKite.Json.Store;
 internal sealed unsafe partial class JsonParser
 {
     private const int HexDigits = 4;
+
+    private static readonly SearchValues<byte> NumberBytes = SearchValues.Create("0123456789+-.eE, \t\r\n"u8);
 
     // So many digits are below 2^64, whatever they are.
     private const int ExactDigitsMax = 19;
@@ -51,6 +54,7 @@ internal sealed unsafe partial class JsonParser
         for (; at < _end && (uint)(*at - '0') <= 9; at++) digits = unchecked((digits * 10) + (ulong)(*at - '0'));
         if (*first == '0' && at > first + 1) return Fail("invalid number", first + 1);
         bool overflows = at - first > ExactDigitsMax && !(Utf8Parser.TryParse(new ReadOnlySpan<byte>(first, (int)(at - first)), out digits, out int parsed) && parsed == at - first);
+        if (_floatsOfNumbers != JsonFloats.Any) return ParseFloat(start);
         bool isWhole = at == _end || *at is not ((byte)'.' or (byte)'e' or (byte)'E');
         if (isWhole && !overflows && TryAppendInteger(isNegative, digits)) return at;
         int places = 0;
@@ -74,6 +78,34 @@ internal sealed unsafe partial class JsonParser
         if (!double.TryParse(new ReadOnlySpan<byte>(start, (int)(at - start)), NumberStyles.Float, CultureInfo.InvariantCulture, out double value) || !double.IsFinite(value)) return Fail("number out of range", at - 1);
         JsonNumber.AppendShortest(_output, value);
         return at;
+    }
+
+    // A number of an array that has only numbers, in the precision that is given for it.
+    private byte* ParseFloat(byte* start)
+    {
+        byte* at = start;
+        if (*at == '-') at++;
+        while (at < _end && (uint)(*at - '0') <= 9) at++;
+        if (at < _end && *at == '.')
+        {
+            byte* first = ++at;
+            while (at < _end && (uint)(*at - '0') <= 9) at++;
+            if (at == first) return Fail(at == _end ? "EOF while parsing a value" : "invalid number", at);
+        }
+
+        if (at < _end && *at is (byte)'e' or (byte)'E') at = SkipExponent(at);
+        if (at == null) return null;
+        if (!double.TryParse(new ReadOnlySpan<byte>(start, (int)(at - start)), NumberStyles.Float, CultureInfo.InvariantCulture, out double value) || !double.IsFinite(value)) return Fail("number out of range", at - 1);
+        if (!JsonPrecision.TryRound(ref value, _floatsOfNumbers)) return Fail($"value out of range for {JsonPrecision.NameOf(_floatsOfNumbers)}", at - 1);
+        JsonNumber.AppendShortest(_output, value);
+        return at;
+    }
+
+    // Whether an array has numbers and nothing else, behind its bracket.
+    private bool HasOnlyNumbers(byte* at)
+    {
+        int length = new ReadOnlySpan<byte>(at, (int)(_end - at)).IndexOfAnyExcept(NumberBytes);
+        return length >= 0 && at[length] == ']';
     }
 
     private byte* SkipExponent(byte* at)

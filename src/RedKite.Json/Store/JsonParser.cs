@@ -44,6 +44,8 @@ internal sealed unsafe partial class JsonParser
     private JsonNames _names;
     private bool _collects;
     private bool _dropsNulls;
+    private JsonFloats _floats;          // of arrays of numbers
+    private JsonFloats _floatsOfNumbers; // of the array that is being parsed
     private JsonSyntax _error;
 
     /// <summary>The current thread's parser.</summary>
@@ -57,9 +59,10 @@ internal sealed unsafe partial class JsonParser
 
     /// <summary>Appends the image of a document with the names that it shares.</summary>
     /// <returns>False: the text is not valid, and nothing was appended.</returns>
-    internal bool TryParseDocument(ReadOnlySpan<byte> text, NativeBuffer output, Arena arena)
+    internal bool TryParseDocument(ReadOnlySpan<byte> text, NativeBuffer output, Arena arena, JsonFloats floats = JsonFloats.Any)
     {
         _collects = true;
+        _floats = floats;
         _table.Clear();
         int start = output.Length;
         JsonNameTable.WriteEmpty(output);
@@ -80,9 +83,11 @@ internal sealed unsafe partial class JsonParser
     /// <param name="names">The names that the document shares.</param>
     /// <param name="depth">How deep the place is.</param>
     /// <param name="dropsNulls">Whether members that are null are left out.</param>
-    internal bool TryParse(ReadOnlySpan<byte> text, NativeBuffer output, Arena arena, JsonNames names, int depth, bool dropsNulls = false)
+    /// <param name="floats">The precision of arrays of numbers.</param>
+    internal bool TryParse(ReadOnlySpan<byte> text, NativeBuffer output, Arena arena, JsonNames names, int depth, bool dropsNulls = false, JsonFloats floats = JsonFloats.Any)
     {
         _collects = false;
+        _floats = floats;
         _dropsNulls = dropsNulls;
         bool parsed = TryParseText(text, output, arena, names, depth);
         _dropsNulls = false;
@@ -94,6 +99,7 @@ internal sealed unsafe partial class JsonParser
     {
         (_output, _arena, _names, _error) = (output, arena, names, default);
         MayRefer = false;
+        _floatsOfNumbers = JsonFloats.Any;
         _members.Clear();
         int start = output.Length;
         fixed (byte* first = text)
@@ -153,7 +159,9 @@ internal sealed unsafe partial class JsonParser
         _output.Advance(HeadBytes);
         bool dropsNulls = _dropsNulls;
         _dropsNulls &= isObject; // what an array has is a value as a whole
+        if (_floats != JsonFloats.Any && !isObject && HasOnlyNumbers(at)) _floatsOfNumbers = _floats;
         at = ParseItems(at, ref container);
+        _floatsOfNumbers = JsonFloats.Any;
         _dropsNulls = dropsNulls;
         if (at != null)
         {
