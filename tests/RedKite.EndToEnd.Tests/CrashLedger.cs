@@ -133,7 +133,7 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
 
     private string Key => _mark.Name;
 
-    private IEnumerable<string> Requests(long number, Random random) => kind switch
+    private string[] Requests(long number, Random random) => kind switch
     {
         LedgerKind.Counter => [$"INCR {Key}"],
         LedgerKind.Unit => ["MULTI", $"INCR {Key}", $"INCR {Key}-other", "EXEC"],

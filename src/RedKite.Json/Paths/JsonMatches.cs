@@ -23,7 +23,7 @@ internal enum JsonOutcome : byte
 /// </summary>
 internal sealed partial class JsonMatches
 {
-    /// <summary>The places that a command may change: all of them are changed at once, in about a second.</summary>
+    /// <summary>The places that a command may change: all of them are changed at once.</summary>
     internal const int PlacesMax = 4 << 20;
 
     // Lists that grew beyond this are not kept for the next command.
@@ -33,8 +33,8 @@ internal sealed partial class JsonMatches
     private static JsonMatches? _ofThread;
 
     private readonly JsonRegexes _regexes = new();
-    private readonly JsonWalk _walk;
-    private readonly List<JsonWalk> _queries = []; // of filters, by how deep they are in each other
+    private readonly Walk _walk;
+    private readonly List<Walk> _queries = []; // of filters, by how deep they are in each other
     private NativeList<JsonMatch> _matches;
     private NativeList<int> _ordinals;
     private NativeList<JsonValue> _found; // by queries of filters
@@ -47,7 +47,7 @@ internal sealed partial class JsonMatches
     private long _stepsMax;
     private long _pauseAt;
 
-    private JsonMatches() => _walk = new JsonWalk(this, mayPause: true);
+    private JsonMatches() => _walk = new Walk(this, mayPause: true);
 
     /// <summary>The current thread's object.</summary>
     internal static JsonMatches OfThread => _ofThread ??= new JsonMatches();
@@ -159,8 +159,8 @@ internal sealed partial class JsonMatches
     private int AddFound(int segment, JsonValue start)
     {
         int first = _found.Count;
-        if (_openQueries == _queries.Count) _queries.Add(new JsonWalk(this, mayPause: false));
-        JsonWalk walk = _queries[_openQueries++];
+        if (_openQueries == _queries.Count) _queries.Add(new Walk(this, mayPause: false));
+        Walk walk = _queries[_openQueries++];
         walk.Begin(_path, segment, start);
         while (walk.MoveNext())
         {
