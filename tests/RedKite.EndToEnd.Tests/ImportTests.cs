@@ -76,7 +76,6 @@ public sealed class ImportTests(Transfers servers) : IDisposable
 
     [Theory]
     [InlineData("")]
-    [InlineData("--plain")]
     public async Task Documents_arrive(string options)
     {
         ServerProcess source = servers.Source("redkite");

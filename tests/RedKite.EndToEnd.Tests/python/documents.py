@@ -4,8 +4,10 @@ Usage: documents.py PORT. Exits with a traceback at the first failed assertion.
 """
 import faulthandler
 import sys
+import warnings
 
 sys.dont_write_bytecode = True
+warnings.simplefilter("ignore", DeprecationWarning)  # of nummultby, which is used on purpose
 
 import redis
 from redis.commands.json.path import Path
