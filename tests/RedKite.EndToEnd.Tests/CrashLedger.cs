@@ -191,13 +191,13 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
                 if (numbers.Length < expected || numbers.Length > expected + 1) throw new LedgerException($"{Key}: {numbers.Length} numbers up to {numbers[^1]}");
                 return numbers[^1];
             case LedgerKind.Document:
-                string document = connection.Run($"JSON.GET {Key} .number").Text;
-                if (document.Length == 0) return 0;
-                long last = long.Parse(document, CultureInfo.InvariantCulture);
+                string newestText = connection.Run($"JSON.GET {Key} .number").Text;
+                if (newestText.Length == 0) return 0;
+                long newest = long.Parse(newestText, CultureInfo.InvariantCulture);
                 string list = connection.Run($"JSON.GET {Key} $.list[-1]").Text, length = connection.Run($"JSON.ARRLEN {Key} .list").Text;
-                if (list != $"[{last}]") throw new LedgerException($"{Key}: {list} instead of {last}");
-                if (length != Math.Min(last, ListMax).ToString(CultureInfo.InvariantCulture)) throw new LedgerException($"{Key}: {length} numbers up to {last}");
-                return last;
+                if (list != $"[{newest}]") throw new LedgerException($"{Key}: {list} instead of {newest}");
+                if (length != Math.Min(newest, ListMax).ToString(CultureInfo.InvariantCulture)) throw new LedgerException($"{Key}: {length} numbers up to {newest}");
+                return newest;
             case LedgerKind.Value:
                 string[] parts = connection.Run($"GET {Key}").Text.Split(':');
                 if (parts.Length == 1) return 0;
