@@ -30,7 +30,7 @@ internal sealed class PersistedJson() : PersistedType(JsonType.Instance)
         NativeBuffer image = scratch.Second;
         image.Clear();
         if (!JsonParser.OfThread.TryParseDocument(text, image, arena)) return false;
-        JsonDocument.Create(target.Database, target.Key, target.Hash, default, target.AccessClock, image);
+        JsonDocument.Create(target.Database, target.Key, target.Hash, default, target.AccessClock, image, JsonParser.OfThread.MayRefer);
         image.Clear();
         return RdbModule.TryEnd(ref input);
     }

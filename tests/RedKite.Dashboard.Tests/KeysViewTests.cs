@@ -46,6 +46,31 @@ public sealed class KeysViewTests(Browser browser, LoadedServer loaded)
         Assert.Empty(tab.Complaints);
     }
 
+    // Two levels are open; text of a document is no markup, and a document too long for a page is text.
+    [Fact]
+    public async Task Documents_are_trees()
+    {
+        await using PageServer server = await PageServer.StartAsync();
+        server.Server.Execute("JSON.SET", "doc", "$", """{"name":"<b>Ada</b>","tags":["a",{"deep":[1.5,null,true]}],"none":{}}""");
+        server.Server.Execute("JSON.SET", "long", "$", $"[\"{new string('x', 2 << 20)}\"]");
+        await using PageUnderTest tab = await browser.OpenAsync(server.Address, "/#keys?key=doc&database=0");
+        await tab.ReadyAsync("keys");
+        ILocator tree = tab.Page.Locator(".browser .document");
+        await tree.WaitForAsync();
+        Assert.Equal(["{3}", "tags: [2]", "1: {1}", "deep: [3]", "none: {0}"], await tree.Locator("summary").AllTextContentsAsync());
+        Assert.Equal(["name: \"<b>Ada</b>\"", "0: \"a\"", "0: 1.5", "1: null", "2: true"], await tree.Locator("details > div").AllTextContentsAsync());
+        ILocator inner = tree.GetByText("2: true");
+        await Assertions.Expect(inner).ToBeHiddenAsync();
+        await tree.GetByText("1: {1}").ClickAsync();
+        await tree.GetByText("deep: [3]").ClickAsync();
+        await Assertions.Expect(inner).ToBeVisibleAsync();
+
+        await tab.Page.EvaluateAsync("location.hash = '#keys?key=long&database=0'");
+        await tab.Page.Locator(".browser pre", new PageLocatorOptions { HasText = "[\"xxxx" }).WaitForAsync();
+        Assert.Equal(0, await tree.CountAsync());
+        Assert.Empty(tab.Complaints);
+    }
+
     [Fact]
     public async Task Hot_keys_large_keys_and_histograms_are_shown_and_lead_to_the_browser()
     {

@@ -80,6 +80,9 @@ internal enum LedgerKind
 
     /// <summary>A time series with a sample for each number, and its compaction.</summary>
     Series,
+
+    /// <summary>A document with the number, a text that is changed with it, and an array that ends with the last one.</summary>
+    Document,
 }
 
 /// <summary>A client on its own connection, which writes one after the other or in batches until the server has gone.</summary>
@@ -138,7 +141,7 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
 
     private string Key => _mark.Name;
 
-    private IEnumerable<string> Requests(long number, Random random) => kind switch
+    private string[] Requests(long number, Random random) => kind switch
     {
         LedgerKind.Counter => [$"INCR {Key}"],
         LedgerKind.Unit => ["MULTI", $"INCR {Key}", $"INCR {Key}-other", "EXEC"],
@@ -146,14 +149,31 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
         LedgerKind.Sketches => [$"EVAL \"{SketchScript}\" 3 {Key} {Key}-digest {Key}-filter {number}"],
         LedgerKind.List => [$"RPUSH {Key} {number}", $"LTRIM {Key} -{ListMax} -1"],
         LedgerKind.Series => [$"TS.ADD {Key} {number} {number}"],
+        LedgerKind.Document => DocumentRequests(number, random),
         _ => [$"SET {Key} {Value(number, random.Next(16) == 0 ? random.Next(ValueBytesMax) : random.Next(100))}"],
     };
+
+    // The last request has the number: before it, the write is not there.
+    private string[] DocumentRequests(long number, Random random)
+    {
+        string text = new('x', random.Next(16) == 0 ? random.Next(ValueBytesMax) : random.Next(100));
+        return
+        [
+            "MULTI",
+            $$"""JSON.SET {{Key}} $ '{"number":0,"text":"","list":[]}' NX""",
+            $"JSON.SET {Key} $.text '\"{text}\"'",
+            $"JSON.ARRAPPEND {Key} $.list {number}",
+            $"JSON.ARRTRIM {Key} $.list -{ListMax} -1",
+            $"JSON.NUMINCRBY {Key} $.number 1",
+            "EXEC",
+        ];
+    }
 
     private static string Value(long number, int length) => $"{number}:{length}:{new string('x', length)}";
 
     private bool ReadReplies(RespConnection connection)
     {
-        int count = kind switch { LedgerKind.Unit => 4, LedgerKind.List => 2, _ => 1 };
+        int count = kind switch { LedgerKind.Unit => 4, LedgerKind.List => 2, LedgerKind.Document => 7, _ => 1 };
         for (int i = 0; i < count; i++)
         {
             RespValue reply = connection.Read();
@@ -179,6 +199,14 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
                 long expected = Math.Min(numbers[^1], ListMax);
                 if (numbers.Length < expected || numbers.Length > expected + 1) throw new LedgerException($"{Key}: {numbers.Length} numbers up to {numbers[^1]}");
                 return numbers[^1];
+            case LedgerKind.Document:
+                string newestText = connection.Run($"JSON.GET {Key} .number").Text;
+                if (newestText.Length == 0) return 0;
+                long newest = long.Parse(newestText, CultureInfo.InvariantCulture);
+                string list = connection.Run($"JSON.GET {Key} $.list[-1]").Text, length = connection.Run($"JSON.ARRLEN {Key} .list").Text;
+                if (list != $"[{newest}]") throw new LedgerException($"{Key}: {list} instead of {newest}");
+                if (length != Math.Min(newest, ListMax).ToString(CultureInfo.InvariantCulture)) throw new LedgerException($"{Key}: {length} numbers up to {newest}");
+                return newest;
             case LedgerKind.Value:
                 string[] parts = connection.Run($"GET {Key}").Text.Split(':');
                 if (parts.Length == 1) return 0;
@@ -186,16 +214,16 @@ internal sealed class LedgerWriter(LedgerKind kind, int database, int batchMax)
                 return long.Parse(parts[0], CultureInfo.InvariantCulture);
             case LedgerKind.Sketches:
                 if (connection.Run($"EXISTS {Key} {Key}-digest {Key}-filter").Number == 0) return 0;
-                long count = connection.Run($"CMS.QUERY {Key} writes").Items[0].Number, last = connection.Run($"TDIGEST.MAX {Key}-digest").Number;
-                if (count != last || connection.Run($"BF.EXISTS {Key}-filter {count}").Number != 1) throw new LedgerException($"{Key}: a unit is there in part: {count} and {last}");
+                long count = connection.Run($"CMS.QUERY {Key} writes").Items[0].Number, highest = connection.Run($"TDIGEST.MAX {Key}-digest").Number;
+                if (count != highest || connection.Run($"BF.EXISTS {Key}-filter {count}").Number != 1) throw new LedgerException($"{Key}: a unit is there in part: {count} and {highest}");
                 return count;
             case LedgerKind.Series:
-                RespValue newest = connection.Run($"TS.GET {Key}");
-                if (newest.IsError) return 0;
-                long newestNumber = newest.Items[0].Number, closed = newestNumber - (newestNumber % SeriesBucket);
-                if (SumOf(connection, Key) is var sum && sum != newestNumber * (newestNumber + 1) / 2) throw new LedgerException($"{Key}: the sum of the numbers up to {newestNumber} is {sum}");
+                RespValue sample = connection.Run($"TS.GET {Key}");
+                if (sample.IsError) return 0;
+                long lastTime = sample.Items[0].Number, closed = lastTime - (lastTime % SeriesBucket);
+                if (SumOf(connection, Key) is var sum && sum != lastTime * (lastTime + 1) / 2) throw new LedgerException($"{Key}: the sum of the numbers up to {lastTime} is {sum}");
                 if (SumOf(connection, $"{Key}_SUM_{SeriesBucket}") is var compacted && compacted != closed * (closed - 1) / 2) throw new LedgerException($"{Key}: the compacted sum of the numbers below {closed} is {compacted}");
-                return newestNumber;
+                return lastTime;
             default:
                 string text = connection.Run($"GET {Key}").Text;
                 if (kind != LedgerKind.Counter && connection.Run($"GET {Key}-other").Text is { } other && other != text)

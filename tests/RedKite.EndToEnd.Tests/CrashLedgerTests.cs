@@ -27,6 +27,7 @@ public sealed class CrashLedgerTests(ITestOutputHelper output) : IDisposable
     [
         new(LedgerKind.Counter, 0, 1), new(LedgerKind.Counter, 1, 50), new(LedgerKind.Unit, 0, 1), new(LedgerKind.Unit, 2, 20),
         new(LedgerKind.Script, 0, 5), new(LedgerKind.List, 3, 10), new(LedgerKind.Value, 0, 4), new(LedgerKind.Sketches, 4, 10), new(LedgerKind.Series, 0, 8),
+        new(LedgerKind.Document, 0, 4),
     ];
 
     private volatile bool _promises;

@@ -75,6 +75,33 @@ public sealed class ImportTests(Transfers servers) : IDisposable
     }
 
     [Theory]
+    [InlineData("")]
+    public async Task Documents_arrive(string options)
+    {
+        ServerProcess source = servers.Source("redkite");
+        ServerProcess target = servers.Target("redkite");
+        using RespConnection sourceClient = source.Connect();
+        using RespConnection targetClient = target.Connect();
+        sourceClient.Run("""JSON.SET small $ '{"a":[1,2.50,1e300,18446744073709551615,"\u00fc\n",null,true],"b":{}}'""").IsOk();
+        sourceClient.Run("PEXPIRE small 100000000").IsInteger(1);
+        string items = string.Join(',', Enumerable.Range(1, 9000).Select(i => $$"""{"id":{{i}},"text":"{{new string('x', i % 1500)}}"}"""));
+        sourceClient.Run($"JSON.SET large $ '[{items}]'").IsOk();
+        sourceClient.Run("JSON.DEL large $[17]").IsInteger(1);
+        sourceClient.Run("JSON.NUMINCRBY large $..id 1");
+        ChildProgram import = (await Import(source, target, options.Split(' ', StringSplitOptions.RemoveEmptyEntries))).Succeeded();
+        Assert.Contains("2 keys copied", import.Output, StringComparison.Ordinal);
+        Assert.Equal("ReJSON-RL", targetClient.Run("TYPE large").Text);
+        foreach (string question in (string[])["JSON.GET small", "JSON.GET large", "JSON.ARRLEN large", "DEBUG DIGEST-VALUE small large"])
+        {
+            string expected = sourceClient.Run(question).ToString();
+            Assert.NotEqual("(nil)", expected);
+            Assert.Equal(expected, targetClient.Run(question).ToString());
+        }
+
+        Assert.InRange(targetClient.Run("PTTL small").Number, 1, 100_000_000);
+    }
+
+    [Theory]
     [InlineData("redis 8")]
     [InlineData("redkite")]
     public async Task Vector_sets_arrive_by_their_commands(string from)

@@ -31,6 +31,10 @@ public sealed class ScriptedClientTests(RunningServers servers)
     public Task Python_redis_series(string transport) => Python("series.py", transport);
 
     [Theory]
+    [MemberData(nameof(OneTransport))]
+    public Task Python_redis_documents(string transport) => Python("documents.py", transport);
+
+    [Theory]
     [MemberData(nameof(TransportsInTurn))]
     public Task Python_rq(string transport) => Python("rq_jobs.py", transport);
 

@@ -10,6 +10,7 @@ namespace RedKite.Json.Tests;
 /// <summary>What a server does with documents by itself, as with all other values.</summary>
 public sealed class JsonLifecycleTests
 {
+    private const int PatienceMs = 60_000;
     private const int LargeItems = 4000;
 
     private static readonly string[] Keys = ["number", "small", "large", "nested"];
@@ -152,6 +153,65 @@ public sealed class JsonLifecycleTests
         Assert.Equal(primary.Document("large"), replica.Document("large"));
     }
 
+    // The replica gets its snapshot, and what follows, while fields change.
+    [Fact]
+    public async Task Replica_has_the_documents_that_change_meanwhile()
+    {
+        int seed = TestScale.GivenSeed ?? Environment.TickCount;
+        await using TypeServer primary = await TypeServer.StartAsync("repl-diskless-sync-delay", "0");
+        Fill(primary);
+        await using TypeServer replica = await TypeServer.StartAsync();
+        using var stopping = new CancellationTokenSource();
+        using RespConnection writer = RespConnection.Connect(primary.Server.Port);
+        int written = 0;
+        Task writing = Task.Run(() =>
+        {
+            var random = new Random(seed);
+            for (; !stopping.IsCancellationRequested; Volatile.Write(ref written, written + 1)) ChangeAtRandom(writer, random);
+        }, TestContext.Current.CancellationToken);
+        replica.Run("REPLICAOF", "127.0.0.1", primary.Port);
+        Assert.True(SpinWait.SpinUntil(() => replica.Run("INFO", "replication").Contains("master_link_status:up", StringComparison.Ordinal), PatienceMs), replica.Log);
+        int before = Volatile.Read(ref written);
+        Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref written) > before + 100, PatienceMs), "changes follow the snapshot");
+        await stopping.CancelAsync();
+        await writing;
+        writer.SetTimeout(PatienceMs);
+        Assert.Equal("1", writer.Run("WAIT 1 55000").Text); // for what this client has written
+        Assert.Equal(primary.Digest, replica.Digest);
+    }
+
+    [Fact]
+    public async Task Documents_are_evicted_and_leave_no_memory_behind()
+    {
+        const int Room = 8 << 20;
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true, "loops", "1");
+        server.Run("SET", "a", "x");
+        server.Run("FLUSHALL", "SYNC");
+        server.Run("SET", "a", "x");
+        long usedBefore = server.UsedBytes;
+        long maxMemory = long.Parse(server.Run("INFO", "memory").Split("used_memory:")[1].Split('\r')[0], CultureInfo.InvariantCulture) + Room;
+        server.Run("CONFIG", "SET", "maxmemory", maxMemory.ToString(CultureInfo.InvariantCulture));
+        server.Run("CONFIG", "SET", "maxmemory-policy", "allkeys-random");
+        string text = JsonModel.Text(JsonMemoryTests.Of("profile", 20_000)), small = JsonModel.Text(JsonMemoryTests.Of("orders", 900));
+        long most = 0;
+        for (int i = 0; i < 3000; i++)
+        {
+            Assert.Equal("OK", server.Json("JSON.SET", "doc:" + i.ToString(CultureInfo.InvariantCulture), "$", i % 2 == 0 ? text : small));
+            server.Json("JSON.SET", "doc:" + (i / 2).ToString(CultureInfo.InvariantCulture), "$.field0", "\"changed\"");
+            most = Math.Max(most, server.UsedBytes);
+        }
+
+        Assert.InRange(most, usedBefore + (Room / 2), usedBefore + Room + (1 << 20));
+        Assert.DoesNotContain("evicted_keys:0\r", server.Run("INFO", "stats"), StringComparison.Ordinal);
+        server.Run("CONFIG", "SET", "maxmemory", "0");
+        for (int i = 0; i < 3000; i++) server.Run("DEL", "doc:" + i.ToString(CultureInfo.InvariantCulture));
+        server.Run("SET", "a", "x");
+        server.Run("FLUSHALL", "SYNC");
+        server.Run("SET", "a", "x");
+        server.WaitForMemory(usedBefore + 8208);
+        server.CheckGuards();
+    }
+
     [Fact]
     public async Task Digest_does_not_depend_on_parts()
     {
@@ -213,6 +273,22 @@ public sealed class JsonLifecycleTests
         server.Run("MULTI");
         server.Run("PING");
         Assert.Equal("(nil)", server.Run("EXEC"));
+    }
+
+    private static void ChangeAtRandom(RespConnection client, Random random)
+    {
+        string item = $"$[{random.Next(LargeItems)}]";
+        string[] command = random.Next(7) switch
+        {
+            0 => ["JSON.SET", "large", $"{item}.name3", $"\"{new string('x', random.Next(2000))}\""],
+            1 => ["JSON.NUMINCRBY", "large", $"{item}.id", "1.5"],
+            2 => ["JSON.ARRAPPEND", "nested", "$.list[*].inner", "1"],
+            3 => ["JSON.ARRPOP", "nested", "$.list[3:9].inner", "0"],
+            4 => ["JSON.STRAPPEND", "nested", "$.list[*].name3", "\"y\""],
+            5 => ["JSON.MERGE", "small", "$", $$"""{"k{{random.Next(50)}}":{{random.Next(2)}}}"""],
+            _ => ["JSON.DEL", "small", $"$.k{random.Next(50)}"],
+        };
+        client.Json(command);
     }
 
     private static void Change(TypeServer server)

@@ -39,6 +39,31 @@ public sealed class JsonTranscriptTests
         Assert.Equal("ERR wrong number of arguments for 'json.set' command", server.Json("JSON.SET", "doc", "$"));
     }
 
+    // Arrays of numbers get a precision; the text is the shortest that is the same number in it.
+    [Theory]
+    [InlineData("FP16", "[[1,2,3,4e3],[5,6.0,7,8]]", "[[1.0,2.0,3.0,4000.0],[5.0,6.0,7.0,8.0]]")]
+    [InlineData("FP16", "[0.1,3.14159265,-65504,0.00001]", "[0.1,3.14,-65500.0,0.00001]")]
+    [InlineData("BF16", "[0.1,3.14159265,-1e38,1]", "[0.1,3.14,-1e38,1.0]")]
+    [InlineData("FP32", "[0.1,3.14159265358979,16777217]", "[0.1,3.1415927,16777216.0]")]
+    [InlineData("FP64", "[0.1,3.14159265358979,16777217]", "[0.1,3.14159265358979,16777217.0]")]
+    [InlineData("fp16", """{"a":[ 1 , 2 ],"b":[1,"x"],"c":1.00001,"d":[],"e":[[3.14159],null]}""", """{"a":[1.0,2.0],"b":[1,"x"],"c":1.00001,"d":[],"e":[[3.14],null]}""")]
+    [InlineData("FP16", "[1,65520]", "value out of range for FP16 at line 1 column 8")]
+    [InlineData("BF16", "[1,\n3.4e38,1]", "value out of range for BF16 at line 2 column 6")]
+    [InlineData("FP32", "[1e39]", "value out of range for FP32 at line 1 column 5")]
+    [InlineData("FP64", "[1,-]", "invalid number at line 1 column 5")]
+    public async Task Arrays_of_numbers_have_a_precision(string type, string text, string expected)
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        bool isError = expected.Contains(" at line ", StringComparison.Ordinal);
+        Assert.Equal(isError ? expected : "OK", server.Json("JSON.SET", "doc", "$", text, "FPHA", type));
+        Assert.Equal(isError ? "(nil)" : expected, server.Document("doc"));
+        server.Json("JSON.SET", "doc", "$", """{"old":1}""");
+        Assert.Equal(isError ? expected : "OK", server.Json("JSON.SET", "doc", "$.old", text, "FPHA", type, "XX"));
+        Assert.Equal(isError ? expected : "OK", server.Json("JSON.SET", "doc", "$.new", text, "NX", "FPHA", type));
+        Assert.Equal(isError ? """{"old":1}""" : $$"""{"old":{{expected}},"new":{{expected}}}""", server.Document("doc"));
+        Assert.Equal("ERR syntax error", server.Json("JSON.SET", "doc", "$", text, "FPHA", "FP8"));
+    }
+
     [Fact]
     public async Task Numbers_strings_and_booleans()
     {

@@ -10,19 +10,23 @@ internal static class DocumentsScenario
     private const int Pipeline = 16;
     private const int OperationsOfRound = 160_000;
     private const int CountDefault = 100_000;
-    private const int Fields = 200; // of the larger document: 10 KB
+    private const int SmallBytes = 1024;
+    private const int LargeBytes = 10 * 1024;
+    private const int Kinds = 4; // of fields
     private const double GetRatioMax = 2;
     private const double SetRatioMax = 3;
     private const double LoadRatioMax = 2;
 
-    private static readonly string Small = Document(20);
-    private static readonly string Large = Document(Fields);
+    private static readonly string Small = Document(SmallBytes, out SmallMiddle);
+    private static readonly string Large = Document(LargeBytes, out LargeMiddle);
+    private static readonly int SmallMiddle;
+    private static readonly int LargeMiddle;
 
     internal static Report Run(Options options)
     {
         int count = options.Keys ?? CountDefault;
         var report = new Report("documents", $"One connection with pipeline {Pipeline} to RedKite with one loop on core {Machine.ServerCpus}; CPU of the server until it is idle, medians of {options.Rounds} interleaved rounds of {OperationsOfRound} operations. "
-            + $"The field is 27 bytes of text; the documents have {Small.Length} and {Large.Length} bytes. Loading is {count} documents of {Small.Length} bytes and as many strings of the same bytes. No peer has documents on this machine: Debian's and NuGet's packages of Redis, Valkey and Garnet have no such module.");
+            + $"The field is 27 bytes of text; the documents have {Small.Length} and {Large.Length} bytes, of texts, numbers, booleans and objects, as clients send them. Loading is {count} documents of {Small.Length} bytes and as many strings of the same bytes. No peer has documents on this machine: Debian's and NuGet's packages of Redis, Valkey and Garnet have no such module.");
         var cpu = new Table("server CPU for each operation", new("operation"), new("cpu ns/op", "F0"));
         report.Tables.Add(cpu);
         using var servers = new ServerGroup([ServerUnderTest.Start(ServerKind.Available(options, report).First(kind => kind.Name == "redkite"))]);
@@ -35,18 +39,18 @@ internal static class DocumentsScenario
 
     private static void MeasureFields(Report report, Table cpu, ServerUnderTest server, CommandPipe pipe, int rounds)
     {
-        string value = Field(Fields / 2);
+        string value = Text(LargeMiddle), small = $"$.field{SmallMiddle}", large = $"$.field{LargeMiddle}";
         pipe.Run("SET", "string", value);
         pipe.Run("JSON.SET", "small", "$", Small);
         pipe.Run("JSON.SET", "large", "$", Large);
         (string Name, string[] Command)[] operations =
         [
             ("GET of the field's bytes", ["GET", "string"]),
-            ("JSON.GET of a field in the middle of the smaller document", ["JSON.GET", "small", "$.field10"]),
-            ("JSON.GET of a field in the middle of the larger document", ["JSON.GET", "large", "$.field100"]),
+            ("JSON.GET of a field in the middle of the smaller document", ["JSON.GET", "small", small]),
+            ("JSON.GET of a field in the middle of the larger document", ["JSON.GET", "large", large]),
             ("SET of the field's bytes", ["SET", "string", value]),
-            ("JSON.SET of a field in the smaller document", ["JSON.SET", "small", "$.field10", value]),
-            ("JSON.SET of a field in the larger document", ["JSON.SET", "large", "$.field100", value]),
+            ("JSON.SET of a field in the smaller document", ["JSON.SET", "small", small, value]),
+            ("JSON.SET of a field in the larger document", ["JSON.SET", "large", large, value]),
         ];
         var costs = operations.Select(_ => new List<double>()).ToArray();
         for (int round = -1; round < rounds; round++)
@@ -117,7 +121,30 @@ internal static class DocumentsScenario
         return (server.Cpu - before).TotalSeconds * 1e9 / count;
     }
 
-    private static string Document(int fields) => "{" + string.Join(',', Enumerable.Range(0, fields).Select(i => string.Create(CultureInfo.InvariantCulture, $"\"field{i}\":{Field(i)}"))) + "}";
+    // An object of about so many bytes, and the number of a field of text in its middle.
+    private static string Document(int bytes, out int middle)
+    {
+        var text = new StringBuilder("{");
+        int count = 0;
+        while (true)
+        {
+            string field = string.Create(CultureInfo.InvariantCulture, $"{(count == 0 ? "" : ",")}\"field{count}\":{Field(count)}");
+            if (text.Length + field.Length >= bytes) break;
+            text.Append(field);
+            count++;
+        }
 
-    private static string Field(int number) => string.Create(CultureInfo.InvariantCulture, $"\"a text of the field {number % 100,5:D5}\"");
+        middle = count / 2 / Kinds * Kinds;
+        return text.Append('}').ToString();
+    }
+
+    private static string Field(int number) => (number % Kinds) switch
+    {
+        0 => Text(number),
+        1 => string.Create(CultureInfo.InvariantCulture, $"{number * 7919 % 100_000}"),
+        2 => number % 8 == 2 ? "true" : "false",
+        _ => string.Create(CultureInfo.InvariantCulture, $$"""{"city":"Oslo","zip":"{{number % 10_000,4:D4}}","at":[59.91,10.75],"tags":["a","b"]}"""),
+    };
+
+    private static string Text(int number) => string.Create(CultureInfo.InvariantCulture, $"\"a text of the field {number % 100,5:D5}\"");
 }

@@ -12,8 +12,14 @@ internal static class JsonAccess
     /// <summary>The nanoseconds of a step of a path, which a transaction's or script's work is counted in.</summary>
     private const int NanosecondsPerStep = 8;
 
-    /// <summary>The steps that the paths of one command may take: about a quarter of a second.</summary>
+    /// <summary>The steps that the paths of one command may take at once: about a quarter of a second. Of a search in slices, those of a slice, whatever a filter takes.</summary>
     internal const long StepsMax = UnitWork.CommandStepsMax / NanosecondsPerStep;
+
+    /// <summary>The steps after which a search goes on while its client waits: about a millisecond.</summary>
+    internal const long SliceSteps = 128 << 10;
+
+    /// <summary>The steps that a search may take in slices: about four seconds. The largest text has fewer values; a hostile filter takes any number for each.</summary>
+    internal const long WaitingStepsMax = 512 << 20;
 
     internal static ReadOnlySpan<byte> NoKey => "ERR could not perform this operation on a key that doesn't exist"u8;
 
@@ -30,7 +36,7 @@ internal static class JsonAccess
     /// <summary>Opens a key's document to read it, one that does not exist for a missing key; otherwise replies that it is another type.</summary>
     internal static bool OpenToReadOrReply(this scoped in CommandContext cmd, int key, out JsonDocument document)
     {
-        Entry entry = cmd.Find(key);
+        Entry entry = cmd.Environment.Blocking.IsServing ? cmd.Peek(key) : cmd.Find(key); // a client that has waited was counted before
         document = default;
         if (!cmd.IsDocumentOrReply(entry)) return false;
         document = JsonDocument.Of(entry);
@@ -64,23 +70,73 @@ internal static class JsonAccess
         return false;
     }
 
-    /// <summary>Finds what a path selects, or replies that this takes too much.</summary>
+    /// <summary>Finds what a path selects at once, or replies that this takes too much.</summary>
     internal static bool TryFindOrReply(this scoped in CommandContext cmd, JsonDocument document, JsonPath path, out JsonMatches matches, bool wantsPaths = false, int countMax = int.MaxValue, bool withoutLast = false)
     {
         matches = JsonMatches.OfThread;
-        long stepsMax = Math.Max(UnitWork.CheapSteps, cmd.StepsAtOnce()) / NanosecondsPerStep;
-        JsonOutcome outcome = matches.Find(document, path, wantsPaths, stepsMax, countMax, withoutLast);
-        if (matches.Steps * NanosecondsPerStep > UnitWork.CheapSteps && cmd.Environment.IsInUnit) cmd.Environment.UnitWork.Take(matches.Steps * NanosecondsPerStep);
-        if (outcome == JsonOutcome.Complete) return true;
-        cmd.Reply.Error(outcome == JsonOutcome.TooManySteps ? "ERR the path takes too many steps in this document"u8 : "ERR the path selects more values than there is room for"u8);
-        return false;
+        matches.Find(document, path, cmd.PlacesMax(wantsPaths), cmd.StepsAtOnceMax(), countMax, withoutLast);
+        return cmd.EndOrReply(matches);
     }
 
-    /// <summary>Finds what a path selects of a document, or replies what is wrong.</summary>
-    internal static bool TryFindOrReply(this scoped in CommandContext cmd, JsonDocument document, scoped ReadOnlySpan<byte> text, out JsonPath path, out JsonMatches matches, bool wantsPaths = false)
+    /// <summary>
+    /// Finds what the path of a command selects. A search that takes longer than a slice goes on while the client waits; then the command executes again, and has the
+    /// result, if the document is the same. In a transaction or script it is made at once. A command calls it once, before it has replied or changed anything.
+    /// </summary>
+    /// <returns>False: the client waits, or has an error.</returns>
+    internal static bool TrySearchOrReply(this scoped in CommandContext cmd, JsonDocument document, JsonPath path, out JsonMatches matches, bool wantsPaths = false, int countMax = int.MaxValue)
+    {
+        var complete = cmd.Environment.Blocking.CompleteWork as JsonSearchWork;
+        if (complete is not null && complete.Matches.Document.IsSame(document))
+        {
+            matches = complete.Matches;
+            return cmd.EndOrReply(matches);
+        }
+
+        bool mayWait = complete is null && !cmd.Environment.IsInUnit && !cmd.IsAccepted(); // a document that is elsewhere now is searched at once
+        long stepsMax = cmd.StepsAtOnceMax();
+        matches = JsonMatches.OfThread;
+        matches.Begin(document, path, cmd.PlacesMax(wantsPaths), countMax);
+        if (!matches.Run(mayWait ? SliceSteps : long.MaxValue, stepsMax))
+        {
+            if (mayWait)
+            {
+                var work = new JsonSearchWork(cmd.Database, cmd.HashOf(cmd.Command.FirstKey), matches);
+                if (cmd.BlockOnWork(work))
+                {
+                    work.Begin();
+                    return false;
+                }
+            }
+
+            matches.Run(long.MaxValue, stepsMax);
+        }
+
+        return cmd.EndOrReply(matches);
+    }
+
+    /// <summary>Finds what the path of a command selects, as the other one.</summary>
+    internal static bool TrySearchOrReply(this scoped in CommandContext cmd, JsonDocument document, scoped ReadOnlySpan<byte> text, out JsonPath path, out JsonMatches matches, bool wantsPaths = false)
     {
         matches = null!;
-        return cmd.TryPathOrReply(text, out path) && cmd.TryFindOrReply(document, path, out matches, wantsPaths);
+        if (!cmd.TryPathOrReply(text, out path)) return false;
+        if (!cmd.TrySearchOrReply(document, path, out matches, wantsPaths)) return false;
+        path = matches.Path;
+        return true;
+    }
+
+    // What a log or a primary's stream has is not refused.
+    private static bool IsAccepted(this scoped in CommandContext cmd) => cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep;
+
+    private static int PlacesMax(this scoped in CommandContext cmd, bool wantsPaths) => !wantsPaths ? 0 : cmd.IsAccepted() ? int.MaxValue : JsonMatches.PlacesMax;
+
+    private static long StepsAtOnceMax(this scoped in CommandContext cmd) => Math.Max(UnitWork.CheapSteps, cmd.StepsAtOnce()) / NanosecondsPerStep;
+
+    private static bool EndOrReply(this scoped in CommandContext cmd, JsonMatches matches)
+    {
+        if (matches.Steps * NanosecondsPerStep > UnitWork.CheapSteps && cmd.Environment.IsInUnit) cmd.Environment.UnitWork.Take(matches.Steps * NanosecondsPerStep);
+        if (matches.Outcome == JsonOutcome.Complete) return true;
+        cmd.Reply.Error(matches.Outcome == JsonOutcome.TooManySteps ? "ERR the path takes too many steps in this document"u8 : "ERR the path selects more values than there is room for"u8);
+        return false;
     }
 
     /// <summary>Parses a value for a place in a document, or replies what is wrong with the text.</summary>
@@ -90,9 +146,10 @@ internal static class JsonAccess
     /// <param name="arena">The arena of its stripe.</param>
     /// <param name="depth">How deep the place is.</param>
     /// <param name="hasCode">Whether the error begins with ERR, as those of some commands do in Redis.</param>
-    internal static bool TryParseOrReply(this scoped in CommandContext cmd, int argument, JsonDocument document, Arena arena, int depth, bool hasCode = false)
+    /// <param name="floats">The precision of arrays of numbers.</param>
+    internal static bool TryParseOrReply(this scoped in CommandContext cmd, int argument, JsonDocument document, Arena arena, int depth, bool hasCode = false, JsonFloats floats = JsonFloats.Any)
     {
-        if (JsonParser.OfThread.TryParse(cmd[argument], JsonEditor.OfThread.Data, arena, document.Names, depth)) return true;
+        if (JsonParser.OfThread.TryParse(cmd[argument], JsonEditor.OfThread.Data, arena, document.Names, depth, floats: floats)) return true;
         cmd.ReplySyntax(hasCode);
         return false;
     }

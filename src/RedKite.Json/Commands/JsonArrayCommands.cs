@@ -37,7 +37,7 @@ internal static class JsonArrayCommands
     {
         Arena arena = cmd.ArenaOf(1);
         if (!cmd.OpenToWriteOrReply(out Entry entry, out JsonDocument document)) return;
-        if (!cmd.TryFindOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
+        if (!cmd.TrySearchOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
         JsonEditor editor = JsonEditor.OfThread;
         editor.Begin(arena);
         int values = cmd.Count - firstValue;
@@ -109,7 +109,7 @@ internal static class JsonArrayCommands
     {
         if (cmd.Count <= 3 || !RespNumber.TryParseInt64(cmd[3], out long index)) index = -1;
         if (!cmd.OpenToWriteOrReply(out Entry entry, out JsonDocument document)) return;
-        if (!cmd.TryFindOrReply(document, cmd.PathOrDefault(2), out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
+        if (!cmd.TrySearchOrReply(document, cmd.PathOrDefault(2), out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
         JsonEditor editor = JsonEditor.OfThread;
         editor.Begin(cmd.ArenaOf(1));
         long start = cmd.Reply.Length;
@@ -169,7 +169,7 @@ internal static class JsonArrayCommands
     {
         if (!cmd.TryIntegerOrReply(3, out long start) || !cmd.TryIntegerOrReply(4, out long stop)) return;
         if (!cmd.OpenToWriteOrReply(out Entry entry, out JsonDocument document)) return;
-        if (!cmd.TryFindOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
+        if (!cmd.TrySearchOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
         JsonEditor editor = JsonEditor.OfThread;
         editor.Begin(cmd.ArenaOf(1));
         bool hasArray = false;

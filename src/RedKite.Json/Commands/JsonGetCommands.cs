@@ -127,7 +127,8 @@ internal static class JsonGetCommands
     {
         if (!cmd.TryPathOrReply(pathText, out JsonPath path)) return false;
         bool hasList = isList ?? !path.IsLegacy;
-        if (!cmd.TryFindOrReply(document, path, out JsonMatches matches, countMax: hasList ? int.MaxValue : 1)) return false;
+        int countMax = hasList ? int.MaxValue : 1;
+        if (!(isList is null ? cmd.TrySearchOrReply(document, path, out JsonMatches matches, countMax: countMax) : cmd.TryFindOrReply(document, path, out matches, countMax: countMax))) return false; // several paths are found at once
         if (!hasList)
         {
             if (!matches.Items.IsEmpty) return JsonTexts.TryWriteOrReply(cmd, text, document.Names, matches.Items[0].Value, format, depth);
@@ -217,7 +218,7 @@ internal static class JsonGetCommands
             return;
         }
 
-        if (!cmd.TryFindOrReply(document, cmd.PathOrDefault(2), out JsonPath path, out JsonMatches matches)) return;
+        if (!cmd.TrySearchOrReply(document, cmd.PathOrDefault(2), out JsonPath path, out JsonMatches matches)) return;
         if (!path.IsLegacy) reply.Array(matches.Items.Length);
         else if (matches.Items.IsEmpty) reply.Error(JsonAccess.NoPath);
         foreach (JsonMatch match in matches.Items)

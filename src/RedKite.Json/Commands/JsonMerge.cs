@@ -14,6 +14,9 @@ internal ref struct JsonMerge(Database database, Arena arena)
     /// <summary>The members that may be passed in the search for those that are merged.</summary>
     internal const long StepsMax = JsonAccess.StepsMax;
 
+    // Of a change, besides the chunks that it passes: places are merged one after the other.
+    private const int ChangeSteps = 128;
+
     [ThreadStatic]
     private static NativeBuffer? _patchOfThread;
 
@@ -39,8 +42,10 @@ internal ref struct JsonMerge(Database database, Arena arena)
     internal bool TryMerge(Entry entry, JsonMatches matches, out string? error)
     {
         error = null;
+        long stepsOfChange = ChangeSteps + JsonDocument.Of(entry).Root.Chunks;
         foreach (JsonMatch match in matches.Items)
         {
+            _steps += stepsOfChange;
             Estimate(JsonDocument.Of(entry).Names, match.Value, _patchDocument.Root);
             if (match.Depth + DepthOf(_patchDocument.Root) > JsonParser.DepthMax) error = "recursion limit exceeded";
         }

@@ -48,7 +48,7 @@ internal static class JsonNumberCommands
     {
         Arena arena = cmd.ArenaOf(1);
         if (!cmd.OpenToWriteOrReply(out Entry entry, out JsonDocument document)) return;
-        if (!cmd.TryFindOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
+        if (!cmd.TrySearchOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
         if (!JsonArgument.TryParseOrReply(cmd, 3, arena, out JsonValue operand)) return;
         JsonEditor editor = JsonEditor.OfThread;
         editor.Begin(arena);
@@ -175,7 +175,7 @@ internal static class JsonNumberCommands
         Arena arena = cmd.ArenaOf(1);
         if (!cmd.OpenToWriteOrReply(out Entry entry, out JsonDocument document)) return;
         int argument = cmd.Count > 3 ? 3 : 2;
-        if (!cmd.TryFindOrReply(document, argument == 3 ? cmd[2] : cmd.PathOrDefault(cmd.Count), out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
+        if (!cmd.TrySearchOrReply(document, argument == 3 ? cmd[2] : cmd.PathOrDefault(cmd.Count), out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
         if (!JsonArgument.TryParseOrReply(cmd, argument, arena, out JsonValue appended)) return;
         if (TryAppend(cmd, path, matches, appended, arena))
         {
@@ -240,7 +240,7 @@ internal static class JsonNumberCommands
     private static void Toggle(ref CommandContext cmd)
     {
         if (!cmd.OpenToWriteOrReply(out Entry entry, out JsonDocument document)) return;
-        if (!cmd.TryFindOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
+        if (!cmd.TrySearchOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
         JsonEditor editor = JsonEditor.OfThread;
         editor.Begin(cmd.ArenaOf(1));
         ReplyWriter reply = cmd.Reply;

@@ -49,7 +49,7 @@ internal static class JsonReadCommands
             return;
         }
 
-        if (!cmd.TryFindOrReply(document, pathText, out JsonPath path, out JsonMatches matches)) return;
+        if (!cmd.TrySearchOrReply(document, pathText, out JsonPath path, out JsonMatches matches)) return;
         if (reply.Resp3) reply.Array(1);
         if (path.IsLegacy)
         {
@@ -113,7 +113,7 @@ internal static class JsonReadCommands
         JsonEditor editor = JsonEditor.OfThread;
         editor.Begin(cmd.ArenaOf(1));
         if (!cmd.TryParseOrReply(3, document, cmd.ArenaOf(1), 0, hasCode: true)) return;
-        if (cmd.TryFindOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches)) ReplyIndexes(cmd, document, path, matches, JsonLiteral.At(editor.Data, 0), start, stop);
+        if (cmd.TrySearchOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches)) ReplyIndexes(cmd, document, path, matches, JsonLiteral.At(editor.Data, 0), start, stop);
         editor.Discard(data: 0);
     }
 
@@ -196,7 +196,7 @@ internal static class JsonReadCommands
         }
 
         JsonDocument document = JsonDocument.Of(entry);
-        if (!cmd.TryFindOrReply(document, pathText, out JsonPath path, out JsonMatches matches)) return;
+        if (!cmd.TrySearchOrReply(document, pathText, out JsonPath path, out JsonMatches matches)) return;
         if (!path.IsLegacy) reply.Array(matches.Items.Length);
         else if (matches.Items.IsEmpty) reply.Error(JsonAccess.NoPath);
         foreach (JsonMatch match in matches.Items)
@@ -231,7 +231,7 @@ internal static class JsonReadCommands
     {
         matches = null!;
         if (!cmd.OpenToReadOrReply(1, out JsonDocument document)) return false;
-        if (document.Exists) return cmd.TryFindOrReply(document, cmd.PathOrDefault(2), out _, out matches);
+        if (document.Exists) return cmd.TrySearchOrReply(document, cmd.PathOrDefault(2), out _, out matches);
         if (JsonAccess.IsDollarPath(cmd.PathOrDefault(2))) cmd.Reply.Error(noKey);
         else cmd.Reply.Null();
         return false;

@@ -49,7 +49,7 @@ internal static class JsonRemoveCommands
             return;
         }
 
-        if (!cmd.TryFindOrReply(JsonDocument.Of(entry), path, out JsonMatches matches, wantsPaths: true)) return;
+        if (!cmd.TrySearchOrReply(JsonDocument.Of(entry), path, out JsonMatches matches, wantsPaths: true)) return;
         NativeList<int> places = JsonPlaces.Sorted(matches);
         JsonPlaces.Prune(matches, ref places);
         int count = places.Count;
@@ -78,7 +78,7 @@ internal static class JsonRemoveCommands
     private static void Clear(ref CommandContext cmd)
     {
         if (!cmd.OpenToWriteOrReply(out Entry entry, out JsonDocument document)) return;
-        if (!cmd.TryFindOrReply(document, cmd.PathOrDefault(2), out _, out JsonMatches matches, wantsPaths: true)) return;
+        if (!cmd.TrySearchOrReply(document, cmd.PathOrDefault(2), out _, out JsonMatches matches, wantsPaths: true)) return;
         JsonEditor editor = JsonEditor.OfThread;
         editor.Begin(cmd.ArenaOf(1));
         NativeList<int> places = JsonPlaces.Sorted(matches);

@@ -38,32 +38,37 @@ internal static class JsonSetCommands
         Replied,
     }
 
+    // How a value is set. One that is tried is not set; MaySlice: a search for its places may go on while the client waits.
+    private readonly record struct Setting(KeyEvent Event, Condition Condition = Condition.None, JsonFloats Floats = JsonFloats.Any, bool IsTried = false, bool MaySlice = false);
+
     // JSON.SET key path value [NX | XX] [FPHA type]
     private static void Set(ref CommandContext cmd)
     {
-        if (!TryOptionsOrReply(cmd, out Condition condition)) return;
-        Outcome outcome = SetValue(cmd, 1, condition, JsonEvents.Set, isTried: false);
+        if (!TryOptionsOrReply(cmd, out Condition condition, out JsonFloats floats)) return;
+        Outcome outcome = SetValue(cmd, 1, new Setting(JsonEvents.Set, condition, floats, MaySlice: true));
         if (outcome == Outcome.Set) cmd.Reply.Ok();
         else if (outcome == Outcome.Nothing) cmd.Reply.Null();
     }
 
-    private static bool TryOptionsOrReply(scoped in CommandContext cmd, out Condition condition)
+    private static bool TryOptionsOrReply(scoped in CommandContext cmd, out Condition condition, out JsonFloats floats)
     {
         condition = Condition.None;
-        bool hasType = false;
+        floats = JsonFloats.Any;
         for (int i = 4; i < cmd.Count; i++)
         {
             if (condition == Condition.None && cmd.Is(i, "NX"u8)) condition = Condition.Missing;
             else if (condition == Condition.None && cmd.Is(i, "XX"u8)) condition = Condition.Existing;
-            else if (!hasType && cmd.Is(i, "FPHA"u8) && i + 1 < cmd.Count && IsNumberType(cmd, ++i)) hasType = true;
-            else return ReplySyntax(cmd);
+            else if (floats != JsonFloats.Any || !cmd.Is(i, "FPHA"u8) || i + 1 == cmd.Count || !TryFloats(cmd, ++i, out floats)) return ReplySyntax(cmd);
         }
 
         return true;
     }
 
-    // How numbers of an array are kept is not for clients to say here: all are kept exactly.
-    private static bool IsNumberType(scoped in CommandContext cmd, int argument) => cmd.Is(argument, "FP16"u8) || cmd.Is(argument, "BF16"u8) || cmd.Is(argument, "FP32"u8) || cmd.Is(argument, "FP64"u8);
+    private static bool TryFloats(scoped in CommandContext cmd, int argument, out JsonFloats floats)
+    {
+        floats = cmd.Is(argument, "FP16"u8) ? JsonFloats.Half : cmd.Is(argument, "BF16"u8) ? JsonFloats.BFloat : cmd.Is(argument, "FP32"u8) ? JsonFloats.Single : cmd.Is(argument, "FP64"u8) ? JsonFloats.Double : JsonFloats.Any;
+        return floats != JsonFloats.Any;
+    }
 
     private static bool ReplySyntax(scoped in CommandContext cmd)
     {
@@ -83,13 +88,13 @@ internal static class JsonSetCommands
         // All or nothing: each is tried with the documents as they are.
         for (int i = 1; i < cmd.Count; i += 3)
         {
-            if (SetValue(cmd, i, Condition.None, JsonEvents.MSet, isTried: true) == Outcome.Replied) return;
+            if (SetValue(cmd, i, new Setting(JsonEvents.MSet, IsTried: true)) == Outcome.Replied) return;
         }
 
         bool isSet = true;
         for (int i = 1; i < cmd.Count; i += 3)
         {
-            Outcome outcome = SetValue(cmd, i, Condition.None, JsonEvents.MSet, isTried: false);
+            Outcome outcome = SetValue(cmd, i, new Setting(JsonEvents.MSet));
             if (outcome == Outcome.Replied) return;
             isSet &= outcome == Outcome.Set;
         }
@@ -99,33 +104,33 @@ internal static class JsonSetCommands
     }
 
     // Sets what the path behind a key selects to the value behind that, or only says whether that is possible.
-    private static Outcome SetValue(scoped in CommandContext cmd, int key, Condition condition, KeyEvent keyEvent, bool isTried)
+    private static Outcome SetValue(scoped in CommandContext cmd, int key, in Setting setting)
     {
         ReadOnlySpan<byte> pathText = cmd[key + 1];
         Arena arena = cmd.ArenaOf(key);
         if (!cmd.TryPathOrReply(pathText, out JsonPath path)) return Outcome.Replied;
         Entry entry = path.IsRoot ? cmd.FindToReplace(key) : cmd.FindToWrite(key);
         if (!cmd.IsDocumentOrReply(entry)) return Outcome.Replied;
-        if (path.IsRoot) return SetRoot(cmd, key, entry, condition, keyEvent, isTried);
+        if (path.IsRoot) return SetRoot(cmd, key, entry, setting);
         JsonDocument document = JsonDocument.Of(entry);
         if (!document.Exists)
         {
-            if (condition == Condition.Existing) return Outcome.Nothing;
+            if (setting.Condition == Condition.Existing) return Outcome.Nothing;
             cmd.Reply.Error("ERR new objects must be created at the root"u8);
             return Outcome.Replied;
         }
 
-        if (!cmd.TryFindOrReply(document, path, out JsonMatches matches, wantsPaths: true)) return Outcome.Replied;
+        if (!(setting.MaySlice ? cmd.TrySearchOrReply(document, path, out JsonMatches matches, wantsPaths: true) : cmd.TryFindOrReply(document, path, out matches, wantsPaths: true))) return Outcome.Replied;
         JsonEditor editor = JsonEditor.OfThread;
         editor.Begin(arena);
         if (matches.Items.IsEmpty)
         {
-            Outcome planned = condition == Condition.Existing ? Outcome.Nothing : Insert(cmd, key + 2, document, path, arena);
+            Outcome planned = setting.Condition == Condition.Existing ? Outcome.Nothing : Insert(cmd, key + 2, document, path, setting.Floats);
             if (planned != Outcome.Set) return planned;
         }
         else
         {
-            if (condition == Condition.Missing) return Outcome.Nothing;
+            if (setting.Condition == Condition.Missing) return Outcome.Nothing;
             if ((long)cmd[key + 2].Length * matches.Items.Length > ScratchMemory.BytesMax)
             {
                 cmd.Reply.Error("ERR the path selects more values than there is room for"u8);
@@ -135,55 +140,55 @@ internal static class JsonSetCommands
             foreach (JsonMatch match in matches.Items)
             {
                 int data = editor.Data.Length;
-                if (!cmd.TryParseOrReply(key + 2, document, arena, match.Depth))
+                if (!cmd.TryParseOrReply(key + 2, document, arena, match.Depth, floats: setting.Floats))
                 {
                     editor.Discard();
                     return Outcome.Replied;
                 }
 
                 editor.Add(JsonEditKind.Replace, matches.PathOf(match), data);
-                if (isTried) break;
+                if (setting.IsTried) break;
             }
         }
 
-        if (isTried)
+        if (setting.IsTried)
         {
             editor.Discard();
             return Outcome.Set;
         }
 
         editor.Apply(cmd.Database, entry);
-        cmd.Changed(key, keyEvent);
+        cmd.Changed(key, setting.Event);
         return Outcome.Set;
     }
 
-    private static Outcome SetRoot(scoped in CommandContext cmd, int key, scoped in Entry entry, Condition condition, KeyEvent keyEvent, bool isTried)
+    private static Outcome SetRoot(scoped in CommandContext cmd, int key, scoped in Entry entry, in Setting setting)
     {
         NativeBuffer image = JsonEditor.OfThread.Data;
         image.Clear();
         Arena arena = cmd.ArenaOf(key);
-        if (condition == Condition.Existing && !entry.Exists) return Outcome.Nothing;
-        if (condition == Condition.Missing && entry.Exists) return Outcome.Nothing;
-        if (!JsonParser.OfThread.TryParseDocument(cmd[key + 2], image, arena))
+        if (setting.Condition == Condition.Existing && !entry.Exists) return Outcome.Nothing;
+        if (setting.Condition == Condition.Missing && entry.Exists) return Outcome.Nothing;
+        if (!JsonParser.OfThread.TryParseDocument(cmd[key + 2], image, arena, setting.Floats))
         {
             cmd.ReplySyntax();
             return Outcome.Replied;
         }
 
-        if (isTried)
+        if (setting.IsTried)
         {
             JsonDocument.Free(image, arena);
             return Outcome.Set;
         }
 
-        JsonDocument.Create(cmd.Database, cmd[key], cmd.HashOf(key), entry, entry.Exists ? cmd.Accesses.ClockOfRewritten(entry) : cmd.Accesses.NewClock, image);
+        JsonDocument.Create(cmd.Database, cmd[key], cmd.HashOf(key), entry, entry.Exists ? cmd.Accesses.ClockOfRewritten(entry) : cmd.Accesses.NewClock, image, JsonParser.OfThread.MayRefer);
         image.Clear();
-        cmd.Changed(key, keyEvent);
+        cmd.Changed(key, setting.Event);
         return Outcome.Set;
     }
 
     // Adds the member that a path would name, if its object is there.
-    private static Outcome Insert(scoped in CommandContext cmd, int argument, JsonDocument document, JsonPath path, Arena arena)
+    private static Outcome Insert(scoped in CommandContext cmd, int argument, JsonDocument document, JsonPath path, JsonFloats floats)
     {
         if (!path.IsStatic)
         {
@@ -203,7 +208,7 @@ internal static class JsonSetCommands
         JsonEditor editor = JsonEditor.OfThread;
         int depth = hasObject ? parents.Items[0].Depth + 1 : 0;
         editor.AppendName(document.Names, path.TextOf(last));
-        if (!cmd.TryParseOrReply(argument, document, arena, depth))
+        if (!cmd.TryParseOrReply(argument, document, cmd.ArenaOf(argument - 2), depth, floats: floats))
         {
             editor.Discard();
             return Outcome.Replied;
@@ -228,10 +233,10 @@ internal static class JsonSetCommands
         if (!cmd.IsDocumentOrReply(entry)) return;
         JsonDocument document = JsonDocument.Of(entry);
         JsonMatches? matches = null;
-        if (document.Exists && !cmd.TryFindOrReply(document, path, out matches, wantsPaths: true)) return;
+        if (document.Exists && !cmd.TrySearchOrReply(document, path, out matches, wantsPaths: true)) return;
         if (matches is null || matches.Items.IsEmpty)
         {
-            Outcome outcome = SetValue(cmd, 1, Condition.None, JsonEvents.Merge, isTried: false);
+            Outcome outcome = SetValue(cmd, 1, new Setting(JsonEvents.Merge));
             if (outcome == Outcome.Set) cmd.Reply.Ok();
             else if (outcome == Outcome.Nothing) cmd.Reply.Null();
             return;

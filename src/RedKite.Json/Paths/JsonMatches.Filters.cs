@@ -14,7 +14,7 @@ internal sealed partial class JsonMatches
         internal bool Exists => IsNumber || Value.Exists;
     }
 
-    private bool Test(int expression, JsonValue current)
+    internal bool Test(int expression, JsonValue current)
     {
         if (IsOver) return false;
         JsonExpression part = _path.Expressions[expression];
@@ -75,11 +75,7 @@ internal sealed partial class JsonMatches
                 term = new Term(Single(part.Segment, part.IsOfRoot ? _document.Root : current), 0, false);
                 return -1;
             case JsonExpressionKind.Query:
-                int start = _found.Count;
-                _queries++;
-                Visit(part.Segment, part.IsOfRoot ? _document.Root : current);
-                _queries--;
-                return start;
+                return AddFound(part.Segment, part.IsOfRoot ? _document.Root : current);
             default:
                 int first = Evaluate(part.Left, current, out Term argument);
                 int count = first < 0 ? (argument.Exists ? 1 : 0) : _found.Count - first;

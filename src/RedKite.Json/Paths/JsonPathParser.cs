@@ -53,6 +53,9 @@ internal ref partial struct JsonPathParser
         return false;
     }
 
+    /// <summary>Takes the path that was parsed last from the thread: it is used after other commands.</summary>
+    internal static void Keep() => _ofThread = null;
+
     /// <summary>Whether a path is one of RFC 9535.</summary>
     internal static bool IsDollarPath(ReadOnlySpan<byte> text) => text.Length > 0 && text[0] == '$' && (text.Length == 1 || text[1] is (byte)'.' or (byte)'[' or (byte)' ');
 

@@ -1,4 +1,3 @@
-using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using RedKite.Store.Memory;
 
@@ -68,12 +67,13 @@ internal unsafe struct JsonBlock
     }
 
     /// <summary>Adds a chunk with copies of items at the end.</summary>
-    internal static void AddChunk(ref JsonBlock* block, Arena arena, byte* items, long bytes, uint count)
+    internal static void AddChunk(ref JsonBlock* block, Arena arena, ReadOnlySpan<byte> items, uint count, bool mayRefer = true)
     {
         if (block->Chunks == block->Capacity) Resize(ref block, arena, block->Capacity * 2);
-        byte* copy = arena.Allocate(bytes);
-        Unsafe.CopyBlockUnaligned(copy, items, (uint)bytes);
-        ChunksOf(block)[block->Chunks++] = new JsonChunk { Items = copy, Count = count, Word = JsonChunk.WordOf(bytes, JsonReferences.Any(items, items + bytes, block->IsObject)) };
+        byte* copy = arena.Allocate(items.Length);
+        items.CopyTo(new Span<byte>(copy, items.Length));
+        bool hasReferences = mayRefer && JsonReferences.Any(copy, copy + items.Length, block->IsObject);
+        ChunksOf(block)[block->Chunks++] = new JsonChunk { Items = copy, Count = count, Word = JsonChunk.WordOf(items.Length, hasReferences) };
         block->Count += count;
     }
 

@@ -24,6 +24,9 @@ internal readonly unsafe struct JsonDocument
 
     internal byte* Image => _image;
 
+    /// <summary>Whether it is at the same place.</summary>
+    internal bool IsSame(JsonDocument other) => _image == other._image;
+
     /// <summary>The document of an entry; an entry that is missing has none.</summary>
     internal static JsonDocument Of(Entry entry) => !entry.Exists ? default : new(entry.HasStructure ? entry.Root.Structure : (byte*)Unsafe.AsPointer(ref MemoryMarshal.GetReference(entry.Value)));
 
@@ -34,10 +37,10 @@ internal readonly unsafe struct JsonDocument
     internal static void Free(NativeBuffer image, Arena arena) => JsonReferences.FreeAll(arena, In(image).Root.Address);
 
     /// <summary>Writes a document's image to a key, in place of its value.</summary>
-    internal static Entry Create(Database database, ReadOnlySpan<byte> key, ulong hash, Entry existing, uint accessClock, NativeBuffer image)
+    internal static Entry Create(Database database, ReadOnlySpan<byte> key, ulong hash, Entry existing, uint accessClock, NativeBuffer image, bool mayRefer)
     {
         long expiryMs = existing.Exists ? existing.ExpiryMs : Database.NoExpiry;
-        bool isPacked = IsPacked(image);
+        bool isPacked = !mayRefer || IsPacked(image);
         var header = new ValueHeader(JsonType.Instance.Number, isPacked ? ValueEncoding.Own : ValueEncoding.OwnStructure, accessClock);
         Entry entry = database.WriteValue(key, hash, existing, header, isPacked ? image.Length : ValueRoot.Bytes, expiryMs);
         if (isPacked) image.Written.CopyTo(entry.Value);

@@ -408,7 +408,7 @@ internal sealed unsafe class JsonEditor
             items += JsonTag.Bytes(items);
             count++;
             if (items < end && items - first < target) continue;
-            JsonBlock.AddChunk(ref block, _arena, first, items - first, count);
+            JsonBlock.AddChunk(ref block, _arena, new ReadOnlySpan<byte>(first, (int)(items - first)), count);
             first = items;
             count = 0;
         }

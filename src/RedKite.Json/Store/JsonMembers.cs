@@ -1,4 +1,5 @@
 using System.Numerics;
+using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Security.Cryptography;
 using RedKite.Store.Memory;
@@ -11,9 +12,6 @@ namespace RedKite.Json.Store;
 /// </summary>
 internal sealed unsafe class JsonMembers
 {
-    /// <summary>Objects whose items take no more bytes are searched.</summary>
-    internal const int ScannedBytesMax = 256;
-
     private const int CapacityFirst = 1024;
     private const int CapacityKept = 64 * 1024;
 
@@ -22,14 +20,14 @@ internal sealed unsafe class JsonMembers
     private ulong* _slots;
     private int _capacity;
     private int _count;
-    private int _objects;
+    private ulong _objects;
 
     ~JsonMembers() => NativeMemory.Free(_slots);
 
+    /// <summary>Begins a text. Names of earlier ones may stay: objects have other numbers.</summary>
     internal void Clear()
     {
-        _objects = 0;
-        if (_count == 0) return;
+        if (_count <= _capacity / 4) return;
         _count = 0;
         if (_capacity > CapacityKept)
         {
@@ -44,49 +42,41 @@ internal sealed unsafe class JsonMembers
 
     /// <summary>Begins an object.</summary>
     /// <returns>Its number.</returns>
-    internal int BeginObject() => ++_objects;
+    internal ulong BeginObject() => ++_objects;
 
-    /// <summary>Whether no name of an object was added.</summary>
-    internal bool IsEmptyOf(int objectNumber) => _count == 0 || *Find(Mark(objectNumber)) == 0;
-
-    /// <summary>Adds a name of an object.</summary>
+    /// <summary>Adds a name of an object by its hash.</summary>
     /// <returns>Whether it may have been there.</returns>
-    internal bool Add(int objectNumber, ReadOnlySpan<byte> name)
+    internal bool Add(ulong objectNumber, ulong hash)
     {
-        if (_count + 2 > _capacity / 2) Grow();
-        Insert(Mark(objectNumber));
-        return !Insert(Mix(Hash(name), (ulong)objectNumber) | 1);
+        if (_count >= _capacity / 2) Grow();
+        ulong key = Mix(hash, objectNumber) | 1;
+        ulong* slot = Find(key);
+        if (*slot == key) return true;
+        *slot = key;
+        _count++;
+        return false;
     }
 
-    internal static ulong Hash(ReadOnlySpan<byte> name)
+    internal static ulong Hash(byte* name, int length)
     {
-        ulong hash = Secret ^ (ulong)name.Length;
-        while (name.Length >= sizeof(ulong))
-        {
-            hash = Mix(hash, MemoryMarshal.Read<ulong>(name));
-            name = name[sizeof(ulong)..];
-        }
-
-        ulong last = 0;
-        for (int i = 0; i < name.Length; i++) last |= (ulong)name[i] << (8 * i);
-        return Mix(hash, last ^ 0x9E37_79B9_7F4A_7C15);
+        ulong hash = Secret ^ (ulong)length;
+        byte* end = name + length;
+        for (; end - name > sizeof(ulong); name += sizeof(ulong)) hash = Mix(hash, Unsafe.ReadUnaligned<ulong>(name));
+        return Mix(hash, Last(name, end, length) ^ 0x9E37_79B9_7F4A_7C15);
     }
 
-    private static ulong Mark(int objectNumber) => Mix(Secret, ~(ulong)objectNumber) & ~1UL | 2;
+    // The last bytes, of which some may have been in the hash before.
+    private static ulong Last(byte* name, byte* end, int length)
+    {
+        if (length >= sizeof(ulong)) return Unsafe.ReadUnaligned<ulong>(end - sizeof(ulong));
+        if (length >= sizeof(uint)) return Unsafe.ReadUnaligned<uint>(name) | ((ulong)Unsafe.ReadUnaligned<uint>(end - sizeof(uint)) << 32);
+        return length == 0 ? 0 : *name | ((ulong)name[length >> 1] << 8) | ((ulong)end[-1] << 16);
+    }
 
     private static ulong Mix(ulong hash, ulong word)
     {
         ulong high = Math.BigMul((hash ^ word) | (1UL << 63), 0xA076_1D64_78BD_642F ^ Secret | 1, out ulong low);
         return high ^ low ^ BitOperations.RotateLeft(word, 23);
-    }
-
-    private bool Insert(ulong key)
-    {
-        ulong* slot = Find(key);
-        if (*slot == key) return false;
-        *slot = key;
-        _count++;
-        return true;
     }
 
     private ulong* Find(ulong key)

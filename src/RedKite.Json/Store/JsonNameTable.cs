@@ -17,7 +17,7 @@ internal sealed unsafe class JsonNameTable
     private readonly ulong[] _hashes = new ulong[JsonNames.CountMax];
     private readonly byte[] _buckets = new byte[256]; // number + 1 of the name that has come last, by its hash
     private int _count;
-    private bool _hasSeen;
+    private ulong _document;
 
     internal ReadOnlySpan<byte> this[int name]
     {
@@ -30,39 +30,41 @@ internal sealed unsafe class JsonNameTable
 
     internal void Clear()
     {
-        if (_hasSeen) Array.Clear(_seen);
         if (_count > 0) Array.Clear(_buckets);
-        _hasSeen = false;
         _count = 0;
+        _document += 0x9E37_79B9_7F4A_7C15; // what other documents have had is no hash of this one's
     }
 
     /// <summary>The number of a name; -1: it is not shared.</summary>
-    internal int Number(ReadOnlySpan<byte> name)
+    internal int Number(byte* name, int length, ulong hash)
     {
-        if (name.Length is < JsonNames.NameBytesMin or > JsonNames.NameBytesMax) return -1;
-        ulong hash = JsonMembers.Hash(name);
+        if (length is < JsonNames.NameBytesMin or > JsonNames.NameBytesMax) return -1;
         int known = _buckets[hash & 0xFF] - 1;
-        if (known >= 0 && _hashes[known] == hash && this[known].SequenceEqual(name)) return known;
+        if (known >= 0 && _hashes[known] == hash && this[known].SequenceEqual(new ReadOnlySpan<byte>(name, length))) return known;
         ref ulong seen = ref _seen[(hash >> 8) % SeenMax];
-        bool isFirst = seen != hash;
-        seen = hash;
-        _hasSeen = true;
-        return isFirst ? -1 : Add(name, hash);
+        ulong own = hash ^ _document;
+        bool isFirst = seen != own;
+        seen = own;
+        return isFirst ? -1 : Add(new ReadOnlySpan<byte>(name, length), hash);
     }
 
-    /// <summary>Puts the table in front of what was appended from a start.</summary>
-    internal void Prepend(NativeBuffer output, int start)
+    /// <summary>Appends the table that a document without shared names has.</summary>
+    internal static void WriteEmpty(NativeBuffer output) => output.Write([0]);
+
+    /// <summary>Puts the table in front of a document, where an empty one is at its start.</summary>
+    internal void Complete(NativeBuffer output, int start)
     {
-        int texts = _count == 0 ? 0 : _ends[_count - 1];
-        int bytes = JsonNames.EmptyBytes + (_count * sizeof(ushort)) + texts;
-        int length = output.Length - start;
-        output.Room(bytes);
+        if (_count == 0) return;
+        int texts = _ends[_count - 1];
+        int added = (_count * sizeof(ushort)) + texts;
+        int length = output.Length - start - JsonNames.EmptyBytes;
+        output.Room(added);
         byte* image = output.Start + start;
-        Buffer.MemoryCopy(image, image + bytes, length, length);
         *image++ = (byte)_count;
+        Buffer.MemoryCopy(image, image + added, length, length);
         for (int i = 0; i < _count; i++, image += sizeof(ushort)) Unsafe.WriteUnaligned(image, _ends[i]);
         _texts.AsSpan(0, texts).CopyTo(new Span<byte>(image, texts));
-        output.Advance(bytes);
+        output.Advance(added);
     }
 
     private int Add(ReadOnlySpan<byte> name, ulong hash)

@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Runtime.CompilerServices;
+using System.Runtime.Intrinsics;
 using System.Text.Unicode;
 using RedKite.Store.Memory;
 
@@ -22,6 +23,12 @@ internal sealed unsafe partial class JsonParser
 
     private const int HeadBytes = 2;
 
+    // Texts of so many bytes are copied without counting them.
+    private const int ShortCopyMax = 32;
+
+    // Objects whose items take no more bytes are searched for a name; of larger ones the names are listed.
+    private const int ScannedBytesMax = 256;
+
     private static readonly SearchValues<byte> StringEnds = SearchValues.Create([.. Enumerable.Range(0, 0x20).Select(static c => (byte)c), (byte)'"', (byte)'\\']);
 
     [ThreadStatic]
@@ -33,11 +40,12 @@ internal sealed unsafe partial class JsonParser
     private NativeBuffer _output = null!;
     private Arena _arena = null!;
     private byte* _text;
-    private byte* _at;
     private byte* _end;
     private JsonNames _names;
     private bool _collects;
     private bool _dropsNulls;
+    private JsonFloats _floats;          // of arrays of numbers
+    private JsonFloats _floatsOfNumbers; // of the array that is being parsed
     private JsonSyntax _error;
 
     /// <summary>The current thread's parser.</summary>
@@ -46,16 +54,26 @@ internal sealed unsafe partial class JsonParser
     /// <summary>What was wrong with the last text.</summary>
     internal JsonSyntax Error => _error;
 
+    /// <summary>Whether there may be references to blocks in the value of the last text.</summary>
+    internal bool MayRefer { get; private set; }
+
     /// <summary>Appends the image of a document with the names that it shares.</summary>
     /// <returns>False: the text is not valid, and nothing was appended.</returns>
-    internal bool TryParseDocument(ReadOnlySpan<byte> text, NativeBuffer output, Arena arena)
+    internal bool TryParseDocument(ReadOnlySpan<byte> text, NativeBuffer output, Arena arena, JsonFloats floats = JsonFloats.Any)
     {
         _collects = true;
+        _floats = floats;
         _table.Clear();
         int start = output.Length;
-        if (!TryParseText(text, output, arena, default, 0)) return false;
-        _table.Prepend(output, start);
-        return true;
+        JsonNameTable.WriteEmpty(output);
+        if (TryParseText(text, output, arena, default, 0))
+        {
+            _table.Complete(output, start);
+            return true;
+        }
+
+        output.Truncate(start);
+        return false;
     }
 
     /// <summary>Appends a value for a place in a document.</summary>
@@ -65,167 +83,206 @@ internal sealed unsafe partial class JsonParser
     /// <param name="names">The names that the document shares.</param>
     /// <param name="depth">How deep the place is.</param>
     /// <param name="dropsNulls">Whether members that are null are left out.</param>
-    internal bool TryParse(ReadOnlySpan<byte> text, NativeBuffer output, Arena arena, JsonNames names, int depth, bool dropsNulls = false)
+    /// <param name="floats">The precision of arrays of numbers.</param>
+    internal bool TryParse(ReadOnlySpan<byte> text, NativeBuffer output, Arena arena, JsonNames names, int depth, bool dropsNulls = false, JsonFloats floats = JsonFloats.Any)
     {
         _collects = false;
+        _floats = floats;
         _dropsNulls = dropsNulls;
         bool parsed = TryParseText(text, output, arena, names, depth);
         _dropsNulls = false;
         return parsed;
     }
 
+    // Functions that parse get where they begin and return where the text goes on; null: it is not valid.
     private bool TryParseText(ReadOnlySpan<byte> text, NativeBuffer output, Arena arena, JsonNames names, int depth)
     {
         (_output, _arena, _names, _error) = (output, arena, names, default);
+        MayRefer = false;
+        _floatsOfNumbers = JsonFloats.Any;
         _members.Clear();
         int start = output.Length;
         fixed (byte* first = text)
         {
-            _text = _at = first;
+            _text = first;
             _end = first + text.Length;
-            if (!Utf8.IsValid(text)) return Fail("invalid unicode code point", _at);
-            if (!ParseValue(depth)) return false;
-            SkipSpace();
-            if (_at == _end) return true;
+            byte* at = Utf8.IsValid(text) ? ParseValue(first, depth) : Fail("invalid unicode code point", first);
+            if (at == null) return false;
+            at = SkipSpace(at);
+            if (at == _end) return true;
             FreeFrom(start, isObject: false);
-            return Fail("trailing characters", _at);
+            Fail("trailing characters", at);
+            return false;
         }
     }
 
     // Appends a value; if it fails, nothing.
-    private bool ParseValue(int depth)
+    private byte* ParseValue(byte* at, int depth)
     {
-        SkipSpace();
-        if (_at == _end) return Fail("EOF while parsing a value", _at);
-        switch (*_at)
+        at = SkipSpace(at);
+        if (at == _end) return Fail("EOF while parsing a value", at);
+        switch (*at)
         {
             case (byte)'"':
-                _at++;
-                if (!ParseString(out ReadOnlySpan<byte> text)) return false;
-                JsonStrings.Append(_output, _arena, text);
-                return true;
+                byte* close = FindQuote(++at);
+                if (close != null)
+                {
+                    AppendString(at, (int)(close - at));
+                    return close + 1;
+                }
+
+                at = ParseEscaped(at);
+                if (at == null) return null;
+                fixed (byte* text = _unescaped.Written) AppendString(text, _unescaped.Length);
+                return at;
             case (byte)'{' or (byte)'[':
-                if (depth >= DepthMax) return Fail("recursion limit exceeded", _at);
+                if (depth >= DepthMax) return Fail("recursion limit exceeded", at);
                 RuntimeHelpers.EnsureSufficientExecutionStack();
-                return ParseContainer(isObject: *_at++ == '{', depth + 1);
+                return ParseContainer(at + 1, isObject: *at == '{', depth + 1);
             case (byte)'t':
-                return ParseWord("true"u8, JsonTag.True);
+                return ParseWord(at, "true"u8, JsonTag.True);
             case (byte)'f':
-                return ParseWord("false"u8, JsonTag.False);
+                return ParseWord(at, "false"u8, JsonTag.False);
             case (byte)'n':
-                return ParseWord("null"u8, JsonTag.Null);
+                return ParseWord(at, "null"u8, JsonTag.Null);
             case (byte)'-' or (>= (byte)'0' and <= (byte)'9'):
-                return ParseNumber();
+                return ParseNumber(at);
             default:
-                return Fail("expected value", _at);
+                return Fail("expected value", at);
         }
     }
 
-    private bool ParseContainer(bool isObject, int depth)
+    private byte* ParseContainer(byte* at, bool isObject, int depth)
     {
-        int start = _output.Length;
+        var container = new Container { IsObject = isObject, Depth = depth, Start = _output.Length };
         _output.Room(HeadBytes);
         _output.Advance(HeadBytes);
-        JsonBlock* block = null;
-        uint pending = 0; // items that are in no chunk yet
-        int serial = isObject ? _members.BeginObject() : 0;
         bool dropsNulls = _dropsNulls;
         _dropsNulls &= isObject; // what an array has is a value as a whole
-        bool isParsed = ParseItems(isObject, depth, start, serial, ref block, ref pending);
+        if (_floats != JsonFloats.Any && !isObject && HasOnlyNumbers(at)) _floatsOfNumbers = _floats;
+        at = ParseItems(at, ref container);
+        _floatsOfNumbers = JsonFloats.Any;
         _dropsNulls = dropsNulls;
-        if (isParsed)
+        if (at != null)
         {
-            Close(start, block, pending, isObject, serial);
-            return true;
+            Close(ref container);
+            return at;
         }
 
-        FreeFrom(start + HeadBytes, isObject);
-        _output.Advance(start - _output.Length);
-        if (block == null) return false;
+        FreeFrom(container.Start + HeadBytes, isObject);
+        _output.Truncate(container.Start);
+        if (container.Block == null) return null;
         byte* reference = stackalloc byte[JsonTag.ReferenceBytes];
-        JsonTag.SetBlock(reference, block);
+        JsonTag.SetBlock(reference, container.Block);
         JsonReferences.FreeAll(_arena, reference);
-        return false;
+        return null;
     }
 
-    private bool ParseItems(bool isObject, int depth, int start, int serial, ref JsonBlock* block, ref uint pending)
+    private byte* ParseItems(byte* at, ref Container container)
     {
+        bool isObject = container.IsObject;
         byte close = isObject ? (byte)'}' : (byte)']';
         for (bool isFirst = true; ; isFirst = false)
         {
-            SkipSpace();
-            if (_at == _end) return Fail(isObject ? "EOF while parsing an object" : "EOF while parsing a list", _at);
-            if (*_at == close)
-            {
-                _at++;
-                return true;
-            }
-
+            at = SkipSpace(at);
+            if (at == _end) return Fail(isObject ? "EOF while parsing an object" : "EOF while parsing a list", at);
+            if (*at == close) return at + 1;
             if (!isFirst)
             {
-                if (*_at != ',') return Fail(isObject ? "expected `,` or `}`" : "expected `,` or `]`", _at);
-                _at++;
-                SkipSpace();
-                if (_at == _end) return Fail("EOF while parsing a value", _at);
-                if (*_at == close) return Fail("trailing comma", _at);
+                if (*at != ',') return Fail(isObject ? "expected `,` or `}`" : "expected `,` or `]`", at);
+                at = SkipSpace(at + 1);
+                if (at == _end) return Fail("EOF while parsing a value", at);
+                if (*at == close) return Fail("trailing comma", at);
             }
 
             int item = _output.Length;
-            if (isObject ? !ParseMember(depth, start, serial, item, ref block, ref pending) : !ParseValue(depth))
+            at = isObject ? ParseMember(at, item, ref container) : ParseValue(at, container.Depth);
+            if (at == null)
             {
-                _output.Advance(item - _output.Length);
-                return false;
+                _output.Truncate(item);
+                return null;
             }
 
-            if (!isObject) pending++;
-            if (_output.Length - start - HeadBytes <= JsonBlock.ChunkBytes) continue;
-            Flush(start, ref block, ref pending, isObject, serial);
+            if (!isObject) container.Pending++;
+            if (_output.Length - container.Start - HeadBytes > JsonBlock.ChunkBytes) Flush(ref container);
         }
     }
 
-    private bool ParseMember(int depth, int start, int serial, int item, ref JsonBlock* block, ref uint pending)
+    private byte* ParseMember(byte* at, int item, ref Container container)
     {
-        if (*_at != '"') return Fail("key must be a string", _at);
-        _at++;
-        if (!ParseString(out ReadOnlySpan<byte> name)) return false;
-        AppendName(name);
-        bool isKnown = block != null ? _members.Add(serial, name) : HasPending(start, item, name, serial);
-        SkipSpace();
-        if (_at == _end) return Fail("EOF while parsing an object", _at);
-        if (*_at != ':') return Fail("expected `:`", _at);
-        _at++;
+        if (*at != '"') return Fail("key must be a string", at);
+        byte* close = FindQuote(++at);
+        bool isKnown;
+        if (close != null)
+        {
+            isKnown = AppendName(at, (int)(close - at), item, ref container);
+            at = close + 1;
+        }
+        else
+        {
+            at = ParseEscaped(at);
+            if (at == null) return null;
+            fixed (byte* name = _unescaped.Written) isKnown = AppendName(name, _unescaped.Length, item, ref container);
+        }
+
+        at = SkipSpace(at);
+        if (at == _end) return Fail("EOF while parsing an object", at);
+        if (*at != ':') return Fail("expected `:`", at);
         int value = _output.Length;
-        if (!ParseValue(depth)) return false;
-        if (_dropsNulls && _output.Start[value] == JsonTag.Null) _output.Advance(item - _output.Length);
-        else if (!isKnown || !ReplaceEarlier(start, item, value, block)) pending++;
-        return true;
+        at = ParseValue(at + 1, container.Depth);
+        if (at == null) return null;
+        if (_dropsNulls && _output.Start[value] == JsonTag.Null) _output.Truncate(item);
+        else if (!isKnown || !ReplaceEarlier(item, value, ref container)) container.Pending++;
+        return at;
     }
 
-    // Whether the object has a member with the name that was appended at an item.
-    private bool HasPending(int start, int item, ReadOnlySpan<byte> name, int serial)
+    // Appends a member's name. Returns whether the object may have it already.
+    private bool AppendName(byte* name, int length, int item, ref Container container)
     {
-        byte* items = _output.Start + start + HeadBytes, end = _output.Start + item;
-        if (end - items > JsonMembers.ScannedBytesMax)
+        ulong hash = JsonMembers.Hash(name, length);
+        int shared = _collects ? _table.Number(name, length, hash) : _names.Find(new ReadOnlySpan<byte>(name, length));
+        if (shared >= 0)
         {
-            if (_members.IsEmptyOf(serial)) AddPending(items, end, serial);
-            return _members.Add(serial, name);
+            _output.Room(1)[0] = (byte)(JsonTag.SharedName + shared);
+            _output.Advance(1);
+        }
+        else if (IsShort(name, length))
+        {
+            AppendShort((byte)length, name, length);
+        }
+        else
+        {
+            JsonStrings.AppendName(_output, new ReadOnlySpan<byte>(name, length));
         }
 
-        for (; items < end; items += JsonTag.Bytes(items))
+        return IsKnown(name, length, hash, item, ref container);
+    }
+
+    private bool IsKnown(byte* name, int length, ulong hash, int item, ref Container container)
+    {
+        if (!container.ListsNames)
         {
-            if (NameAt(items).SequenceEqual(name)) return true;
-            items += JsonTag.NameBytes(items);
+            byte* items = _output.Start + container.Start + HeadBytes, end = _output.Start + item;
+            if (end - items <= ScannedBytesMax)
+            {
+                ulong bit = 1UL << (int)(hash >> 58);
+                bool mayBeKnown = (container.NameBits & bit) != 0;
+                container.NameBits |= bit;
+                return mayBeKnown && Earlier(items, end, new ReadOnlySpan<byte>(name, length)) != null;
+            }
+
+            ListNames(items, end, ref container);
         }
 
-        return false;
+        return _members.Add(container.Number, hash);
     }
 
     // The last value of a name counts, at the place of the first one. The item that was appended last goes.
-    private bool ReplaceEarlier(int start, int item, int value, JsonBlock* block)
+    private bool ReplaceEarlier(int item, int value, ref Container container)
     {
         ReadOnlySpan<byte> name = NameAt(_output.Start + item);
         int length = _output.Length - value;
-        byte* found = Earlier(_output.Start + start + HeadBytes, _output.Start + item, name);
+        byte* found = Earlier(_output.Start + container.Start + HeadBytes, _output.Start + item, name);
         if (found != null)
         {
             JsonReferences.FreeAll(_arena, found);
@@ -238,6 +295,7 @@ internal sealed unsafe partial class JsonParser
             return true;
         }
 
+        JsonBlock* block = container.Block;
         for (uint i = 0; block != null && i < block->Chunks; i++)
         {
             ref JsonChunk chunk = ref JsonBlock.ChunksOf(block)[i];
@@ -251,7 +309,7 @@ internal sealed unsafe partial class JsonParser
             Buffer.MemoryCopy(found + old, copy + before + length, behind, behind);
             _arena.Free(chunk.Items, chunk.Bytes);
             chunk = new JsonChunk { Items = copy, Count = chunk.Count, Word = JsonChunk.WordOf(bytes, JsonReferences.Any(copy, copy + bytes, isObject: true)) };
-            _output.Advance(item - _output.Length);
+            _output.Truncate(item);
             return true;
         }
 
@@ -274,63 +332,93 @@ internal sealed unsafe partial class JsonParser
 
     private ReadOnlySpan<byte> NameAt(byte* name) => _collects && *name is >= JsonTag.SharedName and < JsonTag.LongName ? _table[*name - JsonTag.SharedName] : _names.TextOf(name);
 
-    private void AppendName(ReadOnlySpan<byte> name)
+    private void AppendString(byte* text, int length)
     {
-        int shared = _collects ? _table.Number(name) : _names.Find(name);
-        if (shared >= 0)
+        if (IsShort(text, length))
         {
-            _output.Room(1)[0] = (byte)(JsonTag.SharedName + shared);
-            _output.Advance(1);
+            AppendShort((byte)(JsonTag.ShortString + length), text, length);
             return;
         }
 
-        JsonStrings.AppendName(_output, name);
+        MayRefer |= length > JsonTag.InlineStringMax;
+        JsonStrings.Append(_output, _arena, new ReadOnlySpan<byte>(text, length));
+    }
+
+    // What had escapes is not in the text.
+    private bool IsShort(byte* text, int length) => length <= ShortCopyMax && text >= _text && _end - text >= ShortCopyMax;
+
+    // Appends a byte and a short text, of which more may be read and written than it has.
+    private void AppendShort(byte head, byte* text, int length)
+    {
+        _output.Room(1 + ShortCopyMax);
+        byte* target = _output.Start + _output.Length;
+        *target = head;
+        Vector128.Store(Vector128.Load(text), target + 1);
+        Vector128.Store(Vector128.Load(text + Vector128<byte>.Count), target + 1 + Vector128<byte>.Count);
+        _output.Advance(1 + length);
     }
 
     // What a full chunk's items become.
-    private void Flush(int start, ref JsonBlock* block, ref uint pending, bool isObject, int serial)
+    private void Flush(ref Container container)
     {
-        if (pending == 0) return;
-        byte* items = _output.Start + start + HeadBytes, end = _output.Start + _output.Length;
-        if (block == null)
+        if (container.Pending == 0) return;
+        byte* items = _output.Start + container.Start + HeadBytes, end = _output.Start + _output.Length;
+        if (container.Block == null)
         {
-            block = JsonBlock.CreateContainer(_arena, isObject);
-            if (isObject && _members.IsEmptyOf(serial)) AddPending(items, end, serial);
+            container.Block = JsonBlock.CreateContainer(_arena, container.IsObject);
+            if (container.IsObject && !container.ListsNames) ListNames(items, end, ref container);
         }
 
-        JsonBlock.AddChunk(ref block, _arena, items, end - items, pending);
-        pending = 0;
-        _output.Advance(start + HeadBytes - _output.Length);
+        JsonBlock.AddChunk(ref container.Block, _arena, new ReadOnlySpan<byte>(items, (int)(end - items)), container.Pending, MayRefer);
+        container.Pending = 0;
+        _output.Truncate(container.Start + HeadBytes);
     }
 
-    private void AddPending(byte* items, byte* end, int serial)
+    private void ListNames(byte* items, byte* end, ref Container container)
     {
+        container.ListsNames = true;
+        container.Number = _members.BeginObject();
         for (; items < end; items += JsonTag.Bytes(items))
         {
-            _members.Add(serial, NameAt(items));
+            ReadOnlySpan<byte> name = NameAt(items);
+            fixed (byte* text = name) _members.Add(container.Number, JsonMembers.Hash(text, name.Length));
             items += JsonTag.NameBytes(items);
         }
     }
 
     // The head of a container whose items are there, or the reference to its chunks.
-    private void Close(int start, JsonBlock* block, uint pending, bool isObject, int serial)
+    private void Close(ref Container container)
     {
-        int bytes = _output.Length - start - HeadBytes;
-        if (block == null && bytes <= JsonBlock.PackedBytesMax)
+        int bytes = _output.Length - container.Start - HeadBytes;
+        if (container.Block == null && bytes <= JsonBlock.PackedBytesMax)
         {
-            JsonStrings.CloseContainer(_output, start, isObject);
+            JsonStrings.CloseContainer(_output, container.Start, container.IsObject);
             return;
         }
 
-        Flush(start, ref block, ref pending, isObject, serial);
-        JsonBlock.Resize(ref block, _arena, block->Chunks);
-        _output.Advance(start - _output.Length);
-        JsonStrings.AppendReference(_output, block);
+        Flush(ref container);
+        JsonBlock.Resize(ref container.Block, _arena, container.Block->Chunks);
+        _output.Truncate(container.Start);
+        JsonStrings.AppendReference(_output, container.Block);
+        MayRefer = true;
     }
 
     private void FreeFrom(int start, bool isObject)
     {
         JsonReferences.FreeAll(_arena, _output.Start + start, _output.Start + _output.Length, isObject);
-        _output.Advance(start - _output.Length);
+        _output.Truncate(start);
+    }
+
+    // A container that is being parsed.
+    private struct Container
+    {
+        internal bool IsObject;
+        internal bool ListsNames; // in the members' table
+        internal int Depth;
+        internal int Start;       // where its head is in the output
+        internal uint Pending;    // items that are in no chunk yet
+        internal JsonBlock* Block;
+        internal ulong NameBits;  // a bit of the hash of each name, until they are listed
+        internal ulong Number;    // in the members' table
     }
 }

@@ -119,6 +119,9 @@ internal readonly unsafe struct JsonValue
         }
     }
 
+    /// <summary>The number of a container's chunks, which a change inside of it passes.</summary>
+    internal long Chunks => *_at == JsonTag.Reference && !JsonTag.BlockOf(_at)->IsString ? JsonTag.BlockOf(_at)->Chunks : 0;
+
     internal bool IsEmptyContainer => *_at is JsonTag.Array8 or JsonTag.Object8 && _at[1] == 0;
 
     internal JsonItems Items => new(this);

@@ -1,0 +1,62 @@
+using RedKite.Json.Paths;
+using RedKite.Store.Keyspace;
+
+namespace RedKite.Json.Commands;
+
+/// <summary>
+/// A search in slices. It has addresses of values, so until it ends no block of the stripe moves; when the document's key has changed, it is stale.
+/// </summary>
+internal sealed class JsonSearchWork(Database database, ulong hash, JsonMatches matches) : SlicedWork
+{
+    /// <summary>So many searches keep what they have found between slices, each with a command's memory. Others go on when one of them has ended.</summary>
+    internal const int KeptMax = 4;
+
+    private static int _kept;
+
+    private readonly Stripe _stripe = database.StripeOf(hash);
+    private readonly KeyIdentity _key = new(database.Index, hash);
+    private readonly KeyWatch _watch = new();
+    private bool _isWatching;
+    private bool _isKept;
+
+    internal JsonMatches Matches => matches;
+
+    /// <summary>Begins to wait for the first slice: the thread's other commands do not use what was found.</summary>
+    internal void Begin()
+    {
+        JsonMatches.Keep();
+        JsonPathParser.Keep();
+        _watch.Add(_key);
+        _stripe.BeginWatch(_watch);
+        _stripe.Pin();
+        _isWatching = true;
+        if (!TryKeep()) matches.Restart();
+    }
+
+    internal override bool RunSlice()
+    {
+        IsStale = !_watch.IsUnchanged(_key);
+        if (IsStale || !TryKeep()) return false;
+        IsComplete = matches.Run(JsonAccess.SliceSteps, Math.Min(matches.Steps + JsonAccess.StepsMax, JsonAccess.WaitingStepsMax));
+        return IsComplete;
+    }
+
+    internal override void Discard()
+    {
+        if (_isKept) Interlocked.Decrement(ref _kept);
+        _isKept = false;
+        matches.Release();
+        if (!_isWatching) return;
+        _isWatching = false;
+        _stripe.Unpin();
+        _stripe.EndWatch(_watch);
+    }
+
+    private bool TryKeep()
+    {
+        if (_isKept) return true;
+        _isKept = Interlocked.Increment(ref _kept) <= KeptMax;
+        if (!_isKept) Interlocked.Decrement(ref _kept);
+        return _isKept;
+    }
+}

@@ -1,0 +1,180 @@
+using System.Globalization;
+using System.Text;
+using RedKite.Json.Commands;
+using RedKite.Json.Paths;
+using RedKite.Server.Tests.Execution.Slices;
+using RedKite.TestSupport;
+using RedKite.Types.Tests;
+
+namespace RedKite.Json.Tests;
+
+/// <summary>Paths that examine so much that the search goes on in slices while its client waits.</summary>
+public sealed class JsonSliceTests
+{
+    private const int Items = 100_000;
+
+    [Theory]
+    [InlineData("JSON.GET doc $..*")]
+    [InlineData("JSON.GET doc $[*].a")]
+    [InlineData("JSON.GET doc $[?(@.a>99000)].b")]
+    [InlineData("JSON.GET doc $[?(@.a>99990||@.b=='x7')]['a','c']")]
+    [InlineData("JSON.GET doc $..[0,-1]")]
+    [InlineData("JSON.GET doc $..[?(@>99990)]")]
+    [InlineData("JSON.GET doc $[9999::-3]..c[::2]")]
+    [InlineData("JSON.GET doc $[::7]..c[::-1]")]
+    [InlineData("JSON.STRLEN doc ..b")]
+    [InlineData("JSON.TYPE doc $..a")]
+    [InlineData("JSON.ARRLEN doc $..c")]
+    [InlineData("JSON.OBJKEYS doc $[?(@.a>=99000)]")]
+    [InlineData("JSON.STRLEN doc $..b")]
+    [InlineData("JSON.RESP doc $..c")]
+    [InlineData("JSON.ARRINDEX doc $..c 3")]
+    [InlineData("JSON.DEBUG MEMORY doc $..c")]
+    public async Task Search_in_slices_finds_what_it_does_at_once(string command)
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server, "doc");
+        string atOnce = AtOnce(server, command);
+        using var search = new SlicedCommand(server.Server.Engine, command.Split(' '));
+        Assert.Equal(atOnce, Whole(search));
+        Assert.InRange(search.Slices, 1, 30);
+        AssertReleased(server);
+    }
+
+    [Theory]
+    [InlineData("JSON.NUMINCRBY doc $..a 2")]
+    [InlineData("JSON.NUMMULTBY doc $..* 3")]
+    [InlineData("JSON.STRAPPEND doc $..b \"more\"")]
+    [InlineData("JSON.TOGGLE doc $..d")]
+    [InlineData("JSON.DEL doc $..c")]
+    [InlineData("JSON.CLEAR doc $..*")]
+    [InlineData("JSON.ARRAPPEND doc $..c 7")]
+    [InlineData("JSON.ARRPOP doc $..c")]
+    [InlineData("JSON.ARRTRIM doc $..c 1 1")]
+    [InlineData("JSON.SET doc $..c[0] {\"new\":1}")]
+    [InlineData("JSON.MERGE doc $[*].none 1")]
+    [InlineData("JSON.MERGE doc $[?(@.a>99990)] {\"a\":null,\"e\":1}")]
+    public async Task Change_after_a_search_in_slices_is_what_it_is_at_once(string command)
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server, "doc");
+        server.Run("COPY", "doc", "kept");
+        string atOnce = AtOnce(server, command), digest = server.DigestOf("doc");
+        server.Run("RENAME", "kept", "doc");
+        using var change = new SlicedCommand(server.Server.Engine, command.Split(' '));
+        Assert.Equal(atOnce, Whole(change));
+        Assert.Equal(digest, server.DigestOf("doc"));
+        Assert.InRange(change.Slices, 1, 30);
+        AssertReleased(server);
+    }
+
+    [Theory]
+    [InlineData("DEL doc", "$-1", 1)]
+    [InlineData("RENAME doc other", "$-1", 1)]
+    [InlineData("FLUSHALL SYNC", "$-1", 1)]
+    [InlineData("SET doc text", "-Existing key has wrong Redis type", 1)]
+    [InlineData("JSON.SET doc $ {\"a\":[5]}", "$2 []", 1)]
+    [InlineData("JSON.SET doc $[99999].a 7", "$9 [1,7,7,7]", 1)]
+    [InlineData("JSON.DEL doc $[0]", "$11 [7,7,99999]", 1)]
+    [InlineData("JSON.GET doc $[0].a", "$13 [1,7,7,99999]", 0)]
+    [InlineData("SET unrelated text", "$13 [1,7,7,99999]", 0)]
+    public async Task Search_begins_again_when_the_document_changes(string change, string reply, int restarts)
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server, "doc");
+        server.Json("JSON.SET", "doc", "$[0].a", "1");
+        server.Json("JSON.SET", "doc", "$[1].a", "7");
+        server.Json("JSON.SET", "doc", "$[2].a", "7");
+        server.Json("JSON.SET", "doc", "$[3:99999].a", "2000000");
+        using var search = new SlicedCommand(server.Server.Engine, ["JSON.GET", "doc", "$[?(@.a<1000000&&@.d==true)].a"]);
+        Assert.True(search.RunSlice());
+        server.Json(change.Split(' '));
+        Assert.Equal(reply, search.RunToEnd()!.ReplaceLineEndings(" "));
+        Assert.Equal(restarts, search.Restarts);
+        AssertReleased(server);
+    }
+
+    [Fact]
+    public async Task Search_ends_with_its_client()
+    {
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true);
+        Fill(server, "doc");
+        using (var search = new SlicedCommand(server.Server.Engine, ["JSON.NUMINCRBY", "doc", "$..a", "1"])) Assert.True(search.RunSlice());
+        AssertReleased(server);
+        Assert.Equal("[0]", server.Json("JSON.GET", "doc", "$[0].a"));
+    }
+
+    // More than may keep what they have found, and each client has its own path.
+    [Fact]
+    public async Task Searches_wait_for_each_other()
+    {
+        const int RoundsMax = 10_000;
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server, "doc");
+        SlicedCommand[] searches = [.. Enumerable.Range(0, JsonSearchWork.KeptMax + 2).Select(i => new SlicedCommand(server.Server.Engine, ["JSON.GET", "doc", $"$..[?(@.a=={i})].b"]))];
+        int waited = 0;
+        for (int round = 0; round < RoundsMax && Array.Exists(searches, search => search.Reply is null); round++)
+        {
+            foreach (SlicedCommand search in searches)
+            {
+                search.RunSlice();
+                if (((JsonSearchWork?)search.Client.Work)?.Matches.Steps == 0) waited++;
+            }
+        }
+
+        Assert.True(waited > 0);
+        Assert.Equal(searches.Select((_, i) => $"$6 [\"x{i}\"]"), searches.Select(search => search.Reply?.ReplaceLineEndings(" ")));
+        foreach (SlicedCommand search in searches) search.Dispose();
+        AssertReleased(server);
+    }
+
+    [Fact]
+    public async Task Places_that_change_have_a_limit()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        server.Json("JSON.SET", "many", "$", "[" + string.Join(',', Enumerable.Repeat('1', JsonMatches.PlacesMax + 1)) + "]");
+        Assert.Equal("ERR the path selects more values than there is room for", server.Json("JSON.NUMINCRBY", "many", "$[*]", "1"));
+        Assert.Equal("[1]", server.Json("JSON.GET", "many", "$[0]"));
+        Assert.Equal("ERR merging takes too many steps in this document", server.Json("JSON.MERGE", "many", "$[1:300000]", "2"));
+        Assert.StartsWith("[2, 2, 2", server.Json("JSON.NUMINCRBY", "many", "$[1:1000001]", "1").Replace("[2,2,2", "[2, 2, 2", StringComparison.Ordinal), StringComparison.Ordinal);
+        Assert.Equal("[1,2,2,1]", server.Json("JSON.GET", "many", "$[0,1,1000000,1000001]"));
+        AssertReleased(server);
+    }
+
+    [Fact]
+    public async Task Transactions_and_scripts_search_at_once_within_what_they_may_take()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server, "doc");
+        using RedKiteSession client = server.Server.CreateSession();
+        client.UnitWork.Limits = (4 << 20, 4 << 20);
+        client.Execute("MULTI");
+        client.Execute("JSON.GET", "doc", "$[?(@.a==5)].b");
+        client.Execute("JSON.GET", "doc", "$..*");
+        client.Execute("JSON.GET", "doc", "$[0].a");
+        Assert.Equal(["[\"x5\"]", "ERR the path takes too many steps in this document", "[0]"], client.Execute("EXEC").Items.Select(item => item.Text));
+    }
+
+    private static string Whole(SlicedCommand command)
+    {
+        Assert.NotNull(command.RunToEnd());
+        return string.Concat(command.Client.Reply!.Select(part => Encoding.Latin1.GetString(part.Bytes))).TrimEnd();
+    }
+
+    private static string AtOnce(TypeServer server, string command)
+    {
+        using RespConnection client = RespConnection.Connect(server.Server.Port);
+        client.Run("MULTI");
+        client.Json(command.Split(' '));
+        client.Run("EXEC");
+        return Encoding.Latin1.GetString(client.LastBytes)["*1\r\n".Length..].TrimEnd();
+    }
+
+    private static void Fill(TypeServer server, string key)
+    {
+        IEnumerable<string> items = Enumerable.Range(0, Items).Select(i => string.Create(CultureInfo.InvariantCulture, $$"""{"a":{{i}},"b":"x{{i}}","c":[1,2,{{i % 5}}],"d":true}"""));
+        Assert.Equal("OK", server.Json("JSON.SET", key, "$", $"[{string.Join(',', items)}]"));
+    }
+
+    private static void AssertReleased(TypeServer server) => Assert.All(server.Server.Engine.Keyspace.Stripes, stripe => Assert.False(stripe.HasPinned || stripe.HasWatches));
+}
