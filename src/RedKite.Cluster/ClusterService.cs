@@ -63,6 +63,9 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     /// <summary>By what commands are admitted; null: nothing yet.</summary>
     internal SlotRouting? Routing => _core.Routing.Value;
 
+    /// <summary>What is removed of slots that other nodes have.</summary>
+    internal SlotRemovals Removals => _core.Routing.Hidden.Removals;
+
     /// <summary>Whether the lease has ended by which the node would serve, or has not begun yet: it does not go by the store then.</summary>
     internal bool HasLostLease => _core.Routing.Lease is { HasEnded: true };
 

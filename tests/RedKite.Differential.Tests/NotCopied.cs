@@ -470,12 +470,14 @@ internal static class NotCopied
         ("Redis 8.4", "tot-net-in, tot-net-out and tot-cmds in CLIENT LIST"),
         ("Redis 8.4", "the settings cluster-slot-migration-*, and mem_cluster_slot_migration_* in INFO, of a server without a cluster"),
         ("Redis 8.4", "CLUSTER MIGRATION, between nodes of RedKite; CLUSTER SYNCSLOTS is what they say to each other"),
+        ("Redis 8.4", "cluster_slot_migration_* in CLUSTER INFO, where a trim is the removal of keys whose slots another node has got"),
         ("Redis 8.4", "TRIMSLOTS, which removes keys in slices; replicas and the log get a DEL for each"),
         ("Redis 8.4", "DELEX, DIGEST, MSETEX"),
         ("Redis 8.4", "IFEQ, IFNE, IFDEQ and IFDNE of SET, of which a digest of another length with GET is one error where Redis 8.6 also sends the value"),
         ("Redis 8.4", "options of HEXPIRE and its variants, HGETEX and HSETEX behind the fields, with the errors of Redis 8.6"),
         ("Redis 8.4", "CLAIM of XREADGROUP"),
         ("Redis 8.6", "SUBSCRIBE, PSUBSCRIBE and SSUBSCRIBE are refused when memory is full"),
+        ("Redis 8.6", "SUNSUBSCRIBE is executed where it is sent, whichever nodes have the slots of its channels"),
         ("Redis 8.6", "cjson.decode_array_with_array_mt, where all decoded arrays share one metatable"),
         ("Redis 8.6", "lazyexpire-nested-arbitrary-keys"),
         ("Redis 8.6", "vset-force-single-threaded-execution and prefetch-batch-max-size, which say why they have no effect"),
@@ -512,7 +514,7 @@ internal static class NotCopied
         ("Valkey 9.0", "NX and XX of HSETEX"),
         ("Valkey 9.0", "CLUSTER MIGRATESLOTS, GETSLOTMIGRATIONS and CANCELSLOTMIGRATIONS, between nodes of RedKite"),
         ("Valkey 9.0", "CLUSTER FLUSHSLOT, which removes keys in slices, with a DEL for each to replicas and the log; it is refused while the slot is being given to another node, and in transactions and scripts for more than 4,096 keys"),
-        ("Valkey 9.0", "`cluster-databases`; while it is 1, SELECT and MOVE have the errors of Redis"),
+        ("Valkey 9.0", "`cluster-databases`; while it is 1, SELECT and MOVE have the errors of Redis; in a slot that moves key by key, MOVE and COPY to another database are refused (TRYAGAIN)"),
         ("Valkey 9.1", "CLUSTERSCAN"),
     ];
 

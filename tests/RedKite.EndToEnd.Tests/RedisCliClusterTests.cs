@@ -41,6 +41,17 @@ public sealed class RedisCliClusterTests
             await Cli("CLUSTER RESET SOFT", "del-node", first, ids[3]);
             foreach (ServerProcess node in nodes[..3]) Until(() => !Run(node, "CLUSTER NODES").Contains(ids[3], StringComparison.Ordinal), "the node is out");
 
+            // The keys of a server without a cluster.
+            using (ServerProcess alone = Transfers.Start("redis 8"))
+            {
+                foreach (string key in (string[])["{a}import", "{b}import"]) Assert.Equal("OK", Run(alone, $"SET {key} kept"));
+                await Cli("Importing data from", "import", first, "--cluster-from", $"127.0.0.1:{alone.Port}", "--cluster-copy", "--cluster-replace");
+                Assert.Equal("2", Run(alone, "DBSIZE"));
+            }
+
+            Assert.Equal(("kept", "kept"), (Run(nodes[2], "GET {a}import"), Run(nodes[0], "GET {b}import")));
+            await Cli("4 keys in 3 masters", "info", first);
+
             // A move that was interrupted is ended, and a slot without an owner gets one, which redis-cli chooses at random.
             Assert.Equal("OK", Run(nodes[0], $"CLUSTER SETSLOT 3300 MIGRATING {ids[1]}"));
             Assert.Equal("OK", Run(nodes[1], $"CLUSTER SETSLOT 3300 IMPORTING {ids[0]}"));
@@ -48,7 +59,7 @@ public sealed class RedisCliClusterTests
             Assert.Equal("OK", Run(nodes[0], "CLUSTER DELSLOTS 7"));
             await Cli("Covering slot 7", "fix", first);
             await Cli("All 16384 slots covered", "check", names[1]);
-            await Cli("2 keys in 3 masters", "info", first);
+            await Cli("4 keys in 3 masters", "info", first);
         }
         finally
         {

@@ -46,7 +46,7 @@ internal sealed class ClusterCommands
     {
         _cluster = cluster;
         if (cluster is null) return;
-        _replies = new ClusterReplies(cluster, replication);
+        _replies = new ClusterReplies(cluster, replication, moves!);
         _changes = new ClusterChanges(cluster, host);
         _slots = new ClusterSlotChanges(cluster, host);
         _moves = new SlotMoveCommands(moves!, cluster, host);

@@ -5,12 +5,13 @@ using RedKite.Server.Cluster;
 using RedKite.Server.Config;
 using RedKite.Server.Model;
 using RedKite.Server.Replication;
+using RedKite.Server.SlotMoves;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>The subcommands of CLUSTER that describe the cluster as this node knows it.</summary>
-internal sealed class ClusterReplies(ClusterService cluster, ReplicationState replication)
+internal sealed class ClusterReplies(ClusterService cluster, ReplicationState replication, Func<SlotMoveService> moves)
 {
     private const int BusPortDistance = 10_000;
 
@@ -29,13 +30,16 @@ internal sealed class ClusterReplies(ClusterService cluster, ReplicationState re
     // CLUSTER LINKS: nodes do not speak to each other.
     internal static void Links(ref CommandContext cmd) => cmd.Reply.Array(0);
 
-    // CLUSTER INFO
+    // CLUSTER INFO: as Redis 8.6 has it. What Redis calls a trim is the removal of keys whose slots another node has.
     internal void Info(ref CommandContext cmd)
     {
         ClusterTopology topology = cluster.State.Topology;
+        SlotRemovals removals = cluster.Removals;
         int assigned = topology.AssignedSlots;
         string text = string.Create(CultureInfo.InvariantCulture, $"cluster_state:{(cluster.IsUp ? "ok" : "fail")}\r\ncluster_slots_assigned:{assigned}\r\ncluster_slots_ok:{assigned}\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:0\r\ncluster_known_nodes:{topology.Nodes.Length}\r\ncluster_size:{topology.Size}\r\ncluster_current_epoch:{topology.Epoch}\r\ncluster_my_epoch:{EpochOf(cluster.State)}\r\n")
-            + "cluster_stats_messages_sent:0\r\ncluster_stats_messages_received:0\r\ntotal_cluster_links_buffer_limit_exceeded:0\r\n";
+            + "cluster_stats_messages_sent:0\r\ncluster_stats_messages_received:0\r\ntotal_cluster_links_buffer_limit_exceeded:0\r\n"
+            + string.Create(CultureInfo.InvariantCulture, $"cluster_slot_migration_active_tasks:{moves().Active}\r\ncluster_slot_migration_active_trim_running:{(removals.IsRunning ? 1 : 0)}\r\ncluster_slot_migration_active_trim_current_job_keys:{removals.Keys}\r\ncluster_slot_migration_active_trim_current_job_trimmed:{Math.Max(0, removals.Keys - removals.KeysLeft)}\r\n")
+            + string.Create(CultureInfo.InvariantCulture, $"cluster_slot_migration_stats_active_trim_started:{removals.Started}\r\ncluster_slot_migration_stats_active_trim_completed:{removals.Completed}\r\ncluster_slot_migration_stats_active_trim_cancelled:{removals.Canceled}\r\n");
         cmd.Reply.Verbatim("txt"u8, Encoding.Latin1.GetBytes(text));
     }
 
@@ -44,7 +48,7 @@ internal sealed class ClusterReplies(ClusterService cluster, ReplicationState re
     {
         var text = new StringBuilder();
         ClusterState state = cluster.State;
-        foreach (ClusterNode node in state.Topology.Nodes) text.Append(LineOf(node, state, UsesTls(cmd))).Append('\n');
+        foreach (ClusterNode node in state.Topology.Nodes) text.Append(LineOf(node, state, cmd)).Append('\n');
         cmd.Reply.Verbatim("txt"u8, Encoding.Latin1.GetBytes(text.ToString()));
     }
 
@@ -62,7 +66,7 @@ internal sealed class ClusterReplies(ClusterService cluster, ReplicationState re
 
         ClusterNode[] replicas = [.. state.Topology.ReplicasOf(node.Id)];
         cmd.Reply.Array(replicas.Length);
-        foreach (ClusterNode replica in replicas) cmd.Reply.Bulk(Encoding.Latin1.GetBytes(LineOf(replica, state, UsesTls(cmd))));
+        foreach (ClusterNode replica in replicas) cmd.Reply.Bulk(Encoding.Latin1.GetBytes(LineOf(replica, state, cmd)));
     }
 
     // CLUSTER COUNT-FAILURE-REPORTS node-id: no node reports another.
@@ -160,15 +164,15 @@ internal sealed class ClusterReplies(ClusterService cluster, ReplicationState re
 
     private static int PortOf(ClusterNode node, bool tls) => tls ? (node.TlsPort != 0 ? node.TlsPort : node.Port) : node.Port != 0 ? node.Port : node.TlsPort;
 
-    private string LineOf(ClusterNode stored, ClusterState state, bool tls)
+    private string LineOf(ClusterNode stored, ClusterState state, scoped in CommandContext cmd)
     {
         ClusterNode node = Described(stored, state);
         bool isSelf = node.Id == state.SelfId;
-        int port = PortOf(node, tls), busPort = node.BusPort != 0 ? node.BusPort : port + BusPortDistance;
+        int port = PortOf(node, UsesTls(cmd)), busPort = node.BusPort != 0 ? node.BusPort : port + BusPortDistance;
         var line = new StringBuilder();
         line.Append(CultureInfo.InvariantCulture, $"{node.Id} {node.Ip}:{port}@{busPort}");
         if (node.HostName.Length > 0) line.Append(',').Append(node.HostName);
-        line.Append(isSelf ? " myself," : " ").Append(node.IsPrimary ? "master" : "slave").Append(' ').Append(node.PrimaryId ?? "-");
+        line.Append(isSelf ? " myself," : " ").Append(node.IsPrimary ? "master" : "slave").Append(isSelf && cmd.Settings.ClusterReplicaNoFailover ? ",nofailover " : " ").Append(node.PrimaryId ?? "-");
         line.Append(CultureInfo.InvariantCulture, $" 0 0 {(node.PrimaryId is { } primary ? state.Topology.Find(primary)!.Epoch : node.Epoch)} connected");
         foreach (SlotRange range in state.Topology.RangesOf(node.Id))
         {
@@ -238,8 +242,11 @@ internal sealed class ClusterReplies(ClusterService cluster, ReplicationState re
         reply.Bulk("replication-offset"u8);
         reply.Integer(isSelf ? replication.Stream?.Offset ?? 0 : 0); // a node knows no other's
         reply.Bulk("health"u8);
-        reply.Bulk("online"u8);
+        reply.Bulk(isSelf && IsWithoutData(node) ? "loading"u8 : "online"u8);
     }
+
+    // A replica before its first synchronization.
+    private bool IsWithoutData(ClusterNode self) => !self.IsPrimary && replication.LinkStatus is not { State: ReplicaLinkState.Connected } && replication.Stream is not { Offset: > 0 };
 
     // What the reply to CLUSTER SLOTS follows from.
     private sealed record SlotsBasis(ClusterState State, ClusterNode Self, ClusterEndpointType EndpointType)

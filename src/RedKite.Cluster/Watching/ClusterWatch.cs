@@ -88,7 +88,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, IClusterM
 
         if (!core.Settings.Diagnostics) return;
         StoreSnapshot snapshot = await store.Read("", cancellation);
-        long steadyMs = core.Clock.SteadyMs, unixMs = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds();
+        long steadyMs = core.Clock.SteadyMs, unixMs = core.Clock.NowMs;
         var reading = ClusterReading.Of(snapshot);
         lock (_lock)
         {
@@ -217,7 +217,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, IClusterM
         (string History, long Offset)? position = host.Position;
         return new NodeFigures
         {
-            UnixMs = DateTimeOffset.UtcNow.ToUnixTimeMilliseconds(),
+            UnixMs = core.Clock.NowMs,
             Serves = serves,
             Keys = keys,
             UsedBytes = MemoryFigures.Of(registry).Used,

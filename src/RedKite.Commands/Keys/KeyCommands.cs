@@ -1,4 +1,5 @@
 using System.Globalization;
+using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
@@ -27,8 +28,8 @@ internal static class KeyCommands
         new("TYPE", 2, CommandFlags.ReadOnly | Fast, KeySpecs.One(1, KeyFlags.ReadOnly), Type, new("1.0.0", "O(1)", "Returns the type of the value at a key.", "key")),
         new("RENAME", 3, Write, [new(1, 1, 1, ReadWrite | Access | Delete), new(2, 2, 1, Overwrite | Update)], Rename, new("1.0.0", "O(1)", "Renames a key. Overwrites the destination.", "key newkey")),
         new("RENAMENX", 3, Write | Fast, [new(1, 1, 1, ReadWrite | Access | Delete), new(2, 2, 1, Overwrite | Insert)], RenameNx, new("1.0.0", "O(1)", "Renames a key only if the destination doesn't exist.", "key newkey") { History = [("3.2.0", "Two equal names are no longer an error.")] }),
-        new("COPY", -3, Write | DenyOom, [new(1, 1, 1, KeyFlags.ReadOnly | Access), new(2, 2, 1, Overwrite | Update)], Copy, new("6.2.0", "O(N) worst case for collections, where N is the number of nested items. O(1) for string values.", "Copies the value and expiry of a key to another key.", "source destination [DB destination-db] [REPLACE]")),
-        new("MOVE", 3, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Update), Move, new("1.0.0", "O(1)", "Moves a key to another database.", "key db")),
+        new("COPY", -3, Write | DenyOom, [new(1, 1, 1, KeyFlags.ReadOnly | Access), new(2, 2, 1, Overwrite | Update)], Copy, new("6.2.0", "O(N) worst case for collections, where N is the number of nested items. O(1) for string values.", "Copies the value and expiry of a key to another key.", "source destination [DB destination-db] [REPLACE]")) { UsesOtherDatabase = CopiesElsewhere },
+        new("MOVE", 3, Write | Fast, KeySpecs.One(1, ReadWrite | Access | Update), Move, new("1.0.0", "O(1)", "Moves a key to another database.", "key db")) { UsesOtherDatabase = static (scoped in CommandContext cmd) => true },
     ]);
 
     // DEL key [key ...], UNLINK key [key ...]
@@ -217,6 +218,17 @@ internal static class KeyCommands
         cmd.Changed(1, KeyEvent.MoveFrom);
         cmd.Changed(target, cmd[1], cmd.HashOf(1), KeyEvent.MoveTo, count: 0);
         cmd.Reply.Integer(1);
+    }
+
+    // Its errors come when it executes.
+    private static bool CopiesElsewhere(scoped in CommandContext cmd)
+    {
+        for (int i = 3; i + 1 < cmd.Count; i++)
+        {
+            if (cmd.Is(i, "DB"u8)) return !RespNumber.TryParseInt64(cmd[i + 1], out long database) || database != cmd.Database.Index;
+        }
+
+        return false;
     }
 
     private static bool TryDatabaseOrReply(scoped in CommandContext cmd, int argument, out Database database)

@@ -16,6 +16,16 @@ internal sealed class HiddenSlots(Keyspace keyspace)
     private SlotSet _received = SlotSet.Empty;
     private SlotSet _elsewhere = SlotSet.Empty; // on a replica
     private SlotRouting? _routing;
+    private SlotRemovals _removals;
+
+    /// <summary>What has been removed, and is.</summary>
+    internal SlotRemovals Removals
+    {
+        get
+        {
+            lock (_changing) return _removals.IsRunning ? _removals with { KeysLeft = CountKeys(_removed) } : _removals with { Keys = 0 };
+        }
+    }
 
     /// <summary>Another routing is about to be in force.</summary>
     internal void Prepare(SlotRouting next)
@@ -55,7 +65,7 @@ internal sealed class HiddenSlots(Keyspace keyspace)
             _removed = WithKeys(_removed);
             if (_removed.Overlaps(slots) || !WithKeys(slots).IsEmpty) return false;
             _received = _received.With(slots);
-            Apply();
+            Apply(areEmptied: true);
             return true;
         }
     }
@@ -79,7 +89,7 @@ internal sealed class HiddenSlots(Keyspace keyspace)
         lock (_changing)
         {
             _removed = WithKeys(_removed);
-            Apply();
+            Apply(areEmptied: true);
         }
     }
 
@@ -105,10 +115,42 @@ internal sealed class HiddenSlots(Keyspace keyspace)
         });
     }
 
-    private void Apply()
+    private long CountKeys(SlotSet slots)
     {
+        long count = 0;
+        for (int slot = 0; slot < KeySlot.Count; slot++)
+        {
+            if (!slots.Contains(slot)) continue;
+            foreach (Database database in keyspace.Databases) count += database.CountOfSlot(slot);
+        }
+
+        return count;
+    }
+
+    // A removal ends when its last slot is empty, or has come back. Slots without keys have none.
+    private void Apply(bool areEmptied = false)
+    {
+        if (!_removals.IsRunning && CountKeys(_removed) is > 0 and var keys) _removals = _removals with { IsRunning = true, Keys = keys, Started = _removals.Started + 1 };
+        else if (_removals.IsRunning && _removed.IsEmpty)
+        {
+            _removals.IsRunning = false;
+            if (areEmptied) _removals.Completed++;
+            else _removals.Canceled++;
+        }
+
         SlotSet hidden = _removed.With(_received).With(_elsewhere);
         keyspace.RemovedSlots = _removed.IsEmpty ? null : _removed;
         keyspace.HiddenSlots = hidden.IsEmpty ? null : hidden;
     }
+}
+
+/// <summary>The removals of keys that other nodes' slots have here. One goes on until there is nothing left to remove.</summary>
+internal record struct SlotRemovals
+{
+    internal bool IsRunning;
+    internal long Keys; // when the one that is running began
+    internal long KeysLeft;
+    internal long Started;
+    internal long Completed;
+    internal long Canceled;
 }

@@ -47,7 +47,7 @@ internal enum ShardChannelUse : byte
     /// <summary>It publishes to them, or subscribes.</summary>
     Uses,
 
-    /// <summary>It ends subscriptions: in a cluster that is down, as a command that reads.</summary>
+    /// <summary>It ends subscriptions, which are here whichever node has the slots.</summary>
     Leaves,
 }
 
@@ -193,6 +193,9 @@ internal sealed class Command
 
     /// <summary>Whether it sends keys to another node, so that it executes whichever of them are here: MIGRATE.</summary>
     internal bool MovesKeys { get; init; }
+
+    /// <summary>Whether it uses a key of another database too, of whose slot it is not known what is here while that moves key by key; null: no. Asked where there are several databases.</summary>
+    internal RequestRule? UsesOtherDatabase { get; init; }
 
     /// <summary>How it uses sharded channels among its arguments, which have slots as keys do.</summary>
     internal ShardChannelUse ShardChannels { get; init; }

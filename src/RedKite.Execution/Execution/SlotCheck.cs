@@ -135,9 +135,10 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
     // Adds the keys of one command.
     private Verdict See(scoped in CommandContext cmd, Command command, SlotRouting routing, Look look, ref KeysSeen keys)
     {
-        if (command.ShardChannels != ShardChannelUse.None)
+        if (command.ShardChannels == ShardChannelUse.Leaves) return Verdict.Executes;
+        if (command.ShardChannels == ShardChannelUse.Uses)
         {
-            keys.HasShardChannels |= command.ShardChannels == ShardChannelUse.Uses;
+            keys.HasShardChannels = true;
             int end = command.Keys[0].Last < 0 ? cmd.Count : command.Keys[0].Last + 1;
             for (int i = command.Keys[0].First; i < end; i++)
             {
@@ -157,6 +158,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
             if (verdict != Verdict.Executes) return verdict;
             if (!routing.IsMoving(keys.Slot)) continue;
             _isMoving = true;
+            keys.UseOtherDatabase |= cmd.Keyspace.Databases.Length > 1 && command.UsesOtherDatabase?.Invoke(cmd) == true;
             ulong hash = cmd.Keyspace.Hash(key);
             keys.AreSeveral |= keys.FirstHash != 0 && keys.FirstHash != hash;
             if (keys.FirstHash == 0) keys.FirstHash = hash;
@@ -207,10 +209,11 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
 
         bool isMigrating = routing.Migrating.ContainsKey(keys.Slot), isImporting = !isMigrating && routing.Importing.ContainsKey(keys.Slot);
         if ((isMigrating || isImporting) && executesMigrate) return Verdict.Executes;
+        if (isMigrating && keys.UseOtherDatabase) return Verdict.IsUnstable;
         if (isMigrating && keys.HasMissing) return keys.HasPresent ? Verdict.IsUnstable : Verdict.Asks;
         if (isImporting && ((cmd.Session.Attention & SessionAttention.Asks) != 0 || command.Is(CommandFlags.Asking)))
         {
-            return keys is { AreSeveral: true, HasMissing: true } ? Verdict.IsUnstable : Verdict.Executes;
+            return keys is { AreSeveral: true, HasMissing: true } or { UseOtherDatabase: true } ? Verdict.IsUnstable : Verdict.Executes;
         }
 
         int owner = routing.OwnerOf(keys.Slot);
@@ -285,6 +288,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         internal int Slot;
         internal ulong FirstHash; // of the first key, in a moving slot
         internal bool AreSeveral;
+        internal bool UseOtherDatabase;
         internal bool HasPresent;
         internal bool HasMissing;
         internal bool HasShardChannels;

@@ -2,8 +2,8 @@ using System.Text;
 
 namespace RedKite.Differential.Tests.Cluster;
 
-/// <summary>A replica in a cluster replies as one of Redis: it reads for those who say READONLY, and does not change slots.</summary>
-public sealed class ClusterReplicaTests(ClusterServers servers) : IClassFixture<ClusterServers>
+/// <summary>A replica in a cluster replies as one of Redis or Valkey: it reads for those who say READONLY, and does not change slots.</summary>
+public abstract class ClusterReplicas(ClusterServers servers)
 {
     private static readonly string[] Lines =
     [
@@ -12,7 +12,7 @@ public sealed class ClusterReplicaTests(ClusterServers servers) : IClassFixture<
         "xread block 1 streams b 0", "spublish b x", "readwrite", "get b", "multi", "get b", "exec", "spublish b x", "CLUSTER NODES", "CLUSTER INFO", "CLUSTER SLOTS", "CLUSTER MYID", "CLUSTER REPLICAS {id0}",
         "CLUSTER REPLICAS {id3}", "CLUSTER REPLICAS {id1}", "CLUSTER SETSLOT 5 stable", "CLUSTER SETSLOT 5 node {id0}", "CLUSTER SETSLOT 5 migrating {id1}", "CLUSTER FAILOVER x", "CLUSTER FORGET {id0}",
         "CLUSTER FORGET {id3}", "CLUSTER REPLICATE {id3}", "CLUSTER COUNTKEYSINSLOT 3300", "CLUSTER GETKEYSINSLOT 3300 1", "CLUSTER ADDSLOTS 5", "CLUSTER DELSLOTS x", "replicaof no one", "keys *", "dbsize",
-        "CLUSTER COUNT-FAILURE-REPORTS {id0}", "CLUSTER SET-CONFIG-EPOCH 3",
+        "CLUSTER COUNT-FAILURE-REPORTS {id0}", "CLUSTER SET-CONFIG-EPOCH 3", "CONFIG SET cluster-replica-no-failover yes", "CLUSTER NODES", "CONFIG SET cluster-replica-no-failover no", "CLUSTER NODES", "CLUSTER SHARDS",
     ];
 
     private static readonly string[] OfPrimary = ["CLUSTER NODES", "CLUSTER SLOTS", "CLUSTER REPLICAS {id0}", "CLUSTER SETSLOT 6000 importing {id3}", "CLUSTER SETSLOT 5 migrating {id3}", "CLUSTER SETSLOT 5 node {id3}", "CLUSTER REPLICATE {id3}"];
@@ -29,3 +29,12 @@ public sealed class ClusterReplicaTests(ClusterServers servers) : IClassFixture<
         }
     }
 }
+
+/// <summary>Compared with Redis 8.0.2.</summary>
+public sealed class ClusterReplicaTests(ClusterServers servers) : ClusterReplicas(servers), IClassFixture<ClusterServers>;
+
+/// <summary>Compared with Redis 8.6.</summary>
+public sealed class ClusterReplicasOfRedis86Tests(ClusterServersOfRedis86 servers) : ClusterReplicas(servers), IClassFixture<ClusterServersOfRedis86>;
+
+/// <summary>Compared with Valkey 9.1.</summary>
+public sealed class ClusterReplicasOfValkey9Tests(ClusterServersOfValkey9 servers) : ClusterReplicas(servers), IClassFixture<ClusterServersOfValkey9>;

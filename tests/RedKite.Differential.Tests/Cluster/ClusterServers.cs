@@ -3,18 +3,21 @@ using RedKite.TestSupport;
 
 namespace RedKite.Differential.Tests.Cluster;
 
-/// <summary>The nodes that the tests of a class share. Each leaves them as it found them.</summary>
-public sealed class ClusterServers : IAsyncLifetime
+/// <summary>The nodes that the tests of a class share, compared with Redis 8.0.2. Each leaves them as it found them.</summary>
+public class ClusterServers : IAsyncLifetime
 {
     private const int PatienceMs = 60_000;
 
     internal ClusterPair Pair { get; private set; } = null!;
 
-    public async ValueTask InitializeAsync() => Pair = await ClusterPair.StartAsync();
+    private protected virtual ClusterOracle Oracle => ClusterOracle.Redis8;
+
+    public async ValueTask InitializeAsync() => Pair = await ClusterPair.StartAsync(Oracle);
 
     public async ValueTask DisposeAsync()
     {
         if (Pair is not null) await Pair.DisposeAsync();
+        GC.SuppressFinalize(this);
     }
 
     /// <summary>Waits until a client is blocked on both sides.</summary>
@@ -40,4 +43,16 @@ public sealed class ClusterServers : IAsyncLifetime
             }
         }
     }
+}
+
+/// <summary>The same, compared with Redis 8.6.</summary>
+public sealed class ClusterServersOfRedis86 : ClusterServers
+{
+    private protected override ClusterOracle Oracle => ClusterOracle.Redis86;
+}
+
+/// <summary>The same, compared with Valkey 9.1.</summary>
+public sealed class ClusterServersOfValkey9 : ClusterServers
+{
+    private protected override ClusterOracle Oracle => ClusterOracle.Valkey9;
 }

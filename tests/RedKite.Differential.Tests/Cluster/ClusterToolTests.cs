@@ -27,6 +27,15 @@ public sealed class ClusterToolTests(ClusterServers servers) : IClassFixture<Clu
             for (int i = 0; i < 30; i++) Assert.Equal($"{i}", target.Run($"GET {{06S}}{i}").Text);
             target.Run("CLUSTER COUNTKEYSINSLOT 0").IsInteger(30);
         }
+
+        Assert.Contains("30 keys in 3 masters", await CliAsync($"--cluster info 127.0.0.1:{servers.Pair.Port(2)}"), StringComparison.Ordinal);
+        Assert.Contains($"127.0.0.1:{servers.Pair.Port(0)}: PONG", await CliAsync($"--cluster call 127.0.0.1:{servers.Pair.Port(2)} PING"), StringComparison.Ordinal);
+
+        // As many slots for each node again; one has one more.
+        Assert.Contains("Rebalancing across", await CliAsync($"--cluster rebalance 127.0.0.1:{servers.Pair.Port(0)} --cluster-threshold 0.01"), StringComparison.Ordinal);
+        after = await CliAsync($"--cluster check 127.0.0.1:{servers.Pair.Port(2)}");
+        Assert.Equal((2, 1), (after.Split("| 5461 slots |").Length - 1, after.Split("| 5462 slots |").Length - 1));
+        Assert.Contains("30 keys in 3 masters", after, StringComparison.Ordinal);
     }
 
     private static async Task<string> CliAsync(string arguments)

@@ -1,6 +1,4 @@
 using System.Globalization;
-using System.Net;
-using System.Text;
 using System.Text.Json;
 using RedKite.TestSupport;
 
@@ -32,9 +30,9 @@ public sealed class ClusterRefusalTests
     {
         Assert.SkipWhen(EtcdProgram.FilePath is null, EtcdProgram.Missing);
         await using EtcdProgram etcd = await EtcdProgram.StartAsync(members: 1, certificates: null, TestContext.Current.CancellationToken);
-        await Post(etcd, "auth/user/add", new { name = "root", password = Password });
-        await Post(etcd, "auth/user/grant", new { user = "root", role = "root" });
-        await Post(etcd, "auth/enable", new { });
+        await etcd.PostAsync("auth/user/add", new { name = "root", password = Password }, TestContext.Current.CancellationToken);
+        await etcd.PostAsync("auth/user/grant", new { user = "root", role = "root" }, TestContext.Current.CancellationToken);
+        await etcd.PostAsync("auth/enable", new { }, TestContext.Current.CancellationToken);
         using var folder = new TemporaryFolder();
         using (ServerProcess node = Start(folder.Path, Address(etcd), "--cluster-etcd-user", "root", "--cluster-etcd-password", "wr0ng-of-etcd"))
         {
@@ -123,15 +121,15 @@ public sealed class ClusterRefusalTests
         {
             Found(node);
             Assert.Equal("OK", Run(node, "SET kept it"));
-            good = await Get(etcd, "/redkite/topology");
+            good = await etcd.GetAsync("/redkite/topology", TestContext.Current.CancellationToken);
 
             // While it runs, and when it starts.
-            await Put(etcd, "/redkite/topology", good.Replace("\"format\":1", "\"format\":2", StringComparison.Ordinal));
+            await etcd.PutAsync("/redkite/topology", good.Replace("\"format\":1", "\"format\":2", StringComparison.Ordinal), TestContext.Current.CancellationToken);
             Says(node, "the topology in the store cannot be used: ");
             ServesNothing(node);
         }
 
-        await Put(etcd, "/redkite/topology", good[..(good.Length / 2)]);
+        await etcd.PutAsync("/redkite/topology", good[..(good.Length / 2)], TestContext.Current.CancellationToken);
         using (ServerProcess node = Start(folder.Path, Address(etcd), "--appendonly", "yes"))
         {
             Says(node, "the topology in the store cannot be used: it is no JSON", onPage: "it is no JSON");
@@ -141,13 +139,13 @@ public sealed class ClusterRefusalTests
 
             // An older one: etcd was restored from a backup.
             string older = good.Replace($"\"version\":{VersionOf(good)}", "\"version\":1", StringComparison.Ordinal);
-            await Put(etcd, "/redkite/topology", older);
+            await etcd.PutAsync("/redkite/topology", older, TestContext.Current.CancellationToken);
             Says(node, "the store has lost changes");
             ServesNothing(node);
             Assert.Equal("1", Run(node, "DBSIZE"));
 
             // What is whole again is gone by.
-            await Put(etcd, "/redkite/topology", good.Replace($"\"version\":{VersionOf(good)}", $"\"version\":{(VersionOf(good) + 10).ToString(CultureInfo.InvariantCulture)}", StringComparison.Ordinal));
+            await etcd.PutAsync("/redkite/topology", good.Replace($"\"version\":{VersionOf(good)}", $"\"version\":{(VersionOf(good) + 10).ToString(CultureInfo.InvariantCulture)}", StringComparison.Ordinal), TestContext.Current.CancellationToken);
             Until(() => Run(node, "GET kept") == "it", "the topology");
         }
 
@@ -208,27 +206,6 @@ public sealed class ClusterRefusalTests
     private static string? FieldOf(string info, string name) => Hosts.HostServers.FieldOf("\n" + info, name);
 
     private static long VersionOf(string document) => JsonDocument.Parse(document).RootElement.GetProperty("version").GetInt64();
-
-    private static async Task<string> Get(EtcdProgram etcd, string key)
-    {
-        using JsonDocument reply = JsonDocument.Parse(await Post(etcd, "kv/range", new { key = Base64(key) }));
-        return Encoding.UTF8.GetString(reply.RootElement.GetProperty("kvs")[0].GetProperty("value").GetBytesFromBase64());
-    }
-
-    private static async Task Put(EtcdProgram etcd, string key, string value) => await Post(etcd, "kv/put", new { key = Base64(key), value = Base64(value) });
-
-    private static string Base64(string text) => Convert.ToBase64String(Encoding.UTF8.GetBytes(text));
-
-    // etcd's gateway of JSON: not by what RedKite uses.
-    private static async Task<string> Post(EtcdProgram etcd, string path, object body)
-    {
-        using var http = new HttpClient();
-        using var content = new StringContent(JsonSerializer.Serialize(body), Encoding.UTF8, "application/json");
-        using HttpResponseMessage reply = await http.PostAsync(new Uri(etcd.Addresses[0], "/v3/" + path), content, TestContext.Current.CancellationToken);
-        string text = await reply.Content.ReadAsStringAsync(TestContext.Current.CancellationToken);
-        Assert.True(reply.StatusCode == HttpStatusCode.OK, text);
-        return text;
-    }
 
     private static void Until(Func<bool> holds, string what) => Assert.True(SpinWait.SpinUntil(
         () =>

@@ -2,6 +2,7 @@ using System.Globalization;
 using RedKite.Server.Commands.Server;
 using RedKite.Server.SlotMoves;
 using RedKite.Store.Keyspace;
+using RedKite.Testing;
 using RedKite.TestSupport;
 
 namespace RedKite.Server.Tests.Cluster;
@@ -192,6 +193,73 @@ public sealed class ClusterDatabasesTests : IDisposable
         Assert.Equal((cursor, 0), (reply.Items[0].Text, reply.Items[1].Items.Count));
         Assert.Equal("OK", (await set).Text);
         Assert.StartsWith("MOVED 3300 ", a.Execute("CLUSTERSCAN", cursor).Text, StringComparison.Ordinal);
+    }
+
+    // By replication, a takeover, a node that comes back, and a move: with a store.
+    [Fact]
+    public async Task A_replica_and_a_slots_next_node_have_all_databases()
+    {
+        await using RedKiteTestCluster cluster = await RedKiteTestCluster.StartAsync(new RedKiteTestClusterOptions
+        {
+            Shards = 2,
+            ReplicasPerShard = 1,
+            Configure = static options =>
+            {
+                options.Settings["cluster-databases"] = "3";
+                options.Settings["replica-acks"] = "1";
+            },
+        });
+        RedKiteTestNode primary = cluster.PrimaryOf("b"), replica = cluster.ReplicasOf(primary)[0], other = cluster.PrimaryOf("a");
+        for (int i = 0; i < 30; i++) Assert.Equal("OK", In(primary.Server, i % 3, "SET", $"{{b}}{i}", $"{i}").Text);
+        Assert.Equal(1, In(primary.Server, 0, "MOVE", "{b}0", "2").Integer);
+        Assert.Equal(1, In(primary.Server, 1, "COPY", "{b}1", "{b}1", "DB", "2").Integer);
+        Assert.Equal(1, In(primary.Server, 2, "PEXPIRE", "{b}2", "1000000").Integer);
+        Assert.StartsWith("ERR SWAPDB is not allowed", In(primary.Server, 0, "SWAPDB", "0", "1").Text, StringComparison.Ordinal);
+        Assert.Equal("OK", In(primary.Server, 1, "FLUSHDB").Text);
+        Assert.Equal("OK", In(primary.Server, 1, "SET", "{b}new", "1").Text);
+        using (RedKiteSession session = primary.Server.CreateSession())
+        {
+            foreach (string[] command in (string[][])[["MULTI"], ["SELECT", "1"], ["SET", "{b}unit", "1"], ["SELECT", "2"], ["SET", "{b}unit", "2"]]) session.Execute(command);
+            Assert.Equal(4, session.Execute("EXEC").Items.Count);
+        }
+
+        await primary.KillAsync();
+        await cluster.UntilServedAsync();
+        Assert.Same(replica, cluster.PrimaryOf("b"));
+        HasAll(replica.Server);
+
+        // The former primary takes the data of all databases from the new one.
+        await primary.StartAgainAsync();
+        Assert.Equal("OK", In(replica.Server, 2, "SET", "{b}behind", "1").Text);
+        Assert.True(SpinWait.SpinUntil(() => primary.Server.Execute("DBSIZE") is { IsError: false }, WaitMs));
+        using (RedKiteSession session = primary.Server.CreateSession())
+        {
+            session.Execute("READONLY");
+            session.Execute("SELECT", "2");
+            Assert.True(SpinWait.SpinUntil(() => session.Execute("GET", "{b}behind").Text == "1", WaitMs));
+            Assert.Equal("2", session.Execute("GET", "{b}unit").Text);
+            Assert.StartsWith("MOVED", session.Execute("SET", "{b}9", "1").Text, StringComparison.Ordinal);
+        }
+
+        Assert.Equal(1, In(replica.Server, 2, "DEL", "{b}behind").Integer);
+        await cluster.MoveAsync(3300..3301, replica, other);
+        Assert.Same(other, cluster.PrimaryOf("b"));
+        HasAll(other.Server);
+        Assert.Equal((0, 0, 0), (In(replica.Server, 0, "DBSIZE").Integer, In(replica.Server, 1, "DBSIZE").Integer, In(replica.Server, 2, "DBSIZE").Integer));
+
+        // And so have the replicas of the slot's next node.
+        RedKiteTestNode last = cluster.ReplicasOf(other)[0];
+        await other.KillAsync();
+        await cluster.UntilServedAsync();
+        Assert.Same(last, cluster.PrimaryOf("b"));
+        HasAll(last.Server);
+
+        static void HasAll(RedKiteServer server)
+        {
+            Assert.Equal((9, 2, 13), (In(server, 0, "DBSIZE").Integer, In(server, 1, "DBSIZE").Integer, In(server, 2, "DBSIZE").Integer));
+            Assert.Equal(("0", "1", "2", "1", "2"), (In(server, 2, "GET", "{b}0").Text, In(server, 2, "GET", "{b}1").Text, In(server, 2, "GET", "{b}2").Text, In(server, 1, "GET", "{b}unit").Text, In(server, 2, "GET", "{b}unit").Text));
+            Assert.InRange(In(server, 2, "PTTL", "{b}2").Integer, 1, 1_000_000);
+        }
     }
 
     private static void Join(RedKiteServer a, RedKiteServer b)

@@ -10,7 +10,7 @@ using RedKite.Testing;
 namespace RedKite.Server.Tests.Cluster;
 
 /// <summary>Problems of a cluster that are provoked: each is found, names who it is about, and is over when its cause is. And the report, which has no address in a package.</summary>
-public sealed class ClusterFindingTests
+public sealed partial class ClusterFindingTests
 {
     [Fact]
     public async Task A_lost_store_is_found_and_over_when_it_is_back()
@@ -69,7 +69,7 @@ public sealed class ClusterFindingTests
         LeaseDeadline deadline = server.Cluster!.Agreement!.Deadline;
         await LookAsync(cluster);
         ObservedSeconds.Pass(server, 30);
-        await OverAsync(cluster, server); // a node that still goes over to the topology of all may have been found
+        await OverAsync(cluster, server, "cluster-clocks-apart"); // its clock is another one; and a node that still goes over to the topology of all may have been found
 
         node.Store.CutOff();
         clock.Advance(TimeSpan.FromSeconds(400));
@@ -78,7 +78,7 @@ public sealed class ClusterFindingTests
         Assert.Contains("170 seconds of 600 were left", Details(server, "cluster-lease-short"), StringComparison.Ordinal);
         node.Reconnect();
         Assert.True(SpinWait.SpinUntil(() => deadline.Left.TotalSeconds > 500, 60_000));
-        await OverAsync(cluster, server);
+        await OverAsync(cluster, server, "cluster-clocks-apart");
 
         Assert.Equal("OK", server.Execute("CLUSTER", "SETSLOT", "0", "MIGRATING", other.Id).Text);
         Assert.Equal(0, server.Cluster.Watch.Figures().OldestMoveSeconds);
@@ -92,7 +92,7 @@ public sealed class ClusterFindingTests
         await FoundAsync(cluster, server, "cluster-move-long");
         Assert.Contains("A move of slots does not end", Details(server, "cluster-move-long"), StringComparison.Ordinal);
         Assert.Equal("OK", server.Execute("CLUSTER", "SETSLOT", "0", "STABLE").Text);
-        await OverAsync(cluster, server);
+        await OverAsync(cluster, server, "cluster-clocks-apart");
 
         stores[1].IsDeaf = true;
         Assert.Equal("OK", server.Execute("CLUSTER", "DELSLOTS", "0").Text);
@@ -102,7 +102,7 @@ public sealed class ClusterFindingTests
         await FoundAsync(cluster, server, "cluster-versions-apart");
         Assert.Contains(other.EndPoint, Details(server, "cluster-versions-apart"), StringComparison.Ordinal);
         stores[1].IsDeaf = false;
-        await OverAsync(cluster, server);
+        await OverAsync(cluster, server, "cluster-clocks-apart");
     }
 
     [Fact]
@@ -200,10 +200,10 @@ public sealed class ClusterFindingTests
         }
     }
 
-    private static async Task OverAsync(RedKiteTestCluster cluster, RedKiteServer server)
+    private static async Task OverAsync(RedKiteTestCluster cluster, RedKiteServer server, string but = "")
     {
         long start = Environment.TickCount64;
-        while (Findings(server) is { Length: > 0 } found)
+        while (Findings(server).Where(name => name != but).ToArray() is { Length: > 0 } found)
         {
             Assert.True(Environment.TickCount64 - start < 60_000, string.Join(", ", found));
             await LookAsync(cluster);

@@ -46,6 +46,20 @@ public sealed class ClusterNodeTests : IDisposable
         Assert.Equal(content, await File.ReadAllTextAsync(_folder.File("nodes.conf"), TestContext.Current.CancellationToken));
     }
 
+    [Fact]
+    public async Task A_replica_without_data_is_loading_and_one_that_never_takes_over_says_so()
+    {
+        await using RedKiteServer server = await StartAsync();
+        using RespConnection client = RespConnection.Connect(server.Port);
+        string id = server.Execute("CLUSTER", "MYID").Text!;
+        Assert.Equal("OK", server.Execute("CLUSTERX", "SETNODES", $"{id} 127.0.0.1 {server.Port} slave {B}\n{B} 127.0.0.1 {LoopbackPort.Next()} master - 0-16383", "5").Text);
+        string shards = client.Run("CLUSTER SHARDS").ToString();
+        Assert.Matches($@"{B}.*\$health \$online.*{id}.*\$health \$loading", shards);
+        Assert.Contains(" myself,slave " + B, client.Run("CLUSTER NODES").Text, StringComparison.Ordinal);
+        client.Run("CONFIG SET cluster-replica-no-failover yes").IsOk();
+        Assert.Contains(" myself,slave,nofailover " + B, client.Run("CLUSTER NODES").Text, StringComparison.Ordinal);
+    }
+
     // As MIGRATE removes what the target of a slot has accepted and the source has lost since.
     [Fact]
     public async Task What_is_restored_behind_its_time_removes_the_key_of_a_slot_that_comes()

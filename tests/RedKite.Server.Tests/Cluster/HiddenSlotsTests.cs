@@ -108,6 +108,28 @@ public sealed class HiddenSlotsTests : IDisposable
         Assert.Equal(Keys, Held(server));
     }
 
+    // A removal is from the first key to the last one. Slots without keys have none.
+    [Fact]
+    public async Task Cluster_info_says_how_far_the_removal_is()
+    {
+        await using RedKiteServer server = await StartAsync();
+        TakeAway(server);
+        Assert.Equal([0, 0, 0, 0, 0, 0, 0], Removals(server));
+        GiveBack(version: 3);
+        Fill(server);
+        server.Engine.Run.IsBackgroundPaused = true;
+        int own = TakeAway(server, version: 4);
+        Assert.Equal([0, 1, Keys - own, 0, 1, 0, 0], Removals(server));
+        GiveBack(version: 5);
+        Assert.Equal([0, 0, 0, 0, 1, 0, 1], Removals(server));
+        TakeAway(server, version: 6);
+        Assert.Equal([0, 1, Keys - own, 0, 2, 0, 1], Removals(server));
+        server.Engine.Run.IsBackgroundPaused = false;
+        Assert.True(SpinWait.SpinUntil(() => Removals(server) is [0, 0, 0, 0, 2, 1, 1], 60_000));
+
+        void GiveBack(int version) => Assert.Equal("OK", server.Execute("CLUSTERX", "SETNODES", $"{Id(server)} 127.0.0.1 7001 master - 0-16383", version.ToString(CultureInfo.InvariantCulture)).Text);
+    }
+
     // As redis-server 8.0.2: nobody else has them.
     [Fact]
     public async Task A_slot_without_an_owner_keeps_its_keys()
@@ -147,6 +169,10 @@ public sealed class HiddenSlotsTests : IDisposable
         Assert.Equal("OK", server.Execute("CLUSTERX", "SETNODES", $"{Id(server)} 127.0.0.1 7001 master - 0-1000\n{Other} 127.0.0.1 7002 master - 1001-16383", version.ToString(CultureInfo.InvariantCulture)).Text);
         return Enumerable.Range(0, Keys - 1).Count(static i => KeySlot.Of(System.Text.Encoding.ASCII.GetBytes($"key{i}")) <= 1000);
     }
+
+    // Moves, whether keys are removed, how many there were and are gone, and how many removals have begun, ended and been given up.
+    private static long[] Removals(RedKiteServer server) =>
+        [.. server.Execute("CLUSTER", "INFO").Text!.Split("\r\n").Where(static line => line.StartsWith("cluster_slot_migration_", StringComparison.Ordinal)).Select(static line => long.Parse(line.Split(':')[1], CultureInfo.InvariantCulture))];
 
     private static long Held(RedKiteServer server) => server.Engine.Keyspace.Databases[0].Count;
 
