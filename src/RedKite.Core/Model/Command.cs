@@ -194,6 +194,9 @@ internal sealed class Command
     /// <summary>Whether it sends keys to another node, so that it executes whichever of them are here: MIGRATE.</summary>
     internal bool MovesKeys { get; init; }
 
+    /// <summary>Whether it reads values of keys that its arguments do not name: TS.MGET.</summary>
+    internal bool ReadsUnnamedKeys { get; init; }
+
     /// <summary>How it uses sharded channels among its arguments, which have slots as keys do.</summary>
     internal ShardChannelUse ShardChannels { get; init; }
 
