@@ -265,6 +265,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     internal void TakeReply(BlockedClient blocked)
     {
         blocked.Session.Blocked = null;
+        blocked.Session.Own.Deadline = blocked.ReplyDeadline;
         _engine.Blocked.Remove(blocked);
         blocked.Dispose();
         _executor.Time.Read();

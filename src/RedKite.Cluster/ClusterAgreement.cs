@@ -10,6 +10,7 @@ internal sealed class ClusterAgreement : IDisposable
 {
     private const int AttemptsMax = 20; // to replace a topology that others replace, too
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
+    private static readonly TimeSpan OwnersRest = TimeSpan.FromMilliseconds(5); // between looks whether former owners of slots have seen a change
 
     private readonly ServerCore _core;
     private readonly IClusterMember _cluster;
@@ -64,8 +65,12 @@ internal sealed class ClusterAgreement : IDisposable
     internal void LookAgain() => ThreadPool.UnsafeQueueUserWorkItem(static agent => agent.LookAgain(), _agent, preferLocal: false);
 
     /// <summary>
-    /// Changes the topology in the store, unless the change is refused, and waits until this node goes by it. What the change does beside the topology holds in this node alone.
+    /// Changes the topology in the store, unless the change is refused, and waits until this node goes by it, and the nodes that lose slots by it. What the change does beside the topology holds in this node alone.
     /// </summary>
+    /// <remarks>
+    /// A node serves by its lease the slots of the topology that it has seen, which may be an older one. So a slot that has no owner gets one when no node serves by a topology from before, and one that another node
+    /// has is taken from it in a step of its own. Not needed where keys come one by one (IMPORTING): their former node sends clients here for those that it has not got.
+    /// </remarks>
     /// <returns>Why it was refused, as the error of a reply; null: it is in force.</returns>
     internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
     {
@@ -73,7 +78,7 @@ internal sealed class ClusterAgreement : IDisposable
         {
             using var limit = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
             limit.CancelAfter(AnswerLimit);
-            return Change(change, limit.Token).GetAwaiter().GetResult();
+            return Change(change, limit).GetAwaiter().GetResult();
         }
         catch (Exception failure) when (failure is OperationCanceledException or ObjectDisposedException)
         {
@@ -89,8 +94,9 @@ internal sealed class ClusterAgreement : IDisposable
         }
     }
 
-    private async Task<string?> Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, CancellationToken cancellation)
+    private async Task<string?> Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, CancellationTokenSource limit)
     {
+        CancellationToken cancellation = limit.Token;
         for (int i = 0; i < AttemptsMax; i++)
         {
             SharedTopology? shared = await SharedTopology.Read(_store, cancellation);
@@ -101,19 +107,60 @@ internal sealed class ClusterAgreement : IDisposable
             (ClusterState? next, string? refusal) = change(state);
             if (next is null) return refusal;
             long version = before.Version;
+            HashSet<string> losers = [];
             if (next.Topology != shared?.Topology) // a node that has joined by it is a change, too
             {
                 ClusterTopology wanted = next.Topology.WithTerms(before.Terms with { Shards = next.Topology.Terms.Shards, Removed = next.Topology.Terms.Removed });
+                List<int> taken = [.. Slots(slot => FormerOwner(before, wanted, slot) is { } owner && wanted.OwnerOf(slot) is not null && owner != own.SelfId && own.Importing.GetValueOrDefault(slot) != owner)];
+                if (shared is not null && taken.Count > 0)
+                {
+                    await shared.TryReplace(_store, before.WithOwner(taken, null), [], cancellation); // the rest of the change follows in the next attempt
+                    continue;
+                }
+
+                if (shared is not null && Slots(slot => before.OwnerOf(slot) is null && wanted.OwnerOf(slot) is not null).Any()) await UntilGoneBy(before.Version, static _ => true, limit);
                 SharedTopology? replaced = shared is null ? await TryFound(wanted, cancellation) : await shared.TryReplace(_store, wanted, [], cancellation);
                 if (replaced is null) continue;
                 version = replaced.Topology.Version;
+                losers = [.. Slots(static _ => true).Select(slot => FormerOwner(before, wanted, slot)).OfType<string>()];
             }
 
             while (_cluster.State.Topology.Version < version) await Task.Delay(TimeSpan.FromMilliseconds(2), cancellation);
-            return _cluster.ChangeHere(now => (now.WithMovesOf(state, next), null));
+            refusal = _cluster.ChangeHere(now => (now.WithMovesOf(state, next), null));
+            if (losers.Count > 0) await UntilGoneBy(version, losers.Contains, limit);
+            return refusal;
         }
 
         return "ERR the topology is changed by others all the time";
+    }
+
+    private static IEnumerable<int> Slots(Func<int, bool> holds) => Enumerable.Range(0, RedKite.Store.Keyspace.KeySlot.Count).Where(holds);
+
+    // The node that loses a slot; null: none does.
+    private static string? FormerOwner(ClusterTopology before, ClusterTopology after, int slot) => before.OwnerOf(slot)?.Id is { } owner && owner != after.OwnerOf(slot)?.Id ? owner : null;
+
+    // Waits until none of the nodes serves by an older topology. That of one which stands still ends with its lease.
+    private async Task UntilGoneBy(long version, Func<string, bool> isAsked, CancellationTokenSource limit)
+    {
+        limit.CancelAfter(AnswerLimit + TimeSpan.FromMilliseconds(_core.Settings.ClusterLeaseMs));
+        string behind = "";
+        try
+        {
+            while (true)
+            {
+                StoreSnapshot snapshot = await _store.Read(StoreKeys.Nodes, limit.Token);
+                NodeStatus? old = snapshot.Entries.Select(static entry => NodeStatus.Read(entry.Value)).FirstOrDefault(status => status.Serves && status.Version < version && isAsked(status.Node.Id));
+                if (old is null) break;
+                behind = old.Node.Id;
+                await Task.Delay(OwnersRest, limit.Token);
+            }
+        }
+        catch (OperationCanceledException) when (behind.Length > 0 && !_stop.IsCancellationRequested)
+        {
+            throw new TopologyException($"node {behind} has not seen yet who has which slots, and may serve slots that it has lost: try again");
+        }
+
+        limit.CancelAfter(AnswerLimit);
     }
 
     // The first change makes the cluster.

@@ -131,7 +131,7 @@ internal sealed partial class ClusterService : IClusterOwnership
                 ClusterState next = ReferenceEquals(_intended.State, _state) ? _intended.Given! : Given(_state, slots, toId);
                 Events.NoteTopology(next.SelfId, _state.Topology, next.Topology);
                 _state = next;
-                _held = null; // in the same step: another routing costs what writes wait for
+                (_held, _closesHeld) = (null, false); // in the same step: another routing costs what writes wait for
             }
 
             Route();
@@ -163,6 +163,8 @@ internal sealed partial class ClusterService : IClusterOwnership
         long epoch = Math.Max(topology.Epoch, topology.Nodes.Max(static node => node.Epoch)) + 1; // by that, other nodes prefer it as the slots' owner
         return (state.With(topology.WithNode(state.SelfId, topology.Find(state.SelfId)! with { Epoch = epoch }).WithEpoch(epoch)), null);
     });
+
+    public string? SettleFile() => _file.MayHaveRefused ? SaveAgain() : null;
 
     public void Resolve(SlotSet slots, string toId, bool areGiven)
     {

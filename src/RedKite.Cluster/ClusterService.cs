@@ -320,6 +320,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     private void Route()
     {
         ClusterState state = _state;
+        _doubts &= state.Giving.Count > 0; // another topology may have said whose the slots are
         foreach ((int slot, string to) in _giving)
         {
             if (state.Topology.OwnerOf(slot)?.Id == state.SelfId && state.Topology.Find(to) is not null) state = state.WithMigrating(slot, to);

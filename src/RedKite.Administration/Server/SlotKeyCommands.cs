@@ -38,7 +38,8 @@ internal sealed class SlotKeyCommands(ClusterService cluster, ReplicationState r
         }
         else
         {
-            Remove(cmd, [(int)slot], UnlinkReason.Flushed, RefusalOfFlush);
+            bool isHere = IsHere((int)slot);
+            Remove(cmd, [(int)slot], UnlinkReason.Flushed, slot => RefusalOfFlush(slot, isHere));
         }
     }
 
@@ -91,16 +92,22 @@ internal sealed class SlotKeyCommands(ClusterService cluster, ReplicationState r
         Remove(cmd, slots, UnlinkReason.Moved, RefusalOfTrim);
     }
 
-    // Between the last change that the slot's next owner is sent and the change of the owner, a key that is removed here would be there again.
-    private string? RefusalOfFlush(int slot) => RefusalOfDoubt(slot) ?? (cluster.Routing is { } routing && (routing.IsHeld(slot) || routing.IsClosed(slot)) ? BeingGiven : null);
+    // Between the last change that the slot's next owner is sent and the change of the owner, a key that is removed here would be there again. Behind that, what is left lives on there.
+    private string? RefusalOfFlush(int slot, bool wasHere)
+    {
+        if (RefusalOfDoubt(slot) is { } refusal) return refusal;
+        return cluster.Routing is { } routing && (routing.IsHeld(slot) || routing.IsClosed(slot) || (wasHere && !IsHere(slot))) ? BeingGiven : null;
+    }
+
+    private bool IsHere(int slot) => cluster.Routing is { } routing && routing.OwnerOf(slot) == routing.Self;
 
     private string? RefusalOfTrim(int slot) =>
-        RefusalOfDoubt(slot) ?? (cluster.Routing is { } routing && routing.OwnerOf(slot) == routing.Self ? string.Create(CultureInfo.InvariantCulture, $"ERR the slot {slot} is served by this node") : null);
+        RefusalOfDoubt(slot) ?? (IsHere(slot) ? string.Create(CultureInfo.InvariantCulture, $"ERR the slot {slot} is served by this node") : null);
 
     // While it is not known whose a slot is, it may turn out to be this node's, with its keys, or another one's.
     private string? RefusalOfDoubt(int slot)
     {
-        if (cluster.HasLostLease) return "CLUSTERDOWN The cluster is down";
+        if (cluster.HasLostLease || cluster.Routing is { MayBeReplaced: true }) return "CLUSTERDOWN The cluster is down";
         return cluster.Routing?.Doubtful?.Contains(slot) == true ? BeingGiven : null;
     }
 

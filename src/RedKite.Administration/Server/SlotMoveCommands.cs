@@ -297,6 +297,7 @@ internal sealed class SlotMoveCommands(Func<SlotMoveService> service, IClusterOw
         }
 
         string? refusal = cluster.Take(reception.Slots, reception.SourceId);
+        if (refusal is not null && cluster.SettleFile() is not null && cmd.DoElsewhere(host.ReplyLater, () => service().RefuseWhenSettled(reception, refusal))) return;
         reception.NoteTaken(refusal is null);
         if (refusal is not null)
         {
@@ -313,7 +314,7 @@ internal sealed class SlotMoveCommands(Func<SlotMoveService> service, IClusterOw
     {
         if (!TryRangesOrReply(cmd, 4, out SlotSet slots)) return;
         string source = cmd.Text(3);
-        if (!service().EndReceptionsOf(source, slots))
+        if (!service().EndReceptionsOf(source, slots) || cluster.SettleFile() is not null)
         {
             cmd.Reply.Error("TRYAGAIN the slots are being taken"u8);
             return;

@@ -61,6 +61,9 @@ internal interface IClusterOwnership
     /// <summary>Takes slots whose data is here. Returns why not, as the error of a reply; null: they are this node's.</summary>
     string? Take(SlotSet slots, string fromId);
 
+    /// <summary>Writes this node's file again if a change that was refused may be in it, as the disk failed. Returns why it may still be, as the error of a reply; null: the file says what is in force.</summary>
+    string? SettleFile();
+
     /// <summary>Ends a doubt.</summary>
     void Resolve(SlotSet slots, string toId, bool areGiven);
 

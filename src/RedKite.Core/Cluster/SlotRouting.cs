@@ -31,6 +31,7 @@ internal sealed class SlotRouting
     internal SlotRouting(short[] owners, int self, bool isUp, FrozenDictionary<int, int> migrating, SlotSet? held = null)
     {
         (_owners, Self, IsUp, Migrating, _held) = (owners, self, isUp, migrating, held);
+        HasSlots = self != NoNode && owners.AsSpan().Contains((short)self);
         if (!isUp) return;
         bool migrates = migrating.Count > 0;
         for (int slot = 0; slot < owners.Length; slot++)
@@ -67,6 +68,12 @@ internal sealed class SlotRouting
 
     /// <summary>Whether this node removes by itself what has expired, what is evicted and what is of slots elsewhere. With a store, a primary that may not serve does not: its successor's data is what counts.</summary>
     internal bool RemovesKeys { get; init; } = true;
+
+    /// <summary>Whether this node has slots.</summary>
+    internal bool HasSlots { get; }
+
+    /// <summary>Whether another node may serve this one's slots by now: with a store, those of a primary that may not serve.</summary>
+    internal bool MayBeReplaced => !IsUp && !RemovesKeys && Primary == NoNode && HasSlots;
 
     /// <summary>The same while the node's lease has ended. Made once.</summary>
     internal SlotRouting WhenDown => !IsUp && !RemovesKeys ? this : _whenDown ??= new SlotRouting(_owners, Self, isUp: false, Migrating, _held)

@@ -1,3 +1,4 @@
+using RedKite.Net;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Model;
@@ -41,6 +42,7 @@ internal sealed class BlockedClient : IDisposable
     private AwaitedKey[] _keys = []; // ordered by stripe
     private int _state;
     private Func<bool>? _mayBeLost;
+    private OutputDeadline? _deadlineOfServing;
 
     internal BlockedClient(Session session, SavedRequest request, BlockRequest block, StripeSet stripes)
     {
@@ -65,7 +67,7 @@ internal sealed class BlockedClient : IDisposable
     internal required Arrival Arrival { get; init; }
 
     /// <summary>When it was served: its next request arrives then. Null: it was not.</summary>
-    internal Arrival? ServedAt { get; set; }
+    internal Arrival? ServedAt { get; private set; }
 
     internal long DeadlineMs => Block.DeadlineMs;
 
@@ -94,6 +96,21 @@ internal sealed class BlockedClient : IDisposable
 
     /// <summary>The work that it waits for; null: none. Used on the client's thread, with the request's stripes locked.</summary>
     internal SlicedWork? Work { get; set; }
+
+    /// <summary>Until when the replies may leave to what began with the command.</summary>
+    internal OutputDeadline? DeadlineOfBegin { get; init; }
+
+    /// <summary>
+    /// Until when the reply may leave: for work the deadline of its begin, for a client that another command serves that of the moment at which it is served; null: without end, as that a wait has ended
+    /// without a result is executed by nothing. The session's own is of the input that its thread has read last.
+    /// </summary>
+    internal OutputDeadline? ReplyDeadline => ServedAt is null ? null : Work is not null ? DeadlineOfBegin : _deadlineOfServing;
+
+    /// <summary>Notes that its command was executed, and the deadline of that if another command has served it.</summary>
+    internal void NoteServed(OutputDeadline? deadline) => (ServedAt, _deadlineOfServing) = (Arrival.Now(), deadline);
+
+    /// <summary>Whether the client has sent ASKING before the command, which it keeps while it works in slices.</summary>
+    internal bool Asks { get; init; }
 
     /// <summary>How often the work had to begin again because the data had changed.</summary>
     internal int Restarts { get; set; }

@@ -197,6 +197,9 @@ internal sealed class Command
     /// <summary>Whether it uses a key of another database too, of whose slot it is not known what is here while that moves key by key; null: no. Asked where there are several databases.</summary>
     internal RequestRule? UsesOtherDatabase { get; init; }
 
+    /// <summary>Whether it reads values of keys that its arguments do not name: TS.MGET.</summary>
+    internal bool ReadsUnnamedKeys { get; init; }
+
     /// <summary>How it uses sharded channels among its arguments, which have slots as keys do.</summary>
     internal ShardChannelUse ShardChannels { get; init; }
 

@@ -18,7 +18,7 @@ internal struct SessionOwn
     /// <summary>The term in which that was written, if it was.</summary>
     internal AckTerm? UnackedTerm;
 
-    /// <summary>Until when the reply may leave of what was begun last, or of what another command has executed for the client since; null: without end.</summary>
+    /// <summary>Until when the reply may leave of what was begun last; null: without end. That of a command which has blocked is the blocked client's (<see cref="BlockedClient.ReplyDeadline"/>).</summary>
     internal OutputDeadline? Deadline;
 
     /// <summary>Bytes of the connection's buffers as its loop last counted them.</summary>

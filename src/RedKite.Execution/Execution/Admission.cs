@@ -17,6 +17,7 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
 {
     internal const string LastSave = "ERR The server is saving its data for the last time and will stop.";
     internal const string ReadOnlyReplica = "READONLY You can't write against a read only replica.";
+    private const string IsLoading = "LOADING Redis is loading the dataset in memory";
     private const string OutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
 
     private readonly Engine _engine = core.Engine;
@@ -142,8 +143,9 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
         return true;
     }
 
-    /// <summary>The refusal of a command that has worked in slices, and now executes; null: it does.</summary>
-    internal string? RefusalOfWorked(scoped in CommandContext cmd, Command command) => _slots.RefusalOfWorked(cmd, command);
+    /// <summary>The refusal of a command that has worked in slices, and now executes; null: it does. A replica may have begun to load other data in between.</summary>
+    internal string? RefusalOfWorked(scoped in CommandContext cmd, Command command) =>
+        _slots.RefusalOfWorked(cmd, command) ?? (IsRefusedWhileLoading(cmd, command) ? IsLoading : null);
 
     /// <summary>The refusal of a command of the short path, which has come by the slots without this; null: it executes.</summary>
     internal string? RefusalOfLateShort(scoped in CommandContext cmd, Command command) => _slots.RefusalOfShort(cmd, command) ?? RefusalOfLateWrite(cmd, command);
@@ -187,7 +189,7 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
     // What the server cannot do at the moment.
     private string? RefusalOfServer(scoped in CommandContext cmd, Command command)
     {
-        if (IsRefusedWhileLoading(cmd, command)) return "LOADING Redis is loading the dataset in memory";
+        if (IsRefusedWhileLoading(cmd, command)) return IsLoading;
         ServerAttention flags = _engine.Attention.Flags;
         if ((flags & ServerAttention.ChangesRequested) != 0) _engine.Changes.ApplyUnlessBusy();
         if ((flags & ServerAttention.ScriptBusy) != 0 && !command.Is(CommandFlags.AllowBusy) && _engine.Script.BusyReply is { } busy) return busy;

@@ -34,7 +34,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         if (_used is not { } routing) return null;
         _environment.Time.KeepExpired(!routing.RemovesKeys);
         account.BeginIn(KeySlot.None);
-        if (!MayHaveKeys(command)) return null;
+        if (!MayHaveKeys(command)) return routing.MayBeReplaced ? TextOf(Decide(cmd, command, routing, Look.No), routing, cmd.Session) : null;
         bool isQueued = Admission.IsQueued(cmd, command);
         Decision decision = Decide(cmd, command, routing, isQueued ? Look.Locking : Look.No);
         account.BeginIn(decision.Slot);
@@ -46,7 +46,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
     internal string? RefusalWithLocks(scoped in CommandContext cmd, Command command)
     {
         SlotRouting? routing = Routing;
-        if (routing is null || (routing == _used && !_isMoving) || !MayHaveKeys(command)) return null;
+        if (routing is null || (routing == _used && !_isMoving)) return null;
         return TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
     }
 
@@ -54,15 +54,16 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
     internal string? RefusalOfQueued(scoped in CommandContext cmd)
     {
         SlotRouting? routing = Routing;
-        if (routing is null || routing == _used || !MayHaveKeys(cmd.Command)) return null;
+        if (routing is null || routing == _used) return null;
         return TextOf(Decide(cmd, cmd.Command, routing, Look.Yes), routing, cmd.Session);
     }
 
-    /// <summary>The same for a command that has worked in slices, and now executes: its slot may have gone in between. MIGRATE, which moves it, goes on.</summary>
+    /// <summary>The same for a command that has worked in slices, and now executes: its slot, or key, may have gone in between. MIGRATE, which moves it, goes on while the node serves.</summary>
     internal string? RefusalOfWorked(scoped in CommandContext cmd, Command command)
     {
-        if (Routing is not { } routing || command.MovesKeys || !command.Is(CommandFlags.Write) || !MayHaveKeys(command)) return null;
-        return TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
+        if (Routing is not { } routing) return null;
+        if (!command.MovesKeys) return TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
+        return routing.IsUp ? null : TextOf(new Decision(routing.AllowsReadsWhenDown ? Verdict.IsDownForWrites : Verdict.IsDown, KeySlot.None), routing, cmd.Session);
     }
 
     /// <summary>The same for a command of the short path, whose one key is locked.</summary>
@@ -83,7 +84,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
     /// <summary>Why a script may not execute the command that it calls, whose stripes are locked; null: it may.</summary>
     internal string? RefusalOfScripted(scoped in CommandContext cmd)
     {
-        if (Routing is not { } routing || !MayHaveKeys(cmd.Command)) return null;
+        if (Routing is not { } routing) return null;
         Decision decision = Decide(cmd, cmd.Command, routing, Look.Yes);
         switch (decision.Verdict)
         {
@@ -107,8 +108,18 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
 
     private static bool MayHaveKeys(Command command) => command.Keys.Length > 0 || command.RunsQueued;
 
+    // What writes without naming a key, or reads what it finds by itself, is about keys that another node may serve by now.
+    private static Verdict VerdictWithoutKeys(Command command, SlotRouting routing)
+    {
+        bool writes = command.Is(CommandFlags.Write);
+        if (!routing.MayBeReplaced || (!writes && !command.ReadsUnnamedKeys)) return Verdict.Executes;
+        if (!routing.AllowsReadsWhenDown) return Verdict.IsDown;
+        return writes ? Verdict.IsDownForWrites : Verdict.Executes;
+    }
+
     private Decision Decide(scoped in CommandContext cmd, Command command, SlotRouting routing, Look look)
     {
+        if (!MayHaveKeys(command)) return new Decision(VerdictWithoutKeys(command, routing), KeySlot.None);
         var keys = new KeysSeen { Slot = KeySlot.None };
         Verdict verdict = Verdict.Executes;
         bool executesMigrate = false;
@@ -123,7 +134,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
             {
                 var each = new CommandContext(_environment, cmd.Session, queued.Input, cmd.Reply, queued.DatabaseIndex);
                 each.Begin(queued.Command, queued.Arguments, queued.FirstKeyHash);
-                verdict = See(each, queued.Command, routing, look, ref keys);
+                verdict = MayHaveKeys(queued.Command) ? See(each, queued.Command, routing, look, ref keys) : VerdictWithoutKeys(queued.Command, routing);
                 if (verdict != Verdict.Executes) break;
             }
         }

@@ -91,7 +91,7 @@ internal sealed class LoopBlockedClients(Engine engine, EventLoop loop, CommandE
         {
             executor.Metrics.CountWrite();
             client.Reply ??= [Payload.Of(engine.Buffers, client.Block.ReplyAtDeadline(session.Resp3))];
-            connection.BeginReplies(client.ServedAt is null ? null : session.Own.Deadline); // that a wait has ended without a result is executed by nothing
+            connection.BeginReplies(client.ReplyDeadline);
             if (session.Own.UnackedOffset != 0) AwaitAcks(connection, session, client.Reply);
             foreach (Payload part in client.Reply) session.Deliver(part);
             connection.EndReplies();

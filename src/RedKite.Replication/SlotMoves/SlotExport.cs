@@ -262,7 +262,8 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
             service.Step("acknowledged");
             Check();
             if (_core.Replication.IsReplica) throw new IOException("the source has become a replica");
-            return _ownership.HasStore ? GiveByStore(Math.Max(pauseMs - (_core.Clock.SteadyMs - startMs), 1)) : Give();
+            leftMs = Math.Max(pauseMs - (_core.Clock.SteadyMs - startMs), 1);
+            return _ownership.HasStore ? GiveByStore(leftMs) : Give(leftMs);
         }
         finally
         {
@@ -316,15 +317,18 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
         return true;
     }
 
-    private bool Give()
+    // Reads wait, too: from when the destination is asked on, its clients may write to the slots.
+    private bool Give(long leftMs)
     {
-        switch (_ownership.TryGive(move.Slots, move.SourceId, move.TargetId, Take))
+        _ownership.Hold(move.Slots, closes: true);
+        switch (_ownership.TryGive(move.Slots, move.SourceId, move.TargetId, () => Take(leftMs)))
         {
             case GiveOutcome.Given:
                 move.End(SlotMoveState.Completed, "", NowMs);
                 break;
             case GiveOutcome.Unknown:
                 move.Enter(SlotMoveState.InDoubt, NowMs);
+                service.Parts.SlotsMoved(); // blocked clients do not wait for slots that this node may not serve
                 throw new SlotDoubtException();
             default:
                 throw new IOException(_refusal ?? "the slots could not be given to the destination");
@@ -334,14 +338,15 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
         return true;
     }
 
-    private GiveOutcome Take()
+    // Clients wait as long as they may; if there is no answer by then, it is asked for.
+    private GiveOutcome Take(long leftMs)
     {
         try
         {
             service.Step("asking");
             Connection.Send("CLUSTER", "SYNCSLOTS", "TAKE", move.Id);
             service.Step("taking");
-            if (!Connection.WaitForInput(SlotMoveLimits.TakeMsMax)) return GiveOutcome.Unknown;
+            if (!Connection.WaitForInput((int)leftMs)) return GiveOutcome.Unknown;
             string reply = Connection.ReceiveLine();
             if (reply[0] == '+')
             {

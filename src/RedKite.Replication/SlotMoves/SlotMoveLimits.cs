@@ -23,7 +23,4 @@ internal static class SlotMoveLimits
 
     /// <summary>How long keys of an earlier move may take to be removed at the destination.</summary>
     internal const int RemovalMsMax = 60_000;
-
-    /// <summary>How long the answer to the last step is waited for. Without one it is asked for again.</summary>
-    internal const int TakeMsMax = 5_000;
 }

@@ -211,6 +211,21 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         return SlotMoveLimits.Promised + revision.ToString(System.Globalization.CultureInfo.InvariantCulture);
     }
 
+    /// <summary>
+    /// Refuses to take slots, when this node's file does not say any more that it has: a start in between would go by that. Until then what was received stays. On a thread of its own.
+    /// </summary>
+    /// <returns>The reply; null: the node stops, and the source asks what came of it.</returns>
+    internal byte[]? RefuseWhenSettled(SlotReception reception, string refusal)
+    {
+        while (parts.Ownership.SettleFile() is not null)
+        {
+            if (_stopping.Token.WaitHandle.WaitOne(RetryMs)) return null;
+        }
+
+        reception.EndTaking();
+        return System.Text.Encoding.UTF8.GetBytes($"-{refusal}\r\n");
+    }
+
     // The routing decides, as it does for commands: what was received is this node's as soon as the routing says so.
     private void Keep(SlotReception reception)
     {
@@ -263,7 +278,7 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     {
         lock (_lock)
         {
-            if (_isResolving || parts.Ownership.Doubtful.Count == 0) return;
+            if (_isResolving || (parts.Ownership.Doubtful.Count == 0 && !_moves.Exists(IsInDoubt))) return;
             _isResolving = true;
         }
 
@@ -317,8 +332,14 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     {
         while (!_stopping.IsCancellationRequested)
         {
+            SlotMove[] moves = Array.FindAll(Moves, IsInDoubt); // before the slots: those of a move that is among them are in doubt by then
             IReadOnlyDictionary<int, string> doubtful = parts.Ownership.Doubtful;
-            if (doubtful.Count == 0) break;
+            if (doubtful.Count == 0)
+            {
+                foreach (SlotMove ended in moves) EndByOwner(ended);
+                break;
+            }
+
             string id = doubtful.First().Value;
             SlotSet slots = SlotSet.Of(slot => doubtful.TryGetValue(slot, out string? to) && to == id);
             try
@@ -342,6 +363,17 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         }
 
         lock (_lock) _isResolving = false;
+    }
+
+    // With a store, the thread of the move waits for what becomes of it.
+    private bool IsInDoubt(SlotMove move) => move.State == SlotMoveState.InDoubt && !parts.Ownership.HasStore;
+
+    // Another topology has ended the doubt.
+    private void EndByOwner(SlotMove move)
+    {
+        bool areGiven = move.Slots.Slots().All(slot => parts.Ownership.OwnerOf(slot) == move.TargetId);
+        move.End(areGiven ? SlotMoveState.Completed : SlotMoveState.Failed, areGiven ? "" : "another topology says whose the slots are", parts.Core.Clock.NowMs);
+        Log(move);
     }
 
     /// <summary>Lets the commands end that began by an older routing, and sends what waits for slots of others there.</summary>

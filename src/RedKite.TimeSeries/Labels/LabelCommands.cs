@@ -19,13 +19,13 @@ internal sealed class LabelCommands
         Family = new(SeriesCommands.Group, SeriesCommands.Category,
         [
             new("TS.MGET", -3, CommandFlags.ReadOnly | CommandFlags.WalksStripes, KeySpecs.None, MGet,
-                new("1.0.0", "O(n) where n is the number of series that match", "Returns the newest samples of series by their labels.", $"[LATEST] {LabelOptions} {FilterSyntax}")) { Module = ServerModule.TimeSeries },
+                new("1.0.0", "O(n) where n is the number of series that match", "Returns the newest samples of series by their labels.", $"[LATEST] {LabelOptions} {FilterSyntax}")) { Module = ServerModule.TimeSeries, ReadsUnnamedKeys = true },
             new("TS.MRANGE", -4, CommandFlags.ReadOnly | CommandFlags.WalksStripes, KeySpecs.None, MRange,
-                new("1.0.0", RangeCommands.Complexity, "Returns a range of series by their labels, oldest first.", RangeSyntax)) { Module = ServerModule.TimeSeries },
+                new("1.0.0", RangeCommands.Complexity, "Returns a range of series by their labels, oldest first.", RangeSyntax)) { Module = ServerModule.TimeSeries, ReadsUnnamedKeys = true },
             new("TS.MREVRANGE", -4, CommandFlags.ReadOnly | CommandFlags.WalksStripes, KeySpecs.None, MRevRange,
-                new("1.4.0", RangeCommands.Complexity, "Returns a range of series by their labels, newest first.", RangeSyntax)) { Module = ServerModule.TimeSeries },
+                new("1.4.0", RangeCommands.Complexity, "Returns a range of series by their labels, newest first.", RangeSyntax)) { Module = ServerModule.TimeSeries, ReadsUnnamedKeys = true },
             new("TS.QUERYINDEX", -2, CommandFlags.ReadOnly | CommandFlags.WalksStripes, KeySpecs.None, QueryIndex,
-                new("1.0.0", "O(n) where n is the number of series that match", "Returns the keys of series by their labels.", "filterExpr [filterExpr ...]")) { Module = ServerModule.TimeSeries },
+                new("1.0.0", "O(n) where n is the number of series that match", "Returns the keys of series by their labels.", "filterExpr [filterExpr ...]")) { Module = ServerModule.TimeSeries, ReadsUnnamedKeys = true },
         ]);
     }
 

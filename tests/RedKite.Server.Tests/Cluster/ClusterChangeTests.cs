@@ -51,6 +51,38 @@ public sealed class ClusterChangeTests
         Assert.NotEqual(before, FileOf(disk));
     }
 
+    // A start would go by the file, in which the change may be: the source hears nothing until it is not, and what was received stays.
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Slots_are_not_refused_while_the_file_may_say_that_they_are_taken(bool asks)
+    {
+        await using DiskServer disk = await StartDiskAsync();
+        string id = disk.Run("CLUSTER MYID").Text!;
+        Assert.Equal("OK", disk.Server.Execute("CLUSTERX", "SETNODES", $"{id} 127.0.0.1 7001 master -\n{Other} 127.0.0.1 7002 master - 0-16383", "1").Text);
+        string before = FileOf(disk);
+        using RespConnection source = RespConnection.Connect(disk.Server.Port), other = RespConnection.Connect(disk.Server.Port);
+        source.Run($"CLUSTER SYNCSLOTS ESTABLISH {new string('1', 40)} {Other} 0 16383").IsOk();
+        source.Run("SET foo 1").IsOk();
+        int failures = 0;
+        disk.Files.Plan = call =>
+        {
+            if (call.Operation != "sync folder") return null;
+            Interlocked.Increment(ref failures);
+            return new FileFault(FileFault.InputOutput);
+        };
+        source.SendCommand("CLUSTER SYNCSLOTS TAKE x");
+        disk.WaitFor(() => Volatile.Read(ref failures) > 2, "the disk"); // of the change, of its end, and again
+        if (asks) other.Run($"CLUSTER SYNCSLOTS OWNS {Other} 0 16383").IsError("TRYAGAIN the slots are being taken");
+        Assert.Equal(1, disk.Server.Engine.Keyspace.Databases[0].Count);
+        disk.Files.Plan = null;
+        if (asks) Assert.Equal(RespValue.Closed, source.Read()); // the reception has ended with the question
+        else Assert.StartsWith("ERR the cluster's configuration cannot be written", source.Read().Text, StringComparison.Ordinal);
+        Assert.Equal(before, FileOf(disk));
+        other.Run($"CLUSTER SYNCSLOTS OWNS {Other} 0 16383").IsInteger(0);
+        disk.WaitFor(() => disk.Server.Engine.Keyspace.Databases[0].Count == 0, "the removal");
+    }
+
     [Fact]
     public async Task No_key_is_locked_while_a_slot_is_given_away_on_the_disk()
     {

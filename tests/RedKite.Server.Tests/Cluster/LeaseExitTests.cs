@@ -1,6 +1,7 @@
 using RedKite.Net;
 using RedKite.Server.Cluster;
 using RedKite.Server.Model;
+using RedKite.Server.Tests.Migration;
 using RedKite.Server.Tests.Replication;
 using RedKite.TestSupport;
 
@@ -82,6 +83,86 @@ public sealed class LeaseExitTests : IAsyncDisposable
         _clock.HasPassed = () => waiting.OutputBytes > 0; // it looks when they are queued, too
         other.SendCommand(serves);
         IsClosed(client);
+    }
+
+    // The copy is complete in time.
+    [Fact]
+    public async Task Work_in_slices_that_outlives_the_lease_gets_no_reply()
+    {
+        await StartAsync();
+        RedKiteClient client = Server.CreateClient();
+        RespConnection connection = Connect();
+        FillLarge();
+        long before = Server.Loops[0].Sliced.Runner.Slices;
+        EndsWhenWritten(keys: 2);
+        IsClosed(connection, "COPY large {large}2");
+        Assert.True(Server.Loops[0].Sliced.Runner.Slices > before, "it did not take slices");
+        EndsWhenWritten(keys: 3);
+        Fails(() => client.Execute("COPY", "large", "{large}3"));
+        EndsWhenWritten(keys: 4);
+        await Assert.ThrowsAsync<IOException>(() => client.ExecuteAsync(["COPY", "large", "{large}4"], TestContext.Current.CancellationToken).AsTask());
+        Assert.Equal(4, Server.Engine.Keyspace.Databases[0].Count);
+        Assert.Equal(3, _lease.Late);
+    }
+
+    // The lease ends in the midst of it, and begins anew: another node may have served in between.
+    [Theory]
+    [InlineData("COPY large {large}2")]
+    [InlineData("ARGREP large - + MATCH needle")]
+    public async Task Work_in_slices_is_answered_in_the_term_of_its_begin(string command)
+    {
+        await StartAsync();
+        RespConnection client = Connect();
+        FillLarge();
+        bool begins = true;
+        _clock.Looked = () =>
+        {
+            if (Server.Engine.Blocked.Count != 1 || !begins) return;
+            begins = false;
+            _lease.End();
+            Begin();
+        };
+        IsClosed(client, command);
+        Assert.False(begins);
+        Assert.Equal(1, _lease.Late);
+    }
+
+    // The other node may have the slot by now, and has not got what was written to the key since.
+    [Fact]
+    public async Task A_key_that_was_sent_elsewhere_stays_when_the_lease_has_ended()
+    {
+        await StartAsync();
+        RespConnection client = Connect();
+        client.Run("SET key value").IsOk();
+        using var target = new HeldTarget { Script = static _ => "+OK\r\n", Holds = true, HeldName = "RESTORE-ASKING" };
+        client.SendCommand($"MIGRATE 127.0.0.1 {target.Port} key 0 60000");
+        target.WaitUntilHeld();
+        _lease.End();
+        target.GoOn();
+        IsClosed(client);
+        Assert.Equal(1, Server.Engine.Keyspace.Databases[0].Count);
+    }
+
+    // What the client has sent while it waits has the deadline of its own time.
+    [Fact]
+    public async Task Input_behind_a_client_that_is_served_does_not_change_until_when_its_reply_may_leave()
+    {
+        await StartAsync();
+        RespConnection client = Connect();
+        client.SendCommand("BLPOP list 0");
+        _node.WaitFor(() => Server.Engine.Blocked.Count == 1, "the wait");
+        Connection waiting = Server.Loops[0].Loop.Connections.Single(static connection => SessionOf(connection).Blocked is not null);
+        int executed = -1;
+        OnLoop(() =>
+        {
+            Task.Run(() => Server.Execute("RPUSH", "list", "a"), TestContext.Current.CancellationToken).Wait(); // what it serves is posted to this loop
+            _lease.End();
+            Begin();
+            executed = Server.Loops[0].Received(waiting, CommandLine.Encode(CommandLine.Split("PING")));
+        });
+        IsClosed(client);
+        Assert.Equal(0, executed);
+        Assert.Equal(1, _lease.Late);
     }
 
     // They have no key, and what has one is refused when it has worked.
@@ -197,6 +278,84 @@ public sealed class LeaseExitTests : IAsyncDisposable
         client.Run("TRIMSLOTS RANGES 1 12182 12182").IsError("CLUSTERDOWN The cluster is down");
         Begin();
         client.Run("GET foo").IsBulk("1");
+    }
+
+    // What was left of it would live on at the node that it went to.
+    [Fact]
+    public async Task A_slot_that_leaves_while_it_is_emptied_is_not_said_to_be_empty()
+    {
+        const int Keys = 100;
+        string other = new('b', 40);
+        await StartAsync();
+        RespConnection client = Connect();
+        client.Run($"CLUSTERX SETNODES \"{client.Run("CLUSTER MYID").Text} 127.0.0.1 7001 master - 0-16383\n{other} 127.0.0.1 7002 master -\" 100").IsOk();
+        for (int i = 0; i < Keys; i++) client.Run($"SET {{foo}}{i} 1").IsOk();
+        bool leaves = true;
+        _clock.Looked = () =>
+        {
+            if (Server.Engine.Keyspace.Databases[0].Count == Keys || !leaves) return;
+            leaves = false;
+            Assert.Null(Server.Cluster!.ChangeHere(state => (state.With(state.Topology.WithOwner([12182], other)), null)));
+        };
+        client.Run("CLUSTER FLUSHSLOT 12182").IsError("TRYAGAIN The slot is being given to another node");
+        Assert.False(leaves);
+    }
+
+    // What writes, or reads values, and names no key is about the keys of all slots.
+    [Theory]
+    [InlineData("FLUSHALL", true)]
+    [InlineData("FLUSHDB", true)]
+    [InlineData("FUNCTION FLUSH", true)]
+    [InlineData("FUNCTION LOAD \"#!lua name=lib\nredis.register_function('f', function() return 1 end)\"", true)]
+    [InlineData("CLUSTER FLUSHSLOT 0", true)]
+    [InlineData("TS.MGET FILTER a=b", false)]
+    [InlineData("TS.MRANGE - + FILTER a=b", false)]
+    [InlineData("TS.MREVRANGE - + FILTER a=b", false)]
+    [InlineData("TS.QUERYINDEX a=b", false)]
+    public async Task What_names_no_key_is_refused_without_a_lease(string command, bool writes)
+    {
+        const string Down = "CLUSTERDOWN The cluster is down";
+        await StartAsync();
+        RespConnection client = Connect(), queues = Connect();
+        client.Run("SET foo 1").IsOk();
+        queues.Run("MULTI").IsOk();
+        queues.Run(command).IsSimple("QUEUED");
+        _lease.End();
+        client.Run(command).IsError(Down);
+        client.Run("MULTI").IsOk();
+        client.Run(command).IsError(Down);
+        client.Run("EXEC").IsError("EXECABORT Transaction discarded because of previous errors.");
+        queues.Run("EXEC").IsError(Down);
+        client.Run("DBSIZE").IsInteger(1);
+        if (command.StartsWith("FLUSH", StringComparison.Ordinal) || !writes) Assert.Contains("while the cluster is down", client.Run($"EVAL \"return redis.call('{string.Join("','", command.Split(' '))}')\" 0").Text, StringComparison.Ordinal);
+
+        // A lease by which it may not serve: the store has not chosen it, or its shard is sealed.
+        Begin();
+        SlotRouting routing = Server.Engine.Routing.Value!;
+        Server.Engine.Routing.Use(routing.WhenDown);
+        client.Run(command).IsError(Down);
+        Server.Engine.Routing.Use(routing);
+
+        client.Run("CONFIG SET cluster-allow-reads-when-down yes").IsOk();
+        _lease.End();
+        if (writes) client.Run(command).IsError("CLUSTERDOWN The cluster is down and only accepts read commands");
+        else Assert.False(client.Run(command).IsError);
+        client.Run("GET foo").IsBulk("1");
+        Begin();
+        Assert.False(client.Run(command).IsError);
+    }
+
+    // A node that has no slots has nothing that another one could serve: its keys are removed before it joins.
+    [Fact]
+    public async Task A_node_without_slots_is_emptied_without_a_lease()
+    {
+        await StartAsync();
+        RespConnection client = Connect();
+        client.Run("SET foo 1").IsOk();
+        client.Run("CLUSTER DELSLOTSRANGE 0 16383").IsOk();
+        _lease.End();
+        client.Run("FLUSHALL").IsOk();
+        client.Run("DBSIZE").IsInteger(0);
     }
 
     [Fact]
@@ -324,6 +483,9 @@ public sealed class LeaseExitTests : IAsyncDisposable
         _clock.HasPassed = () => Server.Engine.Keyspace.Databases[0].Count >= keys;
         Begin(); // anew, if a command has seen that it had ended
     }
+
+    // An array that is copied, and searched, in slices.
+    private void FillLarge() => Assert.Equal(200_000, Server.Execute(["ARSET", "large", "0", .. Enumerable.Repeat("abcdefgh", 199_999), "needle"]).Integer);
 
     private RespConnection Connect()
     {

@@ -1,5 +1,7 @@
 using System.Collections.Concurrent;
 using System.Globalization;
+using RedKite.Server.Loops;
+using RedKite.Server.Model;
 using RedKite.Server.SlotMoves;
 using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
@@ -168,6 +170,120 @@ public sealed partial class SlotMoveTests : IDisposable
         Assert.StartsWith("MOVED ", pair.A.Execute("GET", "string").Text, StringComparison.Ordinal);
         Assert.Equal(before, DigestsOf(pair.B));
         Assert.True(SpinWait.SpinUntil(() => Held(pair.A) == 0, WaitMs));
+    }
+
+    // Its clients may have written to the slots already: what is read at the source would be old.
+    [Fact]
+    public async Task Reads_at_the_source_wait_while_the_destination_takes_the_slots()
+    {
+        await using Pair pair = await StartAsync();
+        Fill(pair.A);
+        using RespConnection reader = RespConnection.Connect(pair.A.Port), writer = RespConnection.Connect(pair.B.Port);
+        long id = reader.Run("CLIENT ID").Number;
+        bool wrote = false;
+        pair.MovesOfA.WatchSteps(name =>
+        {
+            if (name != "taking") return;
+            wrote = SpinWait.SpinUntil(() => writer.Run("SET string newer").Marker == '+', WaitMs);
+            Session session = pair.A.Engine.Clients.Find(id)!;
+            long executed = session.Counts.CommandsProcessed;
+            reader.SendCommand("GET string");
+            SpinWait.SpinUntil(() => session.IsPaused || session.Counts.CommandsProcessed != executed, WaitMs);
+        });
+        pair.Move();
+        Assert.True(wrote);
+        Assert.StartsWith("MOVED ", reader.Read().Text, StringComparison.Ordinal);
+        Assert.Equal("newer", writer.Run("GET string").Text);
+    }
+
+    // The destination does not answer: writes wait no longer than the setting says, and nothing waits for the slots until it is known whose they are.
+    [Fact]
+    public async Task A_source_in_doubt_lets_writes_go_on_and_no_client_waits_for_the_slots()
+    {
+        await using Pair pair = await StartAsync();
+        Fill(pair.A);
+        pair.A.Execute("CONFIG", "SET", "cluster-move-pause-ms", "1000");
+        using RespConnection pops = RespConnection.Connect(pair.A.Port), claims = RespConnection.Connect(pair.A.Port);
+        pops.SendCommand("BLPOP nothing 0");
+        pair.A.Execute("XREADGROUP", "GROUP", "group", "me", "STREAMS", "stream", ">");
+        claims.SendCommand("XREADGROUP GROUP group other BLOCK 0 CLAIM 60000000 STREAMS stream >");
+        Assert.True(SpinWait.SpinUntil(() => pair.A.Engine.Blocked.Count == 2, WaitMs));
+        using var answers = new ManualResetEventSlim();
+        using var silent = new CountdownEvent(pair.B.Loops.Length);
+        pair.MovesOfA.WatchSteps(name =>
+        {
+            if (name != "asking") return;
+            foreach (SessionLoop loop in pair.B.Loops)
+            {
+                loop.Loop.Post(() =>
+                {
+                    silent.Signal();
+                    SpinWait.SpinUntil(() => answers.IsSet, WaitMs);
+                });
+            }
+
+            SpinWait.SpinUntil(() => silent.IsSet, WaitMs);
+        });
+        SlotMove move = pair.MoveToEnd(final: false);
+        Assert.Equal(SlotMoveState.InDoubt, move.State);
+        pops.Read().IsError("CLUSTERDOWN Hash slot not served");
+        claims.Read().IsError("CLUSTERDOWN Hash slot not served");
+        pops.Run("FUNCTION FLUSH").IsOk(); // it writes, and waits for nothing
+        answers.Set();
+        Assert.True(SpinWait.SpinUntil(() => move.HasEnded, WaitMs));
+    }
+
+    // Time alone serves it: no command was admitted by its slot.
+    [Fact]
+    public async Task A_client_that_is_served_by_time_waits_while_its_slot_is_held()
+    {
+        await using Pair pair = await StartAsync();
+        using RespConnection claims = RespConnection.Connect(pair.A.Port), other = RespConnection.Connect(pair.A.Port);
+        other.Run("XGROUP CREATE stream group 0 MKSTREAM").IsOk();
+        other.Run("XADD stream 1-1 a 1");
+        other.Run("XREADGROUP GROUP group me STREAMS stream >");
+        claims.SendCommand("XREADGROUP GROUP group other BLOCK 0 CLAIM 60000 STREAMS stream >");
+        Assert.True(SpinWait.SpinUntil(() => pair.A.Engine.Blocked.Count == 1, WaitMs));
+        pair.A.Cluster!.Hold(SlotSet.Of([new SlotRange(0, KeySlot.Count - 1)]));
+        other.Run("XCLAIM stream group me 0 1-1 IDLE 100000 JUSTID");
+        using var hasLooked = new ManualResetEventSlim();
+        pair.A.Loops[0].Loop.Post(() =>
+        {
+            pair.A.Loops[0].Executor.Invoker.Blocked.NoteLooks(long.MaxValue - 1);
+            pair.A.Loops[0].Executor.Invoker.Blocked.ServeNoted();
+            hasLooked.Set();
+        });
+        Assert.True(SpinWait.SpinUntil(() => hasLooked.IsSet, WaitMs));
+        Assert.Equal(1, pair.A.Engine.Blocked.Count);
+        pair.A.Cluster.Hold(null);
+        Assert.Contains("1-1", claims.Read().ToString(), StringComparison.Ordinal);
+    }
+
+    // One that has the slots elsewhere, or not the destination. One that has them here does not: the destination may have them nevertheless.
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_topology_ends_a_doubt(bool areGiven)
+    {
+        await using Pair pair = await StartAsync();
+        Fill(pair.A);
+        pair.MovesOfA.WatchSteps(name =>
+        {
+            if (name == "asking") pair.B.DisposeAsync().AsTask().Wait(WaitMs);
+        });
+        SlotMove move = pair.MoveToEnd(final: false);
+        Assert.Equal(SlotMoveState.InDoubt, move.State);
+        (string a, string b) = (pair.A.Cluster!.SelfId, pair.B.Cluster!.SelfId);
+        string list = areGiven ? $"{a} 127.0.0.1 {pair.A.Port} master -\n{b} 127.0.0.1 7002 master - 0-16383" : $"{a} 127.0.0.1 {pair.A.Port} master - 0-16383";
+        Assert.Equal("OK", pair.A.Execute("CLUSTERX", "SETNODES", list, "9").Text);
+        Assert.True(SpinWait.SpinUntil(() => move.HasEnded, WaitMs));
+        Assert.Equal(areGiven ? SlotMoveState.Completed : SlotMoveState.Failed, move.State);
+        Assert.Equal(0, pair.MovesOfA.Active);
+        Assert.StartsWith(areGiven ? "MOVED " : "value", pair.A.Execute("GET", "string").Text, StringComparison.Ordinal);
+        if (areGiven) return;
+        list += $"\n{b} 127.0.0.1 7002 master -";
+        Assert.Equal("OK", pair.A.Execute("CLUSTERX", "SETNODES", list, "10").Text);
+        Assert.Null(pair.A.Cluster.Intend(SlotSet.Of([new SlotRange(0, 0)]), a, b)); // slots move again
     }
 
     [Theory]

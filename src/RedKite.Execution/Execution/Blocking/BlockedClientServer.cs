@@ -18,6 +18,9 @@ namespace RedKite.Server.Execution.Blocking;
 /// </remarks>
 internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runner, Admission admission, CommandAccount account, NotedKeys noted)
 {
+    // How soon a client is looked at again whose slot is about to be another node's.
+    private const int HeldLookMs = 10;
+
     private readonly Engine _engine = core.Engine;
     private readonly Keyspace _keyspace = core.Keyspace;
     private readonly CommandEnvironment _environment = core.Environment;
@@ -27,6 +30,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     private ISyncedLog? _log; // of before the command in progress, if it is one of the host's
     private long _logFailures;
     private long? _readyMs; // null: the time of now
+    private bool _isByTime; // clients are served behind no command, so their slots were looked at by none
 
     /// <summary>Whether clients are blocked on a key that was noted.</summary>
     internal bool HasNoted => noted.Any && !_engine.Pause.IsLastSave; // behind the last save they stay noted, for a server that goes on
@@ -67,7 +71,9 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
         {
             _environment.HeldStripes = locked.Held;
             _blocking.WorkingClient = client;
+            if (client.Asks) client.Session.Ask(true); // as when it began: it is admitted again
             Serve(client, locked.Held);
+            if (client.Asks) client.Session.Ask(false);
             _blocking.WorkingClient = null;
         }
     }
@@ -81,7 +87,16 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     /// <summary>Serves clients of keys that were noted outside of commands: by the background sweep. No stripe is locked.</summary>
     internal void ServeNoted()
     {
-        if (HasNoted) ServeAndUnlock(_keyspace.Lock(StripeSet.Empty));
+        if (!HasNoted) return;
+        _isByTime = true;
+        try
+        {
+            ServeAndUnlock(_keyspace.Lock(StripeSet.Empty));
+        }
+        finally
+        {
+            _isByTime = false;
+        }
     }
 
     /// <summary>Serves the blocked clients that a command of the short path may serve. Its stripe is locked, and released here.</summary>
@@ -137,7 +152,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
         while (node is not null)
         {
             BlockedClient client = node.Client;
-            if (client.HasEnded || !MayBeServed(node, isNew))
+            if (client.HasEnded || !MayBeServed(node, isNew) || (_isByTime && !isNew && WaitsForSlot(node)))
             {
                 node = node.Next;
                 continue;
@@ -172,6 +187,16 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
         ExpiryPolicy policy = _environment.Time.Expiry.Policy == ExpiryPolicy.Keep ? ExpiryPolicy.Keep : ExpiryPolicy.Hide; // one that has expired stays until a command finds it
         Entry entry = _keyspace.Databases[key.Identity.Database].Find(client.Request[key.Argument], key.Identity.Hash, new ExpiryClock(_readyMs ?? _environment.Time.NowMs, policy));
         return entry.Exists && entry.Type == client.Block.Type;
+    }
+
+    // Whether the client would write to a slot that is held or another node's, where nothing may be written behind what that one was sent. It is looked at again, or sent elsewhere.
+    private bool WaitsForSlot(AwaitedKey key)
+    {
+        if (core.IsTrusted || _engine.Routing.Value is not { } routing || !key.Client.Request.Command.Is(CommandFlags.Write)) return false;
+        int slot = KeyHasher.SlotOf(key.Identity.Hash);
+        if (routing.Serves(slot) || (!routing.IsHeld(slot) && SlotCheck.RefusalOfWait(routing, slot, key.Client) is null)) return false;
+        _engine.Blocked.Looks.Add(key.Identity, _environment.Time.SteadyMs + HeldLookMs);
+        return true;
     }
 
     // The command that serves may have been executed when the node's lease had ended, and with it what is executed here: whether it had is looked at when the reply leaves.
@@ -213,8 +238,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
             if (isPermitted) account.CountWaited(client, _reply.Length);
             else client.IsCallCounted = true; // as one that was rejected
             client.Reply = Payload.Of(_engine.Buffers, _reply);
-            client.ServedAt = Arrival.Now();
-            if (client.Work is null) session.Own.Deadline = deadline; // work has that of its begin, and is admitted again
+            client.NoteServed(deadline);
             _engine.Blocked.RemoveLocked(client);
             _blocking.Unblocked.Add(client);
         }

@@ -72,8 +72,9 @@ internal sealed class BlockedClients(Keyspace keyspace)
         {
             Arrival = _arrivalOf(cmd.Session, iterationStart),
             DropsReply = cmd.Session.ReplyMode != ReplyMode.On,
+            DeadlineOfBegin = cmd.Session.Own.Deadline,
+            Asks = (cmd.Session.Attention & SessionAttention.Asks) != 0,
         };
-        cmd.Session.Own.Deadline = null; // before others may serve it
         if (block.Type is not null) EnqueueKeys(cmd, client);
         NoteLook(client, block);
         client.IsCounted = true;

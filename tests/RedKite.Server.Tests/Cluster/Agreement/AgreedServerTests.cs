@@ -131,6 +131,80 @@ public sealed class AgreedServerTests : IDisposable
         Assert.Equal($"ERR CONFIG SET failed (possibly related to argument '{setting}') - {error}", server.Execute("CONFIG", "SET", setting, value).Text);
     }
 
+    // A node that has not seen the change serves the slots by its lease: no other may get them before, nor the operator hear that they are free.
+    [Theory]
+    [InlineData("CLUSTER DELSLOTS 5", "sees it")]
+    [InlineData("CLUSTER DELSLOTS 5", "has ended")]
+    [InlineData("CLUSTER FORGET aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "serves no more")]
+    public async Task A_change_that_takes_slots_is_answered_when_their_node_goes_by_it(string command, string node)
+    {
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
+        long lease = await BesideOtherAsync(server);
+        Task<RedKiteReply> changed = Task.Run(() => server.Execute(command.Split(' ')), TestContext.Current.CancellationToken);
+        await UntilAsync(() => Shared.OwnerOf(5) is null && server.Cluster!.State.Topology.Version == Shared.Version);
+        Assert.NotSame(changed, await Task.WhenAny(changed, Task.Delay(200, TestContext.Current.CancellationToken)));
+        if (node == "sees it") Report(lease, Shared.Version);
+        else if (node == "has ended") _data.Revoke(lease);
+        else Report(lease, version: 0, serves: false);
+        Assert.Equal("OK", (await changed).Text);
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_slot_of_another_node_is_taken_from_it_before_this_one_has_it(bool comesKeyByKey)
+    {
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
+        long lease = await BesideOtherAsync(server);
+        string id = server.Cluster!.State.SelfId;
+        if (comesKeyByKey) Assert.Equal("OK", server.Execute("CLUSTER", "SETSLOT", "5", "IMPORTING", Primary).Text);
+        Task<RedKiteReply> changed = Task.Run(() => server.Execute("CLUSTER", "SETSLOT", "5", "NODE", id), TestContext.Current.CancellationToken);
+        await UntilAsync(() => Shared.OwnerOf(5)?.Id != Primary);
+        Assert.Equal(comesKeyByKey ? id : null, Shared.OwnerOf(5)?.Id); // its former node sends those here whose keys it has not got
+        Assert.NotSame(changed, await Task.WhenAny(changed, Task.Delay(200, TestContext.Current.CancellationToken)));
+        Assert.Equal(comesKeyByKey ? id : null, Shared.OwnerOf(5)?.Id);
+        Report(lease, Shared.Version);
+        Assert.Equal("OK", (await changed).Text);
+        Assert.Equal(id, Shared.OwnerOf(5)?.Id);
+    }
+
+    // The change that has taken it may have been another client's.
+    [Fact]
+    public async Task A_slot_without_an_owner_gets_one_when_no_node_serves_by_an_older_topology()
+    {
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
+        long lease = await BesideOtherAsync(server, hasFive: false);
+        Report(lease, version: 0);
+        Task<RedKiteReply> changed = Task.Run(() => server.Execute("CLUSTER", "ADDSLOTS", "5"), TestContext.Current.CancellationToken);
+        Assert.NotSame(changed, await Task.WhenAny(changed, Task.Delay(200, TestContext.Current.CancellationToken)));
+        Assert.Null(Shared.OwnerOf(5));
+        Report(lease, Shared.Version);
+        Assert.Equal("OK", (await changed).Text);
+        Assert.Equal(server.Cluster!.State.SelfId, Shared.OwnerOf(5)?.Id);
+    }
+
+    private ClusterTopology Shared => SharedTopology.Of(_data.Read(StoreKeys.Topology, 0).Entries.Single(static entry => entry.Key == StoreKeys.Topology)).Topology;
+
+    // This node as a primary without slots, and another one that has all of them, and serves. Returns the other one's lease.
+    private async Task<long> BesideOtherAsync(RedKiteServer server, bool hasFive = true)
+    {
+        ClusterNode self = server.Cluster!.DescribeSelf(server.Cluster.State.Self) with { BusPort = 0 };
+        short[] owners = new short[KeySlot.Count];
+        if (!hasFive) owners[5] = -1;
+        var topology = new ClusterTopology(server.Cluster.State.Topology.Version + 1, 1, [new ClusterNode(Primary) { ShardId = ClusterNode.ShardIdOf(Primary), Ip = "127.0.0.1", Port = 1 }, self], owners, new ClusterTerms { ClusterId = new string('c', 40) });
+        Assert.NotNull(_data.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(topology))]));
+        await UntilAsync(() => Status(server) is { Serves: true } status && status.Version == Shared.Version);
+        long lease = _data.Grant(TimeSpan.FromHours(1));
+        Report(lease, Shared.Version);
+        return lease;
+    }
+
+    private void Report(long lease, long version, bool serves = true)
+    {
+        var status = new NodeStatus { Node = new ClusterNode(Primary) { ShardId = "", Ip = "127.0.0.1", Port = 1 }, Incarnation = new string('d', 40), Version = version, Serves = serves };
+        Assert.NotNull(_data.TryCommit([], [new StorePut(StoreKeys.Node(Primary), status.Write(), lease)]));
+    }
+
     // This node as a replica of one that is nowhere.
     private void Commit(RedKiteServer server, long sealedAt)
     {

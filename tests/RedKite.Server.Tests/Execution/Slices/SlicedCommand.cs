@@ -17,7 +17,8 @@ internal sealed class SlicedCommand : IDisposable
     /// <param name="engine">The server.</param>
     /// <param name="command">The command, which waits.</param>
     /// <param name="wasAccepted">Whether it is of a log or of a primary's stream.</param>
-    internal SlicedCommand(Engine engine, string[] command, bool wasAccepted = false)
+    /// <param name="asks">Whether ASKING comes before it.</param>
+    internal SlicedCommand(Engine engine, string[] command, bool wasAccepted = false, bool asks = false)
     {
         _engine = engine;
         CommandExecutor executor = engine.NewExecutor();
@@ -26,6 +27,12 @@ internal sealed class SlicedCommand : IDisposable
         byte[] request = CommandLine.Encode([.. command.Select(Encoding.Latin1.GetBytes)]);
         if (wasAccepted) executor.Time.CallersExpiry = ExpiryPolicy.Keep;
         executor.Time.Read();
+        if (asks)
+        {
+            executor.Run(session, CommandLine.Encode(["ASKING"u8.ToArray()]));
+            executor.Reply.Clear();
+        }
+
         Assert.Equal(request.Length, executor.Run(session, request));
         Assert.Equal(0, executor.Reply.Length);
         Assert.NotNull(session.Blocked);
