@@ -228,7 +228,8 @@ public sealed class CommandTests
     [Fact]
     public async Task Compacting_moves_elements_to_earlier_layers_and_removes_the_last_ones()
     {
-        await using TypeServer server = await TypeServer.StartAsync();
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true);
+        long usedBefore = server.UsedBytes;
         string[] items = [.. Enumerable.Range(0, 4000).Select(i => i.ToString(CultureInfo.InvariantCulture))];
         server.Run("CF.RESERVE", "f", "128", "BUCKETSIZE", "3");
         Assert.Equal(4000, server.Run(["CF.INSERT", "f", "ITEMS", .. items]).AsSpan().Count('1'));
@@ -251,6 +252,9 @@ public sealed class CommandTests
         digest = server.DigestOf("f");
         Assert.Equal("OK", server.Run("CF.COMPACT", "f"));
         Assert.Equal(digest, server.DigestOf("f"));
+        server.Run("FLUSHALL");
+        server.WaitForMemory(usedBefore);
+        server.CheckGuards();
     }
 
     // One command looks at about four million places, and the next one goes on, until all elements are where they stay.

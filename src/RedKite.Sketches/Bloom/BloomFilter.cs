@@ -67,12 +67,12 @@ internal static class BloomFilter
         AddLayer(filter, FirstErrorRate(errorRate, expansion), capacity);
     }
 
-    internal static bool Contains(Sketch filter, ReadOnlySpan<byte> element) => Contains(filter, SketchHash.Of(element));
+    internal static bool Contains(Sketch filter, ReadOnlySpan<byte> element) => filter.HasBitsInAny(SketchHash.Of(element), LayerHashes);
 
     internal static Addition Add(Sketch filter, ReadOnlySpan<byte> element)
     {
         SketchHash hash = SketchHash.Of(element);
-        if (Contains(filter, hash)) return Addition.Known;
+        if (filter.HasBitsInAny(hash, LayerHashes)) return Addition.Known;
         int last = filter.PartCount - 1;
         if (filter.PartNumber(last, LayerItems) >= filter.PartNumber(last, LayerCapacity))
         {
@@ -108,16 +108,6 @@ internal static class BloomFilter
         }
 
         return items == filter.Number(Items);
-    }
-
-    private static bool Contains(Sketch filter, SketchHash hash)
-    {
-        for (int i = filter.PartCount - 1; i >= 0; i--)
-        {
-            if (filter.HasBits(i, hash, (int)filter.PartNumber(i, LayerHashes))) return true;
-        }
-
-        return false;
     }
 
     private static long BytesOf(Sketch filter)

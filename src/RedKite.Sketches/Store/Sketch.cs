@@ -100,38 +100,65 @@ internal readonly unsafe ref struct Sketch
         return ref MemoryMarshal.AsRef<T>(PageToWrite(part, (int)(offset / SketchData.PageBytes)).Slice((int)(offset % SketchData.PageBytes), sizeof(T)));
     }
 
-    /// <summary>Whether all bits of a part that a hash determines are set.</summary>
-    internal bool HasBits(int part, SketchHash hash, int count)
+    /// <summary>Whether all bits that a hash determines are set in one of the parts, the last of which is looked at first.</summary>
+    /// <param name="hash">The hash.</param>
+    /// <param name="countNumber">The number of each part that says how many bits those are.</param>
+    internal bool HasBitsInAny(SketchHash hash, int countNumber)
     {
-        SketchPart* bits = SketchData.Part(_data, part);
-        ulong positions = (ulong)bits->Bytes * 8;
-        for (int i = 0; i < count; i++)
+        SketchPart* first = SketchData.Part(_data, 0);
+        for (int part = _data->Count - 1; part >= 0; part--)
         {
-            ulong position = hash.Position(i, positions);
-            byte* page = *SketchPart.PageAddress(bits, (int)(position / (8 * SketchData.PageBytes)));
-            if (page == null || (page[position / 8 % SketchData.PageBytes] & (1 << (int)(position % 8))) == 0) return false;
+            if (HasBits(first + part, hash, (int)SketchPart.Number(first + part, countNumber))) return true;
         }
 
-        return true;
+        return false;
     }
 
     /// <summary>Sets the bits of a part that a hash determines.</summary>
     internal void SetBits(int part, SketchHash hash, int count)
     {
         SketchPart* bits = SketchData.Part(_data, part);
+        byte** pages = SketchPart.PageAddress(bits, 0);
         ulong positions = (ulong)bits->Bytes * 8;
         for (int i = 0; i < count; i++)
         {
             ulong position = hash.Position(i, positions);
             int page = (int)(position / (8 * SketchData.PageBytes));
-            byte* bytes = *SketchPart.PageAddress(bits, page);
+            byte* bytes = pages[page];
             if (bytes == null)
             {
                 SketchData.PageToWrite(_data, _arena, bits, page);
-                bytes = *SketchPart.PageAddress(bits, page);
+                bytes = pages[page];
             }
 
             bytes[position / 8 % SketchData.PageBytes] |= (byte)(1 << (int)(position % 8));
         }
+    }
+
+    // Four are read for each branch: a processor cannot predict single ones.
+    private static bool HasBits(SketchPart* bits, SketchHash hash, int count)
+    {
+        byte** pages = SketchPart.PageAddress(bits, 0);
+        ulong positions = (ulong)bits->Bytes * 8;
+        int i = 0;
+        for (; i + 4 <= count; i += 4)
+        {
+            int all = Bit(pages, hash.Position(i, positions)) & Bit(pages, hash.Position(i + 1, positions)) & Bit(pages, hash.Position(i + 2, positions)) & Bit(pages, hash.Position(i + 3, positions));
+            if ((all & 1) == 0) return false;
+        }
+
+        for (; i < count; i++)
+        {
+            if ((Bit(pages, hash.Position(i, positions)) & 1) == 0) return false;
+        }
+
+        return true;
+    }
+
+    // The lowest bit is that of a position.
+    private static int Bit(byte** pages, ulong position)
+    {
+        byte* page = pages[position / (8 * SketchData.PageBytes)];
+        return page == null ? 0 : page[position / 8 % SketchData.PageBytes] >> (int)(position % 8);
     }
 }
