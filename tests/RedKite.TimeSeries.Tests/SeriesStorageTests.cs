@@ -88,6 +88,49 @@ public sealed class SeriesStorageTests
         Assert.Equal(primary.Digest, replica.Digest);
     }
 
+    // Several clients at once, with rules that come and go.
+    [Fact]
+    public async Task Replica_and_log_have_what_traffic_has_left()
+    {
+        const int Clients = 3, Requests = 1500;
+        await using TypeServer primary = await TypeServer.StartAsync("appendonly", "yes", "repl-diskless-sync-delay", "0", "ts-compaction-policy", "avg:20m:0;twa:50m:1s", "ts-duplicate-policy", "last");
+        await using TypeServer replica = await primary.StartReplicaAsync();
+        Thread[] threads = [.. Enumerable.Range(0, Clients).Select(i => new Thread(() => Write(new Random(i))))];
+        foreach (Thread thread in threads) thread.Start();
+        foreach (Thread thread in threads) thread.Join();
+        primary.Run("SET", "end", "x"); // WAIT is about what its client has written
+        primary.WaitForReplica();
+        string digest = primary.Digest;
+        Assert.Equal(digest, replica.Digest);
+        await primary.RestartAsync();
+        Assert.Equal(digest, primary.Digest);
+
+        void Write(Random random)
+        {
+            using RedKiteSession client = primary.Server.CreateSession();
+            for (int i = 0; i < Requests; i++)
+            {
+                string key = Key(), other = Key(), time = $"{random.Next(i + 1)}";
+                string[] request = random.Next(14) switch
+                {
+                    0 => ["DEL", key],
+                    1 => ["TS.DEL", key, time, $"{i}"],
+                    2 => ["RENAME", key, other],
+                    3 => ["COPY", key, other, "REPLACE"],
+                    4 => ["TS.CREATERULE", key, other, "AGGREGATION", "sum", "30"],
+                    5 => ["TS.DELETERULE", key, other],
+                    6 => ["TS.INCRBY", key, "2", "TIMESTAMP", $"{i}"],
+                    7 => ["TS.ALTER", key, "RETENTION", $"{random.Next(1000)}"],
+                    8 => ["TS.MADD", key, time, "1", other, "*", "nan", other, $"{i}", "3"],
+                    _ => ["TS.ADD", key, random.Next(3) == 0 ? time : $"{i}", $"{i * 0.5}"],
+                };
+                client.Execute(request);
+            }
+
+            string Key() => $"k{random.Next(4)}{(random.Next(4) == 0 ? "_AVG_20" : "")}";
+        }
+    }
+
     [Fact]
     public async Task Defragmentation_moves_every_block()
     {
