@@ -1,3 +1,4 @@
+using System.Collections.Immutable;
 using RedKite.Persistence.Files;
 using RedKite.Server.Logging;
 using RedKite.Server.Replication;
@@ -15,7 +16,7 @@ internal sealed partial class ClusterService : IClusterOwnership
     private bool _closesHeld;
     private SlotGift? _doubtful; // whether the store says that the other node has the slots is not known
     private (ClusterState? State, ClusterState? Given) _intended; // what is in force with an intent, and what will be when it has come true: made before writes wait
-    private bool _doubts; // whether what is being given may be the other node's already
+    private volatile bool _doubts; // whether what is being given may be the other node's already
 
     public string SelfId => _state.SelfId;
 
@@ -25,7 +26,10 @@ internal sealed partial class ClusterService : IClusterOwnership
     {
         get
         {
-            lock (_changing) return _doubts ? _state.Giving : System.Collections.Immutable.ImmutableSortedDictionary<int, string>.Empty;
+            // Loops ask, and a change holds the lock while it is written to the disk.
+            ImmutableSortedDictionary<int, string> none = ImmutableSortedDictionary<int, string>.Empty;
+            if (!_doubts) return none;
+            lock (_changing) return _doubts ? _state.Giving : none;
         }
     }
 
