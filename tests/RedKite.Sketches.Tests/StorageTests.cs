@@ -114,7 +114,7 @@ public sealed class StorageTests
         }
 
         Assert.True(server.Client.Run("INFO stats").Text.Split("evicted_keys:")[1].Split('\r')[0] is var evicted && long.Parse(evicted, CultureInfo.InvariantCulture) > 50, evicted);
-        Assert.InRange(server.Client.Run("DBSIZE").Number, 5, 150);
+        Assert.InRange(server.Client.Run("DBSIZE").Number, 1, 150); // how many are left depends on which sizes they have
         server.CheckGuards();
         server.Run("FLUSHALL");
         server.WaitForMemory(usedBefore);

@@ -221,7 +221,7 @@ internal static class SettingTable
         Special("ts-ignore-max-val-diff", "0.000000", SettingParsers.NonNegative, s => SettingParsers.ShownDecimals(s.SeriesIgnoredValue), (s, v) => s.SeriesIgnoredValue = double.Parse(v, CultureInfo.InvariantCulture)).WithRemark(OfSeries),
         Text("ts-compaction-policy", "", s => s.SeriesCompactions.Text, (s, v) => s.SeriesCompactions = SettingParsers.CompactionsOf(v), parse: SettingParsers.Compactions).WithRemark("as in Redis 8: rules `aggregator:bucket:retention[:align]`, separated by semicolons, of a series that TS.ADD, TS.INCRBY or TS.DECRBY creates: [time-series.md](../time-series.md)"),
         Choice("ts-encoding", ["compressed", "uncompressed"], "compressed", s => s.SeriesCompactionsUncompressed ? 1 : 0, (s, v) => s.SeriesCompactionsUncompressed = v == 1).WithRemark("as in Redis 8: how the series that `ts-compaction-policy` creates are stored"),
-        Integer("ts-num-threads", 1, 16, 3, flags: Immutable).WithoutEffect("a query of several series is executed by the thread of its client"),
+        Integer("ts-num-threads", 1, 16, 3, flags: Immutable).WithRemark("as in Redis 8").WithoutEffect("a query of several series is executed by the thread of its client"),
 
         // Snapshots
         Special("save", "", SettingParsers.SavePoints, ReadSavePoints, WriteSavePoints, flags: MultipleArguments | Accumulates, toLines: SettingParsers.SavePointLines, alwaysRewritten: true),
