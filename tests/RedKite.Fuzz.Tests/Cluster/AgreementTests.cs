@@ -8,7 +8,7 @@ namespace RedKite.Fuzz.Tests.Cluster;
 /// <remarks>REDKITE_CLUSTER_SCHEDULES is the number of schedules; REDKITE_SEED is the seed of the first one, and each has the next seed.</remarks>
 public class AgreementTests(ITestOutputHelper output)
 {
-    private const int GateRounds = 300;
+    private const int GateRounds = 100;
     private const int GateRoundsOfMoves = 15;
     private const int FailuresMax = 20; // then it is enough to look at
     private static readonly TimeSpan ReportEvery = TimeSpan.FromSeconds(30);
