@@ -9,7 +9,7 @@ namespace RedKite.TimeSeries;
 /// <summary>Time series: the type of value and the commands that this project adds to a server.</summary>
 internal sealed class TimeSeriesService(ServerCore core)
 {
-    private readonly LabelCommands _labels = new(new LabelIndex(core.Changes));
+    private readonly LabelCommands _labels = new(core.Changes);
 
     /// <summary>The families of commands.</summary>
     internal CommandFamily[] Families => [SeriesCommands.Family, SeriesInfoCommands.Family, RangeCommands.Family, RuleCommands.Family, _labels.Family];

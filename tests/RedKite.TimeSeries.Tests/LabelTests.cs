@@ -1,6 +1,10 @@
+using System.Buffers.Binary;
+using System.Text;
+using RedKite.Server.Tests.Execution.Slices;
 using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 using RedKite.TimeSeries.Labels;
+using RedKite.TimeSeries.Store;
 using RedKite.Types.Tests;
 
 namespace RedKite.TimeSeries.Tests;
@@ -8,6 +12,8 @@ namespace RedKite.TimeSeries.Tests;
 /// <summary>Queries by labels, before and after the index has been filled.</summary>
 public sealed class LabelTests
 {
+    private static readonly LabelFilter Temp = new("type"u8.ToArray(), IsNegated: false, ["temp"u8.ToArray()]);
+
     [Theory]
     [InlineData("a b c", "type=temp")]
     [InlineData("a", "type=temp", "room=study")]
@@ -74,27 +80,105 @@ public sealed class LabelTests
         for (int i = 0; i < 3; i++) Assert.Equal("", server.Run(query));
     }
 
-    // The index is complete once it has seen all changes during a walk, and forgets everything when keys are exchanged.
+    // The index is complete once it has seen all changes during a walk, and forgets the series of a database whose keys are exchanged.
     [Fact]
     public async Task Index_is_complete_after_a_walk_that_it_has_seen()
     {
         await using TypeServer server = await StartAsync();
         var index = new LabelIndex(server.Server.Engine.Changes);
-        Database database = server.Server.Engine.Keyspace.Databases[0];
-        var filter = new LabelFilter("type"u8.ToArray(), IsNegated: false, ["temp"u8.ToArray()]);
-        Assert.Equal(-1, index.BeginWalk());
-        server.Run("TS.QUERYINDEX", "no=series");
-        long epoch = index.BeginWalk();
+        Database first = server.Server.Engine.Keyspace.Databases[0], third = server.Server.Engine.Keyspace.Databases[2];
+        Assert.Null(index.PartOf(first));
+        index.Apply();
+        LabelledSeries part = index.PartOf(first)!, other = index.PartOf(third)!;
         server.Run("TS.CREATE", "e", "LABELS", "type", "temp");
-        Assert.Equal(["e"], index.Find(database, filter).Select(System.Text.Encoding.Latin1.GetString));
-        Assert.False(index.IsComplete(database));
-        index.EndWalk(database, epoch);
-        Assert.True(index.IsComplete(database));
+        Assert.False(part.TryFind(Temp, []));
+        part.NoteWalked();
+        other.NoteWalked();
+        Assert.Equal(["e"], Keys(part));
+        server.Run("TS.CREATE", "f", "LABELS", "type", "temp");
+        Assert.Equal(["e", "f"], Keys(part));
         server.Run("SWAPDB", "0", "1");
-        Assert.False(index.IsComplete(database));
-        index.EndWalk(database, epoch);
-        Assert.False(index.IsComplete(database));
-        Assert.Empty(index.Find(database, filter));
+        Assert.False(index.IsOf(first, part));
+        Assert.False(index.PartOf(first)!.TryFind(Temp, []));
+        Assert.True(index.IsOf(third, other));
+        server.Run("SELECT", "2");
+        server.Run("TS.CREATE", "g", "LABELS", "type", "temp");
+        Assert.Equal(["g"], Keys(other));
+        server.Run("FLUSHALL");
+        Assert.False(index.IsOf(third, other));
+        Assert.Equal(["e", "f"], Keys(part)); // what a query has begun with stays what it was
+    }
+
+    // A query that has begun sees that its database has other keys, and begins again: its reply has the series of one of them.
+    [Theory]
+    [InlineData(0)]
+    [InlineData(1)]
+    [InlineData(2)]
+    [InlineData(3)]
+    [InlineData(4)]
+    public async Task Query_has_the_series_of_one_database_if_it_is_exchanged(int slices)
+    {
+        await using TypeServer server = await StartWithTwoDatabasesAsync();
+        using var query = new SlicedCommand(server.Server.Engine, ["TS.QUERYINDEX", "type=temp"]);
+        for (int i = 0; i < slices; i++) Assert.True(query.RunSlice());
+        server.Run("SWAPDB", "0", "1");
+        Assert.Equal(Enumerable.Range(0, 1000).Select(i => $"b{i}").Order(StringComparer.Ordinal), query.RunToEnd()!.Split("\r\n").Where(static line => line[0] is not ('*' or '$')));
+    }
+
+    [Fact]
+    public async Task Query_whose_database_is_exchanged_again_and_again_is_an_error()
+    {
+        await using TypeServer server = await StartWithTwoDatabasesAsync();
+        using var query = new SlicedCommand(server.Server.Engine, ["TS.QUERYINDEX", "type=temp"]);
+        for (int i = 0; i < 4; i++)
+        {
+            query.RunSlice();
+            server.Run("SWAPDB", "0", "1");
+        }
+
+        Assert.Equal("ERR TSDB: the database got other keys while its series were read", query.RunToEnd()?[1..]);
+    }
+
+    // Long keys are copied to the managed heap only within a limit: beyond it the database is walked.
+    [Fact]
+    public void Long_keys_beyond_a_limit_are_not_in_the_index()
+    {
+        var part = new LabelledSeries { LongBytesMax = 10_000 };
+        byte[] labels = LabelsOf("type", "temp");
+        part.NoteWalked();
+        part.Enter(1, new byte[6000], labels);
+        part.Enter(1, new byte[6000], []);
+        part.Enter(2, new byte[6000], labels);
+        part.Enter(3, new byte[4096], labels);
+        Assert.True(part.TryFind(Temp, []));
+        part.Enter(4, new byte[6000], labels);
+        Assert.False(part.TryFind(Temp, []));
+    }
+
+    // Keys leave the lists of labels while a query reads them, and lists are made anew when half of their keys have left.
+    [Fact]
+    public void Lists_of_labels_are_read_while_keys_come_and_go()
+    {
+        var part = new LabelledSeries();
+        byte[] labels = LabelsOf("type", "temp");
+        part.NoteWalked();
+        for (uint i = 0; i < 100; i++) part.Enter(i, BitConverter.GetBytes(i), labels);
+        List<ArraySegment<LabelledKey>> found = [];
+        Assert.True(part.TryFind(Temp, found));
+        for (uint i = 0; i < 99; i++)
+        {
+            part.Enter(i, BitConverter.GetBytes(i), []);
+            if (i == 30) part.Enter(200, BitConverter.GetBytes(200), labels);
+            Assert.Equal(Enumerable.Range((int)i + 1, 99 - (int)i).Concat(i >= 30 ? [200] : []), Numbers(part));
+        }
+
+        Assert.Equal(Enumerable.Range(0, 100), Assert.Single(found).Select(static key => BitConverter.ToInt32(key.Key)));
+        Assert.Equal([99], found[0].Where(static key => !key.IsGone).Select(static key => BitConverter.ToInt32(key.Key)));
+        part.Enter(99, BitConverter.GetBytes(99), []);
+        part.Enter(200, BitConverter.GetBytes(200), []);
+        Assert.Empty(Numbers(part));
+        part.Enter(5, BitConverter.GetBytes(5), labels);
+        Assert.Equal([5], Numbers(part));
     }
 
     // What the server removes by itself leaves the index, too.
@@ -102,17 +186,17 @@ public sealed class LabelTests
     public async Task Index_loses_evicted_and_expired_series()
     {
         await using TypeServer server = await TypeServer.StartAsync("maxmemory-policy", "allkeys-random", "hz", "100");
-        (LabelIndex index, Database database) = Watch(server);
+        LabelledSeries part = Watch(server);
         string[] series = ["TS.CREATE", "", "LABELS", "type", "temp"];
         for (int i = 0; i < 500; i++) Add($"first{i}");
-        Assert.Equal(500, Found(index, database));
+        Assert.Equal(500, Keys(part).Length);
         for (int i = 0; i < 100; i++) server.Run("PEXPIRE", $"first{i}", "1");
-        Assert.True(SpinWait.SpinUntil(() => server.Run("DBSIZE") == "400" && Found(index, database) == 400, 60_000), "the sweep has removed what has expired");
+        Assert.True(SpinWait.SpinUntil(() => server.Run("DBSIZE") == "400" && Keys(part).Length == 400, 60_000), "the sweep has removed what has expired");
         server.Run("CONFIG", "SET", "maxmemory", "1");
         Assert.True(SpinWait.SpinUntil(() => !server.Client.Run("INFO stats").Text.Contains("evicted_keys:0\r", StringComparison.Ordinal), 60_000), "keys are evicted");
         server.Run("CONFIG", "SET", "maxmemory", "0");
-        Assert.InRange(Found(index, database), 0, 399);
-        Assert.Equal(server.Run("DBSIZE"), $"{Found(index, database)}");
+        Assert.InRange(Keys(part).Length, 0, 399);
+        Assert.Equal(server.Run("DBSIZE"), $"{Keys(part).Length}");
         Add("last");
         Assert.Equal("last", server.Run("TS.QUERYINDEX", "type=temp")[^4..]);
 
@@ -128,12 +212,12 @@ public sealed class LabelTests
     {
         await using TypeServer server = await TypeServer.StartAsync("cluster-enabled", "yes", "stripes", "64");
         Assert.Equal("OK", server.Run("CLUSTER", "ADDSLOTSRANGE", "0", "16383"));
-        (LabelIndex index, Database database) = Watch(server);
+        LabelledSeries part = Watch(server);
         foreach (string key in new[] { "{a}1", "{a}2", "{b}1" }) server.Run("TS.ADD", key, "1", "2", "LABELS", "type", "temp");
         for (int i = 0; i < 3; i++) Assert.Equal("{a}1 {a}2 {b}1", server.Run("TS.QUERYINDEX", "type=temp"));
         Assert.Equal("OK", server.Run("CLUSTER", "FLUSHSLOT", server.Run("CLUSTER", "KEYSLOT", "{a}1")));
         Assert.Equal("{b}1", server.Run("TS.QUERYINDEX", "type=temp"));
-        Assert.Equal(1, Found(index, database));
+        Assert.Single(Keys(part));
         Assert.Single(server.Client.Run("TS.MGET FILTER type=temp").Items);
         Assert.Single(server.Client.Run("TS.MRANGE - + FILTER type=temp").Items);
     }
@@ -176,18 +260,47 @@ public sealed class LabelTests
         Assert.True(client.Run("TS.MGET FILTER room=study").IsAggregate);
     }
 
-    // An index of the test's own, which sees all changes from now on.
-    private static (LabelIndex Index, Database Database) Watch(TypeServer server)
+    // A part of an index of the test's own, which sees all changes of the first database from now on.
+    private static LabelledSeries Watch(TypeServer server)
     {
         var index = new LabelIndex(server.Server.Engine.Changes);
         Database database = server.Server.Engine.Keyspace.Databases[0];
-        Assert.Equal(-1, index.BeginWalk());
+        Assert.Null(index.PartOf(database));
         server.Run("PING");
-        Assert.True(index.BeginWalk() >= 0);
-        return (index, database);
+        LabelledSeries part = index.PartOf(database)!;
+        part.NoteWalked();
+        return part;
     }
 
-    private static int Found(LabelIndex index, Database database) => index.Find(database, new LabelFilter("type"u8.ToArray(), IsNegated: false, ["temp"u8.ToArray()])).Count;
+    private static async Task<TypeServer> StartWithTwoDatabasesAsync()
+    {
+        TypeServer server = await TypeServer.StartAsync();
+        for (int i = 0; i < 2000; i++) server.Run("TS.CREATE", $"a{i}", "LABELS", "type", "temp");
+        server.Run("SELECT", "1");
+        for (int i = 0; i < 1000; i++) server.Run("TS.CREATE", $"b{i}", "LABELS", "type", "temp");
+        for (int i = 0; i < 2000; i += 2) server.Run("TS.CREATE", $"a{i}", "LABELS", "type", "other");
+        return server;
+    }
+
+    private static IEnumerable<LabelledKey> Find(LabelledSeries part)
+    {
+        List<ArraySegment<LabelledKey>> found = [];
+        Assert.True(part.TryFind(Temp, found));
+        return found.SelectMany(static keys => keys).Where(static key => !key.IsGone);
+    }
+
+    private static byte[] LabelsOf(string name, string value)
+    {
+        byte[] labels = new byte[SeriesLabels.HeadBytes + name.Length + value.Length];
+        BinaryPrimitives.WriteInt32LittleEndian(labels, name.Length);
+        BinaryPrimitives.WriteInt32LittleEndian(labels.AsSpan(4), value.Length);
+        Encoding.Latin1.GetBytes(name + value, labels.AsSpan(SeriesLabels.HeadBytes));
+        return labels;
+    }
+
+    private static string[] Keys(LabelledSeries part) => [.. Find(part).Select(static key => Encoding.Latin1.GetString(key.Key))];
+
+    private static IEnumerable<int> Numbers(LabelledSeries part) => Find(part).Select(static key => BitConverter.ToInt32(key.Key));
 
     private static async Task<TypeServer> StartAsync()
     {
@@ -204,7 +317,7 @@ public sealed class LabelTests
     {
         server.Client.Run($"HELLO {protocol}");
         server.Client.Run(command);
-        string reply = System.Text.Encoding.Latin1.GetString(server.Client.LastBytes);
+        string reply = Encoding.Latin1.GetString(server.Client.LastBytes);
         server.Client.Run("HELLO 2");
         return reply;
     }

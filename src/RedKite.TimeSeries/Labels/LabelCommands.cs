@@ -1,4 +1,5 @@
 using RedKite.Protocol;
+using RedKite.Server.Changes;
 using RedKite.Server.Model;
 using RedKite.TimeSeries.Ranges;
 
@@ -11,11 +12,12 @@ internal sealed class LabelCommands
     private const string FilterSyntax = "FILTER filterExpr [filterExpr ...]";
     private const string RangeSyntax = $"fromTimestamp toTimestamp {RangeCommands.Options} {LabelOptions} {RangeCommands.AggregationOptions} {FilterSyntax} [groupby:(GROUPBY label REDUCE reducer)]";
 
-    private readonly LabelIndex _index;
+    // Made by the first query by labels: a start has no need of it.
+    private readonly Lazy<LabelIndex> _index;
 
-    internal LabelCommands(LabelIndex index)
+    internal LabelCommands(ChangePublisher changes)
     {
-        _index = index;
+        _index = new(() => new(changes));
         Family = new(SeriesCommands.Group, SeriesCommands.Category,
         [
             new("TS.MGET", -3, CommandFlags.ReadOnly | CommandFlags.WalksStripes, KeySpecs.None, MGet,
@@ -126,7 +128,7 @@ internal sealed class LabelCommands
     }
 
     private SeriesQuery Query(scoped in CommandContext cmd, LabelFilter[] filters, bool checksKeys = true) =>
-        new(cmd.Keyspace, cmd.Database, cmd.Expiry, _index, filters, cmd.Command, checksKeys ? cmd.Session.User.Permissions : null);
+        new(cmd.Keyspace, cmd.Database, cmd.Expiry, _index.Value, filters, cmd.Command, checksKeys ? cmd.Session.User.Permissions : null);
 
     // Whether the client has waited for the work, which is complete; then replies what was found.
     private static bool IsComplete(scoped in CommandContext cmd)

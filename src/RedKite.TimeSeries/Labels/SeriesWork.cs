@@ -19,7 +19,8 @@ internal sealed record SeriesQuery(Keyspace Keyspace, Database Database, ExpiryC
 
 /// <summary>
 /// A query of all series with some labels, in slices: keys are found in the index or by a walk over all keys, sorted, and looked at one after the other, each with
-/// its stripe locked. So series may change meanwhile, but for a transaction or script, in which all stripes are locked.
+/// its stripe locked. So series may change meanwhile, but for a transaction or script, in which all stripes are locked. If the database is flushed or gets other
+/// keys, the query begins again, at most twice.
 /// </summary>
 internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedWork
 {
@@ -27,18 +28,29 @@ internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedW
     private const int BucketSteps = 512;
     private const int KeySteps = 1024;
 
+    private const int FoundSteps = 16;
+
     // Keys that are sorted at once.
     private const int RunKeys = 4096;
 
+    private const int RestartsMax = 2;
+    private const string ReplacedMeanwhile = "ERR TSDB: the database got other keys while its series were read";
+    private const string KeysTooLarge = "ERR TSDB: the keys of the series take too much memory";
+
     private readonly EntryList _entries = new();
+    private readonly List<ArraySegment<LabelledKey>> _found = [];
     private List<byte[]> _keys = [];
+    private long _longBytes; // of the long ones among them
     private PriorityQueue<int, byte[]>? _order; // of each sorted run, the position of the next key
     private KeptResults _kept;
     private ReplyWriter? _own;
     private long _start = replyStart;
     private Stage _stage;
     private int _next;
-    private long _epoch;
+    private LabelledSeries? _part;
+    private bool _hasAsked;
+    private int _restarts;
+    private int _list;
     private int _stripe;
     private TableCursor _cursor;
     private byte[]? _key;
@@ -51,6 +63,7 @@ internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedW
     {
         Begin,
         Walk,
+        Find,
         Check,
         Sort,
         Read,
@@ -93,10 +106,13 @@ internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedW
             switch (_stage)
             {
                 case Stage.Begin:
-                    Find(ref steps);
+                    goesOn = TryBegin(environment);
                     break;
                 case Stage.Walk:
                     goesOn = TryWalk(environment, ref steps);
+                    break;
+                case Stage.Find:
+                    Take(ref steps);
                     break;
                 case Stage.Check:
                     Check(ref steps);
@@ -203,32 +219,68 @@ internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedW
         Forget();
         (_keys, _order, _key, _last, _next) = ([], null, null, null, 0);
         (_stripe, _cursor, _stage, _isRead, Count, Error) = (0, default, Stage.Begin, false, 0, null);
+        (_part, _list, _longBytes) = (null, 0, 0);
+        _found.Clear();
         _accessLeft = AccessPattern.RequestStepsMax;
     }
 
-    private void Find(ref long steps)
+    // False: the index does not see all changes yet, and the client waits until it does.
+    private bool TryBegin(CommandEnvironment? environment)
     {
-        if (query.Index.IsComplete(query.Database))
+        _part = query.Index.PartOf(query.Database);
+        if (_part is null && environment is null)
         {
-            TakeFound(ref steps);
-            return;
+            query.Index.Apply();
+            _part = query.Index.PartOf(query.Database);
         }
 
-        _epoch = query.Index.BeginWalk();
-        _stage = Stage.Walk;
+        if (_part is null && (environment is null || !_hasAsked))
+        {
+            _hasAsked = true;
+            return false;
+        }
+
+        if (_part is null || !TryFind()) _stage = Stage.Walk;
+        return true;
     }
 
-    private void TakeFound(ref long steps)
+    private bool TryFind()
     {
-        _keys = query.Index.Find(query.Database, Array.Find(query.Filters, static filter => filter.IsMatcher)!);
-        steps -= _keys.Count;
-        _stage = Stage.Check;
+        if (!_part!.TryFind(Array.Find(query.Filters, static filter => filter.IsMatcher)!, _found)) return false;
+        (_keys, _longBytes, _stage) = ([], 0, Stage.Find);
+        return true;
+    }
+
+    // With a stripe locked the database keeps its keys. If they are others than when the query began, what was found is of no use.
+    private bool BeginsAgain()
+    {
+        if (_part is null || query.Index.IsOf(query.Database, _part)) return false;
+        Reply.Truncate(_start);
+        Restart();
+        if (++_restarts > RestartsMax) Error = ReplacedMeanwhile;
+        return true;
     }
 
     // False: a stripe is not free.
     private bool TryWalk(CommandEnvironment? environment, ref long steps)
     {
-        if (!TryEnter(environment, _stripe)) return false;
+        int stripe = _stripe;
+        if (!TryEnter(environment, stripe)) return false;
+        bool more = !BeginsAgain();
+        bool isAgain = !more;
+        if (more) more = Walk(ref steps);
+        Exit(environment, stripe);
+        if (more || isAgain) return true;
+        _cursor = default;
+        if (++_stripe < query.Keyspace.Stripes.Length) return true;
+        _part?.NoteWalked();
+        if (_part is null || !TryFind()) _stage = Stage.Check; // otherwise with what has changed behind the walk
+        return true;
+    }
+
+    // Whether the stripe, which is locked, has more.
+    private bool Walk(ref long steps)
+    {
         Table? table = query.Database.TableIn(_stripe);
         bool more = table is not null;
         _entries.Clear();
@@ -241,19 +293,47 @@ internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedW
         foreach (Entry entry in _entries)
         {
             if (entry.Type != SeriesType.Instance.Number) continue;
-            if (_epoch >= 0) query.Index.Enter(query.Database, query.Keyspace.Hash(entry.Key), entry.Key, entry);
-            if (LabelFilter.Match(query.Filters, Series.OfBlock(entry.Address).Labels)) _keys.Add(entry.Key.ToArray());
+            SeriesLabels labels = Series.OfBlock(entry.Address).Labels;
+            _part?.Enter(query.Keyspace.Hash(entry.Key), entry.Key, labels.Bytes);
+            if (LabelFilter.Match(query.Filters, labels)) Keep(entry.Key);
             steps -= KeySteps;
         }
 
-        Exit(environment, _stripe);
-        if (more) return true;
-        _cursor = default;
-        if (++_stripe < query.Keyspace.Stripes.Length) return true;
-        query.Index.EndWalk(query.Database, _epoch);
-        if (query.Index.IsComplete(query.Database)) TakeFound(ref steps); // with what has changed behind the walk
-        else _stage = Stage.Check;
-        return true;
+        return more;
+    }
+
+    private void Keep(ReadOnlySpan<byte> key)
+    {
+        if (key.Length > ManagedText.FreeBytes)
+        {
+            _longBytes += key.Length;
+            if (!ManagedText.HasRoom(_longBytes, key.Length))
+            {
+                Error = KeysTooLarge;
+                return;
+            }
+        }
+
+        _keys.Add(key.ToArray());
+    }
+
+    private void Take(ref long steps)
+    {
+        for (; _list < _found.Count && steps > 0; (_list, _next) = (_list + 1, 0))
+        {
+            ArraySegment<LabelledKey> found = _found[_list];
+            for (; _next < found.Count && steps > 0; steps -= FoundSteps)
+            {
+                LabelledKey key = found[_next++];
+                if (!key.IsGone) _keys.Add(key.Key);
+            }
+
+            if (_next < found.Count) return;
+        }
+
+        if (_list < _found.Count) return;
+        _found.Clear();
+        (_stage, _next) = (Stage.Check, 0);
     }
 
     private void Check(ref long steps)
@@ -307,9 +387,13 @@ internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedW
             ulong hash = query.Keyspace.Hash(_key);
             int stripe = query.Keyspace.StripeOf(hash);
             if (!TryEnter(environment, stripe)) return false;
-            _isRead = true;
-            if (TryOpen(_key, hash, out Series series)) _isRead = TryRead(_key, series, ref steps);
-            else Drop();
+            if (!BeginsAgain())
+            {
+                _isRead = true;
+                if (TryOpen(_key, hash, out Series series)) _isRead = TryRead(_key, series, ref steps);
+                else Drop();
+            }
+
             Exit(environment, stripe);
             steps -= KeySteps;
         }
