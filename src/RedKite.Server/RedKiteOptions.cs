@@ -126,6 +126,9 @@ public sealed class RedKiteOptions
     /// <summary>Whether values are in the guarded arena of the tests.</summary>
     internal bool GuardsMemory { get; init; }
 
+    /// <summary>By what the bounds of slices and of some commands are divided. For tests.</summary>
+    internal int BoundsDivisor { get; init; } = 1;
+
     /// <summary>The file system of the data; null: the real one. For tests.</summary>
     internal IFiles? Files { get; init; }
 

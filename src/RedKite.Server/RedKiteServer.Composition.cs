@@ -56,7 +56,7 @@ public sealed partial class RedKiteServer
             bool usesSlots = options.UsesSlots || isClustered;
             int stripes = StripesOf(settings, _loopCount, ownsProcess);
             if (usesSlots && stripes > 1) stripes = StripeSet.StripesMax;
-            keyspace = new Keyspace(stripes, settings.Databases, options.GuardsMemory, new KeyHasher { SlotStripes = usesSlots ? stripes : 0 });
+            keyspace = new Keyspace(stripes, settings.Databases, options.GuardsMemory, new KeyHasher { SlotStripes = usesSlots ? stripes : 0 }) { BoundsDivisor = options.BoundsDivisor };
             keyspace.FailStop.Prepare(serverLog.Folder, ServerVersion.Text);
             // Execution, and the core that every room uses.
             Engine = new Engine(configuration, keyspace, new ServerClock(options.TimeProvider), serverLog, ClientDescription.Of, ownsProcess)

@@ -66,9 +66,9 @@ internal sealed class PersistedSeries() : PersistedType(SeriesType.Instance)
             new SeriesRules(series.Rules).Mix(digest);
         }
 
-        // The position is the first time that is not mixed yet, and 1.
+        // The position is the first time that is not mixed yet, and 1. What is too old to be seen may have been dropped elsewhere.
         Sample[] samples = _samples ??= new Sample[Chunk.SamplesMax];
-        long from = Math.Max(0, (long)position.Next - 1);
+        long from = Math.Max(series.OldestTime, (long)position.Next - 1);
         for (int index = series.ChunkFrom(from); index < series.ChunkCount; index++)
         {
             foreach (ref readonly Sample sample in samples.AsSpan(0, series.Read(index, samples)))
@@ -135,8 +135,8 @@ internal sealed class PersistedSeries() : PersistedType(SeriesType.Instance)
                 RdbModule.WriteString(output, series.Labels.Bytes);
                 RdbModule.WriteString(output, series.Rules);
                 RdbModule.WriteString(output, series.Source);
-                bool isPending = series.TryPending(out Sample pending);
-                RdbModule.WriteUnsigned(output, isPending ? (ulong)pending.Time + 1 : 0);
+                Sample pending = series.Pending;
+                RdbModule.WriteUnsigned(output, pending.Time < 0 ? 0 : (ulong)pending.Time + 1);
                 RdbModule.WriteUnsigned(output, BitConverter.DoubleToUInt64Bits(pending.Value));
                 RdbModule.WriteUnsigned(output, (ulong)series.ChunkCount);
                 _next = 0;

@@ -67,12 +67,11 @@ internal static class SeriesCommands
     {
         if (!SeriesOptions.TryReadOrReply(cmd, 2, out SeriesOptions options) || !cmd.OpenExistingOrReply(out Series series)) return;
         ref SeriesSettings settings = ref series.Settings;
-        if (options.HasRetention) settings.Retention = options.Settings.Retention;
+        if (options.HasRetention) series.SetRetention(options.Settings.Retention);
         if (options.HasChunkBytes) settings.ChunkBytes = options.Settings.ChunkBytes;
         if (options.HasPolicy) settings.Policy = options.Settings.Policy;
         if (options.HasIgnore) (settings.IgnoredTime, settings.IgnoredValue) = (options.Settings.IgnoredTime, options.Settings.IgnoredValue);
         if (options.Labels > 0) options.SetLabels(cmd, series);
-        series.Trim();
         cmd.Changed(1, Altered);
         cmd.Reply.Ok();
     }

@@ -11,28 +11,29 @@ namespace RedKite.Json.Tests;
 /// <summary>Paths that examine so much that the search goes on in slices while its client waits.</summary>
 public sealed class JsonSliceTests
 {
-    private const int Items = 100_000;
+    private const int BoundsDivisor = 16;
+    private const int Items = 6250;
 
     [Theory]
     [InlineData("JSON.GET doc $..*")]
     [InlineData("JSON.GET doc $[*].a")]
-    [InlineData("JSON.GET doc $[?(@.a>99000)].b")]
-    [InlineData("JSON.GET doc $[?(@.a>99990||@.b=='x7')]['a','c']")]
+    [InlineData("JSON.GET doc $[?(@.a>6190)].b")]
+    [InlineData("JSON.GET doc $[?(@.a>6240||@.b=='x7')]['a','c']")]
     [InlineData("JSON.GET doc $..[0,-1]")]
-    [InlineData("JSON.GET doc $..[?(@>99990)]")]
-    [InlineData("JSON.GET doc $[9999::-3]..c[::2]")]
+    [InlineData("JSON.GET doc $..[?(@>6240)]")]
+    [InlineData("JSON.GET doc $[2999::-3]..c[::2]")]
     [InlineData("JSON.GET doc $[::7]..c[::-1]")]
     [InlineData("JSON.STRLEN doc ..b")]
     [InlineData("JSON.TYPE doc $..a")]
     [InlineData("JSON.ARRLEN doc $..c")]
-    [InlineData("JSON.OBJKEYS doc $[?(@.a>=99000)]")]
+    [InlineData("JSON.OBJKEYS doc $[?(@.a>=6190)]")]
     [InlineData("JSON.STRLEN doc $..b")]
     [InlineData("JSON.RESP doc $..c")]
     [InlineData("JSON.ARRINDEX doc $..c 3")]
     [InlineData("JSON.DEBUG MEMORY doc $..c")]
     public async Task Search_in_slices_finds_what_it_does_at_once(string command)
     {
-        await using TypeServer server = await TypeServer.StartAsync();
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: false, BoundsDivisor);
         Fill(server, "doc");
         string atOnce = AtOnce(server, command);
         using var search = new SlicedCommand(server.Server.Engine, command.Split(' '));
@@ -53,10 +54,10 @@ public sealed class JsonSliceTests
     [InlineData("JSON.ARRTRIM doc $..c 1 1")]
     [InlineData("JSON.SET doc $..c[0] {\"new\":1}")]
     [InlineData("JSON.MERGE doc $[*].none 1")]
-    [InlineData("JSON.MERGE doc $[?(@.a>99990)] {\"a\":null,\"e\":1}")]
+    [InlineData("JSON.MERGE doc $[?(@.a>6240)] {\"a\":null,\"e\":1}")]
     public async Task Change_after_a_search_in_slices_is_what_it_is_at_once(string command)
     {
-        await using TypeServer server = await TypeServer.StartAsync();
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: false, BoundsDivisor);
         Fill(server, "doc");
         server.Run("COPY", "doc", "kept");
         string atOnce = AtOnce(server, command), digest = server.DigestOf("doc");
@@ -74,18 +75,18 @@ public sealed class JsonSliceTests
     [InlineData("FLUSHALL SYNC", "$-1", 1)]
     [InlineData("SET doc text", "-Existing key has wrong Redis type", 1)]
     [InlineData("JSON.SET doc $ {\"a\":[5]}", "$2 []", 1)]
-    [InlineData("JSON.SET doc $[99999].a 7", "$9 [1,7,7,7]", 1)]
-    [InlineData("JSON.DEL doc $[0]", "$11 [7,7,99999]", 1)]
-    [InlineData("JSON.GET doc $[0].a", "$13 [1,7,7,99999]", 0)]
-    [InlineData("SET unrelated text", "$13 [1,7,7,99999]", 0)]
+    [InlineData("JSON.SET doc $[6249].a 7", "$9 [1,7,7,7]", 1)]
+    [InlineData("JSON.DEL doc $[0]", "$10 [7,7,6249]", 1)]
+    [InlineData("JSON.GET doc $[0].a", "$12 [1,7,7,6249]", 0)]
+    [InlineData("SET unrelated text", "$12 [1,7,7,6249]", 0)]
     public async Task Search_begins_again_when_the_document_changes(string change, string reply, int restarts)
     {
-        await using TypeServer server = await TypeServer.StartAsync();
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: false, BoundsDivisor);
         Fill(server, "doc");
         server.Json("JSON.SET", "doc", "$[0].a", "1");
         server.Json("JSON.SET", "doc", "$[1].a", "7");
         server.Json("JSON.SET", "doc", "$[2].a", "7");
-        server.Json("JSON.SET", "doc", "$[3:99999].a", "2000000");
+        server.Json("JSON.SET", "doc", "$[3:6249].a", "2000000");
         using var search = new SlicedCommand(server.Server.Engine, ["JSON.GET", "doc", "$[?(@.a<1000000&&@.d==true)].a"]);
         Assert.True(search.RunSlice());
         server.Json(change.Split(' '));
@@ -97,7 +98,7 @@ public sealed class JsonSliceTests
     [Fact]
     public async Task Search_ends_with_its_client()
     {
-        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true);
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: true, BoundsDivisor);
         Fill(server, "doc");
         using (var search = new SlicedCommand(server.Server.Engine, ["JSON.NUMINCRBY", "doc", "$..a", "1"])) Assert.True(search.RunSlice());
         AssertReleased(server);
@@ -109,7 +110,7 @@ public sealed class JsonSliceTests
     public async Task Searches_wait_for_each_other()
     {
         const int RoundsMax = 10_000;
-        await using TypeServer server = await TypeServer.StartAsync();
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: false, BoundsDivisor);
         Fill(server, "doc");
         SlicedCommand[] searches = [.. Enumerable.Range(0, JsonSearchWork.KeptMax + 2).Select(i => new SlicedCommand(server.Server.Engine, ["JSON.GET", "doc", $"$..[?(@.a=={i})].b"]))];
         int waited = 0;
@@ -131,23 +132,23 @@ public sealed class JsonSliceTests
     [Fact]
     public async Task Places_that_change_have_a_limit()
     {
-        await using TypeServer server = await TypeServer.StartAsync();
-        server.Json("JSON.SET", "many", "$", "[" + string.Join(',', Enumerable.Repeat('1', JsonMatches.PlacesMax + 1)) + "]");
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: false, BoundsDivisor);
+        server.Json("JSON.SET", "many", "$", "[" + string.Join(',', Enumerable.Repeat('1', (JsonMatches.PlacesMax / BoundsDivisor) + 1)) + "]");
         Assert.Equal("ERR the path selects more values than there is room for", server.Json("JSON.NUMINCRBY", "many", "$[*]", "1"));
         Assert.Equal("[1]", server.Json("JSON.GET", "many", "$[0]"));
-        Assert.Equal("ERR merging takes too many steps in this document", server.Json("JSON.MERGE", "many", "$[1:300000]", "2"));
-        Assert.StartsWith("[2, 2, 2", server.Json("JSON.NUMINCRBY", "many", "$[1:1000001]", "1").Replace("[2,2,2", "[2, 2, 2", StringComparison.Ordinal), StringComparison.Ordinal);
-        Assert.Equal("[1,2,2,1]", server.Json("JSON.GET", "many", "$[0,1,1000000,1000001]"));
+        Assert.Equal("ERR merging takes too many steps in this document", server.Json("JSON.MERGE", "many", "$[1:18750]", "2"));
+        Assert.StartsWith("[2, 2, 2", server.Json("JSON.NUMINCRBY", "many", "$[1:62501]", "1").Replace("[2,2,2", "[2, 2, 2", StringComparison.Ordinal), StringComparison.Ordinal);
+        Assert.Equal("[1,2,2,1]", server.Json("JSON.GET", "many", "$[0,1,62500,62501]"));
         AssertReleased(server);
     }
 
     [Fact]
     public async Task Transactions_and_scripts_search_at_once_within_what_they_may_take()
     {
-        await using TypeServer server = await TypeServer.StartAsync();
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: false, BoundsDivisor);
         Fill(server, "doc");
         using RedKiteSession client = server.Server.CreateSession();
-        client.UnitWork.Limits = (4 << 20, 4 << 20);
+        client.UnitWork.Limits = ((4 << 20) / BoundsDivisor, (4 << 20) / BoundsDivisor);
         client.Execute("MULTI");
         client.Execute("JSON.GET", "doc", "$[?(@.a==5)].b");
         client.Execute("JSON.GET", "doc", "$..*");

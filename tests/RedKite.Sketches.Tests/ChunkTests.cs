@@ -37,21 +37,22 @@ public sealed class ChunkTests
         var random = new Random(TestScale.GivenSeed ?? 20261129);
         int count = TestScale.Of(3000, 100_000), loaded = 0;
         long usedBefore = 0;
+        using RedKiteSession client = server.Server.CreateSession();
         for (int i = 0; i < count; i++)
         {
-            server.Run("DEL", "f");
+            client.Execute("DEL", "f");
             int damaged = random.Next(4) == 0 ? random.Next(chunks.Count) : 0;
             for (int c = 0; c < chunks.Count; c++)
             {
                 (long position, byte[] data) = chunks[c];
                 if (c == damaged) (position, data) = Damaged(position, data, random);
-                string reply = Load(server, family, position, data);
+                string reply = client.Execute([.. LoadChunk(family, position, data).Select(argument => (ReadOnlyMemory<byte>)argument)]).Text!;
                 if (c == 0 && reply == "OK") loaded++;
             }
 
-            foreach (string use in uses.Split('|')) Assert.False(server.Client.Run(use).IsClosed);
-            byte[]? payload = server.Dump("f");
-            if (payload is not null) Assert.True(server.Restore("again", payload) == "OK", $"iteration {i}: {Convert.ToHexString(payload)}");
+            foreach (string use in uses.Split('|')) Assert.NotNull(client.Execute(use.Split(' ')));
+            RedKiteReply dump = client.Execute("DUMP", "f");
+            if (!dump.IsNull) Assert.True(client.Execute("RESTORE"u8.ToArray(), "again"u8.ToArray(), "0"u8.ToArray(), dump.Bytes, "REPLACE"u8.ToArray()).Text == "OK", $"iteration {i}: {Convert.ToHexString(dump.Bytes.Span)}");
             if (i == 0) usedBefore = server.UsedBytes;
         }
 
@@ -86,5 +87,8 @@ public sealed class ChunkTests
     }
 
     private static string Load(TypeServer server, string family, long position, byte[] data) =>
-        server.Client.Run([.. new[] { $"{family}.LOADCHUNK", "f", position.ToString(CultureInfo.InvariantCulture) }.Select(Encoding.ASCII.GetBytes), data]).Text;
+        server.Client.Run(LoadChunk(family, position, data)).Text;
+
+    private static byte[][] LoadChunk(string family, long position, byte[] data) =>
+        [.. new[] { $"{family}.LOADCHUNK", "f", position.ToString(CultureInfo.InvariantCulture) }.Select(Encoding.ASCII.GetBytes), data];
 }

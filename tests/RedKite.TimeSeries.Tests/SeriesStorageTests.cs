@@ -1,4 +1,5 @@
 using RedKite.Persistence.Rdb;
+using RedKite.TestSupport;
 using RedKite.Types.Tests;
 
 namespace RedKite.TimeSeries.Tests;
@@ -129,6 +130,104 @@ public sealed class SeriesStorageTests
 
             string Key() => $"k{random.Next(4)}{(random.Next(4) == 0 ? "_AVG_20" : "")}";
         }
+    }
+
+    // Chunks begin and end elsewhere on a replica that has got the data in one piece: what is older than the retention period, but stored still, may be dropped earlier there. It is seen
+    // nowhere, whatever becomes of the retention period and of the newest samples.
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    [InlineData(3)]
+    public async Task Replica_by_full_synchronization_sees_what_its_primary_sees(int seed)
+    {
+        const int PatienceMs = 60_000;
+        string[] keys = ["k0", "k1", "k2", "sums", "areas"];
+        var random = new Random(seed);
+        await using TypeServer primary = await TypeServer.StartAsync("repl-diskless-sync-delay", "0"), replica = await TypeServer.StartAsync();
+        foreach ((string key, string policy) in keys.Zip(["LAST", "MAX", "SUM"])) primary.Run("TS.CREATE", key, "CHUNK_SIZE", "64", "RETENTION", "300", "DUPLICATE_POLICY", policy);
+        primary.Run("TS.CREATE", "sums", "CHUNK_SIZE", "48", "RETENTION", "400", "ENCODING", "UNCOMPRESSED");
+        primary.Run("TS.CREATE", "areas", "RETENTION", "100");
+        primary.Run("TS.CREATERULE", "k0", "sums", "AGGREGATION", "sum", "30");
+        primary.Run("TS.CREATERULE", "k1", "areas", "AGGREGATION", "twa", "20");
+        using RedKiteSession client = primary.Server.CreateSession();
+        int time = 0;
+        bool ends = false;
+        Write(400);
+        var writer = new Thread(() =>
+        {
+            while (!Volatile.Read(ref ends)) Write(1);
+        });
+        writer.Start();
+        replica.Run("REPLICAOF", "127.0.0.1", primary.Port);
+        bool isUp = SpinWait.SpinUntil(() => replica.Run("INFO", "replication").Contains("master_link_status:up", StringComparison.Ordinal), PatienceMs);
+        Volatile.Write(ref ends, true);
+        writer.Join();
+        Assert.True(isUp, replica.Log);
+
+        Check();
+        for (int round = 0; round < 20; round++)
+        {
+            Write(20);
+            Check();
+        }
+
+        foreach (string key in keys) primary.Run("TS.DEL", key, $"{time - 150}", $"{time}");
+        Check();
+        foreach (string key in keys) primary.Run("TS.ALTER", key, "RETENTION", "0");
+        Check();
+
+        void Write(int requests)
+        {
+            for (int i = 0; i < requests; i++, time++)
+            {
+                string key = keys[random.Next(3)], late = $"{Math.Max(0, time - random.Next(250))}";
+                client.Execute(random.Next(16) switch
+                {
+                    0 => ["TS.DEL", key, late, $"{time - random.Next(100)}"],
+                    1 => ["TS.DEL", random.Next(2) == 0 ? "sums" : "areas", late, $"{time}"],
+                    2 => ["TS.ALTER", key, "RETENTION", $"{200 + random.Next(300)}"],
+                    3 => ["TS.ALTER", random.Next(2) == 0 ? "sums" : "areas", "RETENTION", $"{100 + random.Next(300)}", "CHUNK_SIZE", $"{64 + (8 * random.Next(8))}"],
+                    4 => ["TS.INCRBY", key, "2", "TIMESTAMP", $"{time}"],
+                    5 => ["TS.ADD", "sums", $"{time + 40}", "1", "ON_DUPLICATE", "LAST"],
+                    6 or 7 or 8 => ["TS.ADD", key, late, $"{time * 0.7}"],
+                    _ => ["TS.ADD", key, $"{time}", $"{time * 0.3}", "ON_DUPLICATE", "MIN"],
+                });
+            }
+        }
+
+        void Check()
+        {
+            primary.Run("SET", "end", $"{time}"); // WAIT is about what its client has written
+            primary.WaitForReplica();
+            foreach (string key in keys)
+            {
+                foreach (string request in new[] { $"TS.RANGE {key} - + LATEST", $"TS.RANGE {key} - + AGGREGATION twa 7 EMPTY", $"TS.REVRANGE {key} 0 {time} AGGREGATION last 9 EMPTY", $"TS.GET {key} LATEST", $"DEBUG DIGEST-VALUE {key}" })
+                {
+                    Assert.Equal((request, Samples(primary, request)), (request, Samples(replica, request)));
+                }
+            }
+
+            Assert.Equal(primary.Digest, replica.Digest);
+        }
+
+        static string Samples(TypeServer server, string request) => Show(server.Client.Run(request));
+
+        static string Show(RespValue reply) => reply.IsAggregate ? $"[{string.Join(' ', reply.Items.Select(Show))}]" : reply.Text;
+    }
+
+    [Fact]
+    public async Task Files_have_an_open_bucket_that_is_older_than_a_sample_of_its_destination()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        server.Run("TS.CREATE", "a");
+        server.Run("TS.CREATE", "sums");
+        server.Run("TS.CREATERULE", "a", "sums", "AGGREGATION", "sum", "100");
+        server.Run("TS.ADD", "a", "150", "7");
+        server.Run("TS.ADD", "sums", "500", "1");
+        Assert.Equal("OK", server.Run("DEBUG", "RELOAD"));
+        Assert.Equal("500 1", server.Run("TS.GET", "sums", "LATEST"));
+        server.Run("TS.DEL", "sums", "500", "500");
+        Assert.Equal("100 7", server.Run("TS.GET", "sums", "LATEST"));
     }
 
     [Fact]

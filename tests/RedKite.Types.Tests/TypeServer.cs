@@ -20,10 +20,11 @@ internal sealed class TypeServer : IAsyncDisposable
 
     private readonly List<string> _lines = [];
     private readonly bool _guardsMemory;
+    private readonly int _boundsDivisor;
     private RedKiteServer? _server;
     private RespConnection? _client;
 
-    private TypeServer(bool guardsMemory) => _guardsMemory = guardsMemory;
+    private TypeServer(bool guardsMemory, int boundsDivisor) => (_guardsMemory, _boundsDivisor) = (guardsMemory, boundsDivisor);
 
     internal RedKiteServer Server => _server!;
 
@@ -48,9 +49,11 @@ internal sealed class TypeServer : IAsyncDisposable
 
     internal static Task<TypeServer> StartAsync(params string[] settings) => StartAsync(guardsMemory: false, settings);
 
-    internal static async Task<TypeServer> StartAsync(bool guardsMemory, params string[] settings)
+    internal static Task<TypeServer> StartAsync(bool guardsMemory, params string[] settings) => StartAsync(guardsMemory, boundsDivisor: 1, settings);
+
+    internal static async Task<TypeServer> StartAsync(bool guardsMemory, int boundsDivisor, params string[] settings)
     {
-        var server = new TypeServer(guardsMemory);
+        var server = new TypeServer(guardsMemory, boundsDivisor);
         for (int i = 0; i < settings.Length; i += 2) server._settings[settings[i]] = settings[i + 1];
         await server.StartAsync();
         return server;
@@ -58,7 +61,7 @@ internal sealed class TypeServer : IAsyncDisposable
 
     internal async Task StartAsync()
     {
-        var options = new RedKiteOptions { Port = 0, GuardsMemory = _guardsMemory, Log = Note, AllowShutdown = true };
+        var options = new RedKiteOptions { Port = 0, GuardsMemory = _guardsMemory, BoundsDivisor = _boundsDivisor, Log = Note, AllowShutdown = true };
         options.Settings["dir"] = _folder.Path;
         foreach ((string name, string value) in _settings) options.Settings[name] = value;
         _server = await RedKiteServer.StartAsync(options);

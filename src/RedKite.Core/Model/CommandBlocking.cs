@@ -108,6 +108,7 @@ internal static class CommandBlocking
     /// </summary>
     internal static long StepsOfSlice(this scoped in CommandContext cmd, long sliceSteps)
     {
+        sliceSteps /= cmd.Keyspace.BoundsDivisor;
         if (!cmd.Environment.IsInUnit || cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep) return sliceSteps;
         return Math.Min(sliceSteps, (sliceSteps / UnitWork.CheapPart) + cmd.Environment.UnitWork.Left);
     }
@@ -115,7 +116,7 @@ internal static class CommandBlocking
     /// <summary>Notes the steps of a command's first slice, unless it was cheap.</summary>
     internal static void EndSlice(this scoped in CommandContext cmd, long sliceSteps, long steps)
     {
-        if (cmd.Environment.IsInUnit && steps > sliceSteps / UnitWork.CheapPart) cmd.Environment.UnitWork.Take(steps);
+        if (cmd.Environment.IsInUnit && steps > sliceSteps / cmd.Keyspace.BoundsDivisor / UnitWork.CheapPart) cmd.Environment.UnitWork.Take(steps);
     }
 
     /// <summary>Notes the steps that a command without slices is about to take in a transaction or script; otherwise replies that those are too many.</summary>

@@ -96,11 +96,11 @@ internal static class JsonAccess
         long stepsMax = cmd.StepsAtOnceMax();
         matches = JsonMatches.OfThread;
         matches.Begin(document, path, cmd.PlacesMax(wantsPaths), countMax);
-        if (!matches.Run(mayWait ? SliceSteps : long.MaxValue, stepsMax))
+        if (!matches.Run(mayWait ? SliceSteps / cmd.Keyspace.BoundsDivisor : long.MaxValue, stepsMax))
         {
             if (mayWait)
             {
-                var work = new JsonSearchWork(cmd.Database, cmd.HashOf(cmd.Command.FirstKey), matches);
+                var work = new JsonSearchWork(cmd.Keyspace, cmd.Database, cmd.HashOf(cmd.Command.FirstKey), matches);
                 if (cmd.BlockOnWork(work))
                 {
                     work.Begin();
@@ -127,7 +127,7 @@ internal static class JsonAccess
     // What a log or a primary's stream has is not refused.
     private static bool IsAccepted(this scoped in CommandContext cmd) => cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep;
 
-    private static int PlacesMax(this scoped in CommandContext cmd, bool wantsPaths) => !wantsPaths ? 0 : cmd.IsAccepted() ? int.MaxValue : JsonMatches.PlacesMax;
+    private static int PlacesMax(this scoped in CommandContext cmd, bool wantsPaths) => !wantsPaths ? 0 : cmd.IsAccepted() ? int.MaxValue : JsonMatches.PlacesMax / cmd.Keyspace.BoundsDivisor;
 
     private static long StepsAtOnceMax(this scoped in CommandContext cmd) => Math.Max(UnitWork.CheapSteps, cmd.StepsAtOnce()) / NanosecondsPerStep;
 

@@ -9,11 +9,11 @@ namespace RedKite.Json.Commands;
 /// Merges a value into others as RFC 7396 says, member by member in the order of the value: what is null is removed, an object is merged into an object, and
 /// anything else replaces what is there.
 /// </summary>
-internal ref struct JsonMerge(Database database, Arena arena)
+/// <param name="database">The database.</param>
+/// <param name="arena">The arena of the key's stripe.</param>
+/// <param name="stepsMax">The members that may be passed in the search for those that are merged.</param>
+internal ref struct JsonMerge(Database database, Arena arena, long stepsMax)
 {
-    /// <summary>The members that may be passed in the search for those that are merged.</summary>
-    internal const long StepsMax = JsonAccess.StepsMax;
-
     // Of a change, besides the chunks that it passes: places are merged one after the other.
     private const int ChangeSteps = 128;
 
@@ -50,7 +50,7 @@ internal ref struct JsonMerge(Database database, Arena arena)
             if (match.Depth + DepthOf(_patchDocument.Root) > JsonParser.DepthMax) error = "recursion limit exceeded";
         }
 
-        if (_steps > StepsMax) error = "ERR merging takes too many steps in this document";
+        if (_steps > stepsMax) error = "ERR merging takes too many steps in this document";
         if (error is null)
         {
             using NativeList<int> order = JsonPlaces.Sorted(matches);
@@ -125,7 +125,7 @@ internal ref struct JsonMerge(Database database, Arena arena)
         if (patch.Kind != JsonKind.Object || target.Kind != JsonKind.Object) return;
         JsonItems members = patch.Items;
         long added = target.Count;
-        while (members.MoveNext() && _steps <= StepsMax)
+        while (members.MoveNext() && _steps <= stepsMax)
         {
             _steps += 64 + added; // a change of a chunk, and the search once more
             ReadOnlySpan<byte> name = members.Name(_patchDocument.Names);

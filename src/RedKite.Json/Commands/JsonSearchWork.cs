@@ -6,7 +6,7 @@ namespace RedKite.Json.Commands;
 /// <summary>
 /// A search in slices. It has addresses of values, so until it ends no block of the stripe moves; when the document's key has changed, it is stale.
 /// </summary>
-internal sealed class JsonSearchWork(Database database, ulong hash, JsonMatches matches) : SlicedWork
+internal sealed class JsonSearchWork(Keyspace keyspace, Database database, ulong hash, JsonMatches matches) : SlicedWork
 {
     /// <summary>So many searches keep what they have found between slices, each with a command's memory. Others go on when one of them has ended.</summary>
     internal const int KeptMax = 4;
@@ -37,7 +37,7 @@ internal sealed class JsonSearchWork(Database database, ulong hash, JsonMatches 
     {
         IsStale = !_watch.IsUnchanged(_key);
         if (IsStale || !TryKeep()) return false;
-        IsComplete = matches.Run(JsonAccess.SliceSteps, Math.Min(matches.Steps + JsonAccess.StepsMax, JsonAccess.WaitingStepsMax));
+        IsComplete = matches.Run(JsonAccess.SliceSteps / keyspace.BoundsDivisor, Math.Min(matches.Steps + JsonAccess.StepsMax, JsonAccess.WaitingStepsMax));
         return IsComplete;
     }
 

@@ -242,7 +242,7 @@ internal static class JsonSetCommands
             return;
         }
 
-        var merge = new JsonMerge(cmd.Database, arena);
+        var merge = new JsonMerge(cmd.Database, arena, JsonAccess.StepsMax / cmd.Keyspace.BoundsDivisor);
         if (!merge.TryParse(cmd[3]))
         {
             cmd.ReplySyntax();

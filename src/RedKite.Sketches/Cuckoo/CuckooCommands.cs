@@ -103,8 +103,9 @@ internal static class CuckooCommands
     private static void Compact(ref CommandContext cmd)
     {
         if (!cmd.OpenExistingOrReply(SketchType.Cuckoo, writes: true, "Cuckoo filter was not found"u8, out Sketch filter)) return;
-        if (!cmd.MayLookAtOrReply(CuckooFilter.CompactionSteps(filter))) return;
-        if (CuckooFilter.Compact(filter)) cmd.Changed(1, Compacted);
+        long steps = SketchLimits.CompactionStepsMax / cmd.Keyspace.BoundsDivisor;
+        if (!cmd.MayLookAtOrReply(CuckooFilter.CompactionSteps(filter, steps))) return;
+        if (CuckooFilter.Compact(filter, steps)) cmd.Changed(1, Compacted);
         cmd.Reply.Ok();
     }
 

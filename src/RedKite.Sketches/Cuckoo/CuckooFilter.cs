@@ -97,8 +97,8 @@ internal static class CuckooFilter
         return addition;
     }
 
-    /// <summary>The places that a compaction may look at, no more than <see cref="SketchLimits.CompactionStepsMax"/>.</summary>
-    internal static long CompactionSteps(Sketch filter)
+    /// <summary>The places that a compaction may look at.</summary>
+    internal static long CompactionSteps(Sketch filter, long stepsMax)
     {
         double steps = 0;
         for (int layer = 1; layer < filter.PartCount; layer++)
@@ -106,7 +106,7 @@ internal static class CuckooFilter
             steps += (filter.PageCount(layer) * (double)StepsPerPage) + (2.0 * BucketSize(filter) * layer * filter.PartNumber(layer, LayerItems));
         }
 
-        return (long)Math.Min(steps, SketchLimits.CompactionStepsMax);
+        return (long)Math.Min(steps, stepsMax);
     }
 
     /// <summary>
@@ -114,12 +114,11 @@ internal static class CuckooFilter
     /// has stopped. What it does follows from the filter's bytes, so that every server does the same.
     /// </summary>
     /// <returns>Whether the filter has changed.</returns>
-    internal static bool Compact(Sketch filter)
+    internal static bool Compact(Sketch filter, long steps)
     {
         if (filter.PartCount == 1) return false;
         (ulong Layer, ulong Place) begin = (filter.Number(CompactionLayer), filter.Number(CompactionPlace)), at = begin;
         if (at.Layer == 0 || at.Layer >= (ulong)filter.PartCount) at = (1, 0);
-        long steps = SketchLimits.CompactionStepsMax;
         bool changed = false;
         while (at.Layer < (ulong)filter.PartCount && steps > 0)
         {

@@ -38,6 +38,9 @@ internal sealed class Keyspace : IDisposable
 
     internal Stripe[] Stripes { get; }
 
+    /// <summary>By what bounds of slices and commands are divided. Tests reach those with little data then.</summary>
+    internal int BoundsDivisor { get; init; } = 1;
+
     /// <summary>The hasher of keys, fields and members: keyed, so that no client can aim at a bucket.</summary>
     internal KeyHasher Hasher => _hasher;
 

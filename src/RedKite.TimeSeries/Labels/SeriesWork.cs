@@ -27,16 +27,13 @@ internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedW
     private const int BucketsPerLock = 256;
     private const int BucketSteps = 512;
     private const int KeySteps = 1024;
-
     private const int FoundSteps = 16;
-
-    // Keys that are sorted at once.
-    private const int RunKeys = 4096;
 
     private const int RestartsMax = 2;
     private const string ReplacedMeanwhile = "ERR TSDB: the database got other keys while its series were read";
     private const string KeysTooLarge = "ERR TSDB: the keys of the series take too much memory";
 
+    private readonly int _runKeys = 4096 / query.Keyspace.BoundsDivisor; // keys that are sorted at once
     private readonly EntryList _entries = new();
     private readonly List<ArraySegment<LabelledKey>> _found = [];
     private List<byte[]> _keys = [];
@@ -147,7 +144,7 @@ internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedW
     internal override bool RunSlice()
     {
         if (!_kept.TryKeep()) return false;
-        long steps = RangeQuery.SliceSteps;
+        long steps = RangeQuery.SliceSteps / query.Keyspace.BoundsDivisor;
         try
         {
             IsComplete = Run(null, Reply, ref steps);
@@ -364,7 +361,7 @@ internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedW
         _order ??= new PriorityQueue<int, byte[]>(Comparer<byte[]>.Create(static (a, b) => a.AsSpan().SequenceCompareTo(b)));
         if (_next < _keys.Count)
         {
-            int count = Math.Min(RunKeys, _keys.Count - _next);
+            int count = Math.Min(_runKeys, _keys.Count - _next);
             _keys.Sort(_next, count, _order.Comparer);
             _order.Enqueue(_next, _keys[_next]);
             _next += count;
@@ -406,7 +403,7 @@ internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedW
     {
         while (_order!.TryDequeue(out int at, out key))
         {
-            if (++at % RunKeys != 0 && at < _keys.Count) _order.Enqueue(at, _keys[at]);
+            if (++at % _runKeys != 0 && at < _keys.Count) _order.Enqueue(at, _keys[at]);
             if (_last is not null && _last.AsSpan().SequenceEqual(key)) continue; // it has several of the values
             _last = key;
             return true;

@@ -71,7 +71,7 @@ internal static class RangeCommands
         cmd.EndSlice(RangeQuery.SliceSteps, granted - left);
         waits = false;
         if (isComplete) return true;
-        var work = new RangeWork(cmd.Database, cmd.HashOf(1), options, query, new ReplyWriter(cmd.Environment.Buffers) { Resp3 = cmd.Reply.Resp3 });
+        var work = new RangeWork(cmd.Keyspace, cmd.Database, cmd.HashOf(1), options, query, new ReplyWriter(cmd.Environment.Buffers) { Resp3 = cmd.Reply.Resp3 });
         waits = cmd.BlockOnWork(work);
         if (waits)
         {

@@ -45,8 +45,8 @@ internal sealed class RangeQuery : IDisposable
         _from = Math.Max(options.From, series.OldestTime);
         _to = series.IsEmpty ? -1 : Math.Min(options.To, series.LastTime);
         if (options.Latest && series.TryPending(out Sample pending) && pending.Time >= options.From && pending.Time <= options.To) _pending = pending;
-        _first = Math.Max(_from, series.FirstTime);
-        (_firstTime, _lastTime) = (series.FirstTime, series.LastTime);
+        _first = options.Empty ? Math.Max(_from, series.FirstTime) : _from;
+        (_firstTime, _lastTime) = (series.FirstStoredTime, series.LastTime);
         Version = series.Version;
         if (_from > _to && _pending is null)
         {
@@ -60,7 +60,7 @@ internal sealed class RangeQuery : IDisposable
             _pending = null;
         }
 
-        if (Aggregates && NeedsBefore && series.TryBefore(_from, out Sample before) && before.Time >= series.OldestTime) _before = before;
+        if (Aggregates && NeedsBefore && series.TryBefore(_from, out Sample before)) _before = before;
     }
 
     internal bool IsComplete { get; private set; }
@@ -77,7 +77,7 @@ internal sealed class RangeQuery : IDisposable
     private bool NeedsBefore => !_options.FiltersValues && _options.Times.Length == 0 && (_options.Aggregator == Aggregator.Twa || _options.Empty);
 
     /// <summary>Whether a series is no longer the one that was read so far: samples were added behind the newest one, removed or changed, or those that have not been read were dropped.</summary>
-    internal bool IsStaleFor(scoped Series series) => Version != series.Version || (series.FirstTime != _firstTime && series.FirstTime > _from);
+    internal bool IsStaleFor(scoped Series series) => Version != series.Version || (series.FirstStoredTime != _firstTime && series.FirstStoredTime > _from);
 
     /// <summary>Runs to the end.</summary>
     internal void RunAll(scoped Series series)

@@ -10,12 +10,13 @@ namespace RedKite.TimeSeries.Ranges;
 /// TS.RANGE or TS.REVRANGE in slices, while the client waits: the samples are read, and then written as the reply. What is read is the series of one time: if it has
 /// changed, reading begins again, and after a few times goes on to the end with the stripe locked.
 /// </summary>
+/// <param name="keyspace">The keys.</param>
 /// <param name="database">The database.</param>
 /// <param name="key">The key's hash.</param>
 /// <param name="options">What is asked.</param>
 /// <param name="query">The query as far as it has run.</param>
 /// <param name="reply">Where the reply is written; disposed of with the work.</param>
-internal sealed class RangeWork(Database database, ulong key, RangeOptions options, RangeQuery query, ReplyWriter reply) : SlicedWork
+internal sealed class RangeWork(Keyspace keyspace, Database database, ulong key, RangeOptions options, RangeQuery query, ReplyWriter reply) : SlicedWork
 {
     private const int RestartsMax = 2;
 
@@ -34,7 +35,7 @@ internal sealed class RangeWork(Database database, ulong key, RangeOptions optio
     internal override bool RunSlice()
     {
         if (!_kept.TryKeep()) return false;
-        long steps = RangeQuery.SliceSteps;
+        long steps = RangeQuery.SliceSteps / keyspace.BoundsDivisor;
         if (_query is not { IsComplete: true } && !TryRead(ref steps)) return false;
         IsComplete = _query!.IsTooLarge || reply.Overflowed || IsWrittenAfter(ref steps);
         return IsComplete;

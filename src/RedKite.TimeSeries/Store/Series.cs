@@ -40,11 +40,17 @@ internal readonly unsafe ref struct Series
     /// <summary>The newest sample. Not of an empty series.</summary>
     internal Sample Last => new(_data->LastChunk->Last, BitConverter.UInt64BitsToDouble(_data->LastChunk->LastValue));
 
-    internal long FirstTime => IsEmpty ? 0 : _data->Chunks->First;
+    /// <summary>The time of the oldest sample that is stored: it may be older than the retention period, and is not seen then.</summary>
+    internal long FirstStoredTime => IsEmpty ? 0 : _data->Chunks->First;
+
+    internal long FirstTime => FirstStoredTime >= OldestTime ? FirstStoredTime : TryFrom(OldestTime, out Sample first) ? first.Time : 0;
 
     internal long LastTime => IsEmpty ? 0 : Last.Time;
 
-    /// <summary>The time before which nothing is seen any more.</summary>
+    /// <summary>
+    /// The time before which nothing is seen any more. What is older is stored until its chunk is dropped, so nothing may depend on it: chunks begin and end elsewhere on
+    /// a replica. It is removed before the time would become an earlier one.
+    /// </summary>
     internal long OldestTime => Settings.Retention == 0 || IsEmpty ? 0 : Math.Max(0, LastTime - Settings.Retention);
 
     internal static Series Of(Database database, Entry entry) => entry.Exists ? new((SeriesData*)entry.Root.Structure, database.ArenaOf(entry)) : default;
@@ -89,6 +95,9 @@ internal readonly unsafe ref struct Series
         return sample.Time >= 0 && (IsEmpty || sample.Time > LastTime);
     }
 
+    /// <summary>What <see cref="SetPending"/> has set; its time is negative if that is nothing.</summary>
+    internal Sample Pending => _data->Pending;
+
     internal void SetPending(Sample? sample) => _data->Pending = sample ?? new Sample(-1, 0);
 
     internal void SetSource(ReadOnlySpan<byte> key) => SeriesData.SetText(_arena, &_data->Source, key);
@@ -101,9 +110,25 @@ internal readonly unsafe ref struct Series
         SeriesData.Trim(_data, _arena);
     }
 
-    internal long Remove(long from, long to) => SeriesData.Remove(_data, _arena, from, to);
+    /// <summary>Removes the samples of a range.</summary>
+    /// <returns>How many of those that were seen.</returns>
+    internal long Remove(long from, long to)
+    {
+        RemoveUnseen();
+        return SeriesData.Remove(_data, _arena, from, to);
+    }
 
-    internal void Trim() => SeriesData.Trim(_data, _arena);
+    internal void SetRetention(long retention)
+    {
+        RemoveUnseen();
+        Settings.Retention = retention;
+        SeriesData.Trim(_data, _arena);
+    }
+
+    private void RemoveUnseen()
+    {
+        if (FirstStoredTime < OldestTime) SeriesData.Remove(_data, _arena, 0, OldestTime - 1);
+    }
 
     internal (long First, long Last, int Count, int Bytes) ChunkAt(int index)
     {
@@ -167,7 +192,7 @@ internal readonly unsafe ref struct Series
         return count;
     }
 
-    /// <summary>The newest sample before a time.</summary>
+    /// <summary>The newest sample before a time, unless it is too old to be seen.</summary>
     internal bool TryBefore(long time, out Sample sample)
     {
         sample = default;
@@ -175,7 +200,7 @@ internal readonly unsafe ref struct Series
         if (index < 0) return false;
         var reader = ChunkReader.Of(_data->Chunks + index);
         while (reader.MoveNext() && reader.Current.Time < time) sample = reader.Current;
-        return true;
+        return sample.Time >= OldestTime;
     }
 
     /// <summary>The first sample at a time or later.</summary>
