@@ -21,7 +21,7 @@ public sealed partial class DocumentedCommandTests(DocumentedServers here) : ICl
         ("dotnet tool install", "asks a registry; PackageTests installs the tool from a folder"),
         ("dotnet artifacts/bin/", "runs tests of another suite"),
         ("redis-server ", "is not RedKite"),
-        ("redkite cluster ", "needs etcd; ClusterProgramTests has one"),
+        ("redkite cluster ", "needs etcd; ClusterPageTests has one"),
         ("redkite debug-package --cluster ", "needs etcd; ClusterProgramTests has one"),
         ("redkite controller ", "needs etcd; ClusterProgramTests has one"),
     ];

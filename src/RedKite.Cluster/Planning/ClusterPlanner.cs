@@ -193,7 +193,7 @@ internal static class ClusterPlanner
     {
         ClusterTopology topology = Existing(view);
         ClusterNode next = view.Find(by);
-        if (topology.Terms.Removed.Contains(gone) && topology.Find(next.Id) is not null) return ClusterPlan.Nothing;
+        if (topology.Find(next.Id) is not null && (topology.Terms.Removed.Contains(gone) || !view.Has(gone))) return new([]) { Note = $"{view.Show(next.Id)} is in the cluster, and no node '{gone}' is" };
         ClusterNode old = topology.Find(view.Find(gone).Id) ?? throw new PlanException($"'{gone}' is not a node of the cluster");
         if (old.Id == next.Id) throw new PlanException("a node is not replaced by itself");
         if (view.Alive.ContainsKey(old.Id)) throw new PlanException($"{view.Show(old.Id)} is not gone: its lease lasts. redkite cluster remove takes it out");

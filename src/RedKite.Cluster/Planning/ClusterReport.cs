@@ -88,6 +88,7 @@ internal static class ClusterReport
         json.WriteStartObject();
         json.WriteString("outcome"u8, outcome);
         json.WriteString("error"u8, error);
+        json.WriteString("note"u8, plan.Note);
         json.WriteNumber("stages"u8, plan.Stages.Count);
         json.WriteNumber("stages_done"u8, stagesDone);
         json.WriteStartArray("steps"u8);

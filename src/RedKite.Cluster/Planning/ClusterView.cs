@@ -54,9 +54,7 @@ internal sealed record ClusterView(SharedTopology? Shared, IReadOnlyDictionary<s
     /// <exception cref="PlanException">It names none, or several.</exception>
     internal ClusterNode Find(string text)
     {
-        ClusterNode[] all = [.. Topology?.Nodes ?? [], .. Alive.Values.Select(static status => status.Node).Where(node => Topology?.Find(node.Id) is null)];
-        ClusterNode[] found = [.. all.Where(node => node.Id == text || IsAt(node, text) || (node.Name.Length > 0 && node.Name == text))];
-        if (found.Length == 0 && text.Length >= IdPrefixMin) found = [.. all.Where(node => node.Id.StartsWith(text, StringComparison.Ordinal))];
+        ClusterNode[] found = Named(text);
         return found switch
         {
             [{ } node] => node,
@@ -64,6 +62,9 @@ internal sealed record ClusterView(SharedTopology? Shared, IReadOnlyDictionary<s
             _ => throw new PlanException($"'{text}' names {found.Length} nodes: {string.Join(", ", found.Select(static node => node.Id))}"),
         };
     }
+
+    /// <summary>Whether a text names a node.</summary>
+    internal bool Has(string text) => Named(text).Length > 0;
 
     /// <summary>A node for people: its address, its name if it has one, and the beginning of its id.</summary>
     internal string Show(string id)
@@ -74,6 +75,13 @@ internal sealed record ClusterView(SharedTopology? Shared, IReadOnlyDictionary<s
 
     /// <inheritdoc cref="Show(string)"/>
     internal static string Show(ClusterNode node) => $"{node.Address} ({(node.Name.Length > 0 ? node.Name + ", " : "")}{node.Id[..8]})";
+
+    private ClusterNode[] Named(string text)
+    {
+        ClusterNode[] all = [.. Topology?.Nodes ?? [], .. Alive.Values.Select(static status => status.Node).Where(node => Topology?.Find(node.Id) is null)];
+        ClusterNode[] found = [.. all.Where(node => node.Id == text || IsAt(node, text) || (node.Name.Length > 0 && node.Name == text))];
+        return found.Length > 0 || text.Length < IdPrefixMin ? found : [.. all.Where(node => node.Id.StartsWith(text, StringComparison.Ordinal))];
+    }
 
     private static bool IsAt(ClusterNode node, string text)
     {

@@ -86,6 +86,9 @@ internal sealed record ClusterPlan(IReadOnlyList<IReadOnlyList<PlanStep>> Stages
 {
     internal static readonly ClusterPlan Nothing = new([]);
 
+    /// <summary>For people: what an empty plan takes for granted; empty if there is nothing to say.</summary>
+    internal string Note { get; init; } = "";
+
     internal IEnumerable<PlanStep> Steps => Stages.SelectMany(static stage => stage);
 
     internal bool IsEmpty => Stages.Count == 0;

@@ -196,7 +196,7 @@ internal static class ClusterProgram
             if (!isJson)
             {
                 foreach (PlanStep step in plan.Steps) await output.WriteLineAsync("  " + step.Text(view));
-                if (plan.IsEmpty) await output.WriteLineAsync("Nothing to do.");
+                if (plan.IsEmpty) await output.WriteLineAsync(plan.Note.Length > 0 ? $"Nothing to do: {plan.Note}." : "Nothing to do.");
             }
 
             if (options.Has("--plan") || plan.IsEmpty) return await End(view, plan, plan.IsEmpty ? "done" : "planned", error: "", stagesDone: 0, code: 0);

@@ -180,6 +180,17 @@ public sealed class ClusterPlannerTests
         ClusterPlan plan = ClusterPlanner.Replace(Gone(view, 3), Id(3), Id(5), acceptsLoss: false);
         Assert.Equal("1: 0-8191 5 | 2: 8192-16383 4", Show(Done(view, plan)));
         Assert.True(plan.Stages.Count == 1 && plan.Steps.First().NeedsAbsence);
+
+        // The same command once more, with the gone node's id or its address.
+        ClusterView replaced = With(Gone(view, 3), Done(view, plan));
+        foreach (string name in (string[])[Id(3), view.Topology!.Find(Id(3))!.Address])
+        {
+            ClusterPlan again = ClusterPlanner.Replace(replaced, name, Id(5), acceptsLoss: false);
+            Assert.True(again.IsEmpty);
+            Assert.EndsWith($"is in the cluster, and no node '{name}' is", again.Note, StringComparison.Ordinal);
+        }
+
+        Assert.Contains("there is no node", Refused(() => ClusterPlanner.Replace(Registered(view, 6), "10.9.9.9:1", Id(6), acceptsLoss: false)), StringComparison.Ordinal);
         Assert.Equal("1: 0-8191 4 | 2: 8192-16383", Show(Done(view, ClusterPlanner.Replace(Gone(view, 3), Id(3), Id(4), acceptsLoss: false)))); // a replica of another shard, as which it has joined
         Assert.Contains("failover", Refused(() => ClusterPlanner.Replace(Gone(view, 1), Id(1), Id(5), acceptsLoss: true)), StringComparison.Ordinal);
         ClusterView alone = Registered(Gone(Created(2, replicas: 0), 2), 3);
