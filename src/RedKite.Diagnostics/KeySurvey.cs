@@ -217,6 +217,7 @@ internal sealed class KeySurvey : IDisposable
         var key = new SurveyedKey(database.Index, entry.Type, entry.Key[..Math.Min(entry.Key.Length, KeyBytesMax)].ToArray(), size, bytes);
         int at = largest.Count;
         while (at > 0 && largest[at - 1].Bytes < bytes) at--;
+        if (at == 0) StoredTypes.Of(entry).DescribeLargest(entry, type.Facts);
         largest.Insert(at, key);
         if (largest.Count > LargestKept) largest.RemoveAt(LargestKept);
     }

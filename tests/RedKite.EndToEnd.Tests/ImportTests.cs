@@ -76,6 +76,7 @@ public sealed class ImportTests(Transfers servers) : IDisposable
 
     [Theory]
     [InlineData("")]
+    [InlineData("--plain")]
     public async Task Documents_arrive(string options)
     {
         ServerProcess source = servers.Source("redkite");
@@ -99,6 +100,25 @@ public sealed class ImportTests(Transfers servers) : IDisposable
         }
 
         Assert.InRange(targetClient.Run("PTTL small").Number, 1, 100_000_000);
+    }
+
+    // A Redis without the module: the other keys are copied.
+    [Theory]
+    [InlineData("")]
+    [InlineData("--plain")]
+    public async Task Documents_that_the_target_does_not_take_are_listed(string options)
+    {
+        ServerProcess source = servers.Source("redkite");
+        ServerProcess target = servers.Target("redis 7");
+        using RespConnection sourceClient = source.Connect();
+        using RespConnection targetClient = target.Connect();
+        sourceClient.Run("JSON.SET doc $ [1]").IsOk();
+        sourceClient.Run("SET text x").IsOk();
+        ChildProgram import = await Import(source, target, options.Split(' ', StringSplitOptions.RemoveEmptyEntries));
+        Assert.Equal(1, import.ExitCode);
+        Assert.Contains("key 'doc': type ReJSON-RL", import.Output + import.Errors, StringComparison.Ordinal);
+        Assert.Equal("x", targetClient.Run("GET text").Text);
+        Assert.Equal(1, targetClient.Run("DBSIZE").Number);
     }
 
     [Theory]

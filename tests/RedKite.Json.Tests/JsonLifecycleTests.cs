@@ -212,6 +212,22 @@ public sealed class JsonLifecycleTests
         server.CheckGuards();
     }
 
+    // Of the largest document the depth, as far as the first values show it.
+    [Theory]
+    [InlineData(10, "1", "4")]
+    [InlineData(10_000, "2", "2")]
+    public async Task Reports_count_the_documents(int items, string withBlocks, string depth)
+    {
+        await using TypeServer server = await TypeServer.StartAsync("diagnostics", "yes", "key-survey-cpu-percent", "0"); // no walk has begun yet
+        server.Json("JSON.SET", "deep", "$", "[[[[[[[1]]]]]]]");
+        server.Json("JSON.SET", "large", "$", $$"""{"text":"{{new string('x', 5000)}}","a":[1,{"b":{} }]}""");
+        server.Json("JSON.SET", "wide", "$", $"[[1],{string.Join(',', Enumerable.Repeat("1", items))},[[[1]]]]");
+        server.Run("CONFIG", "SET", "key-survey-cpu-percent", "100");
+        Assert.True(SpinWait.SpinUntil(() => server.Server.Diagnostics!.Survey.Latest is not null, PatienceMs), "a survey has ended");
+        JsonNode document = JsonNode.Parse(server.Server.Reports!.Read("big-keys", TestContext.Current.CancellationToken)!)!["types"]!["document"]!;
+        Assert.Equal(("3", withBlocks, depth), ($"{document["keys"]}", $"{document["facts"]!["with_blocks"]}", $"{document["facts"]!["largest_depth"]}"));
+    }
+
     [Fact]
     public async Task Digest_does_not_depend_on_parts()
     {

@@ -43,6 +43,50 @@ public sealed class JsonModelTests
         Assert.True(SpinWait.SpinUntil(() => server.UsedBytes <= before, 60_000), $"seed {seed}: {server.UsedBytes} bytes are used, {before} were");
     }
 
+    // At the place of the first one; more names than are remembered by their hash, and names that another object has had.
+    [Theory]
+    [InlineData(5, 1)]
+    [InlineData(40, 40)]
+    [InlineData(40, 2000)]
+    [InlineData(3000, 1)]
+    [InlineData(3000, 30)]
+    public async Task Last_value_of_a_name_counts(int count, int objects)
+    {
+        var random = new Random(TestScale.GivenSeed ?? Environment.TickCount);
+        await using TypeServer server = await TypeServer.StartAsync();
+        List<string> text = [], expected = [];
+        for (int i = 0; i < objects; i++)
+        {
+            var values = new OrderedDictionary<string, string>();
+            List<string> members = [];
+            for (int member = 0; member < count; member++)
+            {
+                int number = random.Next(3) == 0 ? random.Next(member + 1) : member;
+                (string name, string value) = ($"\"name{number + (objects > count ? i * count : 0)}\"", $"{member}");
+                members.Add(name + ":" + value);
+                values[name] = value;
+            }
+
+            text.Add("{" + string.Join(',', members) + "}");
+            expected.Add("{" + string.Join(',', values.Select(pair => pair.Key + ":" + pair.Value)) + "}");
+        }
+
+        server.Json("JSON.SET", "doc", "$", "[" + string.Join(',', text) + "]");
+        Assert.Equal("[" + string.Join(',', expected) + "]", server.Document("doc"));
+    }
+
+    // Between the two, so many other names come in an object inside that the first ones are not remembered.
+    [Fact]
+    public async Task Last_value_of_a_name_counts_behind_many_others()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        string inner = Members("inner", 5000, 0);
+        server.Json("JSON.SET", "doc", "$", $"{{{Members("outer", 20, 0)},\"in\":{{{inner}}},{Members("outer", 20, 100)}}}");
+        Assert.Equal($"{{{Members("outer", 20, 100)},\"in\":{{{inner}}}}}", server.Document("doc"));
+
+        static string Members(string name, int count, int value) => string.Join(',', Enumerable.Range(0, count).Select(i => $"\"{name}{i}\":{i + value}"));
+    }
+
     private static JsonNode Container(Random random, int items, int textMax)
     {
         while (true)

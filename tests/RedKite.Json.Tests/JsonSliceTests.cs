@@ -142,6 +142,40 @@ public sealed class JsonSliceTests
         AssertReleased(server);
     }
 
+    // All paths, keys or values of a command together: each alone takes a small part of it.
+    [Fact]
+    public async Task Searches_of_one_command_share_what_it_may_take()
+    {
+        const int Many = 100;
+        await using TypeServer server = await TypeServer.StartAsync();
+        Fill(server, "doc", 100_000);
+        Assert.Equal("""{"$[?(@.a==0)].b":["x0"],"$[?(@.a==1)].b":["x1"]}""", server.Json(["JSON.GET", "doc", .. Paths(2)]));
+        Assert.Equal("ERR the path takes too many steps in this document", server.Json(["JSON.GET", "doc", .. Paths(Many)]));
+        Assert.Equal("[[\"x1\"], [\"x1\"]]", server.Json("JSON.MGET", "doc", "doc", "$[?(@.a==1)].b"));
+        Assert.Equal("ERR the path takes too many steps, or its values more room than there is", server.Json(["JSON.MGET", .. Enumerable.Repeat("doc", Many), "$[?(@.a==1)].b"]));
+        Assert.Equal("ERR the path takes too many steps in this document", server.Json(["JSON.MSET", .. Enumerable.Range(0, Many).SelectMany(i => new[] { "doc", $"$[?(@.a=={i})].b", "7" })]));
+        Assert.Equal("[\"x0\"]", server.Json("JSON.GET", "doc", "$[0].b"));
+        Assert.Equal("OK", server.Json("JSON.MSET", "doc", "$[?(@.a==0)].b", "7", "doc", "$[?(@.a==1)].b", "8"));
+        Assert.Equal("[7,8]", server.Json("JSON.GET", "doc", "$[0,1].b"));
+
+        static IEnumerable<string> Paths(int count) => Enumerable.Range(0, count).Select(i => $"$[?(@.a=={i})].b");
+    }
+
+    [Theory]
+    [InlineData("JSON.GET doc $[?(@.a<0)]")]
+    [InlineData("JSON.NUMINCRBY doc $[?(@.a>=0)].a 1")]
+    public async Task Search_that_takes_too_much_in_slices_ends_with_an_error(string command)
+    {
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: false, BoundsDivisor);
+        Fill(server, "doc");
+        using var search = new SlicedCommand(server.Server.Engine, command.Split(' '));
+        ((JsonSearchWork)search.Client.Work!).Limit(2 * JsonAccess.SliceSteps / BoundsDivisor);
+        Assert.Equal("-ERR the path takes too many steps in this document", search.RunToEnd());
+        Assert.InRange(search.Slices, 1, 3);
+        Assert.Equal("[0,6249]", server.Json("JSON.GET", "doc", "$[0,-1].a"));
+        AssertReleased(server);
+    }
+
     [Fact]
     public async Task Transactions_and_scripts_search_at_once_within_what_they_may_take()
     {
@@ -171,10 +205,10 @@ public sealed class JsonSliceTests
         return Encoding.Latin1.GetString(client.LastBytes)["*1\r\n".Length..].TrimEnd();
     }
 
-    private static void Fill(TypeServer server, string key)
+    private static void Fill(TypeServer server, string key, int items = Items)
     {
-        IEnumerable<string> items = Enumerable.Range(0, Items).Select(i => string.Create(CultureInfo.InvariantCulture, $$"""{"a":{{i}},"b":"x{{i}}","c":[1,2,{{i % 5}}],"d":true}"""));
-        Assert.Equal("OK", server.Json("JSON.SET", key, "$", $"[{string.Join(',', items)}]"));
+        IEnumerable<string> texts = Enumerable.Range(0, items).Select(i => string.Create(CultureInfo.InvariantCulture, $$"""{"a":{{i}},"b":"x{{i}}","c":[1,2,{{i % 5}}],"d":true}"""));
+        Assert.Equal("OK", server.Json("JSON.SET", key, "$", $"[{string.Join(',', texts)}]"));
     }
 
     private static void AssertReleased(TypeServer server) => Assert.All(server.Server.Engine.Keyspace.Stripes, stripe => Assert.False(stripe.HasPinned || stripe.HasWatches));

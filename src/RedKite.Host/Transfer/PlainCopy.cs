@@ -31,6 +31,7 @@ internal sealed class PlainCopy(SourceServer source, TargetServer target, string
 
     private readonly byte[] _scratch = Encoding.UTF8.GetBytes(scratchName);
     private bool _hasFieldExpiries = true;
+    private bool? _takesDocuments;
 
     /// <summary>Copies a key of the selected database.</summary>
     /// <param name="key">The key.</param>
@@ -50,7 +51,8 @@ internal sealed class PlainCopy(SourceServer source, TargetServer target, string
             long? expiry = null;
             bool? copied = type switch
             {
-                "string" => TryCopyString(key, ref expiry),
+                "string" => TryCopyText(key, ["GET", key], ["SET", _scratch], ref expiry),
+                "ReJSON-RL" when TakesDocuments() => TryCopyText(key, ["JSON.GET", key, "."], ["JSON.SET", _scratch, "$"], ref expiry),
                 "list" => TryCopyList(key),
                 "set" => TryCopyPages("SSCAN", "SADD", key, each: 1),
                 "zset" => TryCopyPages("ZSCAN", "ZADD", key, each: 2),
@@ -104,25 +106,34 @@ internal sealed class PlainCopy(SourceServer source, TargetServer target, string
         if (keepsExisting) RemoveScratch();
     }
 
-    // Through, in pieces: it may be large.
-    private bool TryCopyString(byte[] key, ref long? expiry)
+    // A server without the module would refuse the first document, which ends a transfer.
+    private bool TakesDocuments()
     {
-        source.Link.Queue("GET", key);
+        if (_takesDocuments is { } known) return known;
+        target.Drain();
+        bool takes = target.Link.Run("COMMAND", "INFO", "JSON.SET").Array is [{ IsNull: false }];
+        _takesDocuments = takes;
+        return takes;
+    }
+
+    // Through, in pieces: it may be large.
+    private bool TryCopyText(byte[] key, ReadOnlySpan<Word> read, ReadOnlySpan<Word> write, ref long? expiry)
+    {
+        source.Link.Queue(read);
         source.AskExpiry(key);
         source.Link.Flush();
         ReplyElement element = source.Link.ReadElement();
         bool isString = element.IsString;
-        if (isString && element.Number >= 0) CopyValue(element);
+        if (isString && element.Number >= 0) CopyValue(element, write);
         expiry = source.ReadExpiry();
         return isString;
     }
 
-    private void CopyValue(ReplyElement element)
+    private void CopyValue(ReplyElement element, ReadOnlySpan<Word> write)
     {
         ServerLink link = target.Link;
-        link.Begin(3);
-        link.Add("SET");
-        link.Add(_scratch);
+        link.Begin(write.Length + 1);
+        foreach (Word word in write) link.Add(word);
         link.BeginWord(element.Number);
         link.Piece(element.Bytes);
         while (!element.IsWhole)

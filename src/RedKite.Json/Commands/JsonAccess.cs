@@ -6,6 +6,12 @@ using RedKite.Store.Memory;
 
 namespace RedKite.Json.Commands;
 
+/// <summary>What a search is to find.</summary>
+/// <param name="CountMax">After how many values it ends.</param>
+/// <param name="WantsPaths">Whether the ways to the values are wanted.</param>
+/// <param name="WithoutLast">Whether the path's last segment is left out.</param>
+internal readonly record struct JsonSearch(int CountMax, bool WantsPaths = false, bool WithoutLast = false);
+
 /// <summary>Opens documents for handlers, finds what paths select, and replies what the family's commands have in common.</summary>
 internal static class JsonAccess
 {
@@ -71,10 +77,17 @@ internal static class JsonAccess
     }
 
     /// <summary>Finds what a path selects at once, or replies that this takes too much.</summary>
-    internal static bool TryFindOrReply(this scoped in CommandContext cmd, JsonDocument document, JsonPath path, out JsonMatches matches, bool wantsPaths = false, int countMax = int.MaxValue, bool withoutLast = false)
+    /// <param name="cmd">The command.</param>
+    /// <param name="document">The document.</param>
+    /// <param name="path">The path.</param>
+    /// <param name="search">What is to be found.</param>
+    /// <param name="steps">What the command's earlier searches took: all of them together may take as much as one.</param>
+    /// <param name="matches">What was found.</param>
+    internal static bool TryFindOrReply(this scoped in CommandContext cmd, JsonDocument document, JsonPath path, JsonSearch search, ref long steps, out JsonMatches matches)
     {
         matches = JsonMatches.OfThread;
-        matches.Find(document, path, cmd.PlacesMax(wantsPaths), cmd.StepsAtOnceMax(), countMax, withoutLast);
+        matches.Find(document, path, cmd.PlacesMax(search.WantsPaths), cmd.StepsAtOnceMax() - steps, search.CountMax, search.WithoutLast);
+        steps += matches.Steps;
         return cmd.EndOrReply(matches);
     }
 

@@ -72,7 +72,7 @@ internal static class JsonGetCommands
         var format = new JsonFormat(indent, newline, space);
         NativeBuffer text = JsonTexts.Begin();
         bool written = paths <= 1
-            ? TryWritePath(cmd, text, document, paths == 0 ? cmd.PathOrDefault(cmd.Count) : cmd[first], format, 0, isList: null)
+            ? TryWritePath(cmd, text, document, paths == 0 ? cmd.PathOrDefault(cmd.Count) : cmd[first], format)
             : TryWritePaths(cmd, text, document, format, allLegacy);
         if (written) cmd.Reply.Bulk(text.Written);
         text.Clear();
@@ -87,6 +87,8 @@ internal static class JsonGetCommands
     // An object with a member for each path.
     private static bool TryWritePaths(scoped in CommandContext cmd, NativeBuffer text, JsonDocument document, JsonFormat format, bool allLegacy)
     {
+        var search = new JsonSearch(CountMax: allLegacy ? 1 : int.MaxValue);
+        long steps = 0;
         text.Write("{"u8);
         bool isFirst = true;
         for (int i = 2; i < cmd.Count; i++)
@@ -104,7 +106,8 @@ internal static class JsonGetCommands
             JsonTextWriter.WriteString(text, cmd[i]);
             text.Write(":"u8);
             text.Write(format.Space);
-            if (!TryWritePath(cmd, text, document, cmd[i], format, 1, isList: !allLegacy)) return false;
+            if (!cmd.TryPathOrReply(cmd[i], out JsonPath path) || !cmd.TryFindOrReply(document, path, search, ref steps, out JsonMatches matches)) return false;
+            if (!TryWriteMatches(cmd, text, matches, format, 1, isList: !allLegacy)) return false;
         }
 
         format.Line(text, 0);
@@ -122,16 +125,18 @@ internal static class JsonGetCommands
         return false;
     }
 
-    // The values of a path as a list, or the first one; by default, the path's language decides.
-    private static bool TryWritePath(scoped in CommandContext cmd, NativeBuffer text, JsonDocument document, scoped ReadOnlySpan<byte> pathText, JsonFormat format, int depth, bool? isList)
+    private static bool TryWritePath(scoped in CommandContext cmd, NativeBuffer text, JsonDocument document, scoped ReadOnlySpan<byte> pathText, JsonFormat format)
     {
         if (!cmd.TryPathOrReply(pathText, out JsonPath path)) return false;
-        bool hasList = isList ?? !path.IsLegacy;
-        int countMax = hasList ? int.MaxValue : 1;
-        if (!(isList is null ? cmd.TrySearchOrReply(document, path, out JsonMatches matches, countMax: countMax) : cmd.TryFindOrReply(document, path, out matches, countMax: countMax))) return false; // several paths are found at once
-        if (!hasList)
+        return cmd.TrySearchOrReply(document, path, out JsonMatches matches, countMax: path.IsLegacy ? 1 : int.MaxValue) && TryWriteMatches(cmd, text, matches, format, 0, isList: !matches.Path.IsLegacy);
+    }
+
+    // The values of a path as a list, or the first one.
+    private static bool TryWriteMatches(scoped in CommandContext cmd, NativeBuffer text, JsonMatches matches, JsonFormat format, int depth, bool isList)
+    {
+        if (!isList)
         {
-            if (!matches.Items.IsEmpty) return JsonTexts.TryWriteOrReply(cmd, text, document.Names, matches.Items[0].Value, format, depth);
+            if (!matches.Items.IsEmpty) return JsonTexts.TryWriteOrReply(cmd, text, matches.Names, matches.Items[0].Value, format, depth);
             cmd.Reply.Error(JsonAccess.NoPath);
             return false;
         }
@@ -143,7 +148,7 @@ internal static class JsonGetCommands
             if (!isFirst) text.Write(","u8);
             isFirst = false;
             format.Line(text, depth + 1);
-            if (!JsonTexts.TryWriteOrReply(cmd, text, document.Names, match.Value, format, depth + 1)) return false;
+            if (!JsonTexts.TryWriteOrReply(cmd, text, matches.Names, match.Value, format, depth + 1)) return false;
         }
 
         if (!isFirst) format.Line(text, depth);
@@ -156,11 +161,11 @@ internal static class JsonGetCommands
     {
         int last = cmd.Count - 1;
         if (!cmd.TryPathOrReply(cmd[last], out JsonPath path)) return;
-        long start = cmd.Reply.Length;
+        long start = cmd.Reply.Length, steps = 0;
         cmd.Reply.Array(last - 1);
-        for (int i = 1; i < last; i++)
+        for (int i = 1; i < last && !cmd.Reply.Overflowed; i++)
         {
-            if (TryGet(cmd, i, path)) continue;
+            if (TryGet(cmd, i, path, ref steps)) continue;
             EndWithError(cmd.Reply, start);
             return;
         }
@@ -174,7 +179,7 @@ internal static class JsonGetCommands
         reply.Error("ERR the path takes too many steps, or its values more room than there is"u8);
     }
 
-    private static bool TryGet(scoped in CommandContext cmd, int key, JsonPath path)
+    private static bool TryGet(scoped in CommandContext cmd, int key, JsonPath path, ref long steps)
     {
         Entry entry = cmd.Find(key);
         JsonDocument document = entry.Exists && entry.Type == JsonType.Instance.Number ? JsonDocument.Of(entry) : default;
@@ -184,7 +189,7 @@ internal static class JsonGetCommands
             return true;
         }
 
-        if (!cmd.TryFindOrReply(document, path, out JsonMatches matches, countMax: path.IsLegacy ? 1 : int.MaxValue)) return false;
+        if (!cmd.TryFindOrReply(document, path, new JsonSearch(CountMax: path.IsLegacy ? 1 : int.MaxValue), ref steps, out JsonMatches matches)) return false;
         if (path.IsLegacy && matches.Items.IsEmpty)
         {
             cmd.Reply.Null();

@@ -18,8 +18,12 @@ internal sealed class JsonSearchWork(Keyspace keyspace, Database database, ulong
     private readonly KeyWatch _watch = new();
     private bool _isWatching;
     private bool _isKept;
+    private long _stepsMax = JsonAccess.WaitingStepsMax;
 
     internal JsonMatches Matches => matches;
+
+    /// <summary>For tests: lets the search take fewer steps.</summary>
+    internal void Limit(long steps) => _stepsMax = steps;
 
     /// <summary>Begins to wait for the first slice: the thread's other commands do not use what was found.</summary>
     internal void Begin()
@@ -37,7 +41,7 @@ internal sealed class JsonSearchWork(Keyspace keyspace, Database database, ulong
     {
         IsStale = !_watch.IsUnchanged(_key);
         if (IsStale || !TryKeep()) return false;
-        IsComplete = matches.Run(JsonAccess.SliceSteps / keyspace.BoundsDivisor, Math.Min(matches.Steps + JsonAccess.StepsMax, JsonAccess.WaitingStepsMax));
+        IsComplete = matches.Run(JsonAccess.SliceSteps / keyspace.BoundsDivisor, Math.Min(matches.Steps + JsonAccess.StepsMax, _stepsMax));
         return IsComplete;
     }
 

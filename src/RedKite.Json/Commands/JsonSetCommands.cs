@@ -45,7 +45,8 @@ internal static class JsonSetCommands
     private static void Set(ref CommandContext cmd)
     {
         if (!TryOptionsOrReply(cmd, out Condition condition, out JsonFloats floats)) return;
-        Outcome outcome = SetValue(cmd, 1, new Setting(JsonEvents.Set, condition, floats, MaySlice: true));
+        long steps = 0;
+        Outcome outcome = SetValue(cmd, 1, new Setting(JsonEvents.Set, condition, floats, MaySlice: true), ref steps);
         if (outcome == Outcome.Set) cmd.Reply.Ok();
         else if (outcome == Outcome.Nothing) cmd.Reply.Null();
     }
@@ -86,15 +87,17 @@ internal static class JsonSetCommands
         }
 
         // All or nothing: each is tried with the documents as they are.
+        long steps = 0;
         for (int i = 1; i < cmd.Count; i += 3)
         {
-            if (SetValue(cmd, i, new Setting(JsonEvents.MSet, IsTried: true)) == Outcome.Replied) return;
+            if (SetValue(cmd, i, new Setting(JsonEvents.MSet, IsTried: true), ref steps) == Outcome.Replied) return;
         }
 
+        steps = 0;
         bool isSet = true;
         for (int i = 1; i < cmd.Count; i += 3)
         {
-            Outcome outcome = SetValue(cmd, i, new Setting(JsonEvents.MSet));
+            Outcome outcome = SetValue(cmd, i, new Setting(JsonEvents.MSet), ref steps);
             if (outcome == Outcome.Replied) return;
             isSet &= outcome == Outcome.Set;
         }
@@ -104,7 +107,7 @@ internal static class JsonSetCommands
     }
 
     // Sets what the path behind a key selects to the value behind that, or only says whether that is possible.
-    private static Outcome SetValue(scoped in CommandContext cmd, int key, in Setting setting)
+    private static Outcome SetValue(scoped in CommandContext cmd, int key, in Setting setting, ref long steps)
     {
         ReadOnlySpan<byte> pathText = cmd[key + 1];
         Arena arena = cmd.ArenaOf(key);
@@ -120,12 +123,12 @@ internal static class JsonSetCommands
             return Outcome.Replied;
         }
 
-        if (!(setting.MaySlice ? cmd.TrySearchOrReply(document, path, out JsonMatches matches, wantsPaths: true) : cmd.TryFindOrReply(document, path, out matches, wantsPaths: true))) return Outcome.Replied;
+        if (!(setting.MaySlice ? cmd.TrySearchOrReply(document, path, out JsonMatches matches, wantsPaths: true) : cmd.TryFindOrReply(document, path, new JsonSearch(int.MaxValue, WantsPaths: true), ref steps, out matches))) return Outcome.Replied;
         JsonEditor editor = JsonEditor.OfThread;
         editor.Begin(arena);
         if (matches.Items.IsEmpty)
         {
-            Outcome planned = setting.Condition == Condition.Existing ? Outcome.Nothing : Insert(cmd, key + 2, document, path, setting.Floats);
+            Outcome planned = setting.Condition == Condition.Existing ? Outcome.Nothing : Insert(cmd, key + 2, document, path, setting.Floats, ref steps);
             if (planned != Outcome.Set) return planned;
         }
         else
@@ -188,7 +191,7 @@ internal static class JsonSetCommands
     }
 
     // Adds the member that a path would name, if its object is there.
-    private static Outcome Insert(scoped in CommandContext cmd, int argument, JsonDocument document, JsonPath path, JsonFloats floats)
+    private static Outcome Insert(scoped in CommandContext cmd, int argument, JsonDocument document, JsonPath path, JsonFloats floats, ref long steps)
     {
         if (!path.IsStatic)
         {
@@ -203,7 +206,7 @@ internal static class JsonSetCommands
             return Outcome.Replied;
         }
 
-        if (!cmd.TryFindOrReply(document, path, out JsonMatches parents, wantsPaths: true, withoutLast: true)) return Outcome.Replied;
+        if (!cmd.TryFindOrReply(document, path, new JsonSearch(int.MaxValue, WantsPaths: true, WithoutLast: true), ref steps, out JsonMatches parents)) return Outcome.Replied;
         bool hasObject = !parents.Items.IsEmpty && parents.Items[0].Value.Kind == JsonKind.Object;
         JsonEditor editor = JsonEditor.OfThread;
         int depth = hasObject ? parents.Items[0].Depth + 1 : 0;
@@ -236,7 +239,8 @@ internal static class JsonSetCommands
         if (document.Exists && !cmd.TrySearchOrReply(document, path, out matches, wantsPaths: true)) return;
         if (matches is null || matches.Items.IsEmpty)
         {
-            Outcome outcome = SetValue(cmd, 1, new Setting(JsonEvents.Merge));
+            long steps = 0;
+            Outcome outcome = SetValue(cmd, 1, new Setting(JsonEvents.Merge), ref steps);
             if (outcome == Outcome.Set) cmd.Reply.Ok();
             else if (outcome == Outcome.Nothing) cmd.Reply.Null();
             return;

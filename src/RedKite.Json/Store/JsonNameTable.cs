@@ -1,4 +1,5 @@
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using RedKite.Store.Memory;
 
 namespace RedKite.Json.Store;
@@ -9,15 +10,18 @@ namespace RedKite.Json.Store;
 /// </summary>
 internal sealed unsafe class JsonNameTable
 {
-    private const int SeenMax = 512;
+    private const int SeenMax = 1024;
+    private const int SeenTogether = 2; // places for hashes with the same low bits
+    private const ulong DocumentBits = 0xFFFF;
 
-    private readonly ulong[] _seen = new ulong[SeenMax];
+    private readonly ulong[] _seen = new ulong[SeenMax]; // the upper bits of hashes, and the document's number
     private readonly byte[] _texts = new byte[JsonNames.CountMax * JsonNames.NameBytesMax];
     private readonly ushort[] _ends = new ushort[JsonNames.CountMax];
     private readonly ulong[] _hashes = new ulong[JsonNames.CountMax];
     private readonly byte[] _buckets = new byte[256]; // number + 1 of the name that has come last, by its hash
     private int _count;
     private ulong _document;
+    private bool _hasForgotten;
 
     internal ReadOnlySpan<byte> this[int name]
     {
@@ -32,20 +36,35 @@ internal sealed unsafe class JsonNameTable
     {
         if (_count > 0) Array.Clear(_buckets);
         _count = 0;
-        _document += 0x9E37_79B9_7F4A_7C15; // what other documents have had is no hash of this one's
+        _hasForgotten = false;
+        _document = (_document + 1) & DocumentBits;
+        if (_document == 0) Array.Clear(_seen); // what other documents have had is no hash of this one's
     }
 
     /// <summary>The number of a name; -1: it is not shared.</summary>
-    internal int Number(byte* name, int length, ulong hash)
+    /// <param name="name">The name.</param>
+    /// <param name="length">Its bytes.</param>
+    /// <param name="hash">Its hash.</param>
+    /// <param name="isNew">Whether the document certainly has not had it before.</param>
+    internal int Number(byte* name, int length, ulong hash, out bool isNew)
     {
+        isNew = false;
         if (length is < JsonNames.NameBytesMin or > JsonNames.NameBytesMax) return -1;
-        int known = _buckets[hash & 0xFF] - 1;
-        if (known >= 0 && _hashes[known] == hash && this[known].SequenceEqual(new ReadOnlySpan<byte>(name, length))) return known;
-        ref ulong seen = ref _seen[(hash >> 8) % SeenMax];
-        ulong own = hash ^ _document;
-        bool isFirst = seen != own;
+        int known = Unsafe.Add(ref MemoryMarshal.GetArrayDataReference(_buckets), (nint)(hash & 0xFF)) - 1;
+        if (known >= 0 && _hashes[known] == hash && Is(known, name, length)) return known;
+        ulong own = (hash & ~DocumentBits) | _document;
+        ref ulong seen = ref Unsafe.Add(ref MemoryMarshal.GetArrayDataReference(_seen), (nint)(hash & ((SeenMax / SeenTogether) - 1)) * SeenTogether);
+        if (seen == own || Unsafe.Add(ref seen, 1) == own) return Add(new ReadOnlySpan<byte>(name, length), hash);
+        isNew = !_hasForgotten;
+        if ((seen & DocumentBits) == _document)
+        {
+            ref ulong other = ref Unsafe.Add(ref seen, 1);
+            _hasForgotten |= (other & DocumentBits) == _document;
+            other = seen;
+        }
+
         seen = own;
-        return isFirst ? -1 : Add(new ReadOnlySpan<byte>(name, length), hash);
+        return -1;
     }
 
     /// <summary>Appends the table that a document without shared names has.</summary>
@@ -65,6 +84,26 @@ internal sealed unsafe class JsonNameTable
         for (int i = 0; i < _count; i++, image += sizeof(ushort)) Unsafe.WriteUnaligned(image, _ends[i]);
         _texts.AsSpan(0, texts).CopyTo(new Span<byte>(image, texts));
         output.Advance(added);
+    }
+
+    // Most names are short, and compared without a call.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private bool Is(int known, byte* name, int length)
+    {
+        ReadOnlySpan<byte> text = this[known];
+        if (text.Length != length) return false;
+        ref byte first = ref MemoryMarshal.GetReference(text);
+        if (length > 2 * sizeof(ulong)) return text.SequenceEqual(new ReadOnlySpan<byte>(name, length));
+        if (length >= sizeof(ulong))
+        {
+            return Unsafe.ReadUnaligned<ulong>(ref first) == Unsafe.ReadUnaligned<ulong>(name)
+                && Unsafe.ReadUnaligned<ulong>(ref Unsafe.Add(ref first, length - sizeof(ulong))) == Unsafe.ReadUnaligned<ulong>(name + length - sizeof(ulong));
+        }
+
+        int half = length >= sizeof(uint) ? sizeof(uint) : sizeof(ushort);
+        return half == sizeof(uint)
+            ? Unsafe.ReadUnaligned<uint>(ref first) == Unsafe.ReadUnaligned<uint>(name) && Unsafe.ReadUnaligned<uint>(ref Unsafe.Add(ref first, length - half)) == Unsafe.ReadUnaligned<uint>(name + length - half)
+            : Unsafe.ReadUnaligned<ushort>(ref first) == Unsafe.ReadUnaligned<ushort>(name) && Unsafe.ReadUnaligned<ushort>(ref Unsafe.Add(ref first, length - half)) == Unsafe.ReadUnaligned<ushort>(name + length - half);
     }
 
     private int Add(ReadOnlySpan<byte> name, ulong hash)

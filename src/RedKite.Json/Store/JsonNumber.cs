@@ -15,8 +15,9 @@ internal static unsafe class JsonNumber
     // A decimal number of more digits is a double: these are exact in one.
     private const int DigitsMax = 15;
 
-    // Below it the text has an exponent.
+    // Below it the text has an exponent. A number with fewer places is not so small.
     private const double PlainMin = 1e-5;
+    private const int PlainPlacesMax = 5;
 
     // The digits in front of a point, beyond which there is an exponent.
     private const int PlainDigitsMax = 16;
@@ -94,7 +95,7 @@ internal static unsafe class JsonNumber
         for (; places > 0 && digits % 10 == 0; places--) digits /= 10;
         if (digits == 0) places = 0;
         if (places > JsonTag.PlacesMax || digits >= 1_000_000_000_000_000 || (digits == 0 && isNegative)) return false;
-        if (digits != 0 && digits / PowersOfTen[places] < PlainMin) return false;
+        if (places > PlainPlacesMax && digits != 0 && digits / PowersOfTen[places] < PlainMin) return false;
         long value = isNegative ? -(long)digits : (long)digits;
         int size = value switch
         {

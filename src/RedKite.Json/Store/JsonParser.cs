@@ -21,6 +21,9 @@ internal sealed unsafe partial class JsonParser
     /// <summary>How deep containers may be in each other.</summary>
     internal const int DepthMax = 128;
 
+    // So many levels fit into the stack that one check ensures.
+    private const int DepthUnchecked = 16;
+
     private const int HeadBytes = 2;
 
     // Texts of so many bytes are copied without counting them.
@@ -137,7 +140,7 @@ internal sealed unsafe partial class JsonParser
                 return at;
             case (byte)'{' or (byte)'[':
                 if (depth >= DepthMax) return Fail("recursion limit exceeded", at);
-                RuntimeHelpers.EnsureSufficientExecutionStack();
+                if (depth % DepthUnchecked == 0) RuntimeHelpers.EnsureSufficientExecutionStack();
                 return ParseContainer(at + 1, isObject: *at == '{', depth + 1);
             case (byte)'t':
                 return ParseWord(at, "true"u8, JsonTag.True);
@@ -240,7 +243,8 @@ internal sealed unsafe partial class JsonParser
     private bool AppendName(byte* name, int length, int item, ref Container container)
     {
         ulong hash = JsonMembers.Hash(name, length);
-        int shared = _collects ? _table.Number(name, length, hash) : _names.Find(new ReadOnlySpan<byte>(name, length));
+        bool isNew = false;
+        int shared = _collects ? _table.Number(name, length, hash, out isNew) : _names.Find(new ReadOnlySpan<byte>(name, length));
         if (shared >= 0)
         {
             _output.Room(1)[0] = (byte)(JsonTag.SharedName + shared);
@@ -255,7 +259,9 @@ internal sealed unsafe partial class JsonParser
             JsonStrings.AppendName(_output, new ReadOnlySpan<byte>(name, length));
         }
 
-        return IsKnown(name, length, hash, item, ref container);
+        if (!isNew || container.ListsNames) return IsKnown(name, length, hash, item, ref container);
+        container.NameBits |= BitOf(hash);
+        return false;
     }
 
     private bool IsKnown(byte* name, int length, ulong hash, int item, ref Container container)
@@ -265,7 +271,7 @@ internal sealed unsafe partial class JsonParser
             byte* items = _output.Start + container.Start + HeadBytes, end = _output.Start + item;
             if (end - items <= ScannedBytesMax)
             {
-                ulong bit = 1UL << (int)(hash >> 58);
+                ulong bit = BitOf(hash);
                 bool mayBeKnown = (container.NameBits & bit) != 0;
                 container.NameBits |= bit;
                 return mayBeKnown && Earlier(items, end, new ReadOnlySpan<byte>(name, length)) != null;
@@ -276,6 +282,8 @@ internal sealed unsafe partial class JsonParser
 
         return _members.Add(container.Number, hash);
     }
+
+    private static ulong BitOf(ulong hash) => 1UL << (int)(hash >> 58);
 
     // The last value of a name counts, at the place of the first one. The item that was appended last goes.
     private bool ReplaceEarlier(int item, int value, ref Container container)

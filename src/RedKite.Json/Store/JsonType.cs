@@ -1,3 +1,4 @@
+using System.Runtime.InteropServices;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
 using RedKite.Store.Values;
@@ -11,6 +12,9 @@ internal sealed unsafe class JsonType() : StoredType("ReJSON-RL"u8)
     // Of a larger document the rest is estimated.
     private const int CountedBlocksMax = 4096;
 
+    /// <summary>The values of a document from which a report determines its depth.</summary>
+    internal const int DepthValuesMax = 1024;
+
     internal static readonly JsonType Instance = new();
 
     internal override string Noun => "document";
@@ -23,6 +27,15 @@ internal sealed unsafe class JsonType() : StoredType("ReJSON-RL"u8)
     {
         JsonValue root = JsonDocument.Of(entry).Root;
         return root.IsContainer ? root.Count : 1;
+    }
+
+    internal override void CountFacts(Entry entry, Dictionary<string, long> facts) =>
+        CollectionsMarshal.GetValueRefOrAddDefault(facts, "with_blocks", out _) += entry.HasStructure ? 1 : 0;
+
+    internal override void DescribeLargest(Entry entry, Dictionary<string, long> facts)
+    {
+        int values = DepthValuesMax;
+        facts["largest_depth"] = DepthOf(JsonDocument.Of(entry).Root, ref values);
     }
 
     internal override long Bytes(Entry entry)
@@ -69,6 +82,17 @@ internal sealed unsafe class JsonType() : StoredType("ReJSON-RL"u8)
     {
         var copy = new JsonCopy(source.Root, arena);
         return StructureCopy.Of(copy.Root, copy);
+    }
+
+    // How deep containers are in each other, as far as the first values show.
+    private static int DepthOf(JsonValue value, ref int values)
+    {
+        values--;
+        if (!value.IsContainer) return 0;
+        int deepest = 0;
+        JsonItems items = value.Items;
+        while (values > 0 && items.MoveNext()) deepest = Math.Max(deepest, DepthOf(items.Value, ref values));
+        return deepest + 1;
     }
 
     private static long BytesOf(byte* items, byte* end, bool isObject, ref int blocks)

@@ -57,6 +57,11 @@ internal abstract unsafe class StoredType
     {
     }
 
+    /// <summary>Sets what reports say of the largest value of the type alone, by names, such as a document's depth. It examines a bounded part of the value.</summary>
+    internal virtual void DescribeLargest(Entry entry, Dictionary<string, long> facts)
+    {
+    }
+
     /// <summary>Whether a value has anything that has not expired. A value of which everything has expired counts as removed.</summary>
     internal virtual bool HasLiving(Database database, Entry entry, ExpiryClock expiry) => true;
 
