@@ -271,7 +271,7 @@ public sealed class ClusterPlannerTests
         Assert.Equal("warning", report.RootElement.GetProperty("state").GetString());
 
         using JsonDocument plan = Json(json => ClusterReport.WritePlan(json, view, ClusterPlanner.Add(view, Id(3), isReplica: true, primary: null), "planned", "", 0));
-        Assert.Equal(["outcome", "error", "stages", "stages_done", "steps"], NamesOf(plan.RootElement));
+        Assert.Equal(["outcome", "error", "note", "stages", "stages_done", "steps"], NamesOf(plan.RootElement));
         Assert.Equal(["stage", "step", "node", "to", "text"], NamesOf(plan.RootElement.GetProperty("steps")[0]));
     }
 
