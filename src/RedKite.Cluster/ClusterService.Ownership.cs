@@ -1,6 +1,7 @@
 using System.Collections.Immutable;
 using RedKite.Persistence.Files;
 using RedKite.Server.Logging;
+using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using RedKite.Store.Keyspace;
 
@@ -160,10 +161,11 @@ internal sealed partial class ClusterService : IClusterOwnership
         }
     }
 
-    public string? Take(SlotSet slots, string fromId) => _agreement is not null ? "ERR slots are given by the store" : ChangeHere(state =>
+    public string? Take(SlotReception reception) => _agreement is not null ? "ERR slots are given by the store" : ChangeHere(state =>
     {
-        if (FaultOf(state, slots, fromId, state.SelfId) is { } fault) return (null, fault);
-        ClusterTopology topology = state.Topology.WithOwner(slots.Slots(), state.SelfId);
+        if (FaultOf(state, reception.Slots, reception.SourceId, state.SelfId) is { } fault) return (null, fault);
+        if (reception.Failure is { } failure) return (null, "ERR " + failure); // by another topology in between, too, which this lock excludes from here on
+        ClusterTopology topology = state.Topology.WithOwner(reception.Slots.Slots(), state.SelfId);
         long epoch = Math.Max(topology.Epoch, topology.Nodes.Max(static node => node.Epoch)) + 1; // by that, other nodes prefer it as the slots' owner
         return (state.With(topology.WithNode(state.SelfId, topology.Find(state.SelfId)! with { Epoch = epoch }).WithEpoch(epoch)), null);
     });

@@ -1,3 +1,4 @@
+using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using RedKite.Store.Keyspace;
 
@@ -58,8 +59,8 @@ internal interface IClusterOwnership
     /// <summary>Writes to the file what came of an intent, which is known. Nothing waits for it: until it is written, a start asks the other node.</summary>
     void EndIntent(SlotSet slots);
 
-    /// <summary>Takes slots whose data is here. Returns why not, as the error of a reply; null: they are this node's.</summary>
-    string? Take(SlotSet slots, string fromId);
+    /// <summary>Takes slots whose data was received. Returns why not, as the error of a reply; null: they are this node's.</summary>
+    string? Take(SlotReception reception);
 
     /// <summary>Writes this node's file again if a change that was refused may be in it, as the disk failed. Returns why it may still be, as the error of a reply; null: the file says what is in force.</summary>
     string? SettleFile();

@@ -200,7 +200,12 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
 
     private static Verdict Conclude(scoped in CommandContext cmd, Command command, SlotRouting routing, in KeysSeen keys, bool executesMigrate, Look look)
     {
-        if ((cmd.Session.Attention & SessionAttention.ReceivesSlots) != 0 && cmd.Session.Reception!.Slots.Contains(keys.Slot)) return Verdict.Executes;
+        if ((cmd.Session.Attention & SessionAttention.ReceivesSlots) != 0 && cmd.Session.Reception is { } reception && reception.Slots.Contains(keys.Slot))
+        {
+            // What the source sent before it knew would be executed behind what clients have written since.
+            return reception.Failure is null && routing.OwnerOf(keys.Slot) != routing.Self ? Verdict.Executes : Verdict.IsReceivedNoMore;
+        }
+
         bool writes = Admission.Writes(cmd, command) || (command.ScriptFlagsOf?.Invoke(cmd) is { } flags && (flags & ScriptFlags.NoWrites) == 0);
         if (!routing.IsUp)
         {
@@ -245,6 +250,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
             case Verdict.IsDownForWrites: return "CLUSTERDOWN The cluster is down and only accepts read commands";
             case Verdict.IsNotServed: return "CLUSTERDOWN Hash slot not served";
             case Verdict.Asks: return Redirect("ASK", routing.Migrating[decision.Slot]);
+            case Verdict.IsReceivedNoMore: return "ERR the slot is not received any more";
             default: return Redirect("MOVED", routing.OwnerOf(decision.Slot));
         }
 
@@ -277,6 +283,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         IsClosed,
         Asks,
         IsElsewhere,
+        IsReceivedNoMore,
     }
 
     // Whether keys of a moving slot are looked up.
