@@ -269,6 +269,7 @@ internal sealed class SlotMoveCommands(Func<SlotMoveService> service, IClusterOw
             byte[] Wait()
             {
                 ReadOnlySpan<byte> error = acks.Wait(term, offset, () => settings.ReplicaAcksTimeoutMs);
+                if (reception.Failure is { } since) return Encoding.UTF8.GetBytes($"-ERR {since}\r\n");
                 return error.IsEmpty ? Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $":{number}\r\n")) : error.ToArray();
             }
         }

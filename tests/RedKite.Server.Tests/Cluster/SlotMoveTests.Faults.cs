@@ -1,0 +1,53 @@
+using System.Globalization;
+using RedKite.Server.SlotMoves;
+using RedKite.Store.Keyspace;
+using RedKite.TestSupport;
+
+namespace RedKite.Server.Tests.Cluster;
+
+/// <content>Moves while the disk fails, all keys are flushed, or a command holds its stripes for long.</content>
+public sealed partial class SlotMoveTests
+{
+    [Theory]
+    [InlineData("snapshot")]
+    [InlineData("acknowledged")]
+    [InlineData("asking")]
+    public async Task A_flush_of_the_destination_leaves_the_keys_with_the_source(string step)
+    {
+        await using Pair pair = await StartAsync();
+        Fill(pair.A);
+        Dictionary<string, string> before = DigestsOf(pair.A);
+        pair.MovesOfA.WatchSteps(name =>
+        {
+            if (name == step) Assert.Equal("OK", pair.B.Execute("FLUSHALL").Text);
+        });
+        SlotMove move = pair.MoveToEnd();
+        Assert.Equal(SlotMoveState.Failed, move.State);
+        Assert.Equal(before, DigestsOf(pair.A));
+    }
+
+    // It was admitted before writes waited, and would be executed behind the last look at whether the move goes on.
+    [Theory]
+    [InlineData("FLUSHALL")]
+    [InlineData("FLUSHDB")]
+    public async Task A_flush_that_has_begun_is_refused_when_slots_are_held(string flush)
+    {
+        await using Pair pair = await StartAsync();
+        using RespConnection client = RespConnection.Connect(pair.A.Port);
+        client.Run("SET foo 1").IsOk();
+        using (LockScope locked = pair.A.Engine.Keyspace.Lock(StripeSet.Of(0)))
+        {
+            long id = client.Run("CLIENT ID").Number;
+            client.SendCommand(flush);
+            Assert.True(SpinWait.SpinUntil(() => pair.A.Engine.WholeDatabaseCalls.Most(1, pair.A.Engine.Clock.SteadyMs).Exists(call => call.Key.ClientId == id), WaitMs));
+            pair.A.Cluster!.Hold(SlotSet.Of([new SlotRange(5, 5)]));
+        }
+
+        client.Read().IsError("TRYAGAIN The slot is being given to another node");
+        Assert.Contains("rehashing", client.Run($"EVAL \"return redis.call('{flush}')\" 0").Text, StringComparison.Ordinal);
+        client.Run("GET foo").IsBulk("1");
+        pair.A.Cluster.Hold(null);
+        client.Run(flush).IsOk();
+        Assert.Equal(0, Held(pair.A));
+    }
+}
