@@ -173,17 +173,17 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         return count;
     }
 
-    /// <summary>All keys were flushed: no move goes on from there. All stripes are locked.</summary>
+    /// <summary>All keys were flushed, or loaded again from a file: no move goes on from there. All stripes are locked.</summary>
     internal void NoteFlushed()
     {
         foreach (SlotMove move in Moves)
         {
-            if (move.IsExport) move.Stop("the keys of the source were flushed", closes: false);
+            if (move.IsExport) move.Stop("the keys of the source were flushed, or loaded again", closes: false);
         }
 
         SlotReception[] all;
         lock (_lock) all = [.. _receptions];
-        foreach (SlotReception reception in all) reception.Fail("the keys of the destination were flushed");
+        foreach (SlotReception reception in all) reception.Fail("the keys of the destination were flushed, or loaded again");
     }
 
     /// <summary>Ends everything, because the server stops.</summary>

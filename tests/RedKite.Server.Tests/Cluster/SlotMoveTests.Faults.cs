@@ -50,4 +50,25 @@ public sealed partial class SlotMoveTests
         client.Run(flush).IsOk();
         Assert.Equal(0, Held(pair.A));
     }
+
+    [Theory]
+    [InlineData("RELOAD NOSAVE", true)]
+    [InlineData("RELOAD NOSAVE", false)]
+    [InlineData("RELOAD NOSAVE NOFLUSH MERGE", false)]
+    [InlineData("LOADAOF", false)]
+    public async Task Data_that_is_loaded_again_ends_the_move(string debug, bool atSource)
+    {
+        await using Pair pair = await StartAsync(appendOnly: true);
+        Fill(pair.A);
+        RedKiteServer server = atSource ? pair.A : pair.B;
+        Assert.Equal("OK", server.Execute("SAVE").Text);
+        pair.MovesOfA.WatchSteps(name =>
+        {
+            if (name == "caught-up") Assert.Equal("OK", server.Execute(["DEBUG", .. debug.Split(' ')]).Text);
+        });
+        SlotMove move = pair.MoveToEnd();
+        Assert.Equal(SlotMoveState.Failed, move.State);
+        Assert.Contains("flushed", move.Message, StringComparison.Ordinal);
+        Assert.Equal("value", pair.A.Execute("GET", "string").Text);
+    }
 }
