@@ -147,12 +147,11 @@ internal sealed partial class ClusterService : IClusterOwnership
     {
         lock (_changing)
         {
-            ClusterState next = _state.WithGiving(slots.Slots(), null);
+            _state = _state.WithGiving(slots.Slots(), null); // also without the file: a later doubt is about its own slots alone
             _intended = default;
             try
             {
-                _file.Save(next, _state);
-                _state = next;
+                _file.Save(_state, _state);
             }
             catch (Exception failure) when (failure is TopologyException or FileFailure)
             {
@@ -172,7 +171,7 @@ internal sealed partial class ClusterService : IClusterOwnership
 
     public string? SettleFile() => _file.MayHaveRefused ? SaveAgain() : null;
 
-    public void Resolve(SlotSet slots, string toId, bool areGiven)
+    public string? Resolve(SlotSet slots, string toId, bool areGiven)
     {
         string? refusal = ChangeHere(state => (areGiven ? Given(state, slots, toId) : state.WithGiving(slots.Slots(), null), null));
         lock (_changing)
@@ -181,6 +180,8 @@ internal sealed partial class ClusterService : IClusterOwnership
             _doubts = (refusal is not null && areGiven) || (_doubts && _state.Giving.Count > 0);
             Route();
         }
+
+        return refusal;
     }
 
     // Those that another topology has not given to others since.

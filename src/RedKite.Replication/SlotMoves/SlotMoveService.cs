@@ -351,7 +351,13 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
             {
                 if (SlotRequest.AskOwner(this, id, slots, _stopping.Token) is { } areGiven)
                 {
-                    parts.Ownership.Resolve(slots, id, areGiven);
+                    if (parts.Ownership.Resolve(slots, id, areGiven) is { } refusal)
+                    {
+                        parts.Core.Log.Warning(LogEvents.SlotsMoved, $"The slots that may have been given to node {id} {(areGiven ? "were" : "were not")}. They are refused until that is written: {refusal}");
+                        _stopping.Token.WaitHandle.WaitOne(RetryMs);
+                        continue;
+                    }
+
                     if (areGiven) Barrier();
                     SlotMove? move = Array.Find(Moves, move => move.State == SlotMoveState.InDoubt && move.Slots.Overlaps(slots));
                     move?.End(areGiven ? SlotMoveState.Completed : SlotMoveState.Failed, areGiven ? "" : "the destination did not take the slots", parts.Core.Clock.NowMs);

@@ -71,4 +71,64 @@ public sealed partial class SlotMoveTests
         Assert.Contains("flushed", move.Message, StringComparison.Ordinal);
         Assert.Equal("value", pair.A.Execute("GET", "string").Text);
     }
+
+    // The first one was canceled, and that could not be written.
+    [Fact]
+    public async Task A_doubt_is_about_the_slots_of_one_move()
+    {
+        var files = new FaultyFiles();
+        await using Pair pair = await StartAsync(filesOfA: files);
+        Fill(pair.A);
+        pair.MovesOfA.WatchSteps(name =>
+        {
+            if (name == "acknowledged") Assert.Equal("OK", pair.A.Execute("CLUSTER", "CANCELSLOTMIGRATIONS").Text);
+            if (name == "acknowledged") files.Plan = static call => call.Operation == "sync folder" ? new FileFault(FileFault.InputOutput) : null;
+            if (name == "kept") files.Plan = null;
+        });
+        string slot = KeySlot.Of("string"u8).ToString(CultureInfo.InvariantCulture);
+        Assert.Equal(SlotMoveState.Canceled, pair.MoveToEnd(first: slot, last: slot).State);
+        Assert.True(SpinWait.SpinUntil(() => files.Plan is null, WaitMs));
+        pair.MovesOfA.WatchSteps(name =>
+        {
+            if (name == "asking") pair.B.DisposeAsync().AsTask().Wait(WaitMs);
+        });
+        string other = KeySlot.Of("number"u8).ToString(CultureInfo.InvariantCulture);
+        Assert.Equal(SlotMoveState.InDoubt, pair.MoveToEnd(final: false, other, other).State);
+        Assert.StartsWith("CLUSTERDOWN", pair.A.Execute("GET", "number").Text, StringComparison.Ordinal);
+        Assert.Equal("value", pair.A.Execute("GET", "string").Text);
+    }
+
+    // Until the file says it, the answer counts for nothing: a start would ask again.
+    [Fact]
+    public async Task A_doubt_ends_when_the_answer_is_on_the_disk()
+    {
+        var files = new FaultyFiles();
+        await using Pair pair = await StartAsync(filesOfA: files);
+        Fill(pair.A);
+        int failures = 0;
+        pair.MovesOfA.WatchSteps(name =>
+        {
+            if (name != "asking") return;
+            pair.B.DisposeAsync().AsTask().Wait(WaitMs);
+            files.Plan = call =>
+            {
+                if (call.Operation != "sync folder") return null;
+                Interlocked.Increment(ref failures);
+                return new FileFault(FileFault.InputOutput);
+            };
+        });
+        SlotMove move = pair.MoveToEnd(final: false);
+        Assert.Equal(SlotMoveState.InDoubt, move.State);
+        await pair.RestartBAsync();
+        Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref failures) > 5, WaitMs));
+        Assert.Equal(SlotMoveState.InDoubt, move.State);
+        Assert.StartsWith("CLUSTERDOWN", pair.A.Execute("GET", "string").Text, StringComparison.Ordinal);
+        Assert.DoesNotContain(pair.LogOfA, IsOfTheEnd);
+        files.Plan = null;
+        Assert.True(SpinWait.SpinUntil(() => move.HasEnded && pair.LogOfA.Any(IsOfTheEnd), WaitMs));
+        Assert.Equal("value", pair.A.Execute("GET", "string").Text);
+        Assert.Single(pair.LogOfA, IsOfTheEnd);
+
+        static bool IsOfTheEnd(string line) => line.Contains("they are served here", StringComparison.Ordinal);
+    }
 }
