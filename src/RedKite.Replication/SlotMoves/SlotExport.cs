@@ -271,9 +271,9 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
         finally
         {
             _ownership.Hold(null);
-            if (move.State is SlotMoveState.Completed) service.Barrier();
             ResumeClients();
             move.NotePause((_resumedMs != 0 ? _resumedMs : _core.Clock.SteadyMs) - startMs);
+            if (move.State is SlotMoveState.Completed) service.Barrier();
             if (move.State == SlotMoveState.Handover) move.Enter(SlotMoveState.Streaming, NowMs);
         }
     }

@@ -390,8 +390,10 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     /// <summary>Lets the commands end that began by an older routing, and sends what waits for slots of others there.</summary>
     internal void Barrier()
     {
-        using (parts.Core.Keyspace.LockAll())
+        // One at a time: a command that holds one for long keeps no other one from clients.
+        foreach (Stripe stripe in parts.Core.Keyspace.Stripes)
         {
+            if (stripe.EnterOrGiveWay(parts.Core.Keyspace.Scripts.Busy)) stripe.Exit();
         }
 
         parts.SlotsMoved();

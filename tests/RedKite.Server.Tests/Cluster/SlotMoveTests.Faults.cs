@@ -131,4 +131,43 @@ public sealed partial class SlotMoveTests
 
         static bool IsOfTheEnd(string line) => line.Contains("they are served here", StringComparison.Ordinal);
     }
+
+    // Such as a script that only reads, which began when the slots were held already.
+    [Fact]
+    public async Task Writes_go_on_behind_a_move_although_a_command_holds_a_stripe()
+    {
+        await using Pair pair = await StartAsync();
+        Fill(pair.A);
+        using RespConnection client = RespConnection.Connect(pair.A.Port);
+        using var isLocked = new ManualResetEventSlim();
+        using var ends = new ManualResetEventSlim();
+        string key = Enumerable.Range(0, 1000).Select(static i => $"key{i}").First(static key => KeySlot.Of(System.Text.Encoding.ASCII.GetBytes(key)) is > 100 and var slot && slot % 64 != 5);
+        var reader = new Thread(() =>
+        {
+            using LockScope locked = pair.A.Engine.Keyspace.Lock(StripeSet.Of(5));
+            isLocked.Set();
+            ends.Wait();
+        });
+        pair.MovesOfA.WatchSteps(name =>
+        {
+            if (name != "acknowledged") return;
+            reader.Start();
+            Assert.True(isLocked.Wait(WaitMs));
+            client.SendCommand($"SET {key} later");
+            Assert.True(SpinWait.SpinUntil(() => pair.A.Engine.Pause.Paused(pair.A.Engine.Clients) > 0, WaitMs));
+        });
+        Assert.Equal("OK", pair.A.Execute("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "100", "NODE", pair.B.Cluster!.SelfId).Text);
+        try
+        {
+            client.Read().IsOk();
+        }
+        finally
+        {
+            ends.Set();
+        }
+
+        reader.Join();
+        Assert.True(SpinWait.SpinUntil(() => pair.MovesOfA.Active == 0, WaitMs));
+        Assert.Equal(SlotMoveState.Completed, pair.MovesOfA.Moves[0].State);
+    }
 }
