@@ -1,6 +1,7 @@
 using System.Collections.Immutable;
 using RedKite.Persistence.Files;
 using RedKite.Server.Logging;
+using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using RedKite.Store.Keyspace;
 
@@ -146,12 +147,11 @@ internal sealed partial class ClusterService : IClusterOwnership
     {
         lock (_changing)
         {
-            ClusterState next = _state.WithGiving(slots.Slots(), null);
+            _state = _state.WithGiving(slots.Slots(), null); // also without the file: a later doubt is about its own slots alone
             _intended = default;
             try
             {
-                _file.Save(next, _state);
-                _state = next;
+                _file.Save(_state, _state);
             }
             catch (Exception failure) when (failure is TopologyException or FileFailure)
             {
@@ -160,17 +160,18 @@ internal sealed partial class ClusterService : IClusterOwnership
         }
     }
 
-    public string? Take(SlotSet slots, string fromId) => _agreement is not null ? "ERR slots are given by the store" : ChangeHere(state =>
+    public string? Take(SlotReception reception) => _agreement is not null ? "ERR slots are given by the store" : ChangeHere(state =>
     {
-        if (FaultOf(state, slots, fromId, state.SelfId) is { } fault) return (null, fault);
-        ClusterTopology topology = state.Topology.WithOwner(slots.Slots(), state.SelfId);
+        if (FaultOf(state, reception.Slots, reception.SourceId, state.SelfId) is { } fault) return (null, fault);
+        if (reception.Failure is { } failure) return (null, "ERR " + failure); // by another topology in between, too, which this lock excludes from here on
+        ClusterTopology topology = state.Topology.WithOwner(reception.Slots.Slots(), state.SelfId);
         long epoch = Math.Max(topology.Epoch, topology.Nodes.Max(static node => node.Epoch)) + 1; // by that, other nodes prefer it as the slots' owner
         return (state.With(topology.WithNode(state.SelfId, topology.Find(state.SelfId)! with { Epoch = epoch }).WithEpoch(epoch)), null);
     });
 
     public string? SettleFile() => _file.MayHaveRefused ? SaveAgain() : null;
 
-    public void Resolve(SlotSet slots, string toId, bool areGiven)
+    public string? Resolve(SlotSet slots, string toId, bool areGiven)
     {
         string? refusal = ChangeHere(state => (areGiven ? Given(state, slots, toId) : state.WithGiving(slots.Slots(), null), null));
         lock (_changing)
@@ -179,6 +180,8 @@ internal sealed partial class ClusterService : IClusterOwnership
             _doubts = (refusal is not null && areGiven) || (_doubts && _state.Giving.Count > 0);
             Route();
         }
+
+        return refusal;
     }
 
     // Those that another topology has not given to others since.

@@ -50,6 +50,7 @@ internal sealed class DebugReload(ServerParts parts)
             using var replay = new Replay(cmd.Environment.Nested, NewSession(), parts, replacesRecords: merges);
             using IOpenFile file = parts.Durability.Files.OpenRead(parts.Durability.DumpPath); // before anything is removed
             if (flushes) Flush(cmd, replay);
+            parts.SlotMoves()?.NoteFlushed(); // also without: what is loaded is not sent to other nodes
             Replacing(cmd, () => parts.Durability.ReloadDump(file, replay.LoadKeyless, merges));
         }
         catch (IOException failure)
@@ -78,6 +79,7 @@ internal sealed class DebugReload(ServerParts parts)
             if (!log.CurrentManifest().Files.Any()) throw new FileNotFoundException($"There is no append-only file in {log.Folder.FolderPath}");
             using var replay = new Replay(cmd.Environment.Nested, NewSession(), parts, replacesRecords: true);
             Flush(cmd, replay);
+            parts.SlotMoves()?.NoteFlushed();
             CommandTable commands = cmd.Environment.Commands;
             Replacing(cmd, () => parts.Durability.ReloadLog(replay.Execute, replay.LoadKeyless, commands));
         }

@@ -269,6 +269,7 @@ internal sealed class SlotMoveCommands(Func<SlotMoveService> service, IClusterOw
             byte[] Wait()
             {
                 ReadOnlySpan<byte> error = acks.Wait(term, offset, () => settings.ReplicaAcksTimeoutMs);
+                if (reception.Failure is { } since) return Encoding.UTF8.GetBytes($"-ERR {since}\r\n");
                 return error.IsEmpty ? Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $":{number}\r\n")) : error.ToArray();
             }
         }
@@ -290,23 +291,12 @@ internal sealed class SlotMoveCommands(Func<SlotMoveService> service, IClusterOw
     private void Take(ref CommandContext cmd)
     {
         cmd.Session.ReplyMode = ReplyMode.On;
-        if (cmd.Session.Reception is not { } reception || !reception.TryTake())
+        if (cmd.Session.Reception is not { } reception || !reception.TryTake()) cmd.Reply.Error("ERR " + (cmd.Session.Reception?.Failure ?? "this connection receives no slots"));
+        else if (!cmd.DoElsewhere(host.ReplyLater, () => service().Take(reception)))
         {
-            cmd.Reply.Error("ERR " + (cmd.Session.Reception?.Failure ?? "this connection receives no slots"));
-            return;
+            reception.EndTaking();
+            cmd.Reply.Error("ERR CLUSTER SYNCSLOTS TAKE may not be in a transaction"u8);
         }
-
-        string? refusal = cluster.Take(reception.Slots, reception.SourceId);
-        if (refusal is not null && cluster.SettleFile() is not null && cmd.DoElsewhere(host.ReplyLater, () => service().RefuseWhenSettled(reception, refusal))) return;
-        reception.NoteTaken(refusal is null);
-        if (refusal is not null)
-        {
-            cmd.Reply.Error(refusal);
-            return;
-        }
-
-        service().NoteTaken(reception);
-        cmd.Reply.Ok();
     }
 
     // What may still be received of the slots ends first, so the answer is the last word.

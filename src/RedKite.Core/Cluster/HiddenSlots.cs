@@ -1,3 +1,4 @@
+using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Cluster;
@@ -7,13 +8,16 @@ namespace RedKite.Server.Cluster;
 /// primary does not have: only the primary removes.
 /// </summary>
 /// <remarks>
-/// A slot that comes back leaves the removed ones before the new routing is in force, so no command writes to a slot whose keys are removed. A slot without an owner keeps its keys, as in Redis.
+/// <para>A slot that comes back leaves the removed ones before the new routing is in force, so no command writes to a slot whose keys are removed. A slot without an owner keeps its keys, as in Redis.</para>
+/// <para>Slots are received while this node is a primary and another node has all of them. A routing by which that is not so makes the reception fail before it is in force, also if the next one undoes it: what was received may
+/// have been removed in between, or clients may have written to it.</para>
 /// </remarks>
 internal sealed class HiddenSlots(Keyspace keyspace)
 {
     private readonly Lock _changing = new();
     private SlotSet _removed = SlotSet.Empty;
-    private SlotSet _received = SlotSet.Empty;
+    private readonly List<SlotReception> _receptions = [];
+    private SlotSet _received = SlotSet.Empty; // not those that clients use since
     private SlotSet _elsewhere = SlotSet.Empty; // on a replica
     private SlotRouting? _routing;
     private SlotRemovals _removals;
@@ -35,10 +39,11 @@ internal sealed class HiddenSlots(Keyspace keyspace)
             SlotRouting? old = _routing;
             _routing = next;
             if (old is not null && next.HasOwnersOf(old)) return; // slots are held, or no more
+            FailReceptions(next);
             SlotSet gone = SlotSet.Of(slot => old is not null && Had(old, slot) && IsElsewhere(next, slot));
             _removed = _removed.With(gone).Without(SlotSet.Of(slot => !IsElsewhere(next, slot)));
-            _received = _received.Without(SlotSet.Of(slot => next.OwnerOf(slot) == next.Self));
-            if (next.Primary != SlotRouting.NoNode) _removed = SlotSet.Empty;
+            _received = _received.Without(SlotSet.Of(slot => next.OwnerOf(slot) == next.Self || next.Importing.ContainsKey(slot)));
+            if (next.Primary != SlotRouting.NoNode) _removed = _received = SlotSet.Empty;
             else if (old is { Primary: not SlotRouting.NoNode }) _removed = _removed.With(Foreign(next));
             _elsewhere = next.Primary == SlotRouting.NoNode ? SlotSet.Empty : SlotSet.Of(slot => next.OwnerOf(slot) is var owner && owner != SlotRouting.NoNode && owner != next.Primary && owner != next.Self);
             Apply();
@@ -56,14 +61,16 @@ internal sealed class HiddenSlots(Keyspace keyspace)
         }
     }
 
-    /// <summary>Begins to receive slots, unless some of their keys are here.</summary>
-    internal bool BeginReceiving(SlotSet slots)
+    /// <summary>Begins to receive slots, unless some of their keys are here, or another node does not have all of them.</summary>
+    internal bool BeginReceiving(SlotReception reception)
     {
+        SlotSet slots = reception.Slots;
         lock (_changing)
         {
-            if (_received.Overlaps(slots)) return false;
+            if (_routing is not { } routing || FaultOf(reception, routing) is not null || _received.Overlaps(slots)) return false;
             _removed = WithKeys(_removed);
             if (_removed.Overlaps(slots) || !WithKeys(slots).IsEmpty) return false;
+            _receptions.Add(reception);
             _received = _received.With(slots);
             Apply(areEmptied: true);
             return true;
@@ -71,11 +78,12 @@ internal sealed class HiddenSlots(Keyspace keyspace)
     }
 
     /// <summary>Ends that. What was received of slots that have not become this node's is removed.</summary>
-    internal void EndReceiving(SlotSet slots)
+    internal void EndReceiving(SlotReception reception)
     {
         lock (_changing)
         {
-            SlotSet left = SlotSet.Of(slot => slots.Contains(slot) && _received.Contains(slot)); // not those that are this node's now
+            _receptions.Remove(reception);
+            SlotSet left = SlotSet.Of(slot => reception.Slots.Contains(slot) && _received.Contains(slot)); // not those that are this node's now
             _received = _received.Without(left);
             if (_routing is { Primary: SlotRouting.NoNode }) _removed = _removed.With(left);
             Apply();
@@ -98,7 +106,20 @@ internal sealed class HiddenSlots(Keyspace keyspace)
     // Slots that come key by key, by SETSLOT, are seen as in Redis.
     private static bool IsElsewhere(SlotRouting routing, int slot) => routing.OwnerOf(slot) is var owner && owner != SlotRouting.NoNode && owner != routing.Self && !routing.Importing.ContainsKey(slot);
 
-    private SlotSet Foreign(SlotRouting routing) => WithKeys(SlotSet.Of(slot => IsElsewhere(routing, slot)));
+    private void FailReceptions(SlotRouting next) => _receptions.RemoveAll(reception =>
+    {
+        if (FaultOf(reception, next) is not { } fault) return false;
+        reception.Fail(fault);
+        return true;
+    });
+
+    private static string? FaultOf(SlotReception reception, SlotRouting routing)
+    {
+        if (routing.Primary != SlotRouting.NoNode) return "the destination is no primary any more";
+        return reception.Slots.Slots().All(slot => IsElsewhere(routing, slot)) ? null : "the destination has been given some of the slots";
+    }
+
+    private SlotSet Foreign(SlotRouting routing) => WithKeys(SlotSet.Of(slot => IsElsewhere(routing, slot)).Without(_received));
 
     private SlotSet WithKeys(SlotSet slots)
     {

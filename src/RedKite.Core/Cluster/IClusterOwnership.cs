@@ -1,3 +1,4 @@
+using RedKite.Server.Model;
 using RedKite.Server.Replication;
 using RedKite.Store.Keyspace;
 
@@ -55,17 +56,17 @@ internal interface IClusterOwnership
     /// <param name="take">Has the other node take them.</param>
     GiveOutcome TryGive(SlotSet slots, string fromId, string toId, Func<GiveOutcome> take);
 
-    /// <summary>Writes to the file what came of an intent, which is known. Nothing waits for it: until it is written, a start asks the other node.</summary>
+    /// <summary>Ends an intent, whose outcome is known, and writes that to the file. Nothing waits for it: until it is written, a start asks the other node.</summary>
     void EndIntent(SlotSet slots);
 
-    /// <summary>Takes slots whose data is here. Returns why not, as the error of a reply; null: they are this node's.</summary>
-    string? Take(SlotSet slots, string fromId);
+    /// <summary>Takes slots whose data was received. Returns why not, as the error of a reply; null: they are this node's.</summary>
+    string? Take(SlotReception reception);
 
     /// <summary>Writes this node's file again if a change that was refused may be in it, as the disk failed. Returns why it may still be, as the error of a reply; null: the file says what is in force.</summary>
     string? SettleFile();
 
-    /// <summary>Ends a doubt.</summary>
-    void Resolve(SlotSet slots, string toId, bool areGiven);
+    /// <summary>Ends a doubt. Returns why it lasts, as the error of a reply, if the file cannot be written; null: it has ended.</summary>
+    string? Resolve(SlotSet slots, string toId, bool areGiven);
 
     /// <summary>Whether slots are given by a transaction in the cluster's store (<see cref="BeginGift"/>), and not by the two nodes alone (<see cref="TryGive"/>).</summary>
     bool HasStore { get; }

@@ -105,6 +105,9 @@ internal sealed class SlotRouting
     /// <summary>Whether the slot is about to be given to another node: what would write to it and began before that is refused.</summary>
     internal bool IsHeld(int slot) => _held is { } held && held.Contains(slot);
 
+    /// <summary>Whether any slot is: what would write to all keys and began before that is refused.</summary>
+    internal bool HoldsSlots => _held is { IsEmpty: false };
+
     /// <summary>Whether the slot is held for commands that read, too.</summary>
     internal bool IsClosed(int slot) => ClosesHeld && IsHeld(slot);
 

@@ -93,7 +93,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
             case Verdict.IsDown: return "ERR Script attempted to execute a command while the cluster is down";
             case Verdict.CrossesSlots: return $"ERR Command '{cmd.Command.FullName}' in script attempted to access keys that don't hash to the same slot";
             case Verdict.IsNotServed: return "ERR Script attempted to access a slot not served";
-            case Verdict.IsHeld when _scriptsRouting?.IsHeld(decision.Slot) != true: break; // it is waited for
+            case Verdict.IsHeld when _scriptsRouting is not { } began || !(decision.Slot == KeySlot.None ? began.HoldsSlots : began.IsHeld(decision.Slot)): break; // it is waited for
             case Verdict.IsClosed when _scriptsRouting?.IsClosed(decision.Slot) != true: break; // it reads what was there when it began
             case Verdict.IsHeld or Verdict.IsClosed or Verdict.IsUnstable: return $"ERR Unable to execute command '{cmd.Command.FullName}' in script because undeclared keys were accessed during rehashing of the slot";
             default: return "ERR Script attempted to access a non local key in a cluster node";
@@ -109,9 +109,10 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
     private static bool MayHaveKeys(Command command) => command.Keys.Length > 0 || command.RunsQueued;
 
     // What writes without naming a key, or reads what it finds by itself, is about keys that another node may serve by now.
-    private static Verdict VerdictWithoutKeys(Command command, SlotRouting routing)
+    private static Verdict VerdictWithoutKeys(Command command, SlotRouting routing, Look look)
     {
         bool writes = command.Is(CommandFlags.Write);
+        if (look == Look.Yes && writes && command.Is(CommandFlags.AllStripes) && routing.HoldsSlots) return Verdict.IsHeld; // the keys that are with the other node already would live on
         if (!routing.MayBeReplaced || (!writes && !command.ReadsUnnamedKeys)) return Verdict.Executes;
         if (!routing.AllowsReadsWhenDown) return Verdict.IsDown;
         return writes ? Verdict.IsDownForWrites : Verdict.Executes;
@@ -119,7 +120,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
 
     private Decision Decide(scoped in CommandContext cmd, Command command, SlotRouting routing, Look look)
     {
-        if (!MayHaveKeys(command)) return new Decision(VerdictWithoutKeys(command, routing), KeySlot.None);
+        if (!MayHaveKeys(command)) return new Decision(VerdictWithoutKeys(command, routing, look), KeySlot.None);
         var keys = new KeysSeen { Slot = KeySlot.None };
         Verdict verdict = Verdict.Executes;
         bool executesMigrate = false;
@@ -134,7 +135,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
             {
                 var each = new CommandContext(_environment, cmd.Session, queued.Input, cmd.Reply, queued.DatabaseIndex);
                 each.Begin(queued.Command, queued.Arguments, queued.FirstKeyHash);
-                verdict = MayHaveKeys(queued.Command) ? See(each, queued.Command, routing, look, ref keys) : VerdictWithoutKeys(queued.Command, routing);
+                verdict = MayHaveKeys(queued.Command) ? See(each, queued.Command, routing, look, ref keys) : VerdictWithoutKeys(queued.Command, routing, look);
                 if (verdict != Verdict.Executes) break;
             }
         }
@@ -200,7 +201,12 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
 
     private static Verdict Conclude(scoped in CommandContext cmd, Command command, SlotRouting routing, in KeysSeen keys, bool executesMigrate, Look look)
     {
-        if ((cmd.Session.Attention & SessionAttention.ReceivesSlots) != 0 && cmd.Session.Reception!.Slots.Contains(keys.Slot)) return Verdict.Executes;
+        if ((cmd.Session.Attention & SessionAttention.ReceivesSlots) != 0 && cmd.Session.Reception is { } reception && reception.Slots.Contains(keys.Slot))
+        {
+            // What the source sent before it knew would be executed behind what clients have written since.
+            return reception.Failure is null && routing.OwnerOf(keys.Slot) != routing.Self ? Verdict.Executes : Verdict.IsReceivedNoMore;
+        }
+
         bool writes = Admission.Writes(cmd, command) || (command.ScriptFlagsOf?.Invoke(cmd) is { } flags && (flags & ScriptFlags.NoWrites) == 0);
         if (!routing.IsUp)
         {
@@ -244,6 +250,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
             case Verdict.IsDown: return "CLUSTERDOWN The cluster is down";
             case Verdict.IsDownForWrites: return "CLUSTERDOWN The cluster is down and only accepts read commands";
             case Verdict.IsNotServed: return "CLUSTERDOWN Hash slot not served";
+            case Verdict.IsReceivedNoMore: return "ERR the slot is not received any more";
             case Verdict.Asks: return Redirect("ASK", routing.Migrating[decision.Slot]);
             default: return Redirect("MOVED", routing.OwnerOf(decision.Slot));
         }
@@ -276,6 +283,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         IsHeld,
         IsClosed,
         Asks,
+        IsReceivedNoMore,
         IsElsewhere,
     }
 

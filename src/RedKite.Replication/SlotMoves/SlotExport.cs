@@ -257,6 +257,9 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
             service.Step("held");
             if (!service.Parts.Data.TryBarrier(() => _core.Clock.SteadyMs - startMs >= pauseMs)) return false;
             SendWaiting();
+
+            // Reads wait, too. From the destination's last answer on, its clients may flush what it has received; from when it is asked to take the slots on, they may write to them.
+            _ownership.Hold(move.Slots, closes: true);
             long leftMs = pauseMs - (_core.Clock.SteadyMs - startMs);
             if (leftMs <= 0 || !AwaitAck(RequestAck(replicated: true), leftMs)) return false;
             service.Step("acknowledged");
@@ -268,9 +271,9 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
         finally
         {
             _ownership.Hold(null);
-            if (move.State is SlotMoveState.Completed) service.Barrier();
             ResumeClients();
             move.NotePause((_resumedMs != 0 ? _resumedMs : _core.Clock.SteadyMs) - startMs);
+            if (move.State is SlotMoveState.Completed) service.Barrier();
             if (move.State == SlotMoveState.Handover) move.Enter(SlotMoveState.Streaming, NowMs);
         }
     }
@@ -284,7 +287,6 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
     // Clients wait as long as they may; then the slots alone are refused, until the outcome is known.
     private bool GiveByStore(long leftMs)
     {
-        _ownership.Hold(move.Slots, closes: true);
         if (!move.TryEnterDoubt(NowMs)) Check();
         SlotGift gift = _ownership.BeginGift(move.Slots, move.TargetId, move.Id, _promisedAt);
         service.Step("giving");
@@ -317,10 +319,8 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
         return true;
     }
 
-    // Reads wait, too: from when the destination is asked on, its clients may write to the slots.
     private bool Give(long leftMs)
     {
-        _ownership.Hold(move.Slots, closes: true);
         switch (_ownership.TryGive(move.Slots, move.SourceId, move.TargetId, () => Take(leftMs)))
         {
             case GiveOutcome.Given:

@@ -120,7 +120,7 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         {
             if (_moves.Exists(move => move.Id == reception.Id && !move.IsExport && move.HasEnded)) return "ERR the destination has ended the move";
             if (_receptions.Count > 0) return "ERR this node is receiving slots: one move at a time";
-            if (!parts.Core.Routing.Hidden.BeginReceiving(reception.Slots)) return "TRYAGAIN keys of the slots are still here, and being removed";
+            if (!parts.Core.Routing.Hidden.BeginReceiving(reception)) return "TRYAGAIN keys of the slots are still here, and being removed";
             _receptions.Add(reception);
             SlotMove? move = _moves.Find(move => move.Id == reception.Id && !move.IsExport);
             if (move is null) Remember(move = new SlotMove(reception.Id, isExport: false, reception.Slots, reception.SourceId, parts.Ownership.SelfId, nowMs));
@@ -133,12 +133,9 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     /// <summary>A reception has ended without the slots: what was received is removed.</summary>
     internal void NoteEnded(SlotReception reception)
     {
-        parts.Core.Routing.Hidden.EndReceiving(reception.Slots);
+        parts.Core.Routing.Hidden.EndReceiving(reception);
         NoteReceived(reception, isTaken: false);
     }
-
-    /// <summary>The slots of a reception are this node's.</summary>
-    internal void NoteTaken(SlotReception reception) => NoteReceived(reception, isTaken: true);
 
     /// <summary>Ends what is received under an id, unless it is taken. Returns false if that is being decided.</summary>
     internal bool EndReception(string id, string reason)
@@ -176,17 +173,17 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         return count;
     }
 
-    /// <summary>All keys were flushed: no move goes on from there. All stripes are locked.</summary>
+    /// <summary>All keys were flushed, or loaded again from a file: no move goes on from there. All stripes are locked.</summary>
     internal void NoteFlushed()
     {
         foreach (SlotMove move in Moves)
         {
-            if (move.IsExport) move.Stop("the keys of the source were flushed", closes: false);
+            if (move.IsExport) move.Stop("the keys of the source were flushed, or loaded again", closes: false);
         }
 
         SlotReception[] all;
         lock (_lock) all = [.. _receptions];
-        foreach (SlotReception reception in all) reception.Fail("the keys of the destination were flushed");
+        foreach (SlotReception reception in all) reception.Fail("the keys of the destination were flushed, or loaded again");
     }
 
     /// <summary>Ends everything, because the server stops.</summary>
@@ -212,11 +209,19 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     }
 
     /// <summary>
-    /// Refuses to take slots, when this node's file does not say any more that it has: a start in between would go by that. Until then what was received stays. On a thread of its own.
+    /// Takes slots without a store. A refusal is replied when this node's file does not say any more that it has taken them: a start in between would go by that. Until then what was received stays. On a thread of its own.
     /// </summary>
+    /// <param name="reception">What was received, whose taking has begun.</param>
     /// <returns>The reply; null: the node stops, and the source asks what came of it.</returns>
-    internal byte[]? RefuseWhenSettled(SlotReception reception, string refusal)
+    internal byte[]? Take(SlotReception reception)
     {
+        if (parts.Ownership.Take(reception) is not { } refusal)
+        {
+            reception.NoteTaken(areTaken: true);
+            NoteReceived(reception, isTaken: true);
+            return "+OK\r\n"u8.ToArray();
+        }
+
         while (parts.Ownership.SettleFile() is not null)
         {
             if (_stopping.Token.WaitHandle.WaitOne(RetryMs)) return null;
@@ -252,8 +257,8 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         }
 
         reception.NoteTaken(areTaken: true);
-        parts.Core.Routing.Hidden.EndReceiving(reception.Slots);
-        NoteTaken(reception);
+        parts.Core.Routing.Hidden.EndReceiving(reception);
+        NoteReceived(reception, isTaken: true);
     }
 
     private bool IsOwner(SlotSet slots) => parts.Core.Routing.Value is { } routing && slots.Slots().Any(slot => routing.Self >= 0 && routing.OwnerOf(slot) == routing.Self);
@@ -346,7 +351,13 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
             {
                 if (SlotRequest.AskOwner(this, id, slots, _stopping.Token) is { } areGiven)
                 {
-                    parts.Ownership.Resolve(slots, id, areGiven);
+                    if (parts.Ownership.Resolve(slots, id, areGiven) is { } refusal)
+                    {
+                        parts.Core.Log.Warning(LogEvents.SlotsMoved, $"The slots that may have been given to node {id} {(areGiven ? "were" : "were not")}. They are refused until that is written: {refusal}");
+                        _stopping.Token.WaitHandle.WaitOne(RetryMs);
+                        continue;
+                    }
+
                     if (areGiven) Barrier();
                     SlotMove? move = Array.Find(Moves, move => move.State == SlotMoveState.InDoubt && move.Slots.Overlaps(slots));
                     move?.End(areGiven ? SlotMoveState.Completed : SlotMoveState.Failed, areGiven ? "" : "the destination did not take the slots", parts.Core.Clock.NowMs);
@@ -379,8 +390,10 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     /// <summary>Lets the commands end that began by an older routing, and sends what waits for slots of others there.</summary>
     internal void Barrier()
     {
-        using (parts.Core.Keyspace.LockAll())
+        // One at a time: a command that holds one for long keeps no other one from clients.
+        foreach (Stripe stripe in parts.Core.Keyspace.Stripes)
         {
+            if (stripe.EnterOrGiveWay(parts.Core.Keyspace.Scripts.Busy)) stripe.Exit();
         }
 
         parts.SlotsMoved();

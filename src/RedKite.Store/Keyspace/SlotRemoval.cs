@@ -22,7 +22,7 @@ internal sealed class SlotRemoval
     private int _slot = KeySlot.None; // that it walks over
     private int _database;
     private int _stripe;
-    private int _removedSlots; // how many there were when it last looked
+    private SlotSet _removed = SlotSet.Empty; // when it last looked
     private long _dueAt;
 
     /// <summary>A removal in the stripes <paramref name="firstStripe"/>, + <paramref name="step"/>, ...</summary>
@@ -35,7 +35,7 @@ internal sealed class SlotRemoval
     /// <returns>Whether the deadline was reached.</returns>
     internal bool Run(long deadline, Func<int, bool> tryEnter, Action<int> exit)
     {
-        if (!IsDue(_keyspace.RemovedSlots?.Count ?? 0)) return false;
+        if (!IsDue(_keyspace.RemovedSlots ?? SlotSet.Empty)) return false;
         int passed = 0; // stripes without such keys, or that are busy; a loop may have no stripe of its own
         while (_keyspace.RemovedSlots is { } removed && _stripe < _keyspace.Stripes.Length && passed < _keyspace.Stripes.Length)
         {
@@ -56,11 +56,11 @@ internal sealed class SlotRemoval
         return false;
     }
 
-    private bool IsDue(int removedSlots)
+    private bool IsDue(SlotSet removed)
     {
         long now = Stopwatch.GetTimestamp();
-        if (removedSlots > _removedSlots) _dueAt = now + (RestMs * Stopwatch.Frequency / 1000);
-        _removedSlots = removedSlots;
+        if (removed != _removed && !removed.Without(_removed).IsEmpty) _dueAt = now + (RestMs * Stopwatch.Frequency / 1000);
+        _removed = removed;
         return now >= _dueAt;
     }
 

@@ -83,6 +83,39 @@ public sealed class ClusterChangeTests
         disk.WaitFor(() => disk.Server.Engine.Keyspace.Databases[0].Count == 0, "the removal");
     }
 
+    // The server has one loop.
+    [Fact]
+    public async Task Other_clients_go_on_while_slots_are_taken_on_the_disk()
+    {
+        await using DiskServer disk = await StartDiskAsync();
+        string id = disk.Run("CLUSTER MYID").Text!;
+        Assert.Equal("OK", disk.Server.Execute("CLUSTERX", "SETNODES", $"{id} 127.0.0.1 7001 master -\n{Other} 127.0.0.1 7002 master - 0-16383", "1").Text);
+        using RespConnection source = RespConnection.Connect(disk.Server.Port), other = RespConnection.Connect(disk.Server.Port);
+        source.Run($"CLUSTER SYNCSLOTS ESTABLISH {new string('1', 40)} {Other} 0 16383").IsOk();
+        using var isFree = new ManualResetEventSlim();
+        int waiting = 0;
+        disk.Files.Plan = call =>
+        {
+            if (call.Operation != "sync folder") return null;
+            Interlocked.Increment(ref waiting);
+            isFree.Wait();
+            return null;
+        };
+        source.SendCommand("CLUSTER SYNCSLOTS TAKE x");
+        try
+        {
+            disk.WaitFor(() => Volatile.Read(ref waiting) == 1, "the disk");
+            Assert.Equal("PONG", other.Run("PING").Text);
+        }
+        finally
+        {
+            isFree.Set();
+        }
+
+        source.Read().IsOk();
+        other.Run("SET foo 1").IsOk();
+    }
+
     [Fact]
     public async Task No_key_is_locked_while_a_slot_is_given_away_on_the_disk()
     {

@@ -143,6 +143,41 @@ public sealed class HiddenSlotsTests : IDisposable
         Assert.Equal("1", server.Execute("GET", "foo").Text);
     }
 
+    // Their clients are being redirected. As many slots come back at the same time.
+    [Fact]
+    public async Task Nothing_is_removed_at_once_of_slots_that_have_just_gone()
+    {
+        await using RedKiteServer server = await StartAsync();
+        Fill(server);
+        server.Engine.Run.IsBackgroundPaused = true;
+        Keyspace keyspace = server.Engine.Keyspace;
+        var removal = new SlotRemoval(keyspace, 0, 1);
+        Have(2, "0-8191", "8192-16383");
+        Assert.True(SpinWait.SpinUntil(() => Remove() > 0, 60_000));
+        while (keyspace.RemovedSlots!.Slots().Any(slot => keyspace.Databases[0].CountOfSlot(slot) > 0)) Remove();
+        Have(3, "8192-16383", "0-8191");
+        long left = Held(server), removed = removal.Keys;
+        Assert.InRange(left, 1, Keys - 1);
+        Assert.Equal(removed, Remove());
+        Assert.True(SpinWait.SpinUntil(() => Remove() > removed, 60_000));
+
+        long Remove()
+        {
+            removal.Run(long.MaxValue, Enter, Exit);
+            return removal.Keys;
+        }
+
+        bool Enter(int stripe)
+        {
+            keyspace.Stripes[stripe].Enter();
+            return true;
+        }
+
+        void Exit(int stripe) => keyspace.Stripes[stripe].Exit();
+
+        void Have(int version, string own, string others) => Assert.Equal("OK", server.Execute("CLUSTERX", "SETNODES", $"{Id(server)} 127.0.0.1 7001 master - {own}\n{Other} 127.0.0.1 7002 master - {others}", version.ToString(CultureInfo.InvariantCulture)).Text);
+    }
+
     // Some have keys that clients see, and most have hidden ones.
     private static void AssertSees(RedKiteServer server, int keys)
     {

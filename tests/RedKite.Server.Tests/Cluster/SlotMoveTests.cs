@@ -299,7 +299,7 @@ public sealed partial class SlotMoveTests : IDisposable
         Assert.Null(pair.A.Cluster!.Intend(all, pair.A.Cluster.SelfId, pair.B.Cluster!.SelfId));
         Assert.Equal(RedKite.Server.Cluster.GiveOutcome.Unknown, pair.A.Cluster.TryGive(all, pair.A.Cluster.SelfId, pair.B.Cluster.SelfId, static () => RedKite.Server.Cluster.GiveOutcome.Unknown));
         Assert.StartsWith("CLUSTERDOWN", pair.A.Execute("GET", "string").Text, StringComparison.Ordinal);
-        if (areTaken) Assert.Null(pair.B.Cluster.Take(all, pair.A.Cluster.SelfId));
+        if (areTaken) Assert.Null(pair.B.Cluster.Take(new SlotReception("id", pair.A.Cluster.SelfId, all, connection: null, static _ => { })));
         await pair.RestartAAsync();
         Assert.True(SpinWait.SpinUntil(() => pair.A.Cluster!.Doubtful.Count == 0, WaitMs));
         if (areTaken) Assert.True(SpinWait.SpinUntil(() => Held(pair.A) == 0, WaitMs));
@@ -539,9 +539,9 @@ public sealed partial class SlotMoveTests : IDisposable
 
     private static long Held(RedKiteServer server) => server.Engine.Keyspace.Databases[0].Count;
 
-    private async Task<Pair> StartAsync(bool appendOnly = false, string stripes = "64")
+    private async Task<Pair> StartAsync(bool appendOnly = false, string stripes = "64", FaultyFiles? filesOfA = null)
     {
-        var pair = new Pair(_folder, appendOnly, stripes) { A = null!, B = null! };
+        var pair = new Pair(_folder, appendOnly, stripes) { A = null!, B = null!, FilesOfA = filesOfA };
         await pair.StartAsync();
         return pair;
     }
@@ -554,6 +554,10 @@ public sealed partial class SlotMoveTests : IDisposable
         internal required RedKiteServer A { get; set; }
 
         internal required RedKiteServer B { get; set; }
+
+        internal FaultyFiles? FilesOfA { get; init; }
+
+        internal ConcurrentQueue<string> LogOfA { get; } = new();
 
         internal SlotMoveService MovesOfA => A.Parts.SlotMoves()!;
 
@@ -580,9 +584,9 @@ public sealed partial class SlotMoveTests : IDisposable
             Assert.Equal(SlotMoveState.Completed, move.State);
         }
 
-        internal SlotMove MoveToEnd(bool final = true)
+        internal SlotMove MoveToEnd(bool final = true, string first = "0", string last = "16383")
         {
-            Assert.Equal("OK", A.Execute("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "16383", "NODE", B.Cluster!.SelfId).Text);
+            Assert.Equal("OK", A.Execute("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", first, last, "NODE", B.Cluster!.SelfId).Text);
             SlotMove move = MovesOfA.Moves[0];
             Assert.True(SpinWait.SpinUntil(() => move.HasEnded || (!final && move.State == SlotMoveState.InDoubt), WaitMs), $"{move.State} {move.Message}");
             return move;
@@ -610,7 +614,9 @@ public sealed partial class SlotMoveTests : IDisposable
         {
             string path = folder.File(name);
             Directory.CreateDirectory(path);
-            var options = new RedKiteOptions { Port = port };
+            FaultyFiles? files = name == "a" ? FilesOfA : null;
+            files?.CreateFolder(path);
+            var options = new RedKiteOptions { Port = port, Files = files, Log = name == "a" ? entry => LogOfA.Enqueue(entry.Message) : null };
             foreach ((string setting, string value) in (ReadOnlySpan<(string, string)>)[("cluster-enabled", "yes"), ("dir", path), ("loops", "2"), ("save", ""), ("repl-diskless-sync-delay", "0"), ("diagnostics", "no"), ("enable-debug-command", "yes"), ("cluster-move-pause-ms", "30000"), ("appendonly", appendOnly ? "yes" : "no"), ("stripes", stripes)]) options.Settings[setting] = value;
             return await RedKiteServer.StartAsync(options);
         }

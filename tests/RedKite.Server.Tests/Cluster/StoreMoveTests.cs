@@ -142,6 +142,38 @@ public sealed class StoreMoveTests
         Assert.True(SpinWait.SpinUntil(() => KeysOfOthers(cluster, b) == 0, WaitMs));
     }
 
+    // The destination has said for the last time that nothing was flushed: either it gets the slots, or the source has the keys, and no client has seen them in between.
+    [Fact]
+    public async Task Reads_wait_from_the_destinations_last_answer_on()
+    {
+        await using RedKiteTestCluster cluster = await StartAsync(replicas: 0);
+        RedKiteTestNode a = cluster.PrimaryOf(KeyIn(0, 1)), b = cluster.PrimaryOf(KeyIn(8192, 8193));
+        string key = KeyIn(0, 8000);
+        Assert.Equal("OK", a.Server.Execute("SET", key, "1").Text);
+        using RespConnection reader = RespConnection.Connect(a.Server.Port);
+        bool waits = false;
+        a.Server.Parts.SlotMoves()!.WatchSteps(name =>
+        {
+            if (name != "acknowledged") return;
+            Assert.Equal("OK", b.Server.Execute("FLUSHALL").Text);
+            reader.SendCommand($"GET {key}");
+            waits = SpinWait.SpinUntil(() => a.Server.Engine.Pause.Paused(a.Server.Engine.Clients) > 0 || reader.AvailableBytes > 0, WaitMs) && reader.AvailableBytes == 0;
+        });
+        bool isMoved = true;
+        try
+        {
+            await cluster.MoveAsync(0..8192, a, b);
+        }
+        catch (InvalidOperationException)
+        {
+            isMoved = false;
+        }
+
+        Assert.True(waits);
+        if (isMoved) Assert.StartsWith("MOVED", reader.Read().Text, StringComparison.Ordinal);
+        else reader.Read().IsBulk("1");
+    }
+
     [Theory]
     [InlineData("promised")]
     [InlineData("acknowledged")]

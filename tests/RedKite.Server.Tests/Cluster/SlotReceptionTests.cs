@@ -1,0 +1,118 @@
+using System.Globalization;
+using RedKite.Server.Model;
+using RedKite.Store.Keyspace;
+using RedKite.TestSupport;
+
+namespace RedKite.Server.Tests.Cluster;
+
+/// <summary>Slots that a node receives while its topology changes by something else, or its keys are flushed: what was received is not taken, and nothing is written behind clients.</summary>
+public sealed class SlotReceptionTests : IDisposable
+{
+    private const int WaitMs = 60_000;
+    private const string NoMore = "ERR the slot is not received any more";
+
+    private static readonly string Other = new('b', 40);
+
+    private readonly TemporaryFolder _folder = new();
+
+    public void Dispose() => _folder.Dispose();
+
+    // The topology has changed since the source's request was looked at.
+    [Theory]
+    [InlineData("owner")]
+    [InlineData("replica")]
+    [InlineData("importing")]
+    public async Task A_node_that_has_got_the_slots_or_is_a_replica_receives_none(string change)
+    {
+        await using RedKiteServer server = await StartAsync();
+        var reception = new SlotReception("id", Other, SlotSet.Of([new SlotRange(5, 6)]), connection: null, static _ => { });
+        Change(server, change);
+        Assert.False(server.Engine.Routing.Hidden.BeginReceiving(reception));
+        Assert.Null(reception.Failure);
+        Assert.True(server.Engine.Keyspace.HiddenSlots?.Contains(5) != true || change == "replica");
+    }
+
+    // Also if the topology is as before then: what was received may have been removed in between, or clients may have written to it.
+    [Theory]
+    [InlineData("owner")]
+    [InlineData("replica")]
+    [InlineData("importing")]
+    public async Task Another_topology_ends_a_reception_although_it_does_not_last(string change)
+    {
+        await using RedKiteServer server = await StartAsync();
+        using RespConnection source = Receive(server);
+        source.Run("SET foo 1").IsOk();
+        Assert.Equal(1, Held(server));
+        Change(server, change);
+        SetNodes(server, 8);
+        if (change == "importing") server.Execute("CLUSTER", "SETSLOT", "12182", "STABLE");
+        Assert.Equal('-', source.Run("CLUSTER SYNCSLOTS ACK 1").Marker);
+        source.Run("SET foo 2").IsError(NoMore);
+        Assert.Equal('-', source.Run("CLUSTER SYNCSLOTS TAKE x").Marker);
+        Assert.StartsWith("MOVED", server.Execute("GET", "foo").Text, StringComparison.Ordinal);
+        source.Dispose();
+        Assert.True(SpinWait.SpinUntil(() => server.Parts.SlotMoves()!.Active == 0, WaitMs));
+        if (change != "importing") Assert.True(SpinWait.SpinUntil(() => Held(server) == 0, WaitMs));
+    }
+
+    [Fact]
+    public async Task What_the_source_has_sent_is_not_executed_behind_what_clients_write()
+    {
+        await using RedKiteServer server = await StartAsync();
+        using RespConnection source = Receive(server), client = RespConnection.Connect(server.Port);
+        bool holds = true;
+        server.Engine.HoldForTest((scoped in CommandContext cmd) => Volatile.Read(ref holds) && cmd.Session.Reception is not null);
+        source.SendCommand("SET foo old");
+        Assert.True(SpinWait.SpinUntil(() => server.Engine.Clients.All.Any(static session => session.Reception is not null && session.IsPaused), WaitMs));
+        Change(server, "owner");
+        client.Run("SET foo new").IsOk();
+        Volatile.Write(ref holds, false);
+        source.Read().IsError(NoMore);
+        client.Run("GET foo").IsBulk("new");
+        source.Dispose();
+        Assert.True(SpinWait.SpinUntil(() => server.Parts.SlotMoves()!.Active == 0, WaitMs));
+        Assert.Null(server.Engine.Keyspace.RemovedSlots);
+        client.Run("GET foo").IsBulk("new");
+    }
+
+    [Fact]
+    public async Task Nothing_is_received_behind_a_flush()
+    {
+        await using RedKiteServer server = await StartAsync();
+        using RespConnection source = Receive(server);
+        source.Run("SET foo 1").IsOk();
+        Assert.Equal("OK", server.Execute("FLUSHALL").Text);
+        source.Run("SET foo 2").IsError(NoMore);
+        Assert.Equal(0, Held(server));
+        source.Run("CLUSTER SYNCSLOTS ACK 1").IsError("ERR the keys of the destination were flushed, or loaded again");
+    }
+
+    private static long Held(RedKiteServer server) => server.Engine.Keyspace.Databases[0].Count;
+
+    private static RespConnection Receive(RedKiteServer server)
+    {
+        RespConnection source = RespConnection.Connect(server.Port);
+        source.Run($"CLUSTER SYNCSLOTS ESTABLISH {new string('1', 40)} {Other} 0 16383").IsOk();
+        return source;
+    }
+
+    private static void Change(RedKiteServer server, string change)
+    {
+        string id = server.Cluster!.SelfId;
+        if (change == "owner") SetNodes(server, 7, $"{id} 127.0.0.1 7001 master - 0-16383\n{Other} 127.0.0.1 7002 master -");
+        else if (change == "replica") SetNodes(server, 7, $"{id} 127.0.0.1 7001 slave {Other}\n{Other} 127.0.0.1 1 master - 0-16383");
+        else foreach (string slot in (string[])["5", "12182"]) Assert.Equal("OK", server.Execute("CLUSTER", "SETSLOT", slot, "IMPORTING", Other).Text);
+    }
+
+    private static void SetNodes(RedKiteServer server, int version, string? list = null) =>
+        Assert.Equal("OK", server.Execute("CLUSTERX", "SETNODES", list ?? $"{server.Cluster!.SelfId} 127.0.0.1 7001 master -\n{Other} 127.0.0.1 7002 master - 0-16383", version.ToString(CultureInfo.InvariantCulture)).Text);
+
+    private async Task<RedKiteServer> StartAsync()
+    {
+        var options = new RedKiteOptions { Port = 0 };
+        foreach ((string setting, string value) in (ReadOnlySpan<(string, string)>)[("cluster-enabled", "yes"), ("dir", _folder.Path), ("loops", "1"), ("save", ""), ("diagnostics", "no")]) options.Settings[setting] = value;
+        RedKiteServer server = await RedKiteServer.StartAsync(options);
+        SetNodes(server, 1);
+        return server;
+    }
+}
